@@ -1,0 +1,40 @@
+import { type DynamicModule, Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
+import { APP_FILTER } from '@nestjs/core';
+import { ScheduleModule } from '@nestjs/schedule';
+import { ConversionsModule } from './conversions/conversions.module.js';
+import { type Kernel, KernelModule } from './kernel.module.js';
+import { EventLog } from './log/event-log.js';
+import { LogModule } from './log/log.module.js';
+import { ProjectionRunner } from './log/projection-runner.js';
+import { OperationsModule } from './operations/operations.module.js';
+import { PlainTextErrors } from './operations/plain-text-errors.filter.js';
+import { Postgres } from './postgres/postgres.js';
+import { ProjectionsModule } from './projections.module.js';
+import { SitesModule } from './sites/sites.module.js';
+
+@Module({
+  imports: [ScheduleModule.forRoot(), LogModule, SitesModule, ProjectionsModule, ConversionsModule, OperationsModule],
+  providers: [{ provide: APP_FILTER, useClass: PlainTextErrors }],
+})
+export class AppModule implements OnApplicationBootstrap, OnApplicationShutdown {
+  static with(kernel: Kernel): DynamicModule {
+    return { module: AppModule, imports: [KernelModule.with(kernel)] };
+  }
+
+  constructor(
+    private readonly projections: ProjectionRunner,
+    private readonly log: EventLog,
+    private readonly postgres: Postgres,
+  ) {}
+
+  async onApplicationBootstrap(): Promise<void> {
+    await this.projections.start();
+  }
+
+  /** After HTTP has closed, and from the top down: nobody loses what he stands on while he still works. */
+  async onApplicationShutdown(): Promise<void> {
+    await this.projections.stop();
+    await this.log.close();
+    await this.postgres.close();
+  }
+}

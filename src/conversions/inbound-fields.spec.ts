@@ -1,0 +1,304 @@
+import * as fc from 'fast-check';
+import { inboundBodySchema, readInboundFields } from './inbound-fields.js';
+
+const digest = '86e0b9e56c17cc4d12387e1949b85053fbe73bc3ce5a1188713a9d300cc6133d';
+const valid = { email: 'jane.doe@example.com', event: 'purchase' };
+
+function read(body: Record<string, unknown> | string) {
+  const rawBody = typeof body === 'string' ? body : JSON.stringify(body);
+  return readInboundFields(JSON.parse(rawBody), Buffer.from(rawBody));
+}
+
+function fieldsOf(body: Record<string, unknown> | string) {
+  const reading = read(body);
+  if (!reading.ok) throw new Error(reading.error);
+  return reading.fields;
+}
+
+function errorOf(body: Record<string, unknown> | string) {
+  const reading = read(body);
+  return reading.ok ? undefined : reading.error;
+}
+
+describe('readInboundFields', () => {
+  it('reads every field', () => {
+    expect(
+      fieldsOf({
+        email: ' Jane.Doe@Example.com ',
+        event: 'purchase',
+        value: 129.9,
+        currency: 'eur',
+        orderId: 'ORD-1001',
+        firstName: 'Jane',
+        lastName: 'Doe',
+        phone: '+1 (555) 010-4477',
+      }),
+    ).toStrictEqual({
+      email: 'jane.doe@example.com',
+      event: 'purchase',
+      value: 129.9,
+      currency: 'EUR',
+      orderId: 'ORD-1001',
+      firstName: 'Jane',
+      lastName: 'Doe',
+      phone: '+1 (555) 010-4477',
+    });
+  });
+
+  it('needs an email and an event only, and takes dollars for granted', () => {
+    expect(fieldsOf(valid)).toStrictEqual({ ...valid, currency: 'USD' });
+  });
+
+  it('takes null for absent and ignores unknown fields', () => {
+    const nothing = { hashed_email: null, value: null, currency: null, orderId: null };
+    expect(fieldsOf({ ...valid, ...nothing, firstName: null, lastName: null, phone: null, items: [1] })).toStrictEqual({
+      ...valid,
+      currency: 'USD',
+    });
+    expect(errorOf({ email: null, hashed_email: null, event: 'lead' })).toBe('email or hashed_email required');
+    expect(errorOf({ ...valid, event: null })).toBe('event required');
+  });
+
+  it('takes an empty name or phone for absent', () => {
+    expect(fieldsOf({ ...valid, firstName: '', lastName: '', phone: '' })).toStrictEqual({ ...valid, currency: 'USD' });
+  });
+
+  describe('email and hashed_email', () => {
+    it('reads a digest in any case', () => {
+      expect(fieldsOf({ hashed_email: ` ${digest.toUpperCase()}`, event: 'lead' })).toStrictEqual({
+        hashedEmail: digest,
+        event: 'lead',
+        currency: 'USD',
+      });
+    });
+
+    it('lets the email win where both are sent', () => {
+      expect(fieldsOf({ ...valid, hashed_email: 'not even a digest' })).toStrictEqual({ ...valid, currency: 'USD' });
+      expect(errorOf({ email: 'nonsense', hashed_email: digest, event: 'lead' })).toBe('email is invalid');
+    });
+
+    it.each(['', '  ', null])('reads the digest when the email is %j', (email) => {
+      expect(fieldsOf({ email, hashed_email: digest, event: 'lead' }).hashedEmail).toBe(digest);
+    });
+
+    it.each([{}, { email: '' }, { email: ' ', hashed_email: '' }, { hashed_email: ' ' }])(
+      'requires one in %j',
+      (body) => {
+        expect(errorOf({ ...body, event: 'lead' })).toBe('email or hashed_email required');
+      },
+    );
+
+    it.each([
+      'a@b.c',
+      'o’brien+news@mail.example.co.uk',
+      'zoë@münchen.example',
+      `${'x'.repeat(64)}@example.com`,
+      `${'😀'.repeat(64)}@example.com`,
+      `a@${'x'.repeat(248)}.com`,
+      '\u00a0a@b.c\n',
+    ])('accepts %j', (email) => {
+      expect(fieldsOf({ ...valid, email }).email).toBe(email.trim());
+    });
+
+    it.each([
+      'nonsense',
+      '@example.com',
+      'a@example',
+      'a.b@example',
+      'a@b@example.com',
+      'a b@example.com',
+      'a@exam\u00a0ple.com',
+      'a\u0007@example.com',
+      'a\u0085@example.com',
+      `${'x'.repeat(65)}@example.com`,
+      `${'😀'.repeat(65)}@example.com`,
+      `a@${'x'.repeat(249)}.com`,
+      5,
+      false,
+      {},
+      ['a@b.c'],
+    ])('refuses %j', (email) => {
+      expect(errorOf({ ...valid, email })).toBe('email is invalid');
+    });
+
+    it.each([digest.slice(1), `${digest}0`, digest.replace('8', 'g'), 5, [digest]])('refuses the digest %j', (hash) => {
+      expect(errorOf({ hashed_email: hash, event: 'lead' })).toBe('hashed_email must be a SHA-256 hex digest');
+    });
+  });
+
+  describe('event', () => {
+    it('keeps the name as it was sent', () => {
+      expect(fieldsOf({ ...valid, event: ' Sign Up ' }).event).toBe(' Sign Up ');
+      expect(fieldsOf({ ...valid, event: '😀'.repeat(100) }).event).toBe('😀'.repeat(100));
+    });
+
+    it.each(['', ' ', null])('is required when it is %j', (event) => {
+      expect(errorOf({ ...valid, event })).toBe('event required');
+    });
+
+    it.each(['x'.repeat(101), '😀'.repeat(101), 5, true, {}, []])('refuses %j', (event) => {
+      expect(errorOf({ ...valid, event })).toBe('event must be 1 to 100 characters');
+    });
+  });
+
+  describe('value', () => {
+    it.each([0, 0.1, 129.9, 1e15])('accepts %j', (value) => {
+      expect(fieldsOf({ ...valid, value }).value).toBe(value);
+    });
+
+    it.each(['-1', '-0.01', '"12"', '""', 'true', '[]', '1e999'])('refuses %s', (value) => {
+      expect(errorOf(`{"email":"a@b.c","event":"lead","value":${value}}`)).toBe('value must be a non-negative number');
+    });
+  });
+
+  it.each(['', 'EURO', 'XXX', 5, {}])('refuses the currency %j', (currency) => {
+    expect(errorOf({ ...valid, currency })).toBe('currency must be an ISO 4217 code');
+  });
+
+  describe('orderId', () => {
+    const orderIdOf = (json: string) => fieldsOf(`{"email":"a@b.c","event":"lead","orderId":${json}}`).orderId;
+
+    it.each([
+      ['"ORD-1"', 'ORD-1'],
+      ['" 1 "', ' 1 '],
+      ['0', '0'],
+      ['1001', '1001'],
+      ['9007199254740991', '9007199254740991'],
+      ['9007199254740993', '9007199254740993'],
+      ['12345678901234567890', '12345678901234567890'],
+    ])('reads %s', (json, orderId) => {
+      expect(orderIdOf(json)).toBe(orderId);
+    });
+
+    it('accepts 255 characters', () => {
+      expect(orderIdOf(`"${'😀'.repeat(255)}"`)).toBe('😀'.repeat(255));
+      expect(orderIdOf('9'.repeat(255))).toBe('9'.repeat(255));
+    });
+
+    it.each([
+      '""',
+      '"  "',
+      `"${'x'.repeat(256)}"`,
+      '9'.repeat(256),
+      '9'.repeat(400),
+      '-1',
+      '-12345678901234567890',
+      '1.5',
+      '1e30',
+      'true',
+      '{}',
+      '[1]',
+    ])('refuses %s', (json) => {
+      expect(() => orderIdOf(json)).toThrow('orderId must be 1 to 255 characters');
+    });
+  });
+
+  it.each([
+    ['firstName', 255],
+    ['lastName', 255],
+    ['phone', 64],
+  ])('reads %s of at most %d characters', (name, max) => {
+    expect(fieldsOf({ ...valid, [name]: '😀'.repeat(max) })).toHaveProperty(name, '😀'.repeat(max));
+    for (const wrong of ['x'.repeat(max + 1), 5, true, ['x'], {}]) {
+      expect(errorOf({ ...valid, [name]: wrong })).toBe(`${name} must be text of at most ${max} characters`);
+    }
+  });
+
+  it('names the first field that fails, in the documented order', () => {
+    const body: Record<string, unknown> = {
+      event: '',
+      value: -1,
+      currency: '',
+      orderId: '',
+      firstName: 1,
+      lastName: 1,
+      phone: 1,
+    };
+    const errors = [];
+    for (const [name, good] of [
+      ['email', 'a@b.c'],
+      ['event', 'lead'],
+      ['value', 1],
+      ['currency', 'EUR'],
+      ['orderId', '1'],
+      ['firstName', 'a'],
+      ['lastName', 'a'],
+      ['phone', '1'],
+    ] as const) {
+      errors.push(errorOf(body));
+      body[name] = good;
+    }
+    expect(errors).toEqual([
+      'email or hashed_email required',
+      'event required',
+      'value must be a non-negative number',
+      'currency must be an ISO 4217 code',
+      'orderId must be 1 to 255 characters',
+      'firstName must be text of at most 255 characters',
+      'lastName must be text of at most 255 characters',
+      'phone must be text of at most 64 characters',
+    ]);
+    expect(read(body).ok).toBe(true);
+  });
+
+  it('answers every JSON object, and accepts only what is within the rules', () => {
+    const anything = fc.oneof(fc.string({ unit: 'binary' }), fc.double(), fc.maxSafeInteger(), fc.jsonValue());
+    const body = fc.record(
+      Object.fromEntries(Object.keys(inboundBodySchema.properties).map((name) => [name, anything])),
+      {
+        requiredKeys: [],
+        noNullPrototype: true,
+      },
+    );
+    return fc.assert(
+      fc.property(
+        fc.oneof(
+          body,
+          body.map((fields) => ({ ...valid, ...fields })),
+          fc.dictionary(fc.string(), anything),
+        ),
+        (sent) => {
+          const reading = read(sent);
+          if (!reading.ok) {
+            expect(reading.error).not.toBe('');
+          } else {
+            const { email, hashedEmail, event, currency, value = 0 } = reading.fields;
+            expect((email === undefined) !== (hashedEmail === undefined)).toBe(true);
+            expect(event.length).toBeGreaterThan(0);
+            expect(currency).toMatch(/^[A-Z]{3}$/);
+            expect(value).toBeGreaterThanOrEqual(0);
+            expect(Object.values(reading.fields)).not.toContain(undefined);
+          }
+        },
+      ),
+      { numRuns: 1_000 },
+    );
+  });
+});
+
+describe('inboundBodySchema', () => {
+  it('describes every field of the body', () => {
+    expect(Object.keys(inboundBodySchema.properties)).toEqual([
+      'email',
+      'hashed_email',
+      'event',
+      'value',
+      'currency',
+      'orderId',
+      'firstName',
+      'lastName',
+      'phone',
+    ]);
+    for (const schema of Object.values(inboundBodySchema.properties)) expect(schema).toHaveProperty('description');
+  });
+
+  it('requires an event and one of the two emails', () => {
+    expect(inboundBodySchema.required).toEqual(['event']);
+    expect(inboundBodySchema.anyOf).toEqual([{ required: ['email'] }, { required: ['hashed_email'] }]);
+  });
+
+  it('gives examples that the parser accepts', () => {
+    const properties = Object.entries(inboundBodySchema.properties);
+    expect(read(Object.fromEntries(properties.map(([name, schema]) => [name, schema['example']]))).ok).toBe(true);
+  });
+});

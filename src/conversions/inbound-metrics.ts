@@ -1,0 +1,36 @@
+import { Injectable } from '@nestjs/common';
+import { Counter, Registry } from 'prom-client';
+
+const OUTCOMES = [
+  'received',
+  'deduplicated',
+  'filtered',
+  'invalid',
+  'malformed',
+  'unauthorized',
+  'throttled',
+  'disabled',
+  'unavailable',
+] as const;
+export type InboundOutcome = (typeof OUTCOMES)[number];
+
+@Injectable()
+export class InboundMetrics {
+  private readonly counters: Record<InboundOutcome, { inc(): void }>;
+
+  constructor(registry: Registry) {
+    const requests = new Counter({
+      name: 'cc_inbound_requests_total',
+      help: 'Requests to /__cc/inbound by what became of them',
+      labelNames: ['outcome'],
+      registers: [registry],
+    });
+    // Looked up once: a labelled increment would build and hash its labels on every request.
+    this.counters = Object.fromEntries(OUTCOMES.map((outcome) => [outcome, requests.labels(outcome)])) as never;
+    for (const outcome of OUTCOMES) requests.labels(outcome).inc(0);
+  }
+
+  count(outcome: InboundOutcome): void {
+    this.counters[outcome].inc();
+  }
+}

@@ -1,0 +1,117 @@
+import type { OpenAPIObject } from '@nestjs/swagger';
+import { inboundBodySchema } from './inbound-fields.js';
+
+const text = (description: string) => ({ description, content: { 'text/plain': { schema: { type: 'string' } } } });
+
+const failure = (description: string, ...errors: string[]) => ({
+  description,
+  content: {
+    'application/json': {
+      schema: {
+        type: 'object',
+        required: ['ok', 'error'],
+        properties: { ok: { type: 'boolean', enum: [false] }, error: { type: 'string', ...(errors.length > 0 && { enum: errors }) } },
+      },
+    },
+  },
+});
+
+const receiptSchema = {
+  oneOf: [
+    {
+      type: 'object',
+      required: ['ok', 'event', 'results'],
+      properties: {
+        ok: { type: 'boolean', enum: [true] },
+        event: { type: 'string', description: 'The event name that was processed.' },
+        results: {
+          type: 'object',
+          description: 'One entry per connected platform; empty while none is connected.',
+          additionalProperties: {
+            type: 'object',
+            required: ['ok', 'status'],
+            properties: { ok: { type: 'boolean' }, status: { type: 'string' }, reason: { type: 'string' } },
+          },
+        },
+      },
+    },
+    {
+      type: 'object',
+      description: 'The same conversion was sent before, inside the duplicate window.',
+      required: ['ok', 'deduped'],
+      properties: { ok: { type: 'boolean', enum: [true] }, deduped: { type: 'boolean', enum: [true] } },
+    },
+    {
+      type: 'object',
+      description: 'Kept and counted, but not sent to any platform.',
+      required: ['ok', 'filtered'],
+      properties: { ok: { type: 'boolean', enum: [true] }, filtered: { type: 'boolean', enum: [true] } },
+    },
+  ],
+};
+
+const receipt = {
+  description: 'The receipt.',
+  headers: {
+    'X-CC-Conversion-Id': { description: 'Ask for the receipt again with it.', schema: { type: 'string', format: 'uuid' } },
+    'X-Request-Id': { schema: { type: 'string', format: 'uuid' } },
+  },
+  content: { 'application/json': { schema: receiptSchema } },
+};
+
+const refusals = {
+  401: failure('The key is missing, malformed, unknown or revoked.', 'Invalid API key'),
+  403: {
+    ...failure('The host belongs to no site, or its inbound webhook is switched off.', 'Inbound webhook not enabled'),
+    description: 'Inbound is not enabled for the host; or, in plain text, the request did not come over HTTPS.',
+  },
+  429: failure('Too many wrong keys for the site; a correct key is never held up.', 'Too many failed authentication attempts'),
+  503: failure('Nothing was lost: send it again after `Retry-After` seconds.'),
+};
+
+const tags = ['Conversions'];
+const security = [{ key: [] }];
+
+/** The hot route is no Nest controller, so its description stands here; the body's schema is the parser's own table. */
+export const inboundPaths = {
+  '/__cc/inbound': {
+    post: {
+      tags,
+      security,
+      operationId: 'receiveConversion',
+      summary: 'Send a conversion',
+      requestBody: { required: true, content: { 'application/json': { schema: inboundBodySchema } } },
+      responses: {
+        200: receipt,
+        400: {
+          description: 'A field is wrong (JSON, says which), or the body is no JSON object (plain text).',
+          content: { ...failure('').content, ...text('').content },
+        },
+        ...refusals,
+        413: text('The body is too large.'),
+        415: text('The body is not application/json in UTF-8, or is compressed.'),
+      },
+    },
+    get: {
+      tags,
+      security,
+      operationId: 'findReceipt',
+      summary: 'The receipt of an order, as of now',
+      parameters: [
+        { name: 'orderId', in: 'query', required: true, schema: { type: 'string' } },
+        { name: 'event', in: 'query', required: false, schema: { type: 'string' } },
+      ],
+      responses: { 200: receipt, ...refusals, 404: failure('No such conversion of this site.', 'Conversion not found') },
+    },
+  },
+  '/__cc/inbound/{id}': {
+    get: {
+      tags,
+      security,
+      operationId: 'readReceipt',
+      summary: 'The receipt of a conversion, as of now',
+      parameters: [{ name: 'id', in: 'path', required: true, schema: { type: 'string', format: 'uuid' } }],
+      responses: { 200: receipt, ...refusals, 404: failure('No such conversion of this site.', 'Conversion not found') },
+    },
+  },
+} as unknown as OpenAPIObject['paths'];

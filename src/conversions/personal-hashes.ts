@@ -1,0 +1,165 @@
+import { hash } from 'node:crypto';
+import { createRequire } from 'node:module';
+import type { CountryCode } from 'libphonenumber-js/min';
+import type { InboundFields } from './inbound-fields.js';
+
+/**
+ * SHA-256 digests (hex, lower case) of what a sender said about a person, in every spelling that some platform wants.
+ * They are made as soon as the request is read, so that the raw values can be dropped there.
+ *
+ * `subject`, `phone`, `firstName` and `lastName` are the plain spellings. Another spelling is stored only where it
+ * differs from the plain one, and is null where the plain one must not stand in for it: read it with `spelling()`.
+ */
+export interface PersonalHashes {
+  /** Email, trimmed, lower case: the subject's key. Meta, TikTok, LinkedIn, Pinterest, Snapchat, X, Segment. */
+  subject: string;
+  /** As `subject`; at gmail.com and googlemail.com without dots and `+suffix`. Google. */
+  emailGoogle?: string | null;
+  /** Without the dots and the `+alias` of the local part at any domain, and without a final dot. Microsoft, Reddit. */
+  emailBare?: string | null;
+
+  /** E.164 with `+`. Google, TikTok, Microsoft, Reddit, X. */
+  phone?: string;
+  /** The digits of E.164. Meta, Pinterest, Snapchat. Present whenever `phone` is. */
+  phoneDigits?: string;
+
+  /** Trimmed, lower case. Google, Pinterest. */
+  firstName?: string;
+  /** Without whitespace and ASCII punctuation. Meta. */
+  firstNameBare?: string;
+  /** Without whitespace. TikTok. */
+  firstNameJoined?: string;
+  /** Without ASCII punctuation. Snapchat. */
+  firstNameUnpunctuated?: string;
+
+  lastName?: string;
+  lastNameBare?: string;
+  lastNameJoined?: string;
+  lastNameUnpunctuated?: string;
+}
+
+const PLAIN_SPELLING = {
+  emailGoogle: 'subject',
+  emailBare: 'subject',
+  firstNameBare: 'firstName',
+  firstNameJoined: 'firstName',
+  firstNameUnpunctuated: 'firstName',
+  lastNameBare: 'lastName',
+  lastNameJoined: 'lastName',
+  lastNameUnpunctuated: 'lastName',
+} as const satisfies Partial<Record<keyof PersonalHashes, keyof PersonalHashes>>;
+
+/** The digest in one spelling: the plain one where this one is the same; undefined where there is nothing to send. */
+export function spelling(hashes: PersonalHashes, name: keyof PersonalHashes): string | undefined {
+  const stored = hashes[name];
+  if (stored !== undefined) return stored ?? undefined;
+  const plain = PLAIN_SPELLING[name as keyof typeof PLAIN_SPELLING];
+  return plain === undefined ? undefined : hashes[plain];
+}
+
+/**
+ * `defaultCountry` (ISO 3166 alpha-2) completes national phone numbers; without it they are left out.
+ * A value that is empty or unusable once normalised is left out: the digest of nothing would match strangers.
+ */
+export function hashPersonal(fields: InboundFields, defaultCountry?: string): PersonalHashes {
+  const hashes: PersonalHashes = { subject: '' };
+  if (fields.email !== undefined) addEmail(hashes, fields.email);
+  else if (fields.hashedEmail !== undefined) hashes.subject = fields.hashedEmail;
+  else throw new TypeError('A conversion needs an email or a hashed email.');
+  if (fields.phone !== undefined) addPhone(hashes, fields.phone, defaultCountry);
+  if (fields.firstName !== undefined) addName(hashes, 'firstName', fields.firstName);
+  if (fields.lastName !== undefined) addName(hashes, 'lastName', fields.lastName);
+  return hashes;
+}
+
+/** The key of the person behind a normalised email. */
+export function subjectOf(email: string): string {
+  return sha256(email);
+}
+
+function sha256(text: string): string {
+  return hash('sha256', text);
+}
+
+function addEmail(hashes: PersonalHashes, email: string): void {
+  hashes.subject = subjectOf(email);
+  const bare = bareEmail(email);
+  if (bare === email) return;
+  const digest = bare === undefined ? null : sha256(bare);
+  hashes.emailBare = digest;
+  // Google's rule for its own domains is the bare spelling; at any other domain it is the plain one.
+  if (email.endsWith('@gmail.com') || email.endsWith('@googlemail.com')) hashes.emailGoogle = digest;
+}
+
+/** Undefined when nothing is left before the `@`, as of `+news@example.com`. */
+function bareEmail(email: string): string | undefined {
+  const at = email.indexOf('@');
+  const local = email.slice(0, at);
+  const domain = email.endsWith('.') ? email.slice(at, -1) : email.slice(at);
+  const plus = local.indexOf('+');
+  const bare = (plus === -1 ? local : local.slice(0, plus)).replaceAll('.', '');
+  return bare === '' ? undefined : bare + domain;
+}
+
+/** Accents and other scripts stay: no platform's own library transliterates or composes names. */
+function addName(hashes: PersonalHashes, field: 'firstName' | 'lastName', name: string): void {
+  const plain = name.trim().toLowerCase();
+  const joined = plain.replace(/\s+/g, '');
+  const bare = withoutPunctuation(joined);
+  if (bare === '') return; // Blank, or only signs such as `---`: not a name.
+  const digest = sha256(plain);
+  hashes[field] = digest;
+  if (bare === plain) return;
+  const bareDigest = sha256(bare);
+  hashes[`${field}Bare`] = bareDigest;
+  if (joined !== plain) hashes[`${field}Joined`] = joined === bare ? bareDigest : sha256(joined);
+  const unpunctuated = withoutPunctuation(plain).trim();
+  if (unpunctuated !== plain) {
+    hashes[`${field}Unpunctuated`] = unpunctuated === bare ? bareDigest : sha256(unpunctuated);
+  }
+}
+
+function withoutPunctuation(text: string): string {
+  return text.replace(/[!-/:-@[-`{-~]+/g, '');
+}
+
+function addPhone(hashes: PersonalHashes, phone: string, defaultCountry: string | undefined): void {
+  const e164 = internationalForm(phone) ?? parsePhone(phone, defaultCountry);
+  if (e164 === undefined) return;
+  hashes.phone = sha256(e164);
+  hashes.phoneDigits = sha256(e164.slice(1));
+}
+
+/** Between digits: any space, dash, dot, slash or parenthesis, and the invisible marks that address books paste along. */
+const SEPARATORS = /[\s()./\-\u2010-\u2015\u2212\p{Cf}]+/gu;
+
+/** `+`, a country code that no 0 follows, 8 to 15 digits in all. */
+const E164 =
+  /^\+(?=\d{8,15}$)(?:[17]|2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]|2[1-689]\d|3[578]\d|42\d|5[09]\d|6[7-9]\d|8[0578]\d|9[679]\d)[1-9]/;
+
+/**
+ * The common case without the library, which costs ten times as much: a number that is complete once the separators
+ * are dropped. A 0 after the country code may be a trunk zero (`+44 (0)20`) or belong to the number (`+39 06`).
+ */
+function internationalForm(phone: string): string | undefined {
+  if (E164.test(phone)) return phone;
+  const compact = phone.replace(SEPARATORS, '');
+  return E164.test(compact) ? compact : undefined;
+}
+
+const require = createRequire(import.meta.url);
+let library: typeof import('libphonenumber-js/min') | undefined;
+
+/** E.164 of a number in any other form, undefined when it cannot be one. `00` means `+` whatever the country dials. */
+function parsePhone(phone: string, defaultCountry: string | undefined): string | undefined {
+  // Loaded by the first number that needs it: the library takes 30 to 50 ms, which every start would pay.
+  library ??= require('libphonenumber-js/min') as typeof import('libphonenumber-js/min');
+  const { parsePhoneNumberFromString } = library;
+  const text = phone.normalize('NFKC').replace(/\p{Cf}/gu, ''); // Full-width digits and signs become ASCII.
+  const international = text.replace(/^[\s(]*\+?[\s(]*00/, '+');
+  for (const candidate of international === text ? [text] : [international, text]) {
+    const parsed = parsePhoneNumberFromString(candidate, defaultCountry as CountryCode | undefined);
+    if (parsed?.isPossible()) return parsed.number;
+  }
+  return undefined;
+}

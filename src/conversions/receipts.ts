@@ -1,0 +1,37 @@
+import { Injectable } from '@nestjs/common';
+import { isUuid } from '../kernel/uuid.js';
+import type { StoredEvent } from '../log/event.js';
+import { EventLog } from '../log/event-log.js';
+import { CONVERSION, type ConversionEvent, isOpening } from './conversion.js';
+import { type Receipt, receiptOf } from './receipt.js';
+
+export interface FoundReceipt {
+  readonly conversionId: string;
+  readonly receipt: Receipt;
+}
+
+/** Receipts as of now, for senders who ask later. A site sees its own conversions only. */
+@Injectable()
+export class Receipts {
+  constructor(private readonly log: EventLog) {}
+
+  async byId(site: string, conversionId: string): Promise<FoundReceipt | undefined> {
+    if (!isUuid(conversionId)) return undefined;
+    const [opening] = await this.log.readStream(CONVERSION, conversionId.toLowerCase());
+    return opening?.site === site ? found(opening) : undefined;
+  }
+
+  /** The newest conversion with the order that was not a repeat of another one; with `event`, of that name. */
+  async byOrder(site: string, orderId: string, event: string | undefined): Promise<FoundReceipt | undefined> {
+    const openings = (await this.log.find(site, orderId)).filter(
+      (stored) => isOpening(stored) && (event === undefined || stored.data['event'] === event),
+    );
+    const first = openings.filter(({ type }) => type !== 'conversion.deduplicated.v1').at(-1);
+    return first && found(first);
+  }
+}
+
+function found(opening: StoredEvent): FoundReceipt {
+  const conversion = opening as unknown as ConversionEvent;
+  return { conversionId: conversion.data.conversionId, receipt: receiptOf(conversion, {}) };
+}

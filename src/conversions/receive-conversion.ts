@@ -1,0 +1,110 @@
+import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { uuidv7 } from '../kernel/uuid.js';
+import type { Claim, NewEvent } from '../log/event.js';
+import { EventLog } from '../log/event-log.js';
+import type { OpenSite } from '../sites/site-directory.js';
+import type { SiteKey } from '../sites/site.js';
+import { CONVERSION, type ConversionData, type OpeningEvent } from './conversion.js';
+import { dedupKey } from './dedup-key.js';
+import { dedupWindowOf } from './dedup-window.js';
+import { differences } from './differences.js';
+import { filterReason } from './filter.js';
+import type { InboundFields } from './inbound-fields.js';
+import { hashPersonal, type PersonalHashes } from './personal-hashes.js';
+import { type Receipt, receiptOf } from './receipt.js';
+
+export interface Received {
+  readonly conversionId: string;
+  /** Of a duplicate: the one it repeats. */
+  readonly firstConversionId?: string;
+  readonly receipt: Receipt;
+}
+
+/** A sender's conversion, authenticated and checked, still with its raw personal values: they go no further than this. */
+export class ReceiveConversion extends Command<Received> {
+  constructor(
+    readonly open: OpenSite,
+    readonly key: SiteKey,
+    readonly fields: InboundFields,
+    readonly dedupWindowMs: number,
+  ) {
+    super();
+  }
+}
+
+@CommandHandler(ReceiveConversion)
+export class ReceiveConversionHandler implements ICommandHandler<ReceiveConversion> {
+  constructor(private readonly log: EventLog) {}
+
+  async execute(command: ReceiveConversion): Promise<Received> {
+    const { open, key } = command;
+    const { opening, claim } = decide(command, uuidv7());
+    const { conversionId } = opening.data;
+    const outcome = await this.append(open.site.host, key, opening, claim);
+    // Dispatch to the platforms begins here, with what is now in the log; its outcomes are the results.
+    if (outcome.status === 'appended') return { conversionId, receipt: receiptOf(opening, {}) };
+    if (outcome.status === 'conflict') throw new Error('A new conversion cannot conflict');
+
+    const firstConversionId = outcome.by;
+    const [first] = await this.log.readStream(CONVERSION, firstConversionId);
+    const duplicate: OpeningEvent = {
+      ...opening,
+      type: 'conversion.deduplicated.v1',
+      data: { ...commonData(opening.data), firstConversionId, differs: differences(first, opening.data, { ...opening.personal }) },
+    };
+    await this.append(open.site.host, key, duplicate);
+    return { conversionId, firstConversionId, receipt: receiptOf(duplicate, {}) };
+  }
+
+  private append(site: string, key: SiteKey, event: OpeningEvent, claim?: Claim) {
+    return this.log.append({
+      noun: CONVERSION,
+      stream: event.data.conversionId,
+      expected: 'new',
+      site,
+      actor: `key:${key.id}`,
+      events: [event as NewEvent],
+      ...(claim && { claim }),
+    });
+  }
+}
+
+/** What is to be stored, and the key it claims: whether it is a duplicate is for the append itself to say. */
+export function decide(command: ReceiveConversion, conversionId: string): { opening: OpeningEvent; claim: Claim } {
+  const { open, key, fields } = command;
+  const { settings } = open.site;
+  const personal = hashPersonal(fields, settings.country ?? undefined);
+  const data: ConversionData = {
+    conversionId,
+    event: fields.event,
+    ...(fields.value !== undefined && { value: fields.value }),
+    currency: fields.currency,
+    ...(fields.orderId !== undefined && { orderId: fields.orderId }),
+    keyId: key.id,
+    trial: key.trial,
+  };
+  const reason = filterReason(settings, personal.subject, fields.email?.slice(fields.email.indexOf('@') + 1));
+  const opening: OpeningEvent = {
+    ...(reason ? { type: 'conversion.filtered.v1', data: { ...data, reason } } : { type: 'conversion.received.v1', data }),
+    personal: personal as OpeningEvent["personal"],
+    ...(fields.orderId !== undefined && { reference: fields.orderId }),
+  };
+  const claim: Claim = {
+    key: dedupKey(open.dedupSecret, data, personal.subject),
+    windowMs: dedupWindowOf(settings, command.dedupWindowMs),
+    weak: reason !== undefined,
+  };
+  return { opening, claim };
+}
+
+function commonData({ conversionId, event, value, currency, orderId, keyId, trial }: ConversionData): ConversionData {
+  return {
+    conversionId,
+    event,
+    ...(value !== undefined && { value }),
+    currency,
+    ...(orderId !== undefined && { orderId }),
+    keyId,
+    trial,
+  };
+}

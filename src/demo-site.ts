@@ -1,0 +1,33 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { EventLog } from './log/event-log.js';
+import { hashApiKey } from './sites/api-key.js';
+import type { SiteDirectory } from './sites/site-directory.js';
+import type { SiteSecrets } from './sites/site-secrets.js';
+import { Sites } from './sites/sites.js';
+
+const HOST = 'localhost';
+
+/** A site to try things on, in embedded mode only. Its key is kept beside the data, so that every start can show it. */
+export async function ensureDemoSite(dataDir: string, log: EventLog, secrets: SiteSecrets, directory: SiteDirectory): Promise<string> {
+  const file = join(dataDir, 'demo-key');
+  const sites = new Sites(log, secrets, 'system');
+  if (!directory.find(HOST)) await sites.register(HOST, ['127.0.0.1', '[::1]']);
+  await directory.refresh();
+  const open = directory.find(HOST);
+  const kept = readIfThere(file);
+  if (kept && open?.keysByHash.get(hashApiKey(kept))?.status === 'active') return kept;
+  await sites.enableInbound(HOST);
+  const { key } = await sites.issueKey(HOST, 'Demo', false);
+  writeFileSync(file, `${key}\n`, { mode: 0o600 });
+  await directory.refresh();
+  return key;
+}
+
+function readIfThere(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,39 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
+import { UserError } from './errors.js';
+
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+
+/** AES-256-GCM. `label` says what is sealed: a sealed value moved to another place does not open there. */
+export class Sealer {
+  constructor(
+    private readonly key: Buffer,
+    /** Opens what the last key sealed, until that is sealed anew. */
+    private readonly previousKey?: Buffer,
+  ) {}
+
+  seal(plain: Buffer, label: string): Buffer {
+    const nonce = randomBytes(NONCE_BYTES);
+    const cipher = createCipheriv('aes-256-gcm', this.key, nonce).setAAD(Buffer.from(label));
+    const body = Buffer.concat([cipher.update(plain), cipher.final()]);
+    return Buffer.concat([nonce, cipher.getAuthTag(), body]);
+  }
+
+  open(sealed: Buffer, label: string): Buffer {
+    for (const key of [this.key, this.previousKey]) {
+      if (!key) continue;
+      try {
+        return unseal(key, sealed, label);
+      } catch {
+        // Not sealed with this one.
+      }
+    }
+    throw new UserError(`A stored secret (${label}) does not open with SECRET_KEY. Set the key it was sealed with as SECRET_KEY_PREVIOUS.`);
+  }
+}
+
+function unseal(key: Buffer, sealed: Buffer, label: string): Buffer {
+  const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES });
+  decipher.setAAD(Buffer.from(label)).setAuthTag(sealed.subarray(NONCE_BYTES, NONCE_BYTES + TAG_BYTES));
+  return Buffer.concat([decipher.update(sealed.subarray(NONCE_BYTES + TAG_BYTES)), decipher.final()]);
+}

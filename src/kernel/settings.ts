@@ -1,0 +1,114 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import ipaddr from 'ipaddr.js';
+import { parseDurationMs } from './durations.js';
+import { messageOf, UserError } from './errors.js';
+
+/** Everything that can be set, read from the environment once. A value that does not parse stops the start, by name. */
+export type Settings = ReturnType<typeof readSettings>;
+
+/** What it is injected as. */
+export const SETTINGS = Symbol('settings');
+
+export type AddressRange = [ipaddr.IPv4 | ipaddr.IPv6, number];
+
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+const MAX_DEDUP_WINDOW_MS = 30 * 24 * 60 * 60 * 1_000;
+
+export function readSettings(environment: NodeJS.ProcessEnv) {
+  const read = <Value>(name: string, fallback: string, parse: (text: string) => Value): Value => {
+    const text = environment[name] || fallback;
+    try {
+      return parse(text);
+    } catch (error) {
+      throw new UserError(`${name}: ${messageOf(error)}`);
+    }
+  };
+  const optional = <Value>(name: string, parse: (text: string) => Value): Value | undefined =>
+    environment[name] ? read(name, '', parse) : undefined;
+
+  const settings = {
+    port: read('PORT', '8080', wholeNumber(0, 65_535)),
+    host: read('HOST', '127.0.0.1', String),
+    dataDir: read('DATA_DIR', '.data', (text) => resolve(text)),
+    databaseUrl: optional('DATABASE_URL', postgresUrl),
+    tlsCert: optional('TLS_CERT', readPem),
+    tlsKey: optional('TLS_KEY', readPem),
+    trustedProxies: read('TRUSTED_PROXIES', '', addressRanges),
+    operationsFrom: read('OPERATIONS_FROM', '', addressRanges),
+    secretKey: optional('SECRET_KEY', secretKey),
+    secretKeyPrevious: optional('SECRET_KEY_PREVIOUS', secretKey),
+    logLevel: read('LOG_LEVEL', 'info', oneOf(LOG_LEVELS)),
+    authFailureLimit: read('AUTH_FAILURE_LIMIT', '20', wholeNumber(1, 10_000)),
+    authFailureWindowMs: read('AUTH_FAILURE_WINDOW', '15m', parseDurationMs),
+    maxBodyBytes: read('MAX_BODY_BYTES', '65536', wholeNumber(1, 16 * 1024 * 1024)),
+    dedupWindowMs: read('DEDUP_WINDOW', '24h', dedupWindowMs),
+    inboundDeadlineMs: read('INBOUND_DEADLINE', '8s', parseDurationMs),
+    logRetentionMs: optional('LOG_RETENTION', parseDurationMs),
+  };
+  if (!settings.tlsCert !== !settings.tlsKey) throw new UserError('TLS_CERT and TLS_KEY go together: set both, or neither.');
+  if (settings.databaseUrl && !settings.secretKey) {
+    throw new UserError(
+      'SECRET_KEY is required with DATABASE_URL: it seals what is secret in the database. Make one with ' +
+        `"node -p \\"crypto.randomBytes(32).toString('hex')\\"" and keep it as safe as the database itself.`,
+    );
+  }
+  return settings;
+}
+
+/** A site's own window obeys the same bounds. */
+export function dedupWindowMs(text: string): number {
+  const ms = parseDurationMs(text);
+  if (ms > MAX_DEDUP_WINDOW_MS) throw new Error(`"${text}" is too long: 0s to 30d`);
+  return ms;
+}
+
+/** Accepts a single address as well as a CIDR. */
+export function addressRanges(text: string): AddressRange[] {
+  return text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '')
+    .map((part) => {
+      if (ipaddr.isValidCIDR(part)) return ipaddr.parseCIDR(part) as AddressRange;
+      if (!ipaddr.isValid(part)) throw new Error(`"${part}" is neither an address nor a CIDR such as 10.0.0.0/8`);
+      const address = ipaddr.process(part);
+      return [address, address.kind() === 'ipv4' ? 32 : 128];
+    });
+}
+
+function wholeNumber(least: number, most: number) {
+  return (text: string): number => {
+    const number = Number(text);
+    if (!/^\d+$/.test(text) || number < least || number > most) {
+      throw new Error(`"${text}" is not a whole number from ${least} to ${most}`);
+    }
+    return number;
+  };
+}
+
+function oneOf<Value extends string>(values: readonly Value[]) {
+  return (text: string): Value => {
+    if (!values.includes(text as Value)) throw new Error(`"${text}" is not one of ${values.join(', ')}`);
+    return text as Value;
+  };
+}
+
+function secretKey(text: string): Buffer {
+  // The value itself is never repeated in a message.
+  if (!/^[0-9a-f]{64}$/i.test(text)) throw new Error('must be 64 hexadecimal characters');
+  return Buffer.from(text, 'hex');
+}
+
+function postgresUrl(text: string): string {
+  if (!/^postgres(ql)?:\/\//.test(text)) throw new Error('must begin with postgres://');
+  return text;
+}
+
+function readPem(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new Error(`the file cannot be read (${(error as NodeJS.ErrnoException).code})`);
+  }
+}

@@ -1,0 +1,23 @@
+import { hash, randomUUID } from 'node:crypto';
+
+/** A UUIDv7: begins with the time, so that an index on it grows at its right edge only. */
+export function uuidv7(nowMs: number = Date.now()): string {
+  const time = nowMs.toString(16).padStart(12, '0');
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`;
+}
+
+/** A UUIDv8 that follows from a name: whoever asks with the same name gets the same one. */
+export function derivedUuid(name: string): string {
+  return asUuid(hash('sha256', name));
+}
+
+/** The first 16 bytes of a hexadecimal digest, spelled as a UUIDv8. */
+export function asUuid(digest: string): string {
+  return `${digest.slice(0, 8)}-${digest.slice(8, 12)}-8${digest.slice(13, 16)}-a${digest.slice(17, 20)}-${digest.slice(20, 32)}`;
+}
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
+
+export function isUuid(text: string): boolean {
+  return UUID.test(text);
+}

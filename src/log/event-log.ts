@@ -1,0 +1,78 @@
+import type { Postgres } from '../postgres/postgres.js';
+import { AppendConnection } from './append-connection.js';
+import { AppendQueue } from './append-queue.js';
+import type { AppendOutcome, AppendRequest, StoredEvent } from './event.js';
+import { findByReference, type ReadOptions, readEvents, readHead, readPositionBefore, readStream } from './event-reader.js';
+import { Follower, type FollowOptions } from './follower.js';
+import { WakeUp } from './wake-up.js';
+
+export interface LogObserver {
+  /** A batch was stored. */
+  appended?(events: number, seconds: number): void;
+  say?(line: string): void;
+}
+
+/** The append-only log. It knows streams, positions and claims, and no word of the business. */
+export class EventLog {
+  private readonly connection: AppendConnection;
+  private readonly queue: AppendQueue;
+  private readonly wakeUp: WakeUp;
+  private readonly followers = new Set<Follower>();
+
+  constructor(
+    private readonly postgres: Postgres,
+    observer: LogObserver = {},
+  ) {
+    this.connection = new AppendConnection(postgres, (line) => observer.say?.(line));
+    this.queue = new AppendQueue(this.connection, (events, seconds) => observer.appended?.(events, seconds));
+    this.wakeUp = new WakeUp(postgres);
+  }
+
+  /** Resolves when the events are committed, or when it is certain that they are not. */
+  async append(request: AppendRequest): Promise<AppendOutcome> {
+    const outcome = await this.queue.append(request);
+    if (outcome.status === 'appended') this.wakeUp.tell(request.noun);
+    return outcome;
+  }
+
+  read(options: ReadOptions = {}): Promise<StoredEvent[]> {
+    return readEvents(this.postgres.pool, options);
+  }
+
+  readStream(noun: string, stream: string): Promise<StoredEvent[]> {
+    return readStream(this.postgres.pool, noun, stream);
+  }
+
+  find(site: string, reference: string): Promise<StoredEvent[]> {
+    return findByReference(this.postgres.pool, site, reference);
+  }
+
+  head(): Promise<number> {
+    return readHead(this.postgres.pool);
+  }
+
+  positionBefore(time: Date): Promise<number> {
+    return readPositionBefore(this.postgres.pool, time);
+  }
+
+  /** Hands on every event after a position, in order and without a gap, until stopped. Resolves once caught up. */
+  async follow(options: FollowOptions, apply: (events: StoredEvent[]) => void | Promise<void>): Promise<Follower> {
+    const follower = new Follower(this.postgres.pool, options, apply);
+    await follower.start(this.wakeUp);
+    this.followers.add(follower);
+    return follower;
+  }
+
+  /** For those who watch: how far each reader is behind, as of its last look. */
+  readers(): Follower[] {
+    return [...this.followers];
+  }
+
+  /** What was accepted is answered first; then the connections go. */
+  async close(): Promise<void> {
+    await this.queue.drained();
+    for (const follower of this.followers) await follower.stop();
+    await this.wakeUp.close();
+    await this.connection.close();
+  }
+}

@@ -1,0 +1,144 @@
+import type { ClientBase, Pool } from 'pg';
+import type { Personal, StoredEvent } from './event.js';
+
+/** Every SELECT on events is in this folder. A pool or a client inside a transaction: both can be asked. */
+export type Queryable = Pool | ClientBase;
+
+export interface ReadOptions {
+  /** Exclusive. */
+  readonly after?: number;
+  /** Inclusive. */
+  readonly until?: number;
+  readonly limit?: number;
+  readonly nouns?: readonly string[];
+  readonly types?: readonly string[];
+  readonly site?: string;
+}
+
+interface Row {
+  position: string;
+  id: string;
+  noun: string;
+  stream: string;
+  version: number;
+  type: string;
+  site: string;
+  time: string;
+  actor: string;
+  data: Record<string, unknown>;
+  has_personal: boolean;
+  subject: string | null;
+  personal: Record<string, unknown> | null;
+}
+
+// Named one by one: a prepared `SELECT *` breaks when a migration adds a column.
+const COLUMNS = `e.position, e.id, e.noun, e.stream, e.version, e.type, e.site, e.actor, e.data,
+  extract(epoch FROM e.time) * 1000 AS time,
+  p.position IS NOT NULL AS has_personal, encode(p.subject, 'hex') AS subject, p.data AS personal`;
+const FROM = 'cc.events e LEFT JOIN cc.personal p ON p.position = e.position';
+
+export async function readEvents(source: Queryable, options: ReadOptions = {}): Promise<StoredEvent[]> {
+  const values: unknown[] = [options.after ?? -1];
+  const conditions = ['e.position > $1'];
+  const where = (condition: (parameter: string) => string, value: unknown) => {
+    values.push(value);
+    conditions.push(condition(`$${values.length}`));
+  };
+  if (options.until !== undefined) where((p) => `e.position <= ${p}`, options.until);
+  // As literals, not parameters: only then can the planner see that a partial index on these nouns serves.
+  if (options.nouns) conditions.push(`e.noun IN (${options.nouns.map((noun) => `'${noun.replaceAll("'", '')}'`).join(', ')})`);
+  if (options.types) where((p) => `e.type = ANY (${p})`, options.types);
+  if (options.site !== undefined) where((p) => `e.site = ${p}`, options.site);
+  const limit = options.limit === undefined ? '' : `LIMIT ${Number(options.limit)}`;
+  const { rows } = await source.query<Row>(
+    `SELECT ${COLUMNS} FROM ${FROM} WHERE ${conditions.join(' AND ')} ORDER BY e.position ${limit}`,
+    values,
+  );
+  return rows.map(toEvent);
+}
+
+export async function readStream(source: Queryable, noun: string, stream: string): Promise<StoredEvent[]> {
+  const { rows } = await source.query<Row>({
+    name: 'read-stream',
+    text: `SELECT ${COLUMNS} FROM ${FROM} WHERE e.stream = $1 AND e.noun = $2 ORDER BY e.version`,
+    values: [stream, noun],
+  });
+  return rows.map(toEvent);
+}
+
+/** All events of a site that carry a name from outside, in log order. */
+export async function findByReference(source: Queryable, site: string, reference: string): Promise<StoredEvent[]> {
+  const { rows } = await source.query<Row>({
+    name: 'find-by-reference',
+    text: `SELECT ${COLUMNS} FROM ${FROM}
+            WHERE e.reference IS NOT NULL AND e.site = $1 AND e.reference = $2
+              AND hashtextextended(e.reference, hashtextextended(e.site, 0)) = hashtextextended($2, hashtextextended($1, 0))
+            ORDER BY e.position`,
+    values: [site, reference],
+  });
+  return rows.map(toEvent);
+}
+
+/** The position of the newest event, 0 in an empty log. Everything up to it is committed and can be read. */
+export async function readHead(source: Queryable): Promise<number> {
+  const { rows } = await source.query<{ head: string | null }>({
+    name: 'read-head',
+    text: 'SELECT max(position) AS head FROM cc.events',
+  });
+  return Number(rows[0]?.head ?? 0);
+}
+
+/** Where a page of at most `limit` events after `after` ends; `after` itself when there is none. */
+export async function readPageEnd(source: Queryable, after: number, limit: number): Promise<number> {
+  const { rows } = await source.query<{ last: string | null }>({
+    name: 'read-page-end',
+    text: `SELECT max(position) AS last
+             FROM (SELECT position FROM cc.events WHERE position > $1 ORDER BY position LIMIT $2) page`,
+    values: [after, limit],
+  });
+  return Number(rows[0]?.last ?? after);
+}
+
+/** Each actor's newest event in a stretch of the log, counted where the rows are: millions of them cost no traffic. */
+export async function readNewestByActor(source: Queryable, after: number, until: number, prefix: string) {
+  const { rows } = await source.query<{ actor: string; time: Date }>({
+    name: 'read-newest-by-actor',
+    text: `SELECT actor, max(time) AS time FROM cc.events
+            WHERE position > $1 AND position <= $2 AND starts_with(actor, $3) GROUP BY actor`,
+    values: [after, until, prefix],
+  });
+  return rows;
+}
+
+/** The last position before a moment. Time never goes back along the log, so a binary search finds it without an index. */
+export async function readPositionBefore(source: Queryable, time: Date): Promise<number> {
+  let low = 0;
+  let high = await readHead(source);
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    const { rows } = await source.query<{ position: string; earlier: boolean }>({
+      name: 'read-time-at',
+      text: 'SELECT position, time < $2 AS earlier FROM cc.events WHERE position > $1 ORDER BY position LIMIT 1',
+      values: [middle, time],
+    });
+    const next = rows[0];
+    if (next?.earlier) low = Number(next.position);
+    else high = middle;
+  }
+  return low;
+}
+
+function toEvent(row: Row): StoredEvent {
+  return {
+    position: Number(row.position),
+    id: row.id,
+    type: row.type,
+    stream: `${row.noun}-${row.stream}`,
+    version: row.version,
+    site: row.site,
+    time: new Date(Number(row.time)).toISOString(),
+    actor: row.actor,
+    data: row.data,
+    personal: row.has_personal ? ({ ...(row.subject && { subject: row.subject }), ...row.personal } as Personal) : null,
+  };
+}

@@ -1,0 +1,55 @@
+/** What is about a person, kept beside the event so that it can be erased: `subject` says whose it is (SHA-256, hex). */
+export type Personal = { readonly subject?: string } & { readonly [name: string]: unknown };
+
+export interface NewEvent {
+  /** A literal such as `conversion.received.v1`; a changed shape is a new version of the name. */
+  readonly type: string;
+  readonly data: Readonly<Record<string, unknown>>;
+  readonly personal?: Personal;
+  /** A name from outside (an order number) by which the event can be found again, within its site. */
+  readonly reference?: string;
+}
+
+export interface StoredEvent {
+  readonly position: number;
+  readonly id: string;
+  readonly type: string;
+  /** `<noun>-<id>` */
+  readonly stream: string;
+  readonly version: number;
+  readonly site: string;
+  /** ISO 8601, milliseconds, UTC. */
+  readonly time: string;
+  readonly actor: string;
+  readonly data: Record<string, unknown>;
+  readonly personal: Personal | null;
+}
+
+/** A key that one stream of a site may hold at a time, for a while. */
+export interface Claim {
+  /** 16 bytes, spelled as a UUID. */
+  readonly key: string;
+  /** How long an earlier claim counts: 0 never refuses. Not stored, so a change of it counts at once. */
+  readonly windowMs: number;
+  /** A weak claim yields to one that is not. */
+  readonly weak: boolean;
+}
+
+export interface AppendRequest {
+  readonly noun: string;
+  /** UUIDv7: the index on streams then grows at its right edge. */
+  readonly stream: string;
+  /** `new`: the id was made just now, nothing to compare. A number: the version the decision was made on. */
+  readonly expected: 'new' | 'any' | number;
+  readonly site: string;
+  /** `key:<id>`, `tag`, `cli`, `user:<name>` or `system`. */
+  readonly actor: string;
+  /** All or none of them. A claim goes with a single event. */
+  readonly events: readonly [NewEvent, ...NewEvent[]];
+  readonly claim?: Claim;
+}
+
+export type AppendOutcome =
+  | { readonly status: 'appended'; /** of the last event */ readonly position: number; readonly time: string }
+  | { readonly status: 'claimed'; /** the stream that holds the key */ readonly by: string }
+  | { readonly status: 'conflict' };

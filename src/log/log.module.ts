@@ -1,0 +1,75 @@
+import { Global, Inject, Injectable, Module, type OnModuleInit } from '@nestjs/common';
+import { Interval } from '@nestjs/schedule';
+import { Gauge, Histogram, Registry } from 'prom-client';
+import { messageOf } from '../kernel/errors.js';
+import { Logger } from '../kernel/logger.js';
+import { SETTINGS, type Settings } from '../kernel/settings.js';
+import { Postgres } from '../postgres/postgres.js';
+import { EventLog } from './event-log.js';
+import { dropPartitionsBefore, keepPartitionsAhead } from './partitions.js';
+
+function openLog(postgres: Postgres, registry: Registry, logger: Logger): EventLog {
+  const batchSize = new Histogram({
+    name: 'cc_log_append_batch_size',
+    help: 'Events that shared one commit',
+    buckets: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000],
+    registers: [registry],
+  });
+  const duration = new Histogram({
+    name: 'cc_log_append_seconds',
+    help: 'Time of one append, from sending the batch to knowing that it is committed',
+    buckets: [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5],
+    registers: [registry],
+  });
+  const log = new EventLog(postgres, {
+    appended: (events, seconds) => {
+      batchSize.observe(events);
+      duration.observe(seconds);
+    },
+    say: (line) => logger.warn(line),
+  });
+  new Gauge({
+    name: 'cc_log_tail_lag_events',
+    help: 'Positions between a reader and the head of the log, as of its last look',
+    labelNames: ['reader'],
+    registers: [registry],
+    collect() {
+      for (const reader of log.readers()) this.set({ reader: reader.name }, reader.lag);
+    },
+  });
+  return log;
+}
+
+/** Partitions ahead, and none behind the retention. Every instance tries; the database lets one at a time. */
+@Injectable()
+export class PartitionKeeper implements OnModuleInit {
+  constructor(
+    private readonly postgres: Postgres,
+    private readonly logger: Logger,
+    @Inject(SETTINGS) private readonly settings: Settings,
+  ) {}
+
+  async onModuleInit(): Promise<void> {
+    await keepPartitionsAhead(this.postgres);
+  }
+
+  @Interval(60_000)
+  async keep(): Promise<void> {
+    try {
+      await keepPartitionsAhead(this.postgres);
+      const { logRetentionMs } = this.settings;
+      if (logRetentionMs === undefined) return;
+      const dropped = await dropPartitionsBefore(this.postgres, new Date(Date.now() - logRetentionMs));
+      if (dropped > 0) this.logger.info('Dropped partitions older than LOG_RETENTION', { dropped });
+    } catch (error) {
+      this.logger.warn('Partitions could not be looked after; trying again in a minute', { error: messageOf(error) });
+    }
+  }
+}
+
+@Global()
+@Module({
+  providers: [{ provide: EventLog, useFactory: openLog, inject: [Postgres, Registry, Logger] }, PartitionKeeper],
+  exports: [EventLog],
+})
+export class LogModule {}

@@ -1,0 +1,97 @@
+import { type Client, DatabaseError } from 'pg';
+import { UserError } from '../kernel/errors.js';
+import type { Postgres } from '../postgres/postgres.js';
+import { readHead, readPageEnd } from './event-reader.js';
+import { Page, type Projection } from './projection.js';
+
+const PAGE_EVENTS = 20_000;
+/** What may be left to fold while appends (or the runner) wait for the swap. */
+const LEFT_FOR_THE_SWAP = 2_000;
+const SWAP_TRIES_MAX = 300;
+
+/** The append's lock: whoever holds it knows that nobody appends. */
+const APPEND_LOCK = 4845001;
+/** First half of the advisory keys under which projections are being rebuilt; the second is the hash of their names. */
+export const rebuildLock = { classId: 4845003 } as const;
+
+/**
+ * Folds the whole log into shadow tables beside the live ones, pass by pass until little is left, then swaps them in one
+ * short transaction: behind the append's lock where the append writes the rows, behind the checkpoint's row otherwise.
+ */
+export async function rebuildProjection(
+  postgres: Postgres,
+  projection: Projection,
+  progress: (position: number, head: number) => void = () => {},
+): Promise<void> {
+  const client = await postgres.connectAsOwner('cc-rebuild');
+  try {
+    const { rows } = await client.query<{ mine: boolean }>('SELECT pg_try_advisory_lock($1, hashtext($2)) AS mine', [
+      rebuildLock.classId,
+      projection.name,
+    ]);
+    if (!rows[0]?.mine) throw new UserError(`Projection ${projection.name} is being rebuilt already. Wait for it to end.`);
+    await makeShadow(client, projection);
+    await client.query('SET search_path = cc_shadow, cc');
+    let position = 0;
+    let head = await readHead(client);
+    while (head - position > LEFT_FOR_THE_SWAP) {
+      position = await inTransaction(client, () => foldPage(client, projection, position));
+      progress(position, head);
+      head = await readHead(client);
+    }
+    await swap(client, projection, position);
+    progress(head, head);
+  } finally {
+    await client.end();
+  }
+}
+
+async function makeShadow(client: Client, projection: Projection): Promise<void> {
+  await client.query('CREATE SCHEMA IF NOT EXISTS cc_shadow');
+  for (const table of projection.tables) {
+    await client.query(`DROP TABLE IF EXISTS cc_shadow.${table}`);
+    await client.query(`CREATE TABLE cc_shadow.${table} (LIKE cc.${table} INCLUDING ALL)`);
+  }
+}
+
+async function swap(client: Client, projection: Projection, position: number): Promise<void> {
+  // Behind one open reader a DROP would wait, and everybody behind it: better to step back and try again.
+  await client.query(`SET lock_timeout = '200ms'; SET idle_in_transaction_session_timeout = '5s'`);
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      await inTransaction(client, async () => {
+        if (projection.inline) await client.query('SELECT pg_advisory_xact_lock($1)', [APPEND_LOCK]);
+        else await client.query('SELECT FROM cc.projections WHERE name = $1 FOR UPDATE', [projection.name]);
+        const head = await readHead(client);
+        for (let at = position; at < head; ) at = await foldPage(client, projection, at);
+        for (const table of projection.tables) {
+          await client.query(`DROP TABLE cc.${table}`);
+          await client.query(`ALTER TABLE cc_shadow.${table} SET SCHEMA cc`);
+        }
+        await client.query('UPDATE cc.projections SET position = $2, parked = false, reason = NULL WHERE name = $1', [projection.name, head]);
+      });
+      return;
+    } catch (error) {
+      const isLockTimeout = error instanceof DatabaseError && error.code === '55P03';
+      if (!isLockTimeout || attempt === SWAP_TRIES_MAX) throw error;
+    }
+  }
+}
+
+async function foldPage(client: Client, projection: Projection, after: number): Promise<number> {
+  const until = await readPageEnd(client, after, PAGE_EVENTS);
+  if (until > after) await projection.fold(new Page(client, after, until));
+  return until;
+}
+
+async function inTransaction<Result>(client: Client, work: () => Promise<Result>): Promise<Result> {
+  await client.query('BEGIN');
+  try {
+    const result = await work();
+    await client.query('COMMIT');
+    return result;
+  } catch (error) {
+    await client.query('ROLLBACK').catch(() => {});
+    throw error;
+  }
+}

@@ -1,0 +1,32 @@
+import type { ClientBase } from 'pg';
+import type { StoredEvent } from './event.js';
+import { readEvents, readNewestByActor } from './event-reader.js';
+
+/**
+ * A read model that can be thrown away. `fold` writes what a page of the log changes, through `page.tx` and with bare
+ * table names: live rows and the shadow of a rebuild are told apart by the connection's search path alone.
+ */
+export interface Projection {
+  readonly name: string;
+  readonly tables: readonly string[];
+  /** Written by the append itself, in its transaction; `fold` is then only for rebuilding it. */
+  readonly inline?: boolean;
+  fold(page: Page): Promise<void>;
+}
+
+/** A stretch of the log, from a position (exclusive) to another (inclusive), in the transaction that moves the checkpoint. */
+export class Page {
+  constructor(
+    readonly tx: ClientBase,
+    readonly after: number,
+    readonly until: number,
+  ) {}
+
+  events(filter: { nouns?: readonly string[]; types?: readonly string[] } = {}): Promise<StoredEvent[]> {
+    return readEvents(this.tx, { after: this.after, until: this.until, ...filter });
+  }
+
+  newestByActor(prefix: string): Promise<{ actor: string; time: Date }[]> {
+    return readNewestByActor(this.tx, this.after, this.until, prefix);
+  }
+}

@@ -1,0 +1,75 @@
+import type { Client } from 'pg';
+import type { Postgres } from '../postgres/postgres.js';
+
+const CHANNEL = 'cc_log';
+const TELL_EVERY_MS = 20;
+const RECONNECT_AFTER_MS = 1_000;
+
+/**
+ * Tells readers, in this process and in others, that something was appended. A courtesy: nothing depends on it. NOTIFY
+ * is sent after the commit and at most every 20 ms, because inside the append it would hold a lock of the whole server.
+ */
+export class WakeUp {
+  private readonly listeners = new Set<(noun: string) => void>();
+  private readonly untold = new Set<string>();
+  private telling: NodeJS.Timeout | undefined;
+  private client: Promise<Client> | undefined;
+  private reconnecting: NodeJS.Timeout | undefined;
+  private closed = false;
+
+  constructor(private readonly postgres: Postgres) {}
+
+  tell(noun: string): void {
+    if (this.closed) return;
+    this.untold.add(noun);
+    this.telling ??= setTimeout(() => this.send(), TELL_EVERY_MS);
+  }
+
+  on(listener: (noun: string) => void): () => void {
+    this.listeners.add(listener);
+    if (!this.client) this.startListening();
+    return () => this.listeners.delete(listener);
+  }
+
+  async close(): Promise<void> {
+    this.closed = true;
+    clearTimeout(this.telling);
+    clearTimeout(this.reconnecting);
+    await this.client?.then((client) => client.end()).catch(() => {});
+  }
+
+  private send(): void {
+    this.telling = undefined;
+    const nouns = [...this.untold].join(',');
+    this.untold.clear();
+    this.postgres.pool.query('SELECT pg_notify($1, $2)', [CHANNEL, nouns]).catch(() => {});
+  }
+
+  private startListening(): void {
+    this.client = this.listen();
+    this.client.catch(() => {});
+  }
+
+  private async listen(): Promise<Client> {
+    try {
+      const client = await this.postgres.connect('cc-wake-up');
+      client.on('notification', (message) => {
+        for (const noun of (message.payload ?? '').split(',')) for (const listener of this.listeners) listener(noun);
+      });
+      client.on('end', () => this.listenAgain());
+      await client.query(`LISTEN ${CHANNEL}`);
+      return client;
+    } catch (error) {
+      this.listenAgain();
+      throw error;
+    }
+  }
+
+  private listenAgain(): void {
+    if (this.closed || this.reconnecting) return;
+    this.reconnecting = setTimeout(() => {
+      this.reconnecting = undefined;
+      this.startListening();
+    }, RECONNECT_AFTER_MS);
+  }
+}

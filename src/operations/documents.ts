@@ -1,0 +1,26 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
+import { inboundPaths } from '../conversions/inbound.openapi.js';
+import { OperatorsOnly } from './operators-only.guard.js';
+
+/** The API's description, made from the schemas that the code itself uses, as JSON and as a page. */
+export function serveDocuments(app: NestFastifyApplication): void {
+  const operators = app.get(OperatorsOnly);
+  app.use('/docs', (request: IncomingMessage, response: ServerResponse, next: () => void) => {
+    if (operators.admits(request)) return next();
+    response.writeHead(404, { 'content-type': 'text/plain; charset=utf-8' }).end('Not found.');
+  });
+  const head = new DocumentBuilder()
+    .setTitle('Clean Conversions')
+    .setDescription('Conversions from your backend to every connected ad platform, with a receipt per platform.')
+    .setVersion('1')
+    .setLicense('Apache-2.0', 'https://www.apache.org/licenses/LICENSE-2.0')
+    .addApiKey({ type: 'apiKey', name: 'X-CC-Api-Key', in: 'header' }, 'key')
+    .build();
+  const makeDocument = () => {
+    const document = SwaggerModule.createDocument(app, head);
+    return { ...document, paths: { ...inboundPaths, ...document.paths } };
+  };
+  SwaggerModule.setup('docs', app, makeDocument, { jsonDocumentUrl: 'docs/openapi.json', customSiteTitle: 'Clean Conversions API' });
+}

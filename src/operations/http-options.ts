@@ -1,0 +1,56 @@
+import type { Socket } from 'node:net';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import type { Settings } from '../kernel/settings.js';
+
+type AdapterOptions = NonNullable<ConstructorParameters<typeof FastifyAdapter>[0]>;
+
+const HEADERS_WITHIN_MS = 5_000;
+const REQUEST_WITHIN_MS = 10_000;
+const KEEP_ALIVE_MS = 65_000; // Longer than the minute after which common load balancers let go, so that they end it, not we.
+const MAX_HEADER_BYTES = 16 * 1024;
+
+/** The bounds of every connection, whoever is at the other end. */
+export function httpOptions(settings: Settings): AdapterOptions {
+  const server = {
+    headersTimeout: HEADERS_WITHIN_MS,
+    requestTimeout: REQUEST_WITHIN_MS,
+    connectionsCheckingInterval: 1_000,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    maxHeaderSize: MAX_HEADER_BYTES,
+    noDelay: true,
+  };
+  const options = {
+    logger: false,
+    // Ids are made by the routes that answer with them.
+    genReqId: () => '',
+    exposeHeadRoutes: false,
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    bodyLimit: settings.maxBodyBytes,
+    requestTimeout: REQUEST_WITHIN_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    clientErrorHandler,
+    ...(settings.tlsCert && settings.tlsKey
+      ? { https: { ...server, cert: settings.tlsCert, key: settings.tlsKey } }
+      : { http: server }),
+  };
+  return options as unknown as AdapterOptions;
+}
+
+const CLIENT_ERRORS: Readonly<Record<string, [status: string, text: string]>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request took too long to arrive. Send it again in one go.'],
+  HPE_HEADER_OVERFLOW: ['431 Request Header Fields Too Large', `The headers are larger than ${MAX_HEADER_BYTES} bytes.`],
+};
+
+/** What is not even HTTP, or comes too slowly, is told so in plain text and let go. */
+function clientErrorHandler(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || socket.destroyed) return;
+  const [status, text] = CLIENT_ERRORS[error.code ?? ''] ?? ['400 Bad Request', 'This is not a valid HTTP/1.1 request.'];
+  if (socket.writable) {
+    socket.write(
+      `HTTP/1.1 ${status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(text)}\r\n` +
+        `Connection: close\r\n\r\n${text}`,
+    );
+  }
+  socket.destroySoon();
+}

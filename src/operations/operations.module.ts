@@ -1,0 +1,12 @@
+import { Module } from '@nestjs/common';
+import { HealthController } from './health.controller.js';
+import { HttpDrain } from './http-drain.js';
+import { MetricsController } from './metrics.controller.js';
+import { OperatorsOnly } from './operators-only.guard.js';
+
+@Module({
+  controllers: [HealthController, MetricsController],
+  providers: [HttpDrain, OperatorsOnly],
+  exports: [OperatorsOnly],
+})
+export class OperationsModule {}

@@ -1,0 +1,18 @@
+import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, HttpStatus } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
+import { messageOf } from '../kernel/errors.js';
+import { Logger } from '../kernel/logger.js';
+
+/** Wrong paths and the like are answered in plain text; what is our fault is logged and answered without a detail. */
+@Catch()
+export class PlainTextErrors implements ExceptionFilter {
+  constructor(private readonly logger: Logger) {}
+
+  catch(error: unknown, host: ArgumentsHost): void {
+    const reply = host.switchToHttp().getResponse<FastifyReply>();
+    const status = error instanceof HttpException ? error.getStatus() : ((error as { statusCode?: number }).statusCode ?? 500);
+    if (status >= HttpStatus.INTERNAL_SERVER_ERROR) this.logger.error('A request failed', { error: messageOf(error) });
+    const text = status === HttpStatus.NOT_FOUND ? 'Not found. Conversions are posted to /__cc/inbound.' : `Error ${status}`;
+    void reply.status(status).type('text/plain; charset=utf-8').send(text);
+  }
+}

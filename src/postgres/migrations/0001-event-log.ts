@@ -1,0 +1,214 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+/**
+ * The append-only log: events, the personal parts beside them, the claims that make a conversion the only one of its
+ * key, and the one function every writer goes through. `docs/log.md` tells how the pieces work together.
+ */
+export class EventLog0000000000001 implements MigrationInterface {
+  name = 'EventLog0000000000001';
+
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query(TABLES);
+    await runner.query(PARTITIONS);
+    await runner.query(APPEND);
+    await runner.query(PROJECTIONS);
+  }
+
+  async down(): Promise<void> {
+    throw new Error('The log is not thrown away by a migration. Restore a backup instead.');
+  }
+}
+
+const TABLES = `
+-- One process at a time draws from it, under the append's lock: CACHE 1 keeps positions in that order.
+CREATE SEQUENCE cc.event_position CACHE 1;
+
+CREATE TABLE cc.events (
+  position  bigint NOT NULL,
+  id        uuid NOT NULL,
+  noun      text COLLATE "C" NOT NULL,
+  stream    uuid NOT NULL,
+  version   integer NOT NULL,
+  type      text COLLATE "C" NOT NULL,
+  site      text COLLATE "C" NOT NULL,
+  time      timestamptz(3) NOT NULL,
+  actor     text COLLATE "C" NOT NULL,
+  reference text COLLATE "C",
+  data      json NOT NULL,
+  PRIMARY KEY (position)
+) PARTITION BY RANGE (position);
+
+-- By a name the outside world gave it (an order number). A hash of site and name: 8 bytes, whatever the name's length.
+CREATE INDEX events_reference ON cc.events (hashtextextended(reference, hashtextextended(site, 0)))
+  WHERE reference IS NOT NULL;
+
+-- Whatever is about a person stands here and only here: rows that may be deleted beside events that may not.
+CREATE TABLE cc.personal (
+  position bigint NOT NULL,
+  site     text COLLATE "C" NOT NULL,
+  subject  bytea,
+  data     json,
+  PRIMARY KEY (position)
+) PARTITION BY RANGE (position);
+
+-- Erasure looks for a subject; eight bytes of a SHA-256 find it, and the row itself holds the rest.
+CREATE INDEX personal_subject ON cc.personal (substring(subject FROM 1 FOR 8)) WHERE subject IS NOT NULL;
+
+-- The inline projection "dedup": who holds a key. Decided by this primary key inside the append, never by look-then-write.
+CREATE TABLE cc.dedup (
+  site   text COLLATE "C" NOT NULL,
+  key    uuid NOT NULL,
+  stream uuid NOT NULL,
+  weak   boolean NOT NULL,
+  at     timestamptz(3) NOT NULL,
+  PRIMARY KEY (site, key)
+);
+-- For pruning. BRIN, because claims lie roughly in the order of their time and an insert then costs it nothing.
+CREATE INDEX dedup_at ON cc.dedup USING brin (at) WITH (autosummarize = on);
+
+CREATE FUNCTION cc.refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION 'The event log is append-only: % on % is refused', TG_OP, TG_TABLE_NAME
+    USING HINT = 'Append an event that corrects the earlier one. Personal parts are erased with "visitors erase".';
+END $$;
+CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON cc.events
+  FOR EACH STATEMENT EXECUTE FUNCTION cc.refuse_change();
+`;
+
+const PARTITIONS = `
+CREATE TABLE cc.log_partitions (
+  first  bigint PRIMARY KEY,
+  beyond bigint NOT NULL
+);
+
+-- The tables are made whole, with their CHECK, and only then attached: attaching waits for no open append.
+CREATE FUNCTION cc.add_partition(first bigint, beyond bigint) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  kind text;
+BEGIN
+  FOREACH kind IN ARRAY ARRAY['events', 'personal'] LOOP
+    EXECUTE format('CREATE TABLE cc.%1$s_%2$s (LIKE cc.%1$s INCLUDING ALL, CHECK (position >= %2$s AND position < %3$s))',
+      kind, first, beyond);
+  END LOOP;
+  -- Over all partitions a unique index would have to include position; a stream's newest events are in one or two of them.
+  EXECUTE format('CREATE UNIQUE INDEX events_%1$s_stream ON cc.events_%1$s (stream, version)', first);
+  -- TRUNCATE, and a change that names the partition itself, would pass by the parent's trigger.
+  EXECUTE format('CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON cc.events_%s
+    FOR EACH STATEMENT EXECUTE FUNCTION cc.refuse_change()', first);
+  FOREACH kind IN ARRAY ARRAY['events', 'personal'] LOOP
+    EXECUTE format('ALTER TABLE cc.%1$s ATTACH PARTITION cc.%1$s_%2$s FOR VALUES FROM (%2$s) TO (%3$s)', kind, first, beyond);
+  END LOOP;
+  INSERT INTO cc.log_partitions VALUES (first, beyond);
+END $$;
+
+SELECT cc.add_partition(0, 5000000);
+
+-- Which server, and which timeline of it, the log was last written on.
+CREATE TABLE cc.lineage (
+  one      boolean PRIMARY KEY DEFAULT true CHECK (one),
+  system   bigint NOT NULL,
+  timeline text NOT NULL
+);
+
+-- Leaps ahead when the server is another one than before; returns the position the log goes on at, or null. With the
+-- owner's rights, because the service's role may neither move the sequence nor add a partition.
+CREATE FUNCTION cc.follow_lineage(leap bigint) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = cc, pg_temp AS $$
+DECLARE
+  server bigint := (SELECT system_identifier FROM pg_control_system());
+  -- From the file being written: pg_control_checkpoint() still tells the old timeline right after a promotion.
+  line   text := left(pg_walfile_name(pg_current_wal_lsn()), 8);
+  start  bigint;
+BEGIN
+  IF EXISTS (SELECT FROM lineage WHERE system = server AND timeline = line) THEN RETURN NULL; END IF;
+  PERFORM pg_advisory_xact_lock(4845001);
+  IF EXISTS (SELECT FROM lineage WHERE system = server AND timeline = line) THEN RETURN NULL; END IF;
+  IF EXISTS (SELECT FROM lineage) THEN
+    start := ((SELECT last_value FROM event_position) / leap + 1) * leap;
+    PERFORM add_partition(start, start + 5000000);
+    PERFORM setval('event_position', start, false);
+  END IF;
+  INSERT INTO lineage (system, timeline) VALUES (server, line)
+    ON CONFLICT (one) DO UPDATE SET system = excluded.system, timeline = excluded.timeline;
+  RETURN start;
+END $$;
+`;
+
+const APPEND = `
+-- The only way into the log. "batch" is what has queued up: one object per event, "n" its place in the batch (from 1),
+-- "k" its place in its request (from 1), "expected" the version its stream must have reached (null: a new stream,
+-- -1: any). "key", "span" (seconds) and "weak" claim a key for the stream. A stream, and a key, stand in a batch once.
+-- "checked": the batch has versions to compare, or is sent again because the outcome of the first sending is unknown.
+CREATE FUNCTION cc.append(batch json, checked boolean) RETURNS json LANGUAGE plpgsql AS $$
+DECLARE
+  drawn     timestamptz(3);
+  stored    bigint[];
+  reached   integer[];
+  conflicts integer[];
+  outcome   json;
+BEGIN
+  -- Before the first position is drawn and until the commit is visible: so position order is commit order, and whoever
+  -- remembers one position misses nothing. Each statement below sees what the holder before us committed.
+  PERFORM pg_advisory_xact_lock(4845001);
+  -- Never before the newest event's: then time and position agree although clocks may step back.
+  drawn := greatest(clock_timestamp(), (SELECT e.time FROM cc.events e ORDER BY e.position DESC LIMIT 1));
+
+  IF checked THEN
+    SELECT array_agg((SELECT e.position FROM cc.events e WHERE e.stream = r.stream AND e.id = r.id LIMIT 1) ORDER BY r.n),
+           array_agg((SELECT coalesce(max(e.version), 0) FROM cc.events e WHERE e.stream = r.stream) ORDER BY r.n)
+      INTO stored, reached
+      FROM json_to_recordset(batch) AS r (n integer, id uuid, stream uuid);
+    SELECT array_agg(r.n) INTO conflicts
+      FROM json_to_recordset(batch) AS r (n integer, expected integer)
+     WHERE stored[r.n] IS NULL AND r.expected >= 0 AND reached[r.n] <> r.expected;
+  END IF;
+
+  WITH input AS MATERIALIZED (
+    SELECT * FROM json_to_recordset(batch) AS r (
+      n integer, k integer, expected integer, id uuid, noun text, stream uuid, type text, site text, actor text,
+      reference text, data json, subject text, personal json, key uuid, span double precision, weak boolean)
+     WHERE NOT checked OR (stored[r.n] IS NULL AND NOT coalesce(r.n = ANY (conflicts), false))
+  ), claimed AS (
+    INSERT INTO cc.dedup AS held (site, key, stream, weak, at)
+    SELECT site, key, stream, weak, drawn FROM input WHERE key IS NOT NULL
+    -- Touching every row names the winner of each key without a second look.
+    ON CONFLICT (site, key) DO UPDATE SET (stream, weak, at) = (
+      SELECT o.stream, o.weak, o.at FROM (
+        SELECT 1 AS preference, i.stream, i.weak, drawn AS at FROM input i
+         WHERE i.stream = excluded.stream
+           AND (held.at <= drawn - make_interval(secs => i.span) OR (held.weak AND NOT i.weak))
+        UNION ALL SELECT 2, held.stream, held.weak, held.at) o
+      ORDER BY o.preference LIMIT 1)
+    RETURNING held.site, held.key, held.stream
+  ), winners AS MATERIALIZED (
+    SELECT nextval('cc.event_position'::regclass) AS position, o.* FROM (
+      SELECT * FROM input i WHERE i.key IS NULL OR i.stream IN (SELECT c.stream FROM claimed c) ORDER BY i.n) o
+  ), appended AS (
+    INSERT INTO cc.events (position, id, noun, stream, version, type, site, time, actor, reference, data)
+    SELECT position, id, noun, stream, k + CASE WHEN expected IS NULL THEN 0 ELSE reached[n] END,
+           type, site, drawn, actor, reference, data FROM winners
+  ), beside AS (
+    INSERT INTO cc.personal (position, site, subject, data)
+    SELECT position, site, decode(subject, 'hex'), personal FROM winners WHERE subject IS NOT NULL OR personal IS NOT NULL
+  )
+  SELECT json_build_object(
+      'time', extract(epoch FROM drawn) * 1000,
+      'first', (SELECT min(position) FROM winners),
+      'lost', (SELECT json_agg(json_build_array(i.n, c.stream)) FROM input i JOIN claimed c ON c.site = i.site AND c.key = i.key
+                WHERE c.stream <> i.stream),
+      'stored', stored,
+      'conflicts', conflicts)
+    INTO outcome;
+  RETURN outcome;
+END $$;
+`;
+
+const PROJECTIONS = `
+-- How far each projection has read. It moves in the transaction that writes the projection's rows.
+CREATE TABLE cc.projections (
+  name     text COLLATE "C" PRIMARY KEY,
+  position bigint NOT NULL,
+  parked   boolean NOT NULL DEFAULT false,
+  reason   text
+);
+`;

@@ -1,0 +1,48 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+/** What the sites need: their read models, the way to follow them in a large log, and the table of sealed secrets. */
+export class Sites0000000000002 implements MigrationInterface {
+  name = 'Sites0000000000002';
+
+  async up(runner: QueryRunner): Promise<void> {
+    await runner.query(`
+-- Every instance folds the sites in memory: it must find their few events among millions without reading those.
+CREATE INDEX events_sites ON cc.events (position) WHERE noun IN ('site', 'auth');
+
+CREATE TABLE cc.sites (
+  id         uuid PRIMARY KEY,
+  host       text COLLATE "C" NOT NULL UNIQUE,
+  aliases    json NOT NULL,
+  inbound    boolean NOT NULL,
+  settings   json NOT NULL,
+  keys       json NOT NULL,
+  created_at timestamptz(3) NOT NULL
+);
+
+-- When a key's newest event was appended.
+CREATE TABLE cc.key_usage (
+  key_id       uuid PRIMARY KEY,
+  last_used_at timestamptz(3) NOT NULL
+);
+
+CREATE TABLE cc.auth_failures (
+  site      text COLLATE "C" NOT NULL,
+  minute    timestamptz(0) NOT NULL,
+  failed    bigint NOT NULL,
+  throttled bigint NOT NULL,
+  PRIMARY KEY (site, minute)
+);
+
+CREATE TABLE cc.secrets (
+  site   text COLLATE "C" NOT NULL,
+  name   text COLLATE "C" NOT NULL,
+  sealed bytea NOT NULL,
+  PRIMARY KEY (site, name)
+);
+`);
+  }
+
+  async down(): Promise<void> {
+    throw new Error('Sites are not thrown away by a migration. Restore a backup instead.');
+  }
+}

@@ -1,0 +1,55 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { UserError } from '../kernel/errors.js';
+
+/** The account PostgreSQL's programs run under; empty where that is our own. Made to be spread into spawn's options. */
+export interface ServerUser {
+  uid?: number;
+  gid?: number;
+}
+
+/** PostgreSQL refuses to run as root and to touch data that another account owns. */
+export function serverUserFor(folder: string): ServerUser {
+  const owner = statSync(folder, { throwIfNoEntry: false });
+  if (process.getuid?.() !== 0) {
+    if (owner && owner.uid !== process.getuid?.()) {
+      throw new UserError(
+        `The database in ${folder} belongs to another user (uid ${owner.uid}). ` +
+          'Run as that user or as root, or choose another folder with DATA_DIR.',
+      );
+    }
+    return {};
+  }
+
+  // A folder without data, such as a fresh volume, does not tell who shall run the server.
+  if (!owner || !existsSync(join(folder, 'PG_VERSION'))) return account('postgres') ?? account('nobody') ?? noAccount();
+  if (owner.uid === 0) {
+    throw new UserError(
+      `The database in ${folder} belongs to root, but PostgreSQL does not run as root. ` +
+        `Give it to another user, for example: chown -R nobody ${folder}`,
+    );
+  }
+  return { uid: owner.uid, gid: owner.gid };
+}
+
+/** Asks as that user, because modes, groups, ACLs and every folder above have a say in it. */
+export function canReach(user: ServerUser, path: string): boolean {
+  if (user.uid === undefined) return true;
+  return spawnSync('/bin/sh', ['-c', 'test -x "$0"', path], { cwd: '/', ...user }).status === 0;
+}
+
+function account(name: string): ServerUser | undefined {
+  const [uid, gid] = ['-u', '-g'].map((flag) => {
+    const asked = spawnSync('id', [flag, name], { encoding: 'utf8' });
+    return asked.status === 0 ? Number(asked.stdout) : undefined;
+  });
+  return uid === undefined || gid === undefined ? undefined : { uid, gid };
+}
+
+function noAccount(): never {
+  throw new UserError(
+    'PostgreSQL does not run as root, and this machine has no user "postgres" or "nobody". ' +
+      'Start as a normal user, or set DATABASE_URL to a PostgreSQL server of your own.',
+  );
+}

@@ -1,0 +1,78 @@
+import type { Page, Projection } from '../log/projection.js';
+import { AUTH, type AuthEvent } from './auth-throttle.js';
+import { evolve, SITE, type Site } from './site.js';
+
+interface StoredSite extends Omit<Site, 'createdAt'> {
+  readonly createdAt: Date;
+}
+
+/** One row per site, for people and for tools that speak SQL; requests are answered from memory. */
+export const sitesProjection: Projection = {
+  name: 'sites',
+  tables: ['sites'],
+  async fold(page: Page): Promise<void> {
+    const events = await page.events({ nouns: [SITE] });
+    if (events.length === 0) return;
+    const ids = [...new Set(events.map((event) => event.stream.slice(SITE.length + 1)))];
+    const { rows } = await page.tx.query<StoredSite>(
+      'SELECT id, host, aliases, inbound, settings, keys, created_at AS "createdAt" FROM sites WHERE id = ANY ($1)',
+      [ids],
+    );
+    const sites = new Map<string, Site>(rows.map((row) => [row.id, { ...row, createdAt: row.createdAt.toISOString() }]));
+    for (const event of events) {
+      const id = event.stream.slice(SITE.length + 1);
+      const site = evolve(sites.get(id), event);
+      if (site) sites.set(id, site);
+    }
+    await page.tx.query(
+      `INSERT INTO sites (id, host, aliases, inbound, settings, keys, created_at)
+       SELECT id, host, aliases, inbound, settings, keys, "createdAt" FROM json_to_recordset($1) AS s (
+         id uuid, host text, aliases json, inbound boolean, settings json, keys json, "createdAt" timestamptz)
+       ON CONFLICT (id) DO UPDATE SET (host, aliases, inbound, settings, keys, created_at) =
+         (excluded.host, excluded.aliases, excluded.inbound, excluded.settings, excluded.keys, excluded.created_at)`,
+      [JSON.stringify([...sites.values()])],
+    );
+  },
+};
+
+/** When each key was last used: the time of its newest event. */
+export const keyUsageProjection: Projection = {
+  name: 'key_usage',
+  tables: ['key_usage'],
+  async fold(page: Page): Promise<void> {
+    const newest = await page.newestByActor('key:');
+    if (newest.length === 0) return;
+    await page.tx.query(
+      `INSERT INTO key_usage (key_id, last_used_at) SELECT * FROM unnest($1::uuid[], $2::timestamptz[])
+       ON CONFLICT (key_id) DO UPDATE SET last_used_at = greatest(key_usage.last_used_at, excluded.last_used_at)`,
+      [newest.map(({ actor }) => actor.slice('key:'.length)), newest.map(({ time }) => time)],
+    );
+  },
+};
+
+/** Failed authentications by site and minute. */
+export const authFailuresProjection: Projection = {
+  name: 'auth_failures',
+  tables: ['auth_failures'],
+  async fold(page: Page): Promise<void> {
+    const counts = new Map<string, { site: string; minute: string; failed: number; throttled: number }>();
+    for (const stored of await page.events({ nouns: [AUTH] })) {
+      const event = stored as unknown as AuthEvent;
+      const minute = `${stored.time.slice(0, 16)}:00Z`;
+      const id = `${stored.site} ${minute}`;
+      const count = counts.get(id) ?? { site: stored.site, minute, failed: 0, throttled: 0 };
+      if (event.type === 'auth.failed.v1') count.failed += 1;
+      if (event.type === 'auth.throttled.v1') count.throttled += event.data.count;
+      counts.set(id, count);
+    }
+    if (counts.size === 0) return;
+    await page.tx.query(
+      `INSERT INTO auth_failures (site, minute, failed, throttled)
+       SELECT site, minute, failed, throttled FROM json_to_recordset($1) AS c (
+         site text, minute timestamptz, failed bigint, throttled bigint)
+       ON CONFLICT (site, minute) DO UPDATE SET failed = auth_failures.failed + excluded.failed,
+         throttled = auth_failures.throttled + excluded.throttled`,
+      [JSON.stringify([...counts.values()])],
+    );
+  },
+};

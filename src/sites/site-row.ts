@@ -1,0 +1,28 @@
+import { Column, Entity, PrimaryColumn } from 'typeorm';
+import type { SiteKey } from './site.js';
+import type { SiteSettings } from './site-settings.js';
+
+/** A row of the projection `sites`. */
+@Entity({ name: 'sites', schema: 'cc' })
+export class SiteRow {
+  @PrimaryColumn('uuid')
+  id!: string;
+
+  @Column('text')
+  host!: string;
+
+  @Column('json')
+  aliases!: string[];
+
+  @Column('boolean')
+  inbound!: boolean;
+
+  @Column('json')
+  settings!: SiteSettings;
+
+  @Column('json')
+  keys!: SiteKey[];
+
+  @Column('timestamptz', { name: 'created_at' })
+  createdAt!: Date;
+}

@@ -1,0 +1,73 @@
+import type { StoredEvent } from '../log/event.js';
+import { DEFAULT_SITE_SETTINGS, type SiteSettings } from './site-settings.js';
+
+export const SITE = 'site';
+
+export interface SiteKey {
+  readonly id: string;
+  readonly name: string;
+  readonly prefix: string;
+  /** SHA-256 of the key: of 32 random bytes nobody finds the key again. */
+  readonly hash: string;
+  readonly trial: boolean;
+  readonly createdAt: string;
+  readonly status: 'active' | 'revoked';
+}
+
+/** A customer's site: the host that takes its conversions, and who may post them. Folded from its events. */
+export interface Site {
+  readonly id: string;
+  readonly host: string;
+  readonly aliases: readonly string[];
+  readonly inbound: boolean;
+  readonly settings: SiteSettings;
+  readonly keys: readonly SiteKey[];
+  readonly createdAt: string;
+}
+
+export type SiteEvent =
+  /** The site exists, with inbound switched off until somebody says otherwise. */
+  | { type: 'site.registered.v1'; data: { host: string; aliases: string[] } }
+  | { type: 'site.inbound_enabled.v1'; data: Record<string, never> }
+  | { type: 'site.inbound_disabled.v1'; data: Record<string, never> }
+  | { type: 'site.key_issued.v1'; data: { keyId: string; name: string; prefix: string; hash: string; trial: boolean } }
+  | { type: 'site.key_revoked.v1'; data: { keyId: string } }
+  /** The new value of each setting that changed. */
+  | { type: 'site.settings_changed.v1'; data: { settings: Partial<SiteSettings> } };
+
+/** Unknown types pass by: an older version of the service may read a newer one's log. */
+export function evolve(site: Site | undefined, stored: StoredEvent): Site | undefined {
+  const event = stored as unknown as SiteEvent;
+  if (event.type === 'site.registered.v1') {
+    return {
+      id: stored.stream.slice(SITE.length + 1),
+      host: event.data.host,
+      aliases: event.data.aliases,
+      inbound: false,
+      settings: DEFAULT_SITE_SETTINGS,
+      keys: [],
+      createdAt: stored.time,
+    };
+  }
+  if (!site) return undefined;
+  switch (event.type) {
+    case 'site.inbound_enabled.v1':
+      return { ...site, inbound: true };
+    case 'site.inbound_disabled.v1':
+      return { ...site, inbound: false };
+    case 'site.key_issued.v1': {
+      const { keyId, name, prefix, hash, trial } = event.data;
+      const key: SiteKey = { id: keyId, name, prefix, hash, trial, createdAt: stored.time, status: 'active' };
+      return { ...site, keys: [...site.keys, key] };
+    }
+    case 'site.key_revoked.v1': {
+      const { keyId } = event.data;
+      return { ...site, keys: site.keys.map((key) => (key.id === keyId ? { ...key, status: 'revoked' } : key)) };
+    }
+    case 'site.settings_changed.v1':
+      return { ...site, settings: { ...site.settings, ...event.data.settings } };
+    default:
+      return site;
+  }
+}
+

@@ -1,0 +1,130 @@
+import { UserError } from '../kernel/errors.js';
+import { derivedUuid, uuidv7 } from '../kernel/uuid.js';
+import type { NewEvent } from '../log/event.js';
+import type { EventLog } from '../log/event-log.js';
+import { apiKeyPrefix, generateApiKey, hashApiKey } from './api-key.js';
+import { normaliseHost } from './host.js';
+import { evolve, SITE, type Site, type SiteEvent, type SiteKey } from './site.js';
+import type { SiteSecrets } from './site-secrets.js';
+import { changedSettings, type SettingsRequest } from './site-settings.js';
+
+const TRIES_MAX = 5;
+
+/** What is done to sites, by operators. Each verb reads the site's stream, decides, and appends at the version it read. */
+export class Sites {
+  constructor(
+    private readonly log: EventLog,
+    private readonly secrets: SiteSecrets,
+    /** Who is asking: `cli`, `system` or `user:<name>`. */
+    private readonly actor: string,
+  ) {}
+
+  async register(hostText: string, aliasTexts: readonly string[] = []): Promise<Site> {
+    const host = readHost(hostText);
+    const aliases = [...new Set(aliasTexts.map(readHost))].filter((alias) => alias !== host);
+    for (const name of [host, ...aliases]) {
+      const owner = await this.findOwner(name);
+      if (owner) throw new UserError(`${name} belongs to site ${owner.host} already. "sites show ${owner.host}" tells more.`);
+    }
+    // Before the event, because whoever sees the event needs the secret; one too many harms nobody.
+    await this.secrets.ensure(host);
+    return this.change(host, (site) => {
+      if (site) throw new UserError(`Site ${host} exists already.`);
+      return { type: 'site.registered.v1', data: { host, aliases } };
+    });
+  }
+
+  enableInbound(host: string): Promise<Site> {
+    return this.change(host, (site) => {
+      return known(site, host).inbound ? undefined : { type: 'site.inbound_enabled.v1', data: {} };
+    });
+  }
+
+  disableInbound(host: string): Promise<Site> {
+    return this.change(host, (site) => {
+      return known(site, host).inbound ? { type: 'site.inbound_disabled.v1', data: {} } : undefined;
+    });
+  }
+
+  changeSettings(host: string, request: SettingsRequest): Promise<Site> {
+    return this.change(host, (site) => {
+      const settings = changedSettings(known(site, host).settings, request);
+      return Object.keys(settings).length === 0 ? undefined : { type: 'site.settings_changed.v1', data: { settings } };
+    });
+  }
+
+  /** The key itself is in the answer and nowhere else. */
+  async issueKey(host: string, name: string, trial: boolean): Promise<SiteKey & { key: string }> {
+    if (name.trim() === '' || name.length > 100) throw new UserError('--name: give the key a name of 1 to 100 characters.');
+    const key = generateApiKey();
+    const keyId = uuidv7();
+    const site = await this.change(host, (site) => {
+      known(site, host);
+      return { type: 'site.key_issued.v1', data: { keyId, name, prefix: apiKeyPrefix(key), hash: hashApiKey(key), trial } };
+    });
+    return { ...findKey(site, keyId), key };
+  }
+
+  async revokeKey(host: string, keyId: string): Promise<SiteKey> {
+    const site = await this.change(host, (site) => {
+      const key = findKey(known(site, host), keyId);
+      return key.status === 'revoked' ? undefined : { type: 'site.key_revoked.v1', data: { keyId } };
+    });
+    return findKey(site, keyId);
+  }
+
+  /** Among all sites, by host or alias. */
+  async findOwner(hostText: string): Promise<Site | undefined> {
+    const host = readHost(hostText);
+    const sites = new Map<string, Site>();
+    for (let after = 0; ; ) {
+      const events = await this.log.read({ after, nouns: [SITE], limit: 1_000 });
+      for (const event of events) {
+        const site = evolve(sites.get(event.stream), event);
+        if (site) sites.set(event.stream, site);
+      }
+      const last = events.at(-1);
+      if (!last) break;
+      after = last.position;
+    }
+    return [...sites.values()].find((site) => site.host === host || site.aliases.includes(host));
+  }
+
+  private async change(hostText: string, decide: (site: Site | undefined) => SiteEvent | undefined): Promise<Site> {
+    const host = readHost(hostText);
+    const stream = siteId(host);
+    for (let attempt = 1; attempt <= TRIES_MAX; attempt += 1) {
+      const history = await this.log.readStream(SITE, stream);
+      const site = history.reduce(evolve, undefined as Site | undefined);
+      const event = decide(site);
+      if (!event) return site as Site;
+      const events: [NewEvent] = [event];
+      const outcome = await this.log.append({ noun: SITE, stream, expected: history.length, site: host, actor: this.actor, events });
+      if (outcome.status === 'appended') return (await this.log.readStream(SITE, stream)).reduce(evolve, undefined as Site | undefined) as Site;
+      // Somebody else changed the site meanwhile: decide again on what it is now.
+    }
+    throw new UserError(`Site ${host} is being changed by somebody else at the same time. Try again.`);
+  }
+}
+
+/** A site's stream follows from its host: two that register the same host meet in one stream, where one of them loses. */
+export function siteId(host: string): string {
+  return derivedUuid(`site ${host}`);
+}
+
+function readHost(text: string): string {
+  const host = normaliseHost(text);
+  if (!host) throw new UserError(`"${text}" is not a host name. Give one such as shop.example, without https:// or a path.`);
+  return host;
+}
+
+function known(site: Site | undefined, host: string): Site {
+  if (!site) throw new UserError(`There is no site ${host}. Add it with "sites add ${host}".`);
+  return site;
+}
+
+function findKey(site: Site, keyId: string): SiteKey {
+  const key = site.keys.find((candidate) => candidate.id === keyId);
+  if (!key) throw new UserError(`Site ${site.host} has no key ${keyId}. "keys list --site ${site.host}" shows those it has.`);
+  return key;
+}

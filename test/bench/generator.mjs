@@ -1,0 +1,50 @@
+// The load generator: load.c where it compiles, otherwise load.mjs, which takes the same options but costs more than the
+// servers it measures; the table then says so.
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { runChild } from './children.mjs';
+
+const here = (file) => fileURLToPath(new URL(file, import.meta.url));
+
+/** The full body of an inbound conversion; the generator makes every order new. */
+const BODY = JSON.stringify({
+  email: 'User$user@Example.com',
+  event: 'purchase',
+  value: 129.9,
+  currency: 'EUR',
+  orderId: '$order',
+  firstName: 'Ana',
+  lastName: 'Kovac',
+  phone: '+385 91 123 4567',
+});
+
+export async function prepareGenerator(directory) {
+  const binary = join(directory, 'load');
+  try {
+    await runChild('cc', 'cc', ['-O2', '-o', binary, here('load.c')]);
+    return { command: binary, args: [], language: 'C' };
+  } catch (error) {
+    return { command: process.execPath, args: [here('load.mjs')], language: 'Node', reason: error.message };
+  }
+}
+
+/**
+ * Arguments for one stretch of load. Either for `seconds`, or until `requests` were answered, `seconds` at most.
+ * `expect` is a text without which a 200 is an error: a deduplicated conversion, say, costs less than a new one.
+ */
+export function loadArguments({ port, path, key, connections, warm = 0, seconds, requests, rate, expect }) {
+  const options = {
+    port,
+    path,
+    key,
+    connections,
+    warm,
+    seconds,
+    requests,
+    rate,
+    expect,
+    host: 'localhost',
+    body: BODY,
+  };
+  return Object.entries(options).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`, String(value)]));
+}

@@ -1,0 +1,166 @@
+// npm run bench [-- --quick | --grow] [--json | --markdown]
+// Measures the service against a raw echo, a naive design and its peers, and prints one table. `--help` says more.
+
+import { existsSync } from 'node:fs';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { killEverything, stopAllChildren, stopWatchedServers } from './children.mjs';
+import { hasCounters } from './counters.mjs';
+import { prepareGenerator } from './generator.mjs';
+import { grownRun } from './grown.mjs';
+import { standardRun } from './standard.mjs';
+import { markdownReport, textReport } from './table.mjs';
+
+const HELP = `npm run bench [-- options]
+
+  (none)       the standard run: five rounds of every variant, a million conversions; at most ten minutes
+  --quick      a smoke run of about a minute: shows that everything works, too short to judge a target
+  --grow       the ten-million part: fills a log and compares it with an empty one
+  --events N   with --grow: how many events (default 10,000,000)
+  --claims N   with --grow: how many of the newest hold a live dedup claim (default 1,000,000)
+  --json       the figures for machines; --markdown the table for a document
+
+Needs nothing but what the product needs. A C compiler, pgbench and the npm registry add what the table otherwise leaves out.`;
+
+const STANDARD = {
+  rounds: 5,
+  warm: 1,
+  seconds: 4,
+  memoryFirst: 100_000,
+  memoryLast: 1_000_000,
+  walStretch: 200_000,
+  minutes: 10,
+};
+const QUICK = {
+  rounds: 2,
+  warm: 0.5,
+  seconds: 1,
+  memoryFirst: 10_000,
+  memoryLast: 50_000,
+  walStretch: 20_000,
+  minutes: 5,
+};
+
+const { values: options } = parseArgs({
+  options: {
+    ...Object.fromEntries(['quick', 'grow', 'json', 'markdown', 'help'].map((name) => [name, { type: 'boolean' }])),
+    events: { type: 'string', default: '10000000' },
+    claims: { type: 'string', default: '1000000' },
+  },
+});
+if (options.help) {
+  console.log(HELP);
+  process.exit(0);
+}
+await main();
+
+async function main() {
+  const started = performance.now();
+  const settings = {
+    ...(options.quick ? QUICK : STANDARD),
+    events: Number(options.events),
+    claims: Number(options.claims),
+  };
+  const context = {
+    settings,
+    directory: await makeDirectory(),
+    deadline: started + settings.minutes * 60_000,
+    progress: showProgress,
+    notes: [],
+    failures: [],
+    cleanUp: [],
+    part: async (name, work) => {
+      try {
+        return await work();
+      } catch (error) {
+        context.failures.push(`${name}: ${error.message}`);
+        return undefined;
+      }
+    },
+  };
+  leaveNothingBehind(context);
+  context.generator = await prepareGenerator(context.directory);
+  const rows = await (options.grow ? grownRun(context) : standardRun(context));
+  if (context.interrupted) return;
+  await tidyUp(context);
+  showProgress('');
+  const minutes = (performance.now() - started) / 60_000;
+  print({ title: title(), facts: facts(context, minutes), rows: judged(rows), notes: notes(context) });
+  process.exit(context.failures.length > 0 ? 1 : 0);
+}
+
+/** /var/tmp rather than /tmp, which is often held in memory, where an fsync costs nothing. */
+async function makeDirectory() {
+  const parent = process.env.TMPDIR ?? (existsSync('/var/tmp') ? '/var/tmp' : os.tmpdir());
+  const directory = await mkdtemp(join(parent, 'cc-bench-'));
+  // Run by root, PostgreSQL runs as another user, who must be able to get in.
+  await chmod(directory, 0o755);
+  return directory;
+}
+
+function leaveNothingBehind(context) {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+    process.on(signal, async () => {
+      if (context.interrupted) process.exit(130);
+      context.interrupted = true;
+      showProgress('stopping …');
+      await tidyUp(context);
+      showProgress('');
+      process.exit(130);
+    });
+  }
+  process.on('exit', killEverything);
+}
+
+async function tidyUp(context) {
+  await stopAllChildren();
+  await Promise.allSettled(context.cleanUp.splice(0).map((step) => step()));
+  await stopWatchedServers();
+  await rm(context.directory, { recursive: true, force: true });
+}
+
+/** One line that is written over; where nobody looks on, a line each. */
+function showProgress(text) {
+  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
+  else if (text) process.stderr.write(`${text}\n`);
+}
+
+function title() {
+  if (options.grow) return 'Clean Conversions benchmark: a large log against an empty one';
+  return options.quick
+    ? 'Clean Conversions benchmark: smoke run, too short to judge a target'
+    : 'Clean Conversions benchmark';
+}
+
+function facts({ settings, generator, postgresVersion }, minutes) {
+  const { model } = os.cpus()[0];
+  return [
+    `${os.availableParallelism()} cores (${model.trim()}), ${Math.round(os.totalmem() / 2 ** 30)} GB, ${os.type()} ${os.arch()}; ` +
+      `Node ${process.versions.node}, PostgreSQL ${postgresVersion ?? 'unknown'}; ${new Date().toISOString().slice(0, 10)}, ${minutes.toFixed(1)} minutes`,
+    `${settings.rounds} interleaved rounds, ${settings.warm} s warm-up and ${settings.seconds} s each; medians, ratios taken round by round; ` +
+      `load generator in ${generator.language}; service, PostgreSQL and generator share the machine`,
+    'CPU µs: server process + its PostgreSQL, per request',
+  ];
+}
+
+function notes({ notes, failures, generator }) {
+  return [
+    ...(generator.language === 'C'
+      ? []
+      : [`THE LOAD GENERATOR RAN IN NODE AND COSTS MORE THAN WHAT IT MEASURES: ${generator.reason}`]),
+    ...(hasCounters ? [] : ['CPU and memory are left out: they are read from /proc, which only Linux has']),
+    ...notes,
+    ...failures.map((failure) => `FAILED: ${failure}`),
+  ];
+}
+
+function judged(rows) {
+  return options.quick ? rows.map((row) => ({ ...row, met: undefined })) : rows;
+}
+
+function print(report) {
+  if (options.json) console.log(JSON.stringify(report, null, 2));
+  else console.log(options.markdown ? markdownReport(report) : textReport(report));
+}

@@ -1,0 +1,51 @@
+// The product as a real process: `node dist/main.js` with its own embedded PostgreSQL on a fresh data directory.
+import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { answers, letGoOfServer, startChild, stopChild } from './children.mjs';
+import { findServer, withClient } from './postgres.mjs';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const FIRST_START_WITHIN_MS = 120_000;
+
+/** @returns `{ port, key, pid, server, startMs, stop }`; `server` is its PostgreSQL, as in `postgres.mjs` */
+export async function startService(dataDir) {
+  return start(dataDir, process.execPath, ['--enable-source-maps', join(ROOT, 'dist/main.js')]);
+}
+
+/** As a person starts it. npm runs the service below itself, so it gets a group of its own that can be stopped whole. */
+export async function startWithNpm(dataDir) {
+  return start(dataDir, 'npm', ['start'], { detached: true });
+}
+
+async function start(dataDir, command, args, { detached = false } = {}) {
+  const port = await freePort();
+  const env = { PORT: String(port), DATA_DIR: dataDir, LOG_LEVEL: 'warn', DATABASE_URL: undefined };
+  const child = startChild('the service', command, args, { env, cwd: ROOT, detached });
+  const startMs = await answers(child, `http://127.0.0.1:${port}/readyz`, { withinMs: FIRST_START_WITHIN_MS });
+  const server = findServer(dataDir);
+  const stop = async () => {
+    const outcome = await stopChild(child, { group: detached });
+    letGoOfServer(server.postmaster);
+    return outcome;
+  };
+  const key = (await readFile(join(dataDir, 'demo-key'), 'utf8')).trim();
+  return { port, key, pid: child.pid, server, startMs, stop };
+}
+
+/** How many conversions its log holds. */
+export async function storedConversions(service) {
+  const { rows } = await withClient(service.server, (client) =>
+    client.query(`SELECT count(*)::int AS stored FROM cc.events WHERE type = 'conversion.received.v1'`),
+  );
+  return rows[0].stored;
+}
+
+export async function freePort() {
+  const server = createServer();
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}

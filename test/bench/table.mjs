@@ -1,0 +1,84 @@
+// How the figures look: one table, for a terminal or as Markdown. No I/O.
+
+const COLUMNS = [
+  { title: 'what', cell: (row) => row.what, left: true },
+  { title: 'figure', cell: figure },
+  { title: 'min–max', cell: (row) => (row.value?.min === undefined ? '' : range(row.value, row.unit)) },
+  { title: 'per s', cell: (row) => (row.rate === undefined ? '' : whole(row.rate)) },
+  { title: 'CPU µs', cell: cpu },
+  { title: 'p50 ms', cell: (row) => (row.p50 === undefined ? '' : row.p50.toFixed(1)) },
+  { title: 'p99 ms', cell: (row) => (row.p99 === undefined ? '' : row.p99.toFixed(1)) },
+  { title: 'errors', cell: (row) => (row.errors === undefined ? '' : whole(row.errors)) },
+  { title: 'target', cell: (row) => (row.target ? targetText(row) : '') },
+  { title: 'met', cell: (row) => (row.target ? verdict(row.met) : '') },
+];
+
+/** @param report `{ title, facts: string[], rows, notes: string[] }` */
+export function textReport(report) {
+  const cells = [COLUMNS.map((column) => column.title), ...report.rows.map(rowCells)];
+  const widths = COLUMNS.map((_, column) => Math.max(...cells.map((row) => row[column].length)));
+  const lines = cells.map((row) =>
+    row
+      .map((cell, column) => (COLUMNS[column].left ? cell.padEnd(widths[column]) : cell.padStart(widths[column])))
+      .join('  ')
+      .trimEnd(),
+  );
+  const rule = '-'.repeat(widths.reduce((sum, width) => sum + width + 2, -2));
+  const notes = report.notes.map((note) => `! ${note}`);
+  return [report.title, ...report.facts.map((fact) => `  ${fact}`), '', lines[0], rule, ...lines.slice(1), '', ...notes]
+    .join('\n')
+    .trimEnd();
+}
+
+export function markdownReport(report) {
+  const line = (cells) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  return [
+    `### ${report.title}`,
+    '',
+    ...report.facts.map((fact) => `- ${fact}`),
+    '',
+    line(COLUMNS.map((column) => column.title)),
+    line(COLUMNS.map((column) => (column.left ? '---' : '---:'))),
+    ...report.rows.map((row) => line(rowCells(row))),
+    ...(report.notes.length > 0 ? ['', ...report.notes.map((note) => `- **${note}**`)] : []),
+  ].join('\n');
+}
+
+function rowCells(row) {
+  return COLUMNS.map((column) => column.cell(row));
+}
+
+function figure(row) {
+  if (row.figure) return row.figure;
+  if (row.value) return amount(row.value.median, row.unit);
+  return row.rate === undefined ? 'FAILED' : '';
+}
+
+function cpu(row) {
+  if (row.cpuServer === undefined && row.cpuPostgres === undefined) return '';
+  const parts = [row.cpuServer, row.cpuPostgres].map((part) => (part === undefined ? '–' : part.toFixed(0)));
+  return parts.join(' + ');
+}
+
+function targetText({ target, unit }) {
+  return target.atLeast === undefined ? `≤ ${amount(target.atMost, unit)}` : `≥ ${amount(target.atLeast, unit)}`;
+}
+
+function verdict(met) {
+  if (met === undefined) return '?';
+  return met ? '✓' : '✗';
+}
+
+function range({ min, max }, unit) {
+  return `${amount(min, unit, false)}–${amount(max, unit, false)}`;
+}
+
+function amount(value, unit, withUnit = true) {
+  if (unit === 'count') return whole(value);
+  const text = Math.abs(value) < 10 ? value.toFixed(2) : value.toFixed(1);
+  return withUnit && unit !== 'ratio' ? `${text} ${unit}` : text;
+}
+
+function whole(value) {
+  return Math.round(value).toLocaleString('en-US');
+}

