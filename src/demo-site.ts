@@ -9,7 +9,12 @@ import { Sites } from './sites/sites.js';
 const HOST = 'localhost';
 
 /** A site to try things on, in embedded mode only. Its key is kept beside the data, so that every start can show it. */
-export async function ensureDemoSite(dataDir: string, log: EventLog, secrets: SiteSecrets, directory: SiteDirectory): Promise<string> {
+export async function ensureDemoSite(
+  dataDir: string,
+  log: EventLog,
+  secrets: SiteSecrets,
+  directory: SiteDirectory,
+): Promise<string> {
   const file = join(dataDir, 'demo-key');
   const sites = new Sites(log, secrets, 'system');
   if (!directory.find(HOST)) await sites.register(HOST, ['127.0.0.1', '[::1]']);

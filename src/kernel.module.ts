@@ -1,15 +1,17 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
 import { Registry } from 'prom-client';
-import { Postgres } from './postgres/postgres.js';
+import { FrontDoor } from './http/front-door.js';
 import { Logger } from './kernel/logger.js';
 import { Sealer } from './kernel/sealing.js';
 import { SETTINGS, type Settings } from './kernel/settings.js';
+import { Postgres } from './postgres/postgres.js';
 
 export interface Kernel {
   readonly settings: Settings;
   readonly logger: Logger;
   readonly sealer: Sealer;
   readonly postgres: Postgres;
+  readonly frontDoor: FrontDoor;
 }
 
 /** What every room stands on. It is opened before Nest starts, so that a bad setting is one clear line and no stack. */
@@ -22,6 +24,7 @@ export class KernelModule {
       { provide: Logger, useValue: kernel.logger },
       { provide: Sealer, useValue: kernel.sealer },
       { provide: Postgres, useValue: kernel.postgres },
+      { provide: FrontDoor, useValue: kernel.frontDoor },
       { provide: Registry, useValue: new Registry() },
     ];
     return { module: KernelModule, providers, exports: providers.map(({ provide }) => provide) };

@@ -20,7 +20,9 @@ if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== sources) {
 function requireNode(major, minor) {
   const [haveMajor, haveMinor] = process.versions.node.split('.').map(Number);
   if (haveMajor > major || (haveMajor === major && haveMinor >= minor)) return;
-  console.error(`Clean Conversions needs Node ${major}.${minor} or later; this is ${process.version}. Install a newer Node and try again.`);
+  console.error(
+    `Clean Conversions needs Node ${major}.${minor} or later; this is ${process.version}. Install a newer Node and try again.`,
+  );
   process.exit(1);
 }
 
@@ -49,6 +51,8 @@ function run(what, command, args) {
   const shell = process.platform === 'win32';
   const result = spawnSync(command, args, { cwd: root, stdio: ['ignore', 2, 2], shell });
   if (result.status === 0) return;
-  console.error(`That failed (${result.error?.message ?? `exit code ${result.status}`}). Mend what is said above and try again.`);
+  console.error(
+    `That failed (${result.error?.message ?? `exit code ${result.status}`}). Mend what is said above and try again.`,
+  );
   process.exit(1);
 }

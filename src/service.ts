@@ -1,15 +1,16 @@
 import { NestFactory } from '@nestjs/core';
-import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { AppModule } from './app.module.js';
 import { bannerText } from './banner.js';
 import { ensureDemoSite } from './demo-site.js';
+import { FrontDoor } from './http/front-door.js';
+import { createAdapter } from './http/http-adapter.js';
+import { UserError } from './kernel/errors.js';
 import { Logger } from './kernel/logger.js';
 import { openSealer } from './kernel/secret-key.js';
 import type { Settings } from './kernel/settings.js';
-import { UserError } from './kernel/errors.js';
 import { EventLog } from './log/event-log.js';
 import { serveDocuments } from './operations/documents.js';
-import { httpOptions } from './operations/http-options.js';
 import { Postgres } from './postgres/postgres.js';
 import { SiteDirectory } from './sites/site-directory.js';
 import { SiteSecrets } from './sites/site-secrets.js';
@@ -24,22 +25,27 @@ export async function startService(settings: Settings): Promise<RunningService> 
   const sealer = openSealer(settings);
   const { databaseUrl, dataDir } = settings;
   const postgres = await Postgres.open({ databaseUrl, dataDir, say: (line) => process.stderr.write(`${line}\n`) });
+  const frontDoor = new FrontDoor();
   const app = await NestFactory.create<NestFastifyApplication>(
-    AppModule.with({ settings, logger, sealer, postgres }),
-    new FastifyAdapter(httpOptions(settings)),
+    AppModule.with({ settings, logger, sealer, postgres, frontDoor }),
+    createAdapter(settings, frontDoor),
     { logger, abortOnError: false },
   );
   // Signals end in exit code 0 once everything has been answered and closed.
   app.enableShutdownHooks(undefined, { useProcessExit: true });
   serveDocuments(app);
   await app.init();
-  const demoKey = databaseUrl ? undefined : await ensureDemoSite(dataDir, app.get(EventLog), app.get(SiteSecrets), app.get(SiteDirectory));
+  const demoKey = databaseUrl
+    ? undefined
+    : await ensureDemoSite(dataDir, app.get(EventLog), app.get(SiteSecrets), app.get(SiteDirectory));
   try {
     await app.listen(settings.port, settings.host);
   } catch (error) {
     await app.close();
     if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
-    throw new UserError(`Port ${settings.port} on ${settings.host} is taken. Stop what listens there, or set PORT to another one.`);
+    throw new UserError(
+      `Port ${settings.port} on ${settings.host} is taken. Stop what listens there, or set PORT to another one.`,
+    );
   }
   return { app, banner: bannerText(await app.getUrl(), demoKey) };
 }

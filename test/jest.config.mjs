@@ -1,3 +1,5 @@
+import { fileURLToPath } from 'node:url';
+
 const typescript = [
   '@swc/jest',
   {
@@ -13,12 +15,12 @@ const typescript = [
 ];
 
 const common = {
-  rootDir: '..',
+  rootDir: fileURLToPath(new URL('..', import.meta.url)),
   testEnvironment: 'node',
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   transform: { '^.+\\.ts$': typescript },
-  modulePathIgnorePatterns: ['<rootDir>/dist/'],
+  modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/.cache/'],
 };
 
 const server = {

@@ -2,13 +2,13 @@ import { Module } from '@nestjs/common';
 import { CqrsModule } from '@nestjs/cqrs';
 import { SitesModule } from '../sites/sites.module.js';
 import { ClaimPruner } from './claim-pruner.js';
+import { InboundEndpoint } from './inbound.endpoint.js';
 import { InboundMetrics } from './inbound-metrics.js';
-import { InboundRoutes } from './inbound.routes.js';
 import { Receipts } from './receipts.js';
 import { ReceiveConversionHandler } from './receive-conversion.js';
 
 @Module({
   imports: [CqrsModule, SitesModule],
-  providers: [InboundRoutes, InboundMetrics, Receipts, ReceiveConversionHandler, ClaimPruner],
+  providers: [InboundEndpoint, InboundMetrics, Receipts, ReceiveConversionHandler, ClaimPruner],
 })
 export class ConversionsModule {}

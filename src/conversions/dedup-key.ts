@@ -9,6 +9,8 @@ import type { ConversionData } from './conversion.js';
 export function dedupKey(secret: Buffer, conversion: ConversionData, subject: string): string {
   const { trial, event, orderId, value, currency } = conversion;
   const parts =
-    orderId === undefined ? [trial, event, 'subject', subject, value ?? null, currency] : [trial, event, 'order', orderId];
+    orderId === undefined
+      ? [trial, event, 'subject', subject, value ?? null, currency]
+      : [trial, event, 'order', orderId];
   return createHmac('sha256', secret).update(JSON.stringify(parts)).digest('hex').slice(0, 32);
 }

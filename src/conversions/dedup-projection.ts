@@ -24,7 +24,13 @@ export function dedupProjection(secrets: SiteSecrets): Projection {
         secretOf.set(event.site, secret);
         const key = dedupKey(secret, data, subject ?? '');
         const stream = event.stream.slice(CONVERSION.length + 1);
-        claims.set(`${event.site} ${key}`, { site: event.site, key, stream, weak: event.type === 'conversion.filtered.v1', at: event.time });
+        claims.set(`${event.site} ${key}`, {
+          site: event.site,
+          key,
+          stream,
+          weak: event.type === 'conversion.filtered.v1',
+          at: event.time,
+        });
       }
       if (claims.size === 0) return;
       await page.tx.query(

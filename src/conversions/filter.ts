@@ -7,7 +7,11 @@ export type FilterReason = 'blocked_address' | 'blocked_domain' | 'disposable_ad
  * Whether the site does not want to hear of this person. Judged by the address alone, never by the sender's User-Agent
  * or IP: a CRM is an HTTP client. `domain` is missing where the sender hashed the address itself.
  */
-export function filterReason(settings: SiteSettings, subject: string, domain: string | undefined): FilterReason | undefined {
+export function filterReason(
+  settings: SiteSettings,
+  subject: string,
+  domain: string | undefined,
+): FilterReason | undefined {
   if (settings.blocked.length > 0) {
     if (settings.blocked.includes(subject)) return 'blocked_address';
     if (domain !== undefined && settings.blocked.includes(`@${domain}`)) return 'blocked_domain';

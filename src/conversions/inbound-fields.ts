@@ -1,3 +1,5 @@
+import { isWithin } from '../kernel/code-points.js';
+import { isEmail, normaliseEmail } from '../kernel/email.js';
 import { readCurrency } from './currencies.js';
 import { integerDigits } from './strict-json.js';
 
@@ -37,8 +39,7 @@ const INBOUND_FIELDS: readonly InboundField[] = [
       type: 'string',
       format: 'email',
       maxLength: 254,
-      description:
-        'Customer email; it or hashed_email is required, and it wins where both are sent. Trimmed, lowercased and hashed (SHA-256) on arrival; the address itself is never stored.',
+      description: 'Customer email, hashed (SHA-256) on arrival and never stored. It wins over hashed_email.',
       example: 'jane.doe@example.com',
     },
     read: (sent, fields) => {
@@ -167,8 +168,7 @@ const INBOUND_FIELDS: readonly InboundField[] = [
     schema: {
       type: 'string',
       maxLength: 64,
-      description:
-        "Customer phone number, best in international form; a national one is read with the site's default country. Kept and sent only as a hash.",
+      description: "Customer phone; a national number needs the site's default country. Kept and sent only as a hash.",
       example: '+1 (555) 010-4477',
     },
     read: (sent, fields) => {
@@ -198,24 +198,6 @@ export function readInboundFields(body: Record<string, unknown>, rawBody: Buffer
   return { ok: true, fields };
 }
 
-/** The spelling of an email that is hashed into the subject's key. */
-export function normaliseEmail(text: string): string {
-  return text.trim().toLowerCase();
-}
-
-/** Whether a normalised email is worth hashing: a shape check, since only a delivery could tell more. */
-export function isEmail(email: string): boolean {
-  const at = email.indexOf('@');
-  return (
-    at > 0 &&
-    email.indexOf('@', at + 1) === -1 &&
-    email.indexOf('.', at + 1) !== -1 &&
-    isWithin(email, 254) &&
-    (at <= 64 || isWithin(email.slice(0, at), 64)) &&
-    !/[\s\p{Cc}]/u.test(email)
-  );
-}
-
 /** Order numbers are identifiers, not amounts: every digit counts. */
 function orderNumber(sent: number, rawBody: Buffer | string): string | undefined {
   if (!Number.isInteger(sent) || sent < 0) return undefined;
@@ -224,9 +206,4 @@ function orderNumber(sent: number, rawBody: Buffer | string): string | undefined
 
 function isBlank(text: string): boolean {
   return text.trim() === '';
-}
-
-/** Counts code points, which are one or two UTF-16 units each, and only where the units alone do not settle it. */
-function isWithin(text: string, maxCodePoints: number): boolean {
-  return text.length <= maxCodePoints || (text.length <= 2 * maxCodePoints && [...text].length <= maxCodePoints);
 }

@@ -10,7 +10,10 @@ const failure = (description: string, ...errors: string[]) => ({
       schema: {
         type: 'object',
         required: ['ok', 'error'],
-        properties: { ok: { type: 'boolean', enum: [false] }, error: { type: 'string', ...(errors.length > 0 && { enum: errors }) } },
+        properties: {
+          ok: { type: 'boolean', enum: [false] },
+          error: { type: 'string', ...(errors.length > 0 && { enum: errors }) },
+        },
       },
     },
   },
@@ -53,7 +56,10 @@ const receiptSchema = {
 const receipt = {
   description: 'The receipt.',
   headers: {
-    'X-CC-Conversion-Id': { description: 'Ask for the receipt again with it.', schema: { type: 'string', format: 'uuid' } },
+    'X-CC-Conversion-Id': {
+      description: 'Ask for the receipt again with it.',
+      schema: { type: 'string', format: 'uuid' },
+    },
     'X-Request-Id': { schema: { type: 'string', format: 'uuid' } },
   },
   content: { 'application/json': { schema: receiptSchema } },
@@ -65,7 +71,10 @@ const refusals = {
     ...failure('The host belongs to no site, or its inbound webhook is switched off.', 'Inbound webhook not enabled'),
     description: 'Inbound is not enabled for the host; or, in plain text, the request did not come over HTTPS.',
   },
-  429: failure('Too many wrong keys for the site; a correct key is never held up.', 'Too many failed authentication attempts'),
+  429: failure(
+    'Too many wrong keys for the site; a correct key is never held up.',
+    'Too many failed authentication attempts',
+  ),
   503: failure('Nothing was lost: send it again after `Retry-After` seconds.'),
 };
 
@@ -101,7 +110,11 @@ export const inboundPaths = {
         { name: 'orderId', in: 'query', required: true, schema: { type: 'string' } },
         { name: 'event', in: 'query', required: false, schema: { type: 'string' } },
       ],
-      responses: { 200: receipt, ...refusals, 404: failure('No such conversion of this site.', 'Conversion not found') },
+      responses: {
+        200: receipt,
+        ...refusals,
+        404: failure('No such conversion of this site.', 'Conversion not found'),
+      },
     },
   },
   '/__cc/inbound/{id}': {
@@ -111,7 +124,11 @@ export const inboundPaths = {
       operationId: 'readReceipt',
       summary: 'The receipt of a conversion, as of now',
       parameters: [{ name: 'id', in: 'path', required: true, schema: { type: 'string', format: 'uuid' } }],
-      responses: { 200: receipt, ...refusals, 404: failure('No such conversion of this site.', 'Conversion not found') },
+      responses: {
+        200: receipt,
+        ...refusals,
+        404: failure('No such conversion of this site.', 'Conversion not found'),
+      },
     },
   },
 } as unknown as OpenAPIObject['paths'];

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { createRequire } from 'node:module';
 import * as fc from 'fast-check';
-import { hashPersonal, type PersonalHashes, spelling, subjectOf } from './personal-hashes.js';
+import { subjectOf } from '../kernel/email.js';
+import { hashPersonal, type PersonalHashes, spelling } from './personal-hashes.js';
 
 const library: typeof import('libphonenumber-js/min') = createRequire(import.meta.url)('libphonenumber-js/min');
 

@@ -1,16 +1,16 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { uuidv7 } from '../kernel/uuid.js';
-import type { Claim, NewEvent } from '../log/event.js';
+import type { Claim } from '../log/event.js';
 import { EventLog } from '../log/event-log.js';
-import type { OpenSite } from '../sites/site-directory.js';
 import type { SiteKey } from '../sites/site.js';
+import type { OpenSite } from '../sites/site-directory.js';
 import { CONVERSION, type ConversionData, type OpeningEvent } from './conversion.js';
 import { dedupKey } from './dedup-key.js';
 import { dedupWindowOf } from './dedup-window.js';
 import { differences } from './differences.js';
 import { filterReason } from './filter.js';
 import type { InboundFields } from './inbound-fields.js';
-import { hashPersonal, type PersonalHashes } from './personal-hashes.js';
+import { hashPersonal } from './personal-hashes.js';
 import { type Receipt, receiptOf } from './receipt.js';
 
 export interface Received {
@@ -50,7 +50,11 @@ export class ReceiveConversionHandler implements ICommandHandler<ReceiveConversi
     const duplicate: OpeningEvent = {
       ...opening,
       type: 'conversion.deduplicated.v1',
-      data: { ...commonData(opening.data), firstConversionId, differs: differences(first, opening.data, { ...opening.personal }) },
+      data: {
+        ...commonData(opening.data),
+        firstConversionId,
+        differs: differences(first, opening.data, { ...opening.personal }),
+      },
     };
     await this.append(open.site.host, key, duplicate);
     return { conversionId, firstConversionId, receipt: receiptOf(duplicate, {}) };
@@ -63,7 +67,7 @@ export class ReceiveConversionHandler implements ICommandHandler<ReceiveConversi
       expected: 'new',
       site,
       actor: `key:${key.id}`,
-      events: [event as NewEvent],
+      events: [event],
       ...(claim && { claim }),
     });
   }
@@ -85,8 +89,10 @@ export function decide(command: ReceiveConversion, conversionId: string): { open
   };
   const reason = filterReason(settings, personal.subject, fields.email?.slice(fields.email.indexOf('@') + 1));
   const opening: OpeningEvent = {
-    ...(reason ? { type: 'conversion.filtered.v1', data: { ...data, reason } } : { type: 'conversion.received.v1', data }),
-    personal: personal as OpeningEvent["personal"],
+    ...(reason
+      ? { type: 'conversion.filtered.v1', data: { ...data, reason } }
+      : { type: 'conversion.received.v1', data }),
+    personal,
     ...(fields.orderId !== undefined && { reference: fields.orderId }),
   };
   const claim: Claim = {

@@ -2,7 +2,18 @@ import type { LoggerService } from '@nestjs/common';
 import { type Logger as Pino, pino } from 'pino';
 
 /** Nothing personal and nothing secret is handed to the log; should it ever be, these names are blotted out. */
-const REDACTED = ['email', 'hashed_email', 'firstName', 'lastName', 'phone', 'key', 'secret', 'password', 'token', 'authorization'];
+const REDACTED = [
+  'email',
+  'hashed_email',
+  'firstName',
+  'lastName',
+  'phone',
+  'key',
+  'secret',
+  'password',
+  'token',
+  'authorization',
+];
 const REDACTED_PATHS = REDACTED.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]).concat(
   '*["x-cc-api-key"]',
   '*.*["x-cc-api-key"]',

@@ -28,7 +28,9 @@ export class Sealer {
         // Not sealed with this one.
       }
     }
-    throw new UserError(`A stored secret (${label}) does not open with SECRET_KEY. Set the key it was sealed with as SECRET_KEY_PREVIOUS.`);
+    throw new UserError(
+      `A stored secret (${label}) does not open with SECRET_KEY. Set the key it was sealed with as SECRET_KEY_PREVIOUS.`,
+    );
   }
 }
 

@@ -46,7 +46,8 @@ export function readSettings(environment: NodeJS.ProcessEnv) {
     inboundDeadlineMs: read('INBOUND_DEADLINE', '8s', parseDurationMs),
     logRetentionMs: optional('LOG_RETENTION', parseDurationMs),
   };
-  if (!settings.tlsCert !== !settings.tlsKey) throw new UserError('TLS_CERT and TLS_KEY go together: set both, or neither.');
+  if (!settings.tlsCert !== !settings.tlsKey)
+    throw new UserError('TLS_CERT and TLS_KEY go together: set both, or neither.');
   if (settings.databaseUrl && !settings.secretKey) {
     throw new UserError(
       'SECRET_KEY is required with DATABASE_URL: it seals what is secret in the database. Make one with ' +

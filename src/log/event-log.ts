@@ -2,7 +2,14 @@ import type { Postgres } from '../postgres/postgres.js';
 import { AppendConnection } from './append-connection.js';
 import { AppendQueue } from './append-queue.js';
 import type { AppendOutcome, AppendRequest, StoredEvent } from './event.js';
-import { findByReference, type ReadOptions, readEvents, readHead, readPositionBefore, readStream } from './event-reader.js';
+import {
+  findByReference,
+  type ReadOptions,
+  readEvents,
+  readHead,
+  readPositionBefore,
+  readStream,
+} from './event-reader.js';
 import { Follower, type FollowOptions } from './follower.js';
 import { WakeUp } from './wake-up.js';
 

@@ -46,7 +46,8 @@ export async function readEvents(source: Queryable, options: ReadOptions = {}): 
   };
   if (options.until !== undefined) where((p) => `e.position <= ${p}`, options.until);
   // As literals, not parameters: only then can the planner see that a partial index on these nouns serves.
-  if (options.nouns) conditions.push(`e.noun IN (${options.nouns.map((noun) => `'${noun.replaceAll("'", '')}'`).join(', ')})`);
+  if (options.nouns)
+    conditions.push(`e.noun IN (${options.nouns.map((noun) => `'${noun.replaceAll("'", '')}'`).join(', ')})`);
   if (options.types) where((p) => `e.type = ANY (${p})`, options.types);
   if (options.site !== undefined) where((p) => `e.site = ${p}`, options.site);
   const limit = options.limit === undefined ? '' : `LIMIT ${Number(options.limit)}`;

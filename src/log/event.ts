@@ -4,8 +4,8 @@ export type Personal = { readonly subject?: string } & { readonly [name: string]
 export interface NewEvent {
   /** A literal such as `conversion.received.v1`; a changed shape is a new version of the name. */
   readonly type: string;
-  readonly data: Readonly<Record<string, unknown>>;
-  readonly personal?: Personal;
+  readonly data: object;
+  readonly personal?: { readonly subject?: string };
   /** A name from outside (an order number) by which the event can be found again, within its site. */
   readonly reference?: string;
 }
@@ -50,6 +50,6 @@ export interface AppendRequest {
 }
 
 export type AppendOutcome =
-  | { readonly status: 'appended'; /** of the last event */ readonly position: number; readonly time: string }
-  | { readonly status: 'claimed'; /** the stream that holds the key */ readonly by: string }
+  | { readonly status: 'appended' /** of the last event */; readonly position: number; readonly time: string }
+  | { readonly status: 'claimed' /** the stream that holds the key */; readonly by: string }
   | { readonly status: 'conflict' };

@@ -12,14 +12,16 @@ export interface PartitionState {
 }
 
 /** Keeps empty partitions ahead of the log, so that an append never waits for one to be made. */
-export async function keepPartitionsAhead(postgres: Postgres, partitionEvents = PARTITION_EVENTS): Promise<PartitionState> {
+export async function keepPartitionsAhead(
+  postgres: Postgres,
+  partitionEvents = PARTITION_EVENTS,
+): Promise<PartitionState> {
   return asKeeper(postgres, async (client) => {
     let state = await readPartitions(client);
     while (state.ahead < KEPT_AHEAD) {
-      await client.query(
-        'SELECT cc.add_partition(max(beyond), max(beyond) + $1::bigint) FROM cc.log_partitions',
-        [partitionEvents],
-      );
+      await client.query('SELECT cc.add_partition(max(beyond), max(beyond) + $1::bigint) FROM cc.log_partitions', [
+        partitionEvents,
+      ]);
       state = await readPartitions(client);
     }
     return state;

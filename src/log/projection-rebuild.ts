@@ -29,7 +29,8 @@ export async function rebuildProjection(
       rebuildLock.classId,
       projection.name,
     ]);
-    if (!rows[0]?.mine) throw new UserError(`Projection ${projection.name} is being rebuilt already. Wait for it to end.`);
+    if (!rows[0]?.mine)
+      throw new UserError(`Projection ${projection.name} is being rebuilt already. Wait for it to end.`);
     await makeShadow(client, projection);
     await client.query('SET search_path = cc_shadow, cc');
     let position = 0;
@@ -68,7 +69,10 @@ async function swap(client: Client, projection: Projection, position: number): P
           await client.query(`DROP TABLE cc.${table}`);
           await client.query(`ALTER TABLE cc_shadow.${table} SET SCHEMA cc`);
         }
-        await client.query('UPDATE cc.projections SET position = $2, parked = false, reason = NULL WHERE name = $1', [projection.name, head]);
+        await client.query('UPDATE cc.projections SET position = $2, parked = false, reason = NULL WHERE name = $1', [
+          projection.name,
+          head,
+        ]);
       });
       return;
     } catch (error) {

@@ -58,7 +58,10 @@ export class ProjectionRunner {
         'SELECT reason FROM cc.projections WHERE name = $1 AND parked',
         [name],
       );
-      if (rows[0]) throw new UserError(`Projection ${name} is parked: ${rows[0].reason}. Mend it and run "projections rebuild ${name}".`);
+      if (rows[0])
+        throw new UserError(
+          `Projection ${name} is parked: ${rows[0].reason}. Mend it and run "projections rebuild ${name}".`,
+        );
     }
   }
 
@@ -70,7 +73,13 @@ export class ProjectionRunner {
   async status(): Promise<ProjectionStatus[]> {
     await this.register();
     const head = await readHead(this.postgres.pool);
-    const { rows } = await this.postgres.pool.query<{ name: string; position: string; parked: boolean; reason: string | null; rebuilding: boolean }>(
+    const { rows } = await this.postgres.pool.query<{
+      name: string;
+      position: string;
+      parked: boolean;
+      reason: string | null;
+      rebuilding: boolean;
+    }>(
       `SELECT name, position, parked, reason, EXISTS (
          SELECT FROM pg_locks WHERE locktype = 'advisory' AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
             AND classid = ${rebuildLock.classId} AND objid = (hashtext(name)::bigint & 4294967295)::oid) AS rebuilding
@@ -82,7 +91,14 @@ export class ProjectionRunner {
       // An inline projection is written with the event itself: it is never behind.
       const position = projection.inline ? head : Number(row?.position ?? 0);
       const state = row?.rebuilding ? 'rebuilding' : row?.parked ? 'parked' : 'running';
-      return { name: projection.name, position, head, lag: Math.max(0, head - position), state, ...(row?.reason && { reason: row.reason }) };
+      return {
+        name: projection.name,
+        position,
+        head,
+        lag: Math.max(0, head - position),
+        state,
+        ...(row?.reason && { reason: row.reason }),
+      };
     });
   }
 
@@ -158,7 +174,10 @@ export class ProjectionRunner {
   private async park(projection: Projection, after: number, error: unknown): Promise<void> {
     const [event] = await readEvents(this.postgres.pool, { after, limit: 1 });
     const reason = `event ${event?.id} at position ${event?.position} (${event?.type}): ${messageOf(error)}`;
-    await this.postgres.pool.query('UPDATE cc.projections SET parked = true, reason = $2 WHERE name = $1', [projection.name, reason]);
+    await this.postgres.pool.query('UPDATE cc.projections SET parked = true, reason = $2 WHERE name = $1', [
+      projection.name,
+      reason,
+    ]);
     this.say(`Projection ${projection.name} is parked at ${reason}`);
   }
 }
@@ -168,4 +187,3 @@ function isPoison(error: unknown): boolean {
   if (error instanceof DatabaseError) return !/^(08|25|40|53|55|57|58)/.test(error.code ?? '');
   return !/connection|timeout|ECONN|EPIPE/i.test(messageOf(error));
 }
-

@@ -22,5 +22,8 @@ export function serveDocuments(app: NestFastifyApplication): void {
     const document = SwaggerModule.createDocument(app, head);
     return { ...document, paths: { ...inboundPaths, ...document.paths } };
   };
-  SwaggerModule.setup('docs', app, makeDocument, { jsonDocumentUrl: 'docs/openapi.json', customSiteTitle: 'Clean Conversions API' });
+  SwaggerModule.setup('docs', app, makeDocument, {
+    jsonDocumentUrl: 'docs/openapi.json',
+    customSiteTitle: 'Clean Conversions API',
+  });
 }

@@ -1,9 +1,9 @@
 import { Controller, Get, HttpStatus, Res } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
+import { FrontDoor } from '../http/front-door.js';
 import { ProjectionRunner } from '../log/projection-runner.js';
 import { Postgres } from '../postgres/postgres.js';
-import { HttpDrain } from './http-drain.js';
 
 const ANSWER_WITHIN_MS = 1_000;
 
@@ -13,7 +13,7 @@ export class HealthController {
   constructor(
     private readonly postgres: Postgres,
     private readonly projections: ProjectionRunner,
-    private readonly drain: HttpDrain,
+    private readonly frontDoor: FrontDoor,
   ) {}
 
   @Get('healthz')
@@ -27,16 +27,18 @@ export class HealthController {
   @ApiOperation({ summary: 'Whether conversions can be accepted' })
   async ready(@Res({ passthrough: true }) reply: FastifyReply) {
     const log = await this.askLog();
-    const ok = log.ok && !this.drain.draining;
+    const ok = log.ok && !this.frontDoor.draining;
     if (!ok) reply.status(HttpStatus.SERVICE_UNAVAILABLE);
-    return { ok, ...(this.drain.draining && { stopping: true }), log: { ok: log.ok }, projections: log.parked };
+    return { ok, ...(this.frontDoor.draining && { stopping: true }), log: { ok: log.ok }, projections: log.parked };
   }
 
   private async askLog(): Promise<{ ok: boolean; parked: { name: string; reason: string | undefined }[] }> {
-    const asked = Promise.all([this.postgres.pool.query('SELECT 1'), this.projections.status()]).then(([, statuses]) => ({
-      ok: true,
-      parked: statuses.filter(({ state }) => state === 'parked').map(({ name, reason }) => ({ name, reason })),
-    }));
+    const asked = Promise.all([this.postgres.pool.query('SELECT 1'), this.projections.status()]).then(
+      ([, statuses]) => ({
+        ok: true,
+        parked: statuses.filter(({ state }) => state === 'parked').map(({ name, reason }) => ({ name, reason })),
+      }),
+    );
     const tooLate = new Promise<never>((_, reject) => {
       setTimeout(() => reject(new Error('no answer')), ANSWER_WITHIN_MS).unref();
     });

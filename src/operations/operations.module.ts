@@ -1,6 +1,6 @@
 import { Module } from '@nestjs/common';
+import { HttpDrain } from '../http/http-drain.js';
 import { HealthController } from './health.controller.js';
-import { HttpDrain } from './http-drain.js';
 import { MetricsController } from './metrics.controller.js';
 import { OperatorsOnly } from './operators-only.guard.js';
 

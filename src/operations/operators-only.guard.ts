@@ -1,8 +1,8 @@
+import type { IncomingMessage } from 'node:http';
 import { type CanActivate, type ExecutionContext, Inject, Injectable, NotFoundException } from '@nestjs/common';
 import type { FastifyRequest } from 'fastify';
-import type { IncomingMessage } from 'node:http';
+import { RequestOrigin } from '../http/request-origin.js';
 import { isWithin } from '../kernel/addresses.js';
-import { RequestOrigin } from '../kernel/request-origin.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 
 /** Metrics and documents are for this machine and the operators' networks. The host is the customer's public one. */

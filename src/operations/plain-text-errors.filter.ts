@@ -10,9 +10,11 @@ export class PlainTextErrors implements ExceptionFilter {
 
   catch(error: unknown, host: ArgumentsHost): void {
     const reply = host.switchToHttp().getResponse<FastifyReply>();
-    const status = error instanceof HttpException ? error.getStatus() : ((error as { statusCode?: number }).statusCode ?? 500);
+    const status =
+      error instanceof HttpException ? error.getStatus() : ((error as { statusCode?: number }).statusCode ?? 500);
     if (status >= HttpStatus.INTERNAL_SERVER_ERROR) this.logger.error('A request failed', { error: messageOf(error) });
-    const text = status === HttpStatus.NOT_FOUND ? 'Not found. Conversions are posted to /__cc/inbound.' : `Error ${status}`;
+    const text =
+      status === HttpStatus.NOT_FOUND ? 'Not found. Conversions are posted to /__cc/inbound.' : `Error ${status}`;
     void reply.status(status).type('text/plain; charset=utf-8').send(text);
   }
 }

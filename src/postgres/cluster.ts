@@ -104,7 +104,8 @@ function makeWay(link: string): void {
   try {
     rmdirSync(link);
   } catch (error) {
-    if (isCluster(link)) return;
+    // Another process was faster, with its database or with making way.
+    if (isCluster(link) || !lstatSync(link, { throwIfNoEntry: false })) return;
     throw new UserError(
       `${link} holds no PostgreSQL database and cannot be replaced (${messageOf(error)}). ` +
         'Bring its contents back, move it away to begin anew, or choose another folder with DATA_DIR.',

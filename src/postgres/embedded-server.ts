@@ -36,7 +36,7 @@ const STOP_TIMEOUT_MS = 10_000;
  * Every process that uses the server holds this lock, shared, on a connection of its own; who wants to stop the server
  * must get it alone. So nobody's server is stopped while it is being adopted, and a killed process lets go by itself.
  */
-const IN_USE_LOCK = [0x6363, 0x7067];
+export const IN_USE_LOCK = [0x6363, 0x7067];
 
 /** Starts the server of `dataDir`, or shares the one that runs already. */
 export async function acquireEmbeddedServer(options: {
@@ -94,7 +94,7 @@ export async function holdServer(cluster: Cluster, say: (line: string) => void):
       );
     }
     if (waitedMs > SAY_AFTER_MS && !hasSaid) {
-      say(`Still waiting for PostgreSQL: ${reason}`);
+      say(`Still waiting for PostgreSQL: ${reason}. What it does is in ${cluster.logFile}`);
       hasSaid = true;
     }
     await sleep(READY_POLL_MS);

@@ -70,13 +70,19 @@ function linkLibraries(nativeDir: string): void {
   const links: { source: string; target: string }[] = JSON.parse(
     readFileSync(join(nativeDir, 'pg-symlinks.json'), 'utf8'),
   );
-  for (const { source, target } of links) {
-    const link = join(packageDir, target);
-    if (existsSync(link)) continue;
-    // By way of a rename, as another process may be doing the same at this moment.
-    const unique = `${link}.${process.pid}`;
-    symlinkSync(relative(dirname(target), source), unique);
-    renameSync(unique, link);
+  try {
+    for (const { source, target } of links) {
+      const link = join(packageDir, target);
+      if (existsSync(link)) continue;
+      // By way of a rename, as another process may be doing the same at this moment.
+      const unique = `${link}.${process.pid}`;
+      symlinkSync(relative(dirname(target), source), unique);
+      renameSync(unique, link);
+    }
+  } catch (error) {
+    throw new UserError(
+      `PostgreSQL's libraries are incomplete: ${messageOf(error)}. Run "npm rebuild" as the user that installed them.`,
+    );
   }
 }
 
@@ -88,12 +94,13 @@ function copyToSystem(nativeDir: string, say: (line: string) => void): string {
 
   say(`Copying PostgreSQL to ${copy}, because the user that runs it may not enter ${nativeDir}`);
   const unfinished = mkdtempSync(`${copy}.new-`);
-  cpSync(nativeDir, unfinished, { recursive: true, verbatimSymlinks: true });
-  execFileSync('chmod', ['-R', 'a+rX', unfinished]);
   try {
+    cpSync(nativeDir, unfinished, { recursive: true, verbatimSymlinks: true });
+    execFileSync('chmod', ['-R', 'a+rX', unfinished]);
     renameSync(unfinished, copy);
   } catch (error) {
     rmSync(unfinished, { recursive: true });
+    // Another process was faster. Its copy is the same.
     if (!existsSync(copy)) throw error;
   }
   return copy;

@@ -39,14 +39,16 @@ export class AuthThrottle {
   fail(site: string, reason: AuthFailure, nowMs: number): number | undefined {
     const failures = this.of(site);
     const oldest = failures.times[0];
-    const throttled = failures.times.length === this.options.limit && oldest !== undefined && oldest > nowMs - this.options.windowMs;
+    const throttled =
+      failures.times.length === this.options.limit && oldest !== undefined && oldest > nowMs - this.options.windowMs;
     this.push(failures, nowMs);
     const { instance } = this.options;
     if (!throttled) {
       this.options.record(site, { type: 'auth.failed.v1', data: { reason, instance } });
       return undefined;
     }
-    if (failures.uncounted === 0) this.options.record(site, { type: 'auth.throttled.v1', data: { count: 1, instance } });
+    if (failures.uncounted === 0)
+      this.options.record(site, { type: 'auth.throttled.v1', data: { count: 1, instance } });
     failures.uncounted += 1;
     const freeAt = (failures.times[0] as number) + this.options.windowMs;
     return Math.max(1, Math.ceil((freeAt - nowMs) / 1_000));
@@ -66,7 +68,8 @@ export class AuthThrottle {
     for (const [site, failures] of this.sites) {
       // The first of them was stored when it came.
       const count = failures.uncounted - 1;
-      if (count > 0) this.options.record(site, { type: 'auth.throttled.v1', data: { count, instance: this.options.instance } });
+      if (count > 0)
+        this.options.record(site, { type: 'auth.throttled.v1', data: { count, instance: this.options.instance } });
       failures.uncounted = 0;
       if ((failures.times.at(-1) ?? 0) <= nowMs - this.options.windowMs) this.sites.delete(site);
     }
@@ -88,4 +91,3 @@ export class AuthThrottle {
     if (failures.times.length > this.options.limit) failures.times.shift();
   }
 }
-

@@ -55,7 +55,9 @@ export class SiteDirectory {
   }
 
   async start(): Promise<void> {
-    this.siteFollower = await this.log.follow({ name: 'sites', after: 0, nouns: [SITE] }, (events) => this.applyAll(events));
+    this.siteFollower = await this.log.follow({ name: 'sites', after: 0, nouns: [SITE] }, (events) =>
+      this.applyAll(events),
+    );
     const windowBegan = new Date(Date.now() - this.options.authFailureWindowMs);
     const after = await this.log.positionBefore(windowBegan);
     await this.log.follow({ name: 'auth', after, nouns: [AUTH] }, (events) => {
@@ -67,7 +69,6 @@ export class SiteDirectory {
   find(host: string | undefined): OpenSite | undefined {
     return host === undefined ? undefined : this.byHost.get(host);
   }
-
 
   all(): OpenSite[] {
     return [...this.byId.values()];
@@ -111,7 +112,8 @@ export class SiteDirectory {
     this.byHost = new Map();
     for (const open of this.byId.values()) {
       // Hosts before aliases, earlier sites before later ones: nobody takes a name over by adding it as an alias.
-      for (const name of [open.site.host, ...open.site.aliases]) if (!this.byHost.has(name)) this.byHost.set(name, open);
+      for (const name of [open.site.host, ...open.site.aliases])
+        if (!this.byHost.has(name)) this.byHost.set(name, open);
     }
     for (const open of this.byId.values()) this.byHost.set(open.site.host, open);
   }

@@ -18,7 +18,9 @@ export const sitesProjection: Projection = {
       'SELECT id, host, aliases, inbound, settings, keys, created_at AS "createdAt" FROM sites WHERE id = ANY ($1)',
       [ids],
     );
-    const sites = new Map<string, Site>(rows.map((row) => [row.id, { ...row, createdAt: row.createdAt.toISOString() }]));
+    const sites = new Map<string, Site>(
+      rows.map((row) => [row.id, { ...row, createdAt: row.createdAt.toISOString() }]),
+    );
     for (const event of events) {
       const id = event.stream.slice(SITE.length + 1);
       const site = evolve(sites.get(id), event);

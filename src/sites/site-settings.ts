@@ -83,7 +83,8 @@ export function changedSettings(current: SiteSettings, request: SettingsRequest)
     const flag = findFlag(name);
     if (value === undefined) next[flag.setting] = DEFAULT_SITE_SETTINGS[flag.setting];
     else if (!flag.list) throw new UserError(`--unset ${name} takes no value: it is not a list.`);
-    else next[flag.setting] = (next[flag.setting] as unknown[]).filter((entry) => entry !== readFlag(name, flag, value));
+    else
+      next[flag.setting] = (next[flag.setting] as unknown[]).filter((entry) => entry !== readFlag(name, flag, value));
   }
   for (const { flag: name, value } of request.set) {
     const flag = findFlag(name);

@@ -70,4 +70,3 @@ export function evolve(site: Site | undefined, stored: StoredEvent): Site | unde
       return site;
   }
 }
-

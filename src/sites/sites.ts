@@ -24,7 +24,8 @@ export class Sites {
     const aliases = [...new Set(aliasTexts.map(readHost))].filter((alias) => alias !== host);
     for (const name of [host, ...aliases]) {
       const owner = await this.findOwner(name);
-      if (owner) throw new UserError(`${name} belongs to site ${owner.host} already. "sites show ${owner.host}" tells more.`);
+      if (owner)
+        throw new UserError(`${name} belongs to site ${owner.host} already. "sites show ${owner.host}" tells more.`);
     }
     // Before the event, because whoever sees the event needs the secret; one too many harms nobody.
     await this.secrets.ensure(host);
@@ -55,12 +56,16 @@ export class Sites {
 
   /** The key itself is in the answer and nowhere else. */
   async issueKey(host: string, name: string, trial: boolean): Promise<SiteKey & { key: string }> {
-    if (name.trim() === '' || name.length > 100) throw new UserError('--name: give the key a name of 1 to 100 characters.');
+    if (name.trim() === '' || name.length > 100)
+      throw new UserError('--name: give the key a name of 1 to 100 characters.');
     const key = generateApiKey();
     const keyId = uuidv7();
     const site = await this.change(host, (site) => {
       known(site, host);
-      return { type: 'site.key_issued.v1', data: { keyId, name, prefix: apiKeyPrefix(key), hash: hashApiKey(key), trial } };
+      return {
+        type: 'site.key_issued.v1',
+        data: { keyId, name, prefix: apiKeyPrefix(key), hash: hashApiKey(key), trial },
+      };
     });
     return { ...findKey(site, keyId), key };
   }
@@ -99,8 +104,16 @@ export class Sites {
       const event = decide(site);
       if (!event) return site as Site;
       const events: [NewEvent] = [event];
-      const outcome = await this.log.append({ noun: SITE, stream, expected: history.length, site: host, actor: this.actor, events });
-      if (outcome.status === 'appended') return (await this.log.readStream(SITE, stream)).reduce(evolve, undefined as Site | undefined) as Site;
+      const outcome = await this.log.append({
+        noun: SITE,
+        stream,
+        expected: history.length,
+        site: host,
+        actor: this.actor,
+        events,
+      });
+      if (outcome.status === 'appended')
+        return (await this.log.readStream(SITE, stream)).reduce(evolve, undefined as Site | undefined) as Site;
       // Somebody else changed the site meanwhile: decide again on what it is now.
     }
     throw new UserError(`Site ${host} is being changed by somebody else at the same time. Try again.`);
@@ -114,7 +127,8 @@ export function siteId(host: string): string {
 
 function readHost(text: string): string {
   const host = normaliseHost(text);
-  if (!host) throw new UserError(`"${text}" is not a host name. Give one such as shop.example, without https:// or a path.`);
+  if (!host)
+    throw new UserError(`"${text}" is not a host name. Give one such as shop.example, without https:// or a path.`);
   return host;
 }
 
@@ -125,6 +139,7 @@ function known(site: Site | undefined, host: string): Site {
 
 function findKey(site: Site, keyId: string): SiteKey {
   const key = site.keys.find((candidate) => candidate.id === keyId);
-  if (!key) throw new UserError(`Site ${site.host} has no key ${keyId}. "keys list --site ${site.host}" shows those it has.`);
+  if (!key)
+    throw new UserError(`Site ${site.host} has no key ${keyId}. "keys list --site ${site.host}" shows those it has.`);
   return key;
 }

@@ -6,10 +6,12 @@ import { growLog } from './grow.mjs';
 import { databaseUrl, serverVersion, withClient } from './postgres.mjs';
 import { interleave } from './rounds.mjs';
 import { startService } from './service.mjs';
-import { APPENDS_IN_FLIGHT, appendVariant, httpVariant, inboundTarget } from './variants.mjs';
+import { APPENDS_IN_FLIGHT, appendVariant, fillInbound, httpVariant, inboundTarget } from './variants.mjs';
 
 const CONNECTIONS = [64, 256];
 const QUIET_MS = 3_000;
+/** A whole conversion, because it is its claims and personal rows that lie scattered over a large log. */
+const CONVERSION = { APPEND: 'conversion' };
 const thousands = (count) => count.toLocaleString('en-US');
 
 export async function grownRun(context) {
@@ -17,24 +19,36 @@ export async function grownRun(context) {
   const full = await part('the filled log', () => startFilled(join(directory, 'full'), context));
   const empty = await part('the empty log', () => startService(join(directory, 'empty')));
   if (!full || !empty) return [];
+  progress('warming both up …');
+  for (const service of [empty, full]) {
+    await part('the warm-up', () => fillInbound(service, settings.warmUp, context));
+  }
   context.postgresVersion = await serverVersion(empty.server);
   const both = (name, make) => [make(`${name}, empty log`, empty), make(`${name}, full log`, full)];
   const append = (id, { server }) =>
-    appendVariant(id, 'append-ours.mjs', server, { DATABASE_URL: databaseUrl(server, server.database) }, context);
+    appendVariant(
+      id,
+      'append-ours.mjs',
+      server,
+      { ...CONVERSION, DATABASE_URL: databaseUrl(server, server.database) },
+      context,
+    );
   const inbound = (connections) => (id, service) => httpVariant(id, inboundTarget(service), connections, context);
   const variants = [
     ...both(`inbound @${CONNECTIONS[0]}`, inbound(CONNECTIONS[0])),
     ...both('append', append),
     ...both(`inbound @${CONNECTIONS[1]}`, inbound(CONNECTIONS[1])),
   ];
-  const { samples, setbacks, failures } = await interleave(variants, settings.rounds, progress);
-  context.notes.push(...setbacks);
-  context.failures.push(...failures);
+  const rounds = await part('the rounds', () => interleave(variants, settings.rounds, progress));
+  context.notes.push(...rounds.setbacks);
+  context.failures.push(...rounds.failures);
+  const { samples } = rounds;
+  context.samples = samples;
   const compared = (what, name) =>
     comparison(what, samples[`${name}, empty log`], samples[`${name}, full log`], settings);
   return [
     ...CONNECTIONS.flatMap((connections) => compared(`inbound, ${connections} connections`, `inbound @${connections}`)),
-    ...compared(`append, ${APPENDS_IN_FLIGHT} in flight`, 'append'),
+    ...compared(`append of a conversion, ${APPENDS_IN_FLIGHT} in flight`, 'append'),
   ];
 }
 

@@ -9,8 +9,9 @@ import { fillInbound } from './variants.mjs';
 
 const FILL_SLICE = 50_000;
 const SETTLE_MS = 1_000;
-/** What must still fit into the time after the log has been filled: the WAL stretch, stop and start. */
+/** What must still fit into the time after the log has been filled: the WAL stretch, stop and start; of it, stop and start. */
 const RESERVED_MS = 75_000;
+const RESERVED_FOR_START_MS = 20_000;
 const thousands = (count) => count.toLocaleString('en-US');
 
 /** What was sent to the service in all, and what of it was accepted. */
@@ -45,7 +46,7 @@ export function memoryRows(early, late) {
   });
   const first = row(`RSS of the service after ${thousands(early.conversions)} conversions`, early.rss);
   const last = row(`RSS after ${thousands(late.conversions)}`, late.rss, { atMost: 200 });
-  const between = row('    growth between the two', hasCounters ? late.rss - early.rss : undefined, { atMost: 20 });
+  const between = row('↳ growth between the two', hasCounters ? late.rss - early.rss : undefined, { atMost: 20 });
   return late.complete ? [first, last, between] : [first, unproven(last), unproven(between)];
 }
 
@@ -57,13 +58,14 @@ const unproven = (row) => ({ ...row, met: undefined });
  * between two checkpoints, and what follows it is cheaper.
  */
 export async function walRow(service, late, books, context) {
-  const { settings, progress } = context;
+  const { settings, progress, deadline } = context;
   progress(`WAL of ${thousands(settings.walStretch)} conversions …`);
   const before = await withClient(service.server, async (client) => {
     await client.query('CHECKPOINT');
     return (await client.query('SELECT pg_current_wal_lsn() AS lsn')).rows[0].lsn;
   });
-  const sample = await fillInbound(service, settings.walStretch, context);
+  const seconds = Math.max(10, (deadline - RESERVED_FOR_START_MS - performance.now()) / 1000);
+  const sample = await fillInbound(service, settings.walStretch, { ...context, seconds });
   books.add(sample);
   const { rows } = await withClient(service.server, (client) =>
     client.query('SELECT (pg_current_wal_lsn() - $1::pg_lsn)::float8 AS bytes', [before]),

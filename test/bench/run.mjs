@@ -31,6 +31,7 @@ const STANDARD = {
   memoryFirst: 100_000,
   memoryLast: 1_000_000,
   walStretch: 200_000,
+  warmUp: 50_000,
   minutes: 10,
 };
 const QUICK = {
@@ -40,6 +41,7 @@ const QUICK = {
   memoryFirst: 10_000,
   memoryLast: 50_000,
   walStretch: 20_000,
+  warmUp: 5_000,
   minutes: 5,
 };
 
@@ -71,24 +73,28 @@ async function main() {
     notes: [],
     failures: [],
     cleanUp: [],
-    part: async (name, work) => {
-      try {
-        return await work();
-      } catch (error) {
-        context.failures.push(`${name}: ${error.message}`);
-        return undefined;
-      }
-    },
+    part: (name, work) => runPart(context, name, work),
   };
   leaveNothingBehind(context);
   context.generator = await prepareGenerator(context.directory);
   const rows = await (options.grow ? grownRun(context) : standardRun(context));
-  if (context.interrupted) return;
+  if (context.interrupted) await new Promise(() => {});
   await tidyUp(context);
   showProgress('');
   const minutes = (performance.now() - started) / 60_000;
-  print({ title: title(), facts: facts(context, minutes), rows: judged(rows), notes: notes(context) });
+  const report = { title: title(), facts: facts(context, minutes), rows: judged(rows), notes: notes(context) };
+  print(report, context.samples);
   process.exit(context.failures.length > 0 ? 1 : 0);
+}
+
+/** A part that fails is named in the table, and the others go on. After Ctrl-C none begins any more. */
+async function runPart(context, name, work) {
+  if (context.interrupted) return new Promise(() => {});
+  context.underWay = work().catch((error) => {
+    context.failures.push(`${name}: ${error.message}`);
+    return undefined;
+  });
+  return context.underWay;
 }
 
 /** /var/tmp rather than /tmp, which is often held in memory, where an fsync costs nothing. */
@@ -106,6 +112,9 @@ function leaveNothingBehind(context) {
       if (context.interrupted) process.exit(130);
       context.interrupted = true;
       showProgress('stopping …');
+      await stopAllChildren();
+      // It ends soon, having no children any more, and what it has started meanwhile is then known.
+      await context.underWay;
       await tidyUp(context);
       showProgress('');
       process.exit(130);
@@ -160,7 +169,7 @@ function judged(rows) {
   return options.quick ? rows.map((row) => ({ ...row, met: undefined })) : rows;
 }
 
-function print(report) {
-  if (options.json) console.log(JSON.stringify(report, null, 2));
+function print(report, samples) {
+  if (options.json) console.log(JSON.stringify({ ...report, samples }, null, 2));
   else console.log(options.markdown ? markdownReport(report) : textReport(report));
 }

@@ -21,11 +21,17 @@ import {
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { jest } from '@jest/globals';
 import { transformFile } from '@swc/core';
 import { Client } from 'pg';
 import { prepareCluster } from '../../src/postgres/cluster.js';
-import { acquireEmbeddedServer, type EmbeddedServer, holdServer } from '../../src/postgres/embedded-server.js';
+import {
+  acquireEmbeddedServer,
+  type EmbeddedServer,
+  holdServer,
+  IN_USE_LOCK,
+} from '../../src/postgres/embedded-server.js';
 import { findBinaries } from '../../src/postgres/postgres-binaries.js';
 import { findPostmaster } from '../../src/postgres/postmaster.js';
 import { canReach } from '../../src/postgres/server-user.js';
@@ -117,7 +123,6 @@ describe('a database folder', () => {
   it('that was lost is not silently replaced', async () => {
     const lost = join(root, 'lost');
     mkdirSync(join(lost, 'postgres', 'base'), { recursive: true });
-    // A normal user must own it, or it is refused for that.
     await expect(acquireEmbeddedServer({ dataDir: lost, say })).rejects.toThrow(/holds no PostgreSQL database/);
   });
 
@@ -161,13 +166,32 @@ describe('a server that several processes use', () => {
 
   it('is never stopped under a process that has just come', async () => {
     const guests = Array.from({ length: 12 }, async (_, nth) => {
-      await new Promise((resolve) => setTimeout(resolve, nth * 25));
+      await sleep(nth * 25);
       const server = await acquire();
       expect(await query(server, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
       await server.release();
     });
     await Promise.all(guests);
     expect(postmaster()).toBeUndefined();
+  });
+
+  it('is not stopped while somebody comes, nor entered while somebody stops it', async () => {
+    const first = await acquire();
+    const pid = postmaster() as number;
+    // Named like one who leaves, only the lock speaks for this session.
+    const other = await connect(first, 'cc-leaving');
+    other.on('error', () => {});
+    await other.query('SELECT pg_advisory_lock_shared($1, $2)', IN_USE_LOCK);
+    await first.release();
+    expect(postmaster()).toBe(pid);
+
+    await other.query('SELECT pg_advisory_lock($1, $2)', IN_USE_LOCK);
+    const newcomer = acquire();
+    expect(await Promise.race([newcomer, sleep(200, 'waiting')])).toBe('waiting');
+    process.kill(pid, 'SIGINT');
+    const server = await newcomer;
+    expect(postmaster()).not.toBe(pid);
+    await server.release();
   });
 
   it('gets new settings when nobody is using it', async () => {
@@ -333,8 +357,8 @@ function owner(): { uid?: number; gid?: number } {
   return isRoot ? { uid, gid } : {};
 }
 
-async function connect({ host }: { host: string }): Promise<Client> {
-  const client = new Client({ host, user: 'postgres', database: 'postgres' });
+async function connect({ host }: { host: string }, name = 'visitor'): Promise<Client> {
+  const client = new Client({ host, user: 'postgres', database: 'postgres', application_name: name });
   await client.connect();
   return client;
 }

@@ -22,7 +22,7 @@ export interface TestServer {
   readonly pid: number;
   /** For pg's `connectionString` and for TypeORM's `url` alike; TypeORM insists on the scheme being `postgres`. */
   url(database?: string): string;
-  /** Loses what a power cut would not: nothing that was committed. `restart` brings it back. */
+  /** As in a crash, what was committed stays. `restart` brings it back. */
   kill9(): Promise<void>;
   restart(): Promise<void>;
   /** Stops the server and removes its data. */

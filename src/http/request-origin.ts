@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { TLSSocket } from 'node:tls';
-import { isLoopback, isWithin } from './addresses.js';
-import type { AddressRange } from './settings.js';
+import { isLoopback, isWithin } from '../kernel/addresses.js';
+import type { AddressRange } from '../kernel/settings.js';
 
 /** Where a request really comes from. What a proxy says about it counts from trusted proxies only. */
 export class RequestOrigin {
@@ -26,7 +26,9 @@ export class RequestOrigin {
     const remote = request.socket.remoteAddress;
     const chain = request.headers['x-forwarded-for'];
     if (!chain || !isWithin(remote, this.trustedProxies)) return remote;
-    const hops = String(chain).split(',').map((hop) => hop.trim());
+    const hops = String(chain)
+      .split(',')
+      .map((hop) => hop.trim());
     return hops.reverse().find((hop) => !isWithin(hop, this.trustedProxies)) ?? remote;
   }
 

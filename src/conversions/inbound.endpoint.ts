@@ -1,0 +1,153 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import { type Answer, failureAnswer, jsonAnswer, sendAnswer, textAnswer } from '../http/answer.js';
+import { FrontDoor } from '../http/front-door.js';
+import { readBody } from '../http/read-body.js';
+import { RequestOrigin } from '../http/request-origin.js';
+import { LogUnavailable, messageOf } from '../kernel/errors.js';
+import { Logger } from '../kernel/logger.js';
+import { SETTINGS, type Settings } from '../kernel/settings.js';
+import { normaliseHost } from '../sites/host.js';
+import type { SiteKey } from '../sites/site.js';
+import { type OpenSite, SiteDirectory } from '../sites/site-directory.js';
+import { readInboundFields } from './inbound-fields.js';
+import { InboundMetrics, type InboundOutcome } from './inbound-metrics.js';
+import { INBOUND_PATH, type InboundRoute, routeInbound } from './inbound-route.js';
+import { isJsonContentType } from './json-content-type.js';
+import type { Receipt } from './receipt.js';
+import { Receipts } from './receipts.js';
+import { ReceiveConversion } from './receive-conversion.js';
+import { MalformedBody, parseStrictJson } from './strict-json.js';
+
+/** Long enough for a database to come back, short enough that a conversion is not late. */
+const RETRY_AFTER = { 'Retry-After': '2' };
+
+type Counted = Answer & { readonly outcome?: InboundOutcome };
+
+const HTTPS_REQUIRED: Counted = { ...textAnswer(403, 'HTTPS required'), outcome: 'malformed' };
+const NOT_FOUND: Counted = textAnswer(404, `Not found. Conversions are posted to ${INBOUND_PATH}.`);
+const NOT_ENABLED: Counted = { ...failureAnswer(403, 'Inbound webhook not enabled'), outcome: 'disabled' };
+const INVALID_KEY: Counted = { ...failureAnswer(401, 'Invalid API key'), outcome: 'unauthorized' };
+const NO_CONVERSION: Counted = failureAnswer(404, 'Conversion not found');
+const NOT_JSON: Counted = {
+  ...textAnswer(415, 'Send the body as application/json in UTF-8, without Content-Encoding.'),
+  outcome: 'malformed',
+};
+const UNAVAILABLE: Counted = {
+  ...failureAnswer(503, 'Temporarily unavailable: send the conversion again', RETRY_AFTER),
+  outcome: 'unavailable',
+};
+const OUR_FAULT: Counted = {
+  ...failureAnswer(500, 'Internal error: send the conversion again', RETRY_AFTER),
+  outcome: 'unavailable',
+};
+
+/** Who is asking, once the key has been judged. */
+interface Caller {
+  readonly open: OpenSite;
+  readonly key: SiteKey;
+}
+
+/**
+ * `POST /__cc/inbound`, and the questions about its receipts. The checks run in the order of the contract, and up to the
+ * key none of them has read the body.
+ */
+@Injectable()
+export class InboundEndpoint implements OnModuleInit {
+  private readonly origin: RequestOrigin;
+  private readonly tooLarge: Counted;
+
+  constructor(
+    private readonly frontDoor: FrontDoor,
+    private readonly commands: CommandBus,
+    private readonly sites: SiteDirectory,
+    private readonly receipts: Receipts,
+    private readonly metrics: InboundMetrics,
+    private readonly logger: Logger,
+    @Inject(SETTINGS) private readonly settings: Settings,
+  ) {
+    this.origin = new RequestOrigin(settings.trustedProxies);
+    const text = `The body is larger than ${settings.maxBodyBytes} bytes. Send one conversion per request.`;
+    this.tooLarge = { ...textAnswer(413, text), outcome: 'malformed' };
+  }
+
+  onModuleInit(): void {
+    this.frontDoor.put(INBOUND_PATH, (request, response) => void this.handle(request, response));
+  }
+
+  private async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const answer = await this.answer(request).catch((error: unknown) => this.answerToFailure(error));
+    if (answer.outcome) this.metrics.count(answer.outcome);
+    sendAnswer(response, answer, randomUUID());
+  }
+
+  private async answer(request: IncomingMessage): Promise<Counted> {
+    if (!this.origin.isSecure(request)) return HTTPS_REQUIRED;
+    const route = routeInbound(request.method, request.url as string);
+    if (route.kind === 'unknown') return NOT_FOUND;
+    if (route.kind === 'refused') return methodNotAllowed(route.allow);
+    // A process that was frozen, or cut off from the database, looks at the log before it judges a key.
+    if (!this.sites.isFresh()) await this.sites.refresh();
+    const caller = this.authenticate(request);
+    if ('status' in caller) return caller;
+    if (route.kind === 'receipt') return this.showReceipt(route, caller);
+    const { headers } = request;
+    if (!isJsonContentType(headers['content-type']) || headers['content-encoding'] !== undefined) return NOT_JSON;
+    const body = await readBody(request, this.settings.maxBodyBytes);
+    return body ? this.receive(caller, body) : this.tooLarge;
+  }
+
+  /** The site that owns the host, then the key. */
+  private authenticate(request: IncomingMessage): Caller | Counted {
+    const open = this.sites.find(normaliseHost(this.origin.host(request)));
+    if (!open?.site.inbound) return NOT_ENABLED;
+    const header = request.headers['x-cc-api-key'];
+    const verdict = this.sites.judgeKey(open, typeof header === 'string' ? header : undefined, Date.now());
+    if (verdict.ok) return { open, key: verdict.key };
+    if (verdict.retryAfterS === undefined) return INVALID_KEY;
+    const headers = { 'Retry-After': String(verdict.retryAfterS) };
+    return { ...failureAnswer(429, 'Too many failed authentication attempts', headers), outcome: 'throttled' };
+  }
+
+  private async receive({ open, key }: Caller, body: Buffer): Promise<Counted> {
+    const reading = readInboundFields(parseStrictJson(body), body);
+    if (!reading.ok) return { ...failureAnswer(400, reading.error), outcome: 'invalid' };
+    const command = new ReceiveConversion(open, key, reading.fields, this.settings.dedupWindowMs);
+    const { conversionId, firstConversionId, receipt } = await this.commands.execute(command);
+    const headers = {
+      'X-CC-Conversion-Id': conversionId,
+      ...(firstConversionId && { 'X-CC-First-Conversion-Id': firstConversionId }),
+    };
+    return { ...jsonAnswer(200, receipt, headers), outcome: outcomeOf(receipt) };
+  }
+
+  private async showReceipt(route: InboundRoute & { kind: 'receipt' }, { open }: Caller): Promise<Counted> {
+    const { host } = open.site;
+    const found =
+      'id' in route
+        ? await this.receipts.byId(host, route.id)
+        : await this.receipts.byOrder(host, route.orderId, route.event);
+    return found ? jsonAnswer(200, found.receipt, { 'X-CC-Conversion-Id': found.conversionId }) : NO_CONVERSION;
+  }
+
+  private answerToFailure(error: unknown): Counted {
+    if (error instanceof MalformedBody) return { ...textAnswer(400, error.message), outcome: 'malformed' };
+    if (error instanceof LogUnavailable) return UNAVAILABLE;
+    this.logger.error('A request to the inbound webhook failed', {
+      error: messageOf(error),
+      stack: (error as Error).stack,
+    });
+    return OUR_FAULT;
+  }
+}
+
+function methodNotAllowed(allow: string): Counted {
+  return { ...textAnswer(405, `Use ${allow} here.`, { Allow: allow }), outcome: 'malformed' };
+}
+
+function outcomeOf(receipt: Receipt): InboundOutcome {
+  if ('deduped' in receipt) return 'deduplicated';
+  return 'filtered' in receipt ? 'filtered' : 'received';
+}

@@ -1,0 +1,37 @@
+import type { ServerResponse } from 'node:http';
+
+/** A whole HTTP answer as a value: made by rules, sent in one place. */
+export interface Answer {
+  readonly status: number;
+  readonly type: string;
+  readonly body: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+const JSON_TYPE = 'application/json; charset=utf-8';
+const TEXT_TYPE = 'text/plain; charset=utf-8';
+
+export function jsonAnswer(status: number, value: unknown, headers?: Record<string, string>): Answer {
+  return { status, type: JSON_TYPE, body: JSON.stringify(value), ...(headers && { headers }) };
+}
+
+export function failureAnswer(status: number, error: string, headers?: Record<string, string>): Answer {
+  return jsonAnswer(status, { ok: false, error }, headers);
+}
+
+export function textAnswer(status: number, body: string, headers?: Record<string, string>): Answer {
+  return { status, type: TEXT_TYPE, body, ...(headers && { headers }) };
+}
+
+export function sendAnswer(response: ServerResponse, answer: Answer, requestId: string): void {
+  // The sender may have gone, or been answered when its time ran out.
+  if (response.headersSent || response.destroyed) return;
+  const { status, type, body, headers } = answer;
+  response.writeHead(status, {
+    'Content-Type': type,
+    'Content-Length': Buffer.byteLength(body),
+    'X-Request-Id': requestId,
+    ...headers,
+  });
+  response.end(body);
+}

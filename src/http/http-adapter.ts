@@ -1,0 +1,65 @@
+import type { ServerOptions } from 'node:http';
+import type { Socket } from 'node:net';
+import { FastifyAdapter } from '@nestjs/platform-fastify';
+import type { Settings } from '../kernel/settings.js';
+import type { FrontDoor, Handler } from './front-door.js';
+
+const HEADERS_WITHIN_MS = 5_000;
+const REQUEST_WITHIN_MS = 10_000;
+/** Longer than the minute after which common load balancers let go, so that they end a connection, not we. */
+const KEEP_ALIVE_MS = 65_000;
+const MAX_HEADER_BYTES = 16 * 1024;
+
+/** The bounds of every connection, whoever is at the other end. */
+const BOUNDS: ServerOptions = {
+  headersTimeout: HEADERS_WITHIN_MS,
+  requestTimeout: REQUEST_WITHIN_MS,
+  connectionsCheckingInterval: 1_000,
+  keepAliveTimeout: KEEP_ALIVE_MS,
+  maxHeaderSize: MAX_HEADER_BYTES,
+  noDelay: true,
+};
+
+export function createAdapter(settings: Settings, frontDoor: FrontDoor): FastifyAdapter {
+  const { tlsCert, tlsKey } = settings;
+  return new FastifyAdapter({
+    logger: false,
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    bodyLimit: settings.maxBodyBytes,
+    requestTimeout: REQUEST_WITHIN_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    serverFactory: (router: Handler) => {
+      const server = frontDoor.createServer(
+        router,
+        BOUNDS,
+        tlsCert && tlsKey ? { cert: tlsCert, key: tlsKey } : undefined,
+      );
+      server.on('clientError', answerClientError);
+      return server;
+    },
+    clientErrorHandler: answerClientError,
+  });
+}
+
+const CLIENT_ERRORS: Readonly<Record<string, [status: string, text: string]>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request took too long to arrive. Send it again in one go.'],
+  HPE_HEADER_OVERFLOW: [
+    '431 Request Header Fields Too Large',
+    `The headers are larger than ${MAX_HEADER_BYTES} bytes.`,
+  ],
+};
+
+/** What is not even HTTP, or comes too slowly, is told so in plain text and let go. */
+function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) return;
+  const [status, text] = CLIENT_ERRORS[error.code ?? ''] ?? [
+    '400 Bad Request',
+    'This is not a valid HTTP/1.1 request.',
+  ];
+  const length = Buffer.byteLength(text);
+  socket.end(
+    `HTTP/1.1 ${status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: ${length}\r\nConnection: close\r\n\r\n${text}`,
+  );
+  socket.destroySoon();
+}
