@@ -9,5 +9,7 @@ export class LogUnavailable extends Error {
 }
 
 export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  if (!(error instanceof Error)) return String(error);
+  // A refused connection to a name with several addresses is an AggregateError without a word of its own.
+  return error.message || ((error as NodeJS.ErrnoException).code ?? error.name);
 }

@@ -10,6 +10,8 @@ export interface ReadOptions {
   /** Inclusive. */
   readonly until?: number;
   readonly limit?: number;
+  /** With a limit: the newest instead of the oldest. They still come in log order. */
+  readonly newest?: boolean;
   readonly nouns?: readonly string[];
   readonly types?: readonly string[];
   readonly site?: string;
@@ -52,10 +54,10 @@ export async function readEvents(source: Queryable, options: ReadOptions = {}): 
   if (options.site !== undefined) where((p) => `e.site = ${p}`, options.site);
   const limit = options.limit === undefined ? '' : `LIMIT ${Number(options.limit)}`;
   const { rows } = await source.query<Row>(
-    `SELECT ${COLUMNS} FROM ${FROM} WHERE ${conditions.join(' AND ')} ORDER BY e.position ${limit}`,
+    `SELECT ${COLUMNS} FROM ${FROM} WHERE ${conditions.join(' AND ')} ORDER BY e.position ${options.newest ? 'DESC' : ''} ${limit}`,
     values,
   );
-  return rows.map(toEvent);
+  return (options.newest ? rows.reverse() : rows).map(toEvent);
 }
 
 export async function readStream(source: Queryable, noun: string, stream: string): Promise<StoredEvent[]> {

@@ -1,5 +1,5 @@
-import { Client, type ClientConfig, Pool } from 'pg';
-import { DataSource, type DataSourceOptions, type EntityTarget, type ObjectLiteral } from 'typeorm';
+import { Client, type ClientBase, type ClientConfig, Pool } from 'pg';
+import type { DataSource, DataSourceOptions, EntityTarget, ObjectLiteral } from 'typeorm';
 import { messageOf, UserError } from '../kernel/errors.js';
 import { acquireEmbeddedServer, type EmbeddedServer } from './embedded-server.js';
 import { MIGRATIONS } from './migrations/index.js';
@@ -34,7 +34,8 @@ export class Postgres {
       ? undefined
       : await acquireEmbeddedServer({ dataDir: options.dataDir, say: options.say });
     const target: ClientConfig = embedded
-      ? { host: embedded.host, user: embedded.user, database: embedded.database }
+      ? // All of it said, so that no PGPORT or PGSSLMODE of the environment leads elsewhere.
+        { host: embedded.host, port: embedded.port, user: embedded.user, database: embedded.database, ssl: false }
       : { connectionString: options.databaseUrl as string };
     try {
       const hasServiceRole = await prepareDatabase(target);
@@ -66,12 +67,18 @@ export class Postgres {
 
   /** Read models that people look at go through TypeORM; the hot path does not. */
   async repository<Row extends ObjectLiteral>(entity: EntityTarget<Row>) {
-    this.readModels ??= new DataSource({
+    this.readModels ??= this.openReadModels();
+    return (await this.readModels).getRepository(entity);
+  }
+
+  /** Over every entity that has been imported by now: whoever asks for the next one finds it too. */
+  private async openReadModels(): Promise<DataSource> {
+    const { DataSource, getMetadataArgsStorage } = await loadTypeorm();
+    return new DataSource({
       ...typeormTarget(this.target, 'cc-read-models', serviceOptions(this.hasServiceRole)),
-      entities: [entity as never],
+      entities: getMetadataArgsStorage().tables.map(({ target }) => target),
       poolSize: 2,
     }).initialize();
-    return (await this.readModels).getRepository(entity);
   }
 
   async close(): Promise<void> {
@@ -89,22 +96,41 @@ async function prepareDatabase(target: ClientConfig): Promise<boolean> {
     // Whichever of several instances comes first does the work; the others wait here and find it done.
     await owner.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
     await owner.query('CREATE SCHEMA IF NOT EXISTS cc');
-    const source = await new DataSource({
-      ...typeormTarget(target, 'cc-migrations', {}),
-      schema: 'cc',
-      migrations: MIGRATIONS,
-      migrationsTransactionMode: 'each',
-      poolSize: 1,
-    }).initialize();
-    try {
-      await source.runMigrations();
-    } finally {
-      await source.destroy();
-    }
+    const done = await readMigrations(owner);
+    if (MIGRATIONS.some((Migration) => !done.includes(new Migration().name))) await migrate(target);
     return await grantServiceRole(owner);
   } finally {
     await owner.end();
   }
+}
+
+async function migrate(target: ClientConfig): Promise<void> {
+  const { DataSource } = await loadTypeorm();
+  const source = await new DataSource({
+    ...typeormTarget(target, 'cc-migrations', {}),
+    schema: 'cc',
+    migrations: MIGRATIONS,
+    migrationsTransactionMode: 'each',
+    poolSize: 1,
+  }).initialize();
+  try {
+    await source.runMigrations();
+  } finally {
+    await source.destroy();
+  }
+}
+
+/** The names of the migrations that this database has seen. */
+export async function readMigrations(client: ClientBase | Pool): Promise<string[]> {
+  const made = await client.query<{ made: boolean }>(`SELECT to_regclass('cc.migrations') IS NOT NULL AS made`);
+  if (!made.rows[0]?.made) return [];
+  const { rows } = await client.query<{ name: string }>('SELECT name FROM cc.migrations ORDER BY id');
+  return rows.map(({ name }) => name);
+}
+
+/** When it is needed and not before: loading it takes longer than most verbs of the command line take to run. */
+function loadTypeorm() {
+  return import('typeorm');
 }
 
 async function connected(config: ClientConfig): Promise<Client> {
@@ -153,7 +179,13 @@ function typeormTarget(
     type: 'postgres',
     ...(target.connectionString
       ? { url: target.connectionString }
-      : { host: target.host as string, username: target.user as string, database: target.database as string }),
+      : {
+          host: target.host as string,
+          port: target.port as number,
+          username: target.user as string,
+          database: target.database as string,
+          ssl: false,
+        }),
     synchronize: false,
     logging: false,
     extra: { application_name, options },

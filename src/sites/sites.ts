@@ -78,9 +78,18 @@ export class Sites {
     return findKey(site, keyId);
   }
 
+  /** By host or alias. */
+  async get(hostText: string): Promise<Site> {
+    return known(await this.findOwner(hostText), readHost(hostText));
+  }
+
   /** Among all sites, by host or alias. */
   async findOwner(hostText: string): Promise<Site | undefined> {
     const host = readHost(hostText);
+    return (await this.all()).find((site) => site.host === host || site.aliases.includes(host));
+  }
+
+  async all(): Promise<Site[]> {
     const sites = new Map<string, Site>();
     for (let after = 0; ; ) {
       const events = await this.log.read({ after, nouns: [SITE], limit: 1_000 });
@@ -92,7 +101,7 @@ export class Sites {
       if (!last) break;
       after = last.position;
     }
-    return [...sites.values()].find((site) => site.host === host || site.aliases.includes(host));
+    return [...sites.values()];
   }
 
   private async change(hostText: string, decide: (site: Site | undefined) => SiteEvent | undefined): Promise<Site> {

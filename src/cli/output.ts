@@ -1,0 +1,100 @@
+import type { Writable } from 'node:stream';
+
+/** Whoever read our output has gone (`| head`): nobody is left to tell anything, so it is told to nobody. */
+export class OutputClosed extends Error {
+  override readonly name = 'OutputClosed';
+}
+
+type Terminal = Writable & { readonly isTTY?: boolean };
+
+/** Standard output is for the answer alone; whatever else there is to say goes to standard error. */
+export class Output {
+  private progressShown = false;
+
+  constructor(
+    private readonly stdout: Terminal,
+    private readonly stderr: Terminal,
+  ) {
+    // A broken pipe is reported to the write that met it; the stream's own event would end the process.
+    stdout.on('error', ignore);
+    stderr.on('error', ignore);
+  }
+
+  /** Resolves when the text was taken, so that a slow reader slows us down instead of filling our memory. */
+  print(text: string): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.stdout.write(text, (error) => {
+        if (!error) resolve();
+        else reject((error as NodeJS.ErrnoException).code === 'EPIPE' ? new OutputClosed() : error);
+      });
+    });
+  }
+
+  /** The answer: one JSON document, or what people read. */
+  show(json: boolean | undefined, document: unknown, readable: () => string): Promise<void> {
+    return this.print(json ? `${JSON.stringify(document)}\n` : readable());
+  }
+
+  note(line: string): void {
+    this.endProgress();
+    this.stderr.write(`${line}\n`);
+  }
+
+  /** A line that the next one overwrites; for people who watch, so not into files. */
+  progress(line: string): void {
+    if (!this.stderr.isTTY) return;
+    this.progressShown = true;
+    this.stderr.write(`\r\u001b[K${line}`);
+  }
+
+  endProgress(): void {
+    if (this.progressShown) this.stderr.write('\r\u001b[K');
+    this.progressShown = false;
+  }
+
+  close(): void {
+    this.endProgress();
+    this.stdout.off('error', ignore);
+    this.stderr.off('error', ignore);
+  }
+}
+
+export type Columns<Row> = Readonly<Record<string, (row: Row) => unknown>>;
+
+export function table<Row>(rows: readonly Row[], columns: Columns<Row>): string {
+  const lines = [Object.keys(columns), ...rows.map((row) => Object.values(columns).map((cell) => readable(cell(row))))];
+  const widths = Object.keys(columns).map((_, at) => Math.max(...lines.map((line) => (line[at] as string).length)));
+  return lines
+    .map(
+      (line) =>
+        `${line
+          .map((cell, at) => cell.padEnd(widths[at] as number))
+          .join('  ')
+          .trimEnd()}\n`,
+    )
+    .join('');
+}
+
+/** One thing, a line for each of its properties. */
+export function card(properties: Readonly<Record<string, unknown>>): string {
+  const width = Math.max(...Object.keys(properties).map((name) => name.length));
+  return Object.entries(properties)
+    .map(([name, value]) => `${name.padEnd(width)}  ${readable(value)}\n`)
+    .join('');
+}
+
+function readable(value: unknown): string {
+  if (value === null || value === undefined) return '-';
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (Array.isArray(value)) return value.length === 0 ? '-' : printable(value.join(', '));
+  return printable(String(value));
+}
+
+/** Order numbers and names come from strangers: what would steer a terminal or turn the reading direction is shown, not sent. */
+export function printable(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) => {
+    return `\\u${(character.codePointAt(0) as number).toString(16).padStart(4, '0')}`;
+  });
+}
+
+function ignore(): void {}

@@ -1,0 +1,484 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client } from 'pg';
+import { uuidv7 } from '../../src/kernel/uuid.js';
+import type { AppendRequest, StoredEvent } from '../../src/log/event.js';
+import { EventLog } from '../../src/log/event-log.js';
+import { dropPartitionsBefore, keepPartitionsAhead, readPartitions } from '../../src/log/partitions.js';
+import type { Postgres } from '../../src/postgres/postgres.js';
+import { createDatabase, openDatabase, serversUnderTest } from '../support/databases.js';
+import { startTestServer, type TestServer } from '../support/postgres-server.js';
+
+const DAY_MS = 24 * 60 * 60 * 1_000;
+
+function thing(stream: string = uuidv7(), over: Partial<AppendRequest> = {}): AppendRequest {
+  const events: AppendRequest['events'] = [{ type: 'thing.happened.v1', data: { stream } }];
+  return { noun: 'thing', stream, expected: 'new', site: 'shop.example', actor: 'system', events, ...over };
+}
+
+function claiming(key: string, windowMs = DAY_MS, weak = false): AppendRequest {
+  return thing(uuidv7(), { claim: { key, windowMs, weak } });
+}
+
+describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
+  let server: TestServer;
+  let url: string;
+  let postgres: Postgres;
+  let log: EventLog;
+  let batches: number[];
+
+  beforeAll(async () => {
+    server = await startTestServer(major === undefined ? {} : { major });
+  }, 60_000);
+  afterAll(() => server.stop());
+
+  beforeEach(async () => {
+    url = await createDatabase(server);
+    postgres = await openDatabase(url);
+    batches = [];
+    log = new EventLog(postgres, { appended: (events) => batches.push(events) });
+  });
+  afterEach(async () => {
+    await log.close();
+    await postgres.close();
+  });
+
+  describe('append', () => {
+    it('stores an event and shows it whole, its personal part beside it', async () => {
+      const stream = uuidv7();
+      const personal = { subject: 'ab'.repeat(32), phone: 'cd' };
+      const events: AppendRequest['events'] = [
+        {
+          type: 'thing.happened.v1',
+          data: { amount: 12.5, name: 'Zoë "quoted" \\ 日本' },
+          personal,
+          reference: 'ORD-1',
+        },
+        { type: 'thing.ended.v1', data: {} },
+      ];
+      const outcome = await log.append(thing(stream, { events }));
+      const [first, second] = await log.readStream('thing', stream);
+      expect(first).toEqual({
+        position: expect.any(Number),
+        id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+        type: 'thing.happened.v1',
+        stream: `thing-${stream}`,
+        version: 1,
+        site: 'shop.example',
+        time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+        actor: 'system',
+        data: { amount: 12.5, name: 'Zoë "quoted" \\ 日本' },
+        personal,
+      });
+      expect(second).toMatchObject({ type: 'thing.ended.v1', version: 2, personal: null });
+      expect(outcome).toEqual({ status: 'appended', position: second?.position, time: second?.time });
+      expect((await log.find('shop.example', 'ORD-1')).map(({ id }) => id)).toEqual([first?.id]);
+      expect(await log.find('other.example', 'ORD-1')).toEqual([]);
+    });
+
+    it('puts what has queued up into few commits, and answers each with its own position', async () => {
+      const streams = Array.from({ length: 500 }, () => uuidv7());
+      const outcomes = await Promise.all(streams.map((stream) => log.append(thing(stream))));
+      expect(batches.length).toBeLessThan(20);
+      const stored = await log.read();
+      const positions = new Map(stored.map((event) => [event.stream, event.position]));
+      expect(outcomes.map((outcome) => outcome.status === 'appended' && outcome.position)).toEqual(
+        streams.map((stream) => positions.get(`thing-${stream}`)),
+      );
+    });
+
+    it('refuses a decision made on an old version, and only that one', async () => {
+      const stream = uuidv7();
+      await log.append(thing(stream, { expected: 0 }));
+      const racers = await Promise.all([1, 1, 1].map((expected) => log.append(thing(stream, { expected }))));
+      expect(racers.map(({ status }) => status).sort()).toEqual(['appended', 'conflict', 'conflict']);
+      expect((await log.readStream('thing', stream)).map(({ version }) => version)).toEqual([1, 2]);
+    });
+
+    it('numbers events of a stream whose version nobody knows, in the order they came', async () => {
+      const stream = uuidv7();
+      const outcomes = await Promise.all(
+        Array.from({ length: 5 }, () => log.append(thing(stream, { expected: 'any' }))),
+      );
+      expect(outcomes.every(({ status }) => status === 'appended')).toBe(true);
+      expect((await log.readStream('thing', stream)).map(({ version }) => version)).toEqual([1, 2, 3, 4, 5]);
+    });
+
+    it('fails one event that cannot be stored without failing those beside it', async () => {
+      const bad = thing(uuidv7(), { events: [{ type: 'thing.happened.v1', data: {}, reference: 'nul \u0000 byte' }] });
+      const requests = [thing(), thing(), bad, thing(), thing()];
+      const outcomes = await Promise.allSettled(requests.map((request) => log.append(request)));
+      expect(outcomes.map(({ status }) => status)).toEqual([
+        'fulfilled',
+        'fulfilled',
+        'rejected',
+        'fulfilled',
+        'fulfilled',
+      ]);
+      expect(await log.read()).toHaveLength(4);
+    });
+
+    it('never lets time go back along the log, even when the clock does', async () => {
+      await log.append(thing());
+      const [event] = await log.read();
+      const owner = await postgres.connectAsOwner('test');
+      // As if the event had been stored by a server whose clock was an hour ahead. The trigger is for everybody, so it is put aside.
+      await owner.query(`ALTER TABLE cc.events_0 DISABLE TRIGGER ALL; ALTER TABLE cc.events DISABLE TRIGGER ALL;
+        UPDATE cc.events SET time = time + interval '1 hour'; ALTER TABLE cc.events ENABLE TRIGGER ALL; ALTER TABLE cc.events_0 ENABLE TRIGGER ALL`);
+      await owner.end();
+      await log.append(thing());
+      const [, next] = await log.read();
+      expect(Date.parse(next?.time as string)).toBe(Date.parse(event?.time as string) + 60 * 60 * 1_000);
+    });
+  });
+
+  describe('a claim', () => {
+    it('is won by the first, also within one batch, and names the holder to the others', async () => {
+      const key = randomUUID();
+      const requests = Array.from({ length: 20 }, () => claiming(key));
+      const outcomes = await Promise.all(requests.map((request) => log.append(request)));
+      expect(outcomes[0]?.status).toBe('appended');
+      expect(outcomes.slice(1)).toEqual(outcomes.slice(1).map(() => ({ status: 'claimed', by: requests[0]?.stream })));
+      expect(await log.read()).toHaveLength(1);
+    });
+
+    it('ends with its window, and a window of nothing never refuses', async () => {
+      const key = randomUUID();
+      await log.append(claiming(key));
+      await sleep(60);
+      expect(await log.append(claiming(key, 50))).toMatchObject({ status: 'appended' });
+      expect(await log.append(claiming(key, 60_000))).toMatchObject({ status: 'claimed' });
+      expect(await log.append(claiming(key, 0))).toMatchObject({ status: 'appended' });
+    });
+
+    it('yields when it is weak, to one that is not', async () => {
+      const key = randomUUID();
+      const strong = claiming(key);
+      expect(await log.append(claiming(key, DAY_MS, true))).toMatchObject({ status: 'appended' });
+      expect(await log.append(claiming(key, DAY_MS, true))).toMatchObject({ status: 'claimed' });
+      expect(await log.append(strong)).toMatchObject({ status: 'appended' });
+      expect(await log.append(claiming(key, DAY_MS, true))).toEqual({ status: 'claimed', by: strong.stream });
+    });
+
+    it('of one site is no concern of another', async () => {
+      const key = randomUUID();
+      const outcomes = await Promise.all(
+        [claiming(key), { ...claiming(key), site: 'other.example' }].map((r) => log.append(r)),
+      );
+      expect(outcomes.map(({ status }) => status)).toEqual(['appended', 'appended']);
+    });
+  });
+
+  describe('position order is commit order', () => {
+    /** Writers that commit at once, writers that hold their transaction open, writers that roll back. */
+    async function writeInterleaved(until: number): Promise<number> {
+      const write = async (writer: number) => {
+        const client = new Client({ connectionString: url });
+        await client.connect();
+        let committed = 0;
+        for (let turn = 0; performance.now() < until; turn += 1) {
+          const row = {
+            n: 1,
+            k: 1,
+            id: uuidv7(),
+            noun: 'thing',
+            stream: uuidv7(),
+            type: 't',
+            site: 's',
+            actor: 'a',
+            data: {},
+          };
+          await client.query('BEGIN');
+          await client.query('SELECT cc.append($1, false)', [JSON.stringify([row])]);
+          if (writer % 2 === 0) await sleep(turn % 7);
+          const rollsBack = writer === 3 && turn % 3 === 0;
+          await client.query(rollsBack ? 'ROLLBACK' : 'COMMIT');
+          if (!rollsBack) committed += 1;
+        }
+        await client.end();
+        return committed;
+      };
+      return (await Promise.all([0, 1, 2, 3, 4, 5].map(write))).reduce((sum, count) => sum + count, 0);
+    }
+
+    /** A reader that remembers one number. */
+    async function countMissed(): Promise<{ committed: number; missed: number }> {
+      const seen: StoredEvent[] = [];
+      let last = -1;
+      let writing = true;
+      const look = async () => {
+        for (const event of await log.read({ after: last })) {
+          seen.push(event);
+          last = event.position;
+        }
+      };
+      const reading = (async () => {
+        while (writing) await look();
+      })();
+      const committed = await writeInterleaved(performance.now() + 1_500);
+      writing = false;
+      await reading;
+      await look();
+      return { committed, missed: committed - seen.length };
+    }
+
+    it('so a reader that remembers one position misses nothing', async () => {
+      const { committed, missed } = await countMissed();
+      expect(committed).toBeGreaterThan(100);
+      expect(missed).toBe(0);
+    }, 20_000);
+
+    it('and without the lock the same reader misses events: the lock is what the line above rests on', async () => {
+      const owner = await postgres.connectAsOwner('test');
+      const { rows } = await owner.query<{ source: string }>(
+        `SELECT pg_get_functiondef('cc.append'::regproc) AS source`,
+      );
+      const source = rows[0]?.source as string;
+      const unlocked = source.replace('PERFORM pg_advisory_xact_lock(4845001);', '');
+      expect(unlocked).not.toBe(source);
+      await owner.query(unlocked);
+      await owner.end();
+      expect((await countMissed()).missed).toBeGreaterThan(0);
+    }, 20_000);
+  });
+
+  describe('when the connection breaks', () => {
+    it('finds out what was stored and stores the rest: nothing twice, nothing lost, nobody told otherwise', async () => {
+      const killer = new Client({ connectionString: url });
+      await killer.connect();
+      let writing = true;
+      let kills = 0;
+      const killing = (async () => {
+        while (writing) {
+          const { rowCount } = await killer.query(
+            `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'cc-append' AND datname = current_database()`,
+          );
+          kills += rowCount ?? 0;
+          await sleep(60);
+        }
+      })();
+      const streams: string[] = [];
+      for (let round = 0; round < 25; round += 1) {
+        const requests = Array.from({ length: 40 }, () => claiming(randomUUID()));
+        const outcomes = await Promise.all(requests.map((request) => log.append(request)));
+        expect(outcomes.every(({ status }) => status === 'appended')).toBe(true);
+        streams.push(...requests.map(({ stream }) => `thing-${stream}`));
+      }
+      writing = false;
+      await killing;
+      await killer.end();
+      expect(kills).toBeGreaterThan(0);
+      const stored = (await log.read()).map(({ stream }) => stream);
+      expect(stored).toHaveLength(streams.length);
+      expect(new Set(stored)).toEqual(new Set(streams));
+    }, 60_000);
+
+    it('answers that a batch is stored when only the answer was lost', async () => {
+      const client = new Client({ connectionString: url });
+      await client.connect();
+      const row = (n: number) => ({
+        n,
+        k: 1,
+        id: uuidv7(),
+        noun: 'thing',
+        stream: uuidv7(),
+        type: 't',
+        site: 's',
+        actor: 'a',
+        data: {},
+        key: randomUUID(),
+        span: 60,
+        weak: false,
+      });
+      const [first, second] = [row(1), row(2)];
+      const send = async (rows: object[], again: boolean) =>
+        (await client.query('SELECT cc.append($1, $2) AS outcome', [JSON.stringify(rows), again])).rows[0].outcome;
+      const before = await send([first], false);
+      const after = await send([first, second], true);
+      expect(after).toMatchObject({ stored: [before.first, null], lost: null, conflicts: null });
+      expect(await log.read()).toHaveLength(2);
+      await client.end();
+    });
+
+    it('gives up in time when the server is frozen, and the same request is then accepted or a duplicate', async () => {
+      await log.append(thing());
+      process.kill(server.pid, 'SIGSTOP');
+      const backends = await backendPids(server.pid);
+      for (const pid of backends) process.kill(pid, 'SIGSTOP');
+      const key = randomUUID();
+      const began = performance.now();
+      const frozen = await log.append(claiming(key)).catch((error: Error) => error.name);
+      const waitedMs = performance.now() - began;
+      for (const pid of [...backends, server.pid]) process.kill(pid, 'SIGCONT');
+      expect(frozen).toBe('LogUnavailable');
+      expect(waitedMs).toBeLessThan(8_000);
+      const again = await log.append(claiming(key));
+      expect(['appended', 'claimed']).toContain(again.status);
+      expect(await log.read()).toHaveLength(2);
+    }, 30_000);
+
+    it('keeps every acknowledged event over kill -9 of the server', async () => {
+      const acknowledged: string[] = [];
+      for (let round = 0; round < 3; round += 1) {
+        const until = performance.now() + 300;
+        const writing = (async () => {
+          while (performance.now() < until) {
+            const requests = Array.from({ length: 20 }, () => thing());
+            const outcomes = await Promise.allSettled(requests.map((request) => log.append(request)));
+            outcomes.forEach((outcome, index) => {
+              if (outcome.status === 'fulfilled') acknowledged.push(`thing-${requests[index]?.stream}`);
+            });
+          }
+        })();
+        await sleep(150);
+        await server.kill9();
+        await server.restart();
+        await writing;
+      }
+      const stored = new Set((await log.read()).map(({ stream }) => stream));
+      expect(acknowledged.length).toBeGreaterThan(0);
+      expect(acknowledged.filter((stream) => !stored.has(stream))).toEqual([]);
+    }, 60_000);
+  });
+
+  describe('append-only', () => {
+    const changes = [
+      'UPDATE cc.events SET data = $$"x"$$',
+      'DELETE FROM cc.events',
+      'TRUNCATE cc.events',
+      'DELETE FROM cc.events_0',
+      'TRUNCATE cc.events_0',
+      'UPDATE cc.events_0 SET actor = $$x$$',
+    ];
+
+    it.each(changes)('the service cannot %s', async (change) => {
+      await log.append(thing());
+      await expect(postgres.pool.query(change)).rejects.toThrow(/permission denied/);
+      expect(await log.read()).toHaveLength(1);
+    });
+
+    it.each(changes)('nor can the owner of the schema by mistake: %s', async (change) => {
+      await log.append(thing());
+      const owner = await postgres.connectAsOwner('test');
+      await expect(owner.query(change)).rejects.toThrow(/append-only/);
+      await owner.end();
+      expect(await log.read()).toHaveLength(1);
+    });
+  });
+
+  describe('a follower', () => {
+    it('sees every event once and in order while several instances append', async () => {
+      const other = new EventLog(postgres);
+      const seen: number[] = [];
+      const follower = await log.follow({ name: 'test', after: 0 }, (events) => {
+        seen.push(...events.map(({ position }) => position));
+      });
+      for (let round = 0; round < 20; round += 1) {
+        await Promise.all([log, other].flatMap((writer) => Array.from({ length: 15 }, () => writer.append(thing()))));
+      }
+      await follower.look();
+      expect(seen).toEqual((await log.read()).map(({ position }) => position));
+      expect(seen).toHaveLength(600);
+      expect(follower.lag).toBe(0);
+      await other.close();
+    });
+
+    it('is woken by another instance well before its next look would come', async () => {
+      const other = new EventLog(postgres);
+      let arrived: (at: number) => void = () => {};
+      const arrival = new Promise<number>((resolve) => {
+        arrived = resolve;
+      });
+      await log.follow({ name: 'test', after: 0, nouns: ['thing'] }, () => arrived(performance.now()));
+      await sleep(20);
+      await other.append(thing());
+      await arrival;
+      await other.close();
+    });
+
+    it('is right without being woken, and skips what it did not ask for', async () => {
+      const seen: string[] = [];
+      const follower = await log.follow({ name: 'test', after: 0, nouns: ['wanted'] }, (events) => {
+        seen.push(...events.map(({ type }) => type));
+      });
+      await Promise.all(Array.from({ length: 30 }, () => log.append(thing())));
+      await log.append(thing(uuidv7(), { noun: 'wanted' }));
+      await follower.look();
+      expect(seen).toEqual(['thing.happened.v1']);
+      expect(follower.position).toBe(await log.head());
+    });
+  });
+
+  describe('time and position', () => {
+    it('an ISO time becomes the last position before it', async () => {
+      const outcomes = [];
+      for (let turn = 0; turn < 12; turn += 1) {
+        outcomes.push(await log.append(thing()));
+        await sleep(3);
+      }
+      const events = await log.read();
+      for (const event of events) {
+        const earlier = events.filter(({ time }) => time < event.time).at(-1);
+        expect(await log.positionBefore(new Date(event.time))).toBe(earlier?.position ?? 0);
+      }
+      expect(await log.positionBefore(new Date(Date.now() + 60_000))).toBe(events.at(-1)?.position);
+    });
+  });
+
+  describe('partitions', () => {
+    it('are kept two ahead, appends cross from one to the next, and old ones are dropped', async () => {
+      const owner = await postgres.connectAsOwner('test');
+      // Small ones, in place of the first: 50 positions each.
+      await owner.query(
+        'DROP TABLE cc.events_0, cc.personal_0; DELETE FROM cc.log_partitions; SELECT cc.add_partition(0, 50)',
+      );
+      const stream = uuidv7();
+      for (let round = 0; round < 6; round += 1) {
+        await keepPartitionsAhead(postgres, 50);
+        const personal = { subject: 'ab'.repeat(32) };
+        const events: AppendRequest['events'] = [{ type: 't', data: {}, personal, reference: `R${round}` }];
+        await Promise.all(Array.from({ length: 40 }, () => log.append(thing(uuidv7(), { events }))));
+        expect(await log.append(thing(stream, { expected: round }))).toMatchObject({ status: 'appended' });
+      }
+      expect((await keepPartitionsAhead(postgres, 50)).ahead).toBeGreaterThanOrEqual(2);
+      expect(await log.read()).toHaveLength(246);
+      expect(await log.find('shop.example', 'R0')).toHaveLength(40);
+      expect((await log.readStream('thing', stream)).map(({ version }) => version)).toEqual([1, 2, 3, 4, 5, 6]);
+      expect(await log.append(thing(stream, { expected: 2 }))).toEqual({ status: 'conflict' });
+
+      expect(await dropPartitionsBefore(postgres, new Date(Date.now() - DAY_MS))).toBe(0);
+      const dropped = await dropPartitionsBefore(postgres, new Date(Date.now() + 1_000));
+      expect(dropped).toBe(4);
+      const left = await log.read();
+      expect(left.every(({ position }) => position >= 200)).toBe(true);
+      expect(await log.append(thing())).toMatchObject({ status: 'appended' });
+      expect((await readPartitions(postgres.pool)).partitions).toBeGreaterThanOrEqual(3);
+      await owner.end();
+    }, 30_000);
+  });
+
+  describe('after a fail-over or a restored backup', () => {
+    it('leaps ahead of every position that may have been seen before', async () => {
+      await log.append(thing());
+      await log.close();
+      const owner = await postgres.connectAsOwner('test');
+      await owner.query(`UPDATE cc.lineage SET timeline = '000000FF'`);
+      await owner.end();
+      const said: string[] = [];
+      log = new EventLog(postgres, { say: (line) => said.push(line) });
+      const outcome = await log.append(thing());
+      expect(outcome).toMatchObject({ status: 'appended', position: 1_000_000_000 });
+      expect(said).toEqual([expect.stringContaining('positions go on at 1000000000')]);
+      expect(await log.append(thing())).toMatchObject({ position: 1_000_000_001 });
+      expect((await keepPartitionsAhead(postgres)).ahead).toBe(2);
+    });
+  });
+});
+
+async function backendPids(postmaster: number): Promise<number[]> {
+  const { execFileSync } = await import('node:child_process');
+  return execFileSync('pgrep', ['-P', String(postmaster)], { encoding: 'utf8' })
+    .trim()
+    .split('\n')
+    .map(Number);
+}
