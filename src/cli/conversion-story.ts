@@ -14,11 +14,17 @@ export interface ConversionStory {
   readonly events: readonly StoredEvent[];
 }
 
-export async function findByConversion(log: EventLog, conversionId: string): Promise<ConversionStory> {
+/** With a host: only if it is that site's. */
+export async function findByConversion(
+  log: EventLog,
+  host: string | undefined,
+  conversionId: string,
+): Promise<ConversionStory> {
   const events = isUuid(conversionId) ? await log.readStream(CONVERSION, conversionId.toLowerCase()) : [];
   const [opening] = events;
-  if (!opening || !isOpening(opening))
-    throw new UserError(`There is no conversion ${conversionId}. "events tail" shows the newest ones.`);
+  if (!opening || !isOpening(opening) || opening.site !== (host ?? opening.site)) {
+    throw new UserError(`${host ?? 'The log'} has no conversion ${conversionId}. "events tail" shows the newest ones.`);
+  }
   return tell(log, opening, events);
 }
 
@@ -26,10 +32,10 @@ export async function findByConversion(log: EventLog, conversionId: string): Pro
 export async function findByOrder(log: EventLog, host: string, orderId: string): Promise<ConversionStory> {
   const openings = (await log.find(host, orderId)).filter(isOpening);
   const opening = openings.filter((event) => !isDuplicate(event)).at(-1);
-  if (!opening)
-    throw new UserError(
-      `${host} has no conversion with order ${orderId}. "events tail --site ${host}" shows the newest ones.`,
-    );
+  if (!opening) {
+    const next = `"events tail --site ${host}" shows the newest ones`;
+    throw new UserError(`${host} has no conversion with order ${orderId}. ${next}.`);
+  }
   return tell(log, opening, await log.readStream(CONVERSION, opening.data['conversionId'] as string));
 }
 

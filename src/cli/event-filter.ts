@@ -6,6 +6,8 @@ import type { Opened } from './session.js';
 const PAGE_EVENTS = 2_000;
 /** Fewer than the connections of the pool. */
 const STREAMS_AT_ONCE = 4;
+/** An event of a moment can be seen this much later: the database's clock is its own, and the tail looks now and then. */
+const LATE_MS = 2_000;
 
 /** A place in the log: a position, or the moment between two. */
 export type Bound = { readonly position: number } | { readonly time: Date };
@@ -28,10 +30,7 @@ export function readBound(text: string): Bound {
   const time = new Date(`${day}${clock}${zone}`);
   // JavaScript takes the 30th of February for the 2nd of March.
   const exists = !Number.isNaN(time.getTime()) && new Date(day).toISOString().startsWith(day);
-  if (!exists)
-    throw new InvalidArgumentError(
-      'Give a position such as 1017, or a time such as 2025-03-01 or 2025-03-01T09:30:00Z.',
-    );
+  if (!exists) throw new InvalidArgumentError('Give a position such as 1017, or a time such as 2025-03-01T09:30:00Z.');
   return { time };
 }
 
@@ -40,39 +39,44 @@ export class EventFilter {
   private constructor(
     private readonly log: EventLog,
     private readonly options: FilterOptions,
+    /** Where the log ended when this was asked: up to here `last` and `pages` tell, from here on one can follow. */
+    readonly head: number,
     /** The host, also where an alias was given. */
     private readonly site: string | undefined,
-    /** Where to look for an order. */
-    private readonly hosts: readonly string[],
     private readonly after: number,
-    private readonly until: number | undefined,
+    private readonly until: number,
+    /** Of the conversions that carry the order. Only their first events do; what became of them stands behind those. */
+    private readonly streams: Set<string> | undefined,
   ) {}
 
   static async open({ log, sites }: Opened, options: FilterOptions): Promise<EventFilter> {
     const { from, to, order } = options;
+    const head = await log.head();
     const site = options.site === undefined ? undefined : (await sites.get(options.site)).host;
-    const hosts = site !== undefined ? [site] : order !== undefined ? (await sites.all()).map(({ host }) => host) : [];
     const after = from ? await lastBefore(log, from) : 0;
-    return new EventFilter(log, options, site, hosts, after, to && (await lastBefore(log, to)));
+    const until = to ? Math.min(head, await lastBefore(log, to)) : head;
+    if (order === undefined) return new EventFilter(log, options, head, site, after, until, undefined);
+    const hosts = site === undefined ? (await sites.all()).map(({ host }) => host) : [site];
+    const streams = new Set<string>();
+    for (const host of hosts) for (const event of await log.find(host, order)) streams.add(event.stream);
+    return new EventFilter(log, options, head, site, after, until, streams);
   }
 
-  /** The newest `count` of those up to a position. */
-  async last(count: number, head: number): Promise<StoredEvent[]> {
+  /** The newest `count`. */
+  async last(count: number): Promise<StoredEvent[]> {
     if (count === 0) return [];
-    const { order } = this.options;
-    if (order !== undefined) return (await this.ofOrder(order, head)).slice(-count);
-    return this.log.read({ ...this.readOptions(head), after: this.after, limit: count, newest: true });
+    if (this.streams) return (await this.ofStreams([...this.streams])).slice(-count);
+    return this.log.read({ ...this.readOptions(), after: this.after, limit: count, newest: true });
   }
 
-  /** All of those up to a position, page by page: memory holds one of them, whatever the log's length. */
-  async *pages(head: number): AsyncGenerator<StoredEvent[]> {
-    const { order } = this.options;
-    if (order !== undefined) {
-      yield await this.ofOrder(order, head);
+  /** All of them, page by page: memory holds one, whatever the log's length. */
+  async *pages(): AsyncGenerator<StoredEvent[]> {
+    if (this.streams) {
+      yield await this.ofStreams([...this.streams]);
       return;
     }
     for (let after = this.after; ; ) {
-      const events = await this.log.read({ ...this.readOptions(head), after, limit: PAGE_EVENTS });
+      const events = await this.log.read({ ...this.readOptions(), after, limit: PAGE_EVENTS });
       yield events;
       const last = events.at(-1);
       if (!last || events.length < PAGE_EVENTS) return;
@@ -80,46 +84,40 @@ export class EventFilter {
     }
   }
 
-  /** For events that come after those of `last`: it learns which conversions carry the order as they come. */
-  follow(earlier: readonly StoredEvent[]): (event: StoredEvent) => boolean {
-    const { from, type, order } = this.options;
-    const streams = new Set(earlier.map((event) => event.stream));
-    return (event) => {
-      if (this.site !== undefined && event.site !== this.site) return false;
-      if (order !== undefined && event.data['orderId'] === order) streams.add(event.stream);
-      if (order !== undefined && !streams.has(event.stream)) return false;
-      if (from && isBefore(event, from)) return false;
-      return type === undefined || type.includes(event.type);
-    };
+  /** Whether an event that came after the head is one of them. Conversions with the order are learned as they come. */
+  isWanted(event: StoredEvent): boolean {
+    const { from, to, type, order } = this.options;
+    if (this.site !== undefined && event.site !== this.site) return false;
+    if (this.streams && event.data['orderId'] === order) this.streams.add(event.stream);
+    if (this.streams && !this.streams.has(event.stream)) return false;
+    if ((from && isBefore(event, from)) || (to && !isBefore(event, to))) return false;
+    return type === undefined || type.includes(event.type);
   }
 
-  /** Nothing that is wanted can come after this one. */
-  isBeyond(event: StoredEvent): boolean {
-    return this.options.to !== undefined && !isBefore(event, this.options.to);
+  /** Whether nothing more can come, seen from a position and a moment. */
+  isOver(position: number, nowMs: number): boolean {
+    const { to } = this.options;
+    if (!to) return false;
+    return 'position' in to ? position >= to.position - 1 : nowMs >= to.time.getTime() + LATE_MS;
   }
 
-  private readOptions(head: number) {
+  private readOptions() {
     return {
-      until: Math.min(head, this.until ?? head),
+      until: this.until,
       ...(this.options.type && { types: this.options.type }),
       ...(this.site !== undefined && { site: this.site }),
     };
   }
 
-  /** Only a conversion's first event carries the order; what became of it stands behind that one in its stream. */
-  private async ofOrder(order: string, head: number): Promise<StoredEvent[]> {
+  private async ofStreams(streams: readonly string[]): Promise<StoredEvent[]> {
     const { type } = this.options;
-    const until = Math.min(head, this.until ?? head);
     const events: StoredEvent[] = [];
-    for (const host of this.hosts) {
-      const streams = [...new Set((await this.log.find(host, order)).map((event) => event.stream))];
-      for (let at = 0; at < streams.length; at += STREAMS_AT_ONCE) {
-        const read = streams.slice(at, at + STREAMS_AT_ONCE).map((stream) => readWhole(this.log, stream));
-        events.push(...(await Promise.all(read)).flat());
-      }
+    for (let at = 0; at < streams.length; at += STREAMS_AT_ONCE) {
+      const read = streams.slice(at, at + STREAMS_AT_ONCE).map((stream) => readWhole(this.log, stream));
+      events.push(...(await Promise.all(read)).flat());
     }
     return events
-      .filter(({ position }) => position > this.after && position <= until)
+      .filter(({ position }) => position > this.after && position <= this.until)
       .filter((event) => type === undefined || type.includes(event.type))
       .sort((one, other) => one.position - other.position);
   }

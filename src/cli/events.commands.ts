@@ -11,7 +11,7 @@ import { collect, noun, verb, WrongUsage } from './verb.js';
 
 const SHOWN_AT_FIRST = 20;
 const SHOWN_AT_MOST = 10_000;
-const SILENCE_MS = 5_000;
+const SILENT_MS = 5_000;
 
 interface TailOptions extends FilterOptions {
   readonly last: number;
@@ -25,6 +25,13 @@ interface ExportOptions extends FilterOptions {
   readonly json?: true;
 }
 
+interface ShowOptions {
+  readonly order?: string;
+  readonly site?: string;
+  readonly conversion?: string;
+  readonly json?: true;
+}
+
 export function addEvents(program: Command, session: Session): void {
   const { output } = session;
   const events = noun(program, 'events', 'What the log has recorded');
@@ -34,7 +41,7 @@ export function addEvents(program: Command, session: Session): void {
       events,
       'tail',
       'The newest events, and with --follow those that come',
-      'clean-conversions events tail --follow --site shop.example',
+      'events tail --follow --site shop.example',
     ),
   )
     .option('--follow', 'go on until Ctrl-C')
@@ -44,10 +51,9 @@ export function addEvents(program: Command, session: Session): void {
       const filter = await EventFilter.open(opened, options);
       const print = (page: readonly StoredEvent[]) =>
         output.print(options.json ? ndjson(page) : page.map(eventLine).join(''));
-      const head = await opened.log.head();
-      const newest = await filter.last(options.last, head);
+      const newest = await filter.last(options.last);
       await print(newest);
-      if (options.follow) await follow(opened.log, head, filter, filter.follow(newest), print);
+      if (options.follow) await follow(opened.log, filter, print);
       else if (newest.length === 0 && !options.json) output.note('There is no such event.');
     });
 
@@ -56,7 +62,7 @@ export function addEvents(program: Command, session: Session): void {
       events,
       'export',
       'All events, or those that the filters leave',
-      'clean-conversions events export --from 2025-03-01 --format csv --out march.csv',
+      'events export --from 2025-03-01 --format csv --out march.csv',
     ),
   )
     .addOption(
@@ -65,117 +71,95 @@ export function addEvents(program: Command, session: Session): void {
     .option('--out <file>', 'into a file instead of standard output')
     .action(async (options: ExportOptions) => {
       const { format = 'ndjson', out, json } = options;
-      if (format === 'parquet')
+      if (format === 'parquet') {
         throw new UserError('Parquet is not available yet. Choose --format ndjson or --format csv.');
-      if (json && format !== 'ndjson' && out === undefined)
-        throw new WrongUsage(
-          `--json and --format ${format} exclude each other, unless the events go into a file (--out).`,
-        );
+      }
+      if (json && format !== 'ndjson' && out === undefined) {
+        throw new WrongUsage(`--json and --format ${format} go together only where the events go into a file (--out).`);
+      }
       const opened = await session.open();
       const filter = await EventFilter.open(opened, options);
       if (out === undefined) {
-        await exportTo(opened.log, filter, format, (text) => output.print(text));
+        await exportTo(filter, format, (text) => output.print(text));
         return;
       }
       let count = 0;
       await writeFileWhole(out, async (write) => {
-        count = await exportTo(opened.log, filter, format, write);
+        count = await exportTo(filter, format, write);
       });
       await output.show(json, { file: out, format, events: count }, () => `${count} events are in ${out}\n`);
     });
 
-  verb(
-    events,
-    'show',
-    'The whole story of one conversion',
-    'clean-conversions events show --site shop.example --order ORD-1',
-  )
+  verb(events, 'show', 'The whole story of one conversion', 'events show --site shop.example --order ORD-1')
     .option('--order <orderId>', "the sender's order number; needs --site")
     .option('--site <host>', 'whose order')
-    .addOption(new Option('--conversion <id>', 'the id of the conversion').conflicts(['order', 'site']))
-    .action(
-      async ({
-        order,
-        site,
-        conversion,
-        json,
-      }: {
-        order?: string;
-        site?: string;
-        conversion?: string;
-        json?: true;
-      }) => {
-        if (conversion === undefined && (order === undefined || site === undefined)) {
-          throw new WrongUsage('Say which conversion: --order <orderId> and --site <host>, or --conversion <id>.');
-        }
-        const { log, sites } = await session.open();
-        const story =
-          conversion === undefined
-            ? await findByOrder(log, (await sites.get(site as string)).host, order as string)
-            : await findByConversion(log, conversion);
-        await output.show(json, { ...story, events: story.events.map(shown) }, () => storyText(story));
-      },
-    );
+    .addOption(new Option('--conversion <id>', 'the id of the conversion').conflicts('order'))
+    .action(async ({ order, site, conversion, json }: ShowOptions) => {
+      if (conversion === undefined && (order === undefined || site === undefined)) {
+        throw new WrongUsage('Say which conversion: --order <orderId> and --site <host>, or --conversion <id>.');
+      }
+      const { log, sites } = await session.open();
+      const host = site === undefined ? undefined : (await sites.get(site)).host;
+      const story =
+        conversion === undefined
+          ? await findByOrder(log, host as string, order as string)
+          : await findByConversion(log, host, conversion);
+      await output.show(json, { ...story, events: story.events.map(shown) }, () => storyText(story));
+    });
 
   async function exportTo(
-    log: EventLog,
     filter: EventFilter,
     format: Format,
     write: (text: string) => Promise<void>,
   ): Promise<number> {
-    const head = await log.head();
     let count = 0;
     let isFirst = true;
-    for await (const page of filter.pages(head)) {
+    for await (const page of filter.pages()) {
       if (session.stop.aborted) throw new UserError('Interrupted: the export is not complete.');
       const text = FORMATS[format](page, isFirst);
       if (text !== '') await write(text);
       isFirst = false;
       count += page.length;
-      output.progress(`${count} events, at position ${page.at(-1)?.position ?? head} of ${head}`);
+      output.progress(`${count} events, at position ${page.at(-1)?.position ?? filter.head} of ${filter.head}`);
     }
     output.endProgress();
     return count;
   }
 
-  /** Until Ctrl-C, until nobody reads any more, or until an event lies beyond `--to`. */
+  /** Until Ctrl-C, until nobody reads any more, or until nothing more can come before `--to`. */
   async function follow(
     log: EventLog,
-    after: number,
     filter: EventFilter,
-    isWanted: (event: StoredEvent) => boolean,
     print: (page: readonly StoredEvent[]) => Promise<void>,
   ): Promise<void> {
     const over = new AbortController();
     let failure: unknown;
-    const follower = await log.follow({ name: 'tail', after }, async (page) => {
+    const follower = await log.follow({ name: 'tail', after: filter.head }, async (page) => {
       if (over.signal.aborted) return;
-      const end = page.findIndex((event) => filter.isBeyond(event));
-      const wanted = (end === -1 ? page : page.slice(0, end)).filter(isWanted);
+      const wanted = page.filter((event) => filter.isWanted(event));
       try {
         if (wanted.length > 0) await print(wanted);
-        if (end !== -1) over.abort();
       } catch (error) {
         failure = error;
         over.abort();
       }
     });
-    const watch = watchSilence(() => follower.ageMs);
+    let isSilent = false;
+    const look = () => {
+      if (filter.isOver(follower.position, Date.now())) over.abort();
+      // The reader waits for a database that went away; whoever watches should know what they are waiting for.
+      if (isSilent === follower.ageMs > SILENT_MS) return;
+      isSilent = !isSilent;
+      output.note(
+        isSilent ? 'The database does not answer. Waiting for it; Ctrl-C ends.' : 'The database answers again.',
+      );
+    };
+    const watch = setInterval(look, 1_000);
+    look();
     await aborted(AbortSignal.any([session.stop, over.signal]));
     clearInterval(watch);
     await follower.stop();
     if (failure) throw failure;
-  }
-
-  /** A reader waits for a database that went away; whoever watches should know what they are waiting for. */
-  function watchSilence(ageMs: () => number): NodeJS.Timeout {
-    let silent = false;
-    return setInterval(() => {
-      const now = ageMs() > SILENCE_MS;
-      if (now !== silent)
-        output.note(now ? 'The database does not answer. Waiting for it; Ctrl-C ends.' : 'The database answers again.');
-      silent = now;
-    }, 1_000);
   }
 }
 
@@ -190,8 +174,9 @@ function withFilters(command: Command): Command {
 
 function readCount(text: string): number {
   const count = Number(text);
-  if (!/^\d+$/.test(text) || count > SHOWN_AT_MOST)
+  if (!/^\d+$/.test(text) || count > SHOWN_AT_MOST) {
     throw new InvalidArgumentError(`Give a whole number up to ${SHOWN_AT_MOST}.`);
+  }
   return count;
 }
 

@@ -6,16 +6,13 @@ import { noun, verb } from './verb.js';
 export function addInbound(program: Command, session: Session): void {
   const inbound = noun(program, 'inbound', 'Whether a site takes conversions');
 
-  verb(inbound, 'enable <host>', 'Take conversions for a site', 'clean-conversions inbound enable shop.example').action(
+  verb(inbound, 'enable <host>', 'Take conversions for a site', 'inbound enable shop.example').action(
     (host: string, { json }: { json?: true }) => change(host, true, json),
   );
 
-  verb(
-    inbound,
-    'disable <host>',
-    'Take no more conversions for a site',
-    'clean-conversions inbound disable shop.example',
-  ).action((host: string, { json }: { json?: true }) => change(host, false, json));
+  verb(inbound, 'disable <host>', 'Take no more conversions for a site', 'inbound disable shop.example').action(
+    (host: string, { json }: { json?: true }) => change(host, false, json),
+  );
 
   async function change(host: string, enabled: boolean, json: boolean | undefined): Promise<void> {
     const { sites } = await session.open();

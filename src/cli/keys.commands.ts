@@ -12,7 +12,7 @@ export function addKeys(program: Command, session: Session): void {
     keys,
     'create',
     'Make a key. It is shown this one time.',
-    'clean-conversions keys create --site shop.example --name "Shop backend"',
+    'keys create --site shop.example --name "Shop backend"',
   )
     .requiredOption('--site <host>', 'whose key')
     .requiredOption('--name <label>', 'to tell it from others')
@@ -38,16 +38,17 @@ export function addKeys(program: Command, session: Session): void {
         output.note(`Inbound is off: "inbound enable ${site.host}" makes ${site.host} take conversions.`);
     });
 
-  verb(keys, 'list', 'The keys of a site', 'clean-conversions keys list --site shop.example')
+  verb(keys, 'list', 'The keys of a site', 'keys list --site shop.example')
     .requiredOption('--site <host>', 'whose keys')
     .action(async ({ site: host, json }: { site: string; json?: true }) => {
       const opened = await session.open();
       const site = await opened.sites.get(host);
       const list = await listKeys(opened, site.host);
-      if (list.length === 0 && !json)
+      if (list.length === 0 && !json) {
         return output.note(
           `${site.host} has no key yet. Make one with "keys create --site ${site.host} --name <label>".`,
         );
+      }
       await output.show(json, list, () => {
         return table(list, {
           NAME: (key) => key.name,
@@ -65,7 +66,7 @@ export function addKeys(program: Command, session: Session): void {
     keys,
     'revoke <id>',
     'Refuse a key from now on',
-    'clean-conversions keys revoke 01980000-0000-7000-8000-000000000000 --site shop.example',
+    'keys revoke 01980000-0000-7000-8000-000000000000 --site shop.example',
   )
     .requiredOption('--site <host>', 'whose key')
     .action(async (id: string, { site: host, json }: { site: string; json?: true }) => {

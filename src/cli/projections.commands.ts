@@ -9,7 +9,7 @@ export function addProjections(program: Command, session: Session): void {
   const { output } = session;
   const projections = noun(program, 'projections', 'The read models that are folded from the log');
 
-  verb(projections, 'status', 'How far each one has come', 'clean-conversions projections status').action(
+  verb(projections, 'status', 'How far each one has come', 'projections status').action(
     async ({ json }: { json?: true }) => showStatus((await session.open()).projections, json),
   );
 
@@ -17,17 +17,19 @@ export function addProjections(program: Command, session: Session): void {
     projections,
     'rebuild [name]',
     'Fold one, or all of them, anew from the whole log. The service goes on meanwhile.',
-    'clean-conversions projections rebuild sites',
+    'projections rebuild sites',
   )
     .option('--all', 'all of them')
     .action(async (name: string | undefined, { all, json }: { all?: true; json?: true }) => {
-      if ((name === undefined) === (all === undefined))
+      if ((name === undefined) === (all === undefined)) {
         throw new WrongUsage('Name one projection, or say --all. "projections status" shows which there are.');
+      }
       const { projections } = await session.open();
       for (const one of name === undefined ? projections.names() : [name]) {
         await projections.rebuild(one, (position, head) => {
-          if (session.stop.aborted && position < head)
+          if (session.stop.aborted && position < head) {
             throw new UserError(`Interrupted: ${one} is as it was. Run "projections rebuild ${one}" to begin again.`);
+          }
           output.progress(`${one}: ${head === 0 ? 100 : Math.floor((100 * position) / head)} %`);
         });
         output.note(`Rebuilt ${one}.`);

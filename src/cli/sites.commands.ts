@@ -31,18 +31,18 @@ export function addSites(program: Command, session: Session): void {
     sites,
     'add <host>',
     'Add a site. Inbound is off until "inbound enable" switches it on.',
-    'clean-conversions sites add shop.example --alias www.shop.example',
+    'sites add shop.example --alias www.shop.example',
   )
     .option('--alias <host>', 'another host of the same site; may be repeated', collect)
     .action(async (host: string, { alias, json }: { alias?: string[]; json?: true }) => {
       const { sites } = await session.open();
-      const site = siteDocument({ ...(await sites.register(host, alias)) });
+      const site = siteDocument(await sites.register(host, alias));
       await output.show(json, site, () => siteCard(site));
       if (!json)
         output.note(`Next: "inbound enable ${site.host}", then "keys create --site ${site.host} --name <label>".`);
     });
 
-  verb(sites, 'list', 'All sites', 'clean-conversions sites list').action(async ({ json }: { json?: true }) => {
+  verb(sites, 'list', 'All sites', 'sites list').action(async ({ json }: { json?: true }) => {
     const { postgres, projections } = await session.open();
     await projections.catchUp('sites');
     // Here, not at the top: TypeORM takes longer to load than most verbs take to run.
@@ -60,7 +60,7 @@ export function addSites(program: Command, session: Session): void {
     });
   });
 
-  verb(sites, 'show <host>', 'A site and its settings', 'clean-conversions sites show shop.example').action(
+  verb(sites, 'show <host>', 'A site and its settings', 'sites show shop.example').action(
     async (host: string, { json }: { json?: true }) => {
       const { sites, settings } = await session.open();
       const site = siteWithSettings(await sites.get(host), settings.dedupWindowMs);
@@ -72,7 +72,7 @@ export function addSites(program: Command, session: Session): void {
     sites,
     'set <host>',
     "Change a site's settings",
-    'clean-conversions sites set shop.example --dedup-window 48h --block @mailinator.com',
+    'sites set shop.example --dedup-window 48h --block @mailinator.com',
   );
   for (const [flag, { list }] of Object.entries(SITE_FLAGS)) {
     const [value, help] = HELP[flag] ?? ['<value>', ''];
@@ -89,8 +89,9 @@ export function addSites(program: Command, session: Session): void {
         (options[camelCase(flag)] ?? []).map((value) => ({ flag, value })),
       );
       const unset = options['unset'] ?? [];
-      if (values.length + unset.length === 0)
+      if (values.length + unset.length === 0) {
         throw new WrongUsage('Say what to set. "sites set --help" shows what there is.');
+      }
       const { sites, settings } = await session.open();
       const { host: known } = await sites.get(host);
       const site = siteWithSettings(await sites.changeSettings(known, { set: values, unset }), settings.dedupWindowMs);

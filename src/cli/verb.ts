@@ -23,7 +23,9 @@ export function noun(parent: Command, name: string, description: string): Comman
 /** What can be done to a noun. All of them can answer in JSON, and show how they are typed. */
 export function verb(parent: Command, usage: string, description: string, example: string): Command {
   const command = kindly(parent.command(usage).description(description));
-  return command.option('--json', 'print JSON and nothing else').addHelpText('after', `\nExample:\n  ${example}`);
+  return command
+    .option('--json', 'print JSON and nothing else')
+    .addHelpText('after', `\nExample:\n  clean-conversions ${example}`);
 }
 
 /** For options that may be given several times. */

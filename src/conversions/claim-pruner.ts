@@ -7,7 +7,7 @@ import { Postgres } from '../postgres/postgres.js';
 import { SiteDirectory } from '../sites/site-directory.js';
 import { dedupWindowOf } from './dedup-window.js';
 
-const SLICE_ROWS = 5_000;
+const SLICE_ROWS = 500;
 
 /** Forgets claims that no site's window reaches back to, in slices, so that no append waits long behind it. */
 @Injectable()
@@ -31,12 +31,13 @@ export class ClaimPruner {
 }
 
 export async function pruneClaims(postgres: Postgres, before: Date): Promise<number> {
-  for (let pruned = 0; ; ) {
-    const { rowCount } = await postgres.pool.query(
-      'DELETE FROM cc.dedup WHERE ctid = ANY (ARRAY(SELECT ctid FROM cc.dedup WHERE at < $1 LIMIT $2))',
-      [before, SLICE_ROWS],
-    );
-    pruned += rowCount ?? 0;
-    if ((rowCount ?? 0) < SLICE_ROWS) return pruned;
+  for (let total = 0; ; ) {
+    const { rows } = await postgres.pool.query<{ pruned: number }>('SELECT cc.prune_claims($1, $2) AS pruned', [
+      before,
+      SLICE_ROWS,
+    ]);
+    const pruned = rows[0]?.pruned ?? 0;
+    total += pruned;
+    if (pruned < SLICE_ROWS) return total;
   }
 }

@@ -15,7 +15,7 @@ export function dedupProjection(secrets: SiteSecrets): Projection {
     inline: true,
     async fold(page: Page): Promise<void> {
       const claims = new Map<string, { site: string; key: string; stream: string; weak: boolean; at: string }>();
-      const secretOf = new Map<string, Buffer>();
+      const secretOf = new Map<string, string>();
       for (const event of await page.events({ types: ['conversion.received.v1', 'conversion.filtered.v1'] })) {
         const data = event.data as unknown as ConversionData;
         const subject = event.personal?.subject;

@@ -42,11 +42,16 @@ const FROM = 'cc.events e LEFT JOIN cc.personal p ON p.position = e.position';
 export async function readEvents(source: Queryable, options: ReadOptions = {}): Promise<StoredEvent[]> {
   const values: unknown[] = [options.after ?? -1];
   const conditions = ['e.position > $1'];
+  // Said of both tables: across an outer join PostgreSQL does not conclude it, and a merge would read all that lies before.
+  const beside = ['p.position > $1'];
   const where = (condition: (parameter: string) => string, value: unknown) => {
     values.push(value);
     conditions.push(condition(`$${values.length}`));
   };
-  if (options.until !== undefined) where((p) => `e.position <= ${p}`, options.until);
+  if (options.until !== undefined) {
+    where((p) => `e.position <= ${p}`, options.until);
+    beside.push(`p.position <= $${values.length}`);
+  }
   // As literals, not parameters: only then can the planner see that a partial index on these nouns serves.
   if (options.nouns)
     conditions.push(`e.noun IN (${options.nouns.map((noun) => `'${noun.replaceAll("'", '')}'`).join(', ')})`);
@@ -54,7 +59,8 @@ export async function readEvents(source: Queryable, options: ReadOptions = {}): 
   if (options.site !== undefined) where((p) => `e.site = ${p}`, options.site);
   const limit = options.limit === undefined ? '' : `LIMIT ${Number(options.limit)}`;
   const { rows } = await source.query<Row>(
-    `SELECT ${COLUMNS} FROM ${FROM} WHERE ${conditions.join(' AND ')} ORDER BY e.position ${options.newest ? 'DESC' : ''} ${limit}`,
+    `SELECT ${COLUMNS} FROM ${FROM} AND ${beside.join(' AND ')}
+      WHERE ${conditions.join(' AND ')} ORDER BY e.position ${options.newest ? 'DESC' : ''} ${limit}`,
     values,
   );
   return (options.newest ? rows.reverse() : rows).map(toEvent);

@@ -26,7 +26,7 @@ export type KeyVerdict =
 /** A site as requests need it. */
 export interface OpenSite {
   readonly site: Site;
-  readonly dedupSecret: Buffer;
+  readonly dedupSecret: string;
   readonly keysByHash: ReadonlyMap<string, SiteKey>;
 }
 

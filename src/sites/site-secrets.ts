@@ -21,13 +21,13 @@ export class SiteSecrets {
   }
 
   /** The key under which a site's duplicate keys are made, so that a claim tells nobody whose it is. */
-  async dedupSecret(site: string): Promise<Buffer> {
+  async dedupSecret(site: string): Promise<string> {
     const { rows } = await this.pool.query<{ sealed: Buffer }>(
       'SELECT sealed FROM cc.secrets WHERE site = $1 AND name = $2',
       [site, DEDUP],
     );
     if (!rows[0])
       throw new Error(`Site ${site} has no dedup secret: the table cc.secrets was not restored with the log`);
-    return this.sealer.open(rows[0].sealed, `${site} ${DEDUP}`);
+    return this.sealer.open(rows[0].sealed, `${site} ${DEDUP}`).toString('hex');
   }
 }

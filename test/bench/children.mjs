@@ -113,10 +113,10 @@ function isAlive(pid) {
 }
 
 export async function untilOutput(child, text) {
-  const ended = child.gone.then(() => {
-    throw new Error(`${child.name} ended before it was ready: ${gist(child.complaints)}`);
-  });
-  while (!child.output.includes(text)) await Promise.race([once(child.stdout, 'data'), ended]);
+  while (!child.output.includes(text)) {
+    const outcome = await Promise.race([once(child.stdout, 'data'), child.gone]);
+    if ('code' in outcome) throw new Error(`${child.name} ended before it was ready: ${gist(child.complaints)}`);
+  }
 }
 
 function signal(child, name, group) {

@@ -25,7 +25,7 @@ export async function measureRates(service, context) {
   const variants = await makeVariants(service, without, context);
   const result = await part('the rounds', () => interleave(variants, settings.rounds, progress));
   if (!result) return { samples: {}, without };
-  context.notes.push(...result.setbacks, ...busyGenerator(result.samples));
+  context.notes.push(...result.setbacks, ...errorNotes(result.samples), ...busyGenerator(result.samples));
   context.failures.push(...result.failures);
   context.samples = result.samples;
   return { samples: result.samples, without };
@@ -57,6 +57,14 @@ async function makeVariants(service, without, context) {
     );
   const append = await part('the append-only figures', () => appendVariants(without, context));
   return [...http(CONNECTIONS[0]), ...(append ?? []), ...http(CONNECTIONS[1])].filter(Boolean);
+}
+
+/** The first thing that went wrong in each variant, in its own words. */
+function errorNotes(samples) {
+  return Object.entries(samples).flatMap(([id, list]) => {
+    const first = list.find((sample) => sample?.errors > 0);
+    return first ? [`${id}: errors, the first: ${first.said.replace(/\s+/g, ' ').slice(0, 200)}`] : [];
+  });
 }
 
 /** A generator that has no time left measures itself. */

@@ -1,0 +1,22 @@
+import type { Command } from 'commander';
+import { type Check, examine } from './doctor-checks.js';
+import { printable } from './output.js';
+import type { Session } from './session.js';
+import { verb } from './verb.js';
+
+export function addDoctor(program: Command, session: Session): void {
+  verb(program, 'doctor', 'Check the machine, the settings, the database and the service', 'doctor').action(
+    async ({ json }: { json?: true }) => {
+      const checks = await examine(session);
+      const ok = checks.every((check) => check.ok);
+      await session.output.show(json, { ok, checks }, () => checks.map(checkLines).join(''));
+      if (!ok) session.exitCode = 1;
+    },
+  );
+}
+
+function checkLines({ name, ok, detail, fix }: Check): string {
+  const lines = [`${ok ? 'ok  ' : 'FAIL'}  ${name.padEnd(12)}  ${printable(detail)}`];
+  if (fix) lines.push(`${' '.repeat(20)}→ ${printable(fix)}`);
+  return `${lines.join('\n')}\n`;
+}
