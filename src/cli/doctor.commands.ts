@@ -16,7 +16,11 @@ export function addDoctor(program: Command, session: Session): void {
 }
 
 function checkLines({ name, ok, detail, fix }: Check): string {
-  const lines = [`${ok ? 'ok  ' : 'FAIL'}  ${name.padEnd(12)}  ${printable(detail)}`];
-  if (fix) lines.push(`${' '.repeat(20)}→ ${printable(fix)}`);
+  const lines = [`${ok ? 'ok  ' : 'FAIL'}  ${name.padEnd(12)}  ${printable(oneLine(detail))}`];
+  if (fix) lines.push(`${' '.repeat(20)}→ ${printable(oneLine(fix))}`);
   return `${lines.join('\n')}\n`;
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s*\n\s*/g, ' | ');
 }

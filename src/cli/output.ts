@@ -15,9 +15,8 @@ export class Output {
     private readonly stdout: Terminal,
     private readonly stderr: Terminal,
   ) {
-    // A broken pipe is reported to the write that met it; the stream's own event would end the process.
-    stdout.on('error', ignore);
-    stderr.on('error', ignore);
+    // A broken pipe is reported to the write that met it; the stream's own event would end the process, also late.
+    for (const stream of [stdout, stderr]) stream.on('error', () => {});
   }
 
   /** Resolves when the text was taken, so that a slow reader slows us down instead of filling our memory. */
@@ -50,12 +49,6 @@ export class Output {
   endProgress(): void {
     if (this.progressShown) this.stderr.write('\r\u001b[K');
     this.progressShown = false;
-  }
-
-  close(): void {
-    this.endProgress();
-    this.stdout.off('error', ignore);
-    this.stderr.off('error', ignore);
   }
 }
 
@@ -96,5 +89,3 @@ export function printable(text: string): string {
     return `\\u${(character.codePointAt(0) as number).toString(16).padStart(4, '0')}`;
   });
 }
-
-function ignore(): void {}

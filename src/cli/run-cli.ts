@@ -52,7 +52,7 @@ export async function runCli(argv: readonly string[], surroundings: CliSurroundi
   } finally {
     // What was asked for is done and said by now: a database that went away meanwhile changes nothing about it.
     await session.close().catch(() => {});
-    output.close();
+    output.endProgress();
   }
 }
 

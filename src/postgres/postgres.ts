@@ -82,7 +82,7 @@ export class Postgres {
   }
 
   async close(): Promise<void> {
-    await this.readModels?.then((source) => source.destroy());
+    await this.readModels?.then((source) => source.destroy()).catch(() => {});
     await this.pool.end();
     await this.embedded?.release();
   }

@@ -1,4 +1,3 @@
-import { isSupportedCountry } from 'libphonenumber-js/min';
 import { formatDuration } from '../kernel/durations.js';
 import { isEmail, normaliseEmail, subjectOf } from '../kernel/email.js';
 import { messageOf, UserError } from '../kernel/errors.js';
@@ -134,9 +133,12 @@ function yesOrNo(text: string): boolean {
   return oneOf('yes', 'no')(text) === 'yes';
 }
 
+const REGIONS = new Intl.DisplayNames('en', { type: 'region', fallback: 'none' });
+
 function country(text: string): string {
   const code = text.toUpperCase();
-  if (!isSupportedCountry(code)) throw new Error(`"${text}" is not a two-letter country code such as DE`);
+  if (!/^[A-Z]{2}$/.test(code) || REGIONS.of(code) === undefined)
+    throw new Error(`"${text}" is not a two-letter country code such as DE`);
   return code;
 }
 

@@ -45,6 +45,9 @@ const QUICK = {
   minutes: 5,
 };
 
+/** npm passes Ctrl-C on to a process that the terminal has told already: only a later one means that somebody insists. */
+const IMPATIENT_MS = 1_000;
+
 const { values: options } = parseArgs({
   options: {
     ...Object.fromEntries(['quick', 'grow', 'json', 'markdown', 'help'].map((name) => [name, { type: 'boolean' }])),
@@ -69,7 +72,7 @@ async function main() {
     settings,
     directory: await makeDirectory(),
     deadline: started + settings.minutes * 60_000,
-    progress: showProgress,
+    progress: (text) => context.interrupted || showProgress(text),
     notes: [],
     failures: [],
     cleanUp: [],
@@ -109,8 +112,8 @@ async function makeDirectory() {
 function leaveNothingBehind(context) {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.on(signal, async () => {
-      if (context.interrupted) process.exit(130);
-      context.interrupted = true;
+      if (context.interrupted) return performance.now() - context.interrupted > IMPATIENT_MS && process.exit(130);
+      context.interrupted = performance.now();
       showProgress('stopping …');
       await stopAllChildren();
       // It ends soon, having no children any more, and what it has started meanwhile is then known.

@@ -1,18 +1,17 @@
 import 'reflect-metadata';
-import { randomBytes } from 'node:crypto';
+import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 import fs from 'node:fs';
-import http, { type IncomingHttpHeaders } from 'node:http';
+import http, { type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http';
 import https from 'node:https';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { Sealer } from '../../src/kernel/sealing.js';
 import { readSettings } from '../../src/kernel/settings.js';
 import type { StoredEvent } from '../../src/log/event.js';
 import { EventLog } from '../../src/log/event-log.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
 import { startService } from '../../src/service.js';
-import type { Site, SiteKey } from '../../src/sites/site.js';
+import type { SiteKey } from '../../src/sites/site.js';
 import { SiteDirectory } from '../../src/sites/site-directory.js';
 import { SiteSecrets } from '../../src/sites/site-secrets.js';
 import { Sites } from '../../src/sites/sites.js';
@@ -20,31 +19,44 @@ import { openDatabase } from './databases.js';
 
 const SECRET_KEY = randomBytes(32).toString('hex');
 
-/** An instance of the service in this process, on a port of its own. */
+/** An instance of the service in this process, on a port of its own, and the connections that a test has to it. */
 export interface TestService {
   readonly port: number;
-  readonly app: NestFastifyApplication;
+  readonly agent: http.Agent;
+  readonly tlsAgent: https.Agent;
+  readonly sockets: Set<Socket>;
   /** Brings what it knows of the sites up to the log as it is now. */
   settle(): Promise<void>;
   stop(): Promise<void>;
 }
 
+/** `environment` comes beside what every instance needs: a database, the key to its secrets, any free port. */
 export async function startTestService(
   databaseUrl: string,
   environment: Record<string, string> = {},
 ): Promise<TestService> {
-  const given = { PORT: '0', LOG_LEVEL: 'warn', DATABASE_URL: databaseUrl, SECRET_KEY, ...environment };
-  const { app } = await startService(readSettings(given));
+  const always = { PORT: '0', LOG_LEVEL: 'silent', DATABASE_URL: databaseUrl, SECRET_KEY };
+  const { app } = await startService(readSettings({ ...always, ...environment }));
+  const agent = new http.Agent({ keepAlive: true });
+  const tlsAgent = new https.Agent({ keepAlive: true, rejectUnauthorized: false });
+  const sockets = new Set<Socket>();
   return {
     port: (app.getHttpServer().address() as AddressInfo).port,
-    app,
+    agent,
+    tlsAgent,
+    sockets,
     settle: () => app.get(SiteDirectory).refresh(),
-    stop: () => app.close(),
+    stop: async () => {
+      agent.destroy();
+      tlsAgent.destroy();
+      for (const socket of sockets) socket.destroy();
+      await app.close();
+    },
   };
 }
 
-/** A site that takes conversions, with the key that it was given first. */
-export interface OpenedSite {
+/** A site that takes conversions, and a key to it. */
+export interface Door {
   readonly host: string;
   readonly key: string;
   readonly keyId: string;
@@ -55,37 +67,39 @@ export interface Operator {
   readonly postgres: Postgres;
   readonly log: EventLog;
   readonly sites: Sites;
-  /** A new site with inbound switched on; without a host it is given one that no other test has. */
-  openSite(host?: string, aliases?: readonly string[]): Promise<OpenedSite>;
-  issueKey(host: string, trial?: boolean): Promise<SiteKey & { key: string }>;
-  set(host: string, flag: string, value: string): Promise<Site>;
-  unset(host: string, ...what: string[]): Promise<Site>;
+  /** A new site with inbound switched on, whose host no other test has. */
+  openSite(aliases?: readonly string[]): Promise<Door>;
+  issueKey(host: string, kind?: 'live' | 'trial'): Promise<SiteKey & { key: string }>;
+  set(host: string, flag: string, value: string): Promise<void>;
+  unset(host: string, what: string): Promise<void>;
   /** The conversions of a site, in log order. */
   conversions(host: string): Promise<StoredEvent[]>;
+  conversion(id: string): Promise<StoredEvent | undefined>;
   close(): Promise<void>;
 }
 
 export async function openOperator(databaseUrl: string): Promise<Operator> {
   const postgres = await openDatabase(databaseUrl);
   const log = new EventLog(postgres);
-  const sealer = new Sealer(Buffer.from(SECRET_KEY, 'hex'));
-  const sites = new Sites(log, new SiteSecrets(postgres.pool, sealer), 'cli');
+  const secrets = new SiteSecrets(postgres.pool, new Sealer(Buffer.from(SECRET_KEY, 'hex')));
+  const sites = new Sites(log, secrets, 'cli');
   let made = 0;
   return {
     postgres,
     log,
     sites,
-    async openSite(host, aliases = []) {
+    async openSite(aliases = []) {
       made += 1;
-      const site = await sites.register(host ?? `shop-${made}.example`, aliases);
-      await sites.enableInbound(site.host);
-      const { key, id } = await sites.issueKey(site.host, 'test', false);
-      return { host: site.host, key, keyId: id };
+      const { host } = await sites.register(`shop-${made}.example`, aliases);
+      await sites.enableInbound(host);
+      const { key, id } = await sites.issueKey(host, 'test', false);
+      return { host, key, keyId: id };
     },
-    issueKey: (host, trial = false) => sites.issueKey(host, 'another', trial),
-    set: (host, flag, value) => sites.changeSettings(host, { set: [{ flag, value }], unset: [] }),
-    unset: (host, ...what) => sites.changeSettings(host, { set: [], unset: what }),
+    issueKey: (host, kind = 'live') => sites.issueKey(host, kind, kind === 'trial'),
+    set: async (host, flag, value) => void (await sites.changeSettings(host, { set: [{ flag, value }], unset: [] })),
+    unset: async (host, what) => void (await sites.changeSettings(host, { set: [], unset: [what] })),
     conversions: (host) => log.read({ nouns: ['conversion'], site: host }),
+    conversion: async (id) => (await log.readStream('conversion', id))[0],
     async close() {
       await log.close();
       await postgres.close();
@@ -100,59 +114,54 @@ export interface Reply {
   readonly body: string;
 }
 
-export interface Request {
+export interface Sending {
   readonly method?: string;
   readonly path?: string;
-  readonly headers?: http.OutgoingHttpHeaders;
+  /** One that is undefined is not sent. */
+  readonly headers?: OutgoingHttpHeaders;
   readonly body?: string | Buffer;
-  readonly agent?: http.Agent | https.Agent;
-  /** Over TLS, whoever signed the certificate. */
   readonly tls?: boolean;
-  /** Where to connect to, in place of loopback. */
+  /** The address to connect to, where it is not loopback. */
   readonly to?: string;
 }
 
-/** One request over a real socket. Nothing is added that is not said, except for Host, Connection and Content-Length. */
-export function send(service: { readonly port: number }, request: Request): Promise<Reply> {
-  const { method = 'GET', path = '/', headers = {}, body, agent, tls, to = '127.0.0.1' } = request;
-  const options = { host: to, port: service.port, method, path, headers, ...(agent ? { agent } : {}) };
+/** One request over a real socket. */
+export function send(service: TestService, sending: Sending): Promise<Reply> {
+  const { method = 'GET', path = '/', body, tls = false, to = '127.0.0.1' } = sending;
+  const headers = Object.fromEntries(Object.entries(sending.headers ?? {}).filter(([, value]) => value !== undefined));
+  const options = { host: to, port: service.port, method, path, headers };
   return new Promise((resolve, reject) => {
-    const sending = tls ? https.request({ ...options, rejectUnauthorized: false }) : http.request(options);
-    sending.on('error', reject);
-    sending.on('response', (response) => {
+    const request = tls
+      ? https.request({ ...options, agent: service.tlsAgent })
+      : http.request({ ...options, agent: service.agent });
+    request.on('error', reject);
+    request.on('response', (response) => {
       const chunks: Buffer[] = [];
       response.on('data', (chunk: Buffer) => chunks.push(chunk));
       response.on('error', reject);
       response.on('end', () => {
-        resolve({
-          status: response.statusCode as number,
-          headers: response.headers,
-          type: response.headers['content-type'] ?? '',
-          body: Buffer.concat(chunks).toString('utf8'),
-        });
+        const status = response.statusCode as number;
+        const type = response.headers['content-type'] ?? '';
+        resolve({ status, headers: response.headers, type, body: Buffer.concat(chunks).toString('utf8') });
       });
     });
-    sending.end(body);
+    request.end(body);
   });
 }
 
 export const INBOUND = '/__cc/inbound';
 
-/** A conversion as a sender posts it; what is said in `request` comes in addition, or instead. */
-export function post(
-  service: { readonly port: number },
-  site: OpenedSite,
-  body: unknown,
-  request: Request = {},
-): Promise<Reply> {
+/** A conversion as a sender posts it; what `sending` says comes beside that, or instead. */
+export function post(service: TestService, door: Door, body: unknown, sending: Sending = {}): Promise<Reply> {
   const text = typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body);
-  const headers = { Host: site.host, 'X-CC-Api-Key': site.key, 'Content-Type': 'application/json', ...request.headers };
-  return send(service, { method: 'POST', path: INBOUND, ...request, body: text, headers: defined(headers) });
+  const headers = { Host: door.host, 'X-CC-Api-Key': door.key, 'Content-Type': 'application/json', ...sending.headers };
+  return send(service, { method: 'POST', path: INBOUND, body: text, ...sending, headers });
 }
 
-/** A header set to undefined is one not to send. */
-function defined(headers: http.OutgoingHttpHeaders): http.OutgoingHttpHeaders {
-  return Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== undefined));
+/** The question for a receipt, with the site's key. */
+export function ask(service: TestService, door: Door, what: string, sending: Sending = {}): Promise<Reply> {
+  const headers = { Host: door.host, 'X-CC-Api-Key': door.key, ...sending.headers };
+  return send(service, { path: `${INBOUND}${what}`, ...sending, headers });
 }
 
 export function conversionId(reply: Reply): string {
@@ -163,84 +172,100 @@ export function conversionId(reply: Reply): string {
 export interface RawSocket {
   readonly socket: Socket;
   write(bytes: string | Buffer): void;
-  /** Everything received so far. */
-  received(): string;
-  /** Resolves with what was received once that matches. Rejects when the other side closes before. */
+  /** Resolves with all that was received as soon as it matches; rejects when the other side closes before that. */
   until(pattern: RegExp): Promise<string>;
-  /** Resolves with all that was received when the other side has closed, and after how long that was. */
-  readonly closed: Promise<{ text: string; afterMs: number }>;
+  /** Resolves when the other side has closed, with all that was received and how long that took. */
+  readonly closed: Promise<{ readonly text: string; readonly afterMs: number }>;
 }
 
-export async function openSocket(service: { readonly port: number }): Promise<RawSocket> {
+export async function openSocket(service: TestService): Promise<RawSocket> {
   const socket = connect(service.port, '127.0.0.1');
-  const began = performance.now();
+  service.sockets.add(socket);
+  const beganMs = performance.now();
+  const looks = new Set<() => void>();
   let text = '';
   socket.setEncoding('latin1');
-  // Who sends nonsense may be cut off: what had been received by then still counts.
-  socket.on('error', () => {});
-  const closed = new Promise<{ text: string; afterMs: number }>((resolve) => {
-    socket.on('close', () => resolve({ text, afterMs: performance.now() - began }));
-  });
   socket.on('data', (chunk: string) => {
     text += chunk;
-    socket.emit('more');
+    for (const look of looks) look();
+  });
+  // Whoever sends nonsense may be cut off; what had been received by then still counts.
+  socket.on('error', () => {});
+  const closed = new Promise<{ text: string; afterMs: number }>((resolve) => {
+    socket.on('close', () => resolve({ text, afterMs: performance.now() - beganMs }));
   });
   await new Promise((resolve) => socket.once('connect', resolve));
-  return {
-    socket,
-    write: (bytes) => void socket.write(bytes),
-    received: () => text,
-    until: (pattern) =>
-      new Promise((resolve, reject) => {
-        const look = () => {
-          if (!pattern.test(text)) return;
-          socket.off('more', look);
-          resolve(text);
-        };
-        socket.on('more', look);
-        void closed.then(() => reject(new Error(`Closed after: ${JSON.stringify(text)}`)));
-        look();
-      }),
-    closed,
-  };
+  const until = (pattern: RegExp) =>
+    new Promise<string>((resolve, reject) => {
+      const look = () => pattern.test(text) && looks.delete(look) && resolve(text);
+      looks.add(look);
+      look();
+      void closed.then(() => reject(new Error(`Closed without ${pattern}: ${JSON.stringify(text)}`)));
+    });
+  return { socket, write: (bytes) => void socket.write(bytes), until, closed };
 }
 
 /** The bytes of a POST, for those who cut, repeat or bend them. */
-export function rawPost(site: OpenedSite, body: string, headers: Record<string, string> = {}): string {
+export function rawPost(door: Door, body: string, headers: Record<string, string | undefined> = {}): string {
   const all = {
-    Host: site.host,
-    'X-CC-Api-Key': site.key,
+    Host: door.host,
+    'X-CC-Api-Key': door.key,
     'Content-Type': 'application/json',
     'Content-Length': String(Buffer.byteLength(body)),
     ...headers,
   };
-  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+  const lines = Object.entries(all).map(([name, value]) => (value === undefined ? '' : `${name}: ${value}\r\n`));
   return `POST ${INBOUND} HTTP/1.1\r\n${lines.join('')}\r\n${body}`;
 }
 
-/** Asks until the answer is as wanted. Returns after how long; the last answer stands in the error if it never was. */
+/** Asks again and again. Fails when a question put later than `withinMs` still has another answer than the wanted one. */
 export async function eventually<Answer>(
   ask: () => Promise<Answer>,
   isWanted: (answer: Answer) => boolean,
-  withinMs = 10_000,
-): Promise<number> {
-  const began = performance.now();
+  { withinMs = 20_000, everyMs = 20 } = {},
+): Promise<Answer> {
+  const beganMs = performance.now();
   for (;;) {
+    const afterMs = performance.now() - beganMs;
     const answer = await ask();
-    const passedMs = performance.now() - began;
-    if (isWanted(answer)) return passedMs;
-    if (passedMs > withinMs) throw new Error(`Still ${JSON.stringify(answer)} after ${Math.round(passedMs)} ms`);
-    await sleep(10);
+    if (isWanted(answer)) return answer;
+    if (afterMs > withinMs) throw new Error(`After ${Math.round(afterMs)} ms still ${JSON.stringify(answer)}`);
+    await sleep(everyMs);
   }
 }
 
-/** What the service logs, which goes to standard error, from now until `stop`. */
+/** Runs the tasks with a number of workers that each take the next one. Results come in the order of the tasks. */
+export async function together<Task, Result>(
+  workers: number,
+  tasks: readonly Task[],
+  work: (task: Task, index: number) => Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = [];
+  let next = 0;
+  const worker = async () => {
+    while (next < tasks.length) {
+      const index = next++;
+      results[index] = await work(tasks[index] as Task, index);
+    }
+  };
+  await Promise.all(Array.from({ length: workers }, worker));
+  return results;
+}
+
+/** The value of a metric as `/metrics` shows it, named with its labels. */
+export async function metric(service: TestService, name: string): Promise<number | undefined> {
+  const { body } = await send(service, { path: '/metrics' });
+  const line = body.split('\n').find((candidate) => candidate.startsWith(`${name} `));
+  return line === undefined ? undefined : Number(line.slice(name.length + 1));
+}
+
+/** What the services of this process log, which goes to standard error, from now until `stop`. */
 export function captureLog(): { text(): string; stop(): void } {
   const { write } = fs;
   const texts: string[] = [];
-  // The logger writes to the file descriptor itself, so that is where its lines can be caught.
+  // The logger writes to the file descriptor itself: nearer to it nothing can be caught.
   fs.write = ((fd: number, data: string, ...rest: unknown[]) => {
-    if (fd !== process.stderr.fd) return write(fd, data, ...(rest as []));
+    if (fd !== 2) return (write as (...all: unknown[]) => void)(fd, data, ...rest);
     texts.push(String(data));
     const done = rest.at(-1) as (error: null, bytes: number, data: string) => void;
     setImmediate(() => done(null, Buffer.byteLength(data), data));
@@ -250,5 +275,29 @@ export function captureLog(): { text(): string; stop(): void } {
     stop: () => {
       fs.write = write;
     },
+  };
+}
+
+/** A self-signed certificate, valid for a day, and its key, both as PEM. */
+export function makeCertificate(): { cert: string; key: string } {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
+  const der = (tag: number, ...parts: Buffer[]): Buffer => {
+    const body = Buffer.concat(parts);
+    const length = body.length < 0x80 ? [body.length] : [0x82, body.length >> 8, body.length & 0xff];
+    return Buffer.concat([Buffer.from([tag, ...length]), body]);
+  };
+  const time = (ms: number) => der(0x17, Buffer.from(`${new Date(ms).toISOString().replace(/\D/g, '').slice(2, 14)}Z`));
+  const ecdsaWithSha256 = der(0x30, Buffer.from('06082a8648ce3d040302', 'hex'));
+  const commonName = Buffer.from('0603550403', 'hex');
+  const name = der(0x30, der(0x31, der(0x30, commonName, der(0x0c, Buffer.from('localhost')))));
+  const dayMs = 24 * 60 * 60 * 1_000;
+  const validity = der(0x30, time(Date.now() - dayMs), time(Date.now() + dayMs));
+  const spki = publicKey.export({ type: 'spki', format: 'der' });
+  const serial = der(0x02, Buffer.from([1]));
+  const body = der(0x30, serial, ecdsaWithSha256, name, validity, name, spki);
+  const whole = der(0x30, body, ecdsaWithSha256, der(0x03, Buffer.from([0]), sign('sha256', body, privateKey)));
+  return {
+    cert: `-----BEGIN CERTIFICATE-----\n${whole.toString('base64')}\n-----END CERTIFICATE-----\n`,
+    key: privateKey.export({ type: 'pkcs8', format: 'pem' }) as string,
   };
 }

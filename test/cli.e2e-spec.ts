@@ -1,0 +1,652 @@
+import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { Writable } from 'node:stream';
+import { jest } from '@jest/globals';
+import { runCli } from '../src/cli/run-cli.js';
+import type { StoredEvent } from '../src/log/event.js';
+import { EventLog } from '../src/log/event-log.js';
+import { Postgres } from '../src/postgres/postgres.js';
+import { findPostmaster } from '../src/postgres/postmaster.js';
+import { hashApiKey } from '../src/sites/api-key.js';
+
+jest.setTimeout(60_000);
+
+const checkout = join(import.meta.dirname, '..');
+const root = mkdtempSync(join(tmpdir(), 'cc-cli-'));
+// As root, another user runs the database, and it must get to its data.
+chmodSync(root, 0o755);
+const dataDir = join(root, 'data');
+const environment = { PATH: process.env['PATH'] ?? '', DATA_DIR: dataDir };
+const nowhere = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/nothing', SECRET_KEY: 'ab'.repeat(32) };
+
+const children: ChildProcess[] = [];
+let built: string;
+let service: { process: ChildProcess; url: string; port: string };
+
+beforeAll(() => {
+  built = builtProduct();
+});
+
+afterAll(() => {
+  for (const child of children) child.kill('SIGKILL');
+  const postmaster = findPostmaster(join(dataDir, 'postgres'));
+  if (postmaster !== undefined) process.kill(postmaster, 'SIGKILL');
+  rmSync(root, { recursive: true, force: true, maxRetries: 5 });
+});
+
+describe('without a service', () => {
+  it('begins with nothing, and leaves nothing running', async () => {
+    const { code, stdout, stderr } = await start(
+      'sites',
+      'add',
+      'Shop.Example',
+      '--alias',
+      'www.shop.example',
+      '--json',
+    );
+    expect({ code, stderr }).toEqual({ code: 0, stderr: `Creating the database in ${join(dataDir, 'postgres')}\n` });
+    expect(JSON.parse(stdout)).toEqual({
+      id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      host: 'shop.example',
+      aliases: ['www.shop.example'],
+      inbound: false,
+      createdAt: expect.stringMatching(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/),
+    });
+    expect(findPostmaster(join(dataDir, 'postgres'))).toBeUndefined();
+  });
+
+  it('says in one line what was typed wrongly, and ends with 2', async () => {
+    expect(await start('sitez')).toEqual({
+      code: 2,
+      stdout: '',
+      stderr: `Unknown command 'sitez'. Did you mean sites? "--help" shows what there is.\n`,
+    });
+    expect(await wrong('sites', 'add')).toMatch(/^Missing required argument 'host'\. "sites add --help" shows/);
+    expect(await wrong('sites', 'add', 'a.example', 'b.example')).toMatch(/^Too many arguments/);
+    expect(await wrong('sites', 'list', '--jsno')).toMatch(/^Unknown option '--jsno'\. Did you mean --json\?/);
+    expect(await wrong('sites', 'set', 'shop.example')).toMatch(/^Say what to set\./);
+    expect(await wrong('keys', 'create', '--site', 'shop.example')).toMatch(/^Required option '--name <label>'/);
+    expect(await wrong('events', 'tail', '--from', 'yesterday')).toMatch(/Give a position such as 1017, or a time/);
+    expect(await wrong('events', 'tail', '--to', '2025-02-30')).toMatch(/Give a position such as 1017, or a time/);
+    expect(await wrong('events', 'tail', '--last', 'all')).toMatch(/Give a whole number/);
+    expect(await wrong('events', 'export', '--format', 'xml')).toMatch(/Allowed choices are ndjson, csv, parquet/);
+    expect(await wrong('events', 'export', '--format', 'csv', '--json')).toMatch(/go together only where/);
+    expect(await wrong('events', 'show', '--order', 'ORD-1')).toMatch(/^Say which conversion/);
+    expect(await wrong('events', 'show', '--order', 'ORD-1', '--conversion', 'x')).toMatch(/cannot be used with/);
+    expect(await wrong('projections', 'rebuild')).toMatch(/^Name one projection, or say --all\./);
+    expect(await wrong('projections', 'rebuild', 'sites', '--all')).toMatch(/^Name one projection, or say --all\./);
+  });
+
+  it('helps', async () => {
+    const { code, stdout } = await cli('sites', 'set', '--help');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/--dedup-window <duration>.*Example:\n {2}clean-conversions sites set shop\.example/s);
+    expect(await cli('sites')).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringContaining('add [options] <host>'),
+    });
+  });
+
+  it('says what else is wrong in one line too', async () => {
+    expect(await cli('sites', 'list', { DATABASE_URL: 'mysql://x' })).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'DATABASE_URL: must begin with postgres://\n',
+    });
+    expect(await cli('sites', 'list', nowhere)).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/^PostgreSQL cannot be reached: .*ECONNREFUSED.* Check DATABASE_URL.*\n$/),
+    });
+    const unexpected = { DATA_DIR: '/dev/null/data' };
+    expect((await cli('sites', 'list', unexpected)).stderr).toMatch(
+      /^That did not work: .*\. Try again; LOG_LEVEL=.*\n$/,
+    );
+    expect((await cli('sites', 'list', { ...unexpected, LOG_LEVEL: 'debug' })).stderr).toMatch(/\n {4}at /);
+  });
+});
+
+describe('beside a running service', () => {
+  let demoKey: string;
+
+  beforeAll(async () => {
+    service = await startService();
+    demoKey = readFileSync(join(dataDir, 'demo-key'), 'utf8').trim();
+  });
+
+  describe('sites', () => {
+    it('are listed as they are at this moment, and shown by host or alias', async () => {
+      const added = await json('sites', 'add', 'other.example');
+      const list = await json('sites', 'list');
+      expect(list.map(({ host }: { host: string }) => host)).toEqual(['shop.example', 'localhost', 'other.example']);
+      expect(list[2]).toEqual(added);
+      expect(await json('sites', 'show', 'WWW.shop.example')).toEqual({
+        ...list[0],
+        settings: expect.objectContaining({ dedupWindow: '24h', botThreshold: 30, blocked: [] }),
+      });
+      expect((await json('sites', 'show', 'shop.example', { DEDUP_WINDOW: '90m' })).settings.dedupWindow).toBe('90m');
+      expect((await cli('sites', 'list')).stdout).toMatch(
+        /^HOST +INBOUND +ALIASES +CREATED\nshop\.example +no +www\.shop/,
+      );
+    });
+
+    it('are added once', async () => {
+      expect(await refused('sites', 'add', 'www.shop.example')).toMatch(/belongs to site shop\.example already/);
+      expect(await refused('sites', 'add', 'https://shop.example/')).toMatch(/is not a host name/);
+      expect(await refused('sites', 'show', 'no.example')).toBe(
+        'There is no site no.example. Add it with "sites add no.example".\n',
+      );
+    });
+
+    it('take settings, and give them back', async () => {
+      const typed = [
+        ['--dedup-window', '2h', '--bot-threshold', '50', '--bot-mode', 'observe', '--consent-required', 'yes'],
+        ['--withhold', 'everything', '--country', 'de', '--origin', 'a.example', '--origin', 'b.example'],
+        [
+          '--block',
+          'Jane@Example.com',
+          '--block',
+          '@spam.example',
+          '--block-disposable',
+          'yes',
+          '--block-ip',
+          '10.0.0.0/8',
+        ],
+        ['--allow-ip', '10.1.0.0/16', '--block-ua', 'curl', '--block-country', 'FR', '--email-capture', 'no'],
+      ].flat();
+      const { settings } = await json('sites', 'set', 'www.shop.example', ...typed);
+      expect(settings).toEqual({
+        dedupWindow: '2h',
+        botThreshold: 50,
+        botMode: 'observe',
+        consentRequired: true,
+        withhold: 'everything',
+        country: 'DE',
+        origins: ['a.example', 'b.example'],
+        blocked: ['8c87b489ce35cf2e2f39f80e282cb2e804932a56a213983eeeb428407d43b52d', '@spam.example'],
+        blockDisposable: true,
+        blockIps: ['10.0.0.0/8'],
+        allowIps: ['10.1.0.0/16'],
+        blockUserAgents: ['curl'],
+        blockCountries: ['FR'],
+        emailCapture: false,
+      });
+      const unset = ['--unset', 'dedup-window', '--unset', 'origin', '--unset', 'block=jane@example.com'];
+      expect((await json('sites', 'set', 'shop.example', ...unset)).settings).toEqual({
+        ...settings,
+        dedupWindow: '24h',
+        origins: [],
+        blocked: ['@spam.example'],
+      });
+      expect(await refused('sites', 'set', 'shop.example', '--bot-mode', 'off')).toMatch(/^--bot-mode: "off" is not/);
+      expect(await refused('sites', 'set', 'shop.example', '--unset', 'colour')).toMatch(
+        /There is no setting "colour"/,
+      );
+    });
+
+    it('take conversions when inbound is enabled', async () => {
+      expect(await json('inbound', 'enable', 'shop.example')).toMatchObject({ host: 'shop.example', inbound: true });
+      expect(await json('inbound', 'disable', 'www.shop.example')).toMatchObject({
+        host: 'shop.example',
+        inbound: false,
+      });
+      expect((await cli('inbound', 'enable', 'shop.example')).stdout).toMatch(
+        /^host +shop\.example\n.*inbound +yes\n/s,
+      );
+      expect(await refused('inbound', 'enable', 'no.example')).toMatch(/There is no site no\.example/);
+    });
+  });
+
+  describe('keys', () => {
+    it('are shown once, listed without what is secret, and revoked', async () => {
+      expect(await json('keys', 'list', '--site', 'other.example')).toEqual([]);
+      expect((await cli('keys', 'list', '--site', 'other.example')).stderr).toMatch(/has no key yet/);
+      const made = await json('keys', 'create', '--site', 'www.shop.example', '--name', 'CRM', '--trial');
+      expect(made).toEqual({
+        id: expect.any(String),
+        name: 'CRM',
+        prefix: made.key.slice(0, 11),
+        key: expect.stringMatching(/^cc_\w{49}$/),
+        trial: true,
+        createdAt: expect.any(String),
+      });
+      const { key: _, ...listed } = { ...made, lastUsedAt: null, status: 'active' };
+      expect(await json('keys', 'list', '--site', 'shop.example')).toEqual([listed]);
+      expect(await json('keys', 'revoke', made.id, '--site', 'shop.example')).toEqual({ ...listed, status: 'revoked' });
+      expect(await refused('keys', 'revoke', 'none', '--site', 'shop.example')).toMatch(/has no key none\. "keys list/);
+      const everything = (await cli('events', 'export')).stdout;
+      expect(everything).toContain('site.key_issued.v1');
+      expect(everything).not.toContain(hashApiKey(made.key));
+    });
+
+    it('know when they were last used', async () => {
+      const [before] = await json('keys', 'list', '--site', 'localhost');
+      expect(before.lastUsedAt).toBeNull();
+      await post({ email: 'jane@example.com', event: 'lead' });
+      const [after] = await json('keys', 'list', '--site', 'localhost');
+      const [event] = await lines('events', 'tail', '--last', '1');
+      expect(after.lastUsedAt).toBe(event?.time);
+    });
+  });
+
+  describe('a conversion', () => {
+    const order = 'ORD "7", \r\n\u001b[31mred';
+    let firstId: string;
+    let repeatId: string;
+
+    beforeAll(async () => {
+      const conversion = { email: 'jane@example.com', event: 'purchase', value: 10, currency: 'EUR', orderId: order };
+      firstId = await post(conversion);
+      repeatId = await post({ ...conversion, value: 12.5 });
+    });
+
+    it('is told by its order, with its repeats', async () => {
+      const story = await json('events', 'show', '--order', order, '--site', '127.0.0.1');
+      expect(story).toEqual({
+        conversion: {
+          conversionId: firstId,
+          event: 'purchase',
+          value: 10,
+          currency: 'EUR',
+          orderId: order,
+          keyId: expect.any(String),
+          trial: false,
+          status: 'received',
+          time: expect.any(String),
+        },
+        match: null,
+        consent: null,
+        deliveries: [],
+        events: [
+          expect.objectContaining({ type: 'conversion.received.v1', stream: `conversion-${firstId}`, version: 1 }),
+          expect.objectContaining({ type: 'conversion.deduplicated.v1', stream: `conversion-${repeatId}` }),
+        ],
+      });
+      expect(story.events[1].data).toMatchObject({ firstConversionId: firstId, differs: ['value'] });
+      expect(Object.keys(story.events[0])).toEqual(
+        'position id type stream version site time actor data personal'.split(' '),
+      );
+    });
+
+    it('is told by its id', async () => {
+      const repeat = await json('events', 'show', '--conversion', repeatId);
+      expect(repeat.conversion).toMatchObject({ conversionId: repeatId, status: 'deduplicated' });
+      expect(repeat.events).toHaveLength(1);
+      const { stdout } = await cli('events', 'show', '--conversion', firstId);
+      expect(stdout).toMatch(/^Conversion .* of localhost: received\n {2}purchase, 10 EUR, order ORD "7"/);
+      expect(stdout).toMatch(/received from key:.*\n.*came again as .*; value differed\n$/);
+    });
+
+    it('that is not there is not found', async () => {
+      expect(await refused('events', 'show', '--order', 'ORD-0', '--site', 'localhost')).toMatch(
+        /^localhost has no conversion with order ORD-0\./,
+      );
+      expect(await refused('events', 'show', '--conversion', 'none')).toMatch(/^The log has no conversion none\./);
+      expect(await refused('events', 'show', '--conversion', firstId, '--site', 'shop.example')).toMatch(
+        /^shop\.example/,
+      );
+    });
+
+    it('is filtered out of the log by order, type, site, position and time', async () => {
+      const all = await lines('events', 'export');
+      const both = [firstId, repeatId].map(
+        (id) => all.find(({ stream }) => stream === `conversion-${id}`) as StoredEvent,
+      );
+      const [first, repeat] = both as [StoredEvent, StoredEvent];
+      expect(await lines('events', 'tail', '--order', order)).toEqual(both);
+      expect(await lines('events', 'export', '--order', order, '--site', '[::1]')).toEqual(both);
+      expect(await lines('events', 'export', '--order', order, '--site', 'shop.example')).toEqual([]);
+      expect(await lines('events', 'tail', '--order', order, '--to', String(repeat.position))).toEqual([first]);
+      expect(await lines('events', 'tail', '--type', first.type, '--type', repeat.type, '--last', '2')).toEqual(both);
+      expect(await lines('events', 'export', '--site', 'www.shop.example')).toEqual(
+        all.filter(({ site }) => site === 'shop.example'),
+      );
+      const between = ['--from', String(first.position), '--to', String(repeat.position)];
+      expect(await lines('events', 'export', ...between)).toEqual([first]);
+      expect(await lines('events', 'export', '--from', first.time, '--to', repeat.time)).toEqual(
+        all.filter(({ time }) => time >= first.time && time < repeat.time),
+      );
+      expect(await lines('events', 'export', '--to', '2001-01-01')).toEqual([]);
+      expect(await refused('events', 'tail', '--site', 'no.example')).toMatch(/There is no site no\.example/);
+    });
+
+    it('cannot steer the terminal', async () => {
+      const { stdout } = await cli('events', 'tail', '--order', order);
+      expect(stdout.split('\n')).toHaveLength(3);
+      expect(stdout).toContain('\\u001b[31mred');
+      expect(stdout).not.toContain('\u001b');
+    });
+
+    it('comes out of a csv file as it went in', async () => {
+      const file = join(root, 'events.csv');
+      const all = await lines('events', 'export');
+      const told = await json('events', 'export', '--format', 'csv', '--out', file);
+      expect(told).toEqual({ file, format: 'csv', events: all.length });
+      expect(statSync(file).mode & 0o777).toBe(0o600);
+      const [header, ...rows] = readCsv(readFileSync(file, 'utf8'));
+      expect(header).toEqual('position id type stream version site time actor data personal'.split(' '));
+      expect(rows.map(eventOfCells)).toEqual(all);
+      expect((await cli('events', 'export', '--format', 'csv')).stdout).toBe(readFileSync(file, 'utf8'));
+      expect((await cli('events', 'export', '--out', join(root, 'events.ndjson'))).stdout).toMatch(
+        /^\d+ events are in /,
+      );
+      expect(existsSync(join(root, 'events.ndjson.part'))).toBe(false);
+      expect(await refused('events', 'export', '--out', root)).toMatch(/is a folder/);
+      expect(await refused('events', 'export', '--out', join(root, 'no', 'file'))).toMatch(
+        /cannot be written \(ENOENT\)/,
+      );
+      expect(await refused('events', 'export', '--format', 'parquet')).toBe(
+        'Parquet is not available yet. Choose --format ndjson or --format csv.\n',
+      );
+    });
+  });
+
+  describe('the tail', () => {
+    it('shows the last twenty, then what comes, until Ctrl-C', async () => {
+      const tail = spawnCli(
+        'events',
+        'tail',
+        '--follow',
+        '--json',
+        '--site',
+        'localhost',
+        '--type',
+        'conversion.received.v1',
+      );
+      const shown = createInterface({ input: tail.stdout })[Symbol.asyncIterator]();
+      const first = await lines('events', 'tail', '--site', 'localhost', '--type', 'conversion.received.v1');
+      expect(await take(shown, first.length)).toEqual(first);
+      await cli('inbound', 'disable', 'other.example');
+      const id = await post({ email: 'jane@example.com', event: 'signup', orderId: 'followed' });
+      const [event] = await take(shown, 1);
+      expect(event).toMatchObject({ type: 'conversion.received.v1', data: { conversionId: id } });
+      tail.kill('SIGINT');
+      expect(await once(tail, 'exit')).toEqual([0, null]);
+    });
+
+    it('ends by itself where nothing more can come', async () => {
+      const [last] = await lines('events', 'tail', '--last', '1');
+      const beyond = String((last as StoredEvent).position + 1);
+      expect(await lines('events', 'tail', '--follow', '--last', '1', '--to', beyond)).toEqual([last]);
+    });
+
+    it('ends quietly when nobody reads it', async () => {
+      const tail = spawnCli('events', 'export');
+      tail.stdout.destroy();
+      let said = '';
+      tail.stderr.on('data', (part) => {
+        said += part;
+      });
+      expect(await once(tail, 'close')).toEqual([0, null]);
+      expect(said).toBe('');
+    });
+  });
+
+  it('exports a log of many pages without a gap', async () => {
+    const postgres = await Postgres.open({ databaseUrl: undefined, dataDir, say: () => {} });
+    const log = new EventLog(postgres);
+    const events = Array.from({ length: 500 }, (_, n) => ({ type: 'test.counted.v1', data: { n } }));
+    for (let page = 0; page < 9; page += 1) {
+      const stream = `00000000-0000-7000-8000-00000000000${page}`;
+      await log.append({
+        noun: 'test',
+        stream,
+        expected: 'new',
+        site: 'other.example',
+        actor: 'system',
+        events: events as never,
+      });
+    }
+    await log.close();
+    await postgres.close();
+    const counted = await lines('events', 'export', '--site', 'other.example', '--type', 'test.counted.v1');
+    expect(counted).toHaveLength(4_500);
+    expect(counted.map(({ position }) => position)).toEqual(
+      counted.map((_, n) => (counted[0] as StoredEvent).position + n),
+    );
+    expect(await lines('events', 'tail', '--type', 'test.counted.v1', '--last', '3')).toEqual(counted.slice(-3));
+  });
+
+  describe('projections', () => {
+    const names = ['sites', 'dedup', 'auth_failures', 'key_usage'];
+
+    it('are rebuilt, one or all of them, to what they were', async () => {
+      const before = [await json('sites', 'list'), await json('keys', 'list', '--site', 'localhost')];
+      const { code, stdout, stderr } = await cli('projections', 'rebuild', '--all', '--json');
+      expect({ code, stderr }).toEqual({ code: 0, stderr: names.map((name) => `Rebuilt ${name}.\n`).join('') });
+      const [last] = await lines('events', 'tail', '--last', '1');
+      const { position } = last as StoredEvent;
+      const current = names.map((name) => ({ name, position, head: position, lag: 0, state: 'running' }));
+      expect(JSON.parse(stdout)).toEqual(current);
+      expect([await json('sites', 'list'), await json('keys', 'list', '--site', 'localhost')]).toEqual(before);
+      expect(await json('projections', 'rebuild', 'sites')).toEqual(current);
+      expect((await cli('projections', 'status')).stdout).toMatch(/^NAME +STATE +POSITION +HEAD +LAG/);
+      expect(await refused('projections', 'rebuild', 'nothing')).toMatch(
+        /^There is no projection "nothing"\. There are: sites/,
+      );
+    });
+  });
+
+  describe('the doctor', () => {
+    it('finds nothing wrong, and the service ready', async () => {
+      const { code, stdout } = await start('doctor', '--json', { PORT: service.port });
+      const { ok, checks } = JSON.parse(stdout);
+      expect(checks.filter((check: { ok: boolean }) => !check.ok)).toEqual([]);
+      expect({ code, ok }).toEqual({ code: 0, ok: true });
+      expect(checks.map(({ name }: { name: string }) => name)).toEqual(
+        'node,settings,database,durability,schema,append-only,partitions,checkpoints,claims,projections,clock,disk,secret files,service'.split(
+          ',',
+        ),
+      );
+      expect(checks.at(-1).detail).toBe(`ready on 127.0.0.1:${service.port}`);
+    });
+
+    it('names what is wrong and what to do', async () => {
+      const postgres = await Postgres.open({ databaseUrl: undefined, dataDir, say: () => {} });
+      chmodSync(join(dataDir, 'demo-key'), 0o644);
+      const owner = await postgres.connectAsOwner('cc-test');
+      await owner.query(`UPDATE cc.projections SET parked = true, reason = 'event 7' WHERE name = 'auth_failures'`);
+      await owner.query('ALTER TABLE cc.events_0 DISABLE TRIGGER append_only');
+      const { code, stdout } = await cli('doctor');
+      await owner.query(`UPDATE cc.projections SET parked = false, reason = NULL`);
+      await owner.query('ALTER TABLE cc.events_0 ENABLE TRIGGER append_only');
+      await owner.end();
+      await postgres.close();
+      chmodSync(join(dataDir, 'demo-key'), 0o600);
+      expect(code).toBe(1);
+      expect(stdout).toMatch(
+        /FAIL {2}append-only.*cc\.events_0\n.*ALTER TABLE cc\.events_0 ENABLE TRIGGER append_only;/,
+      );
+      expect(stdout).toMatch(
+        /FAIL {2}projections +auth_failures is parked: event 7\n.*"projections rebuild auth_failures"/,
+      );
+      expect(stdout).toMatch(/FAIL {2}secret files.*demo-key\n.*chmod 600 /);
+      expect(stdout.match(/FAIL/g)).toHaveLength(3);
+    });
+
+    it('reports also when there is no database, or no settings', async () => {
+      const { code, stdout } = await cli('doctor', '--json', { ...nowhere, PORT: service.port });
+      expect(code).toBe(1);
+      expect(JSON.parse(stdout)).toEqual({
+        ok: false,
+        checks: [
+          expect.objectContaining({ name: 'node', ok: true }),
+          expect.objectContaining({ name: 'settings', ok: true }),
+          expect.objectContaining({ name: 'database', ok: false, detail: expect.stringContaining('ECONNREFUSED') }),
+          expect.objectContaining({ name: 'service', ok: true }),
+        ],
+      });
+      const unset = await cli('doctor', '--json', { PORT: 'http' });
+      expect(unset.code).toBe(1);
+      expect(JSON.parse(unset.stdout).checks.at(-1)).toMatchObject({
+        name: 'settings',
+        ok: false,
+        fix: expect.any(String),
+      });
+    });
+  });
+
+  it('leaves the service as it was: it ends with 0 when it is told to', async () => {
+    service.process.kill('SIGTERM');
+    expect(await once(service.process, 'exit')).toEqual([0, null]);
+  });
+
+  async function post(conversion: object): Promise<string> {
+    const headers = { 'X-CC-Api-Key': demoKey, 'Content-Type': 'application/json' };
+    const reply = await fetch(`${service.url}/__cc/inbound`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify(conversion),
+    });
+    expect(reply.status).toBe(200);
+    return reply.headers.get('x-cc-conversion-id') as string;
+  }
+});
+
+describe('after the service has stopped', () => {
+  it('still knows everything, and says that nobody is listening', async () => {
+    const { code, stdout } = await start('doctor', '--json', { PORT: service.port });
+    const { checks } = JSON.parse(stdout);
+    expect(code).toBe(0);
+    expect(checks.at(-1)).toEqual({ name: 'service', ok: true, detail: `not running on 127.0.0.1:${service.port}` });
+    expect(await json('sites', 'list')).toHaveLength(3);
+    expect(findPostmaster(join(dataDir, 'postgres'))).toBeUndefined();
+  });
+});
+
+interface Result {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+type Words = (string | Record<string, string>)[];
+
+/** In this process: loading the product takes longer than most verbs do. Settings may stand at the end. */
+async function cli(...words: Words): Promise<Result> {
+  const { argv, env } = split(words);
+  const stdout = new Collector();
+  const stderr = new Collector();
+  const code = await runCli(argv, { env, stdout, stderr });
+  return { code, stdout: stdout.text, stderr: stderr.text };
+}
+
+/** The same in a process of its own, as people run it. */
+async function start(...words: Words): Promise<Result> {
+  const { argv, env } = split(words);
+  return new Promise((resolve) => {
+    execFile(process.execPath, [join(built, 'cli.js'), ...argv], { env }, (error, stdout, stderr) => {
+      resolve({ code: error ? Number(error.code) : 0, stdout, stderr });
+    });
+  });
+}
+
+async function json(...words: Words) {
+  const { code, stdout, stderr } = await cli(...withJson(words));
+  if (code !== 0) throw new Error(stderr);
+  return JSON.parse(stdout);
+}
+
+async function lines(...words: Words): Promise<StoredEvent[]> {
+  const { code, stdout, stderr } = await cli(...withJson(words));
+  if (code !== 0) throw new Error(stderr);
+  return stdout
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line));
+}
+
+async function refused(...words: Words): Promise<string> {
+  const { code, stdout, stderr } = await cli(...words);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toMatch(/^[^\n]+\n$/);
+  return stderr;
+}
+
+async function wrong(...words: Words): Promise<string> {
+  const { code, stdout, stderr } = await cli(...words);
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+  expect(stderr).toMatch(/^[^\n]+\n$/);
+  return stderr;
+}
+
+function split(words: Words): { argv: string[]; env: Record<string, string> } {
+  const argv = words.filter((word) => typeof word === 'string');
+  const given = words.find((word) => typeof word !== 'string');
+  return { argv, env: { ...environment, ...given } };
+}
+
+function withJson(words: Words): Words {
+  const { argv, env } = split(words);
+  return [...argv, '--json', env];
+}
+
+class Collector extends Writable {
+  text = '';
+
+  override _write(chunk: Buffer, _: string, done: () => void): void {
+    this.text += chunk.toString();
+    done();
+  }
+}
+
+function spawnCli(...argv: string[]) {
+  const child = spawn(process.execPath, [join(built, 'cli.js'), ...argv], { env: environment });
+  children.push(child);
+  return child;
+}
+
+async function startService() {
+  const child = spawn(process.execPath, [join(built, 'main.js')], { env: { ...environment, PORT: '0' } });
+  children.push(child);
+  let said = '';
+  child.stderr.on('data', (part) => {
+    said += part;
+  });
+  for await (const line of createInterface({ input: child.stdout })) {
+    const url = /listens on (http:\S+)/.exec(line)?.[1];
+    if (url) return { process: child, url, port: new URL(url).port };
+  }
+  throw new Error(`The service did not start: ${said}`);
+}
+
+async function take(shown: AsyncIterator<string>, count: number): Promise<StoredEvent[]> {
+  const taken: StoredEvent[] = [];
+  while (taken.length < count) taken.push(JSON.parse((await shown.next()).value));
+  return taken;
+}
+
+/** RFC 4180, as any spreadsheet reads it. */
+function readCsv(text: string): string[][] {
+  const rows: string[][] = [];
+  let row: string[] = [];
+  for (const [, quoted, bare, end] of text.matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/g)) {
+    row.push(quoted?.replaceAll('""', '"') ?? bare ?? '');
+    if (end === ',') continue;
+    rows.push(row);
+    row = [];
+  }
+  return rows;
+}
+
+function eventOfCells([position, id, type, stream, version, site, time, actor, data, personal]: string[]) {
+  const parsed = { data: JSON.parse(data as string), personal: JSON.parse(personal as string) };
+  return { position: Number(position), id, type, stream, version: Number(version), site, time, actor, ...parsed };
+}
+
+/** `dist` where it is of these sources; otherwise a build of our own, so that nobody's is pulled from under them. */
+function builtProduct(): string {
+  const dist = join(checkout, 'dist');
+  const newest = readdirSync(join(checkout, 'src'), { recursive: true })
+    .map((file) => statSync(join(checkout, 'src', String(file))).mtimeMs)
+    .reduce((one, other) => Math.max(one, other));
+  const made = statSync(join(dist, 'cli.js'), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+  if (made > newest) return dist;
+  const own = join(checkout, 'node_modules', '.cache', 'cli-e2e');
+  execFileSync(process.execPath, [join(checkout, 'node_modules/typescript/bin/tsc'), '-p', checkout, '--outDir', own]);
+  return own;
+}

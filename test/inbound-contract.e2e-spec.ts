@@ -1,0 +1,1021 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { jest } from '@jest/globals';
+import { Client } from 'pg';
+import { inboundBodySchema } from '../src/conversions/inbound-fields.js';
+import { generateApiKey } from '../src/sites/api-key.js';
+import { createDatabase } from './support/databases.js';
+import { startTestServer, type TestServer } from './support/postgres-server.js';
+import {
+  ask,
+  captureLog,
+  conversionId,
+  type Door,
+  eventually,
+  INBOUND,
+  metric,
+  type Operator,
+  openOperator,
+  post,
+  type Reply,
+  type Sending,
+  send,
+  startTestService,
+  type TestService,
+  together,
+} from './support/service.js';
+
+jest.setTimeout(60_000);
+
+const JSON_TYPE = 'application/json; charset=utf-8';
+const TEXT_TYPE = 'text/plain; charset=utf-8';
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+const TOO_LARGE = `{"padding":"${'x'.repeat(70_000)}"}`;
+
+const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
+const failure = (error: string) => JSON.stringify({ ok: false, error });
+
+let server: TestServer;
+let databaseUrl: string;
+let service: TestService;
+let operator: Operator;
+
+beforeAll(async () => {
+  server = await startTestServer();
+  databaseUrl = await createDatabase(server);
+  service = await startTestService(databaseUrl);
+  operator = await openOperator(databaseUrl);
+});
+
+afterAll(async () => {
+  await service.stop();
+  await operator.close();
+  await server.stop();
+});
+
+/** A site that this test has to itself. */
+async function newSite(aliases: string[] = []): Promise<Door> {
+  const door = await operator.openSite(aliases);
+  await service.settle();
+  return door;
+}
+
+async function set(door: Door, flag: string, value: string): Promise<void> {
+  await operator.set(door.host, flag, value);
+  await service.settle();
+}
+
+/** A conversion with an order of its own. */
+function purchase(over: Record<string, unknown> = {}): Record<string, unknown> {
+  return { email: 'jane@example.com', event: 'purchase', orderId: randomUUID(), ...over };
+}
+
+async function storedBy(reply: Reply) {
+  const event = await operator.conversion(conversionId(reply));
+  if (!event) throw new Error(`${conversionId(reply)} is not in the log: ${reply.status} ${reply.body}`);
+  return event;
+}
+
+/** What kind of conversion each of the posts became. */
+async function outcomes(replies: Promise<Reply>[]): Promise<string[]> {
+  const events = await Promise.all((await Promise.all(replies)).map(storedBy));
+  return events.map(({ type }) => type.split('.')[1] as string);
+}
+
+describe('an answer of 200', () => {
+  let door: Door;
+  beforeAll(async () => {
+    door = await newSite();
+  });
+
+  it('says what was received, and carries the ids by which to ask for it', async () => {
+    const replies = await Promise.all([post(service, door, purchase()), post(service, door, purchase())]);
+    for (const reply of replies) {
+      expect(reply).toMatchObject({ status: 200, type: JSON_TYPE });
+      expect(reply.body).toBe('{"ok":true,"event":"purchase","results":{}}');
+      expect(reply.headers['content-length']).toBe(String(reply.body.length));
+      expect(conversionId(reply)).toMatch(UUID);
+      expect(reply.headers['x-request-id']).toMatch(UUID);
+    }
+    expect(new Set(replies.flatMap((reply) => [conversionId(reply), reply.headers['x-request-id']])).size).toBe(4);
+  });
+
+  it('repeats the name of the event exactly as it was sent', async () => {
+    const event = ' Signup "ünïcode" \\ 🛒 \u2028 ';
+    const reply = await post(service, door, purchase({ event }));
+    expect(JSON.parse(reply.body)).toEqual({ ok: true, event, results: {} });
+  });
+
+  it('to a repeat is exactly {"ok":true,"deduped":true}', async () => {
+    const body = purchase();
+    const first = await post(service, door, body);
+    const second = await post(service, door, body);
+    expect(second).toMatchObject({ status: 200, type: JSON_TYPE, body: '{"ok":true,"deduped":true}' });
+    expect(conversionId(second)).toMatch(UUID);
+    expect(conversionId(second)).not.toBe(conversionId(first));
+  });
+
+  it('to somebody on the block list is exactly {"ok":true,"filtered":true}', async () => {
+    await set(door, 'block', 'blocked@example.com');
+    const reply = await post(service, door, purchase({ email: 'Blocked@Example.com ' }));
+    expect(reply).toMatchObject({ status: 200, type: JSON_TYPE, body: '{"ok":true,"filtered":true}' });
+    expect(conversionId(reply)).toMatch(UUID);
+  });
+});
+
+describe('a refusal', () => {
+  let door: Door;
+  beforeAll(async () => {
+    door = await newSite();
+  });
+
+  /** Each fault, and what it is answered with. A request that has several is told of the first. */
+  const FAULTS: {
+    name: string;
+    sending: Sending;
+    status: number;
+    type: string;
+    body: string | RegExp;
+  }[] = [
+    { name: 'a wrong path', sending: { path: `${INBOUND}/a/b` }, status: 404, type: TEXT_TYPE, body: /^Not found/ },
+    { name: 'a wrong method', sending: { method: 'PUT' }, status: 405, type: TEXT_TYPE, body: /^Use POST/ },
+    {
+      name: 'a host of nobody',
+      sending: { headers: { Host: 'nobody.example' } },
+      status: 403,
+      type: JSON_TYPE,
+      body: failure('Inbound webhook not enabled'),
+    },
+    {
+      name: 'a wrong key',
+      sending: { headers: { 'X-CC-Api-Key': generateApiKey() } },
+      status: 401,
+      type: JSON_TYPE,
+      body: failure('Invalid API key'),
+    },
+    {
+      name: 'another content type',
+      sending: { headers: { 'Content-Type': 'text/plain' } },
+      status: 415,
+      type: TEXT_TYPE,
+      body: /application\/json/,
+    },
+    { name: 'a body too large', sending: { body: TOO_LARGE.slice(1) }, status: 413, type: TEXT_TYPE, body: /65536/ },
+    { name: 'broken JSON', sending: { body: '{"email":5,' }, status: 400, type: TEXT_TYPE, body: /JSON/ },
+    {
+      name: 'a wrong field',
+      sending: { body: '{"email":5}' },
+      status: 400,
+      type: JSON_TYPE,
+      body: failure('email is invalid'),
+    },
+  ];
+
+  it.each(FAULTS.map((fault, index) => ({ ...fault, index })))(
+    'of $name comes before all that is judged later: $status',
+    async ({ index, status, type, body }) => {
+      const faults = FAULTS.slice(index).map(({ sending }) => sending);
+      const headers = Object.assign({}, ...faults.map((fault) => fault.headers ?? {}));
+      // Of two faults in the same place the earlier one shows.
+      const reply = await post(service, door, '', { ...Object.assign({}, ...faults.reverse()), headers });
+      expect(reply).toMatchObject({ status, type });
+      if (typeof body === 'string') expect(reply.body).toBe(body);
+      else expect(reply.body).toMatch(body);
+      expect(reply.headers['x-request-id']).toMatch(UUID);
+      expect(reply.headers).not.toHaveProperty('x-cc-conversion-id');
+    },
+  );
+
+  it('of a switched-off site is the same 403, with a good key as with a wrong one', async () => {
+    const closed = await newSite();
+    await operator.sites.disableInbound(closed.host);
+    await service.settle();
+    for (const key of [closed.key, generateApiKey(), undefined]) {
+      const reply = await post(service, closed, purchase(), { headers: { 'X-CC-Api-Key': key } });
+      expect(reply).toMatchObject({ status: 403, type: JSON_TYPE, body: failure('Inbound webhook not enabled') });
+    }
+    await operator.sites.enableInbound(closed.host);
+    await service.settle();
+    expect((await post(service, closed, purchase())).status).toBe(200);
+  });
+
+  it('of a method names the one that is allowed, and asks for no key first', async () => {
+    const methods = ['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD'];
+    for (const method of methods) {
+      const reply = await send(service, { method, path: INBOUND, headers: { Host: 'nobody.example' } });
+      expect(reply).toMatchObject({ status: 405, type: TEXT_TYPE, headers: { allow: 'POST' } });
+    }
+    expect(await send(service, { path: `${INBOUND}?order=5` })).toMatchObject({ status: 405 });
+    for (const method of ['POST', 'PUT', 'DELETE']) {
+      const reply = await send(service, { method, path: `${INBOUND}/${randomUUID()}` });
+      expect(reply).toMatchObject({ status: 405, type: TEXT_TYPE, headers: { allow: 'GET' } });
+    }
+  });
+
+  it('of a path is plain text, whatever is posted there', async () => {
+    const paths = ['/', '/nothing', '/__cc', '/__cc/inboundx', `${INBOUND}/`, `${INBOUND}/${randomUUID()}/x`, '/%zz'];
+    const bodies = ['', '{', '<xml/>', TOO_LARGE, '{"__proto__":1}'];
+    for (const path of paths) {
+      for (const body of bodies) {
+        const reply = await post(service, door, body, { path });
+        expect({ path, body: body.slice(0, 20), ...reply }).toMatchObject({ status: path === '/%zz' ? 400 : 404 });
+        expect(reply.type).toBe(TEXT_TYPE);
+      }
+    }
+  });
+
+  it('leaves nothing in the log', async () => {
+    expect(await operator.conversions(door.host)).toEqual([]);
+  });
+});
+
+describe('a field', () => {
+  let door: Door;
+  beforeAll(async () => {
+    door = await newSite();
+  });
+
+  /** What a post with these fields over a good one is told: the message, or `ok`. */
+  async function verdict(over: Record<string, unknown> | string): Promise<string> {
+    const body = typeof over === 'string' ? `{"email":"jane@example.com","event":"e",${over}}` : purchase(over);
+    const reply = await post(service, door, body);
+    const answer = JSON.parse(reply.body);
+    if (reply.status === 200 && answer.ok === true) return 'ok';
+    expect(reply).toMatchObject({ status: 400, type: JSON_TYPE, body: failure(answer.error) });
+    return answer.error;
+  }
+
+  async function expectVerdicts(cases: [over: Record<string, unknown> | string, verdict: string][]): Promise<void> {
+    expect(await together(8, cases, async ([over]) => [over, await verdict(over)])).toEqual(cases);
+  }
+
+  const emoji = (count: number) => '🛒'.repeat(count);
+  const letters = (count: number) => 'x'.repeat(count);
+  const digest = sha256('jane@example.com');
+
+  it('email or hashed_email must be there; null and blank ones are not', async () => {
+    const missing = 'email or hashed_email required';
+    await expectVerdicts([
+      [{ email: undefined }, missing],
+      [{ email: null }, missing],
+      [{ email: '' }, missing],
+      [{ email: null, hashed_email: null }, missing],
+      [{ email: '', hashed_email: '' }, missing],
+      [{ email: undefined, hashed_email: digest }, 'ok'],
+      [{ email: null, hashed_email: digest }, 'ok'],
+      [{ email: '', hashed_email: digest }, 'ok'],
+      [{ email: 'jane@example.com', hashed_email: null }, 'ok'],
+    ]);
+  });
+
+  it('email has one @, 1 to 64 characters before it, a dot after it, no space or control, 254 at most', async () => {
+    const invalid = 'email is invalid';
+    const domain = `${letters(60)}.${letters(60)}.${letters(60)}.example`; // 190 characters
+    await expectVerdicts([
+      [{ email: `${letters(64)}@example.com` }, 'ok'],
+      [{ email: `${letters(65)}@example.com` }, invalid],
+      [{ email: `${emoji(64)}@example.com` }, 'ok'],
+      [{ email: `${emoji(65)}@example.com` }, invalid],
+      [{ email: `${letters(63)}@${domain}` }, 'ok'],
+      [{ email: `${letters(64)}@${domain}` }, invalid],
+      [{ email: `  ${letters(63)}@${domain}\n` }, 'ok'],
+      [{ email: '@example.com' }, invalid],
+      [{ email: 'jane' }, invalid],
+      [{ email: 'jane@localhost' }, invalid],
+      [{ email: 'a.b@localhost' }, invalid],
+      [{ email: 'jane@doe@example.com' }, invalid],
+      [{ email: 'jane doe@example.com' }, invalid],
+      [{ email: 'jane@exam\tple.com' }, invalid],
+      [{ email: 'jane\u007f@example.com' }, invalid],
+      [{ email: 'jane\u0085@example.com' }, invalid],
+      [{ email: 'jane@例え.jp' }, 'ok'],
+      [{ email: 5 }, invalid],
+      [{ email: true }, invalid],
+      [{ email: ['jane@example.com'] }, invalid],
+      [{ email: { address: 'jane@example.com' } }, invalid],
+      [{ email: 'jane', hashed_email: digest }, invalid],
+    ]);
+  });
+
+  it('hashed_email is 64 hexadecimal digits, and is not looked at beside an email', async () => {
+    const wrong = 'hashed_email must be a SHA-256 hex digest';
+    await expectVerdicts([
+      [{ email: null, hashed_email: digest.toUpperCase() }, 'ok'],
+      [{ email: null, hashed_email: digest.slice(1) }, wrong],
+      [{ email: null, hashed_email: `${digest}0` }, wrong],
+      [{ email: null, hashed_email: `g${digest.slice(1)}` }, wrong],
+      [{ email: null, hashed_email: 'jane@example.com' }, wrong],
+      [{ email: null, hashed_email: 5 }, wrong],
+      [{ email: null, hashed_email: [digest] }, wrong],
+      [{ hashed_email: 'nonsense' }, 'ok'],
+      [{ hashed_email: 5 }, 'ok'],
+    ]);
+  });
+
+  it('event is a text of 1 to 100 characters', async () => {
+    const wrong = 'event must be 1 to 100 characters';
+    await expectVerdicts([
+      [{ event: undefined }, 'event required'],
+      [{ event: null }, 'event required'],
+      [{ event: '' }, 'event required'],
+      [{ event: 'e' }, 'ok'],
+      [{ event: letters(100) }, 'ok'],
+      [{ event: letters(101) }, wrong],
+      [{ event: emoji(100) }, 'ok'],
+      [{ event: emoji(101) }, wrong],
+      [{ event: 5 }, wrong],
+      [{ event: false }, wrong],
+      [{ event: ['purchase'] }, wrong],
+      [{ event: {} }, wrong],
+    ]);
+  });
+
+  it('value is a finite number from 0 up, never a text', async () => {
+    const wrong = 'value must be a non-negative number';
+    await expectVerdicts([
+      [{ value: null }, 'ok'],
+      ['"value":0', 'ok'],
+      ['"value":-0', 'ok'],
+      ['"value":0.1', 'ok'],
+      ['"value":1e308', 'ok'],
+      ['"value":1E-400', 'ok'],
+      ['"value":12345678901234567890', 'ok'],
+      ['"value":1e999', wrong],
+      ['"value":-1e999', wrong],
+      ['"value":-0.01', wrong],
+      [{ value: '12.50' }, wrong],
+      [{ value: '' }, wrong],
+      [{ value: true }, wrong],
+      [{ value: [1] }, wrong],
+      [{ value: {} }, wrong],
+    ]);
+  });
+
+  it('currency is a code of ISO 4217 in any case', async () => {
+    const wrong = 'currency must be an ISO 4217 code';
+    await expectVerdicts([
+      [{ currency: null }, 'ok'],
+      [{ currency: 'EUR' }, 'ok'],
+      [{ currency: 'eur' }, 'ok'],
+      [{ currency: 'jPy' }, 'ok'],
+      [{ currency: '' }, wrong],
+      [{ currency: 'EURO' }, wrong],
+      [{ currency: 'E' }, wrong],
+      [{ currency: 'ZZZ' }, wrong],
+      [{ currency: '€' }, wrong],
+      [{ currency: ' EUR' }, wrong],
+      [{ currency: 978 }, wrong],
+      [{ currency: ['EUR'] }, wrong],
+    ]);
+  });
+
+  it('orderId is a text of 1 to 255 characters, or an integer', async () => {
+    const wrong = 'orderId must be 1 to 255 characters';
+    await expectVerdicts([
+      [{ orderId: null }, 'ok'],
+      [{ orderId: 'x' }, 'ok'],
+      [{ orderId: letters(255) }, 'ok'],
+      [{ orderId: letters(256) }, wrong],
+      [{ orderId: emoji(255) }, 'ok'],
+      [{ orderId: emoji(256) }, wrong],
+      [{ orderId: '' }, wrong],
+      ['"orderId":0', 'ok'],
+      ['"orderId":1001', 'ok'],
+      ['"orderId":9007199254740993', 'ok'],
+      ['"orderId":1234567890123456789', 'ok'],
+      [`"orderId":${'9'.repeat(255)}`, 'ok'],
+      [`"orderId":${'9'.repeat(256)}`, wrong],
+      ['"orderId":-1', wrong],
+      ['"orderId":1.5', wrong],
+      ['"orderId":1e999', wrong],
+      [{ orderId: true }, wrong],
+      [{ orderId: ['x'] }, wrong],
+      [{ orderId: {} }, wrong],
+    ]);
+  });
+
+  it('firstName, lastName and phone are texts of at most 255, 255 and 64 characters', async () => {
+    for (const [name, most] of Object.entries({ firstName: 255, lastName: 255, phone: 64 })) {
+      const wrong = `${name} must be text of at most ${most} characters`;
+      await expectVerdicts([
+        [{ [name]: null }, 'ok'],
+        [{ [name]: '' }, 'ok'],
+        [{ [name]: letters(most) }, 'ok'],
+        [{ [name]: letters(most + 1) }, wrong],
+        [{ [name]: emoji(most) }, 'ok'],
+        [{ [name]: emoji(most + 1) }, wrong],
+        [{ [name]: 5 }, wrong],
+        [{ [name]: false }, wrong],
+        [{ [name]: ['x'] }, wrong],
+        [{ [name]: {} }, wrong],
+      ]);
+    }
+  });
+
+  it('that fails first in the order of the contract is the one that is named', async () => {
+    const wrongs: [field: string, wrong: unknown, message: string][] = [
+      ['email', 'x', 'email is invalid'],
+      ['hashed_email', 'x', 'hashed_email must be a SHA-256 hex digest'],
+      ['event', letters(101), 'event must be 1 to 100 characters'],
+      ['value', -1, 'value must be a non-negative number'],
+      ['currency', 'x', 'currency must be an ISO 4217 code'],
+      ['orderId', '', 'orderId must be 1 to 255 characters'],
+      ['firstName', 5, 'firstName must be text of at most 255 characters'],
+      ['lastName', 5, 'lastName must be text of at most 255 characters'],
+      ['phone', 5, 'phone must be text of at most 64 characters'],
+    ];
+    for (const [index, [field, , message]] of wrongs.entries()) {
+      const rest = wrongs.slice(index).map(([name, wrong]) => [name, wrong]);
+      // In the other order in the body: it is the contract's order that counts.
+      const over = Object.fromEntries([...rest.reverse(), ...(field === 'hashed_email' ? [['email', null]] : [])]);
+      expect(await verdict(over)).toBe(message);
+    }
+    const nothing = Object.fromEntries(wrongs.slice(2).map(([name, wrong]) => [name, wrong]));
+    expect(await verdict({ ...nothing, email: null })).toBe('email or hashed_email required');
+    expect(await verdict({ event: null, value: -1 })).toBe('event required');
+  });
+
+  it('that nobody knows is ignored, whatever is in it', async () => {
+    const unknown = {
+      Email: 5,
+      order_id: [],
+      ip: null,
+      deep: { a: [{ b: { c: 1 } }] },
+      '': 0,
+      constructor: 1,
+      id: 'x',
+    };
+    const reply = await post(service, door, purchase(unknown));
+    expect(reply.status).toBe(200);
+    const { data } = await storedBy(reply);
+    expect(Object.keys(data).sort()).toEqual(['conversionId', 'currency', 'event', 'keyId', 'orderId', 'trial']);
+  });
+});
+
+describe('what is stored', () => {
+  let door: Door;
+  beforeAll(async () => {
+    door = await newSite();
+  });
+
+  it('of a received conversion is all that was sent, the person as digests only', async () => {
+    const reply = await post(service, door, {
+      email: '  Jane.Doe+news@Gmail.com ',
+      hashed_email: 'f'.repeat(64),
+      event: 'Purchase',
+      value: 129.9,
+      currency: 'eur',
+      orderId: 'ORD 1001/é',
+      firstName: ' Zoë ',
+      lastName: "O'Neil Smith",
+      phone: '+1 (555) 010-4477',
+    });
+    expect(await storedBy(reply)).toEqual({
+      position: expect.any(Number),
+      id: expect.stringMatching(UUID),
+      type: 'conversion.received.v1',
+      stream: `conversion-${conversionId(reply)}`,
+      version: 1,
+      site: door.host,
+      time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      actor: `key:${door.keyId}`,
+      data: {
+        conversionId: conversionId(reply),
+        event: 'Purchase',
+        value: 129.9,
+        currency: 'EUR',
+        orderId: 'ORD 1001/é',
+        keyId: door.keyId,
+        trial: false,
+      },
+      personal: {
+        subject: sha256('jane.doe+news@gmail.com'),
+        emailGoogle: sha256('janedoe@gmail.com'),
+        emailBare: sha256('janedoe@gmail.com'),
+        phone: sha256('+15550104477'),
+        phoneDigits: sha256('15550104477'),
+        firstName: sha256('zoë'),
+        lastName: sha256("o'neil smith"),
+        lastNameBare: sha256('oneilsmith'),
+        lastNameJoined: sha256("o'neilsmith"),
+        lastNameUnpunctuated: sha256('oneil smith'),
+      },
+    });
+  });
+
+  it('has nothing in it that was not sent, and dollars where no currency was named', async () => {
+    const reply = await post(service, door, { hashed_email: sha256('min@example.com').toUpperCase(), event: 'lead' });
+    const { data, personal } = await storedBy(reply);
+    const own = { conversionId: conversionId(reply), keyId: door.keyId, trial: false };
+    expect(data).toEqual({ ...own, event: 'lead', currency: 'USD' });
+    expect(personal).toEqual({ subject: sha256('min@example.com') });
+  });
+
+  it('is the value as it was sent, zero and the largest alike, and every digit of an order number', async () => {
+    const bodies: [text: string, field: string, stored: unknown][] = [
+      ['"value":0', 'value', 0],
+      ['"value":-0', 'value', 0],
+      ['"value":0.1', 'value', 0.1],
+      ['"value":1e308', 'value', 1e308],
+      ['"value":5e-324', 'value', 5e-324],
+      ['"value":19.90,"orderId":1001', 'orderId', '1001'],
+      ['"orderId":9007199254740993', 'orderId', '9007199254740993'],
+      ['"nested":{"orderId":1},"orderId":1234567890123456789', 'orderId', '1234567890123456789'],
+      ['"order\\u0049d" : 9223372036854775807', 'orderId', '9223372036854775807'],
+    ];
+    for (const [text, field, stored] of bodies) {
+      const reply = await post(service, door, `{"email":"v@example.com","event":"${randomUUID()}",${text}}`);
+      expect([text, (await storedBy(reply)).data[field]]).toEqual([text, stored]);
+    }
+  });
+
+  it('of a duplicate points to the first and names each field that is not as there', async () => {
+    const first = {
+      email: 'dup@example.com',
+      event: 'purchase',
+      value: 10,
+      currency: 'EUR',
+      orderId: 'DUP-1',
+      firstName: 'Ann',
+      lastName: 'Lee',
+      phone: '+15550104477',
+    };
+    const firstReply = await post(service, door, first);
+    const changes: [over: Record<string, unknown>, differs: string[]][] = [
+      [{}, []],
+      [{ email: 'DUP@example.com ', currency: 'eur', firstName: ' ANN', phone: '+1 555 010 4477' }, []],
+      [{ email: null, hashed_email: sha256('dup@example.com') }, []],
+      [{ email: 'other@example.com' }, ['email']],
+      [{ value: 11 }, ['value']],
+      [{ value: 0 }, ['value']],
+      [{ value: null }, ['value']],
+      [{ currency: 'GBP' }, ['currency']],
+      [{ firstName: 'Anne' }, ['firstName']],
+      [{ firstName: null }, ['firstName']],
+      [{ lastName: 'Li' }, ['lastName']],
+      [{ phone: '+15550104478' }, ['phone']],
+      [{ phone: null, value: 12, currency: null }, ['currency', 'phone', 'value']],
+    ];
+    for (const [over, differs] of changes) {
+      const reply = await post(service, door, { ...first, ...over });
+      expect(reply.body).toBe('{"ok":true,"deduped":true}');
+      const { type, version, actor, data, personal } = await storedBy(reply);
+      expect({ type, version, actor }).toEqual({
+        type: 'conversion.deduplicated.v1',
+        version: 1,
+        actor: `key:${door.keyId}`,
+      });
+      expect(data).toMatchObject({
+        conversionId: conversionId(reply),
+        firstConversionId: conversionId(firstReply),
+        event: 'purchase',
+        orderId: 'DUP-1',
+        trial: false,
+      });
+      expect([over, [...(data['differs'] as string[])].sort()]).toEqual([over, differs]);
+      const email = (over['email'] as string | undefined) ?? 'dup@example.com';
+      expect(personal?.subject).toBe(sha256(email.trim().toLowerCase()));
+    }
+  });
+
+  it('of a filtered conversion says why', async () => {
+    await set(door, 'block', 'unwanted@example.com');
+    const reply = await post(service, door, purchase({ email: 'Unwanted@example.com', value: 5, orderId: 'F-1' }));
+    expect(await storedBy(reply)).toMatchObject({
+      type: 'conversion.filtered.v1',
+      data: {
+        conversionId: conversionId(reply),
+        event: 'purchase',
+        value: 5,
+        currency: 'USD',
+        orderId: 'F-1',
+        keyId: door.keyId,
+        trial: false,
+        reason: 'blocked_address',
+      },
+      personal: { subject: sha256('unwanted@example.com') },
+    });
+  });
+
+  it('is one event per answer of 200, never two', async () => {
+    const alone = await newSite();
+    await set(alone, 'block', '@blocked.example');
+    const emails = ['a@example.com', 'b@blocked.example', 'c@example.com'];
+    const bodies = emails.flatMap((email) => {
+      const body = purchase({ email });
+      return [body, body, body, { ...body, event: 'lead' }];
+    });
+    const replies = await Promise.all(bodies.map((body) => post(service, alone, body)));
+    const ids = (await operator.conversions(alone.host)).map(({ data }) => data['conversionId']);
+    expect(ids.sort()).toEqual(replies.map(conversionId).sort());
+  });
+
+  it('is nowhere the address, the name, the phone or the key itself: in no table and in no line of the log', async () => {
+    const captured = captureLog();
+    const talkative = await startTestService(databaseUrl, { LOG_LEVEL: 'trace' });
+    try {
+      const person = {
+        email: 'Raw.Marker+alias@personal-marker.example',
+        firstName: 'Rawfirstname',
+        lastName: 'Rawlast-Name',
+        phone: '+49 30 90182 7364',
+      };
+      const known = `ORDER-${randomUUID()}`;
+      await operator.set(door.host, 'block', 'raw.blocked@personal-marker.example');
+      await talkative.settle();
+      const bodies = [
+        { ...person, event: 'purchase', orderId: known },
+        { ...person, event: 'purchase', orderId: known, value: 5 },
+        { ...person, email: 'raw.blocked@personal-marker.example', event: 'purchase' },
+        { ...person, event: '' },
+        { ...person, event: 'purchase', phone: `${person.phone}${'0'.repeat(60)}` },
+        { ...person, event: 'purchase', bad: '\u0000' },
+      ];
+      const statuses = await together(1, bodies, async (body) => (await post(talkative, door, body)).status);
+      expect(statuses).toEqual([200, 200, 200, 400, 400, 400]);
+      await post(talkative, door, `${JSON.stringify(bodies[0])}}`);
+      await post(talkative, door, bodies[0], { headers: { 'X-CC-Api-Key': `${door.key}x` } });
+      await ask(talkative, door, `?orderId=${known}`);
+      await eventually(
+        () => operator.postgres.pool.query('SELECT position FROM cc.projections WHERE name = $1', ['key_usage']),
+        ({ rows }) => Number(rows[0]?.position) >= 1,
+      );
+      const raws = ['raw.marker', 'rawmarker', 'personal-marker', 'raw.blocked', 'rawfirstname', 'rawlast'];
+      raws.push('49 30 90182 7364', '493090182736', door.key);
+      const found = await searchTables([known, door.keyId, ...raws]);
+      expect(found.get(known)?.length).toBeGreaterThan(0);
+      expect(found.get(door.keyId)?.length).toBeGreaterThan(0);
+      expect(raws.flatMap((raw) => found.get(raw))).toEqual([]);
+      expect(captured.text()).toContain('Nest application successfully started');
+      expect(raws.filter((raw) => captured.text().toLowerCase().includes(raw.toLowerCase()))).toEqual([]);
+    } finally {
+      await talkative.stop();
+      captured.stop();
+    }
+  });
+
+  /** Where each text occurs: in any column of any table, as it is or as bytes. */
+  async function searchTables(texts: string[]): Promise<Map<string, string[]>> {
+    const owner = new Client({ connectionString: databaseUrl });
+    await owner.connect();
+    const { rows: tables } = await owner.query<{ name: string }>(
+      `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables WHERE schemaname IN ('cc', 'cc_shadow')`,
+    );
+    expect(tables.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(['cc.events_0', 'cc.personal_0', 'cc.dedup', 'cc.sites', 'cc.secrets']),
+    );
+    const found = new Map<string, string[]>(texts.map((text) => [text, []]));
+    for (const { name } of tables) {
+      const { rows } = await owner.query<{ row: string }>(`SELECT lower(t::text) AS row FROM ${name} t`);
+      for (const text of texts) {
+        const hex = Buffer.from(text).toString('hex');
+        const needles = [text.toLowerCase(), hex, Buffer.from(text.toLowerCase()).toString('hex')];
+        if (rows.some(({ row }) => needles.some((needle) => row.includes(needle)))) found.get(text)?.push(name);
+      }
+    }
+    await owner.end();
+    return found;
+  }
+});
+
+describe('a duplicate', () => {
+  let door: Door;
+  beforeEach(async () => {
+    door = await newSite();
+  });
+
+  it('has the same event and order, whoever bought and for whatever amount', async () => {
+    const first = purchase({ orderId: 'A', value: 10 });
+    expect(
+      await outcomes(
+        await inTurn([
+          () => post(service, door, first),
+          () => post(service, door, { ...first, value: 20, email: 'other@example.com' }),
+          () => post(service, door, { ...first, event: 'refund' }),
+          () => post(service, door, { ...first, orderId: 'B' }),
+          () => post(service, door, { ...first, orderId: 'a' }),
+          () => post(service, door, { ...first, orderId: ' A' }),
+        ]),
+      ),
+    ).toEqual(['received', 'deduplicated', 'received', 'received', 'received', 'received']);
+  });
+
+  it('may spell its order as a number or as a text', async () => {
+    const body = (orderId: string) => `{"email":"n@example.com","event":"purchase","orderId":${orderId}}`;
+    const orders = ['1234567890123456789', '"1234567890123456789"', '1234567890123456788', '7', '"7"', '"07"'];
+    const sent = await inTurn(orders.map((orderId) => () => post(service, door, body(orderId))));
+    expect(await outcomes(sent)).toEqual([
+      'received',
+      'deduplicated',
+      'received',
+      'received',
+      'deduplicated',
+      'received',
+    ]);
+  });
+
+  it('without an order has the same event, person, value and currency', async () => {
+    const first = { email: 'jane@example.com', event: 'lead', value: 10, currency: 'EUR' };
+    const bodies: [Record<string, unknown>, string][] = [
+      [first, 'received'],
+      [first, 'deduplicated'],
+      [{ ...first, email: ' JANE@example.com', currency: 'eur', firstName: 'Jane' }, 'deduplicated'],
+      [{ hashed_email: sha256('jane@example.com'), event: 'lead', value: 10.0, currency: 'EUR' }, 'deduplicated'],
+      [{ ...first, value: 11 }, 'received'],
+      [{ ...first, value: 0 }, 'received'],
+      [{ ...first, value: null }, 'received'],
+      [{ ...first, currency: 'USD' }, 'received'],
+      [{ ...first, currency: null }, 'deduplicated'],
+      [{ ...first, email: 'john@example.com' }, 'received'],
+      [{ ...first, event: 'signup' }, 'received'],
+      [{ ...first, orderId: 'X' }, 'received'],
+    ];
+    const sent = await inTurn(
+      bodies.map(
+        ([body]) =>
+          () =>
+            post(service, door, body),
+      ),
+    );
+    expect(await outcomes(sent)).toEqual(bodies.map(([, outcome]) => outcome));
+  });
+
+  it('on a trial key is one of another trial, never of a live conversion, nor the other way round', async () => {
+    const { key, id } = await operator.issueKey(door.host, 'trial');
+    await service.settle();
+    const trial: Door = { host: door.host, key, keyId: id };
+    const body = purchase();
+    const doors = [trial, door, trial, door];
+    const replies = await inTurn(doors.map((each) => () => post(service, each, body)));
+    expect(await outcomes(replies)).toEqual(['received', 'received', 'deduplicated', 'deduplicated']);
+    const events = await Promise.all((await Promise.all(replies)).map(storedBy));
+    expect(events.map(({ data }) => data['trial'])).toEqual([true, false, true, false]);
+    expect(events.map(({ data }) => data['firstConversionId'])).toEqual([
+      undefined,
+      undefined,
+      events[0]?.data['conversionId'],
+      events[1]?.data['conversionId'],
+    ]);
+  });
+
+  it('on another key of the site is one all the same, and at another site is none', async () => {
+    const { key, id } = await operator.issueKey(door.host);
+    const elsewhere = await newSite();
+    const body = purchase();
+    const doors = [door, { host: door.host, key, keyId: id }, elsewhere];
+    expect(await outcomes(await inTurn(doors.map((each) => () => post(service, each, body))))).toEqual([
+      'received',
+      'deduplicated',
+      'received',
+    ]);
+  });
+
+  it('is none where the window is 0', async () => {
+    await set(door, 'dedup-window', '0s');
+    const body = purchase();
+    const sent = await inTurn([1, 2, 3].map(() => () => post(service, door, body)));
+    expect(await outcomes(sent)).toEqual(['received', 'received', 'received']);
+    // A window of a day reaches back to the newest of them.
+    await set(door, 'dedup-window', '24h');
+    const reply = await post(service, door, body);
+    const newest = (await Promise.all(sent)).at(-1) as Reply;
+    expect((await storedBy(reply)).data['firstConversionId']).toBe(conversionId(newest));
+  });
+
+  it('is none once the window of a second is over, which repeats do not make longer', async () => {
+    await set(door, 'dedup-window', '1s');
+    const body = purchase();
+    const first = await storedBy(await post(service, door, body));
+    const later = await eventually(
+      async () => storedBy(await post(service, door, body)),
+      ({ type }) => type === 'conversion.received.v1',
+      { everyMs: 50 },
+    );
+    expect(Date.parse(later.time) - Date.parse(first.time)).toBeGreaterThanOrEqual(1_000);
+    const between = (await operator.conversions(door.host)).slice(1, -1);
+    expect(between.length).toBeGreaterThan(0);
+    expect(between.every(({ type }) => type === 'conversion.deduplicated.v1')).toBe(true);
+    for (const { time } of between) expect(Date.parse(time) - Date.parse(first.time)).toBeLessThan(3_000);
+  });
+
+  const BLOCKS: { what: string; flag: string; value: string; email: string; reason: string }[] = [
+    {
+      what: 'an address',
+      flag: 'block',
+      value: 'Spam@Example.com',
+      email: 'spam@example.com',
+      reason: 'blocked_address',
+    },
+    {
+      what: 'a domain',
+      flag: 'block',
+      value: '@Spam.example',
+      email: 'anyone@spam.example',
+      reason: 'blocked_domain',
+    },
+    {
+      what: 'disposable addresses',
+      flag: 'block-disposable',
+      value: 'yes',
+      email: 'someone@mailinator.com',
+      reason: 'disposable_address',
+    },
+  ];
+
+  it.each(BLOCKS)(
+    'of a filtered one is one, until $what may come through again: then it is received',
+    async ({ flag, value, email, reason }) => {
+      const body = purchase({ email });
+      await set(door, flag, value);
+      const blocked = await inTurn([1, 2].map(() => () => post(service, door, body)));
+      expect(await outcomes(blocked)).toEqual(['filtered', 'deduplicated']);
+      const [filtered, repeat] = (await Promise.all(blocked)) as [Reply, Reply];
+      expect((await storedBy(filtered)).data['reason']).toBe(reason);
+      expect((await storedBy(repeat)).data['firstConversionId']).toBe(conversionId(filtered));
+
+      await operator.unset(door.host, flag);
+      await service.settle();
+      const free = await inTurn([1, 2].map(() => () => post(service, door, body)));
+      expect(await outcomes(free)).toEqual(['received', 'deduplicated']);
+
+      await set(door, flag, value);
+      const again = await post(service, door, body);
+      expect(again.body).toBe('{"ok":true,"deduped":true}');
+      expect((await storedBy(again)).data['firstConversionId']).toBe(conversionId((await free[0]) as Reply));
+    },
+  );
+
+  it('of a received one is one also where another person of the order is blocked', async () => {
+    await set(door, 'block', '@spam.example');
+    const body = purchase();
+    const bodies = [body, { ...body, email: 'x@spam.example' }];
+    expect(await outcomes(await inTurn(bodies.map((each) => () => post(service, door, each))))).toEqual([
+      'received',
+      'deduplicated',
+    ]);
+  });
+
+  /** One after the other; the replies can be waited for again. */
+  async function inTurn(sends: (() => Promise<Reply>)[]): Promise<Promise<Reply>[]> {
+    return (await together(1, sends, (sendOne) => sendOne())).map((reply) => Promise.resolve(reply));
+  }
+});
+
+describe('a receipt', () => {
+  let door: Door;
+  let received: Reply;
+  let repeated: Reply;
+  let filtered: Reply;
+  const body = { email: 'r@example.com', event: 'purchase', orderId: 'R 1/ü' };
+  beforeAll(async () => {
+    door = await newSite();
+    await set(door, 'block', '@spam.example');
+    received = await post(service, door, body);
+    repeated = await post(service, door, body);
+    filtered = await post(service, door, { ...body, email: 'x@spam.example', orderId: 'R2' });
+  });
+
+  it('can be asked for by its id, and is the same answer', async () => {
+    for (const reply of [received, repeated, filtered]) {
+      const receipt = await ask(service, door, `/${conversionId(reply)}`);
+      expect(receipt).toMatchObject({ status: 200, type: JSON_TYPE, body: reply.body });
+      expect(conversionId(receipt)).toBe(conversionId(reply));
+      expect(receipt.headers['x-request-id']).toMatch(UUID);
+    }
+    expect((await ask(service, door, `/${conversionId(received).toUpperCase()}`)).body).toBe(received.body);
+  });
+
+  it('can be asked for by its order: the first one, not its repeat', async () => {
+    const receipt = await ask(service, door, `?orderId=${encodeURIComponent(body.orderId)}`);
+    expect([receipt.status, receipt.body, conversionId(receipt)]).toEqual([200, received.body, conversionId(received)]);
+    const other = await ask(service, door, '?orderId=R2');
+    expect([other.status, other.body, conversionId(other)]).toEqual([200, filtered.body, conversionId(filtered)]);
+  });
+
+  it('can be asked for by order and event', async () => {
+    const lead = await post(service, door, { ...body, event: 'lead' });
+    const order = `?orderId=${encodeURIComponent(body.orderId)}`;
+    expect(conversionId(await ask(service, door, `${order}&event=lead`))).toBe(conversionId(lead));
+    expect(conversionId(await ask(service, door, `${order}&event=purchase`))).toBe(conversionId(received));
+    expect(await ask(service, door, `${order}&event=refund`)).toMatchObject({ status: 404 });
+  });
+
+  it('of nothing, of nonsense and of another site is 404', async () => {
+    const elsewhere = await newSite();
+    const notFound = { status: 404, type: JSON_TYPE, body: failure('Conversion not found') };
+    const id = conversionId(received);
+    const questions = [
+      `/${randomUUID()}`,
+      `/${id}x`,
+      `/${id.slice(1)}`,
+      '/1',
+      '/%00',
+      '/%zz',
+      '/.',
+      `/${'9'.repeat(5_000)}`,
+    ];
+    questions.push('?orderId=none', '?orderId=', '?orderId=%00', '?orderId=a%00b', '?orderId=%ff', '?orderId=%ud800');
+    questions.push('?orderId=R2&event=%00', `?orderId=${'x'.repeat(10_000)}`);
+    for (const what of questions) {
+      if (what === '/.') continue;
+      expect({ what, ...(await ask(service, door, what)) }).toMatchObject({ what, ...notFound });
+    }
+    expect(await ask(service, elsewhere, `/${id}`)).toMatchObject(notFound);
+    expect(await ask(service, elsewhere, `?orderId=${encodeURIComponent(body.orderId)}`)).toMatchObject(notFound);
+  });
+
+  it('is for those with a key of the site: the checks and the throttle are those of the post', async () => {
+    const closed = await newSite();
+    const path = `/${conversionId(received)}`;
+    const refused = await ask(service, door, path, { headers: { 'X-CC-Api-Key': undefined } });
+    expect(refused).toMatchObject({ status: 401, type: JSON_TYPE, body: failure('Invalid API key') });
+    const wrong = { 'X-CC-Api-Key': generateApiKey() };
+    const statuses = await together(1, Array(21).fill(path), async (what) => {
+      return (await ask(service, closed, what, { headers: wrong })).status;
+    });
+    expect(statuses).toEqual([...Array(20).fill(401), 429]);
+    expect((await post(service, closed, purchase(), { headers: wrong })).status).toBe(429);
+    const unknown = await ask(service, door, path, { headers: { Host: 'nobody.example' } });
+    expect(unknown).toMatchObject({ status: 403, body: failure('Inbound webhook not enabled') });
+  });
+
+  it('is not changed by posting to it', async () => {
+    const reply = await post(service, door, body, { path: `${INBOUND}/${conversionId(received)}` });
+    expect(reply).toMatchObject({ status: 405, type: TEXT_TYPE, headers: { allow: 'GET' } });
+  });
+});
+
+describe('the metrics', () => {
+  it('count every request by what became of it', async () => {
+    const names = ['received', 'deduplicated', 'filtered', 'invalid', 'malformed', 'unauthorized', 'throttled'];
+    names.push('disabled', 'unavailable');
+    const count = async () =>
+      Object.fromEntries(
+        await Promise.all(
+          names.map(async (name) => [name, await metric(service, `cc_inbound_requests_total{outcome="${name}"}`)]),
+        ),
+      ) as Record<string, number>;
+    const door = await newSite();
+    await set(door, 'block', '@spam.example');
+    const before = await count();
+    const body = purchase();
+    for (const each of [body, body, body, purchase(), purchase({ email: 'x@spam.example' }), { event: 'x' }]) {
+      await post(service, door, each);
+    }
+    await post(service, door, '{');
+    await post(service, door, body, { headers: { 'Content-Type': 'text/plain' } });
+    await post(service, door, TOO_LARGE);
+    await post(service, door, body, { headers: { Host: 'nobody.example' } });
+    for (let turn = 0; turn < 23; turn += 1) await post(service, door, body, { headers: { 'X-CC-Api-Key': 'x' } });
+    const after = await count();
+    expect(Object.fromEntries(names.map((name) => [name, (after[name] as number) - (before[name] as number)]))).toEqual(
+      {
+        received: 2,
+        deduplicated: 2,
+        filtered: 1,
+        invalid: 1,
+        malformed: 3,
+        unauthorized: 20,
+        throttled: 3,
+        disabled: 1,
+        unavailable: 0,
+      },
+    );
+  });
+
+  it('tell of the log: how many events shared a commit, how long it took, how far its readers are', async () => {
+    const before = await metric(service, 'cc_log_append_batch_size_sum');
+    const door = await newSite();
+    await Promise.all(Array.from({ length: 50 }, () => post(service, door, purchase())));
+    expect(await metric(service, 'cc_log_append_batch_size_sum')).toBe((before as number) + 50);
+    const batches = await metric(service, 'cc_log_append_batch_size_count');
+    expect(batches).toBeGreaterThan(0);
+    expect(await metric(service, 'cc_log_append_seconds_count')).toBe(batches);
+    expect(await metric(service, 'cc_log_append_seconds_sum')).toBeGreaterThan(0);
+    expect(await metric(service, 'cc_log_tail_lag_events{reader="sites"}')).toEqual(expect.any(Number));
+    expect(await metric(service, 'cc_log_tail_lag_events{reader="auth"}')).toEqual(expect.any(Number));
+  });
+});
+
+describe('the documents', () => {
+  it("describe the post with the parser's own fields", async () => {
+    const { status, type, body } = await send(service, { path: '/docs/openapi.json' });
+    expect({ status, type }).toEqual({ status: 200, type: JSON_TYPE });
+    const { post: described, get } = JSON.parse(body).paths[INBOUND];
+    const { schema } = described.requestBody.content['application/json'];
+    expect(schema).toEqual(JSON.parse(JSON.stringify(inboundBodySchema)));
+    const fields = ['email', 'hashed_email', 'event', 'value', 'currency', 'orderId', 'firstName', 'lastName', 'phone'];
+    expect(Object.keys(schema.properties)).toEqual(fields);
+    expect(Object.keys(described.responses)).toEqual(['200', '400', '401', '403', '413', '415', '429', '503']);
+    expect(get.parameters.map(({ name }: { name: string }) => name)).toEqual(['orderId', 'event']);
+    expect(JSON.parse(body).paths).toHaveProperty([`${INBOUND}/{id}`, 'get']);
+  });
+
+  it('are a page, too, and all that the page loads', async () => {
+    const page = await send(service, { path: '/docs' });
+    expect(page).toMatchObject({ status: 200, type: expect.stringContaining('text/html') });
+    const loaded = [...page.body.matchAll(/(?:src|href)="\.?\/?(?:docs\/)?([^"/]+)"/g)].map(([, name]) => name);
+    expect(loaded.length).toBeGreaterThan(2);
+    for (const name of loaded)
+      expect([name, (await send(service, { path: `/docs/${name}` })).status]).toEqual([name, 200]);
+  });
+});

@@ -1,0 +1,255 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pruneClaims } from '../../src/conversions/claim-pruner.js';
+import { ReceiveConversion, ReceiveConversionHandler } from '../../src/conversions/receive-conversion.js';
+import { Sealer } from '../../src/kernel/sealing.js';
+import { uuidv7 } from '../../src/kernel/uuid.js';
+import type { AppendRequest } from '../../src/log/event.js';
+import { EventLog } from '../../src/log/event-log.js';
+import type { Page, Projection } from '../../src/log/projection.js';
+import { ProjectionRunner } from '../../src/log/projection-runner.js';
+import type { Postgres } from '../../src/postgres/postgres.js';
+import { allProjections } from '../../src/projections.js';
+import { SiteDirectory } from '../../src/sites/site-directory.js';
+import { SiteSecrets } from '../../src/sites/site-secrets.js';
+import { Sites } from '../../src/sites/sites.js';
+import { createDatabase, openDatabase } from '../support/databases.js';
+import { startTestServer, type TestServer } from '../support/postgres-server.js';
+
+const DAY_MS = 24 * 60 * 60 * 1_000;
+
+describe('projections', () => {
+  let server: TestServer;
+  let postgres: Postgres;
+  let log: EventLog;
+
+  beforeAll(async () => {
+    server = await startTestServer();
+  }, 60_000);
+  afterAll(() => server.stop());
+
+  beforeEach(async () => {
+    postgres = await openDatabase(await createDatabase(server));
+    log = new EventLog(postgres);
+  });
+  afterEach(async () => {
+    await log.close();
+    await postgres.close();
+  });
+
+  const thing = (type = 'thing.happened.v1', data: object = {}): AppendRequest => ({
+    noun: 'thing',
+    stream: uuidv7(),
+    expected: 'new',
+    site: 'shop.example',
+    actor: 'system',
+    events: [{ type, data }],
+  });
+
+  /** Counts things by type, and cannot count what says that it is poison. */
+  const counting = (): Projection => ({
+    name: 'counted',
+    tables: ['counted'],
+    async fold(page: Page) {
+      for (const event of await page.events({ nouns: ['thing'] })) {
+        if (event.data['poison']) throw new Error('cannot count this one');
+        await page.tx.query(
+          'INSERT INTO counted VALUES ($1, 1) ON CONFLICT (type) DO UPDATE SET count = counted.count + 1',
+          [event.type],
+        );
+      }
+    },
+  });
+  const makeCountedTable = async () => {
+    const owner = await postgres.connectAsOwner('test');
+    await owner.query(
+      'CREATE TABLE cc.counted (type text PRIMARY KEY, count integer NOT NULL); GRANT ALL ON cc.counted TO cc_service',
+    );
+    await owner.end();
+  };
+  const counts = async () => (await postgres.pool.query('SELECT * FROM cc.counted ORDER BY type')).rows;
+
+  describe('the runner', () => {
+    it('counts every event once, however many instances run it', async () => {
+      await makeCountedTable();
+      const runners = [1, 2, 3].map(() => new ProjectionRunner(postgres, [counting()]));
+      for (const runner of runners) await runner.start();
+      for (let round = 0; round < 20; round += 1)
+        await Promise.all(Array.from({ length: 30 }, () => log.append(thing())));
+      await Promise.all(runners.map((runner) => runner.catchUp('counted')));
+      for (const runner of runners) await runner.stop();
+      expect(await counts()).toEqual([{ type: 'thing.happened.v1', count: 600 }]);
+    }, 30_000);
+
+    it('parks a projection at the event it cannot fold, says which and why, and lets the others go on', async () => {
+      await makeCountedTable();
+      const seen: number[] = [];
+      const other: Projection = {
+        name: 'other',
+        tables: [],
+        fold: async (page) => {
+          seen.push(...(await page.events()).map(({ position }) => position));
+        },
+      };
+      const said: string[] = [];
+      const runner = new ProjectionRunner(postgres, [counting(), other], (line) => said.push(line));
+      for (let turn = 0; turn < 5; turn += 1) await log.append(thing());
+      await log.append(thing('thing.happened.v1', { poison: true }));
+      for (let turn = 0; turn < 5; turn += 1) await log.append(thing());
+      const poison = (await log.read()).find(({ data }) => data['poison']);
+
+      await runner.start();
+      await runner.catchUp('other');
+      await expect(runner.catchUp('counted')).rejects.toThrow(/parked/);
+      await runner.stop();
+      const [counted, rest] = await runner.status();
+      expect(counted).toMatchObject({
+        name: 'counted',
+        state: 'parked',
+        position: (poison?.position as number) - 1,
+        lag: 6,
+      });
+      expect(counted?.reason).toContain(poison?.id);
+      expect(counted?.reason).toContain('cannot count this one');
+      expect(said).toEqual([expect.stringContaining('counted is parked')]);
+      expect(await counts()).toEqual([{ type: 'thing.happened.v1', count: 5 }]);
+      expect(rest).toMatchObject({ name: 'other', state: 'running', lag: 0 });
+      expect(seen).toHaveLength(11);
+    }, 30_000);
+
+    it('takes a parked projection up again where it stopped, once a mended version starts', async () => {
+      await makeCountedTable();
+      await log.append(thing('thing.happened.v1', { poison: true }));
+      const broken = new ProjectionRunner(postgres, [counting()]);
+      await expect(broken.catchUp('counted')).rejects.toThrow(/parked/);
+      const mended = new ProjectionRunner(postgres, [{ ...counting(), fold: async () => {} }]);
+      await mended.start();
+      await mended.catchUp('counted');
+      await mended.stop();
+      expect(await mended.status()).toMatchObject([{ state: 'running', lag: 0 }]);
+    }, 30_000);
+  });
+
+  describe('a rebuild', () => {
+    const inbound = async () => {
+      const secrets = new SiteSecrets(postgres.pool, new Sealer(randomBytes(32)));
+      const sites = new Sites(log, secrets, 'cli');
+      await sites.register('shop.example', ['www.shop.example']);
+      await sites.enableInbound('shop.example');
+      const { key } = await sites.issueKey('shop.example', 'CRM', false);
+      const directory = new SiteDirectory(log, secrets, {
+        authFailureLimit: 20,
+        authFailureWindowMs: 60_000,
+        instance: randomUUID(),
+      });
+      await directory.start();
+      const open = () => directory.find('shop.example');
+      const verdict = directory.judgeKey(open() as never, key, Date.now());
+      if (!verdict.ok) throw new Error('the key should be good');
+      const bus = new ReceiveConversionHandler(log);
+      const post = (orderId: string | undefined, email = `${randomUUID()}@example.com`) => {
+        const fields = { email, event: 'purchase', currency: 'EUR', value: 10, ...(orderId && { orderId }) };
+        return bus.execute(new ReceiveConversion(open() as never, verdict.key, fields, DAY_MS));
+      };
+      return { secrets, sites, directory, post, open, runner: new ProjectionRunner(postgres, allProjections(secrets)) };
+    };
+
+    const rowsOf = async (table: string): Promise<string[]> =>
+      (await postgres.pool.query<{ row: string }>(`SELECT t::text AS row FROM cc.${table} t ORDER BY 1`)).rows.map(
+        ({ row }) => row,
+      );
+
+    it('of every projection under load equals the rows that were there, and a fresh fold of the log', async () => {
+      const { secrets, sites, directory, post, open, runner } = await inbound();
+      await runner.start();
+      let loading = true;
+      let posted = 0;
+      const load = (async () => {
+        for (let turn = 0; loading; turn += 1) {
+          // New orders, repeats of them, posts without an order, changes of the site, wrong keys: everything at once.
+          const orders = Array.from({ length: 12 }, (_, index) =>
+            index % 4 === 3 ? undefined : `ORD-${turn * 4 + (index % 9)}`,
+          );
+          await Promise.all(
+            orders.map((orderId, index) =>
+              post(orderId, orderId ? undefined : `walk-in-${index}-${turn % 5}@example.com`),
+            ),
+          );
+          posted += orders.length;
+          directory.judgeKey(open() as never, 'cc_wrong', Date.now());
+          if (turn % 10 === 0) await sites.issueKey('shop.example', `key ${turn}`, false);
+          if (turn === 15)
+            await sites.changeSettings('shop.example', {
+              set: [{ flag: 'block', value: '@blocked.example' }],
+              unset: [],
+            });
+        }
+      })();
+      await sleep(500);
+      for (const name of runner.names()) await runner.rebuild(name);
+      await sleep(300);
+      for (const name of runner.names()) await runner.rebuild(name);
+      loading = false;
+      await load;
+      expect(posted).toBeGreaterThan(200);
+
+      for (const name of runner.names()) await runner.catchUp(name);
+      await runner.stop();
+      for (const projection of allProjections(secrets)) {
+        for (const table of projection.tables) {
+          const live = await rowsOf(table);
+          expect(live.length).toBeGreaterThan(0);
+          await runner.rebuild(projection.name);
+          expect(await rowsOf(table)).toEqual(live);
+        }
+      }
+      // And what the rebuilt claims guard still holds: a repeat is a repeat.
+      expect((await post('ORD-1')).receipt).toEqual({ ok: true, deduped: true });
+    }, 60_000);
+
+    it('leaves the service able to write the new table', async () => {
+      const { post, runner } = await inbound();
+      await post('ORD-1');
+      await runner.rebuild('dedup');
+      await runner.rebuild('sites');
+      expect((await post('ORD-1')).receipt).toEqual({ ok: true, deduped: true });
+      expect((await post('ORD-2')).receipt).toEqual({ ok: true, event: 'purchase', results: {} });
+    });
+
+    it('is refused while the same one is being rebuilt', async () => {
+      const { runner } = await inbound();
+      const outcomes = await Promise.allSettled([
+        runner.rebuild('dedup'),
+        runner.rebuild('dedup'),
+        runner.rebuild('dedup'),
+      ]);
+      const refused = outcomes.filter(({ status }) => status === 'rejected') as PromiseRejectedResult[];
+      for (const { reason } of refused) expect(String(reason)).toContain('being rebuilt already');
+      expect(outcomes.some(({ status }) => status === 'fulfilled')).toBe(true);
+    });
+
+    it('goes on although the first try left its shadow behind', async () => {
+      const { post, runner } = await inbound();
+      await post('ORD-1');
+      const owner = await postgres.connectAsOwner('test');
+      await owner.query(
+        'CREATE TABLE cc_shadow.dedup (LIKE cc.dedup INCLUDING ALL); INSERT INTO cc_shadow.dedup SELECT * FROM cc.dedup',
+      );
+      await owner.end();
+      const before = await rowsOf('dedup');
+      await runner.rebuild('dedup');
+      expect(await rowsOf('dedup')).toEqual(before);
+    });
+  });
+
+  it('claims older than any window are pruned, younger ones stay', async () => {
+    const key = () => randomUUID();
+    for (const windowMs of [1, 2, 3]) await log.append({ ...thing(), claim: { key: key(), windowMs, weak: false } });
+    await sleep(20);
+    const middle = new Date();
+    await sleep(20);
+    await log.append({ ...thing(), claim: { key: key(), windowMs: DAY_MS, weak: false } });
+    expect(await pruneClaims(postgres, middle)).toBe(3);
+    expect((await postgres.pool.query('SELECT FROM cc.dedup')).rowCount).toBe(1);
+  });
+});
