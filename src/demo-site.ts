@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { EventLog } from './log/event-log.js';
 import { hashApiKey } from './sites/api-key.js';
@@ -25,6 +25,8 @@ export async function ensureDemoSite(
   await sites.enableInbound(HOST);
   const { key } = await sites.issueKey(HOST, 'Demo', false);
   writeFileSync(file, `${key}\n`, { mode: 0o600 });
+  // The mode above is for a new file only.
+  chmodSync(file, 0o600);
   await directory.refresh();
   return key;
 }

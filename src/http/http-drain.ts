@@ -1,4 +1,5 @@
 import type { Server } from 'node:http';
+import { Server as NetServer } from 'node:net';
 import { type BeforeApplicationShutdown, Injectable } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
 import { FrontDoor } from './front-door.js';
@@ -6,7 +7,10 @@ import { FrontDoor } from './front-door.js';
 const GRACE_MS = 1_000;
 const LOOK_EVERY_MS = 20;
 
-/** A stop that fails nobody's request: busy connections end after their reply, and only then the server closes idle ones. */
+/**
+ * A stop that fails nobody's request. First nobody new is let in and every reply says `Connection: close`, so that busy
+ * connections end after their reply; what is still open after a moment is idle, and the server closes it.
+ */
 @Injectable()
 export class HttpDrain implements BeforeApplicationShutdown {
   constructor(
@@ -15,8 +19,10 @@ export class HttpDrain implements BeforeApplicationShutdown {
   ) {}
 
   async beforeApplicationShutdown(): Promise<void> {
-    this.frontDoor.draining = true;
     const server = this.adapter.httpAdapter.getHttpServer() as Server;
+    this.frontDoor.draining = true;
+    // The plain socket server's close: HTTP's own would also cut connections on which a request is just about to come.
+    NetServer.prototype.close.call(server);
     const until = performance.now() + GRACE_MS;
     while ((await openConnections(server)) > 0 && performance.now() < until) {
       await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));

@@ -95,7 +95,7 @@ function oneOf<Value extends string>(values: readonly Value[]) {
   };
 }
 
-function secretKey(text: string): Buffer {
+export function secretKey(text: string): Buffer {
   // The value itself is never repeated in a message.
   if (!/^[0-9a-f]{64}$/i.test(text)) throw new Error('must be 64 hexadecimal characters');
   return Buffer.from(text, 'hex');

@@ -64,7 +64,7 @@ export class EventLog {
 
   /** Hands on every event after a position, in order and without a gap, until stopped. Resolves once caught up. */
   async follow(options: FollowOptions, apply: (events: StoredEvent[]) => void | Promise<void>): Promise<Follower> {
-    const follower = new Follower(this.postgres.pool, options, apply);
+    const follower = new Follower(this.postgres.pool, options, apply, () => this.followers.delete(follower));
     await follower.start(this.wakeUp);
     this.followers.add(follower);
     return follower;

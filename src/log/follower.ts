@@ -32,6 +32,7 @@ export class Follower {
     private readonly pool: Pool,
     private readonly options: FollowOptions,
     private readonly apply: (events: StoredEvent[]) => void | Promise<void>,
+    private readonly onStop: () => void,
   ) {
     this.position = options.after;
   }
@@ -68,6 +69,7 @@ export class Follower {
     this.stopped = true;
     clearInterval(this.timer);
     this.stopWaking?.();
+    this.onStop();
     await this.looking?.catch(() => {});
   }
 

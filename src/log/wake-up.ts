@@ -22,7 +22,7 @@ export class WakeUp {
   tell(noun: string): void {
     if (this.closed) return;
     this.untold.add(noun);
-    this.telling ??= setTimeout(() => this.send(), TELL_EVERY_MS);
+    this.telling ??= setTimeout(() => void this.send(), TELL_EVERY_MS);
   }
 
   on(listener: (noun: string) => void): () => void {
@@ -34,15 +34,17 @@ export class WakeUp {
   async close(): Promise<void> {
     this.closed = true;
     clearTimeout(this.telling);
+    // A verb of the command line is over in less than the wait: others hear of it all the same.
+    if (this.untold.size > 0) await this.send();
     clearTimeout(this.reconnecting);
     await this.client?.then((client) => client.end()).catch(() => {});
   }
 
-  private send(): void {
+  private async send(): Promise<void> {
     this.telling = undefined;
     const nouns = [...this.untold].join(',');
     this.untold.clear();
-    this.postgres.pool.query('SELECT pg_notify($1, $2)', [CHANNEL, nouns]).catch(() => {});
+    await this.postgres.pool.query('SELECT pg_notify($1, $2)', [CHANNEL, nouns]).catch(() => {});
   }
 
   private startListening(): void {

@@ -29,6 +29,7 @@ const READY_TIMEOUT_MS = 60_000;
 const READY_POLL_MS = 20;
 const SAY_AFTER_MS = 3_000;
 const RESTART_PAUSE_MS = 250;
+const REVIVE_PAUSE_MS = 1_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 const STOP_TIMEOUT_MS = 10_000;
 
@@ -50,18 +51,34 @@ export async function acquireEmbeddedServer(options: {
   }
   const cluster = await prepareCluster(options);
   if (wasStartedDifferently(cluster)) await stopIfUnused(cluster, options.say);
-  const holder = await holdServer(cluster, options.say);
-  // A process that fails before it can release the server shall still come to its end.
-  holder.unref();
-
+  let left: Promise<void> | undefined;
+  let holder: Holder;
+  const hold = async () => {
+    holder = await holdServer(cluster, options.say);
+    // A process that fails before it can release the server shall still come to its end.
+    holder.unref();
+    // Nobody stops a server that we hold, so when it goes it has crashed: whoever notices starts it again.
+    holder.once('end', () => left ?? void revive());
+  };
+  const revive = async (): Promise<void> => {
+    options.say('PostgreSQL has ended unexpectedly; starting it again.');
+    while (!left) {
+      try {
+        return await hold();
+      } catch (error) {
+        options.say(messageOf(error));
+        await sleep(REVIVE_PAUSE_MS, undefined, { ref: false });
+      }
+    }
+  };
   const leave = async () => {
     holder.ref();
     await holder.end();
     await stopIfUnused(cluster, options.say);
   };
-  let left: Promise<void> | undefined;
+  await hold();
   return {
-    host: holder.host,
+    host: cluster.socketDir,
     port: PORT,
     user: 'postgres',
     database: 'postgres',

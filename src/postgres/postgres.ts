@@ -4,7 +4,7 @@ import { messageOf, UserError } from '../kernel/errors.js';
 import { acquireEmbeddedServer, type EmbeddedServer } from './embedded-server.js';
 import { MIGRATIONS } from './migrations/index.js';
 import { refuseUnsafeServer } from './server-checks.js';
-import { grantServiceRole, SERVICE_ROLE } from './service-role.js';
+import { canTakeServiceRole, grantServiceRole, SERVICE_ROLE } from './service-role.js';
 
 /** Advisory keys are per database: migrations have one of their own, apart from the append's. */
 const MIGRATION_LOCK = 4845002;
@@ -47,6 +47,8 @@ export class Postgres {
       });
       // An idle connection that the server closed is replaced at the next query; there is nothing to do about it here.
       pool.on('error', () => {});
+      // One that breaks while it is in use tells its user; without a listener the event would end the process as well.
+      pool.on('connect', (client) => client.on('error', () => {}));
       return new Postgres(pool, target, hasServiceRole, embedded);
     } catch (error) {
       await embedded?.release();
@@ -97,8 +99,12 @@ async function prepareDatabase(target: ClientConfig): Promise<boolean> {
     await owner.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
     await owner.query('CREATE SCHEMA IF NOT EXISTS cc');
     const done = await readMigrations(owner);
-    if (MIGRATIONS.some((Migration) => !done.includes(new Migration().name))) await migrate(target);
-    return await grantServiceRole(owner);
+    const isUpToDate = MIGRATIONS.every((Migration) => done.includes(new Migration().name));
+    if (!isUpToDate) {
+      await migrate(target);
+      await grantServiceRole(owner);
+    }
+    return await canTakeServiceRole(owner);
   } finally {
     await owner.end();
   }

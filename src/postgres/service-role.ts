@@ -2,19 +2,24 @@ import type { ClientBase } from 'pg';
 
 export const SERVICE_ROLE = 'cc_service';
 
-/**
- * The service works as a role that may add events and nothing else to them. It is made where the login may make roles;
- * where it may not, the trigger on the log refuses changes alone. Returns whether connections can take the role.
- */
-export async function grantServiceRole(owner: ClientBase): Promise<boolean> {
-  await makeRole(owner);
+/** Whether connections can work as the service's role: it exists, and the login is a member of it. */
+export async function canTakeServiceRole(owner: ClientBase): Promise<boolean> {
   const { rows } = await owner.query<{ member: boolean }>(
     `SELECT pg_has_role(current_user, oid, 'MEMBER') AS member FROM pg_roles WHERE rolname = $1`,
     [SERVICE_ROLE],
   );
-  if (!rows[0]?.member) return false;
+  return rows[0]?.member ?? false;
+}
+
+/**
+ * The service works as a role that may add events and nothing else to them. It is made where the login may make roles;
+ * where it may not, the trigger on the log refuses changes alone. Runs after migrations, for what they made.
+ */
+export async function grantServiceRole(owner: ClientBase): Promise<void> {
+  await makeRole(owner);
+  await owner.query('CREATE SCHEMA IF NOT EXISTS cc_shadow');
+  if (!(await canTakeServiceRole(owner))) return;
   await owner.query(`
-    CREATE SCHEMA IF NOT EXISTS cc_shadow;
     GRANT USAGE ON SCHEMA cc, cc_shadow TO ${SERVICE_ROLE};
     GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA cc TO ${SERVICE_ROLE};
     GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA cc TO ${SERVICE_ROLE};
@@ -26,7 +31,6 @@ export async function grantServiceRole(owner: ClientBase): Promise<boolean> {
     END $$;
     REVOKE UPDATE, DELETE, TRUNCATE ON cc.events FROM ${SERVICE_ROLE};
   `);
-  return true;
 }
 
 async function makeRole(owner: ClientBase): Promise<void> {

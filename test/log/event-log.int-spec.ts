@@ -430,7 +430,11 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
       const owner = await postgres.connectAsOwner('test');
       // Small ones, in place of the first: 50 positions each.
       await owner.query(
-        'DROP TABLE cc.events_0, cc.personal_0; DELETE FROM cc.log_partitions; SELECT cc.add_partition(0, 50)',
+        `DO $$ DECLARE first bigint; BEGIN
+          FOR first IN DELETE FROM cc.log_partitions p RETURNING p.first LOOP
+            EXECUTE format('DROP TABLE cc.events_%1$s, cc.personal_%1$s', first);
+          END LOOP;
+        END $$; SELECT cc.add_partition(0, 50)`,
       );
       const stream = uuidv7();
       for (let round = 0; round < 6; round += 1) {

@@ -44,6 +44,7 @@ export async function spawnService(dataDir: string, env: Record<string, string> 
     key: env['DATABASE_URL'] ? '' : readFileSync(join(dataDir, 'demo-key'), 'utf8').trim(),
     output: () => output,
     end: async (signal) => {
+      if (child.exitCode !== null) throw new Error(`it had ended already, with ${child.exitCode}: ${output}`);
       const gone = once(child, 'exit');
       child.kill(signal);
       const [code, by] = await gone;

@@ -105,7 +105,7 @@ BEGIN
   INSERT INTO cc.log_partitions VALUES (first, beyond);
 END $$;
 
-SELECT cc.add_partition(0, 5000000);
+SELECT cc.add_partition(0, 5000000), cc.add_partition(5000000, 10000000), cc.add_partition(10000000, 15000000);
 
 -- Which server, and which timeline of it, the log was last written on.
 CREATE TABLE cc.lineage (
