@@ -8,9 +8,9 @@ export interface ConversionData {
   readonly conversionId: string;
   readonly event: string;
   /** As it was sent; absent when absent. */
-  readonly value?: number;
+  readonly value?: number | undefined;
   readonly currency: string;
-  readonly orderId?: string;
+  readonly orderId?: string | undefined;
   readonly keyId: string;
   readonly trial: boolean;
 }

@@ -2,23 +2,21 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import { type Answer, failureAnswer, jsonAnswer, sendAnswer, textAnswer } from '../http/answer.js';
+import { type Answer, failureAnswer, JSON_TYPE, jsonAnswer, sendAnswer, textAnswer } from '../http/answer.js';
 import { FrontDoor } from '../http/front-door.js';
 import { readBody } from '../http/read-body.js';
 import { RequestOrigin } from '../http/request-origin.js';
 import { LogUnavailable, messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
-import { normaliseHost } from '../sites/host.js';
 import type { SiteKey } from '../sites/site.js';
 import { type OpenSite, SiteDirectory } from '../sites/site-directory.js';
 import { readInboundFields } from './inbound-fields.js';
 import { InboundMetrics, type InboundOutcome } from './inbound-metrics.js';
 import { INBOUND_PATH, type InboundRoute, routeInbound } from './inbound-route.js';
 import { isJsonContentType } from './json-content-type.js';
-import type { Receipt } from './receipt.js';
 import { Receipts } from './receipts.js';
-import { ReceiveConversion } from './receive-conversion.js';
+import { ReceiveConversion, type Received } from './receive-conversion.js';
 import { MalformedBody, parseStrictJson } from './strict-json.js';
 
 /** Long enough for a database to come back, short enough that a conversion is not late. */
@@ -74,13 +72,15 @@ export class InboundEndpoint implements OnModuleInit {
   }
 
   onModuleInit(): void {
-    this.frontDoor.put(INBOUND_PATH, (request, response) => void this.handle(request, response));
+    this.frontDoor.put(INBOUND_PATH, (request, response) => this.handle(request, response));
   }
 
-  private async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const answer = await this.answer(request).catch((error: unknown) => this.answerToFailure(error));
-    if (answer.outcome) this.metrics.count(answer.outcome);
-    sendAnswer(response, answer, randomUUID());
+  private handle(request: IncomingMessage, response: ServerResponse): void {
+    const send = (answer: Counted) => {
+      if (answer.outcome) this.metrics.count(answer.outcome);
+      sendAnswer(response, answer, randomUUID());
+    };
+    this.answer(request).then(send, (error: unknown) => send(this.answerToFailure(error)));
   }
 
   private async answer(request: IncomingMessage): Promise<Counted> {
@@ -96,12 +96,18 @@ export class InboundEndpoint implements OnModuleInit {
     const { headers } = request;
     if (!isJsonContentType(headers['content-type']) || headers['content-encoding'] !== undefined) return NOT_JSON;
     const body = await readBody(request, this.settings.maxBodyBytes);
-    return body ? this.receive(caller, body) : this.tooLarge;
+    if (!body) return this.tooLarge;
+    const reading = readInboundFields(parseStrictJson(body), body);
+    if (!reading.ok) return { ...failureAnswer(400, reading.error), outcome: 'invalid' };
+    const { open, key } = caller;
+    return received(
+      await this.commands.execute(new ReceiveConversion(open, key, reading.fields, this.settings.dedupWindowMs)),
+    );
   }
 
   /** The site that owns the host, then the key. */
   private authenticate(request: IncomingMessage): Caller | Counted {
-    const open = this.sites.find(normaliseHost(this.origin.host(request)));
+    const open = this.sites.find(this.origin.host(request));
     if (!open?.site.inbound) return NOT_ENABLED;
     const header = request.headers['x-cc-api-key'];
     const verdict = this.sites.judgeKey(open, typeof header === 'string' ? header : undefined, Date.now());
@@ -109,18 +115,6 @@ export class InboundEndpoint implements OnModuleInit {
     if (verdict.retryAfterS === undefined) return INVALID_KEY;
     const headers = { 'Retry-After': String(verdict.retryAfterS) };
     return { ...failureAnswer(429, 'Too many failed authentication attempts', headers), outcome: 'throttled' };
-  }
-
-  private async receive({ open, key }: Caller, body: Buffer): Promise<Counted> {
-    const reading = readInboundFields(parseStrictJson(body), body);
-    if (!reading.ok) return { ...failureAnswer(400, reading.error), outcome: 'invalid' };
-    const command = new ReceiveConversion(open, key, reading.fields, this.settings.dedupWindowMs);
-    const { conversionId, firstConversionId, receipt } = await this.commands.execute(command);
-    const headers = {
-      'X-CC-Conversion-Id': conversionId,
-      ...(firstConversionId && { 'X-CC-First-Conversion-Id': firstConversionId }),
-    };
-    return { ...jsonAnswer(200, receipt, headers), outcome: outcomeOf(receipt) };
   }
 
   private async showReceipt(route: InboundRoute & { kind: 'receipt' }, { open }: Caller): Promise<Counted> {
@@ -147,7 +141,9 @@ function methodNotAllowed(allow: string): Counted {
   return { ...textAnswer(405, `Use ${allow} here.`, { Allow: allow }), outcome: 'malformed' };
 }
 
-function outcomeOf(receipt: Receipt): InboundOutcome {
-  if ('deduped' in receipt) return 'deduplicated';
-  return 'filtered' in receipt ? 'filtered' : 'received';
+function received({ conversionId, firstConversionId, receipt }: Received): Counted {
+  const headers: Record<string, string> = { 'X-CC-Conversion-Id': conversionId };
+  if (firstConversionId) headers['X-CC-First-Conversion-Id'] = firstConversionId;
+  const outcome = 'deduped' in receipt ? 'deduplicated' : 'filtered' in receipt ? 'filtered' : 'received';
+  return { status: 200, type: JSON_TYPE, body: JSON.stringify(receipt), headers, outcome };
 }

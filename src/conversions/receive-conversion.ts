@@ -1,4 +1,5 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { answerOf } from '../kernel/patience.js';
 import { uuidv7 } from '../kernel/uuid.js';
 import type { Claim } from '../log/event.js';
 import { EventLog } from '../log/event-log.js';
@@ -46,29 +47,27 @@ export class ReceiveConversionHandler implements ICommandHandler<ReceiveConversi
     if (outcome.status === 'conflict') throw new Error('A new conversion cannot conflict');
 
     const firstConversionId = outcome.by;
-    const [first] = await this.log.readStream(CONVERSION, firstConversionId);
+    const [first] = await answerOf(this.log.readStream(CONVERSION, firstConversionId));
+    const { reason: _, ...data } = opening.data as ConversionData & { reason?: string };
     const duplicate: OpeningEvent = {
       ...opening,
       type: 'conversion.deduplicated.v1',
-      data: {
-        ...commonData(opening.data),
-        firstConversionId,
-        differs: differences(first, opening.data, { ...opening.personal }),
-      },
+      data: { ...data, firstConversionId, differs: differences(first, data, opening.personal) },
     };
     await this.append(open.site.host, key, duplicate);
     return { conversionId, firstConversionId, receipt: receiptOf(duplicate, {}) };
   }
 
   private append(site: string, key: SiteKey, event: OpeningEvent, claim?: Claim) {
+    const stream = event.data.conversionId;
     return this.log.append({
       noun: CONVERSION,
-      stream: event.data.conversionId,
+      stream,
       expected: 'new',
       site,
       actor: `key:${key.id}`,
       events: [event],
-      ...(claim && { claim }),
+      claim,
     });
   }
 }
@@ -78,39 +77,24 @@ export function decide(command: ReceiveConversion, conversionId: string): { open
   const { open, key, fields } = command;
   const { settings } = open.site;
   const personal = hashPersonal(fields, settings.country ?? undefined);
+  // What was not sent stays undefined here and absent in the log.
   const data: ConversionData = {
     conversionId,
     event: fields.event,
-    ...(fields.value !== undefined && { value: fields.value }),
+    value: fields.value,
     currency: fields.currency,
-    ...(fields.orderId !== undefined && { orderId: fields.orderId }),
+    orderId: fields.orderId,
     keyId: key.id,
     trial: key.trial,
   };
-  const reason = filterReason(settings, personal.subject, fields.email?.slice(fields.email.indexOf('@') + 1));
-  const opening: OpeningEvent = {
-    ...(reason
-      ? { type: 'conversion.filtered.v1', data: { ...data, reason } }
-      : { type: 'conversion.received.v1', data }),
-    personal,
-    ...(fields.orderId !== undefined && { reference: fields.orderId }),
-  };
+  const reason = filterReason(settings, personal.subject, fields.email);
+  const opening: OpeningEvent = reason
+    ? { type: 'conversion.filtered.v1', data: { ...data, reason }, personal, reference: fields.orderId }
+    : { type: 'conversion.received.v1', data, personal, reference: fields.orderId };
   const claim: Claim = {
     key: dedupKey(open.dedupSecret, data, personal.subject),
     windowMs: dedupWindowOf(settings, command.dedupWindowMs),
     weak: reason !== undefined,
   };
   return { opening, claim };
-}
-
-function commonData({ conversionId, event, value, currency, orderId, keyId, trial }: ConversionData): ConversionData {
-  return {
-    conversionId,
-    event,
-    ...(value !== undefined && { value }),
-    currency,
-    ...(orderId !== undefined && { orderId }),
-    keyId,
-    trial,
-  };
 }

@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http';
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 
 /** A whole HTTP answer as a value: made by rules, sent in one place. */
 export interface Answer {
@@ -8,7 +8,7 @@ export interface Answer {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-const JSON_TYPE = 'application/json; charset=utf-8';
+export const JSON_TYPE = 'application/json; charset=utf-8';
 const TEXT_TYPE = 'text/plain; charset=utf-8';
 
 export function jsonAnswer(status: number, value: unknown, headers?: Record<string, string>): Answer {
@@ -26,12 +26,12 @@ export function textAnswer(status: number, body: string, headers?: Record<string
 export function sendAnswer(response: ServerResponse, answer: Answer, requestId: string): void {
   // The sender may have gone, or been answered when its time ran out.
   if (response.headersSent || response.destroyed) return;
-  const { status, type, body, headers } = answer;
-  response.writeHead(status, {
-    'Content-Type': type,
-    'Content-Length': Buffer.byteLength(body),
+  const headers: OutgoingHttpHeaders = {
+    'Content-Type': answer.type,
+    'Content-Length': Buffer.byteLength(answer.body),
     'X-Request-Id': requestId,
-    ...headers,
-  });
-  response.end(body);
+  };
+  if (answer.headers) Object.assign(headers, answer.headers);
+  response.writeHead(answer.status, headers);
+  response.end(answer.body);
 }

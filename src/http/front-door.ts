@@ -6,6 +6,7 @@ import {
   type ServerResponse,
 } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
+import type { TlsOptions } from 'node:tls';
 
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -24,9 +25,10 @@ export class FrontDoor {
     this.handlers.push({ path, handle });
   }
 
-  createServer(router: Handler, options: ServerOptions, tls: { cert: string; key: string } | undefined): Server {
+  createServer(router: Handler, options: ServerOptions, tls: TlsOptions | undefined): Server {
     const listener: Handler = (request, response) => {
       if (this.draining) response.setHeader('Connection', 'close');
+      if (!request.url?.startsWith('/')) toOriginForm(request);
       (this.find(request.url ?? '') ?? router)(request, response);
     };
     return tls
@@ -42,4 +44,12 @@ export class FrontDoor {
     }
     return undefined;
   }
+}
+
+/** A request may name its target by a whole URL (RFC 9112, 3.2.2): then that one's host counts, not the Host header. */
+function toOriginForm(request: IncomingMessage): void {
+  const { host, rest } = /^https?:\/\/(?<host>[^/?#]+)(?<rest>.*)$/i.exec(request.url ?? '')?.groups ?? {};
+  if (host === undefined || rest === undefined) return;
+  request.headers.host = host;
+  request.url = rest.startsWith('/') ? rest : `/${rest}`;
 }

@@ -1,6 +1,8 @@
 import type { ServerOptions } from 'node:http';
 import type { Socket } from 'node:net';
+import { NotFoundException } from '@nestjs/common';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Settings } from '../kernel/settings.js';
 import type { FrontDoor, Handler } from './front-door.js';
 
@@ -22,7 +24,7 @@ const BOUNDS: ServerOptions = {
 
 export function createAdapter(settings: Settings, frontDoor: FrontDoor): FastifyAdapter {
   const { tlsCert, tlsKey } = settings;
-  return new FastifyAdapter({
+  const adapter = new FastifyAdapter({
     logger: false,
     return503OnClosing: false,
     forceCloseConnections: 'idle',
@@ -33,13 +35,22 @@ export function createAdapter(settings: Settings, frontDoor: FrontDoor): Fastify
       const server = frontDoor.createServer(
         router,
         BOUNDS,
-        tlsCert && tlsKey ? { cert: tlsCert, key: tlsKey } : undefined,
+        tlsCert && tlsKey ? { cert: tlsCert, key: tlsKey, handshakeTimeout: HEADERS_WITHIN_MS } : undefined,
       );
       server.on('clientError', answerClientError);
       return server;
     },
-    clientErrorHandler: answerClientError,
+    // Every server has ours already, also the one that Fastify adds where a name has two addresses; twice would cut it short.
+    clientErrorHandler: () => {},
+    frameworkErrors: (_error: Error, _request: FastifyRequest, reply: FastifyReply) => {
+      void reply.status(400).type('text/plain; charset=utf-8').send('The path is not valid.');
+    },
   });
+  // A path that nobody answers is told so before its body is looked at, whatever that is.
+  adapter.getInstance().addHook('onRequest', (request, _reply, next) => {
+    next(request.is404 ? new NotFoundException() : undefined);
+  });
+  return adapter;
 }
 
 const CLIENT_ERRORS: Readonly<Record<string, [status: string, text: string]>> = {
@@ -52,7 +63,12 @@ const CLIENT_ERRORS: Readonly<Record<string, [status: string, text: string]>> = 
 
 /** What is not even HTTP, or comes too slowly, is told so in plain text and let go. */
 function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || socket.destroyed || !socket.writable) return;
+  const isAboutHttp = error.code === 'ERR_HTTP_REQUEST_TIMEOUT' || error.code?.startsWith('HPE_');
+  if (!isAboutHttp || !socket.writable) {
+    // Gone, or no TLS was agreed on: there is no way to say anything, and waiting for one would keep the socket for ever.
+    socket.destroy();
+    return;
+  }
   const [status, text] = CLIENT_ERRORS[error.code ?? ''] ?? [
     '400 Bad Request',
     'This is not a valid HTTP/1.1 request.',

@@ -3,6 +3,9 @@ import type { TLSSocket } from 'node:tls';
 import { isLoopback, isWithin } from '../kernel/addresses.js';
 import type { AddressRange } from '../kernel/settings.js';
 
+/** What proxies add of themselves: a request that carries one of these was passed on. */
+const PROXY_HEADERS = ['x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip', 'forwarded', 'via'];
+
 /** Where a request really comes from. What a proxy says about it counts from trusted proxies only. */
 export class RequestOrigin {
   constructor(private readonly trustedProxies: readonly AddressRange[]) {}
@@ -21,7 +24,7 @@ export class RequestOrigin {
     return this.forwarded(request, 'x-forwarded-host') ?? request.headers.host;
   }
 
-  /** The sender's address: the nearest one in the chain that is not a trusted proxy itself. */
+  /** The sender's address: the nearest one in the chain that is not a trusted proxy itself, else where it began. */
   address(request: IncomingMessage): string | undefined {
     const remote = request.socket.remoteAddress;
     const chain = request.headers['x-forwarded-for'];
@@ -29,14 +32,16 @@ export class RequestOrigin {
     const hops = String(chain)
       .split(',')
       .map((hop) => hop.trim());
-    return hops.reverse().find((hop) => !isWithin(hop, this.trustedProxies)) ?? remote;
+    return hops.reverse().find((hop) => !isWithin(hop, this.trustedProxies)) ?? hops.at(-1);
   }
 
-  /** Somebody on this machine itself, not a visitor whom an undeclared proxy on this machine lets through. */
+  /** Somebody on this machine itself, not a visitor whom a proxy on this machine lets through, declared or not. */
   isLocal(request: IncomingMessage): boolean {
-    const passedOn = request.headers['x-forwarded-for'] ?? request.headers['forwarded'] ?? request.headers['via'];
-    const trusted = isWithin(request.socket.remoteAddress, this.trustedProxies);
-    return (passedOn === undefined || trusted) && isLoopback(this.address(request));
+    const { headers, socket } = request;
+    const isNamed = Boolean(headers['x-forwarded-for']) && isWithin(socket.remoteAddress, this.trustedProxies);
+    // Whom a proxy lets through without a word that we believe about who it is may be anybody.
+    const isPassedOn = PROXY_HEADERS.some((name) => headers[name] !== undefined);
+    return (isNamed || !isPassedOn) && isLoopback(this.address(request));
   }
 
   /** The last value: what the proxy that speaks to us saw, whatever a sender wrote before it. */

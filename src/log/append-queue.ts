@@ -64,7 +64,7 @@ export class AppendQueue {
 
   constructor(
     private readonly port: AppendPort,
-    private readonly observe: (events: number, seconds: number) => void = () => {},
+    private readonly observe: (requests: AppendRequest[], events: number, seconds: number) => void = () => {},
     private readonly limits: AppendQueueLimits = APPEND_LIMITS,
   ) {}
 
@@ -144,8 +144,9 @@ export class AppendQueue {
       const checked = uncertain || open.some((item) => item.request.expected !== 'new');
       try {
         const outcome = await this.port.append(numbered(open), checked);
-        this.observe(countEvents(open), (performance.now() - started) / 1_000);
         answer(open, outcome);
+        const requests = open.map(({ request }) => request);
+        this.observe(requests, countEvents(open), (performance.now() - started) / 1_000);
         return;
       } catch (error) {
         if (error instanceof BatchRefused) return this.singleOut(open, error);

@@ -31,15 +31,16 @@ export class EventLog {
     observer: LogObserver = {},
   ) {
     this.connection = new AppendConnection(postgres, (line) => observer.say?.(line));
-    this.queue = new AppendQueue(this.connection, (events, seconds) => observer.appended?.(events, seconds));
     this.wakeUp = new WakeUp(postgres);
+    this.queue = new AppendQueue(this.connection, (requests, events, seconds) => {
+      for (const { noun } of requests) this.wakeUp.tell(noun);
+      observer.appended?.(events, seconds);
+    });
   }
 
   /** Resolves when the events are committed, or when it is certain that they are not. */
-  async append(request: AppendRequest): Promise<AppendOutcome> {
-    const outcome = await this.queue.append(request);
-    if (outcome.status === 'appended') this.wakeUp.tell(request.noun);
-    return outcome;
+  append(request: AppendRequest): Promise<AppendOutcome> {
+    return this.queue.append(request);
   }
 
   read(options: ReadOptions = {}): Promise<StoredEvent[]> {

@@ -7,7 +7,7 @@ export interface NewEvent {
   readonly data: object;
   readonly personal?: { readonly subject?: string };
   /** A name from outside (an order number) by which the event can be found again, within its site. */
-  readonly reference?: string;
+  readonly reference?: string | undefined;
 }
 
 export interface StoredEvent {
@@ -46,7 +46,7 @@ export interface AppendRequest {
   readonly actor: string;
   /** All or none of them. A claim goes with a single event. */
   readonly events: readonly [NewEvent, ...NewEvent[]];
-  readonly claim?: Claim;
+  readonly claim?: Claim | undefined;
 }
 
 export type AppendOutcome =

@@ -10,7 +10,7 @@ const SECRET_BYTES = 32;
 const SECRET_LENGTH = 43; // 62^43 > 2^256
 const CHECKSUM_LENGTH = 6; // 62^6 > 2^32
 const CHECKSUM_START = PREFIX.length + SECRET_LENGTH;
-const KEY_LENGTH = CHECKSUM_START + CHECKSUM_LENGTH;
+export const API_KEY_LENGTH = CHECKSUM_START + CHECKSUM_LENGTH;
 const SHOWN_LENGTH = 8;
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
@@ -23,7 +23,7 @@ export function generateApiKey(random: (size: number) => Uint8Array = randomByte
 /** Whether the text can be a key at all; whether it is one, only a look-up of its hash tells. */
 export function looksLikeApiKey(text: string): boolean {
   return (
-    text.length === KEY_LENGTH &&
+    text.length === API_KEY_LENGTH &&
     text.startsWith(PREFIX) &&
     /^[0-9A-Za-z]+$/.test(text.slice(PREFIX.length)) &&
     text.slice(CHECKSUM_START) === checksum(text.slice(0, CHECKSUM_START))

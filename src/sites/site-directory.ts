@@ -1,10 +1,12 @@
 import { LogUnavailable } from '../kernel/errors.js';
+import { answerOf } from '../kernel/patience.js';
 import { derivedUuid } from '../kernel/uuid.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import type { Follower } from '../log/follower.js';
-import { hashApiKey, looksLikeApiKey } from './api-key.js';
+import { API_KEY_LENGTH, hashApiKey, looksLikeApiKey } from './api-key.js';
 import { AUTH, type AuthFailure, AuthThrottle } from './auth-throttle.js';
+import { normaliseHost } from './host.js';
 import { evolve, SITE, type Site, type SiteKey } from './site.js';
 import type { SiteSecrets } from './site-secrets.js';
 
@@ -65,9 +67,13 @@ export class SiteDirectory {
     });
   }
 
-  /** By host or alias, as `normaliseHost` spells it. */
+  /** By host or alias, in any spelling: most senders use the one we keep. */
   find(host: string | undefined): OpenSite | undefined {
-    return host === undefined ? undefined : this.byHost.get(host);
+    if (host === undefined) return undefined;
+    const open = this.byHost.get(host);
+    if (open) return open;
+    const normalised = normaliseHost(host);
+    return normalised === undefined ? undefined : this.byHost.get(normalised);
   }
 
   all(): OpenSite[] {
@@ -81,7 +87,7 @@ export class SiteDirectory {
   /** For a process that was frozen or cut off: looks at the log before it judges a key. */
   async refresh(): Promise<void> {
     try {
-      await this.siteFollower?.look();
+      if (this.siteFollower) await answerOf(this.siteFollower.look());
     } catch {
       throw new LogUnavailable('The log cannot be asked whether keys are still good');
     }
@@ -89,10 +95,11 @@ export class SiteDirectory {
 
   /** The key is judged first, always; only a failure meets the throttle. */
   judgeKey(open: OpenSite, text: string | undefined, nowMs: number): KeyVerdict {
-    const wellFormed = text !== undefined && looksLikeApiKey(text);
-    const key = wellFormed ? open.keysByHash.get(hashApiKey(text)) : undefined;
+    // The digest alone tells a good key; what is wrong with a bad one is looked at afterwards.
+    const key =
+      text !== undefined && text.length === API_KEY_LENGTH ? open.keysByHash.get(hashApiKey(text)) : undefined;
     if (key?.status === 'active') return { ok: true, key };
-    const failure: AuthFailure = !text ? 'missing' : !wellFormed ? 'malformed' : key ? 'revoked' : 'unknown';
+    const failure: AuthFailure = key ? 'revoked' : !text ? 'missing' : looksLikeApiKey(text) ? 'unknown' : 'malformed';
     return { ok: false, retryAfterS: this.throttle.fail(open.site.host, failure, nowMs) };
   }
 

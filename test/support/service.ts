@@ -5,6 +5,7 @@ import http, { type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:h
 import https from 'node:https';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { connect as connectTls } from 'node:tls';
 import { Sealer } from '../../src/kernel/sealing.js';
 import { readSettings } from '../../src/kernel/settings.js';
 import type { StoredEvent } from '../../src/log/event.js';
@@ -178,8 +179,9 @@ export interface RawSocket {
   readonly closed: Promise<{ readonly text: string; readonly afterMs: number }>;
 }
 
-export async function openSocket(service: TestService): Promise<RawSocket> {
-  const socket = connect(service.port, '127.0.0.1');
+export async function openSocket(service: TestService, over: 'tcp' | 'tls' = 'tcp'): Promise<RawSocket> {
+  const address = { host: '127.0.0.1', port: service.port };
+  const socket = over === 'tls' ? connectTls({ ...address, rejectUnauthorized: false }) : connect(address);
   service.sockets.add(socket);
   const beganMs = performance.now();
   const looks = new Set<() => void>();
@@ -194,7 +196,7 @@ export async function openSocket(service: TestService): Promise<RawSocket> {
   const closed = new Promise<{ text: string; afterMs: number }>((resolve) => {
     socket.on('close', () => resolve({ text, afterMs: performance.now() - beganMs }));
   });
-  await new Promise((resolve) => socket.once('connect', resolve));
+  await new Promise((resolve) => socket.once(over === 'tls' ? 'secureConnect' : 'connect', resolve));
   const until = (pattern: RegExp) =>
     new Promise<string>((resolve, reject) => {
       const look = () => pattern.test(text) && looks.delete(look) && resolve(text);

@@ -1,0 +1,53 @@
+// What `npm test` runs: style, types, then every test that can run on this machine, and one line with the sum.
+// A part whose real component is missing is named at the end, with how to get it; in CI (CI=true) that is a failure.
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+const bin = (path) => join(root, 'node_modules', path);
+const folder = mkdtempSync(join(tmpdir(), 'cc-results-'));
+const results = join(folder, 'results.json');
+
+const checks = [
+  ['Style', [bin('@biomejs/biome/bin/biome'), 'check', '.']],
+  ['Types', [bin('typescript/bin/tsc'), '-p', 'test']],
+];
+const jest = [
+  '--experimental-vm-modules',
+  '--disable-warning=ExperimentalWarning',
+  bin('jest/bin/jest.js'),
+  ...['-c', 'test/jest.config.mjs', '--maxWorkers=2', '--json', `--outputFile=${results}`, '--forceExit'],
+  ...process.argv.slice(2),
+];
+
+let passed = 0;
+let failed = 0;
+for (const [name, args] of checks) {
+  if (run(name, args)) passed += 1;
+  else failed += 1;
+}
+const testsPassed = run('Tests', jest);
+const { numPassedTests = 0, numFailedTests = 0, numFailedTestSuites = 0 } = readResults();
+passed += numPassedTests;
+// A suite that could not even start has no failed test of its own.
+failed += Math.max(numFailedTests, numFailedTestSuites, testsPassed ? 0 : 1);
+rmSync(folder, { recursive: true });
+
+const missing = [
+  ['/usr/lib/postgresql/15/bin', 'the log on PostgreSQL 15', 'install the package postgresql-15'],
+].filter(([path]) => !existsSync(path));
+for (const [, part, remedy] of missing) console.log(`LEFT OUT: ${part} (${remedy}).`);
+console.log(`\n${passed} passed, ${failed} failed`);
+process.exit(failed > 0 || (missing.length > 0 && process.env.CI === 'true') ? 1 : 0);
+
+function run(name, args) {
+  console.log(`\n── ${name}`);
+  return spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit' }).status === 0;
+}
+
+function readResults() {
+  return existsSync(results) ? JSON.parse(readFileSync(results, 'utf8')) : {};
+}
