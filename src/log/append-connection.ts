@@ -41,8 +41,10 @@ export class AppendConnection implements AppendPort {
 
   private async connect(): Promise<Client> {
     const client = await this.postgres.connect('cc-append', {
-      // A plan made while the log was empty is kept: it must not be one that scans whole tables.
+      // A plan made while the log was empty is kept: it must look claims up one by one, never read a whole table.
       enable_seqscan: 'off',
+      enable_hashjoin: 'off',
+      enable_mergejoin: 'off',
       statement_timeout: `${ANSWER_WITHIN_MS}ms`,
     });
     await followLineage(client, this.say);

@@ -1,0 +1,42 @@
+import type { StoredEvent } from '../log/event.js';
+import type { ConversionData } from './conversion.js';
+import { differences } from './differences.js';
+
+const data: ConversionData = {
+  conversionId: 'c2',
+  event: 'purchase',
+  value: 1,
+  currency: 'EUR',
+  orderId: 'A',
+  keyId: 'k',
+  trial: false,
+};
+const personal = { subject: 's', firstName: 'f', lastName: 'l', phone: 'p' };
+const first = { data: { ...data, conversionId: 'c1' }, personal } as unknown as StoredEvent;
+
+describe('differences', () => {
+  it('finds none in a plain repeat', () => {
+    expect(differences(first, data, personal)).toEqual([]);
+  });
+
+  it.each([
+    ['value', { value: 2 }, {}],
+    ['currency', { currency: 'USD' }, {}],
+    ['email', {}, { subject: 'x' }],
+    ['firstName', {}, { firstName: 'x' }],
+    ['lastName', {}, { lastName: 'x' }],
+    ['phone', {}, { phone: 'x' }],
+  ])('names %s', (name, changedData, changedPersonal) => {
+    expect(differences(first, { ...data, ...changedData }, { ...personal, ...changedPersonal })).toEqual([name]);
+  });
+
+  it('counts a field that is only in one of them', () => {
+    const { value: _, ...withoutValue } = data;
+    expect(differences(first, withoutValue, { subject: 's' })).toEqual(['firstName', 'lastName', 'phone', 'value']);
+  });
+
+  it('compares what is left where the person was erased, and nothing where the first is gone', () => {
+    expect(differences({ ...first, personal: null }, { ...data, value: 5 }, personal)).toEqual(['value']);
+    expect(differences(undefined, data, personal)).toEqual([]);
+  });
+});

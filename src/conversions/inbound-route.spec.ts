@@ -1,0 +1,43 @@
+import { routeInbound } from './inbound-route.js';
+import { isJsonContentType } from './json-content-type.js';
+
+describe('routeInbound', () => {
+  it.each([
+    ['POST', '/__cc/inbound', { kind: 'receive' }],
+    ['POST', '/__cc/inbound?x=1', { kind: 'receive' }],
+    ['GET', '/__cc/inbound/abc', { kind: 'receipt', id: 'abc' }],
+    ['GET', '/__cc/inbound?orderId=A%201', { kind: 'receipt', orderId: 'A 1', event: undefined }],
+    ['GET', '/__cc/inbound?orderId=A&event=lead', { kind: 'receipt', orderId: 'A', event: 'lead' }],
+    ['GET', '/__cc/inbound', { kind: 'refused', allow: 'POST' }],
+    ['PUT', '/__cc/inbound', { kind: 'refused', allow: 'POST' }],
+    ['DELETE', '/__cc/inbound/abc', { kind: 'refused', allow: 'GET' }],
+    ['POST', '/__cc/inbound/abc', { kind: 'refused', allow: 'GET' }],
+    ['GET', '/__cc/inbound/', { kind: 'unknown' }],
+    ['GET', '/__cc/inbound/a/b', { kind: 'unknown' }],
+  ])('%s %s', (method, url, route) => {
+    expect(routeInbound(method, url)).toEqual(route);
+  });
+});
+
+describe('isJsonContentType', () => {
+  it.each([
+    'application/json',
+    'Application/JSON',
+    'application/json; charset=utf-8',
+    'application/json;charset="UTF-8"',
+    'application/json; x=y',
+  ])('takes %s', (header) => {
+    expect(isJsonContentType(header)).toBe(true);
+  });
+
+  it.each([
+    undefined,
+    '',
+    'text/plain',
+    'application/jsonp',
+    'application/json, text/plain',
+    'application/json; charset=latin1',
+  ])('refuses %s', (header) => {
+    expect(isJsonContentType(header)).toBe(false);
+  });
+});

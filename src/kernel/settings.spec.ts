@@ -1,0 +1,64 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { readSettings } from './settings.js';
+
+const KEY = 'ab'.repeat(32);
+
+describe('readSettings', () => {
+  it('has a default for everything', () => {
+    expect(readSettings({})).toMatchObject({
+      port: 8080,
+      host: '127.0.0.1',
+      authFailureLimit: 20,
+      authFailureWindowMs: 15 * 60_000,
+      maxBodyBytes: 65_536,
+      dedupWindowMs: 24 * 60 * 60_000,
+      inboundDeadlineMs: 8_000,
+      logLevel: 'info',
+      databaseUrl: undefined,
+      logRetentionMs: undefined,
+    });
+  });
+
+  it('takes an empty value for no value', () => {
+    expect(readSettings({ PORT: '', DATABASE_URL: '' })).toMatchObject({ port: 8080, databaseUrl: undefined });
+  });
+
+  it.each([
+    ['PORT', '80a'],
+    ['PORT', '70000'],
+    ['AUTH_FAILURE_LIMIT', '0'],
+    ['AUTH_FAILURE_WINDOW', '15'],
+    ['MAX_BODY_BYTES', '-1'],
+    ['DEDUP_WINDOW', '31d'],
+    ['INBOUND_DEADLINE', 'soon'],
+    ['LOG_RETENTION', 'never'],
+    ['LOG_LEVEL', 'loud'],
+    ['TRUSTED_PROXIES', '10.0.0.0/99'],
+    ['OPERATIONS_FROM', 'office'],
+    ['SECRET_KEY', 'short'],
+    ['DATABASE_URL', 'mysql://x'],
+    ['TLS_CERT', '/no/such/file'],
+  ])('stops at %s=%s and names it', (name, value) => {
+    expect(() => readSettings({ SECRET_KEY: KEY, [name]: value })).toThrow(new RegExp(`^${name}: `));
+  });
+
+  it('never repeats a secret that it refuses', () => {
+    expect(() => readSettings({ SECRET_KEY: 'hunter2' })).toThrow(
+      expect.not.objectContaining({ message: expect.stringContaining('hunter2') }),
+    );
+  });
+
+  it('wants a secret key beside a database of its own, and says how to make one', () => {
+    expect(() => readSettings({ DATABASE_URL: 'postgres://db/cc' })).toThrow(/SECRET_KEY is required.*randomBytes/s);
+    expect(readSettings({ DATABASE_URL: 'postgres://db/cc', SECRET_KEY: KEY }).secretKey).toHaveLength(32);
+  });
+
+  it('wants certificate and key together', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'cc-settings-'));
+    writeFileSync(join(folder, 'cert.pem'), 'x');
+    expect(() => readSettings({ TLS_CERT: join(folder, 'cert.pem') })).toThrow(/TLS_CERT and TLS_KEY go together/);
+    rmSync(folder, { recursive: true });
+  });
+});

@@ -1,0 +1,80 @@
+import type { StoredEvent } from '../log/event.js';
+import { type AuthEvent, AuthThrottle } from './auth-throttle.js';
+
+const MINUTE_MS = 60_000;
+const WINDOW_MS = 15 * MINUTE_MS;
+
+describe('AuthThrottle', () => {
+  let recorded: { site: string; event: AuthEvent }[];
+  let throttle: AuthThrottle;
+
+  beforeEach(() => {
+    recorded = [];
+    throttle = new AuthThrottle({
+      limit: 20,
+      windowMs: WINDOW_MS,
+      instance: 'me',
+      record: (site, event) => recorded.push({ site, event }),
+    });
+  });
+
+  const fail = (times: number, atMs: number, site = 'shop.example') =>
+    Array.from({ length: times }, () => throttle.fail(site, 'unknown', atMs));
+  const seen = (type: AuthEvent['type'], data: object, timeMs: number) =>
+    throttle.apply({
+      type,
+      data,
+      site: 'shop.example',
+      time: new Date(timeMs).toISOString(),
+    } as unknown as StoredEvent);
+
+  it('lets twenty failures pass and refuses the twenty-first', () => {
+    expect(fail(20, 0)).toEqual(Array(20).fill(undefined));
+    expect(throttle.fail('shop.example', 'missing', 1)).toBe(900);
+  });
+
+  it('slides: a failure that left the window counts no more', () => {
+    fail(19, 0);
+    fail(1, 5 * MINUTE_MS);
+    expect(throttle.fail('shop.example', 'unknown', WINDOW_MS + 1)).toBeUndefined();
+  });
+
+  it('says how long until it would let a failure pass again', () => {
+    fail(10, 0);
+    fail(10, 10 * MINUTE_MS);
+    // This one is a failure too: the oldest that still counts afterwards is the second.
+    expect(throttle.fail('shop.example', 'unknown', 12 * MINUTE_MS)).toBe(3 * 60);
+  });
+
+  it('keeps sites apart', () => {
+    fail(25, 0, 'a.example');
+    expect(throttle.fail('b.example', 'unknown', 0)).toBeUndefined();
+  });
+
+  it('stores each failure up to the limit and sums up the rest, however many', () => {
+    fail(5_020, 0);
+    throttle.sumUp(MINUTE_MS);
+    throttle.sumUp(2 * MINUTE_MS);
+    expect(recorded.filter(({ event }) => event.type === 'auth.failed.v1')).toHaveLength(20);
+    const throttled = recorded.flatMap(({ event }) => (event.type === 'auth.throttled.v1' ? [event.data.count] : []));
+    expect(throttled).toEqual([1, 4_999]);
+  });
+
+  it('counts what other instances stored, and its own only once', () => {
+    for (let count = 0; count < 15; count += 1) seen('auth.failed.v1', { reason: 'unknown', instance: 'other' }, 0);
+    for (let count = 0; count < 15; count += 1) seen('auth.failed.v1', { reason: 'unknown', instance: 'me' }, 0);
+    expect(fail(5, 1)).toEqual(Array(5).fill(undefined));
+    expect(throttle.fail('shop.example', 'unknown', 1)).toBeDefined();
+  });
+
+  it('takes a sum of another instance for as many failures', () => {
+    seen('auth.throttled.v1', { count: 400, instance: 'other' }, 0);
+    expect(throttle.fail('shop.example', 'unknown', 1)).toBeDefined();
+  });
+
+  it('forgets a site that has been quiet for a window', () => {
+    fail(20, 0);
+    throttle.sumUp(WINDOW_MS);
+    expect(throttle.fail('shop.example', 'unknown', WINDOW_MS + 1)).toBeUndefined();
+  });
+});

@@ -1,0 +1,267 @@
+import { execFile, spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
+import { readSettings } from '../src/kernel/settings.js';
+
+/**
+ * The image and the composition, as far as they can be looked at without an engine: that they name files, settings,
+ * commands and each other rightly. Whether they build and run, only an engine tells.
+ */
+
+const checkout = join(import.meta.dirname, '..');
+const read = (file: string) => readFileSync(join(checkout, file), 'utf8');
+const { scripts, engines } = JSON.parse(read('package.json')) as {
+  scripts: Record<string, string>;
+  engines: { node: string };
+};
+const SECRET_KEY = 'ab'.repeat(32);
+const DEFAULTS = readSettings({});
+const KNOWN_SETTINGS = [...read('src/kernel/settings.ts').matchAll(/\b(?:read|optional)\(\s*'([A-Z_]+)'/g)].map(
+  ([, name]) => name as string,
+);
+
+describe('the image', () => {
+  const instructions = readDockerfile(read('Dockerfile'));
+  const all = (name: string) => instructions.filter((one) => one.name === name).map(({ rest }) => rest);
+  /** Of the last stage, which is the one that is shipped. */
+  const shipped = (name: string) => {
+    const from = instructions.findLastIndex((one) => one.name === 'FROM');
+    return instructions.filter((one, at) => at > from && one.name === name).map(({ rest }) => rest);
+  };
+
+  it('is made on a Node that the product runs on', () => {
+    const [oldest] = /\d+/.exec(engines.node) as RegExpExecArray;
+    const [version] = all('ARG').map((rest) => /^NODE_VERSION=(\d+)$/.exec(rest)?.[1]);
+    expect(Number(version)).toBeGreaterThanOrEqual(Number(oldest));
+    expect(all('FROM').map((rest) => rest.replace(/ AS \w+$/, ''))).toEqual(
+      Array(2).fill(`node:$\{NODE_VERSION}-bookworm-slim`),
+    );
+  });
+
+  it('copies files that are there and that the builder gets to see', () => {
+    const sources = all('COPY')
+      .filter((rest) => !rest.startsWith('--from='))
+      .flatMap((rest) => rest.split(' ').slice(0, -1));
+    expect(sources).toEqual(expect.arrayContaining(['package-lock.json', '.npmrc', 'src', 'LICENSE']));
+    expect(sources.filter((file) => !existsSync(join(checkout, file)))).toEqual([]);
+    // All is shut out but what is named; and what is named is needed.
+    const ignored = read('.dockerignore')
+      .split('\n')
+      .filter((line) => line !== '' && !line.startsWith('#'));
+    expect(ignored[0]).toBe('*');
+    const letIn = ignored.filter((line) => line.startsWith('!')).map((line) => line.slice(1));
+    expect(letIn.sort()).toEqual([...new Set(sources)].sort());
+  });
+
+  it('installs by the lock file, builds as the package does, and leaves out what only development needs', () => {
+    const [install, build] = all('RUN') as [string, string];
+    expect(install).toBe('npm ci');
+    expect(build).toBe(`npx ${scripts['build']} && npm prune --omit=dev --omit=optional`);
+    const { outDir } = JSON.parse(read('tsconfig.json')).compilerOptions;
+    const shippedFiles = shipped('COPY').flatMap((rest) => rest.match(/(?<=^--from=build \/app\/)\S+/) ?? []);
+    expect(shippedFiles.sort()).toEqual([outDir, 'node_modules', 'package.json'].sort());
+  });
+
+  it('starts what npm start starts, as nobody special, on all addresses', () => {
+    expect(JSON.parse(shipped('CMD').at(-1) as string)).toEqual(scripts['start']?.split(' '));
+    expect(existsSync(join(checkout, 'src/main.ts'))).toBe(true);
+    expect(shipped('USER')).toEqual(['node']);
+    expect(shipped('ENV')).toEqual(['HOST=0.0.0.0']);
+    expect(KNOWN_SETTINGS).toContain('HOST');
+    expect(shipped('EXPOSE')).toEqual([String(DEFAULTS.port)]);
+  });
+
+  it('brings the command line under the name that the package gives it', () => {
+    const { bin } = JSON.parse(read('package.json')) as { bin: Record<string, string> };
+    const [[name, path]] = Object.entries(bin) as [[string, string]];
+    expect(shipped('RUN')).toEqual([`chmod +x ${path} && ln -s /app/${path} /usr/local/bin/${name}`]);
+    expect(read(path.replace('dist/', 'src/').replace('.js', '.ts'))).toMatch(/^#!\/usr\/bin\/env node\n/);
+  });
+
+  it('is healthy while /healthz answers with 200, and only then', async () => {
+    const command = /CMD (\[.*\])$/.exec(shipped('HEALTHCHECK')[0] as string)?.[1] as string;
+    const [program, ...args] = JSON.parse(command) as [string, ...string[]];
+    expect(program).toBe('node');
+    let status = 200;
+    const asked: (string | undefined)[] = [];
+    const server = createServer((request, response) => {
+      asked.push(request.url);
+      response.writeHead(status).end();
+    });
+    await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+    const { port } = server.address() as AddressInfo;
+    const env = { PATH: process.env['PATH'] ?? '', PORT: String(port) };
+    const check = () =>
+      new Promise((done) => execFile(process.execPath, args, { env }, (error) => done(error ? error.code : 0)));
+    expect(await check()).toBe(0);
+    status = 503;
+    expect(await check()).toBe(1);
+    await new Promise((closed) => server.close(closed));
+    expect(await check()).toBe(1);
+    expect(asked).toEqual(['/healthz', '/healthz']);
+  });
+});
+
+describe('the composition', () => {
+  const text = read('docker-compose.yml');
+  const { services, networks, volumes } = readYaml(interpolate(text, { SECRET_KEY })) as unknown as Composition;
+  const { proxy, service, postgres } = services as Record<'proxy' | 'service' | 'postgres', Service>;
+
+  it('gives the service settings that it knows and can read', () => {
+    expect(Object.keys(service.environment).filter((name) => !KNOWN_SETTINGS.includes(name))).toEqual([]);
+    const settings = readSettings(service.environment);
+    expect(settings).toMatchObject({ databaseUrl: expect.any(String), secretKey: expect.any(Buffer) });
+    expect(settings.trustedProxies).toHaveLength(1);
+  });
+
+  it('does not start without a secret key, and says so', () => {
+    expect(() => interpolate(text, {})).toThrow(/^SECRET_KEY: set it to 64 hexadecimal characters/);
+    expect(text).not.toMatch(/SECRET_KEY:-/);
+  });
+
+  it('lets the service find its database, which nobody else can reach', () => {
+    const url = new URL(service.environment['DATABASE_URL'] as string);
+    expect([url.hostname, url.port, url.username, url.password, url.pathname.slice(1)]).toEqual([
+      'postgres',
+      '5432',
+      postgres.environment['POSTGRES_USER'],
+      postgres.environment['POSTGRES_PASSWORD'],
+      postgres.environment['POSTGRES_DB'],
+    ]);
+    expect(postgres.networks).toEqual(['back']);
+    expect(networks['back']).toEqual({ internal: 'true' });
+    expect(postgres.ports).toBeUndefined();
+    // From version 18 on the image's volume is the folder above the data.
+    expect(postgres.image).toMatch(/^postgres:18\b/);
+    expect(postgres.volumes).toEqual(['postgres-data:/var/lib/postgresql']);
+  });
+
+  it('lets nobody in but the proxy, over TLS, and believes nobody else', () => {
+    expect(proxy.ports).toEqual(['443:443']);
+    expect(service.ports).toBeUndefined();
+    const to = proxy.command[proxy.command.indexOf('--to') + 1];
+    expect(to).toBe(`service:${service.environment['PORT'] ?? DEFAULTS.port}`);
+    expect(proxy.command[proxy.command.indexOf('--from') + 1]).toBe('localhost');
+    const shared = proxy.networks.filter((name) => service.networks.includes(name));
+    expect(shared).toEqual(['front']);
+    expect(networks['front']).toMatchObject({
+      internal: 'true',
+      ipam: { config: [`subnet: ${service.environment['TRUSTED_PROXIES']}`] },
+    });
+    const inFront = Object.keys(services).filter((name) => services[name]?.networks.includes('front'));
+    expect(inFront.sort()).toEqual(['proxy', 'service']);
+  });
+
+  it('starts each when the one behind it is well', () => {
+    expect(proxy.depends_on).toEqual({ service: { condition: 'service_healthy' } });
+    expect(service.depends_on).toEqual({ postgres: { condition: 'service_healthy' } });
+    expect(service.build).toBe('.');
+    expect(read('Dockerfile')).toContain('HEALTHCHECK');
+    const { POSTGRES_USER: user, POSTGRES_DB: database } = postgres.environment;
+    expect(postgres.healthcheck?.test).toEqual(
+      expect.arrayContaining(['CMD', 'pg_isready', `--username=${user}`, `--dbname=${database}`]),
+    );
+  });
+
+  it('declares what it uses', () => {
+    for (const { networks: used, volumes: mounted = [] } of Object.values(services)) {
+      expect(Object.keys(networks)).toEqual(expect.arrayContaining(used));
+      expect(Object.keys(volumes)).toEqual(expect.arrayContaining(mounted.map((one) => one.split(':')[0])));
+    }
+  });
+
+  it('is understood by docker compose', () => {
+    if (spawnSync('docker', ['compose', 'version']).status !== 0) {
+      console.warn('LEFT OUT: docker compose reading docker-compose.yml (install docker with its compose plugin).');
+      return;
+    }
+    const config = (env: Record<string, string>) =>
+      spawnSync('docker', ['compose', '-f', 'docker-compose.yml', 'config', '--quiet'], {
+        cwd: checkout,
+        encoding: 'utf8',
+        env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', ...env },
+      });
+    expect(config({ SECRET_KEY })).toMatchObject({ status: 0, stderr: '' });
+    const without = config({});
+    expect(without.status).not.toBe(0);
+    expect(without.stderr).toContain('SECRET_KEY');
+  });
+});
+
+interface Service {
+  readonly image?: string;
+  readonly build?: string;
+  readonly command: string[];
+  readonly environment: Record<string, string>;
+  readonly ports?: string[];
+  readonly volumes?: string[];
+  readonly networks: string[];
+  readonly depends_on?: Record<string, { condition: string }>;
+  readonly healthcheck?: { test: string[] };
+}
+
+interface Composition {
+  readonly services: Record<string, Service>;
+  readonly networks: Record<string, unknown>;
+  readonly volumes: Record<string, unknown>;
+}
+
+/** One entry per instruction, continued lines joined. */
+function readDockerfile(text: string): { name: string; rest: string }[] {
+  return text
+    .replace(/^#.*\n/gm, '')
+    .replace(/\\\n\s*/g, '')
+    .split('\n')
+    .filter((line) => line.trim() !== '')
+    .map((line) => {
+      const [, name = '', rest = ''] = /^([A-Z]+) (.*)$/.exec(line) ?? [];
+      return { name, rest };
+    });
+}
+
+/** `${NAME:-default}` and `${NAME:?message}`, as compose reads them. */
+function interpolate(text: string, env: Record<string, string>): string {
+  return text.replace(/\$\{(\w+):([-?])([^}]*)\}/g, (_, name: string, kind: string, other: string) => {
+    if (env[name]) return env[name];
+    if (kind === '?') throw new Error(`${name}: ${other}`);
+    return other;
+  });
+}
+
+type Yaml = string | string[] | { [name: string]: Yaml };
+
+/** As much of YAML as the file uses: maps, lists of texts, and lists in brackets. Every leaf is a text. */
+function readYaml(text: string): { [name: string]: Yaml } {
+  const lines = text
+    .split('\n')
+    .filter((line) => line.trim() !== '' && !line.trim().startsWith('#'))
+    .map((line) => ({ indent: line.search(/\S/), text: line.trim() }));
+  let at = 0;
+  /** The next line, if it is at this depth. */
+  const take = (indent: number): string | undefined => (lines[at]?.indent === indent ? lines[at++]?.text : undefined);
+  const block = (indent: number): Yaml => {
+    if (lines[at]?.text.startsWith('- ')) {
+      const list: string[] = [];
+      for (let line = take(indent); line !== undefined; line = take(indent)) list.push(unquoted(line.slice(2)));
+      return list;
+    }
+    const map: { [name: string]: Yaml } = {};
+    for (let line = take(indent); line !== undefined; line = take(indent)) {
+      const [, name, value] = /^([\w-]+):(?: (.*))?$/.exec(line) ?? [];
+      if (name === undefined) throw new Error(`Not understood: ${line}`);
+      const next = lines[at]?.indent ?? 0;
+      if (value === undefined) map[name] = next > indent ? block(next) : '';
+      else map[name] = value.startsWith('[') ? (JSON.parse(value) as string[]) : unquoted(value);
+    }
+    return map;
+  };
+  const whole = block(0);
+  if (at < lines.length) throw new Error(`Not understood: ${lines[at]?.text}`);
+  return whole as { [name: string]: Yaml };
+}
+
+function unquoted(text: string): string {
+  return text.replace(/^"(.*)"$/, '$1');
+}
