@@ -117,12 +117,12 @@ export class InboundEndpoint implements OnModuleInit {
     return { ...failureAnswer(429, 'Too many failed authentication attempts', headers), outcome: 'throttled' };
   }
 
-  private async showReceipt(route: InboundRoute & { kind: 'receipt' }, { open }: Caller): Promise<Counted> {
+  private async showReceipt(route: InboundRoute & { kind: 'receipt' }, { open, key }: Caller): Promise<Counted> {
     const { host } = open.site;
     const found =
       'id' in route
         ? await this.receipts.byId(host, route.id)
-        : await this.receipts.byOrder(host, route.orderId, route.event);
+        : await this.receipts.byOrder(host, key.trial, route.orderId, route.event);
     return found ? jsonAnswer(200, found.receipt, { 'X-CC-Conversion-Id': found.conversionId }) : NO_CONVERSION;
   }
 

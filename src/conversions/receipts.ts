@@ -22,12 +22,14 @@ export class Receipts {
     return opening?.site === site ? found(opening) : undefined;
   }
 
-  /** The newest conversion with the order that was not a repeat of another one; with `event`, of that name. */
-  async byOrder(site: string, orderId: string, event: string | undefined): Promise<FoundReceipt | undefined> {
+  /** The newest conversion with the order that was not a repeat of another one; with `event`, of that name. Trial keys
+   * see trial conversions, others the real ones: as with duplicates, each has a space of its own. */
+  async byOrder(site: string, trial: boolean, orderId: string, event?: string): Promise<FoundReceipt | undefined> {
     // PostgreSQL has no such text, so no order is called that; it would refuse the question.
     if (orderId.includes('\0')) return undefined;
     const openings = (await answerOf(this.log.find(site, orderId))).filter(
-      (stored) => isOpening(stored) && (event === undefined || stored.data['event'] === event),
+      (stored) =>
+        isOpening(stored) && stored.data['trial'] === trial && (event === undefined || stored.data['event'] === event),
     );
     const first = openings.filter(({ type }) => type !== 'conversion.deduplicated.v1').at(-1);
     return first && found(first);

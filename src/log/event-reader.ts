@@ -97,6 +97,15 @@ export async function readHead(source: Queryable): Promise<number> {
   return Number(rows[0]?.head ?? 0);
 }
 
+/** How many events stand after a position, counted to a limit. */
+export async function countAfter(source: Queryable, after: number, limit: number): Promise<number> {
+  const { rows } = await source.query<{ count: string }>(
+    'SELECT count(*) FROM (SELECT FROM cc.events WHERE position > $1 LIMIT $2) page',
+    [after, limit],
+  );
+  return Number(rows[0]?.count ?? 0);
+}
+
 /** Where a page of at most `limit` events after `after` ends; `after` itself when there is none. */
 export async function readPageEnd(source: Queryable, after: number, limit: number): Promise<number> {
   const { rows } = await source.query<{ last: string | null }>({

@@ -40,6 +40,9 @@ function openLog(postgres: Postgres, registry: Registry, logger: Logger): EventL
   return log;
 }
 
+/** What other things are made of: a conversion is over some day, a site is not. */
+const KEPT_FOR_EVER = ['site'];
+
 /** Partitions ahead, and none behind the retention. Every instance tries; the database lets one at a time. */
 @Injectable()
 export class PartitionKeeper implements OnModuleInit {
@@ -59,7 +62,7 @@ export class PartitionKeeper implements OnModuleInit {
       await keepPartitionsAhead(this.postgres);
       const { logRetentionMs } = this.settings;
       if (logRetentionMs === undefined) return;
-      const dropped = await dropPartitionsBefore(this.postgres, new Date(Date.now() - logRetentionMs));
+      const dropped = await dropPartitionsBefore(this.postgres, new Date(Date.now() - logRetentionMs), KEPT_FOR_EVER);
       if (dropped > 0) this.logger.info('Dropped partitions older than LOG_RETENTION', { dropped });
     } catch (error) {
       this.logger.warn('Partitions could not be looked after; trying again in a minute', { error: messageOf(error) });

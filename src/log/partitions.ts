@@ -28,29 +28,60 @@ export async function keepPartitionsAhead(
   });
 }
 
-/** Drops partitions whose newest event is older than the retention. Never the one being written, nor those ahead. */
-export async function dropPartitionsBefore(postgres: Postgres, moment: Date): Promise<number> {
+/**
+ * Takes partitions whose newest event is older than the retention out of the log, with the personal parts beside them.
+ * Events of the nouns to keep stay, at their positions: a site is what its events say, however old they are. Never the
+ * partition being written, nor those ahead.
+ */
+export async function dropPartitionsBefore(
+  postgres: Postgres,
+  moment: Date,
+  keep: readonly string[] = [],
+): Promise<number> {
   return asKeeper(postgres, async (client) => {
     const { rows } = await client.query<{ first: string; beyond: string }>(
       `SELECT first, beyond FROM cc.log_partitions
-        WHERE beyond <= (SELECT last_value FROM cc.event_position) ORDER BY first`,
+        WHERE NOT thinned AND beyond <= (SELECT last_value FROM cc.event_position) ORDER BY first`,
     );
     let dropped = 0;
-    for (const { first } of rows) {
+    for (const { first, beyond } of rows) {
       const newest = await client.query<{ old: boolean }>(
         `SELECT time < $1 AS old FROM cc.events_${first} ORDER BY position DESC LIMIT 1`,
         [moment],
       );
       // In order, and no further than the first that is still wanted: the log keeps no holes. An empty one holds nothing.
       if (newest.rows[0]?.old === false) break;
-      await client.query(`BEGIN; SET LOCAL lock_timeout = '2s';
-        DROP TABLE cc.events_${first}, cc.personal_${first};
-        DELETE FROM cc.log_partitions WHERE first = ${first};
-        COMMIT`);
+      await thinPartition(client, first, beyond, keep);
       dropped += 1;
     }
     return dropped;
   });
+}
+
+async function thinPartition(
+  client: ClientBase,
+  first: string,
+  beyond: string,
+  keep: readonly string[],
+): Promise<void> {
+  await client.query(`BEGIN; SET LOCAL lock_timeout = '2s'`);
+  try {
+    await client.query(`CREATE TEMP TABLE kept (LIKE cc.events) ON COMMIT DROP`);
+    const { rowCount } = await client.query(`INSERT INTO kept SELECT * FROM cc.events_${first} WHERE noun = ANY ($1)`, [
+      keep,
+    ]);
+    await client.query(`DROP TABLE cc.events_${first}, cc.personal_${first}`);
+    await client.query('DELETE FROM cc.log_partitions WHERE first = $1', [first]);
+    if (rowCount) {
+      await client.query('SELECT cc.add_partition($1, $2)', [first, beyond]);
+      await client.query('INSERT INTO cc.events SELECT * FROM kept');
+      await client.query('UPDATE cc.log_partitions SET thinned = true WHERE first = $1', [first]);
+    }
+    await client.query('COMMIT');
+  } catch (error) {
+    await client.query('ROLLBACK');
+    throw error;
+  }
 }
 
 export async function readPartitions(client: Pick<ClientBase, 'query'>): Promise<PartitionState> {

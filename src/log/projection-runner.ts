@@ -1,12 +1,14 @@
 import { DatabaseError } from 'pg';
 import { messageOf, UserError } from '../kernel/errors.js';
 import type { Postgres } from '../postgres/postgres.js';
-import { readEvents, readHead, readPageEnd } from './event-reader.js';
+import { countAfter, readEvents, readHead, readPageEnd } from './event-reader.js';
 import { Page, type Projection } from './projection.js';
 import { rebuildLock, rebuildProjection } from './projection-rebuild.js';
 
 const LOOK_EVERY_MS = 500;
 const PAGE_EVENTS = 5_000;
+const LAG_COUNTED_FROM = 100_000;
+const LAG_COUNTED_TO = 1_000_000;
 
 export interface ProjectionStatus {
   readonly name: string;
@@ -86,20 +88,27 @@ export class ProjectionRunner {
          FROM cc.projections`,
     );
     const byName = new Map(rows.map((row) => [row.name, row]));
-    return this.projections.map((projection) => {
-      const row = byName.get(projection.name);
-      // An inline projection is written with the event itself: it is never behind.
-      const position = projection.inline ? head : Number(row?.position ?? 0);
-      const state = row?.rebuilding ? 'rebuilding' : row?.parked ? 'parked' : 'running';
-      return {
-        name: projection.name,
-        position,
-        head,
-        lag: Math.max(0, head - position),
-        state,
-        ...(row?.reason && { reason: row.reason }),
-      };
-    });
+    const counted = async (position: number) => {
+      // Positions leap where the log went on elsewhere: a large difference is counted out before it alarms anybody.
+      const apart = Math.max(0, head - position);
+      return apart <= LAG_COUNTED_FROM ? apart : countAfter(this.postgres.pool, position, LAG_COUNTED_TO);
+    };
+    return Promise.all(
+      this.projections.map(async (projection) => {
+        const row = byName.get(projection.name);
+        // An inline projection is written with the event itself: it is never behind.
+        const position = projection.inline ? head : Number(row?.position ?? 0);
+        const state = row?.rebuilding ? 'rebuilding' : row?.parked ? 'parked' : 'running';
+        return {
+          name: projection.name,
+          position,
+          head,
+          lag: await counted(position),
+          state,
+          ...(row?.reason && { reason: row.reason }),
+        };
+      }),
+    );
   }
 
   names(): string[] {

@@ -100,10 +100,9 @@ async function prepareDatabase(target: ClientConfig): Promise<boolean> {
     await owner.query('CREATE SCHEMA IF NOT EXISTS cc');
     const done = await readMigrations(owner);
     const isUpToDate = MIGRATIONS.every((Migration) => done.includes(new Migration().name));
-    if (!isUpToDate) {
-      await migrate(target);
-      await grantServiceRole(owner);
-    }
+    if (!isUpToDate) await migrate(target);
+    // Also where an operator has made the role since: it still has to be told what it may do.
+    if (!isUpToDate || !(await canTakeServiceRole(owner))) await grantServiceRole(owner);
     return await canTakeServiceRole(owner);
   } finally {
     await owner.end();

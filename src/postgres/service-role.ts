@@ -2,13 +2,16 @@ import type { ClientBase } from 'pg';
 
 export const SERVICE_ROLE = 'cc_service';
 
-/** Whether connections can work as the service's role: it exists, and the login is a member of it. */
+/** Whether connections can work as the service's role: it exists, may use the schema, and the login may become it. */
 export async function canTakeServiceRole(owner: ClientBase): Promise<boolean> {
-  const { rows } = await owner.query<{ member: boolean }>(
-    `SELECT pg_has_role(current_user, oid, 'MEMBER') AS member FROM pg_roles WHERE rolname = $1`,
+  const { rows } = await owner.query<{ usable: boolean }>(
+    // From version 16 on being a member and being allowed to become the role are two things.
+    `SELECT has_schema_privilege(oid, 'cc', 'USAGE') AND pg_has_role(current_user, oid,
+              CASE WHEN current_setting('server_version_num')::integer >= 160000 THEN 'SET' ELSE 'MEMBER' END) AS usable
+       FROM pg_roles WHERE rolname = $1`,
     [SERVICE_ROLE],
   );
-  return rows[0]?.member ?? false;
+  return rows[0]?.usable ?? false;
 }
 
 /**
@@ -18,7 +21,8 @@ export async function canTakeServiceRole(owner: ClientBase): Promise<boolean> {
 export async function grantServiceRole(owner: ClientBase): Promise<void> {
   await makeRole(owner);
   await owner.query('CREATE SCHEMA IF NOT EXISTS cc_shadow');
-  if (!(await canTakeServiceRole(owner))) return;
+  const { rowCount } = await owner.query('SELECT FROM pg_roles WHERE rolname = $1', [SERVICE_ROLE]);
+  if (!rowCount) return;
   await owner.query(`
     GRANT USAGE ON SCHEMA cc, cc_shadow TO ${SERVICE_ROLE};
     GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA cc TO ${SERVICE_ROLE};

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Pool } from 'pg';
+import { UserError } from '../kernel/errors.js';
 import type { Sealer } from '../kernel/sealing.js';
 
 const DEDUP = 'dedup';
@@ -27,7 +28,7 @@ export class SiteSecrets {
       [site, DEDUP],
     );
     if (!rows[0])
-      throw new Error(`Site ${site} has no dedup secret: the table cc.secrets was not restored with the log`);
+      throw new UserError(`Site ${site} has no secret: restore the table cc.secrets together with the log.`);
     return this.sealer.open(rows[0].sealed, `${site} ${DEDUP}`).toString('hex');
   }
 }

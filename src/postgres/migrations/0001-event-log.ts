@@ -81,8 +81,10 @@ CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON cc.events
 
 const PARTITIONS = `
 CREATE TABLE cc.log_partitions (
-  first  bigint PRIMARY KEY,
-  beyond bigint NOT NULL
+  first   bigint PRIMARY KEY,
+  beyond  bigint NOT NULL,
+  -- Past its retention: only what must be kept for ever is left in it.
+  thinned boolean NOT NULL DEFAULT false
 );
 
 -- The tables are made whole, with their CHECK, and only then attached: attaching waits for no open append.
