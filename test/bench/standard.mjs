@@ -1,6 +1,6 @@
 // The standard run: every figure but the ten-million ones, from one service in one go.
 import { join } from 'node:path';
-import { Books, booksRow, fillTo, memoryRows, startAndStopRows, walRow } from './million.mjs';
+import { Books, booksRow, fillTo, memoryRows, startAndStopRows, walRows } from './million.mjs';
 import { measureRates, rateRows } from './rates.mjs';
 import { startService } from './service.mjs';
 
@@ -23,7 +23,7 @@ export async function standardRun(context) {
   const late = await part('filling the log', () => fillTo(service, settings.memoryLast, books, context));
   if (late) {
     rows.push(...memoryRows(early, late));
-    rows.push(await part('WAL per conversion', () => walRow(service, late, books, context)));
+    rows.push(...((await part('WAL per conversion', () => walRows(service, late, books, context))) ?? []));
   }
   rows.push(await part('the books', () => booksRow(service, books)));
   rows.push(...((await part('start and stop', () => startAndStopRows(service, context))) ?? []));
