@@ -144,7 +144,8 @@ export class AppendQueue {
       const checked = uncertain || open.some((item) => item.request.expected !== 'new');
       try {
         const outcome = await this.port.append(numbered(open), checked);
-        answer(open, outcome);
+        // In the next turn: what has queued up goes out first, and is being stored while these are answered.
+        setImmediate(() => answer(open, outcome));
         const requests = open.map(({ request }) => request);
         this.observe(requests, countEvents(open), (performance.now() - started) / 1_000);
         return;

@@ -4,6 +4,7 @@ import { AppendQueue } from './append-queue.js';
 import type { AppendOutcome, AppendRequest, StoredEvent } from './event.js';
 import {
   findByReference,
+  impatient,
   type ReadOptions,
   readEvents,
   readHead,
@@ -18,6 +19,8 @@ export interface LogObserver {
   appended?(events: number, seconds: number): void;
   say?(line: string): void;
 }
+
+const FOLLOWERS_WAIT_MS = 2_500;
 
 /** The append-only log. It knows streams, positions and claims, and no word of the business. */
 export class EventLog {
@@ -65,7 +68,8 @@ export class EventLog {
 
   /** Hands on every event after a position, in order and without a gap, until stopped. Resolves once caught up. */
   async follow(options: FollowOptions, apply: (events: StoredEvent[]) => void | Promise<void>): Promise<Follower> {
-    const follower = new Follower(this.postgres.pool, options, apply, () => this.followers.delete(follower));
+    const source = impatient(this.postgres.pool, FOLLOWERS_WAIT_MS);
+    const follower = new Follower(source, options, apply, () => this.followers.delete(follower));
     await follower.start(this.wakeUp);
     this.followers.add(follower);
     return follower;

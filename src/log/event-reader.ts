@@ -1,8 +1,18 @@
-import type { ClientBase, Pool } from 'pg';
+import type { ClientBase, Pool, QueryConfig } from 'pg';
 import type { Personal, StoredEvent } from './event.js';
 
 /** Every SELECT on events is in this folder. A pool or a client inside a transaction: both can be asked. */
 export type Queryable = Pool | ClientBase;
+
+/** Questions that are answered soon or not at all: a connection that died without a word would be waited on for ever. */
+export function impatient(pool: Pool, answerWithinMs: number): Queryable {
+  const query = (question: string | QueryConfig, values?: unknown[]) => {
+    const config = typeof question === 'string' ? { text: question, values } : question;
+    // pg knows this option of a query, its types do not.
+    return pool.query({ ...config, query_timeout: answerWithinMs } as unknown as QueryConfig);
+  };
+  return { query } as unknown as Queryable;
+}
 
 export interface ReadOptions {
   /** Exclusive. */

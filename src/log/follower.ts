@@ -1,6 +1,5 @@
-import type { Pool } from 'pg';
 import type { StoredEvent } from './event.js';
-import { readEvents, readHead } from './event-reader.js';
+import { type Queryable, readEvents, readHead } from './event-reader.js';
 import type { WakeUp } from './wake-up.js';
 
 const POLL_EVERY_MS = 250;
@@ -29,7 +28,7 @@ export class Follower {
   private stopped = false;
 
   constructor(
-    private readonly pool: Pool,
+    private readonly source: Queryable,
     private readonly options: FollowOptions,
     private readonly apply: (events: StoredEvent[]) => void | Promise<void>,
     private readonly onStop: () => void,
@@ -80,10 +79,10 @@ export class Follower {
 
   private async catchUp(): Promise<void> {
     const beganMs = performance.now();
-    const head = await readHead(this.pool);
+    const head = await readHead(this.source);
     this.lag = Math.max(0, head - this.position);
     while (this.position < head && !this.stopped) {
-      const events = await readEvents(this.pool, {
+      const events = await readEvents(this.source, {
         after: this.position,
         until: head,
         limit: PAGE_EVENTS,

@@ -24,6 +24,8 @@ export function serveDocuments(app: NestFastifyApplication): void {
   };
   SwaggerModule.setup('docs', app, makeDocument, {
     jsonDocumentUrl: 'docs/openapi.json',
+    // The YAML form would lie beside the guarded path, not below it.
+    raw: ['json'],
     customSiteTitle: 'Clean Conversions API',
   });
 }

@@ -44,6 +44,9 @@ export class Postgres {
         max: POOL_SIZE,
         min: 1, // One stays connected, so that an embedded server knows that it is in use.
         connectionTimeoutMillis: 5_000,
+        // A connection can die without a word (a fail-over, a firewall): then nothing may wait on it for ever.
+        query_timeout: 30_000,
+        keepAlive: true,
       });
       // An idle connection that the server closed is replaced at the next query; there is nothing to do about it here.
       pool.on('error', () => {});

@@ -3,7 +3,9 @@ import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 import fs from 'node:fs';
 import http, { type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http';
 import https from 'node:https';
-import { type AddressInfo, connect, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { Sealer } from '../../src/kernel/sealing.js';
@@ -17,6 +19,7 @@ import { SiteDirectory } from '../../src/sites/site-directory.js';
 import { SiteSecrets } from '../../src/sites/site-secrets.js';
 import { Sites } from '../../src/sites/sites.js';
 import { openDatabase } from './databases.js';
+import type { TestServer } from './postgres-server.js';
 
 const SECRET_KEY = randomBytes(32).toString('hex');
 
@@ -220,6 +223,45 @@ export function rawPost(door: Door, body: string, headers: Record<string, string
   return `POST ${INBOUND} HTTP/1.1\r\n${lines.join('')}\r\n${body}`;
 }
 
+/** A way to a server that can be cut like a cable. */
+export interface Cable {
+  /** The same database, by this way. */
+  url(databaseUrl: string): string;
+  /** Connections made until now hear nothing any more and are not told either; new ones are not concerned. */
+  cut(): void;
+  remove(): Promise<void>;
+}
+
+export async function layCable(server: TestServer): Promise<Cable> {
+  const folder = fs.mkdtempSync(join(tmpdir(), 'cc-cable-'));
+  const socketFile = '.s.PGSQL.5432';
+  const ends = new Set<Socket>();
+  const whole = new Set<Socket>();
+  const listener = createServer((near) => {
+    const far = connect(join(server.host, socketFile));
+    whole.add(near);
+    for (const [end, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      ends.add(end);
+      end.on('error', () => {});
+      end.on('data', (bytes) => whole.has(near) && other.write(bytes));
+      end.on('close', () => whole.has(near) && other.destroy());
+    }
+  });
+  await new Promise<void>((resolve) => listener.listen(join(folder, socketFile), resolve));
+  return {
+    url: (databaseUrl) => databaseUrl.replace(encodeURIComponent(server.host), encodeURIComponent(folder)),
+    cut: () => whole.clear(),
+    remove: async () => {
+      for (const end of ends) end.destroy();
+      await new Promise((resolve) => listener.close(resolve));
+      fs.rmSync(folder, { recursive: true });
+    },
+  };
+}
+
 /** Asks again and again. Fails when a question put later than `withinMs` still has another answer than the wanted one. */
 export async function eventually<Answer>(
   ask: () => Promise<Answer>,
@@ -254,11 +296,13 @@ export async function together<Task, Result>(
   return results;
 }
 
-/** The value of a metric as `/metrics` shows it, named with its labels. */
-export async function metric(service: TestService, name: string): Promise<number | undefined> {
+/** What `/metrics` shows at one moment, by name with its labels. */
+export async function metrics(service: TestService): Promise<Map<string, number>> {
   const { body } = await send(service, { path: '/metrics' });
-  const line = body.split('\n').find((candidate) => candidate.startsWith(`${name} `));
-  return line === undefined ? undefined : Number(line.slice(name.length + 1));
+  const lines = body.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  return new Map(
+    lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ')))]),
+  );
 }
 
 /** What the services of this process log, which goes to standard error, from now until `stop`. */
