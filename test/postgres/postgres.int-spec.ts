@@ -1,0 +1,66 @@
+import { Client } from 'pg';
+import { uuidv7 } from '../../src/kernel/uuid.js';
+import { EventLog } from '../../src/log/event-log.js';
+import { createDatabase, openDatabase, serversUnderTest } from '../support/databases.js';
+import { startTestServer, type TestServer } from '../support/postgres-server.js';
+
+describe.each(serversUnderTest())('opening $name', ({ major }) => {
+  let server: TestServer;
+
+  beforeAll(async () => {
+    server = await startTestServer(major === undefined ? {} : { major });
+  }, 60_000);
+  afterAll(() => server.stop());
+
+  const asOwner = async (url: string, sql: string) => {
+    const client = new Client({ connectionString: url });
+    await client.connect();
+    await client.query(sql);
+    await client.end();
+  };
+
+  it('runs the migrations once, whichever of several instances comes first', async () => {
+    const url = await createDatabase(server);
+    const instances = await Promise.all([1, 2, 3, 4].map(() => openDatabase(url)));
+    const { rows } = await (instances[0] as (typeof instances)[0]).pool.query(
+      'SELECT name FROM cc.migrations ORDER BY id',
+    );
+    expect(rows.map(({ name }) => name)).toEqual(['EventLog0000000000001', 'Sites0000000000002']);
+    for (const instance of instances) await instance.close();
+  });
+
+  it('refuses, by name, a database that may forget what it acknowledged', async () => {
+    const url = await createDatabase(server);
+    await asOwner(url, `ALTER DATABASE ${databaseOf(url)} SET synchronous_commit = off`);
+    await expect(openDatabase(url)).rejects.toThrow(/synchronous_commit = off.*Set synchronous_commit = on/s);
+  });
+
+  it('works, and stays append-only by its trigger, for a login that may not make roles', async () => {
+    const url = await createDatabase(server);
+    const name = databaseOf(url);
+    await asOwner(url, `CREATE ROLE plain_${name} LOGIN; ALTER DATABASE ${name} OWNER TO plain_${name}`);
+    const postgres = await openDatabase(url.replace('postgres@', `plain_${name}@`));
+    const log = new EventLog(postgres);
+    const events = [{ type: 'thing.happened.v1', data: {} }] as const;
+    const request = { noun: 'thing', stream: uuidv7(), expected: 'new', site: 's', actor: 'system', events } as const;
+    expect(await log.append(request)).toMatchObject({ status: 'appended' });
+    await expect(postgres.pool.query('DELETE FROM cc.events')).rejects.toThrow(/append-only/);
+    await log.close();
+    await postgres.close();
+  });
+});
+
+it.each(['fsync', 'full_page_writes'])(
+  'a server with %s off is refused, by name',
+  async (setting) => {
+    const server = await startTestServer({ settings: { [setting]: 'off' } });
+    await expect(openDatabase(server.url())).rejects.toThrow(new RegExp(`${setting} = off.*Set ${setting} = on`, 's'));
+    await server.stop();
+  },
+  60_000,
+);
+
+/** The address has no host (it is a socket's folder), so it is no URL to Node. */
+function databaseOf(url: string): string {
+  return /@\/(\w+)\?/.exec(url)?.[1] as string;
+}
