@@ -22,8 +22,10 @@ export class Receipts {
     return opening?.site === site ? found(opening) : undefined;
   }
 
-  /** The newest conversion with the order that was not a repeat of another one; with `event`, of that name. Trial keys
-   * see trial conversions, others the real ones: as with duplicates, each has a space of its own. */
+  /**
+   * The newest conversion with the order that was not a repeat of another one; with `event`, of that name. Trial keys
+   * see trial conversions, others the real ones: as with duplicates, each has a space of its own.
+   */
   async byOrder(site: string, trial: boolean, orderId: string, event?: string): Promise<FoundReceipt | undefined> {
     // PostgreSQL has no such text, so no order is called that; it would refuse the question.
     if (orderId.includes('\0')) return undefined;

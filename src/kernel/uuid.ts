@@ -17,11 +17,7 @@ let spelledTime = '';
 
 /** A UUIDv8 that follows from a name: whoever asks with the same name gets the same one. */
 export function derivedUuid(name: string): string {
-  return asUuid(hash('sha256', name));
-}
-
-/** The first 16 bytes of a hexadecimal digest, spelled as a UUIDv8. */
-export function asUuid(digest: string): string {
+  const digest = hash('sha256', name);
   return `${digest.slice(0, 8)}-${digest.slice(8, 12)}-8${digest.slice(13, 16)}-a${digest.slice(17, 20)}-${digest.slice(20, 32)}`;
 }
 

@@ -32,7 +32,7 @@ export interface AppendQueueLimits {
   readonly retryDelayMs: number;
 }
 
-export const APPEND_LIMITS: AppendQueueLimits = {
+const APPEND_LIMITS: AppendQueueLimits = {
   batchEventsMax: 1_000,
   batchBytesMax: 2 * 1024 * 1024,
   waitingEventsMax: 20_000,

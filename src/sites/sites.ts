@@ -130,7 +130,7 @@ export class Sites {
 }
 
 /** A site's stream follows from its host: two that register the same host meet in one stream, where one of them loses. */
-export function siteId(host: string): string {
+function siteId(host: string): string {
   return derivedUuid(`site ${host}`);
 }
 
