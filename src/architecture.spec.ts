@@ -2,7 +2,15 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 
 /** The rooms from the ground up. A room may use those below it and itself; what is not named here stands on top of all. */
-const FLOORS = [['kernel'], ['http', 'postgres'], ['log'], ['sites'], ['conversions'], ['operations', 'cli']];
+const FLOORS = [
+  ['kernel'],
+  ['http', 'postgres', 'platforms'],
+  ['log'],
+  ['sites'],
+  ['dispatch'],
+  ['conversions'],
+  ['operations', 'cli', 'sandbox'],
+];
 
 const src = join(process.cwd(), 'src');
 const files = readdirSync(src, { recursive: true })

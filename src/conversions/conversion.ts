@@ -1,5 +1,5 @@
 import type { NewEvent, StoredEvent } from '../log/event.js';
-import type { PersonalHashes } from './personal-hashes.js';
+import type { PersonalHashes } from '../platforms/personal-hashes.js';
 
 export const CONVERSION = 'conversion';
 

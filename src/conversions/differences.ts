@@ -1,6 +1,6 @@
 import type { StoredEvent } from '../log/event.js';
+import type { PersonalHashes } from '../platforms/personal-hashes.js';
 import type { ConversionData } from './conversion.js';
-import type { PersonalHashes } from './personal-hashes.js';
 
 /** A sender's field, and where to look whether two posts agree on it. Any spelling of a hash stands for the value. */
 const DATA_FIELDS = { value: 'value', currency: 'currency', orderId: 'orderId' } as const;

@@ -10,8 +10,8 @@ import { dedupKey } from './dedup-key.js';
 import { dedupWindowOf } from './dedup-window.js';
 import { differences } from './differences.js';
 import { filterReason } from './filter.js';
+import { hashPersonal } from './hash-personal.js';
 import type { InboundFields } from './inbound-fields.js';
-import { hashPersonal } from './personal-hashes.js';
 import { type Receipt, receiptOf } from './receipt.js';
 
 export interface Received {

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { createRequire } from 'node:module';
 import * as fc from 'fast-check';
 import { subjectOf } from '../kernel/email.js';
-import { hashPersonal, type PersonalHashes, spelling } from './personal-hashes.js';
+import { type PersonalHashes, spelling } from '../platforms/personal-hashes.js';
+import { hashPersonal } from './hash-personal.js';
 
 const library: typeof import('libphonenumber-js/min') = createRequire(import.meta.url)('libphonenumber-js/min');
 

@@ -1,0 +1,74 @@
+import { hashPersonal } from '../../src/conversions/hash-personal.js';
+import type { Conversion, Visit } from '../../src/platforms/conversion.js';
+
+const TIME_MS = Date.parse('2026-03-01T10:15:30Z');
+const SEEN_MS = Date.parse('2026-03-01T09:56:40Z');
+
+const seen = (id: string) => ({ id, timeMs: SEEN_MS });
+
+/** A visit with a click of every kind, of which each platform may be told its own only. */
+const VISIT: Visit = {
+  pageUrl: 'https://shop.example/thanks',
+  referrer: 'https://www.google.com/',
+  ip: '203.0.113.10',
+  userAgent: 'Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0',
+  visitorId: '5f0c7c1e-8f0a-4a5e-9d3b-0c9a4b1d2e3f',
+  clicks: {
+    gclid: seen('Gclid_AbC-123'),
+    fbclid: seen('IwAR0FbClid_xYz'),
+    ttclid: seen('E.C.P.TtClid_1'),
+    msclkid: seen('00112233445566778899aabbccddeeff'),
+    twclid: seen('TwClid_Abc'),
+    li_fat_id: seen('1b2c3d4e-0000-4000-8000-abcdefabcdef'),
+    sccid: seen('ScCid_AbC'),
+    rdt_cid: seen('RdtCid_123'),
+    epik: seen('dj0yJnU9Epik'),
+  },
+  cookies: {
+    _fbp: 'fb.1.1772350000000.1234567890',
+    _ttp: 'TtpCookie1',
+    _ga: '123456.7654321',
+    _ga_session: '1772359000',
+    _uetvid: 'a1b2c3d4e5f60718293a4b5c6d7e8f90',
+    _scid: '0f1e2d3c-scid',
+    _rdt_uuid: '1677712978045.b8f7eb7d-b357-437b-8bd3-e1c8166c7132',
+  },
+  utm: { source: 'google', medium: 'cpc', campaign: 'spring', term: 'shoes', content: 'ad1' },
+};
+
+const PURCHASE: Conversion = {
+  id: '019535d0-6b10-7000-8000-000000001001',
+  eventId: 'ORD-1001',
+  event: 'purchase',
+  value: 129.9,
+  currency: 'EUR',
+  orderId: 'ORD-1001',
+  timeMs: TIME_MS,
+  hashes: hashPersonal({ email: 'jane.doe@example.com', event: 'purchase', currency: 'EUR' }),
+  consent: 'unknown',
+};
+
+const person = (firstName: string, lastName: string) =>
+  hashPersonal({
+    email: 'john.doe+news@gmail.com',
+    phone: '+1 (555) 010-4477',
+    firstName,
+    lastName,
+    event: 'purchase',
+    currency: 'EUR',
+  });
+
+/** The conversions every platform's fixtures are made of. */
+export const SAMPLE_CONVERSIONS = {
+  'with-click-id': { ...PURCHASE, visit: VISIT, consent: 'granted' },
+  'without-click-id': { ...PURCHASE, visit: { ...VISIT, clicks: {}, cookies: { _ga: '123456.7654321' } } },
+  'hashed-only': PURCHASE,
+  'consent-denied': { ...PURCHASE, consent: 'denied' },
+  'phone-and-name': { ...PURCHASE, hashes: person('Mary-Jane', "O'Neil Smith") },
+  'non-ascii-name': { ...PURCHASE, hashes: person('Raphaël', 'Žižek 王') },
+  yen: { ...PURCHASE, value: 1000, currency: 'JPY' },
+  dinar: { ...PURCHASE, value: 1.5, currency: 'KWD' },
+  'lead-without-value': { ...PURCHASE, event: 'lead', value: undefined, orderId: undefined, eventId: PURCHASE.id },
+  signup: { ...PURCHASE, event: 'signup', value: undefined },
+  'own-event': { ...PURCHASE, event: 'Booked a demo' },
+} as const satisfies Record<string, Conversion>;
