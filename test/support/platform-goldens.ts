@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Connection, Platform, PlatformRequest } from '../../src/platforms/platform.js';
 import { SAMPLE_CONVERSIONS } from './sample-conversions.js';
@@ -26,9 +26,7 @@ export function describeGoldens(platform: Platform, connection: Connection, acce
               }),
             );
       const file = join(folder, `${name}.json`);
-      if (process.env['UPDATE_FIXTURES'] || !existsSync(file)) {
-        if (process.env['CI'])
-          throw new Error(`${file} is missing: run this spec with UPDATE_FIXTURES=1 and read what it wrote`);
+      if (process.env['UPDATE_FIXTURES']) {
         mkdirSync(folder, { recursive: true });
         writeFileSync(file, `${JSON.stringify(sent, null, 2)}\n`);
       }
