@@ -2,6 +2,10 @@ import { type DynamicModule, Module, type OnApplicationBootstrap, type OnApplica
 import { APP_FILTER } from '@nestjs/core';
 import { ScheduleModule } from '@nestjs/schedule';
 import { ConversionsModule } from './conversions/conversions.module.js';
+import { DispatchModule } from './dispatch/dispatch.module.js';
+import { Dispatcher } from './dispatch/dispatcher.js';
+import { Retries } from './dispatch/retries.js';
+import { Wires } from './dispatch/wires.js';
 import { type Kernel, KernelModule } from './kernel.module.js';
 import { EventLog } from './log/event-log.js';
 import { LogModule } from './log/log.module.js';
@@ -13,7 +17,15 @@ import { ProjectionsModule } from './projections.module.js';
 import { SitesModule } from './sites/sites.module.js';
 
 @Module({
-  imports: [ScheduleModule.forRoot(), LogModule, SitesModule, ProjectionsModule, ConversionsModule, OperationsModule],
+  imports: [
+    ScheduleModule.forRoot(),
+    LogModule,
+    SitesModule,
+    ProjectionsModule,
+    DispatchModule,
+    ConversionsModule,
+    OperationsModule,
+  ],
   providers: [{ provide: APP_FILTER, useClass: PlainTextErrors }],
 })
 export class AppModule implements OnApplicationBootstrap, OnApplicationShutdown {
@@ -22,6 +34,9 @@ export class AppModule implements OnApplicationBootstrap, OnApplicationShutdown 
   }
 
   constructor(
+    private readonly retries: Retries,
+    private readonly dispatcher: Dispatcher,
+    private readonly wires: Wires,
     private readonly projections: ProjectionRunner,
     private readonly log: EventLog,
     private readonly postgres: Postgres,
@@ -33,6 +48,9 @@ export class AppModule implements OnApplicationBootstrap, OnApplicationShutdown 
 
   /** After HTTP has closed, and from the top down: nobody loses what he stands on while he still works. */
   async onApplicationShutdown(): Promise<void> {
+    await this.retries.stop();
+    await this.dispatcher.stop();
+    await this.wires.close();
     await this.projections.stop();
     await this.log.close();
     await this.postgres.close();

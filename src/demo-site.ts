@@ -1,29 +1,21 @@
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { EventLog } from './log/event-log.js';
 import { hashApiKey } from './sites/api-key.js';
 import type { SiteDirectory } from './sites/site-directory.js';
-import type { SiteSecrets } from './sites/site-secrets.js';
-import { Sites } from './sites/sites.js';
+import type { Sites } from './sites/sites.js';
 
-const HOST = 'localhost';
+export const DEMO_HOST = 'localhost';
 
 /** A site to try things on, in embedded mode only. Its key is kept beside the data, so that every start can show it. */
-export async function ensureDemoSite(
-  dataDir: string,
-  log: EventLog,
-  secrets: SiteSecrets,
-  directory: SiteDirectory,
-): Promise<string> {
+export async function ensureDemoSite(dataDir: string, sites: Sites, directory: SiteDirectory): Promise<string> {
   const file = join(dataDir, 'demo-key');
-  const sites = new Sites(log, secrets, 'system');
-  if (!directory.find(HOST)) await sites.register(HOST, ['127.0.0.1', '[::1]']);
+  if (!directory.find(DEMO_HOST)) await sites.register(DEMO_HOST, ['127.0.0.1', '[::1]']);
   await directory.refresh();
-  const open = directory.find(HOST);
+  const open = directory.find(DEMO_HOST);
   const kept = readIfThere(file);
   if (kept && open?.keysByHash.get(hashApiKey(kept))?.status === 'active') return kept;
-  await sites.enableInbound(HOST);
-  const { key } = await sites.issueKey(HOST, 'Demo', false);
+  await sites.enableInbound(DEMO_HOST);
+  const { key } = await sites.issueKey(DEMO_HOST, 'Demo', false);
   writeFileSync(file, `${key}\n`, { mode: 0o600 });
   // The mode above is for a new file only.
   chmodSync(file, 0o600);

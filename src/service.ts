@@ -1,8 +1,9 @@
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { AppModule } from './app.module.js';
-import { bannerText } from './banner.js';
-import { ensureDemoSite } from './demo-site.js';
+import { bannerText, type Demo } from './banner.js';
+import { connectDemoPlatforms, startDemoSandbox } from './demo-sandbox.js';
+import { DEMO_HOST, ensureDemoSite } from './demo-site.js';
 import { FrontDoor } from './http/front-door.js';
 import { createAdapter } from './http/http-adapter.js';
 import { UserError } from './kernel/errors.js';
@@ -14,6 +15,7 @@ import { serveDocuments } from './operations/documents.js';
 import { Postgres } from './postgres/postgres.js';
 import { SiteDirectory } from './sites/site-directory.js';
 import { SiteSecrets } from './sites/site-secrets.js';
+import { Sites } from './sites/sites.js';
 
 export interface RunningService {
   readonly app: NestFastifyApplication;
@@ -34,10 +36,9 @@ export async function startService(settings: Settings): Promise<RunningService> 
   // Signals end in exit code 0 once everything has been answered and closed.
   app.enableShutdownHooks(undefined, { useProcessExit: true });
   serveDocuments(app);
+  const sandbox = databaseUrl || !settings.demoPlatforms ? undefined : startDemoSandbox(dataDir);
   await app.init();
-  const demoKey = databaseUrl
-    ? undefined
-    : await ensureDemoSite(dataDir, app.get(EventLog), app.get(SiteSecrets), app.get(SiteDirectory));
+  const demo = databaseUrl ? undefined : await prepareDemo(app, dataDir, await sandbox);
   try {
     await app.listen(settings.port, settings.host);
   } catch (error) {
@@ -47,5 +48,18 @@ export async function startService(settings: Settings): Promise<RunningService> 
       `Port ${settings.port} on ${settings.host} is taken. Stop what listens there, or set PORT to another one.`,
     );
   }
-  return { app, banner: bannerText(await app.getUrl(), demoKey) };
+  return { app, banner: bannerText(await app.getUrl(), demo) };
+}
+
+/** Something to try things on, in embedded mode only. */
+async function prepareDemo(
+  app: NestFastifyApplication,
+  dataDir: string,
+  sandboxUrl: string | undefined,
+): Promise<Demo> {
+  const directory = app.get(SiteDirectory);
+  const sites = new Sites(app.get(EventLog), app.get(SiteSecrets), 'system');
+  const key = await ensureDemoSite(dataDir, sites, directory);
+  if (sandboxUrl) await connectDemoPlatforms(DEMO_HOST, sandboxUrl, sites, directory);
+  return { key, sandboxUrl };
 }

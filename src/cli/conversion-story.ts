@@ -1,4 +1,5 @@
-import { CONVERSION, type ConversionEvent, isOpening } from '../conversions/conversion.js';
+import { type ConversionEvent, isOpening } from '../conversions/conversion.js';
+import { CONVERSION } from '../dispatch/delivery.js';
 import { UserError } from '../kernel/errors.js';
 import { isUuid } from '../kernel/uuid.js';
 import type { StoredEvent } from '../log/event.js';

@@ -62,7 +62,7 @@ export async function examine(session: Session): Promise<Check[]> {
 }
 
 async function examineDatabase(opened: Opened): Promise<Check[]> {
-  return [
+  const checks = [
     await check('durability', () => durability(opened)),
     await check('schema', () => schema(opened)),
     await check('append-only', () => appendOnly(opened)),
@@ -72,6 +72,10 @@ async function examineDatabase(opened: Opened): Promise<Check[]> {
     await check('projections', () => projections(opened)),
     await check('clock', () => clock(opened)),
   ];
+  // Worth a line only while keys change, or when one is wrong.
+  const sealed = await check('secrets', () => secrets(opened));
+  if (!sealed.ok || opened.settings.secretKeyPrevious) checks.push(sealed);
+  return checks;
 }
 
 async function check(name: string, look: () => Promise<Finding>): Promise<Check> {
@@ -215,6 +219,21 @@ async function projections({ projections }: Opened): Promise<Finding> {
     ok: true,
     detail: behind.length === 0 ? `${list.length}, all at the head of the log` : `behind the log: ${behind.join(', ')}`,
   };
+}
+
+async function secrets({ secrets }: Opened): Promise<Finding> {
+  const { present, previous, lost } = await secrets.survey();
+  const detail = `${present} sealed with SECRET_KEY, ${previous} with SECRET_KEY_PREVIOUS`;
+  if (lost.length > 0) {
+    return {
+      ok: false,
+      detail: `${detail}, ${lost.length} with neither: ${lost.join(', ')}`,
+      fix: 'Set the key they were sealed with as SECRET_KEY_PREVIOUS, or connect the platforms again with new secrets.',
+    };
+  }
+  const fix =
+    previous > 0 ? 'Restart the service: it seals them anew.' : 'Remove SECRET_KEY_PREVIOUS: it opens nothing.';
+  return { ok: true, detail, fix };
 }
 
 async function clock({ postgres }: Opened): Promise<Finding> {

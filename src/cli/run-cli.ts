@@ -6,6 +6,7 @@ import { addEvents } from './events.commands.js';
 import { addInbound } from './inbound.commands.js';
 import { addKeys } from './keys.commands.js';
 import { Output, OutputClosed } from './output.js';
+import { addPlatforms } from './platforms.commands.js';
 import { addProjections } from './projections.commands.js';
 import { Session } from './session.js';
 import { addSites } from './sites.commands.js';
@@ -30,7 +31,7 @@ export async function runCli(argv: readonly string[], surroundings: CliSurroundi
   const session = new Session(env, output, stop);
   const program = kindly(new Command('clean-conversions'))
     .description(
-      'Sites, keys, events and read models of Clean Conversions. Works beside a running service and without one.',
+      'Sites, keys, platforms, events and read models of Clean Conversions. Works beside a running service and without one.',
     )
     .configureOutput({
       writeOut: (text) => stdout.write(text),
@@ -41,7 +42,8 @@ export async function runCli(argv: readonly string[], surroundings: CliSurroundi
       'after',
       '\nExample:\n  clean-conversions sites add shop.example\n\nSettings come from the same environment as the service.',
     );
-  for (const add of [addSites, addInbound, addKeys, addEvents, addProjections, addDoctor]) add(program, session);
+  for (const add of [addSites, addInbound, addKeys, addPlatforms, addEvents, addProjections, addDoctor])
+    add(program, session);
   try {
     await program.parseAsync(argv, { from: 'user' });
     return session.exitCode;

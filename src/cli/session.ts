@@ -4,7 +4,7 @@ import { EventLog } from '../log/event-log.js';
 import { ProjectionRunner } from '../log/projection-runner.js';
 import { Postgres } from '../postgres/postgres.js';
 import { allProjections } from '../projections.js';
-import { SiteSecrets } from '../sites/site-secrets.js';
+import { openSecrets, type SiteSecrets } from '../sites/site-secrets.js';
 import { Sites } from '../sites/sites.js';
 import type { Output } from './output.js';
 
@@ -14,6 +14,7 @@ export interface Opened {
   readonly postgres: Postgres;
   readonly log: EventLog;
   readonly sites: Sites;
+  readonly secrets: SiteSecrets;
   readonly projections: ProjectionRunner;
 }
 
@@ -48,13 +49,14 @@ export class Session {
     const say = (line: string) => this.output.note(line);
     const postgres = await Postgres.open({ databaseUrl, dataDir, say });
     const log = new EventLog(postgres, { say });
-    const secrets = new SiteSecrets(postgres.pool, sealer);
+    const secrets = openSecrets(postgres.pool, sealer, settings);
     const sites = new Sites(log, secrets, 'cli');
     return {
       settings,
       postgres,
       log,
       sites,
+      secrets,
       projections: new ProjectionRunner(postgres, allProjections(secrets), say),
     };
   }

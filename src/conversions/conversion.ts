@@ -1,10 +1,9 @@
+import type { Pinned } from '../dispatch/received.js';
 import type { NewEvent, StoredEvent } from '../log/event.js';
 import type { PersonalHashes } from '../platforms/personal-hashes.js';
 
-export const CONVERSION = 'conversion';
-
 /** What a sender said, without the person: that part stands beside the event and can be erased. */
-export interface ConversionData {
+export interface ConversionData extends Pinned {
   readonly conversionId: string;
   readonly event: string;
   /** As it was sent; absent when absent. */

@@ -1,5 +1,6 @@
 import { Module } from '@nestjs/common';
 import { CqrsModule } from '@nestjs/cqrs';
+import { DispatchModule } from '../dispatch/dispatch.module.js';
 import { SitesModule } from '../sites/sites.module.js';
 import { ClaimPruner } from './claim-pruner.js';
 import { InboundEndpoint } from './inbound.endpoint.js';
@@ -8,7 +9,7 @@ import { Receipts } from './receipts.js';
 import { ReceiveConversionHandler } from './receive-conversion.js';
 
 @Module({
-  imports: [CqrsModule, SitesModule],
+  imports: [CqrsModule, SitesModule, DispatchModule],
   providers: [InboundEndpoint, InboundMetrics, Receipts, ReceiveConversionHandler, ClaimPruner],
 })
 export class ConversionsModule {}

@@ -1,6 +1,7 @@
+import { CONVERSION } from '../dispatch/delivery.js';
 import type { Page, Projection } from '../log/projection.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';
-import { CONVERSION, type ConversionData } from './conversion.js';
+import { type ConversionData } from './conversion.js';
 import { dedupKey } from './dedup-key.js';
 
 /**

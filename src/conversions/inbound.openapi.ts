@@ -1,5 +1,8 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
+import type { PlatformResult } from '../dispatch/delivery.js';
 import { inboundBodySchema } from './inbound-fields.js';
+
+type Status = PlatformResult['status'];
 
 const text = (description: string) => ({ description, content: { 'text/plain': { schema: { type: 'string' } } } });
 
@@ -33,7 +36,15 @@ const receiptSchema = {
           additionalProperties: {
             type: 'object',
             required: ['ok', 'status'],
-            properties: { ok: { type: 'boolean' }, status: { type: 'string' }, reason: { type: 'string' } },
+            properties: {
+              ok: { type: 'boolean', description: 'Whether the platform took it.' },
+              status: {
+                type: 'string',
+                enum: ['delivered', 'accepted', 'skipped', 'queued', 'failed', 'validated'] satisfies Status[],
+              },
+              reason: { type: 'string', description: 'Why it was skipped, is queued, or failed.' },
+              trial: { type: 'boolean', enum: [true], description: 'Of a trial key: nothing was sent.' },
+            },
           },
         },
       },

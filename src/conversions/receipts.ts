@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
+import { CONVERSION, resultsOf } from '../dispatch/delivery.js';
 import { answerOf } from '../kernel/patience.js';
 import { isUuid } from '../kernel/uuid.js';
-import type { StoredEvent } from '../log/event.js';
 import { EventLog } from '../log/event-log.js';
-import { CONVERSION, type ConversionEvent, isOpening } from './conversion.js';
+import { type ConversionEvent, isOpening } from './conversion.js';
 import { type Receipt, receiptOf } from './receipt.js';
 
 export interface FoundReceipt {
@@ -18,8 +18,7 @@ export class Receipts {
 
   async byId(site: string, conversionId: string): Promise<FoundReceipt | undefined> {
     if (!isUuid(conversionId)) return undefined;
-    const [opening] = await answerOf(this.log.readStream(CONVERSION, conversionId.toLowerCase()));
-    return opening?.site === site ? found(opening) : undefined;
+    return this.tell(site, conversionId.toLowerCase());
   }
 
   /**
@@ -34,11 +33,13 @@ export class Receipts {
         isOpening(stored) && stored.data['trial'] === trial && (event === undefined || stored.data['event'] === event),
     );
     const first = openings.filter(({ type }) => type !== 'conversion.deduplicated.v1').at(-1);
-    return first && found(first);
+    return first && this.tell(site, first.data['conversionId'] as string);
   }
-}
 
-function found(opening: StoredEvent): FoundReceipt {
-  const conversion = opening as unknown as ConversionEvent;
-  return { conversionId: conversion.data.conversionId, receipt: receiptOf(conversion, {}) };
+  private async tell(site: string, conversionId: string): Promise<FoundReceipt | undefined> {
+    const events = await answerOf(this.log.readStream(CONVERSION, conversionId));
+    const [opening] = events;
+    if (opening?.site !== site) return undefined;
+    return { conversionId, receipt: receiptOf(opening as unknown as ConversionEvent, resultsOf(events)) };
+  }
 }

@@ -23,7 +23,8 @@ function decided(
   const open = { site, dedupSecret: 'secret' } as OpenSite;
   const sent = { ...purchase, ...fields };
   for (const [name, value] of Object.entries(sent)) if (value === undefined) delete sent[name as keyof typeof sent];
-  return decide(new ReceiveConversion(open, { id: 'k1', trial: false, ...key } as SiteKey, sent, DAY_MS), 'c1');
+  const command = new ReceiveConversion(open, { id: 'k1', trial: false, ...key } as SiteKey, sent, DAY_MS);
+  return decide(command, 'c1', { platforms: ['meta'], settings: 7, instance: 'i1' });
 }
 
 describe('deciding on a conversion', () => {
@@ -55,6 +56,9 @@ describe('deciding on a conversion', () => {
       currency: 'EUR',
       keyId: 'k1',
       trial: false,
+      platforms: ['meta'],
+      settings: 7,
+      instance: 'i1',
     });
   });
 
@@ -65,6 +69,8 @@ describe('deciding on a conversion', () => {
     ])('filters it (%s) and claims weakly', (reason, settings) => {
       const { opening, claim } = decided({}, settings);
       expect(opening).toMatchObject({ type: 'conversion.filtered.v1', data: { reason } });
+      // It is not sent anywhere.
+      expect(opening.data).not.toHaveProperty('platforms');
       expect(claim.weak).toBe(true);
     });
 

@@ -1,11 +1,14 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { CONVERSION } from '../dispatch/delivery.js';
+import { Dispatcher } from '../dispatch/dispatcher.js';
+import type { Pinned } from '../dispatch/received.js';
 import { answerOf } from '../kernel/patience.js';
 import { uuidv7 } from '../kernel/uuid.js';
 import type { Claim } from '../log/event.js';
 import { EventLog } from '../log/event-log.js';
 import type { SiteKey } from '../sites/site.js';
 import type { OpenSite } from '../sites/site-directory.js';
-import { CONVERSION, type ConversionData, type OpeningEvent } from './conversion.js';
+import { type ConversionData, type OpeningEvent } from './conversion.js';
 import { dedupKey } from './dedup-key.js';
 import { dedupWindowOf } from './dedup-window.js';
 import { differences } from './differences.js';
@@ -35,20 +38,29 @@ export class ReceiveConversion extends Command<Received> {
 
 @CommandHandler(ReceiveConversion)
 export class ReceiveConversionHandler implements ICommandHandler<ReceiveConversion> {
-  constructor(private readonly log: EventLog) {}
+  constructor(
+    private readonly log: EventLog,
+    private readonly dispatcher: Dispatcher,
+  ) {}
 
   async execute(command: ReceiveConversion): Promise<Received> {
     const { open, key } = command;
-    const { opening, claim } = decide(command, uuidv7());
+    const { opening, claim } = decide(command, uuidv7(), this.dispatcher.pin(open));
     const { conversionId } = opening.data;
     const outcome = await this.append(open.site.host, key, opening, claim);
-    // Dispatch to the platforms begins here, with what is now in the log; its outcomes are the results.
-    if (outcome.status === 'appended') return { conversionId, receipt: receiptOf(opening, {}) };
+    if (outcome.status === 'appended') {
+      const { position, time } = outcome;
+      const isReceived = opening.type === 'conversion.received.v1';
+      const results = isReceived
+        ? await this.dispatcher.dispatch({ site: open.site.host, position, time, ...opening })
+        : {};
+      return { conversionId, receipt: receiptOf(opening, results) };
+    }
     if (outcome.status === 'conflict') throw new Error('A new conversion cannot conflict');
 
     const firstConversionId = outcome.by;
     const [first] = await answerOf(this.log.readStream(CONVERSION, firstConversionId));
-    const { reason: _, ...data } = opening.data as ConversionData & { reason?: string };
+    const { reason, platforms, settings, instance, ...data } = opening.data as ConversionData & { reason?: string };
     const duplicate: OpeningEvent = {
       ...opening,
       type: 'conversion.deduplicated.v1',
@@ -60,20 +72,23 @@ export class ReceiveConversionHandler implements ICommandHandler<ReceiveConversi
 
   private append(site: string, key: SiteKey, event: OpeningEvent, claim?: Claim) {
     const stream = event.data.conversionId;
-    return this.log.append({
-      noun: CONVERSION,
-      stream,
-      expected: 'new',
-      site,
-      actor: `key:${key.id}`,
-      events: [event],
-      claim,
+    const actor = `key:${key.id}`;
+    const stored = this.log.append({ noun: CONVERSION, stream, expected: 'new', site, actor, events: [event], claim });
+    if (event.data.platforms === undefined) return stored;
+    return stored.catch((error: unknown) => {
+      // It may be in the log all the same, and must then be sent although its sender was told to try again.
+      this.dispatcher.doubt();
+      throw error;
     });
   }
 }
 
 /** What is to be stored, and the key it claims: whether it is a duplicate is for the append itself to say. */
-export function decide(command: ReceiveConversion, conversionId: string): { opening: OpeningEvent; claim: Claim } {
+export function decide(
+  command: ReceiveConversion,
+  conversionId: string,
+  pinned: Pinned,
+): { opening: OpeningEvent; claim: Claim } {
   const { open, key, fields } = command;
   const { settings } = open.site;
   const personal = hashPersonal(fields, settings.country ?? undefined);
@@ -90,7 +105,7 @@ export function decide(command: ReceiveConversion, conversionId: string): { open
   const reason = filterReason(settings, personal.subject, fields.email);
   const opening: OpeningEvent = reason
     ? { type: 'conversion.filtered.v1', data: { ...data, reason }, personal, reference: fields.orderId }
-    : { type: 'conversion.received.v1', data, personal, reference: fields.orderId };
+    : { type: 'conversion.received.v1', data: { ...data, ...pinned }, personal, reference: fields.orderId };
   const claim: Claim = {
     key: dedupKey(open.dedupSecret, data, personal.subject),
     windowMs: dedupWindowOf(settings, command.dedupWindowMs),

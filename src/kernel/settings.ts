@@ -45,6 +45,11 @@ export function readSettings(environment: NodeJS.ProcessEnv) {
     dedupWindowMs: read('DEDUP_WINDOW', '24h', dedupWindowMs),
     inboundDeadlineMs: read('INBOUND_DEADLINE', '8s', parseDurationMs),
     logRetentionMs: optional('LOG_RETENTION', parseDurationMs),
+    deliveryRetryScheduleMs: read('DELIVERY_RETRY_SCHEDULE', '30s,2m,10m,30m,1h,2h,4h', durations),
+    deliveryGiveUpMs: read('DELIVERY_GIVE_UP', '7d', parseDurationMs),
+    confirmationPollMs: read('CONFIRMATION_POLL', '30m', parseDurationMs),
+    outboundAllowPrivate: read('OUTBOUND_ALLOW_PRIVATE', 'false', oneOf(['true', 'false'])) === 'true',
+    demoPlatforms: read('DEMO_PLATFORMS', 'true', oneOf(['true', 'false'])) === 'true',
   };
   if (!settings.tlsCert !== !settings.tlsKey)
     throw new UserError('TLS_CERT and TLS_KEY go together: set both, or neither.');
@@ -76,6 +81,13 @@ export function addressRanges(text: string): AddressRange[] {
       const address = ipaddr.process(part);
       return [address, address.kind() === 'ipv4' ? 32 : 128];
     });
+}
+
+/** With commas; the last one repeats. */
+function durations(text: string): number[] {
+  const list = text.split(',').map(parseDurationMs);
+  if (list.some((ms) => ms === 0)) throw new Error(`"${text}" has a wait of nothing in it`);
+  return list;
 }
 
 function wholeNumber(least: number, most: number) {

@@ -121,7 +121,7 @@ export class AppendQueue {
       const apart = taken.has(request.stream) || (key !== undefined && taken.has(key));
       (apart ? held : batch).push(item);
       // Also of those that wait: a later request on the same stream or key must not overtake them.
-      if (request.expected !== 'new') taken.add(request.stream);
+      if (isCompared(request)) taken.add(request.stream);
       if (key !== undefined) taken.add(key);
     }
     this.waiting = held.concat(this.waiting.slice(seen));
@@ -141,7 +141,7 @@ export class AppendQueue {
       const open = batch.filter((item) => item.deadline > started);
       for (const item of batch) if (item.deadline <= started) item.reject(outOfPatience());
       if (open.length === 0) return;
-      const checked = uncertain || open.some((item) => item.request.expected !== 'new');
+      const checked = uncertain || open.some((item) => isCompared(item.request));
       try {
         const outcome = await this.port.append(numbered(open), checked);
         // In the next turn: what has queued up goes out first, and is being stored while these are answered.
@@ -185,13 +185,20 @@ export class AppendQueue {
   }
 }
 
+/** Whether the version its stream has reached must be looked up. */
+function isCompared({ expected }: AppendRequest): boolean {
+  return expected === 'any' || typeof expected === 'number';
+}
+
 function serialise(request: AppendRequest, index: number): string {
   const event = request.events[index] as AppendRequest['events'][0];
   const { subject, ...personal } = event.personal ?? {};
+  const { expected } = request;
   return JSON.stringify({
     // What is as usual is left out: every byte is read three times on its way.
     k: index === 0 ? undefined : index + 1,
-    expected: request.expected === 'new' ? undefined : request.expected === 'any' ? -1 : request.expected,
+    expected: expected === 'any' ? -1 : typeof expected === 'number' ? expected : undefined,
+    base: typeof expected === 'object' ? expected.owned : undefined,
     id: uuidv7(),
     noun: request.noun,
     stream: request.stream,

@@ -8,6 +8,7 @@ import {
   type ReadOptions,
   readEvents,
   readHead,
+  readOpenings,
   readPositionBefore,
   readStream,
 } from './event-reader.js';
@@ -52,6 +53,10 @@ export class EventLog {
 
   readStream(noun: string, stream: string): Promise<StoredEvent[]> {
     return readStream(this.postgres.pool, noun, stream);
+  }
+
+  readOpenings(noun: string, streams: readonly string[]): Promise<StoredEvent[]> {
+    return readOpenings(this.postgres.pool, noun, streams);
   }
 
   find(site: string, reference: string): Promise<StoredEvent[]> {

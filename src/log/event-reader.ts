@@ -25,6 +25,8 @@ export interface ReadOptions {
   readonly nouns?: readonly string[];
   readonly types?: readonly string[];
   readonly site?: string;
+  /** Leaves out events of which a field of the data has this value: what nobody needs is not carried over. */
+  readonly unless?: { readonly field: string; readonly is: string };
 }
 
 interface Row {
@@ -66,6 +68,10 @@ export async function readEvents(source: Queryable, options: ReadOptions = {}): 
   if (options.nouns)
     conditions.push(`e.noun IN (${options.nouns.map((noun) => `'${noun.replaceAll("'", '')}'`).join(', ')})`);
   if (options.types) where((p) => `e.type = ANY (${p})`, options.types);
+  if (options.unless) {
+    values.push(options.unless.field);
+    where((p) => `(e.data ->> $${values.length - 1}) IS DISTINCT FROM ${p}`, options.unless.is);
+  }
   if (options.site !== undefined) where((p) => `e.site = ${p}`, options.site);
   const limit = options.limit === undefined ? '' : `LIMIT ${Number(options.limit)}`;
   const { rows } = await source.query<Row>(
@@ -81,6 +87,20 @@ export async function readStream(source: Queryable, noun: string, stream: string
     name: 'read-stream',
     text: `SELECT ${COLUMNS} FROM ${FROM} WHERE e.stream = $1 AND e.noun = $2 ORDER BY e.version`,
     values: [stream, noun],
+  });
+  return rows.map(toEvent);
+}
+
+/** The first event of each of these streams, in log order. */
+export async function readOpenings(
+  source: Queryable,
+  noun: string,
+  streams: readonly string[],
+): Promise<StoredEvent[]> {
+  const { rows } = await source.query<Row>({
+    name: 'read-openings',
+    text: `SELECT ${COLUMNS} FROM ${FROM} WHERE e.stream = ANY ($1) AND e.version = 1 AND e.noun = $2 ORDER BY e.position`,
+    values: [streams, noun],
   });
   return rows.map(toEvent);
 }

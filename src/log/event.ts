@@ -39,8 +39,11 @@ export interface AppendRequest {
   readonly noun: string;
   /** UUIDv7: the index on streams then grows at its right edge. */
   readonly stream: string;
-  /** `new`: the id was made just now, nothing to compare. A number: the version the decision was made on. */
-  readonly expected: 'new' | 'any' | number;
+  /**
+   * `new`: the id was made just now, nothing to compare. A number: the version the decision was made on. `owned`: nobody
+   * else writes this stream now, and this is the version it has reached; should somebody have done so, the log refuses.
+   */
+  readonly expected: 'new' | 'any' | number | { readonly owned: number };
   readonly site: string;
   /** `key:<id>`, `tag`, `cli`, `user:<name>` or `system`. */
   readonly actor: string;

@@ -1,6 +1,6 @@
 import type { ClientBase } from 'pg';
 import type { StoredEvent } from './event.js';
-import { readEvents, readNewestByActor } from './event-reader.js';
+import { type ReadOptions, readEvents, readNewestByActor } from './event-reader.js';
 
 /**
  * A read model that can be thrown away. `fold` writes what a page of the log changes, through `page.tx` and with bare
@@ -22,7 +22,7 @@ export class Page {
     readonly until: number,
   ) {}
 
-  events(filter: { nouns?: readonly string[]; types?: readonly string[] } = {}): Promise<StoredEvent[]> {
+  events(filter: Pick<ReadOptions, 'nouns' | 'types' | 'unless'> = {}): Promise<StoredEvent[]> {
     return readEvents(this.tx, { after: this.after, until: this.until, ...filter });
   }
 

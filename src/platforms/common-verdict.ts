@@ -1,6 +1,11 @@
 import type { PlatformResponse, Verdict } from './platform.js';
 
 const REASON_MAX = 200;
+const RETRY_AFTER_MAX_MS = 24 * 60 * 60 * 1_000;
+/** Control characters, and halves of characters: PostgreSQL refuses a NUL and a half. */
+const UNSTORABLE = /[\p{Cc}\p{Cs}]/gu;
+/** It begins where a word begins: tried from every letter, a word of 64 KiB would take seconds. */
+const EMAIL = /(?<![^\s"'<>])[^\s"'<>]+(?:@|%40)[^\s"'<>]+/gi;
 
 /**
  * What a status alone says; undefined for a 2xx, whose body the platform's own verdict must look at. `reason` is what
@@ -23,23 +28,29 @@ export function unreadable(response: PlatformResponse): Verdict {
   return verdictOfStatus(response) ?? { kind: 'retry', reason: 'server_error', afterMs: retryAfterMs(response) };
 }
 
-/** Of `Retry-After`: seconds or a date. */
+/** Of `Retry-After`: seconds or a date, and a day at most: whoever errs by a century must not be lost for good. */
 export function retryAfterMs({ headers }: PlatformResponse, nowMs = Date.now()): number | undefined {
   const text = headers['retry-after'];
   if (text === undefined) return undefined;
   const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - nowMs;
-  return ms > 0 ? ms : undefined;
+  return ms > 0 ? Math.min(ms, RETRY_AFTER_MAX_MS) : undefined;
 }
 
-/** One line, and hashes, addresses and long numbers taken out: platforms like to repeat what they were sent. */
+/**
+ * One line that any database takes, without what platforms repeat of what they were sent: hashes, email and IP
+ * addresses, long numbers. The text is whatever somebody answered, so every step takes time in proportion to it.
+ */
 export function shorten(text: string): string {
   const line = text
     .replace(/\s+/g, ' ')
+    .replace(UNSTORABLE, '')
     .replace(/[0-9a-f]{32,}/gi, '…')
-    .replace(/[^\s"'<>]+@[^\s"'<>]+/g, '…')
+    .replace(EMAIL, '…')
+    .replace(/\b\d{1,3}(?:\.\d{1,3}){3}\b|(?:[0-9a-f]{0,4}:){3,7}[0-9a-f]{0,4}/gi, '…')
     .replace(/\+?\d{9,}/g, '…')
     .trim();
-  return line.length > REASON_MAX ? `${line.slice(0, REASON_MAX - 1)}…` : line;
+  // The cut may go through a character that is two halves.
+  return line.length > REASON_MAX ? `${line.slice(0, REASON_MAX - 1).replace(UNSTORABLE, '')}…` : line;
 }
 
 /** A property of an answer that may be anything. */

@@ -27,6 +27,8 @@ export interface Platform {
   readonly fields: readonly Field[];
   /** What is wrong with a connection as a whole, naming the field; undefined when nothing is. `fields` are checked before. */
   check?(connection: Connection): string | undefined;
+  /** The address is the customer's own: unless an operator gave an endpoint, it must be on the public internet. */
+  readonly customerAddress?: boolean;
   /** How many conversions one call may carry. */
   readonly batchMax: number;
   /** A repeat later than this after the first sending may count twice. Undefined: no window is known. */

@@ -15,7 +15,8 @@ export const sitesProjection: Projection = {
     if (events.length === 0) return;
     const ids = [...new Set(events.map((event) => event.stream.slice(SITE.length + 1)))];
     const { rows } = await page.tx.query<StoredSite>(
-      'SELECT id, host, aliases, inbound, settings, keys, created_at AS "createdAt" FROM sites WHERE id = ANY ($1)',
+      `SELECT id, host, aliases, inbound, settings, keys, connections, created_at AS "createdAt"
+         FROM sites WHERE id = ANY ($1)`,
       [ids],
     );
     const sites = new Map<string, Site>(
@@ -27,11 +28,13 @@ export const sitesProjection: Projection = {
       if (site) sites.set(id, site);
     }
     await page.tx.query(
-      `INSERT INTO sites (id, host, aliases, inbound, settings, keys, created_at)
-       SELECT id, host, aliases, inbound, settings, keys, "createdAt" FROM json_to_recordset($1) AS s (
-         id uuid, host text, aliases json, inbound boolean, settings json, keys json, "createdAt" timestamptz)
-       ON CONFLICT (id) DO UPDATE SET (host, aliases, inbound, settings, keys, created_at) =
-         (excluded.host, excluded.aliases, excluded.inbound, excluded.settings, excluded.keys, excluded.created_at)`,
+      `INSERT INTO sites (id, host, aliases, inbound, settings, keys, connections, created_at)
+       SELECT id, host, aliases, inbound, settings, keys, connections, "createdAt" FROM json_to_recordset($1) AS s (
+         id uuid, host text, aliases json, inbound boolean, settings json, keys json, connections json,
+         "createdAt" timestamptz)
+       ON CONFLICT (id) DO UPDATE SET (host, aliases, inbound, settings, keys, connections, created_at) =
+         (excluded.host, excluded.aliases, excluded.inbound, excluded.settings, excluded.keys, excluded.connections,
+          excluded.created_at)`,
       [JSON.stringify([...sites.values()])],
     );
   },

@@ -1,4 +1,5 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
+import type { SiteConnection } from './connection.js';
 import type { SiteKey } from './site.js';
 import type { SiteSettings } from './site-settings.js';
 
@@ -22,6 +23,9 @@ export class SiteRow {
 
   @Column('json')
   keys!: SiteKey[];
+
+  @Column('json')
+  connections!: SiteConnection[];
 
   @Column('timestamptz', { name: 'created_at' })
   createdAt!: Date;

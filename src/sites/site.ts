@@ -1,4 +1,5 @@
 import type { StoredEvent } from '../log/event.js';
+import { type ConnectionEvent, evolveConnections, type SiteConnection } from './connection.js';
 import { DEFAULT_SITE_SETTINGS, type SiteSettings } from './site-settings.js';
 
 export const SITE = 'site';
@@ -14,7 +15,7 @@ export interface SiteKey {
   readonly status: 'active' | 'revoked';
 }
 
-/** A customer's site: the host that takes its conversions, and who may post them. Folded from its events. */
+/** A customer's site: the host that takes its conversions, who may post them, and where they go. Folded from its events. */
 export interface Site {
   readonly id: string;
   readonly host: string;
@@ -22,6 +23,8 @@ export interface Site {
   readonly inbound: boolean;
   readonly settings: SiteSettings;
   readonly keys: readonly SiteKey[];
+  /** Those that were disconnected, too. */
+  readonly connections: readonly SiteConnection[];
   readonly createdAt: string;
 }
 
@@ -33,7 +36,8 @@ export type SiteEvent =
   | { type: 'site.key_issued.v1'; data: { keyId: string; name: string; prefix: string; hash: string; trial: boolean } }
   | { type: 'site.key_revoked.v1'; data: { keyId: string } }
   /** The new value of each setting that changed. */
-  | { type: 'site.settings_changed.v1'; data: { settings: Partial<SiteSettings> } };
+  | { type: 'site.settings_changed.v1'; data: { settings: Partial<SiteSettings> } }
+  | ConnectionEvent;
 
 /** Unknown types pass by: an older version of the service may read a newer one's log. */
 export function evolve(site: Site | undefined, stored: StoredEvent): Site | undefined {
@@ -46,6 +50,7 @@ export function evolve(site: Site | undefined, stored: StoredEvent): Site | unde
       inbound: false,
       settings: DEFAULT_SITE_SETTINGS,
       keys: [],
+      connections: [],
       createdAt: stored.time,
     };
   }
@@ -66,6 +71,12 @@ export function evolve(site: Site | undefined, stored: StoredEvent): Site | unde
     }
     case 'site.settings_changed.v1':
       return { ...site, settings: { ...site.settings, ...event.data.settings } };
+    case 'site.platform_connected.v1':
+    case 'site.platform_disconnected.v1':
+    case 'site.platform_paused.v1':
+    case 'site.platform_resumed.v1':
+    case 'site.platform_parked.v1':
+      return { ...site, connections: evolveConnections(site.connections, event, stored) };
     default:
       return site;
   }

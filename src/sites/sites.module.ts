@@ -1,18 +1,26 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable, Module, type OnModuleInit } from '@nestjs/common';
 import { Interval } from '@nestjs/schedule';
+import { Logger } from '../kernel/logger.js';
 import { Sealer } from '../kernel/sealing.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { EventLog } from '../log/event-log.js';
 import { Postgres } from '../postgres/postgres.js';
 import { SiteDirectory } from './site-directory.js';
-import { SiteSecrets } from './site-secrets.js';
+import { openSecrets, SiteSecrets } from './site-secrets.js';
 
 @Injectable()
 export class DirectoryKeeper implements OnModuleInit {
-  constructor(private readonly directory: SiteDirectory) {}
+  constructor(
+    private readonly directory: SiteDirectory,
+    private readonly secrets: SiteSecrets,
+    private readonly logger: Logger,
+  ) {}
 
   async onModuleInit(): Promise<void> {
+    const resealed = await this.secrets.resealAll();
+    if (resealed > 0)
+      this.logger.info('Sealed anew with SECRET_KEY what only SECRET_KEY_PREVIOUS opened', { resealed });
     await this.directory.start();
   }
 
@@ -26,14 +34,15 @@ export class DirectoryKeeper implements OnModuleInit {
   providers: [
     {
       provide: SiteSecrets,
-      useFactory: (postgres: Postgres, sealer: Sealer) => new SiteSecrets(postgres.pool, sealer),
-      inject: [Postgres, Sealer],
+      useFactory: (postgres: Postgres, sealer: Sealer, settings: Settings) =>
+        openSecrets(postgres.pool, sealer, settings),
+      inject: [Postgres, Sealer, SETTINGS],
     },
     {
       provide: SiteDirectory,
-      useFactory: (log: EventLog, secrets: SiteSecrets, settings: Settings) =>
-        new SiteDirectory(log, secrets, { ...settings, instance: randomUUID() }),
-      inject: [EventLog, SiteSecrets, SETTINGS],
+      useFactory: (log: EventLog, secrets: SiteSecrets, settings: Settings, logger: Logger) =>
+        new SiteDirectory(log, secrets, { ...settings, instance: randomUUID(), warn: (line) => logger.warn(line) }),
+      inject: [EventLog, SiteSecrets, SETTINGS, Logger],
     },
     DirectoryKeeper,
   ],

@@ -2,7 +2,18 @@ import { UserError } from '../kernel/errors.js';
 import { derivedUuid, uuidv7 } from '../kernel/uuid.js';
 import type { NewEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
+import type { Connection, Platform, PlatformName } from '../platforms/platform.js';
 import { apiKeyPrefix, generateApiKey, hashApiKey } from './api-key.js';
+import {
+  type ConnectionEvent,
+  connecting,
+  disconnecting,
+  parking,
+  pausing,
+  resuming,
+  type SiteConnection,
+} from './connection.js';
+import { type ConnectRequest, changedConnection, generateWebhookSecret, NOT_CONNECTED } from './connection-settings.js';
 import { normaliseHost } from './host.js';
 import { evolve, SITE, type Site, type SiteEvent, type SiteKey } from './site.js';
 import type { SiteSecrets } from './site-secrets.js';
@@ -78,6 +89,65 @@ export class Sites {
     return findKey(site, keyId);
   }
 
+  /**
+   * Connects a platform, or changes what the request names of its connection and keeps the rest. A secret that was made
+   * here is in the answer and nowhere else.
+   */
+  async connectPlatform(
+    host: string,
+    platform: Platform,
+    request: ConnectRequest,
+  ): Promise<{ connection: SiteConnection; madeSecret?: string | undefined }> {
+    const spareSecret = generateWebhookSecret();
+    let madeSecret: string | undefined;
+    let earlierNames: readonly string[] = [];
+    const site = await this.change(host, async (found) => {
+      const site = known(found, host);
+      const before = site.connections.find((connection) => connection.platform === platform.name);
+      const current = await this.currentConnection(site.host, before);
+      const next = changedConnection(platform, current, request, spareSecret);
+      madeSecret = next.madeSecret;
+      earlierNames = before?.secretNames ?? [];
+      const changed = Object.entries(next.secrets).filter(([name, value]) => current.secrets[name] !== value);
+      if (changed.length > 0)
+        await this.secrets.storeConnectionSecrets(site.host, platform.name, Object.fromEntries(changed));
+      return connecting(platform.name, before, next, changed.length > 0);
+    });
+    const connection = findConnection(site, platform.name);
+    const dropped = earlierNames.filter((name) => !connection.secretNames.includes(name));
+    await this.secrets.forgetConnectionSecrets(site.host, platform.name, dropped);
+    return { connection, madeSecret };
+  }
+
+  async disconnectPlatform(host: string, platform: PlatformName): Promise<SiteConnection> {
+    const { site, connection } = await this.changeConnection(host, platform, disconnecting);
+    await this.secrets.forgetConnectionSecrets(site.host, platform, connection.secretNames);
+    return connection;
+  }
+
+  /** With a reason it is the platform's doing, which says nothing about a connection that is no more. */
+  async pausePlatform(host: string, platform: PlatformName, reason?: string): Promise<SiteConnection> {
+    const { connection } = await this.changeConnection(host, platform, (connection, site) => {
+      if (reason === undefined) demandConnected(connection, site);
+      return pausing(connection, reason);
+    });
+    return connection;
+  }
+
+  async resumePlatform(host: string, platform: PlatformName): Promise<SiteConnection> {
+    const { connection } = await this.changeConnection(host, platform, (connection, site) => {
+      demandConnected(connection, site);
+      return resuming(connection);
+    });
+    return connection;
+  }
+
+  /** The platform refuses the credentials. */
+  async parkPlatform(host: string, platform: PlatformName, reason: string): Promise<SiteConnection> {
+    const { connection } = await this.changeConnection(host, platform, (connection) => parking(connection, reason));
+    return connection;
+  }
+
   /** By host or alias. */
   async get(hostText: string): Promise<Site> {
     return known(await this.findOwner(hostText), readHost(hostText));
@@ -104,13 +174,37 @@ export class Sites {
     return [...sites.values()];
   }
 
-  private async change(hostText: string, decide: (site: Site | undefined) => SiteEvent | undefined): Promise<Site> {
+  /** As it can be built upon: one that was disconnected begins anew. */
+  private async currentConnection(host: string, before: SiteConnection | undefined): Promise<Connection> {
+    if (!before || before.disconnected) return NOT_CONNECTED;
+    const { platform, settings, endpoint, secretNames } = before;
+    const stored = Object.entries(await this.secrets.connectionSecrets(host, platform));
+    const secrets = Object.fromEntries(stored.filter(([name]) => secretNames.includes(name)));
+    return { settings, secrets, endpoint };
+  }
+
+  private async changeConnection(
+    host: string,
+    platform: PlatformName,
+    decide: (connection: SiteConnection, site: Site) => ConnectionEvent | undefined,
+  ): Promise<{ site: Site; connection: SiteConnection }> {
+    const site = await this.change(host, (found) => {
+      const site = known(found, host);
+      return decide(findConnection(site, platform), site);
+    });
+    return { site, connection: findConnection(site, platform) };
+  }
+
+  private async change(
+    hostText: string,
+    decide: (site: Site | undefined) => SiteEvent | undefined | Promise<SiteEvent | undefined>,
+  ): Promise<Site> {
     const host = readHost(hostText);
     const stream = siteId(host);
     for (let attempt = 1; attempt <= TRIES_MAX; attempt += 1) {
       const history = await this.log.readStream(SITE, stream);
       const site = history.reduce(evolve, undefined as Site | undefined);
-      const event = decide(site);
+      const event = await decide(site);
       if (!event) return site as Site;
       const events: [NewEvent] = [event];
       const outcome = await this.log.append({
@@ -151,4 +245,20 @@ function findKey(site: Site, keyId: string): SiteKey {
   if (!key)
     throw new UserError(`Site ${site.host} has no key ${keyId}. "keys list --site ${site.host}" shows those it has.`);
   return key;
+}
+
+function findConnection(site: Site, platform: PlatformName): SiteConnection {
+  const connection = site.connections.find((candidate) => candidate.platform === platform);
+  if (!connection) throw notConnected(site, platform);
+  return connection;
+}
+
+function demandConnected({ platform, disconnected }: SiteConnection, site: Site): void {
+  if (disconnected) throw notConnected(site, platform);
+}
+
+function notConnected({ host }: Site, platform: PlatformName): UserError {
+  return new UserError(
+    `${platform} is not connected to ${host}. Connect it with "platforms connect ${platform} --site ${host}".`,
+  );
 }

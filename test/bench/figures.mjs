@@ -44,6 +44,7 @@ export function variantColumns(samples) {
     rate: mid((sample) => sample.rate),
     cpuServer: mid((sample) => sample.cpuServer),
     cpuPostgres: mid((sample) => sample.cpuPostgres),
+    cpuSandbox: mid((sample) => sample.cpuSandbox),
     p50: mid((sample) => sample.p50),
     p99: mid((sample) => sample.p99),
     errors: known.length === 0 ? undefined : known.reduce((sum, sample) => sum + sample.errors, 0),
@@ -61,6 +62,16 @@ export function ratioRow(what, samples, others, { by = 'rate', target, columns =
   const value = spread(ratios(samples, others, by === 'cpu' ? cpuOf : rateOf));
   const row = { what, unit: 'ratio', value, target, met: meets(value?.median, target), ...columns };
   return value || by === 'rate' || !samples.some(Boolean) ? row : { ...row, figure: LEFT_OUT };
+}
+
+/** What each of `count` additions cost on top of `base`, in CPU, as a ratio to `unit`; round by round. */
+export function addedCpuRow(what, { samples, base, unit, count, target }) {
+  const added = samples.flatMap((sample, round) =>
+    sample && base[round] && unit[round] ? [(cpuOf(sample) - cpuOf(base[round])) / count / cpuOf(unit[round])] : [],
+  );
+  const value = spread(added);
+  const row = { what, unit: 'ratio', value, target, met: meets(value?.median, target) };
+  return value || added.length === 0 ? row : { ...row, figure: LEFT_OUT };
 }
 
 /** A row for a figure that was measured once. */

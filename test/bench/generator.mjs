@@ -28,11 +28,14 @@ export async function prepareGenerator(directory) {
   }
 }
 
+/** The same, with the time it was sent in front of the order's number: whoever gets it can tell how long it was under way. */
+const STAMPED_BODY = BODY.replace('$order', '$clock-$order');
+
 /**
  * Arguments for one stretch of load. Either for `seconds`, or until `requests` were answered, `seconds` at most.
  * `expect` is a text without which a 200 is an error: a deduplicated conversion, say, costs less than a new one.
  */
-export function loadArguments({ port, path, key, connections, warm = 0, seconds, requests, rate, expect }) {
+export function loadArguments({ port, path, key, connections, warm = 0, seconds, requests, rate, expect, stamped }) {
   const options = {
     port,
     path,
@@ -44,7 +47,7 @@ export function loadArguments({ port, path, key, connections, warm = 0, seconds,
     rate,
     expect,
     host: 'localhost',
-    body: BODY,
+    body: stamped ? STAMPED_BODY : BODY,
   };
   return Object.entries(options).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`, String(value)]));
 }

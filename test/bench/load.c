@@ -75,7 +75,10 @@ static double cpu_seconds(void) {
   return u.ru_utime.tv_sec + u.ru_stime.tv_sec + (u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
 }
 
-/* ---- the request: the body template with $order (never seen before) and $user (one of a million) filled in ---- */
+/*
+ * ---- the request: the body template with $order (never seen before), $user (one of a million) and $clock (when it was
+ * sent, in milliseconds of the monotonic clock, which all processes of a machine share) filled in ----
+ */
 
 static unsigned long long random_state;
 
@@ -106,6 +109,9 @@ static int fill_body(char *out) {
     } else if (!strncmp(from, "$user", 5)) {
       to += sprintf(to, "%u", (unsigned)(random_next() % 1000000) + 1);
       from += 5;
+    } else if (!strncmp(from, "$clock", 6)) {
+      to += sprintf(to, "%.3f", now() * 1e3);
+      from += 6;
     } else {
       *to++ = *from++;
     }
@@ -281,7 +287,7 @@ static void parse_options(int count, char **values) {
     }
   if (!opt.port || opt.connections < 1 || opt.connections > CONNECTIONS_MAX)
     die("usage: load --port N [--connections 1-%d] [--warm S] [--seconds S] [--requests N] [--rate N]\n"
-        "            [--path P] [--host H] [--key K] [--body TEMPLATE with $order, $user] [--expect TEXT]",
+        "            [--path P] [--host H] [--key K] [--body TEMPLATE with $order, $user, $clock] [--expect TEXT]",
         CONNECTIONS_MAX);
 }
 

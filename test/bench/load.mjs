@@ -60,7 +60,10 @@ function sendDueArrivals() {
 
 function send(connection, start) {
   const order = `ORD-${randomBytes(4).toString('hex')}${runId}${String(counts.sent).padStart(8, '0')}`;
-  const filled = body.replace('$order', order).replace('$user', String(1 + Math.floor(Math.random() * 1e6)));
+  const filled = body
+    .replace('$order', order)
+    .replace('$user', String(1 + Math.floor(Math.random() * 1e6)))
+    .replace('$clock', (Number(process.hrtime.bigint()) / 1e6).toFixed(3));
   connection.start = start;
   counts.sent += 1;
   connection.socket.write(

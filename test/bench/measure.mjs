@@ -4,13 +4,14 @@ import { cpuSeconds, hasCounters, treeCpuSeconds } from './counters.mjs';
 
 /**
  * Runs a load generator (HTTP or append) to its end. CPU is read when it says that its warm-up is over, and at its end.
- * @param watch pids: `server` (one process) and `postgres` (a postmaster and all below it)
+ * @param watch pids: `server` (one process), `postgres` (a postmaster and all below it) and `sandbox` (one process)
  */
 export async function measure(name, command, args, { env, watch = {} } = {}) {
   const child = startChild(name, command, args, { env });
   const read = () => ({
     server: watch.server && hasCounters ? cpuSeconds(watch.server) : undefined,
     postgres: watch.postgres && hasCounters ? treeCpuSeconds(watch.postgres) : undefined,
+    sandbox: watch.sandbox && hasCounters ? cpuSeconds(watch.sandbox) : undefined,
   });
   let before = read();
   const onStderr = () => {
@@ -37,6 +38,7 @@ export function sample(result, before, after, said = '') {
     // A store that is driven in its own process measures that process itself.
     cpuServer: microseconds(result.cpuSeconds ?? spent('server')),
     cpuPostgres: microseconds(spent('postgres')),
+    cpuSandbox: microseconds(spent('sandbox')),
     clientShare: result.clientCpuSeconds === undefined ? undefined : result.clientCpuSeconds / result.seconds,
   };
 }

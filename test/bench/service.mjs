@@ -6,10 +6,10 @@ import { fileURLToPath } from 'node:url';
 import { answers, letGoOfServer, startChild, stopChild } from './children.mjs';
 import { findServer, withClient } from './postgres.mjs';
 
-const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const FIRST_START_WITHIN_MS = 120_000;
 
-/** @returns `{ port, key, pid, server, startMs, stop }`; `server` is its PostgreSQL, as in `postgres.mjs` */
+/** @returns `{ port, key, pid, dataDir, server, startMs, stop }`; `server` is its PostgreSQL, as in `postgres.mjs` */
 export async function startService(dataDir) {
   return start(dataDir, process.execPath, ['--enable-source-maps', join(ROOT, 'dist/main.js')]);
 }
@@ -21,7 +21,13 @@ export async function startWithNpm(dataDir) {
 
 async function start(dataDir, command, args, { detached = false } = {}) {
   const port = await freePort();
-  const env = { PORT: String(port), DATA_DIR: dataDir, LOG_LEVEL: 'warn', DATABASE_URL: undefined };
+  const env = {
+    PORT: String(port),
+    DATA_DIR: dataDir,
+    LOG_LEVEL: 'warn',
+    DATABASE_URL: undefined,
+    DEMO_PLATFORMS: 'false',
+  };
   const child = startChild('the service', command, args, { env, cwd: ROOT, detached });
   const startMs = await answers(child, `http://127.0.0.1:${port}/readyz`, { withinMs: FIRST_START_WITHIN_MS });
   const server = findServer(dataDir);
@@ -31,7 +37,7 @@ async function start(dataDir, command, args, { detached = false } = {}) {
     return outcome;
   };
   const key = (await readFile(join(dataDir, 'demo-key'), 'utf8')).trim();
-  return { port, key, pid: child.pid, server, startMs, stop };
+  return { port, key, pid: child.pid, dataDir, server, startMs, stop };
 }
 
 /** How many conversions its log holds. */

@@ -6,6 +6,7 @@ const COLUMNS = [
   { title: 'min–max', cell: (row) => (row.value?.min === undefined ? '' : range(row.value, row.unit)) },
   { title: 'per s', cell: (row) => (row.rate === undefined ? '' : whole(row.rate)) },
   { title: 'CPU µs', cell: cpu },
+  { title: 'sandbox µs', cell: (row) => row.cpuSandbox?.toFixed(0) ?? '', optional: true },
   { title: 'p50 ms', cell: (row) => (row.p50 === undefined ? '' : row.p50.toFixed(1)) },
   { title: 'p99 ms', cell: (row) => (row.p99 === undefined ? '' : row.p99.toFixed(1)) },
   { title: 'errors', cell: (row) => (row.errors === undefined ? '' : whole(row.errors)) },
@@ -15,11 +16,12 @@ const COLUMNS = [
 
 /** @param report `{ title, facts: string[], rows, notes: string[] }` */
 export function textReport(report) {
-  const cells = [COLUMNS.map((column) => column.title), ...report.rows.map(rowCells)];
-  const widths = COLUMNS.map((_, column) => Math.max(...cells.map((row) => row[column].length)));
+  const columns = columnsOf(report.rows);
+  const cells = [columns.map((column) => column.title), ...report.rows.map((row) => rowCells(row, columns))];
+  const widths = columns.map((_, column) => Math.max(...cells.map((row) => row[column].length)));
   const lines = cells.map((row) =>
     row
-      .map((cell, column) => (COLUMNS[column].left ? cell.padEnd(widths[column]) : cell.padStart(widths[column])))
+      .map((cell, column) => (columns[column].left ? cell.padEnd(widths[column]) : cell.padStart(widths[column])))
       .join('  ')
       .trimEnd(),
   );
@@ -31,21 +33,27 @@ export function textReport(report) {
 }
 
 export function markdownReport(report) {
+  const columns = columnsOf(report.rows);
   const line = (cells) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
   return [
     `### ${report.title}`,
     '',
     ...report.facts.map((fact) => `- ${fact}`),
     '',
-    line(COLUMNS.map((column) => column.title)),
-    line(COLUMNS.map((column) => (column.left ? '---' : '---:'))),
-    ...report.rows.map((row) => line(rowCells(row))),
+    line(columns.map((column) => column.title)),
+    line(columns.map((column) => (column.left ? '---' : '---:'))),
+    ...report.rows.map((row) => line(rowCells(row, columns))),
     ...(report.notes.length > 0 ? ['', ...report.notes.map((note) => `- **${note}**`)] : []),
   ].join('\n');
 }
 
-function rowCells(row) {
-  return COLUMNS.map((column) => column.cell(row));
+/** An optional column is there when a row has something for it. */
+function columnsOf(rows) {
+  return COLUMNS.filter((column) => !column.optional || rows.some((row) => column.cell(row) !== ''));
+}
+
+function rowCells(row, columns) {
+  return columns.map((column) => column.cell(row));
 }
 
 function figure(row) {

@@ -11,12 +11,12 @@ export const APPENDS_IN_FLIGHT = 64;
 const INBOUND = { path: '/__cc/inbound', expect: '"results":' };
 const here = (file) => fileURLToPath(new URL(file, import.meta.url));
 
-/** HTTP load on a server for the settings' time. `target` is `{ port, key, pid, server?, path, expect }`. */
+/** HTTP load on a server for the settings' time. `target` is `{ port, key, pid, server?, sandbox?, path, expect }`. */
 export function httpVariant(id, target, connections, { generator, settings }) {
   const { port, key = '', path, expect } = target;
   const { warm, seconds } = settings;
   const args = loadArguments({ port, key, path, expect, connections, warm, seconds });
-  const watch = { server: target.pid, postgres: target.server?.postmaster };
+  const watch = { server: target.pid, postgres: target.server?.postmaster, sandbox: target.sandbox?.pid };
   return { id, run: () => measure(id, generator.command, [...generator.args, ...args], { watch }) };
 }
 
@@ -35,13 +35,15 @@ export async function startEcho() {
   return { port, pid: child.pid, path: '/', expect: '"orderId":' };
 }
 
-export async function startNaive(server) {
+/** With a sandbox it also sends every conversion to three platforms there. */
+export async function startNaive(server, sandbox) {
   const port = await freePort();
   const key = 'naive';
-  const env = { PORT: String(port), DATABASE_URL: await makeDatabase(server, 'naive'), API_KEY: key };
+  const DATABASE_URL = await makeDatabase(server, 'naive');
+  const env = { PORT: String(port), DATABASE_URL, API_KEY: key, PLATFORMS_URL: sandbox?.url };
   const child = startChild('the naive design', process.execPath, [here('naive/main.mjs')], { env });
   await untilOutput(child, 'ready');
-  return { port, key, pid: child.pid, server, ...INBOUND };
+  return { port, key, pid: child.pid, server, sandbox, ...INBOUND };
 }
 
 export function appendVariant(id, script, server, env, { settings: { warm, seconds } }) {

@@ -146,7 +146,8 @@ describe('projections', () => {
       const open = () => directory.find('shop.example');
       const verdict = directory.judgeKey(open() as never, key, Date.now());
       if (!verdict.ok) throw new Error('the key should be good');
-      const bus = new ReceiveConversionHandler(log);
+      // No platform is connected: nothing is dispatched.
+      const bus = new ReceiveConversionHandler(log, { pin: () => ({}), dispatch: async () => ({}) } as never);
       const post = (orderId: string | undefined, email = `${randomUUID()}@example.com`) => {
         const fields = { email, event: 'purchase', currency: 'EUR', value: 10, ...(orderId && { orderId }) };
         return bus.execute(new ReceiveConversion(open() as never, verdict.key, fields, DAY_MS));
@@ -159,6 +160,29 @@ describe('projections', () => {
         ({ row }) => row,
       );
 
+    /** Some wait, some were delivered later, some at once, some are waited for to be confirmed. */
+    const tryToDeliver = async (conversionId: string, turn: number): Promise<void> => {
+      const outcome = (status: string, attempt: number, nextTry?: Date) => ({
+        type: `conversion.${status}.v1`,
+        data: { conversionId, platform: 'meta', attempt, status, nextTry: nextTry?.toISOString(), requestId: 'R' },
+      });
+      const later = new Date(Date.now() + 30_000 + turn);
+      const tries = [
+        [outcome('delivered', 1)],
+        [outcome('deferred', 1, later)],
+        [outcome('deferred', 1, later), outcome('delivered', 2)],
+        [outcome('accepted', 1, later)],
+      ][turn % 4] as [ReturnType<typeof outcome>];
+      await log.append({
+        noun: 'conversion',
+        stream: conversionId,
+        expected: 'any',
+        site: 'shop.example',
+        actor: 'system',
+        events: tries,
+      });
+    };
+
     it('of every projection under load equals the rows that were there, and a fresh fold of the log', async () => {
       const { secrets, sites, directory, post, open, runner } = await inbound();
       await runner.start();
@@ -170,12 +194,13 @@ describe('projections', () => {
           const orders = Array.from({ length: 12 }, (_, index) =>
             index % 4 === 3 ? undefined : `ORD-${turn * 4 + (index % 9)}`,
           );
-          await Promise.all(
+          const received = await Promise.all(
             orders.map((orderId, index) =>
               post(orderId, orderId ? undefined : `walk-in-${index}-${turn % 5}@example.com`),
             ),
           );
           posted += orders.length;
+          await Promise.all(received.map(({ conversionId }, index) => tryToDeliver(conversionId, turn + index)));
           directory.judgeKey(open() as never, 'cc_wrong', Date.now());
           if (turn % 10 === 0) await sites.issueKey('shop.example', `key ${turn}`, false);
           if (turn === 15)

@@ -21,7 +21,14 @@ export interface ServiceProcess {
 
 export async function spawnService(dataDir: string, env: Record<string, string> = {}): Promise<ServiceProcess> {
   const child = spawn(process.execPath, ['--enable-source-maps', MAIN], {
-    env: { PATH: process.env['PATH'] ?? '', DATA_DIR: dataDir, PORT: '0', LOG_LEVEL: 'warn', ...env },
+    env: {
+      PATH: process.env['PATH'] ?? '',
+      DATA_DIR: dataDir,
+      PORT: '0',
+      LOG_LEVEL: 'warn',
+      DEMO_PLATFORMS: 'false',
+      ...env,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';

@@ -143,7 +143,8 @@ END $$;
 const APPEND = `
 -- The only way into the log. "batch" is what has queued up: one object per event, "n" its place in the batch (from 1),
 -- "k" its place in its request (from 1, which is left out), "expected" the version its stream must have reached (none:
--- a new stream, -1: any). "key", "span" (seconds) and "weak" claim a key for the stream. A stream, and a key, stand in a batch once.
+-- a new stream, or one that is known to have reached version "base"; -1: any). "key", "span" (seconds) and "weak" claim a
+-- key for the stream. A stream whose version is compared, and a key, stand in a batch once.
 -- "checked": the batch has versions to compare, or is sent again because the outcome of the first sending is unknown.
 CREATE FUNCTION cc.append(batch json, checked boolean) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
@@ -170,11 +171,11 @@ BEGIN
   END IF;
 
   WITH input AS MATERIALIZED (
-    SELECT r.n, coalesce(r.k, 1) AS k, r.expected, r.id, r.noun, r.stream, r.type, r.site, r.actor, r.reference, r.data,
-           r.subject, r.personal, r.key, r.span, coalesce(r.weak, false) AS weak
+    SELECT r.n, coalesce(r.k, 1) + coalesce(r.base, 0) AS k, r.expected, r.id, r.noun, r.stream, r.type, r.site, r.actor,
+           r.reference, r.data, r.subject, r.personal, r.key, r.span, coalesce(r.weak, false) AS weak
       FROM json_to_recordset(batch) AS r (
-      n integer, k integer, expected integer, id uuid, noun text, stream uuid, type text, site text, actor text,
-      reference text, data json, subject text, personal json, key uuid, span double precision, weak boolean)
+      n integer, k integer, base integer, expected integer, id uuid, noun text, stream uuid, type text, site text,
+      actor text, reference text, data json, subject text, personal json, key uuid, span double precision, weak boolean)
      WHERE NOT checked OR (stored[r.n] IS NULL AND NOT coalesce(r.n = ANY (conflicts), false))
   ), held AS MATERIALIZED (
     -- Whoever writes claims holds the lock, so what stands here stands until we commit.

@@ -10,13 +10,14 @@ export class Sites0000000000002 implements MigrationInterface {
 CREATE INDEX events_sites ON cc.events (position) WHERE noun IN ('site', 'auth');
 
 CREATE TABLE cc.sites (
-  id         uuid PRIMARY KEY,
-  host       text COLLATE "C" NOT NULL UNIQUE,
-  aliases    json NOT NULL,
-  inbound    boolean NOT NULL,
-  settings   json NOT NULL,
-  keys       json NOT NULL,
-  created_at timestamptz(3) NOT NULL
+  id          uuid PRIMARY KEY,
+  host        text COLLATE "C" NOT NULL UNIQUE,
+  aliases     json NOT NULL,
+  inbound     boolean NOT NULL,
+  settings    json NOT NULL,
+  keys        json NOT NULL,
+  connections json NOT NULL,
+  created_at  timestamptz(3) NOT NULL
 );
 
 -- When a key's newest event was appended.

@@ -3,6 +3,7 @@ import { BadRequestException, Body, Controller, Headers, HttpCode, Post, Unautho
 import { InjectRepository } from '@nestjs/typeorm';
 import { QueryFailedError } from 'typeorm';
 import { Conversion } from './conversion.entity.mjs';
+import { sendToPlatforms } from './platforms.mjs';
 
 const sha256 = (text) => createHash('sha256').update(text).digest('hex');
 const normalised = (text) => text.trim().toLowerCase();
@@ -35,7 +36,8 @@ export class ConversionsController {
       }
       throw error;
     }
-    return { ok: true, event: body.event, results: {} };
+    const sent = process.env.PLATFORMS_URL ? await sendToPlatforms(process.env.PLATFORMS_URL, emailHash, payload) : {};
+    return { ok: true, event: body.event, results: sent };
   }
 }
 

@@ -1,0 +1,67 @@
+import type { Platform, PlatformName } from '../platforms/platform.js';
+import type { SiteConnection } from '../sites/connection.js';
+import { card } from './output.js';
+
+interface ConnectionDocument {
+  readonly platform: PlatformName;
+  readonly connected: boolean;
+  readonly state?: SiteConnection['state'];
+  readonly reason?: string;
+  /** A secret is `true`, where it is shown at all. */
+  readonly settings: Readonly<Record<string, string | true>>;
+  readonly endpoint?: string;
+  readonly since?: string;
+  /** The one that was made just now. */
+  readonly secret?: string;
+}
+
+/** What it can be set with. */
+export function platformDocument({ name, fields }: Platform) {
+  return {
+    platform: name,
+    fields: fields.map(({ name, secret = false, required = false }) => ({ name, secret, required })),
+  };
+}
+
+/** How a site is connected to it, without a word of what is secret. */
+export function listedConnection(platform: Platform, connections: readonly SiteConnection[]) {
+  const { fields } = platformDocument(platform);
+  const connection = connections.find((candidate) => candidate.platform === platform.name);
+  const document: ConnectionDocument =
+    connection && !connection.disconnected
+      ? { ...connectionDocument(connection), settings: connection.settings }
+      : { platform: platform.name, connected: false, settings: {} };
+  return { ...document, fields };
+}
+
+export function connectionDocument(connection: SiteConnection, madeSecret?: string): ConnectionDocument {
+  const { platform, state, reason, settings, secretNames, endpoint, since, disconnected } = connection;
+  const secrets = Object.fromEntries(secretNames.map((name) => [name, true] as const));
+  return {
+    platform,
+    connected: !disconnected,
+    ...(!disconnected && { state }),
+    ...(reason !== undefined && { reason }),
+    settings: { ...settings, ...(!disconnected && secrets) },
+    ...(endpoint !== undefined && { endpoint }),
+    since,
+    ...(madeSecret !== undefined && { secret: madeSecret }),
+  };
+}
+
+export function connectionCard(document: ConnectionDocument): string {
+  const { platform, state, reason, since, settings, endpoint, secret } = document;
+  return card({
+    platform,
+    state: state ?? 'disconnected',
+    ...(reason !== undefined && { reason }),
+    since,
+    settings: settingsText(settings),
+    ...(endpoint !== undefined && { endpoint }),
+    ...(secret !== undefined && { secret }),
+  });
+}
+
+export function settingsText(settings: ConnectionDocument['settings']): string[] {
+  return Object.entries(settings).map(([name, value]) => (value === true ? `${name} (secret)` : `${name}=${value}`));
+}

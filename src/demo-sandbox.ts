@@ -1,0 +1,107 @@
+import { spawn } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { platformOf } from './platforms/index.js';
+import { PLATFORM_NAMES, type Platform, type PlatformName } from './platforms/platform.js';
+import type { SiteDirectory } from './sites/site-directory.js';
+import type { Sites } from './sites/sites.js';
+
+const MAIN = fileURLToPath(new URL('./sandbox/main.js', import.meta.url));
+const READY_WITHIN_MS = 10_000;
+
+/** What the demo site is connected with. None of it is a secret: the sandbox takes any. */
+const SETTINGS: Record<PlatformName, Record<string, string>> = {
+  google_ads: {
+    customer_id: '1234567890',
+    client_id: 'demo-client',
+    client_secret: 'demo-client-secret',
+    refresh_token: 'demo-refresh-token',
+    'event.purchase': '111111111',
+    'event.lead': '222222222',
+    'event.signup': '333333333',
+  },
+  meta: { pixel_id: '1234567890', access_token: 'demo-access-token' },
+  tiktok: { pixel_code: 'DEMOPIXELCODE', access_token: 'demo-access-token' },
+  microsoft_ads: {
+    tag_id: '12345678',
+    access_token: 'demo-access-token',
+    'event.purchase': 'purchase',
+    'event.lead': 'lead',
+    'event.signup': 'signup',
+  },
+  ga4: { measurement_id: 'G-DEMO123456', api_secret: 'demo-api-secret', synthetic_client_id: 'yes' },
+  segment: { write_key: 'demo-write-key' },
+  linkedin: {
+    access_token: 'demo-access-token',
+    'event.purchase': '1001',
+    'event.lead': '1002',
+    'event.signup': '1003',
+  },
+  pinterest: { ad_account_id: '123456789012', access_token: 'demo-access-token' },
+  snapchat: { pixel_id: '7e5a1b2c-0000-4000-8000-000000000001', access_token: 'demo-access-token' },
+  reddit: { pixel_id: 't2_demo1', access_token: 'demo-access-token' },
+  x: {
+    pixel_id: 'o8z6j',
+    pixel_token: 'demo-pixel-token',
+    'event.purchase': 'tw-o8z6j-o87ne',
+    'event.lead': 'tw-o8z6j-o87nf',
+    'event.signup': 'tw-o8z6j-o87ng',
+  },
+  webhook: { url: 'https://receiver.example/conversions', secret: 'whsec_ZGVtby1zZWNyZXQtZGVtby1zZWNyZXQ=' },
+};
+
+/**
+ * The sandbox as a process of its own, ended with this one. On the port of the last time where that is free, so that the
+ * demo site's connections need not change. Resolves with its address; undefined when it did not start.
+ */
+export async function startDemoSandbox(dataDir: string): Promise<string | undefined> {
+  const file = join(dataDir, 'demo-sandbox-port');
+  const kept = readIfThere(file);
+  const url = (kept && (await spawnSandbox(kept))) || (await spawnSandbox('0'));
+  if (url) writeFileSync(file, `${new URL(url).port}\n`);
+  return url;
+}
+
+/** All twelve platforms of the demo site lead to the sandbox. */
+export async function connectDemoPlatforms(
+  host: string,
+  sandboxUrl: string,
+  sites: Sites,
+  directory: SiteDirectory,
+): Promise<void> {
+  const connections = directory.find(host)?.connections;
+  for (const platform of PLATFORM_NAMES) {
+    const endpoint = `${sandboxUrl}/${platform}`;
+    if (connections?.get(platform)?.connection.endpoint === endpoint) continue;
+    await sites.connectPlatform(host, platformOf(platform) as Platform, { set: SETTINGS[platform], endpoint });
+  }
+  await directory.refresh();
+}
+
+/** Undefined when it ended instead: the port is taken. */
+function spawnSandbox(port: string): Promise<string | undefined> {
+  const child = spawn(process.execPath, [MAIN, '--port', port, '--with-parent'], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  return new Promise((resolve) => {
+    const tooLate = setTimeout(() => child.kill(), READY_WITHIN_MS);
+    child.once('exit', () => {
+      clearTimeout(tooLate);
+      resolve(undefined);
+    });
+    child.stdout.once('data', (chunk: Buffer) => {
+      clearTimeout(tooLate);
+      process.once('exit', () => child.kill());
+      resolve(/listens on (\S+)/.exec(String(chunk))?.[1]);
+    });
+  });
+}
+
+function readIfThere(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,224 @@
+import { shorten } from '../platforms/common-verdict.js';
+import type {
+  Connection,
+  Platform,
+  PlatformName,
+  PlatformRequest,
+  PlatformResponse,
+  Settings,
+} from '../platforms/platform.js';
+import type { SiteConnection } from '../sites/connection.js';
+import type { OpenSite, SiteDirectory } from '../sites/site-directory.js';
+import type { AccessTokens } from './access-tokens.js';
+import type { Outcome } from './delivery.js';
+import { Lane, type LaneResult } from './lane.js';
+import { type ReceivedConversion, type Spelled, spell } from './received.js';
+import { nextTryMs, type RetryRules, sendableForMs } from './retry-schedule.js';
+
+/** Where nothing stands in the way but time: room in memory, a connection that was being changed. */
+const SOON_MS = 5_000;
+/** A parked connection tries one conversion by itself that often. */
+const PROBE_EVERY_MS = 15 * 60_000;
+
+export interface CourierWorld {
+  platform(name: PlatformName): Platform | undefined;
+  send(platform: Platform, request: PlatformRequest, connection: Connection): Promise<PlatformResponse>;
+  /** The operators' verbs, on the courier's own findings. */
+  park(site: string, platform: PlatformName, reason: string): Promise<void>;
+  pause(site: string, platform: PlatformName, reason: string): Promise<void>;
+  resume(site: string, platform: PlatformName): Promise<void>;
+  fault(error: unknown): void;
+  /** For the metrics. */
+  count(outcome: Outcome): void;
+}
+
+/** One conversion to one platform. */
+export interface Errand {
+  readonly received: ReceivedConversion;
+  readonly platform: PlatformName;
+  readonly attempt: number;
+  readonly eventId?: string | undefined;
+  /** As of which position the settings count, where it is not that of the conversion. */
+  readonly settings?: number | undefined;
+  /** Of the first sending. */
+  readonly bodySha256?: string | undefined;
+  readonly alone?: boolean;
+  readonly probe?: boolean;
+  readonly mayGo: () => boolean;
+}
+
+/** Carries conversions to platforms: spells them, finds their lane, and puts the result into words for the log. */
+export class Courier {
+  private readonly lanes = new Map<string, Lane>();
+
+  constructor(
+    private readonly directory: SiteDirectory,
+    private readonly tokens: AccessTokens,
+    private readonly world: CourierWorld,
+    private readonly rules: RetryRules & { readonly confirmationPollMs: number },
+  ) {}
+
+  /** `done` gets the outcome, or nothing when this process may no longer act for the conversion. */
+  carry(errand: Errand, done: (outcome: Outcome | undefined) => void): void {
+    const prepared = this.prepare(errand);
+    const named = { conversionId: errand.received.data.conversionId, platform: errand.platform };
+    const tell = (words: Words) => {
+      const { attempt, eventId, settings } = errand;
+      const outcome = { ...named, attempt, eventId, settings, ...words };
+      this.world.count(outcome);
+      done(outcome);
+    };
+    if ('status' in prepared) {
+      tell(prepared);
+      return;
+    }
+    prepared.lane.offer({
+      ...prepared.spelled,
+      alone: errand.alone ?? false,
+      probe: errand.probe ?? false,
+      mayGo: errand.mayGo,
+      done: (result) => {
+        if (result.status === 'forbidden') done(undefined);
+        else tell(this.inWords(result, prepared, errand));
+      },
+    });
+  }
+
+  /** The payload and its lane, or what became of it without being sent. */
+  private prepare({
+    received,
+    platform: name,
+    attempt,
+    eventId,
+    settings,
+    bodySha256: sent,
+  }: Errand): Prepared | Words {
+    const platform = this.world.platform(name);
+    const open = this.directory.find(received.site);
+    const connection = open?.connections.get(name);
+    if (!platform || !open || !connection) return { status: 'failed', reason: 'disconnected' };
+    if (!received.personal) return { status: 'failed', reason: 'erased' };
+    if (received.data.consent === 'denied' && open.site.settings.withhold === 'everything')
+      return { status: 'skipped', reason: 'consent_denied' };
+    const ageMs = Date.now() - Date.parse(received.time);
+    if (ageMs > sendableForMs(platform, this.rules))
+      return attempt > 1 ? GAVE_UP : { status: 'skipped', reason: 'too_old' };
+
+    const spelled = spell(
+      received,
+      platform,
+      settingsAsOf(connection.connection, settings ?? received.data.settings),
+      eventId,
+    );
+    if ('skip' in spelled) return { status: 'skipped', reason: spelled.skip };
+    const { bodySha256 } = spelled;
+    // Another version of the service may spell differently: what was sent under this id once is not sent otherwise.
+    if (sent !== undefined && sent !== bodySha256) return { status: 'failed', reason: 'body_changed', bodySha256 };
+    if (received.data.trial) return { status: 'validated', bodySha256 };
+    return { platform, spelled, lane: this.lane(open, platform) };
+  }
+
+  /** How many more conversions the platform's lane would take now. */
+  room(site: string, name: PlatformName): number {
+    const platform = this.world.platform(name);
+    const open = this.directory.find(site);
+    if (!platform || !open?.connections.has(name)) return 1;
+    return this.lane(open, platform).room;
+  }
+
+  isParked(site: string, name: PlatformName): boolean {
+    return this.directory.find(site)?.connections.get(name)?.connection.state === 'parked';
+  }
+
+  tick(): void {
+    for (const lane of this.lanes.values()) lane.tick();
+  }
+
+  private inWords(result: LaneResult, { platform, spelled }: Prepared, { received, attempt }: Errand): Words {
+    const { status, reason, durationMs, httpStatus, response } = result;
+    const requestId = result.requestId === undefined ? undefined : shorten(result.requestId);
+    const told = { reason, durationMs, httpStatus, requestId, bodySha256: spelled.bodySha256, response };
+    const nowMs = Date.now();
+    switch (status) {
+      case 'delivered':
+      case 'failed':
+        return { ...told, status };
+      case 'accepted': {
+        const asked = platform.confirmation && requestId !== undefined;
+        return { ...told, status, nextTry: asked ? isoTime(nowMs + this.rules.confirmationPollMs) : undefined };
+      }
+      default: {
+        const receivedMs = Date.parse(received.time);
+        const failed = { attempt, receivedMs, nowMs, afterMs: result.afterMs, chance: Math.random() };
+        const next = waitOf(reason, nowMs) ?? nextTryMs(failed, platform, this.rules);
+        return next === undefined ? { ...told, ...GAVE_UP } : { ...told, status: 'deferred', nextTry: isoTime(next) };
+      }
+    }
+  }
+
+  private lane(open: OpenSite, platform: Platform): Lane {
+    const site = open.site.host;
+    const key = `${site} ${platform.name}`;
+    let lane = this.lanes.get(key);
+    if (!lane) {
+      lane = this.makeLane(site, platform);
+      this.lanes.set(key, lane);
+    }
+    return lane;
+  }
+
+  private makeLane(site: string, platform: Platform): Lane {
+    const { name } = platform;
+    const world = {
+      connection: () => {
+        const open = this.directory.find(site)?.connections.get(name);
+        if (!open) return undefined;
+        // Without its secrets it waits for somebody to give them, like one whose secrets are wrong.
+        const state = open.missingSecrets.length > 0 ? ('parked' as const) : open.connection.state;
+        return { state, connection: asConnection(open) };
+      },
+      send: (request: PlatformRequest, connection: Connection) => this.world.send(platform, request, connection),
+      accessToken: (connection: Connection, stale?: string) => this.tokens.get(site, platform, connection, stale),
+      park: (reason: string) => this.world.park(site, name, reason),
+      pause: (reason: string) => this.world.pause(site, name, reason),
+      resume: () => this.world.resume(site, name),
+      fault: (error: unknown) => this.world.fault(error),
+    };
+    return new Lane(platform, world, this.rules.scheduleMs[0] as number);
+  }
+}
+
+/** An outcome without what names it. */
+type Words = Pick<Outcome, 'status'> & Partial<Outcome>;
+
+interface Prepared {
+  readonly platform: Platform;
+  readonly spelled: Spelled;
+  readonly lane: Lane;
+}
+
+const GAVE_UP = { status: 'failed', reason: 'gave_up' } as const;
+
+type OpenConnection = NonNullable<ReturnType<OpenSite['connections']['get']>>;
+
+export function asConnection({ connection, secrets }: OpenConnection): Connection {
+  return { settings: connection.settings, secrets, endpoint: connection.endpoint };
+}
+
+/** As they were when the conversion came in, or when an operator asked for it. */
+export function settingsAsOf(connection: SiteConnection, position: number | undefined): Settings {
+  const then = connection.versions.findLast((version) => version.position <= (position ?? Number.MAX_SAFE_INTEGER));
+  return (then ?? connection).settings;
+}
+
+/** Some waits are not the schedule's: nothing was tried. */
+function waitOf(reason: string | undefined, nowMs: number): number | undefined {
+  if (reason === 'pending') return nowMs + SOON_MS;
+  // Until somebody mends or resumes it; meanwhile one conversion at a time tries by itself.
+  if (reason === 'authorization' || reason === 'paused') return nowMs + PROBE_EVERY_MS;
+  return undefined;
+}
+
+function isoTime(ms: number): string {
+  return new Date(ms).toISOString();
+}

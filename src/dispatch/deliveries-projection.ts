@@ -1,0 +1,115 @@
+import type { StoredEvent } from '../log/event.js';
+import type { Page, Projection } from '../log/projection.js';
+import { CONVERSION, type Outcome, type SendRequest } from './delivery.js';
+
+/** A delivery that waits. */
+export interface WaitingDelivery {
+  readonly conversion: string;
+  readonly platform: string;
+  readonly site: string;
+  readonly position: number;
+  /** `send`: for its next try. `confirm`: for the platform's word. */
+  readonly kind: 'send' | 'confirm';
+  readonly due: string;
+  readonly attempt: number;
+  readonly reason: string | null;
+  readonly details: WaitingDetails;
+}
+
+export interface WaitingDetails {
+  readonly bodySha256?: string | undefined;
+  readonly eventId?: string | undefined;
+  readonly settings?: number | undefined;
+  readonly requestId?: string | undefined;
+  /** In a call of its own. */
+  readonly alone?: boolean | undefined;
+}
+
+/** Say that something waits, or for what. */
+const WAITING = ['conversion.deferred.v1', 'conversion.accepted.v1', 'conversion.send_requested.v1'];
+/** End the wait. A first try had nothing to wait for, so those of first tries are not even read. */
+const SETTLED = [
+  'conversion.delivered.v1',
+  'conversion.failed.v1',
+  'conversion.skipped.v1',
+  'conversion.validated.v1',
+  'conversion.confirmed.v1',
+  'conversion.rejected.v1',
+];
+/** What was held back goes out at once. */
+const RELEASED = ['site.platform_resumed.v1', 'site.platform_connected.v1'];
+const HELD_BACK = ['authorization', 'paused'];
+
+/** What waits: the sweep's work list. */
+export const deliveriesProjection: Projection = {
+  name: 'deliveries',
+  tables: ['deliveries'],
+  async fold(page: Page): Promise<void> {
+    const events = [
+      ...(await page.events({ types: WAITING })),
+      ...(await page.events({ types: SETTLED, unless: { field: 'attempt', is: '1' } })),
+      ...(await page.events({ types: RELEASED })),
+    ].sort((one, other) => one.position - other.position);
+    let changes = new Map<string, WaitingDelivery | { conversion: string; platform: string; settled: true }>();
+    for (const event of events) {
+      if (RELEASED.includes(event.type)) {
+        await write(page, changes);
+        changes = new Map();
+        await release(page, event);
+        continue;
+      }
+      const waiting = toWaiting(event);
+      const { platform } = event.data as unknown as Outcome;
+      const conversion = event.stream.slice(CONVERSION.length + 1);
+      changes.set(`${conversion} ${platform}`, waiting ?? { conversion, platform, settled: true });
+    }
+    await write(page, changes);
+  },
+};
+
+function toWaiting(event: StoredEvent): WaitingDelivery | undefined {
+  const base = { conversion: event.stream.slice(CONVERSION.length + 1), site: event.site, position: event.position };
+  if (event.type === 'conversion.send_requested.v1') {
+    const { platform, eventId, attempt, settings } = event.data as unknown as SendRequest;
+    const details = { eventId, settings };
+    return { ...base, platform, kind: 'send', due: event.time, attempt, reason: 'pending', details };
+  }
+  const outcome = event.data as unknown as Outcome;
+  const { platform, attempt, reason, nextTry, bodySha256, eventId, settings, requestId, alone } = outcome;
+  if (nextTry === undefined) return undefined;
+  const kind = outcome.status === 'accepted' ? 'confirm' : 'send';
+  const sent = { bodySha256, eventId, settings };
+  const details = kind === 'confirm' ? { ...sent, requestId } : { ...sent, alone };
+  return { ...base, platform, kind, due: nextTry, attempt, reason: reason ?? null, details };
+}
+
+async function write(page: Page, changes: ReadonlyMap<string, object>): Promise<void> {
+  if (changes.size === 0) return;
+  const settled = [...changes.values()].filter((change) => 'settled' in change);
+  const waiting = [...changes.values()].filter((change) => !('settled' in change));
+  if (settled.length > 0) {
+    await page.tx.query(
+      `DELETE FROM deliveries d USING json_to_recordset($1) AS s (conversion uuid, platform text)
+        WHERE d.conversion = s.conversion AND d.platform = s.platform`,
+      [JSON.stringify(settled)],
+    );
+  }
+  if (waiting.length > 0) {
+    await page.tx.query(
+      `INSERT INTO deliveries (conversion, platform, site, position, kind, due, attempt, reason, details)
+       SELECT conversion, platform, site, position, kind, due, attempt, reason, details FROM json_to_recordset($1) AS w (
+         conversion uuid, platform text, site text, position bigint, kind text, due timestamptz, attempt integer,
+         reason text, details json)
+       ON CONFLICT (conversion, platform) DO UPDATE SET (position, kind, due, attempt, reason, details) =
+         (excluded.position, excluded.kind, excluded.due, excluded.attempt, excluded.reason, excluded.details)`,
+      [JSON.stringify(waiting)],
+    );
+  }
+}
+
+async function release(page: Page, { site, time, data }: StoredEvent): Promise<void> {
+  await page.tx.query(
+    'UPDATE deliveries SET due = $3 WHERE site = $1 AND platform = $2 AND reason = ANY ($4) AND due > $3',
+    [site, data['platform'], time, HELD_BACK],
+  );
+}

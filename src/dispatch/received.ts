@@ -1,0 +1,76 @@
+import { hash } from 'node:crypto';
+import type { StoredEvent } from '../log/event.js';
+import type { Conversion, Visit } from '../platforms/conversion.js';
+import { isSelected } from '../platforms/event-mapping.js';
+import type { PersonalHashes } from '../platforms/personal-hashes.js';
+import type { Platform, PlatformName, Settings, SkipReason } from '../platforms/platform.js';
+
+/** What the event of a received conversion says of its dispatch, so that any process can take it up at any time. */
+export interface Pinned {
+  /** Connected when it came in. */
+  readonly platforms?: readonly PlatformName[] | undefined;
+  /** Position of the site's newest event then: payloads are built with the settings as they were. */
+  readonly settings?: number | undefined;
+  /** The process that took it. */
+  readonly instance?: string | undefined;
+}
+
+/** A conversion as it stands in the log. */
+export interface ReceivedConversion {
+  readonly site: string;
+  readonly position: number;
+  readonly time: string;
+  readonly data: Pinned & {
+    readonly conversionId: string;
+    readonly event: string;
+    readonly value?: number | undefined;
+    readonly currency: string;
+    readonly orderId?: string | undefined;
+    readonly trial: boolean;
+    readonly consent?: Conversion['consent'] | undefined;
+  };
+  /** Null once erased. */
+  readonly personal: (PersonalHashes & { readonly visit?: Visit }) | null;
+}
+
+export function asReceived(event: StoredEvent): ReceivedConversion {
+  return event as unknown as ReceivedConversion;
+}
+
+/** A payload as it goes out, and its digest. */
+export interface Spelled {
+  readonly body: string;
+  readonly bodySha256: string;
+  readonly group: string | undefined;
+}
+
+/** The conversion in a platform's own words, or why it is not sent. The same whenever, and wherever, it is asked. */
+export function spell(
+  received: ReceivedConversion,
+  platform: Platform,
+  settings: Settings,
+  eventId: string | undefined,
+): Spelled | { readonly skip: SkipReason } {
+  if (!isSelected(settings, received.data.event)) return { skip: 'event_not_selected' };
+  const payload = platform.payload(toConversion(received, eventId), settings);
+  if ('skip' in payload) return payload;
+  const body = JSON.stringify(payload.item);
+  return { body, bodySha256: hash('sha256', body), group: payload.group };
+}
+
+function toConversion({ data, personal, time }: ReceivedConversion, eventId: string | undefined): Conversion {
+  if (!personal) throw new TypeError('What was erased cannot be sent');
+  const { visit, ...hashes } = personal;
+  return {
+    id: data.conversionId,
+    eventId: eventId ?? data.orderId ?? data.conversionId,
+    event: data.event,
+    value: data.value,
+    currency: data.currency,
+    orderId: data.orderId,
+    timeMs: Date.parse(time),
+    hashes,
+    visit,
+    consent: data.consent ?? 'unknown',
+  };
+}

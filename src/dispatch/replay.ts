@@ -1,0 +1,105 @@
+import type { StoredEvent } from '../log/event.js';
+import type { EventLog } from '../log/event-log.js';
+import type { PlatformName } from '../platforms/platform.js';
+import { CONVERSION, type Delivery, foldDeliveries, resultOf, type SendRequest } from './delivery.js';
+import { asReceived } from './received.js';
+
+const PAGE_EVENTS = 500;
+
+export interface ReplayRequest {
+  readonly site: string;
+  readonly platform: PlatformName;
+  /** Exclusive and inclusive; or one conversion. */
+  readonly range: { readonly after: number; readonly until: number } | { readonly conversion: string };
+  /** Position of the site's newest event. */
+  readonly settings: number;
+  /** As a new intent, under a new id, whatever became of it before. */
+  readonly force: boolean;
+  readonly dryRun: boolean;
+}
+
+export interface ReplayCounts {
+  /** Asked for now (or would be). */
+  requested: number;
+  /** All that were looked at, by where they stood. */
+  readonly byStatus: Record<string, number>;
+}
+
+/**
+ * Asks for conversions to be sent that the platform has not taken: those that failed or were skipped. What it took is never
+ * asked for again, unless by force; what still waits comes by itself. Whichever process runs then sends them.
+ */
+export async function replayDeliveries(
+  log: EventLog,
+  request: ReplayRequest,
+  progress: (looked: number) => void = () => {},
+): Promise<ReplayCounts> {
+  const counts: ReplayCounts = { requested: 0, byStatus: {} };
+  let looked = 0;
+  for await (const opening of received(log, request)) {
+    looked += 1;
+    progress(looked);
+    const events = await log.readStream(CONVERSION, opening.stream.slice(CONVERSION.length + 1));
+    const delivery = foldDeliveries(events).find(({ platform }) => platform === request.platform);
+    const status = delivery ? resultOf(delivery.last, false).status : 'not_connected';
+    counts.byStatus[status] = (counts.byStatus[status] ?? 0) + 1;
+    const wanted = request.force || status === 'failed' || status === 'skipped';
+    if (!delivery || !wanted || opening.data['trial']) continue;
+    counts.requested += 1;
+    if (!request.dryRun) await ask(log, opening, events, delivery, request);
+  }
+  return counts;
+}
+
+async function* received(log: EventLog, { site, range }: ReplayRequest): AsyncGenerator<StoredEvent> {
+  const types = ['conversion.received.v1'];
+  if ('conversion' in range) {
+    const [opening] = await log.readStream(CONVERSION, range.conversion);
+    if (opening && opening.site === site && types.includes(opening.type)) yield opening;
+    return;
+  }
+  for (let { after } = range; ; ) {
+    const page = await log.read({ after, until: range.until, site, types, limit: PAGE_EVENTS });
+    yield* page;
+    const last = page.at(-1);
+    if (!last) return;
+    after = last.position;
+  }
+}
+
+async function ask(
+  log: EventLog,
+  opening: StoredEvent,
+  events: readonly StoredEvent[],
+  delivery: Delivery,
+  { platform, settings, force }: ReplayRequest,
+): Promise<void> {
+  const { data } = asReceived(opening);
+  const eventId = force ? nextEventId(data.orderId ?? data.conversionId, events) : delivery.eventId;
+  const request: SendRequest = {
+    conversionId: data.conversionId,
+    platform,
+    attempt: delivery.attempts,
+    settings,
+    ...(eventId !== undefined && { eventId }),
+  };
+  await log.append({
+    noun: CONVERSION,
+    stream: data.conversionId,
+    expected: 'any',
+    site: opening.site,
+    actor: 'cli',
+    events: [{ type: 'conversion.send_requested.v1', data: request }],
+  });
+}
+
+/** `<id>-r2`, `-r3`, …: each force is an intent of its own, at whichever platform. */
+function nextEventId(id: string, events: readonly StoredEvent[]): string {
+  const forced = events.filter(
+    ({ type, data }) => type === 'conversion.send_requested.v1' && data['eventId'] !== undefined,
+  );
+  const used = new Set(forced.map(({ data }) => data['eventId']));
+  let number = 2;
+  while (used.has(`${id}-r${number}`)) number += 1;
+  return `${id}-r${number}`;
+}

@@ -1,0 +1,188 @@
+import type { Pool } from 'pg';
+import { LogUnavailable } from '../kernel/errors.js';
+import type { EventLog } from '../log/event-log.js';
+import type { ProjectionRunner } from '../log/projection-runner.js';
+import type { PlatformName } from '../platforms/platform.js';
+import type { Lease } from '../postgres/lease.js';
+import type { Confirmations } from './confirmations.js';
+import type { Courier } from './courier.js';
+import type { WaitingDelivery } from './deliveries-projection.js';
+import { CONVERSION, type Outcome, outcomeType } from './delivery.js';
+import { asReceived, type ReceivedConversion } from './received.js';
+
+const LOOK_EVERY_MS = 500;
+/** One look takes at most that many of one lane; the next look takes more. */
+const TAKEN_MAX = 1_000;
+/** A parked connection tries one conversion by itself that often. */
+const PROBE_EVERY_MS = 15 * 60_000;
+const WRITE_AGAIN_MS = 1_000;
+
+interface Lane {
+  readonly site: string;
+  readonly platform: PlatformName;
+}
+
+/** What was taken. */
+export type Due = Omit<WaitingDelivery, 'platform' | 'due'> & Lane;
+
+/**
+ * Tries again what waits and is due. Any number of instances look; a try belongs to the one whose claim on it stands,
+ * and a claim stands while its holder's lease does. Only as much is taken as the lane has room for.
+ */
+export class Retries {
+  private timer: NodeJS.Timeout | undefined;
+  private looking: Promise<void> | undefined;
+  private caughtUp = false;
+  /** Claimed, but this process was not allowed to send. */
+  private readonly untried: number[] = [];
+  private readonly probed = new Map<string, number>();
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly log: EventLog,
+    private readonly projections: ProjectionRunner,
+    private readonly courier: Courier,
+    private readonly confirmations: Confirmations,
+    /** Of this process; undefined while it has none. */
+    private readonly lease: () => Lease | undefined,
+  ) {}
+
+  start(): void {
+    this.timer = setInterval(() => this.lookQuietly(), LOOK_EVERY_MS);
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.timer);
+    await this.looking;
+  }
+
+  private lookQuietly(): void {
+    this.looking ??= this.look()
+      // The database is away: the next look finds what this one could not.
+      .catch(() => {})
+      .finally(() => {
+        this.looking = undefined;
+      });
+  }
+
+  private async look(): Promise<void> {
+    const lease = this.lease();
+    if (!lease?.held) return;
+    // What was tried shortly before the last end may not have been folded yet: it would be tried twice.
+    if (!this.caughtUp) await this.projections.catchUp('deliveries');
+    this.caughtUp = true;
+    for (const lane of await this.dueLanes()) {
+      const room = Math.min(this.room(lane), TAKEN_MAX);
+      if (room <= 0) continue;
+      const rows = await this.take(lane, room, lease);
+      if (rows.length > 0) await this.send(rows, lease);
+    }
+    await this.forgetClaims();
+  }
+
+  /** Lanes with something due: from one to the next along the index, however many deliveries each has waiting. */
+  private async dueLanes(): Promise<Lane[]> {
+    const { rows } = await this.pool.query<Lane>({
+      name: 'due-lanes',
+      text: `WITH RECURSIVE lanes AS (
+          (SELECT site, platform FROM cc.deliveries ORDER BY site, platform LIMIT 1)
+          UNION ALL
+          SELECT n.site, n.platform FROM lanes l CROSS JOIN LATERAL (
+            SELECT site, platform FROM cc.deliveries d WHERE (d.site, d.platform) > (l.site, l.platform)
+             ORDER BY site, platform LIMIT 1) n)
+        SELECT site, platform FROM lanes l
+         WHERE EXISTS (SELECT FROM cc.deliveries d WHERE d.site = l.site AND d.platform = l.platform AND d.due <= now())`,
+    });
+    return rows;
+  }
+
+  private room({ site, platform }: Lane): number {
+    if (!this.courier.isParked(site, platform)) return this.courier.room(site, platform);
+    const now = performance.now();
+    const key = `${site} ${platform}`;
+    if (now - (this.probed.get(key) ?? Number.NEGATIVE_INFINITY) < PROBE_EVERY_MS) return 0;
+    this.probed.set(key, now);
+    return 1;
+  }
+
+  private async take({ site, platform }: Lane, room: number, lease: Lease): Promise<Due[]> {
+    const { rows } = await this.pool.query<Due>({
+      name: 'take-deliveries',
+      text: `WITH taken AS (
+          INSERT INTO cc.delivery_claims AS c (position, holder)
+          SELECT d.position, $3 FROM cc.deliveries d
+           WHERE d.site = $1 AND d.platform = $2 AND d.due <= now()
+             AND NOT EXISTS (SELECT FROM cc.delivery_claims t JOIN cc.leases l ON l.name = t.holder
+                              WHERE t.position = d.position AND l.until > now())
+           ORDER BY d.due LIMIT $4
+          ON CONFLICT (position) DO UPDATE SET holder = excluded.holder
+            WHERE NOT EXISTS (SELECT FROM cc.leases l WHERE l.name = c.holder AND l.until > now())
+          RETURNING position)
+        SELECT d.conversion, d.platform, d.site, d.position::float8 AS position, d.kind, d.attempt, d.reason, d.details
+          FROM cc.deliveries d JOIN taken t ON t.position = d.position ORDER BY d.due`,
+      values: [site, platform, lease.name, room],
+    });
+    return rows;
+  }
+
+  private async send(rows: readonly Due[], lease: Lease): Promise<void> {
+    const received = await this.readReceived(rows);
+    for (const row of rows) {
+      const conversion = received.get(row.conversion);
+      const done = (outcome: Outcome | undefined) => void this.write(row, outcome);
+      const attempt = row.attempt + 1;
+      const mayGo = () => lease.held;
+      if (!conversion) done({ ...named(row), attempt, status: 'failed', reason: 'no_longer_in_the_log' });
+      else if (row.kind === 'confirm') this.confirmations.ask({ row, received: conversion, attempt }, done);
+      else {
+        const probe = this.courier.isParked(row.site, row.platform);
+        const { alone = false, ...details } = row.details;
+        const { platform } = row;
+        this.courier.carry({ received: conversion, platform, attempt, ...details, alone, probe, mayGo }, done);
+      }
+    }
+  }
+
+  /** A conversion's stream begins with the event that says what was received. */
+  private async readReceived(rows: readonly Due[]): Promise<Map<string, ReceivedConversion>> {
+    const openings = await this.log.readOpenings(CONVERSION, [...new Set(rows.map((row) => row.conversion))]);
+    return new Map(openings.map((event) => [event.stream.slice(CONVERSION.length + 1), asReceived(event)]));
+  }
+
+  /** Until it is written down: should this process end before, its claim ends with it and another one tries again. */
+  private async write(row: Due, outcome: Outcome | undefined): Promise<void> {
+    if (!outcome) {
+      this.untried.push(row.position);
+      return;
+    }
+    for (;;) {
+      try {
+        await this.log.append({
+          noun: CONVERSION,
+          stream: row.conversion,
+          expected: 'any',
+          site: row.site,
+          actor: 'system',
+          events: [{ type: outcomeType(outcome.status), data: outcome }],
+        });
+        return;
+      } catch (error) {
+        if (!(error instanceof LogUnavailable)) return;
+        await new Promise((next) => setTimeout(next, WRITE_AGAIN_MS));
+      }
+    }
+  }
+
+  /** Of tries that were not made, and of those whose outcome the projection has seen. */
+  private async forgetClaims(): Promise<void> {
+    await this.pool.query(
+      `DELETE FROM cc.delivery_claims c
+        WHERE c.position = ANY ($1) OR NOT EXISTS (SELECT FROM cc.deliveries d WHERE d.position = c.position)`,
+      [this.untried.splice(0)],
+    );
+  }
+}
+
+function named(row: Due): Pick<Outcome, 'conversionId' | 'platform'> {
+  return { conversionId: row.conversion, platform: row.platform };
+}

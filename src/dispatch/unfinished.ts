@@ -1,0 +1,55 @@
+import type { StoredEvent } from '../log/event.js';
+import type { EventLog } from '../log/event-log.js';
+import type { PlatformName } from '../platforms/platform.js';
+import { CONVERSION, foldDeliveries } from './delivery.js';
+import { asReceived, type ReceivedConversion } from './received.js';
+
+const PAGE_EVENTS = 2_000;
+
+/** A conversion that some of its platforms have no outcome for. */
+export interface Unfinished {
+  readonly received: ReceivedConversion;
+  readonly missing: readonly PlatformName[];
+  /** What its stream has reached. */
+  readonly version: number;
+}
+
+/** Received by these instances in a stretch of the log, and not settled up to now. */
+export async function unfinishedAfter(
+  log: EventLog,
+  after: number,
+  until: number,
+  instances: readonly string[],
+): Promise<Unfinished[]> {
+  const open = new Map<string, StoredEvent[]>();
+  for (let position = after; ; ) {
+    // To the head, not to `until`: the outcomes come later than what they are about.
+    const events = await log.read({ after: position, nouns: [CONVERSION], limit: PAGE_EVENTS });
+    for (const event of events) {
+      const known = open.get(event.stream);
+      if (known) {
+        known.push(event);
+        // Settled ones are let go of at once: a long stretch need not fit into memory.
+        if (missingOf(known).length === 0) open.delete(event.stream);
+      } else if (event.position <= until && isOf(event, instances)) open.set(event.stream, [event]);
+    }
+    const last = events.at(-1);
+    if (!last) break;
+    position = last.position;
+  }
+  return [...open.values()].map((events) => ({
+    received: asReceived(events[0] as StoredEvent),
+    missing: missingOf(events),
+    version: events.length,
+  }));
+}
+
+function isOf(event: StoredEvent, instances: readonly string[]): boolean {
+  return event.type === 'conversion.received.v1' && instances.includes(event.data['instance'] as string);
+}
+
+function missingOf(events: readonly StoredEvent[]): PlatformName[] {
+  return foldDeliveries(events)
+    .filter(({ last }) => last === undefined)
+    .map(({ platform }) => platform);
+}

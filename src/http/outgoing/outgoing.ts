@@ -1,0 +1,150 @@
+import { Deadlines } from './deadlines.js';
+import { Exchange } from './exchange.js';
+import { Origin } from './origin.js';
+import type { OutgoingResponse } from './response.js';
+import { SendFailure } from './send-failure.js';
+import { targetOf } from './target.js';
+
+const ORIGINS_MAX = 1_024;
+const ORIGIN_IDLE_MS = 60_000;
+
+/** A plain answer costs less than decompressing one; some servers compress regardless. */
+const USUAL_HEADERS: Readonly<Record<string, string>> = {
+  'accept-encoding': 'identity',
+  'user-agent': 'clean-conversions',
+};
+
+export interface OutgoingRequest {
+  readonly method: 'POST' | 'GET';
+  readonly url: string;
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+export interface OutgoingOptions {
+  readonly connectionsPerOrigin: number;
+  /** For a call as a whole: waiting for a connection, connecting, sending, and the answer to its last byte. */
+  readonly timeoutMs: number;
+  /** Lets guarded calls go to private addresses and over plain http. */
+  readonly allowPrivate: boolean;
+  readonly originsMax?: number;
+  readonly originIdleMs?: number;
+}
+
+export interface SendOptions {
+  readonly timeoutMs?: number;
+  /** The address is a customer's, not ours nor the operator's: it has to be https and on the public internet. */
+  readonly guarded?: boolean;
+}
+
+/**
+ * The way out: every call to a platform or to a customer's address. It bounds time, memory and sockets, verifies TLS,
+ * follows no redirect, and either has the whole answer (or says that it was cut) or rejects with a `SendFailure`.
+ */
+export class Outgoing {
+  /** Guarded calls have connections of their own: they must not borrow one to an address they may not reach. */
+  private readonly origins = { guarded: new Map<string, Origin>(), open: new Map<string, Origin>() };
+  private readonly deadlines = new Deadlines();
+  private readonly originsMax: number;
+  private readonly originIdleMs: number;
+  private readonly sweeper: NodeJS.Timeout;
+  private closing = false;
+
+  constructor(private readonly options: OutgoingOptions) {
+    this.originsMax = options.originsMax ?? ORIGINS_MAX;
+    this.originIdleMs = options.originIdleMs ?? ORIGIN_IDLE_MS;
+    this.sweeper = setInterval(() => this.forgetIdle(), this.originIdleMs / 2).unref();
+  }
+
+  send(request: OutgoingRequest, { timeoutMs, guarded = false }: SendOptions = {}): Promise<OutgoingResponse> {
+    return new Promise((resolve, reject) => {
+      const guard = guarded && !this.options.allowPrivate;
+      const target = targetOf(request.url, guard);
+      const options = {
+        method: request.method,
+        path: target.pathname + target.search,
+        headers: headersOf(request),
+        body: request.body ?? null,
+      };
+      const origin = this.originOf(target, guard);
+      const patienceMs = timeoutMs ?? this.options.timeoutMs;
+      origin.take(new Exchange(options, target.host, patienceMs, this.deadlines, resolve, reject));
+    });
+  }
+
+  /** What is open right now. */
+  stats(): { origins: number; connections: number; active: number } {
+    let [origins, connections, active] = [0, 0, 0];
+    for (const origin of this.all()) {
+      origins += 1;
+      connections += origin.openConnections;
+      active += origin.active;
+    }
+    return { origins, connections, active };
+  }
+
+  /** Takes no more calls, and waits for those under way. */
+  async close(): Promise<void> {
+    this.closing = true;
+    clearInterval(this.sweeper);
+    await Promise.all([...this.all()].map((origin) => origin.close()));
+  }
+
+  private originOf(target: URL, guarded: boolean): Origin {
+    if (this.closing) throw notCalled(target, 'the service is stopping');
+    const origins = guarded ? this.origins.guarded : this.origins.open;
+    let origin = origins.get(target.origin);
+    if (!origin) {
+      this.makeRoom(target);
+      origin = new Origin(target, guarded, this.options.connectionsPerOrigin);
+      origins.set(target.origin, origin);
+    }
+    origin.lastUsedMs = performance.now();
+    return origin;
+  }
+
+  /** The origin that has been idle longest goes. */
+  private makeRoom(target: URL): void {
+    if (this.origins.guarded.size + this.origins.open.size < this.originsMax) return;
+    let oldest: readonly [Map<string, Origin>, string, Origin] | undefined;
+    for (const origins of Object.values(this.origins)) {
+      for (const [name, origin] of origins) {
+        if (!origin.busy && origin.lastUsedMs < (oldest?.[2].lastUsedMs ?? Number.POSITIVE_INFINITY))
+          oldest = [origins, name, origin];
+      }
+    }
+    if (!oldest) throw notCalled(target, `${this.originsMax} other hosts are being called right now; try again`);
+    const [origins, name, origin] = oldest;
+    origins.delete(name);
+    origin.destroy();
+  }
+
+  private forgetIdle(): void {
+    const before = performance.now() - this.originIdleMs;
+    for (const origins of Object.values(this.origins)) {
+      for (const [name, origin] of origins) {
+        if (origin.busy || origin.lastUsedMs > before) continue;
+        origins.delete(name);
+        origin.destroy();
+      }
+    }
+  }
+
+  private *all(): Iterable<Origin> {
+    yield* this.origins.guarded.values();
+    yield* this.origins.open.values();
+  }
+}
+
+/** Names and values in turn, which costs undici less than an object. */
+function headersOf({ headers }: OutgoingRequest): string[] {
+  const list: string[] = [];
+  for (const name in headers) list.push(name, headers[name] as string);
+  for (const name in USUAL_HEADERS) if (headers[name] === undefined) list.push(name, USUAL_HEADERS[name] as string);
+  return list;
+}
+
+function notCalled(target: URL, why: string): SendFailure {
+  return new SendFailure('network_error', false, `${target.host} was not called: ${why}.`);
+}

@@ -1,0 +1,24 @@
+import { CURRENCIES } from '../conversions/currencies.js';
+import { amountText } from './amount.js';
+
+describe('amountText', () => {
+  it.each([
+    [129.9, 'EUR', '129.90'],
+    [0, 'EUR', '0.00'],
+    [1000, 'JPY', '1000'],
+    [1.5, 'KWD', '1.500'],
+    [1234.5678, 'CLF', '1234.5678'],
+    [0.1 + 0.2, 'USD', '0.30'],
+    [1_000_000_000, 'USD', '1000000000.00'],
+  ])('%p %s is %s', (value, currency, text) => {
+    expect(amountText(value, currency)).toBe(text);
+  });
+
+  it.each(['HUF', 'IDR', 'COP', 'PKR', 'TWD'])('keeps the hundredths of %s, which are seldom written', (currency) => {
+    expect(amountText(1234.56, currency)).toBe('1234.56');
+  });
+
+  it('knows a form of every currency there is', () => {
+    for (const currency of CURRENCIES) expect(amountText(5, currency)).toMatch(/^5(\.0{2,4})?$/);
+  });
+});

@@ -1,0 +1,26 @@
+import { addressOf, type Call, type PlatformRequest, type TestCall } from '../platform.js';
+import { validationVerdict } from './verdict.js';
+
+const BASE = 'https://www.google-analytics.com';
+
+export function request([item = '']: readonly string[], call: Call): PlatformRequest {
+  return post('/mp/collect', item, call);
+}
+
+/** Google's validator says what is wrong with a payload. It records nothing and does not look at the credentials. */
+export function test(item: string, call: Call): TestCall {
+  return { request: post('/debug/mp/collect', item, call), sent: false, verdict: validationVerdict };
+}
+
+function post(path: string, body: string, { connection }: Call): PlatformRequest {
+  const query = new URLSearchParams({
+    measurement_id: connection.settings['measurement_id'] ?? '',
+    api_secret: connection.secrets['api_secret'] ?? '',
+  });
+  return {
+    method: 'POST',
+    url: addressOf(connection, BASE, `${path}?${query}`),
+    headers: { 'content-type': 'application/json' },
+    body,
+  };
+}

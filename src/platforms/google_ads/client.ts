@@ -1,0 +1,83 @@
+import {
+  addressOf,
+  type Call,
+  type Connection,
+  type PlatformRequest,
+  type TestCall,
+  type TokenRequest,
+} from '../platform.js';
+import { UPLOAD } from './payload.js';
+import { versionOf } from './settings.js';
+import { validateVerdict } from './verdict.js';
+
+const DATA_MANAGER = 'https://datamanager.googleapis.com';
+const GOOGLE_ADS = 'https://googleads.googleapis.com';
+const OAUTH = 'https://oauth2.googleapis.com';
+
+export function request(items: readonly string[], call: Call): PlatformRequest {
+  return call.group === UPLOAD ? uploadRequest(items, call, '') : ingestRequest(items, call, '');
+}
+
+/** Google checks the conversion as if it were sent, and forgets it. */
+export function test(item: string, call: Call): TestCall {
+  const flag = ',"validateOnly":true';
+  const request = call.group === UPLOAD ? uploadRequest([item], call, flag) : ingestRequest([item], call, flag);
+  return { request, sent: true, verdict: validateVerdict };
+}
+
+export function statusRequest(requestId: string, { connection, accessToken }: Call): PlatformRequest {
+  const path = `/${versionOf(connection.settings, 'api_version')}/requestStatus:retrieve`;
+  return {
+    method: 'GET',
+    url: `${addressOf(connection, DATA_MANAGER, path)}?requestId=${encodeURIComponent(requestId)}`,
+    headers: { authorization: `Bearer ${accessToken ?? ''}` },
+  };
+}
+
+export function token(connection: Connection): TokenRequest | undefined {
+  const { client_id } = connection.settings;
+  const { client_secret, refresh_token } = connection.secrets;
+  if (client_id === undefined || client_secret === undefined || refresh_token === undefined) return undefined;
+  return {
+    url: addressOf(connection, OAUTH, '/token'),
+    form: { grant_type: 'refresh_token', client_id, client_secret, refresh_token },
+  };
+}
+
+function ingestRequest(items: readonly string[], call: Call, flag: string): PlatformRequest {
+  const { connection, group, accessToken } = call;
+  const { customer_id, login_customer_id } = connection.settings;
+  const destination = JSON.stringify({
+    loginAccount: login_customer_id === undefined ? undefined : account(login_customer_id),
+    operatingAccount: account(customer_id),
+    productDestinationId: group,
+  });
+  return {
+    method: 'POST',
+    url: addressOf(connection, DATA_MANAGER, `/${versionOf(connection.settings, 'api_version')}/events:ingest`),
+    headers: { authorization: `Bearer ${accessToken ?? ''}`, 'content-type': 'application/json' },
+    body: `{"destinations":[${destination}],"encoding":"HEX","events":[${items.join(',')}]${flag}}`,
+  };
+}
+
+function account(accountId: string | undefined): object {
+  return { accountType: 'GOOGLE_ADS', accountId };
+}
+
+function uploadRequest(items: readonly string[], call: Call, flag: string): PlatformRequest {
+  const { connection, accessToken } = call;
+  const { customer_id, login_customer_id } = connection.settings;
+  const version = versionOf(connection.settings, 'upload_api_version');
+  return {
+    method: 'POST',
+    url: addressOf(connection, GOOGLE_ADS, `/${version}/customers/${customer_id}:uploadClickConversions`),
+    headers: {
+      authorization: `Bearer ${accessToken ?? ''}`,
+      'content-type': 'application/json',
+      // Google refuses a call without it as unauthorized, which is what a lost token is.
+      'developer-token': connection.secrets['developer_token'] ?? '',
+      ...(login_customer_id !== undefined && { 'login-customer-id': login_customer_id }),
+    },
+    body: `{"conversions":[${items.join(',')}],"partialFailure":true${flag}}`,
+  };
+}

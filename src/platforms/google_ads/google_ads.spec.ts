@@ -1,0 +1,641 @@
+import { describeGoldens } from '../../../test/support/platform-goldens.js';
+import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js';
+import type { Conversion } from '../conversion.js';
+import type { Call, Connection, Payload, PlatformResponse, Settings, Verdict } from '../platform.js';
+import { googleAds } from './index.js';
+
+const SETTINGS: Settings = {
+  customer_id: '1234567890',
+  client_id: 'client',
+  'event.purchase': '987654321',
+  'event.lead': '987654322',
+  'event.signup': '987654323',
+};
+const UPLOAD_SETTINGS: Settings = { ...SETTINGS, mode: 'upload' };
+const SECRETS = { client_secret: 'secret', refresh_token: 'refresh' };
+const CONNECTION: Connection = { settings: SETTINGS, secrets: SECRETS };
+const UPLOAD_CONNECTION: Connection = {
+  settings: UPLOAD_SETTINGS,
+  secrets: { ...SECRETS, developer_token: 'developer' },
+};
+
+const PURCHASE: Conversion = SAMPLE_CONVERSIONS['hashed-only'];
+const VISITED: Conversion = SAMPLE_CONVERSIONS['with-click-id'];
+const NOBODY: Conversion = { ...PURCHASE, hashes: { subject: '' } };
+const EMAIL = '86e0b9e56c17cc4d12387e1949b85053fbe73bc3ce5a1188713a9d300cc6133d';
+const PHONE = 'a6d53e23afd8a0e58ed88a857dec0272f27fb99ff0803e6cb1031201d78cade5';
+const SIX_HOURS_MS = 21_600_000;
+
+function clicked(clicks: Readonly<Record<string, string>>, conversion = PURCHASE): Conversion {
+  const seen = Object.entries(clicks).map(([kind, id]) => [kind, { id, timeMs: conversion.timeMs - 1_000 }]);
+  return { ...conversion, visit: { clicks: Object.fromEntries(seen), cookies: {}, utm: {} } };
+}
+
+function item(conversion: Conversion, settings: Settings = SETTINGS) {
+  return JSON.parse(JSON.stringify((googleAds.payload(conversion, settings) as Payload).item));
+}
+
+function callOf(connection: Connection, group: string): Call {
+  return { connection, group, accessToken: 'ya29', nowMs: 0 };
+}
+
+function answer(status: number, body: unknown, headers: PlatformResponse['headers'] = {}): PlatformResponse {
+  return { status, headers, text: JSON.stringify(body), json: body };
+}
+
+function text(status: number, text: string): PlatformResponse {
+  return { status, headers: {}, text, json: undefined };
+}
+
+const GARBAGE: [string, PlatformResponse][] = [
+  ['HTML', text(200, '<html><body>It works!</body></html>')],
+  ['JSON that breaks off', text(200, '{"requestId":"REQ')],
+  ['nothing', text(200, '')],
+  ['an empty object', answer(200, {})],
+  ['an array', answer(200, [{ requestId: 'REQ' }])],
+  ['null', answer(200, null)],
+  ['a text', answer(200, 'REQ')],
+  ['a request id that is no text', answer(200, { requestId: 7 })],
+  ['an empty request id', answer(200, { requestId: '' })],
+  ['an error', answer(200, { requestId: 'REQ', error: { code: 500 } })],
+];
+
+describe('google_ads', () => {
+  describeGoldens(googleAds, CONNECTION, 'ya29');
+
+  describe('settings', () => {
+    const wrong = (name: string, value: string) =>
+      googleAds.fields.find((field) => field.name === name)?.check?.(value) ?? 'fine';
+
+    it.each([
+      ['customer_id', '1234567890', '123-456-7890'],
+      ['login_customer_id', '1112223333', '111222333'],
+      ['client_id', '1-a.apps.googleusercontent.com', ''],
+      ['client_secret', 'GOCSPX-x', 'a b'],
+      ['refresh_token', '1//0x', '1//0x\n'],
+      ['developer_token', 'abc', 'ä'],
+      ['require_click_id', 'yes', 'true'],
+      ['mode', 'upload', 'offline'],
+      ['mode', 'data_manager', 'Upload'],
+      ['api_version', 'v1', '1'],
+      ['upload_api_version', 'v25', 'v25/customers'],
+    ])('%s may be %s, and not %j', (name, good, bad) => {
+      expect(wrong(name, good)).toBe('fine');
+      expect(wrong(name, bad)).toMatch(/^must be /);
+      if (bad.length > 1) expect(wrong(name, bad)).not.toContain(bad);
+    });
+
+    it('keeps credentials secret', () => {
+      const secret = googleAds.fields.filter((field) => field.secret).map(({ name }) => name);
+      expect(secret).toEqual(['client_secret', 'refresh_token', 'developer_token']);
+    });
+
+    it('takes a connection as it should be', () => {
+      expect(googleAds.check?.(CONNECTION)).toBeUndefined();
+      expect(googleAds.check?.(UPLOAD_CONNECTION)).toBeUndefined();
+    });
+
+    it.each<[string, Connection, RegExp]>([
+      ['a label for an id', { ...CONNECTION, settings: { 'event.lead': 'AW-1/abc' } }, /^event\.lead must be the id/],
+      ['no developer token', { ...UPLOAD_CONNECTION, secrets: SECRETS }, /^developer_token is required/],
+      [
+        'custom data in an upload',
+        { ...UPLOAD_CONNECTION, settings: { ...UPLOAD_SETTINGS, 'field.shop': 'orderId' } },
+        /^field\.shop cannot be sent/,
+      ],
+    ])('refuses %s', (_, connection, message) => {
+      expect(googleAds.check?.(connection)).toMatch(message);
+    });
+
+    it('asks for an access token', () => {
+      expect(googleAds.token?.(CONNECTION)).toEqual({
+        url: 'https://oauth2.googleapis.com/token',
+        form: {
+          grant_type: 'refresh_token',
+          client_id: 'client',
+          client_secret: 'secret',
+          refresh_token: 'refresh',
+        },
+      });
+      expect(googleAds.token?.({ ...CONNECTION, secrets: {} })).toBeUndefined();
+    });
+  });
+
+  describe('what is skipped', () => {
+    it('an event without a conversion action', () => {
+      expect(googleAds.payload(PURCHASE, { customer_id: '1234567890' })).toEqual({ skip: 'event_not_mapped' });
+    });
+
+    it('whom consent was refused by', () => {
+      expect(googleAds.payload({ ...PURCHASE, consent: 'denied' }, SETTINGS)).toEqual({ skip: 'consent_denied' });
+      expect(googleAds.payload({ ...PURCHASE, consent: 'denied' }, UPLOAD_SETTINGS)).toEqual({
+        skip: 'consent_denied',
+      });
+    });
+
+    it.each([
+      ['nothing', NOBODY],
+      ['an email that has no spelling of Google’s', { ...PURCHASE, hashes: { subject: 'x', emailGoogle: null } }],
+      ['names', { ...NOBODY, hashes: { subject: '', firstName: 'f', lastName: 'l' } }],
+      ['clicks of other platforms', clicked({ msclkid: 'M', fbclid: 'F', dclid: 'D' }, NOBODY)],
+      ['an empty click', clicked({ gclid: '' }, NOBODY)],
+    ])('who is known by %s alone', (_, conversion) => {
+      expect(googleAds.payload(conversion, SETTINGS)).toEqual({ skip: 'no_identifier' });
+      expect(googleAds.payload(conversion, UPLOAD_SETTINGS)).toEqual({ skip: 'no_identifier' });
+    });
+
+    it('with require_click_id, whatever has no click of Google’s', () => {
+      const settings = { ...SETTINGS, require_click_id: 'yes' };
+      expect(googleAds.payload(PURCHASE, settings)).toEqual({ skip: 'no_click_identifier' });
+      expect(googleAds.payload(clicked({ msclkid: 'M' }), settings)).toEqual({ skip: 'no_click_identifier' });
+      expect(googleAds.payload(clicked({ wbraid: 'W' }), settings)).toHaveProperty('item');
+      expect(googleAds.payload(PURCHASE, { ...SETTINGS, require_click_id: 'no' })).toHaveProperty('item');
+    });
+  });
+
+  describe('an event for the Data Manager', () => {
+    it.each([
+      [{ gclid: 'G', gbraid: 'B', wbraid: 'W' }, { gclid: 'G' }],
+      [{ gbraid: 'B', wbraid: 'W' }, { gbraid: 'B' }],
+      [{ wbraid: 'W' }, { wbraid: 'W' }],
+    ])('has one click: of %j, %j', (clicks, sent) => {
+      expect(item(clicked(clicks)).adIdentifiers).toEqual(sent);
+      expect(item(clicked(clicks)).userData.userIdentifiers).toEqual([{ emailAddress: EMAIL }]);
+    });
+
+    it('does without people when there is a click', () => {
+      expect(item(clicked({ gclid: 'G' }, NOBODY))).not.toHaveProperty('userData');
+    });
+
+    it('says nothing about consent unless it was given', () => {
+      expect(item(VISITED).consent).toEqual({ adUserData: 'CONSENT_GRANTED' });
+      expect(item(PURCHASE)).not.toHaveProperty('consent');
+    });
+
+    it('has a currency only with an amount, which may be 0', () => {
+      expect(item({ ...PURCHASE, value: undefined })).not.toHaveProperty('currency');
+      expect(item({ ...PURCHASE, value: 0 })).toMatchObject({ conversionValue: 0, currency: 'EUR' });
+    });
+
+    it('carries custom fields as text', () => {
+      const settings = { ...SETTINGS, 'field.order_number': 'orderId', 'field.amount': 'value' };
+      expect(item(PURCHASE, settings).customVariables).toEqual([
+        { variable: 'order_number', value: 'ORD-1001' },
+        { variable: 'amount', value: '129.9' },
+      ]);
+      expect(item({ ...PURCHASE, value: undefined, orderId: undefined }, settings)).not.toHaveProperty(
+        'customVariables',
+      );
+    });
+
+    it('shares calls with those of its conversion action', () => {
+      expect(googleAds.payload(PURCHASE, SETTINGS)).toHaveProperty('group', '987654321');
+      expect(googleAds.payload({ ...PURCHASE, event: 'lead' }, SETTINGS)).toHaveProperty('group', '987654322');
+    });
+  });
+
+  describe('a conversion for the upload', () => {
+    it('has everything that is known', () => {
+      const phone = SAMPLE_CONVERSIONS['phone-and-name'].hashes;
+      expect(item({ ...VISITED, hashes: phone }, UPLOAD_SETTINGS)).toEqual({
+        gclid: 'Gclid_AbC-123',
+        conversionAction: 'customers/1234567890/conversionActions/987654321',
+        conversionDateTime: '2026-03-01 10:15:30+00:00',
+        conversionValue: 129.9,
+        currencyCode: 'EUR',
+        orderId: 'ORD-1001',
+        userIdentifiers: [
+          {
+            userIdentifierSource: 'FIRST_PARTY',
+            hashedEmail: '06a240d11cc201676da976f7b49341181fd180da37cbe40a77432c0a366c80c3',
+          },
+          { userIdentifierSource: 'FIRST_PARTY', hashedPhoneNumber: PHONE },
+        ],
+        consent: { adUserData: 'GRANTED' },
+      });
+    });
+
+    it('does without a click, and without an amount', () => {
+      expect(item({ ...PURCHASE, value: undefined }, UPLOAD_SETTINGS)).toEqual({
+        conversionAction: 'customers/1234567890/conversionActions/987654321',
+        conversionDateTime: '2026-03-01 10:15:30+00:00',
+        orderId: 'ORD-1001',
+        userIdentifiers: [{ userIdentifierSource: 'FIRST_PARTY', hashedEmail: EMAIL }],
+      });
+    });
+
+    it.each([{ gbraid: 'B', wbraid: 'W' }, { wbraid: 'W' }])('has no person beside a braid: %j', (clicks) => {
+      const sent = item(clicked(clicks), UPLOAD_SETTINGS);
+      expect(sent).not.toHaveProperty('userIdentifiers');
+      expect(Object.keys(sent).filter((name) => name.endsWith('braid'))).toHaveLength(1);
+    });
+  });
+
+  describe('a call', () => {
+    const items = ['{"a": 1}', '{"b":2.50}', '{"c":"\\u00e9"}'];
+
+    it('carries events as they are, to the conversion action of their group', () => {
+      const settings = { ...SETTINGS, login_customer_id: '1112223333' };
+      const request = googleAds.request(items, callOf({ ...CONNECTION, settings }, '987654321'));
+      expect(request).toEqual({
+        method: 'POST',
+        url: 'https://datamanager.googleapis.com/v1/events:ingest',
+        headers: { authorization: 'Bearer ya29', 'content-type': 'application/json' },
+        body:
+          '{"destinations":[{"loginAccount":{"accountType":"GOOGLE_ADS","accountId":"1112223333"},' +
+          '"operatingAccount":{"accountType":"GOOGLE_ADS","accountId":"1234567890"},"productDestinationId":"987654321"}],' +
+          '"encoding":"HEX","events":[{"a": 1},{"b":2.50},{"c":"\\u00e9"}]}',
+      });
+      expect(JSON.parse(request.body ?? '').events).toHaveLength(3);
+    });
+
+    it('carries uploads in the form they were made, also when the mode has changed since', () => {
+      const settings = { ...SETTINGS, login_customer_id: '1112223333', upload_api_version: 'v26' };
+      expect(googleAds.request(items, callOf({ ...UPLOAD_CONNECTION, settings }, 'upload'))).toEqual({
+        method: 'POST',
+        url: 'https://googleads.googleapis.com/v26/customers/1234567890:uploadClickConversions',
+        headers: {
+          authorization: 'Bearer ya29',
+          'content-type': 'application/json',
+          'developer-token': 'developer',
+          'login-customer-id': '1112223333',
+        },
+        body: '{"conversions":[{"a": 1},{"b":2.50},{"c":"\\u00e9"}],"partialFailure":true}',
+      });
+      expect(googleAds.payload(PURCHASE, UPLOAD_SETTINGS)).toHaveProperty('group', 'upload');
+    });
+
+    it('goes to the connection’s own endpoint, whatever it is for', () => {
+      const endpoint = 'http://127.0.0.1:9/google_ads/';
+      const connection = { ...UPLOAD_CONNECTION, endpoint };
+      expect([
+        googleAds.request(items, callOf(connection, '1')).url,
+        googleAds.request(items, callOf(connection, 'upload')).url,
+        googleAds.confirmation?.request('REQ', callOf(connection, '1')).url,
+        googleAds.token?.(connection)?.url,
+      ]).toEqual([
+        'http://127.0.0.1:9/google_ads/v1/events:ingest',
+        'http://127.0.0.1:9/google_ads/v25/customers/1234567890:uploadClickConversions',
+        'http://127.0.0.1:9/google_ads/v1/requestStatus:retrieve?requestId=REQ',
+        'http://127.0.0.1:9/google_ads/token',
+      ]);
+    });
+  });
+
+  describe('an answer of the Data Manager', () => {
+    function refusal(...fieldViolations: object[]) {
+      return {
+        error: {
+          code: 400,
+          status: 'INVALID_ARGUMENT',
+          message: 'There was a problem with the request.',
+          details: [
+            {
+              '@type': 'type.googleapis.com/google.rpc.ErrorInfo',
+              reason: 'INVALID_ARGUMENT',
+              domain: 'datamanager.googleapis.com',
+              metadata: { requestId: 't-1' },
+            },
+            { '@type': 'type.googleapis.com/google.rpc.RequestInfo', requestId: 't-1' },
+            { '@type': 'type.googleapis.com/google.rpc.BadRequest', fieldViolations },
+          ],
+        },
+      };
+    }
+    const bad = (field: string, reason: string) => ({ field, reason, description: 'No.' });
+    const failed = (code: number, status: string) => answer(code, { error: { code, status, message: 'Said so.' } });
+
+    it('accepts all, with or without warnings', () => {
+      const warned = { requestId: 'REQ', fieldWarnings: [{ field: 'events[0]', reason: 'R', description: 'D' }] };
+      expect(googleAds.verdict(answer(200, { requestId: 'REQ' }), 3)).toEqual({ kind: 'accepted', requestId: 'REQ' });
+      expect(googleAds.verdict(answer(200, warned), 3)).toEqual({ kind: 'accepted', requestId: 'REQ' });
+    });
+
+    it.each(GARBAGE)('is not success when it is %s', (_, response) => {
+      for (const items of [1, 3]) {
+        expect(googleAds.verdict(response, items)).toEqual({ kind: 'retry', reason: 'server_error' });
+      }
+    });
+
+    it('rejects the events it names, and sends the others again', () => {
+      const body = refusal(
+        bad('events[1].currency', 'INVALID_CURRENCY_CODE'),
+        bad('events[1]', 'INVALID_EVENT'),
+        bad('events[3]', 'INVALID_EVENT'),
+      );
+      expect(googleAds.verdict(answer(400, body), 4)).toEqual([
+        { kind: 'again' },
+        { kind: 'rejected', reason: 'INVALID_CURRENCY_CODE at currency', requestId: 't-1' },
+        { kind: 'again' },
+        { kind: 'rejected', reason: 'INVALID_EVENT', requestId: 't-1' },
+      ]);
+    });
+
+    it('rejects all of a call to a wrong destination', () => {
+      const body = refusal(bad('destinations[0].product_destination_id', 'INVALID_CONVERSION_ACTION_ID'));
+      expect(googleAds.verdict(answer(400, body), 3)).toEqual({
+        kind: 'rejected',
+        reason: 'INVALID_CONVERSION_ACTION_ID at destinations[0].product_destination_id',
+        requestId: 't-1',
+      });
+    });
+
+    it.each([
+      ['another place', refusal(bad('events', 'TOO_MANY_EVENTS'))],
+      ['a place there is not', refusal(bad('events[3]', 'TOO_MANY_EVENTS'))],
+      ['no place', refusal({ reason: 'TOO_MANY_EVENTS' })],
+    ])('splits a call that was refused for %s, and rejects a single event', (_, body) => {
+      const reason = expect.stringMatching(/^TOO_MANY_EVENTS/);
+      expect(googleAds.verdict(answer(400, body), 3)).toEqual({ kind: 'split', reason, requestId: 't-1' });
+      expect(googleAds.verdict(answer(400, body), 1)).toEqual([{ kind: 'rejected', reason, requestId: 't-1' }]);
+    });
+
+    it.each<[string, PlatformResponse, Verdict]>([
+      ['401', failed(401, 'UNAUTHENTICATED'), { kind: 'unauthorized', reason: 'UNAUTHENTICATED: Said so.' }],
+      ['403', failed(403, 'PERMISSION_DENIED'), { kind: 'unauthorized', reason: 'PERMISSION_DENIED: Said so.' }],
+      ['409', failed(409, 'ABORTED'), { kind: 'retry', reason: 'server_error' }],
+      ['429', failed(429, 'RESOURCE_EXHAUSTED'), { kind: 'retry', reason: 'throttled' }],
+      ['500', failed(500, 'INTERNAL'), { kind: 'retry', reason: 'server_error' }],
+      ['503', failed(503, 'UNAVAILABLE'), { kind: 'retry', reason: 'server_error' }],
+      ['504', failed(504, 'DEADLINE_EXCEEDED'), { kind: 'retry', reason: 'server_error' }],
+      ['a proxy’s 502', text(502, '<html>'), { kind: 'retry', reason: 'server_error' }],
+      ['a proxy’s 400', text(400, '<html>'), { kind: 'split', reason: 'HTTP 400' }],
+      ['a proxy’s 413', text(413, ''), { kind: 'split', reason: 'HTTP 413' }],
+    ])('%s', (_, response, verdict) => {
+      expect(googleAds.verdict(response, 3)).toEqual(verdict);
+    });
+
+    it('waits as long as it is told to', () => {
+      const response = answer(429, { error: { status: 'RESOURCE_EXHAUSTED' } }, { 'retry-after': '30' });
+      expect(googleAds.verdict(response, 1)).toEqual({ kind: 'retry', reason: 'throttled', afterMs: 30_000 });
+    });
+  });
+
+  describe('an answer of the upload', () => {
+    const taken = {
+      gclid: 'G',
+      conversionAction: 'customers/1/conversionActions/3',
+      conversionDateTime: '2026-03-01 10:15:30+00:00',
+    };
+    const located = (index: number, errorCode: object) => ({
+      errorCode,
+      message: 'Said so.',
+      trigger: { stringValue: 'jane.doe@example.com' },
+      location: { fieldPathElements: [{ fieldName: 'conversions', index }, { fieldName: 'conversion_action' }] },
+    });
+    const partly = (results: object[], ...errors: object[]) => ({
+      partialFailureError: { code: 3, message: 'Said so.', details: [{ errors, requestId: 'R' }] },
+      results,
+      jobId: '5353',
+    });
+
+    it('delivers what it took', () => {
+      const body = { results: [taken, taken], jobId: '123' };
+      expect(googleAds.verdict(answer(200, body), 2)).toEqual([
+        { kind: 'delivered', requestId: '123' },
+        { kind: 'delivered', requestId: '123' },
+      ]);
+    });
+
+    it('judges each in its place', () => {
+      const body = partly(
+        [taken, {}, {}],
+        located(1, { conversionUploadError: 'NO_CONVERSION_ACTION_FOUND' }),
+        located(2, { conversionUploadError: 'ORDER_ID_ALREADY_IN_USE' }),
+      );
+      expect(googleAds.verdict(answer(200, body), 3)).toEqual([
+        { kind: 'delivered', requestId: 'R' },
+        { kind: 'rejected', reason: 'NO_CONVERSION_ACTION_FOUND', requestId: 'R' },
+        { kind: 'delivered', requestId: 'R' },
+      ]);
+    });
+
+    const retry = (afterMs?: number) => ({ kind: 'retry', reason: 'server_error', afterMs });
+    it.each<[string, string, object]>([
+      ['conversionUploadError', 'ORDER_ID_ALREADY_IN_USE', { kind: 'delivered' }],
+      ['conversionUploadError', 'CLICK_CONVERSION_ALREADY_EXISTS', { kind: 'delivered' }],
+      ['conversionUploadError', 'DUPLICATE_ORDER_ID', retry()],
+      ['conversionUploadError', 'DUPLICATE_CLICK_CONVERSION_IN_REQUEST', retry()],
+      ['conversionUploadError', 'TOO_RECENT_EVENT', retry(SIX_HOURS_MS)],
+      ['conversionUploadError', 'TOO_RECENT_CLICK', retry(SIX_HOURS_MS)],
+      ['conversionUploadError', 'TOO_RECENT_CONVERSION_ACTION', retry(SIX_HOURS_MS)],
+      ...[
+        'CLICK_NOT_FOUND',
+        'EVENT_NOT_FOUND',
+        'EXPIRED_EVENT',
+        'CONVERSION_PRECEDES_EVENT',
+        'CONVERSION_TRACKING_NOT_ENABLED_AT_IMPRESSION_TIME',
+        'UNPARSEABLE_GCLID',
+        'UNPARSEABLE_GBRAID',
+        'UNPARSEABLE_WBRAID',
+        'GBRAID_WBRAID_BOTH_SET',
+        'INVALID_USER_IDENTIFIER',
+        'UNSUPPORTED_USER_IDENTIFIER',
+        'ORDER_ID_CONTAINS_PII',
+        'TOO_MANY_CONVERSIONS_IN_REQUEST',
+        'NO_CONVERSION_ACTION_FOUND',
+        'INVALID_CONVERSION_ACTION_TYPE',
+        'INVALID_CUSTOMER_FOR_CLICK',
+        'UNAUTHORIZED_CUSTOMER',
+        'CUSTOMER_NOT_ACCEPTED_CUSTOMER_DATA_TERMS',
+        'CUSTOMER_NOT_ENABLED_ENHANCED_CONVERSIONS_FOR_LEADS',
+        'ONE_PER_CLICK_CONVERSION_ACTION_NOT_PERMITTED_WITH_BRAID',
+      ].map((code): [string, string, object] => ['conversionUploadError', code, { kind: 'rejected', reason: code }]),
+      [
+        'notAllowlistedError',
+        'CUSTOMER_NOT_ALLOWLISTED_FOR_THIS_FEATURE',
+        { kind: 'rejected', reason: 'CUSTOMER_NOT_ALLOWLISTED_FOR_THIS_FEATURE' },
+      ],
+      ['internalError', 'TRANSIENT_ERROR', retry()],
+      ['internalError', 'INTERNAL_ERROR', retry()],
+      ['internalError', 'DEADLINE_EXCEEDED', retry()],
+      ['quotaError', 'RESOURCE_TEMPORARILY_EXHAUSTED', { kind: 'retry', reason: 'throttled' }],
+      ['authenticationError', 'OAUTH_TOKEN_EXPIRED', { kind: 'unauthorized', reason: 'OAUTH_TOKEN_EXPIRED' }],
+    ])('%s.%s', (category, code, verdict) => {
+      const body = partly([taken, {}], located(1, { [category]: code }));
+      expect(googleAds.verdict(answer(200, body), 2)).toEqual([
+        { kind: 'delivered', requestId: 'R' },
+        { ...verdict, requestId: 'R' },
+      ]);
+    });
+
+    it('takes nothing for success that it does not say it took', () => {
+      const again = { kind: 'retry', reason: 'server_error' };
+      expect(googleAds.verdict(answer(200, { results: [taken, {}] }), 3)).toEqual([
+        { kind: 'delivered' },
+        again,
+        again,
+      ]);
+      expect(googleAds.verdict(answer(200, { results: 'all' }), 1)).toEqual([again]);
+      expect(googleAds.verdict(answer(200, { partialFailureError: { code: 3 } }), 1)).toEqual([again]);
+      const unplaced = partly([{}, {}], { errorCode: { conversionUploadError: 'ORDER_ID_ALREADY_IN_USE' } });
+      expect(googleAds.verdict(answer(200, unplaced), 2)).toMatchObject([again, again]);
+    });
+
+    it('makes smaller calls when the answer was too long to be read', () => {
+      const cut = text(200, '{"results":['.padEnd(65_536, 'x'));
+      expect(googleAds.verdict(cut, 2_000)).toEqual({ kind: 'split', reason: 'the answer is too long to be read' });
+      expect(googleAds.verdict(cut, 1)).toEqual({ kind: 'retry', reason: 'server_error' });
+    });
+
+    const refusal = (status: number, errorCode: object, more: object = {}) =>
+      answer(status, {
+        error: {
+          code: status,
+          status: 'S',
+          message: 'M',
+          details: [{ errors: [{ errorCode, ...more }], requestId: 'R' }],
+        },
+      });
+
+    it.each<[string, PlatformResponse, object]>([
+      [
+        '401',
+        refusal(401, { authenticationError: 'TWO_STEP_VERIFICATION_NOT_ENROLLED' }),
+        { kind: 'unauthorized', reason: 'TWO_STEP_VERIFICATION_NOT_ENROLLED' },
+      ],
+      [
+        '403',
+        refusal(403, { authorizationError: 'USER_PERMISSION_DENIED' }),
+        { kind: 'unauthorized', reason: 'USER_PERMISSION_DENIED' },
+      ],
+      [
+        'a customer that is not there, by any status',
+        refusal(400, { authenticationError: 'CUSTOMER_NOT_FOUND' }),
+        { kind: 'unauthorized', reason: 'CUSTOMER_NOT_FOUND' },
+      ],
+      [
+        'a version that has ended',
+        refusal(400, { requestError: 'UNSUPPORTED_VERSION' }),
+        { kind: 'unauthorized', reason: 'UNSUPPORTED_VERSION' },
+      ],
+      [
+        '429 with a delay',
+        refusal(429, { quotaError: 'RESOURCE_EXHAUSTED' }, { details: { quotaErrorDetails: { retryDelay: '1.5s' } } }),
+        { kind: 'retry', reason: 'throttled', afterMs: 1_500 },
+      ],
+      [
+        'anything else without a place',
+        refusal(400, { requestError: 'INVALID_INPUT' }),
+        { kind: 'split', reason: 'INVALID_INPUT' },
+      ],
+    ])('refuses the call: %s', (_, response, verdict) => {
+      expect(googleAds.verdict(response, 3)).toEqual({ ...verdict, requestId: 'R' });
+    });
+
+    it('repeats nothing of what it was sent', () => {
+      const body = partly([{}], { message: 'jane.doe@example.com is bad', trigger: { stringValue: EMAIL } });
+      expect(googleAds.verdict(answer(200, body), 1)).toEqual([
+        { kind: 'rejected', reason: '… is bad', requestId: 'R' },
+      ]);
+    });
+  });
+
+  describe('a confirmation', () => {
+    const ask = (response: PlatformResponse) => googleAds.confirmation?.verdict(response);
+    const status = (requestStatus: string, ...reasons: string[]) =>
+      answer(200, {
+        requestStatusPerDestination: [
+          {
+            requestStatus,
+            errorInfo: {
+              errorCounts: reasons.map((reason) => ({ recordCount: '1', reason: `PROCESSING_ERROR_REASON_${reason}` })),
+            },
+            eventsIngestionStatus: { recordCount: '3' },
+          },
+        ],
+      });
+    const askAgain = { kind: 'retry', reason: 'server_error' };
+
+    it('is asked for by the id of the request', () => {
+      expect(googleAds.confirmation?.request('REQ/1&x', callOf(CONNECTION, '987654321'))).toEqual({
+        method: 'GET',
+        url: 'https://datamanager.googleapis.com/v1/requestStatus:retrieve?requestId=REQ%2F1%26x',
+        headers: { authorization: 'Bearer ya29' },
+      });
+    });
+
+    it.each<[string, string[], object]>([
+      ['SUCCESS', [], { kind: 'delivered' }],
+      ['PROCESSING', [], { kind: 'retry', reason: 'timeout' }],
+      ['FAILED', ['DUPLICATE_TRANSACTION_ID'], { kind: 'delivered' }],
+      ['FAILED', ['DUPLICATE_TRANSACTION_ID', 'DUPLICATE_GCLID'], { kind: 'delivered' }],
+      ['FAILED', ['TOO_RECENT_CLICK'], { kind: 'retry', reason: 'server_error', afterMs: SIX_HOURS_MS }],
+      ['FAILED', ['INTERNAL_ERROR'], { kind: 'retry', reason: 'server_error', afterMs: 1_800_000 }],
+      ...[
+        'INVALID_CLICK',
+        'CLICK_NOT_FOUND',
+        'EVENT_TOO_OLD',
+        'CONVERSION_PRECEDES_CLICK',
+        'INVALID_GCLID',
+        'INVALID_GBRAID',
+        'INVALID_WBRAID',
+        'DENIED_CONSENT',
+        'UNKNOWN_CONSENT',
+        'INVALID_OPERATING_ACCOUNT_FOR_CLICK',
+      ].map((reason): [string, string[], object] => ['FAILED', [reason], { kind: 'rejected', reason }]),
+      ['FAILED', ['INVALID_GCLID', 'EVENT_TOO_OLD'], { kind: 'rejected', reason: 'INVALID_GCLID, EVENT_TOO_OLD' }],
+      ['FAILED', [], { kind: 'rejected', reason: 'FAILED' }],
+      ['FAILED', ['INVALID_GCLID', 'DUPLICATE_GCLID'], { kind: 'split', reason: 'INVALID_GCLID, DUPLICATE_GCLID' }],
+      ['PARTIAL_SUCCESS', ['INVALID_GCLID'], { kind: 'split', reason: 'INVALID_GCLID' }],
+      ['PARTIAL_SUCCESS', ['TOO_RECENT_CLICK'], { kind: 'split', reason: 'TOO_RECENT_CLICK' }],
+      ['PARTIAL_SUCCESS', ['DUPLICATE_GCLID'], { kind: 'delivered' }],
+      ['PARTIAL_SUCCESS', [], { kind: 'split', reason: 'PARTIAL_SUCCESS' }],
+      ['REQUEST_STATUS_UNKNOWN', [], askAgain],
+    ])('%s %j', (requestStatus, reasons, verdict) => {
+      expect(ask(status(requestStatus, ...reasons))).toEqual(verdict);
+    });
+
+    it('knows bad credentials', () => {
+      expect(ask(answer(401, { error: { status: 'U' } }))).toEqual({ kind: 'unauthorized', reason: 'U' });
+    });
+
+    it.each<[string, PlatformResponse, object]>([
+      ['an id that is not known', answer(404, { error: { status: 'NOT_FOUND' } }), askAgain],
+      ['a limit', answer(429, {}, { 'retry-after': '60' }), { kind: 'retry', reason: 'throttled' }],
+      ['an outage', text(503, '<html>'), askAgain],
+      ['no destination', answer(200, { requestStatusPerDestination: [] }), askAgain],
+      ...GARBAGE.map(([name, response]): [string, PlatformResponse, object] => [name, response, askAgain]),
+    ])('is asked for again after %s, which says nothing about the conversion', (_, response, verdict) => {
+      expect(ask(response)).toEqual(verdict);
+    });
+  });
+
+  describe('a test', () => {
+    const test = (group: string, connection = CONNECTION) => googleAds.test?.('{"a":1}', callOf(connection, group));
+
+    it('is a call that Google only validates', () => {
+      expect(test('987654321')?.sent).toBe(true);
+      expect(JSON.parse(test('987654321')?.request.body ?? '')).toMatchObject({
+        validateOnly: true,
+        events: [{ a: 1 }],
+      });
+      expect(test('upload', UPLOAD_CONNECTION)?.request.body).toBe(
+        '{"conversions":[{"a":1}],"partialFailure":true,"validateOnly":true}',
+      );
+    });
+
+    const error = { errorCode: { conversionUploadError: 'CLICK_NOT_FOUND' } };
+    it.each<[string, PlatformResponse, object]>([
+      ['nothing to say', answer(200, {}), { kind: 'accepted' }],
+      ['a request id', answer(200, { requestId: 'REQ' }), { kind: 'accepted' }],
+      [
+        'an error of the upload',
+        answer(200, { partialFailureError: { details: [{ errors: [error] }] } }),
+        { kind: 'rejected', reason: 'CLICK_NOT_FOUND' },
+      ],
+      [
+        'a bad event',
+        answer(400, { error: { details: [{ fieldViolations: [{ field: 'events[0]', reason: 'INVALID_EVENT' }] }] } }),
+        { kind: 'rejected', reason: 'INVALID_EVENT' },
+      ],
+      ['a bad token', answer(401, {}), { kind: 'unauthorized', reason: 'HTTP 401' }],
+      ['HTML', text(200, '<html>'), { kind: 'retry', reason: 'server_error' }],
+      ['something else', answer(200, { status: 'up' }), { kind: 'retry', reason: 'server_error' }],
+      ['an array', answer(200, []), { kind: 'retry', reason: 'server_error' }],
+      ['null', answer(200, null), { kind: 'retry', reason: 'server_error' }],
+    ])('answered with %s', (_, response, verdict) => {
+      expect(test('987654321')?.verdict(response)).toEqual(verdict);
+    });
+  });
+});

@@ -1,0 +1,19 @@
+import type { Platform } from '../platform.js';
+import { request, statusRequest, test, token } from './client.js';
+import { payload } from './payload.js';
+import { confirmationVerdict } from './request-status.js';
+import { check, fields } from './settings.js';
+import { verdict } from './verdict.js';
+
+export const googleAds: Platform = {
+  name: 'google_ads',
+  fields,
+  check,
+  batchMax: 2_000,
+  payload,
+  request,
+  verdict,
+  token,
+  confirmation: { request: statusRequest, verdict: confirmationVerdict },
+  test,
+};

@@ -1,0 +1,106 @@
+import type { Connection, Field, Settings } from '../platform.js';
+
+const TEN_DIGITS = /^\d{10}$/;
+const DIGITS = /^\d+$/;
+const VERSION = /^v\d+$/;
+/** What may stand in a header, and what every credential of Google's consists of. */
+const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
+
+const FALLBACK = { mode: 'data_manager', api_version: 'v1', upload_api_version: 'v25' } as const;
+
+export const fields: readonly Field[] = [
+  {
+    name: 'customer_id',
+    required: true,
+    help: 'The Google Ads account that owns the conversion actions: 10 digits, at the top right of Google Ads.',
+    check: accountId,
+  },
+  {
+    name: 'login_customer_id',
+    help: 'The manager account through which customer_id is reached, when it is not reached directly.',
+    check: accountId,
+  },
+  {
+    name: 'client_id',
+    required: true,
+    help: 'Of the OAuth client, in the Google Cloud console under APIs & Services > Credentials.',
+    check: credential,
+  },
+  { name: 'client_secret', secret: true, required: true, help: 'Of the same OAuth client.', check: credential },
+  {
+    name: 'refresh_token',
+    secret: true,
+    required: true,
+    help: 'Granted to that client with the scope auth/datamanager (mode=upload: auth/adwords).',
+    check: credential,
+  },
+  {
+    name: 'require_click_id',
+    help: 'yes: conversions without gclid, gbraid and wbraid are skipped. By default a hashed email or phone suffices.',
+    fallback: 'no',
+    check: oneOf('yes', 'no'),
+  },
+  {
+    name: 'mode',
+    help: 'data_manager, or upload for the legacy click conversion upload, which Google opens to few developer tokens.',
+    fallback: FALLBACK.mode,
+    check: oneOf('data_manager', 'upload'),
+  },
+  {
+    name: 'developer_token',
+    secret: true,
+    help: 'With mode=upload: of the manager account, in its API Center.',
+    check: credential,
+  },
+  {
+    name: 'api_version',
+    help: 'Of the Data Manager API.',
+    fallback: FALLBACK.api_version,
+    check: version,
+  },
+  {
+    name: 'upload_api_version',
+    help: 'Of the Google Ads API, with mode=upload.',
+    fallback: FALLBACK.upload_api_version,
+    check: version,
+  },
+];
+
+export function check({ settings, secrets }: Connection): string | undefined {
+  for (const [name, value] of Object.entries(settings)) {
+    if (name.startsWith('event.') && !DIGITS.test(value)) {
+      return `${name} must be the id of a conversion action, digits only: it is the ctId in the address of its page in Google Ads`;
+    }
+    if (name.startsWith('field.') && isUpload(settings)) {
+      return `${name} cannot be sent with mode=upload: leave it out, or use mode=data_manager`;
+    }
+  }
+  if (isUpload(settings) && secrets['developer_token'] === undefined) {
+    return 'developer_token is required with mode=upload: take it from the API Center of the manager account';
+  }
+  return undefined;
+}
+
+export function isUpload(settings: Settings): boolean {
+  return settings['mode'] === 'upload';
+}
+
+export function versionOf(settings: Settings, name: 'api_version' | 'upload_api_version'): string {
+  return settings[name] ?? FALLBACK[name];
+}
+
+function accountId(value: string): string | undefined {
+  return TEN_DIGITS.test(value) ? undefined : 'must be 10 digits, without hyphens';
+}
+
+function credential(value: string): string | undefined {
+  return VISIBLE_ASCII.test(value) ? undefined : 'must be one word, copied without spaces or line breaks';
+}
+
+function version(value: string): string | undefined {
+  return VERSION.test(value) ? undefined : 'must be v and a number, such as v1';
+}
+
+function oneOf(...values: string[]) {
+  return (value: string): string | undefined => (values.includes(value) ? undefined : `must be ${values.join(' or ')}`);
+}

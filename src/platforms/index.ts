@@ -1,0 +1,33 @@
+import { ga4 } from './ga4/index.js';
+import { googleAds } from './google_ads/index.js';
+import { linkedin } from './linkedin/index.js';
+import { meta } from './meta/index.js';
+import { microsoftAds } from './microsoft_ads/index.js';
+import { pinterest } from './pinterest/index.js';
+import type { Platform } from './platform.js';
+import { reddit } from './reddit/index.js';
+import { segment } from './segment/index.js';
+import { snapchat } from './snapchat/index.js';
+import { tiktok } from './tiktok/index.js';
+import { webhook } from './webhook/index.js';
+import { x } from './x/index.js';
+
+/** All there are, in the order a receipt lists them. */
+export const PLATFORMS: readonly Platform[] = [
+  googleAds,
+  meta,
+  tiktok,
+  microsoftAds,
+  ga4,
+  segment,
+  linkedin,
+  pinterest,
+  snapchat,
+  reddit,
+  x,
+  webhook,
+];
+
+export function platformOf(name: string): Platform | undefined {
+  return PLATFORMS.find((platform) => platform.name === name);
+}

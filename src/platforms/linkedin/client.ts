@@ -1,0 +1,29 @@
+import { addressOf, type Call, type Connection, type PlatformRequest, type TokenRequest } from '../platform.js';
+import { API_VERSION } from './settings.js';
+
+/** One conversion goes as a batch as well, so that there is one form of answer. */
+export function request(items: readonly string[], { connection, accessToken }: Call): PlatformRequest {
+  return {
+    method: 'POST',
+    url: addressOf(connection, 'https://api.linkedin.com', '/rest/conversionEvents'),
+    headers: {
+      'content-type': 'application/json',
+      authorization: `Bearer ${accessToken ?? connection.secrets['access_token']}`,
+      'linkedin-version': connection.settings['api_version'] ?? API_VERSION,
+      'x-restli-protocol-version': '2.0.0',
+      'x-restli-method': 'BATCH_CREATE',
+    },
+    body: `{"elements":[${items.join(',')}]}`,
+  };
+}
+
+/** Where there are credentials for fresh tokens they win over a token that was set. */
+export function token(connection: Connection): TokenRequest | undefined {
+  const { client_secret, refresh_token } = connection.secrets;
+  const { client_id } = connection.settings;
+  if (!client_id || !client_secret || !refresh_token) return undefined;
+  return {
+    url: addressOf(connection, 'https://www.linkedin.com', '/oauth/v2/accessToken'),
+    form: { grant_type: 'refresh_token', refresh_token, client_id, client_secret },
+  };
+}

@@ -1,0 +1,27 @@
+import { amountText } from '../amount.js';
+import type { Conversion } from '../conversion.js';
+import { mappedEvent } from '../event-mapping.js';
+import type { Payload, Settings, Skip } from '../platform.js';
+
+/** Names are never sent: LinkedIn wants them in plain text. */
+export function payload(conversion: Conversion, settings: Settings): Payload | Skip {
+  const rule = mappedEvent(settings, conversion.event);
+  if (rule === undefined) return { skip: 'event_not_mapped' };
+  const { value, currency } = conversion;
+  return {
+    item: {
+      conversion: `urn:lla:llaPartnerConversion:${rule}`,
+      conversionHappenedAt: conversion.timeMs,
+      eventId: conversion.eventId,
+      conversionValue:
+        value === undefined ? undefined : { currencyCode: currency, amount: amountText(value, currency) },
+      user: { userIds: userIds(conversion) },
+    },
+  };
+}
+
+function userIds({ visit, hashes }: Conversion): object[] {
+  const email = { idType: 'SHA256_EMAIL', idValue: hashes.subject };
+  const click = visit?.clicks.li_fat_id?.id;
+  return click ? [{ idType: 'LINKEDIN_FIRST_PARTY_ADS_TRACKING_UUID', idValue: click }, email] : [email];
+}

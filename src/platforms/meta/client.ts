@@ -1,0 +1,32 @@
+import { addressOf, type Call, type Connection, type PlatformRequest, type TestCall } from '../platform.js';
+import { API_VERSION } from './settings.js';
+import { verdict } from './verdict.js';
+
+const BASE = 'https://graph.facebook.com';
+
+export function request(items: readonly string[], { connection }: Call): PlatformRequest {
+  return eventsRequest(connection, `"data":[${items.join()}]`);
+}
+
+/** Without a code there is no way of trying: Meta counts whatever it is sent. */
+export function test(item: string, { connection }: Call): TestCall | undefined {
+  const { test_event_code } = connection.settings;
+  if (test_event_code === undefined) return undefined;
+  return {
+    request: eventsRequest(connection, `"data":[${item}],"test_event_code":${JSON.stringify(test_event_code)}`),
+    sent: true,
+    verdict: (response) => verdict(response, 1),
+  };
+}
+
+/** The token goes into the body: addresses end up in the logs of whatever stands in between. */
+function eventsRequest(connection: Connection, members: string): PlatformRequest {
+  const { pixel_id, api_version = API_VERSION } = connection.settings;
+  const { access_token = '' } = connection.secrets;
+  return {
+    method: 'POST',
+    url: addressOf(connection, BASE, `/${api_version}/${pixel_id}/events`),
+    headers: { 'content-type': 'application/json' },
+    body: `{"access_token":${JSON.stringify(access_token)},${members}}`,
+  };
+}

@@ -1,0 +1,481 @@
+import { describeGoldens } from '../../../test/support/platform-goldens.js';
+import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js';
+import type { Conversion } from '../conversion.js';
+import type { Call, Connection, Payload, PlatformResponse, Settings } from '../platform.js';
+import { microsoftAds } from './index.js';
+
+const MAPPING: Settings = { 'event.purchase': 'purchase', 'event.lead': 'lead_form', 'event.signup': 'signup' };
+const SETTINGS: Settings = { ...MAPPING, tag_id: '12345678' };
+const CONNECTION: Connection = { settings: SETTINGS, secrets: { access_token: 'uet-token' } };
+const OFFLINE_SETTINGS: Settings = {
+  ...MAPPING,
+  mode: 'offline',
+  customer_id: '111',
+  account_id: '222',
+  client_id: 'client',
+};
+const OFFLINE_CONNECTION: Connection = {
+  settings: OFFLINE_SETTINGS,
+  secrets: { developer_token: 'developer', client_secret: 'secret', refresh_token: 'refresh' },
+};
+
+const PURCHASE: Conversion = SAMPLE_CONVERSIONS['hashed-only'];
+const VISITED: Conversion = SAMPLE_CONVERSIONS['with-click-id'];
+const NOBODY: Conversion = { ...PURCHASE, hashes: { subject: '' } };
+const CLICK = '00112233445566778899aabbccddeeff';
+const EMAIL = 'c4d25e9c90ff23e9145397bc6fbd5385ca5fbe78211222ccbecd0b369ebb19a6';
+const PHONE = 'a6d53e23afd8a0e58ed88a857dec0272f27fb99ff0803e6cb1031201d78cade5';
+const PHONE_DIGITS = '25534ffa4a703793a7e360a41490b33a320598feafaf9ceecd3d841d6c6981db';
+
+function clicked(msclkid: string, conversion = PURCHASE): Conversion {
+  const click = { id: msclkid, timeMs: conversion.timeMs - 1_000 };
+  return { ...conversion, visit: { clicks: { msclkid: click }, cookies: {}, utm: {} } };
+}
+
+function item(conversion: Conversion, settings: Settings = SETTINGS) {
+  return JSON.parse(JSON.stringify((microsoftAds.payload(conversion, settings) as Payload).item));
+}
+
+function answer(status: number, body: unknown, headers: PlatformResponse['headers'] = {}): PlatformResponse {
+  return { status, headers, text: JSON.stringify(body), json: body };
+}
+
+function text(status: number, text: string): PlatformResponse {
+  return { status, headers: {}, text, json: undefined };
+}
+
+const CALL: Call = { connection: CONNECTION, nowMs: 0 };
+const OFFLINE_CALL: Call = { connection: OFFLINE_CONNECTION, group: 'offline', accessToken: 'ey', nowMs: 0 };
+const AGAIN_LATER = { kind: 'retry', reason: 'server_error' };
+
+describe('microsoft_ads', () => {
+  describeGoldens(microsoftAds, CONNECTION);
+
+  describe('settings', () => {
+    const wrong = (name: string, value: string) =>
+      microsoftAds.fields.find((field) => field.name === name)?.check?.(value) ?? 'fine';
+
+    it.each([
+      ['mode', 'offline', 'upload'],
+      ['mode', 'capi', 'CAPI'],
+      ['tag_id', '12345678', '12/../34'],
+      ['access_token', 'ey.J-0_~', 'a b'],
+      ['customer_id', '111', 'C111'],
+      ['account_id', '222', 'F118ABCD'],
+      ['developer_token', 'abc', ''],
+      ['client_id', '0a1b-2c', 'a\n'],
+      ['client_secret', 'x~.y', 'é'],
+      ['refresh_token', 'M.R3_BAY.-C', ' '],
+      ['phone_format', 'digits', '+'],
+      ['api_version', 'v1', 'one'],
+      ['offline_api_version', 'v13', '13'],
+    ])('%s may be %s, and not %j', (name, good, bad) => {
+      expect(wrong(name, good)).toBe('fine');
+      expect(wrong(name, bad)).toMatch(/^must be /);
+      if (bad.length > 1) expect(wrong(name, bad)).not.toContain(bad);
+    });
+
+    it('keeps credentials secret', () => {
+      const secret = microsoftAds.fields.filter((field) => field.secret).map(({ name }) => name);
+      expect(secret).toEqual(['access_token', 'developer_token', 'client_secret', 'refresh_token']);
+    });
+
+    it('takes a connection as it should be', () => {
+      expect(microsoftAds.check?.(CONNECTION)).toBeUndefined();
+      expect(microsoftAds.check?.(OFFLINE_CONNECTION)).toBeUndefined();
+    });
+
+    it.each(['tag_id', 'access_token'])('needs %s for the Conversions API', (name) => {
+      const { [name]: _, ...settings } = CONNECTION.settings;
+      const { [name]: __, ...secrets } = CONNECTION.secrets;
+      expect(microsoftAds.check?.({ settings, secrets })).toBe(`${name} is required with mode=capi`);
+    });
+
+    it.each(['customer_id', 'account_id', 'developer_token', 'client_id', 'client_secret', 'refresh_token'])(
+      'needs %s for offline conversions',
+      (name) => {
+        const { [name]: _, ...settings } = OFFLINE_CONNECTION.settings;
+        const { [name]: __, ...secrets } = OFFLINE_CONNECTION.secrets;
+        expect(microsoftAds.check?.({ settings, secrets })).toBe(`${name} is required with mode=offline`);
+      },
+    );
+
+    it('refuses what could not be sent', () => {
+      const blank = { ...CONNECTION, settings: { ...SETTINGS, 'event.lead': ' ' } };
+      const custom = { ...OFFLINE_CONNECTION, settings: { ...OFFLINE_SETTINGS, 'field.eventLabel': 'event' } };
+      expect(microsoftAds.check?.(blank)).toMatch(/^event\.lead must be/);
+      expect(microsoftAds.check?.(custom)).toMatch(/^field\.eventLabel cannot be sent/);
+    });
+
+    it('asks for an access token for offline conversions only', () => {
+      expect(microsoftAds.token?.(CONNECTION)).toBeUndefined();
+      expect(microsoftAds.token?.({ ...OFFLINE_CONNECTION, secrets: {} })).toBeUndefined();
+      expect(microsoftAds.token?.(OFFLINE_CONNECTION)).toEqual({
+        url: 'https://login.microsoftonline.com/common/oauth2/v2.0/token',
+        form: {
+          grant_type: 'refresh_token',
+          client_id: 'client',
+          client_secret: 'secret',
+          refresh_token: 'refresh',
+          scope: 'https://ads.microsoft.com/msads.manage offline_access',
+        },
+      });
+    });
+  });
+
+  describe('what is skipped', () => {
+    it('an event without a goal', () => {
+      expect(microsoftAds.payload(PURCHASE, { tag_id: '1' })).toEqual({ skip: 'event_not_mapped' });
+    });
+
+    it.each([
+      ['nothing', NOBODY],
+      ['an email that has no spelling of Microsoft’s', { ...PURCHASE, hashes: { subject: 'x', emailBare: null } }],
+      ['names', { ...NOBODY, hashes: { subject: '', firstName: 'f', lastName: 'l' } }],
+      ['a click that is none', clicked('not-a-click', NOBODY)],
+      [
+        'browser and address',
+        { ...NOBODY, visit: { ip: '203.0.113.10', userAgent: 'UA', clicks: {}, cookies: {}, utm: {} } },
+      ],
+      ['a visitor id', { ...NOBODY, visit: { clicks: {}, cookies: { _uetvid: 'V' }, utm: {} } }],
+    ])('who is known by %s alone', (_, conversion) => {
+      expect(microsoftAds.payload(conversion, SETTINGS)).toEqual({ skip: 'no_identifier' });
+      expect(microsoftAds.payload(conversion, OFFLINE_SETTINGS)).toEqual({ skip: 'no_identifier' });
+    });
+  });
+
+  describe('an event for the Conversions API', () => {
+    it.each([
+      [CLICK, CLICK],
+      [`_uet${CLICK}`, CLICK],
+      ['00112233-4455-6677-8899-aabbccddeeff', '00112233-4455-6677-8899-aabbccddeeff'],
+      ['00112233445566778899aabbccddeef', undefined],
+      [`${CLICK}00000`, undefined],
+      ['00112233445566778899aabbccddeefg', undefined],
+      [`_uet_uet${CLICK}`, undefined],
+      ['', undefined],
+    ])('has the click %j as %j', (id, sent) => {
+      expect(item(clicked(id)).userData.msclkid).toBe(sent);
+      expect(item(clicked(id), OFFLINE_SETTINGS).MicrosoftClickId).toBe(sent);
+    });
+
+    it('says what is known of consent', () => {
+      expect(item(VISITED).adStorageConsent).toBe('G');
+      expect(item({ ...PURCHASE, consent: 'denied' }).adStorageConsent).toBe('D');
+      expect(item(PURCHASE)).not.toHaveProperty('adStorageConsent');
+    });
+
+    it('leaves out what there is nothing of', () => {
+      const bare = { ...PURCHASE, event: 'lead', value: undefined, orderId: undefined };
+      expect(item(bare)).not.toHaveProperty('customData');
+      expect(
+        item({ ...VISITED, visit: { ip: '', userAgent: '', pageUrl: '', clicks: {}, cookies: {}, utm: {} } }),
+      ).toEqual({
+        eventType: 'custom',
+        eventName: 'purchase',
+        eventId: 'ORD-1001',
+        eventTime: 1772360130,
+        adStorageConsent: 'G',
+        userData: { em: EMAIL },
+        customData: {
+          value: 129.9,
+          currency: 'EUR',
+          transactionId: 'ORD-1001',
+          pageType: 'purchase',
+          ecommTotalValue: 129.9,
+        },
+      });
+    });
+
+    it('names the page without what follows its path', () => {
+      const pageUrl = 'https://shop.example/thanks?gclid=G&email=jane.doe@example.com#top';
+      const visit = { pageUrl, clicks: {}, cookies: {}, utm: {} };
+      expect(item({ ...PURCHASE, visit }).eventSourceUrl).toBe('https://shop.example/thanks');
+    });
+
+    it('spells phones as the connection says', () => {
+      const called = SAMPLE_CONVERSIONS['phone-and-name'];
+      expect(item(called).userData.ph).toBe(PHONE);
+      expect(item(called, { ...SETTINGS, phone_format: 'e164' }).userData.ph).toBe(PHONE);
+      expect(item(called, { ...SETTINGS, phone_format: 'digits' }).userData.ph).toBe(PHONE_DIGITS);
+    });
+
+    it('carries custom fields', () => {
+      const settings = { ...SETTINGS, 'field.eventLabel': 'event', 'field.eventValue': 'value' };
+      expect(item({ ...PURCHASE, event: 'lead' }, settings).customData).toEqual({
+        value: 129.9,
+        currency: 'EUR',
+        transactionId: 'ORD-1001',
+        eventLabel: 'lead',
+        eventValue: 129.9,
+      });
+    });
+  });
+
+  describe('an offline conversion', () => {
+    it('has everything that is known', () => {
+      const { hashes } = SAMPLE_CONVERSIONS['phone-and-name'];
+      expect(microsoftAds.payload(VISITED, OFFLINE_SETTINGS)).toHaveProperty('group', 'offline');
+      expect(item({ ...VISITED, hashes }, OFFLINE_SETTINGS)).toEqual({
+        MicrosoftClickId: CLICK,
+        ConversionName: 'purchase',
+        ConversionTime: '2026-03-01T10:15:30Z',
+        ConversionValue: 129.9,
+        ConversionCurrencyCode: 'EUR',
+        HashedEmailAddress: '06a240d11cc201676da976f7b49341181fd180da37cbe40a77432c0a366c80c3',
+        HashedPhoneNumber: PHONE,
+      });
+    });
+
+    it('does without a click, and without an amount', () => {
+      expect(item({ ...PURCHASE, value: undefined, consent: 'denied' }, OFFLINE_SETTINGS)).toEqual({
+        ConversionName: 'purchase',
+        ConversionTime: '2026-03-01T10:15:30Z',
+        HashedEmailAddress: EMAIL,
+      });
+    });
+  });
+
+  describe('a call', () => {
+    const items = ['{"a": 1}', '{"b":2.50}', '{"c":"\\u00e9"}'];
+
+    it('carries events as they are', () => {
+      expect(microsoftAds.request(items, CALL)).toEqual({
+        method: 'POST',
+        url: 'https://capi.uet.microsoft.com/v1/12345678/events',
+        headers: { authorization: 'Bearer uet-token', 'content-type': 'application/json' },
+        body: '{"data":[{"a": 1},{"b":2.50},{"c":"\\u00e9"}],"dataProvider":"clean-conversions","continueOnValidationError":true}',
+      });
+      expect(JSON.parse(microsoftAds.request(items, CALL).body ?? '').data).toHaveLength(3);
+    });
+
+    it('carries offline conversions as they are', () => {
+      expect(microsoftAds.request(items, OFFLINE_CALL)).toEqual({
+        method: 'POST',
+        url: 'https://campaign.api.bingads.microsoft.com/CampaignManagement/v13/OfflineConversions/Apply',
+        headers: {
+          authorization: 'Bearer ey',
+          'content-type': 'application/json',
+          developertoken: 'developer',
+          customerid: '111',
+          customeraccountid: '222',
+        },
+        body: '{"OfflineConversions":[{"a": 1},{"b":2.50},{"c":"\\u00e9"}]}',
+      });
+    });
+
+    it('goes to the connection’s own endpoint, whatever it is for', () => {
+      const endpoint = 'http://127.0.0.1:9/ms';
+      const offline = { ...OFFLINE_CONNECTION, endpoint };
+      expect([
+        microsoftAds.request(items, { ...CALL, connection: { ...CONNECTION, endpoint } }).url,
+        microsoftAds.request(items, { ...OFFLINE_CALL, connection: offline }).url,
+        microsoftAds.token?.(offline)?.url,
+      ]).toEqual([
+        'http://127.0.0.1:9/ms/v1/12345678/events',
+        'http://127.0.0.1:9/ms/CampaignManagement/v13/OfflineConversions/Apply',
+        'http://127.0.0.1:9/ms/common/oauth2/v2.0/token',
+      ]);
+    });
+  });
+
+  describe('an answer of the Conversions API', () => {
+    const detail = (index: number, more: object = {}) => ({
+      index,
+      propertyName: 'eventTime',
+      attemptedValue: 1,
+      errorMessage: 'Too old.',
+      ...more,
+    });
+    const partly = (eventsReceived: number | undefined, ...details: object[]) => ({
+      eventsReceived,
+      error: { code: 'ValidationError', message: 'Some events are invalid.', details },
+      traceId: 'T',
+    });
+    const rejected = { kind: 'rejected', reason: 'eventTime: Too old.', requestId: 'T' };
+    const delivered = { kind: 'delivered', requestId: 'T' };
+
+    it('delivers all', () => {
+      expect(microsoftAds.verdict(answer(200, { eventsReceived: 3 }), 3)).toEqual({ kind: 'delivered' });
+      expect(microsoftAds.verdict(answer(200, { eventsReceived: 1, traceId: 'T' }), 1)).toEqual(delivered);
+      expect(microsoftAds.verdict(answer(200, { eventsReceived: 1, error: null }), 1)).toEqual({ kind: 'delivered' });
+    });
+
+    it('rejects the events it names', () => {
+      expect(microsoftAds.verdict(answer(200, partly(2, detail(1))), 3)).toEqual([delivered, rejected, delivered]);
+      expect(microsoftAds.verdict(answer(200, partly(0, detail(0), detail(0), detail(1))), 2)).toEqual([
+        rejected,
+        rejected,
+      ]);
+    });
+
+    it('takes a warning for success', () => {
+      expect(microsoftAds.verdict(answer(200, partly(2, detail(1, { isWarning: true }))), 2)).toEqual(delivered);
+      expect(microsoftAds.verdict(answer(200, partly(1, detail(0, { isWarning: true }), detail(1))), 2)).toEqual([
+        delivered,
+        rejected,
+      ]);
+    });
+
+    it('sends the others again when they were not counted', () => {
+      const again = { kind: 'again' };
+      expect(microsoftAds.verdict(answer(200, partly(0, detail(1))), 3)).toEqual([again, rejected, again]);
+      expect(microsoftAds.verdict(answer(200, partly(undefined, detail(1))), 3)).toEqual([again, rejected, again]);
+      expect(microsoftAds.verdict(answer(400, partly(2, detail(1))), 3)).toEqual([again, rejected, again]);
+    });
+
+    it('splits a call of which some are missing and none is named', () => {
+      const reason = 'ValidationError: Some events are invalid.';
+      expect(microsoftAds.verdict(answer(200, partly(2)), 3)).toEqual({ kind: 'split', reason, requestId: 'T' });
+      expect(microsoftAds.verdict(answer(200, partly(2, detail(3))), 3)).toMatchObject({ kind: 'split' });
+      expect(microsoftAds.verdict(answer(200, { eventsReceived: 2 }), 3)).toMatchObject({ kind: 'split' });
+      expect(microsoftAds.verdict(answer(400, partly(undefined)), 3)).toEqual({
+        kind: 'split',
+        reason,
+        requestId: 'T',
+      });
+      expect(microsoftAds.verdict(answer(400, partly(undefined)), 1)).toEqual({
+        kind: 'rejected',
+        reason,
+        requestId: 'T',
+      });
+    });
+
+    it('repeats nothing of what it was sent', () => {
+      const attemptedValue = '00112233-4455-6677-8899-aabbccddeeff';
+      const named = detail(0, { propertyName: 'msclkid', attemptedValue, errorMessage: `${attemptedValue} is bad` });
+      expect(microsoftAds.verdict(answer(400, partly(0, named)), 1)).toMatchObject([{ reason: 'msclkid: … is bad' }]);
+    });
+
+    it.each<[string, PlatformResponse, object]>([
+      [
+        '401',
+        answer(401, { error: { code: 'Unauthorized', message: 'Bad token.' } }),
+        { kind: 'unauthorized', reason: 'Unauthorized: Bad token.' },
+      ],
+      ['403', text(403, ''), { kind: 'unauthorized', reason: 'HTTP 403' }],
+      ['429', answer(429, {}, { 'retry-after': '7' }), { kind: 'retry', reason: 'throttled', afterMs: 7_000 }],
+      ['500', text(500, '<html>'), AGAIN_LATER],
+      ['503', text(503, 'x'.repeat(70_000)), AGAIN_LATER],
+      ['a proxy’s 400', text(400, '<html>'), { kind: 'split', reason: 'HTTP 400' }],
+    ])('%s', (_, response, verdict) => {
+      expect(microsoftAds.verdict(response, 3)).toEqual(verdict);
+    });
+
+    it.each<[string, PlatformResponse]>([
+      ['HTML', text(200, '<html><body>It works!</body></html>')],
+      ['JSON that breaks off', text(200, '{"eventsReceived":1')],
+      ['nothing', text(200, '')],
+      ['an empty object', answer(200, {})],
+      ['an array', answer(200, [{ eventsReceived: 1 }])],
+      ['null', answer(200, null)],
+      ['a number', answer(200, 1)],
+      ['a count in words', answer(200, { eventsReceived: '1' })],
+      ['too high a count', answer(200, { eventsReceived: 9 })],
+      ['an error without a count', answer(200, { error: { code: 'X', message: 'Y' } })],
+      ['an error and a full count', answer(200, { eventsReceived: 1, error: { code: 'X', message: 'Y' } })],
+      ['a count of none', answer(200, { eventsReceived: 0 })],
+    ])('is not success when it is %s', (_, response) => {
+      expect(microsoftAds.verdict(response, 1)).toEqual(AGAIN_LATER);
+    });
+  });
+
+  describe('an answer about offline conversions', () => {
+    const error = (Code: number, Index?: number) => ({ Index, Code, ErrorCode: `E${Code}`, Message: 'Said so.' });
+    const retry = (reason: string, afterMs?: number) => ({ kind: 'retry', reason, afterMs });
+    const CODES: [number, object][] = [
+      [105, { kind: 'unauthorized', reason: 'E105' }],
+      [106, { kind: 'unauthorized', reason: 'E106' }],
+      [109, { kind: 'unauthorized', reason: 'E109' }],
+      [5613, { kind: 'unauthorized', reason: 'E5613' }],
+      [117, retry('throttled', 60_000)],
+      [0, retry('server_error')],
+      [5612, retry('server_error')],
+      [5615, retry('server_error', 7_200_000)],
+      [5601, { kind: 'split', reason: 'E5601' }],
+    ];
+    const FINAL = [5603, 5604, 5606, 5607, 5608, 5609, 5610, 5611, 5614, 5616, 5617];
+
+    it('delivers all', () => {
+      expect(microsoftAds.verdict(answer(200, { PartialErrors: [] }), 3)).toEqual({ kind: 'delivered' });
+      expect(microsoftAds.verdict(answer(200, { PartialErrors: null }), 3)).toEqual({ kind: 'delivered' });
+    });
+
+    it.each([...CODES, ...FINAL.map((code): [number, object] => [code, { kind: 'rejected', reason: `E${code}` }])])(
+      'judges one by its code %i',
+      (code, verdict) => {
+        const body = { PartialErrors: [null, error(code, 1)], TrackingId: 'T' };
+        expect(microsoftAds.verdict(answer(200, body), 3)).toEqual([
+          { kind: 'delivered', requestId: 'T' },
+          { ...verdict, requestId: 'T' },
+          { kind: 'delivered', requestId: 'T' },
+        ]);
+      },
+    );
+
+    it.each([...CODES, ...FINAL.map((code): [number, object] => [code, { kind: 'split', reason: `E${code}` }])])(
+      'judges the call by a fault’s code %i',
+      (code, verdict) => {
+        for (const status of [200, 400]) {
+          for (const name of ['Errors', 'OperationErrors']) {
+            const response = answer(status, { TrackingId: 'T', [name]: [error(code)] });
+            expect(microsoftAds.verdict(response, 3)).toEqual({ ...verdict, requestId: 'T' });
+          }
+        }
+      },
+    );
+
+    it('goes by the status where the code says nothing', () => {
+      const fault = { TrackingId: 'T', Errors: [error(9999)] };
+      const told = { reason: 'E9999', requestId: 'T' };
+      expect(microsoftAds.verdict(answer(401, fault), 3)).toEqual({ kind: 'unauthorized', ...told });
+      expect(microsoftAds.verdict(answer(429, fault), 3)).toEqual({ ...retry('throttled'), requestId: 'T' });
+      expect(microsoftAds.verdict(answer(500, fault), 3)).toEqual({ ...AGAIN_LATER, requestId: 'T' });
+      expect(microsoftAds.verdict(answer(400, fault), 1)).toEqual({ kind: 'rejected', ...told });
+      expect(microsoftAds.verdict(answer(400, { TrackingId: 'T' }), 1)).toMatchObject({ kind: 'rejected' });
+      expect(microsoftAds.verdict(answer(400, { TrackingId: 'T' }), 3)).toMatchObject({ kind: 'split' });
+    });
+
+    it('splits a call in which it does not say what is bad', () => {
+      for (const bad of [error(5606), error(5606, 3), error(5606, -1)]) {
+        const body = { PartialErrors: [bad] };
+        expect(microsoftAds.verdict(answer(200, body), 3)).toEqual({ kind: 'split', reason: 'E5606' });
+        expect(microsoftAds.verdict(answer(200, body), 1)).toEqual([{ kind: 'rejected', reason: 'E5606' }]);
+      }
+    });
+
+    it('makes smaller calls when the answer was too long to be read', () => {
+      const cut = text(200, '{"PartialErrors":['.padEnd(65_536, 'x'));
+      expect(microsoftAds.verdict(cut, 1_000)).toEqual({ kind: 'split', reason: 'the answer is too long to be read' });
+      expect(microsoftAds.verdict(cut, 1)).toEqual(AGAIN_LATER);
+    });
+
+    it.each([{ PartialErrors: 'none' }, { PartialErrors: {} }, { TrackingId: 'T' }, { Errors: [] }])(
+      'is not success when it is %j',
+      (body) => {
+        expect(microsoftAds.verdict(answer(200, body), 3)).toMatchObject(AGAIN_LATER);
+      },
+    );
+  });
+
+  describe('a test', () => {
+    const test = microsoftAds.test?.('{"a":1}', CALL);
+
+    it('tries the token without an event, where there is one to try', () => {
+      expect(test?.sent).toBe(false);
+      expect(JSON.parse(test?.request.body ?? '')).toMatchObject({ data: [] });
+      expect(microsoftAds.test?.('{"a":1}', OFFLINE_CALL)).toBeUndefined();
+    });
+
+    it.each<[string, PlatformResponse, object]>([
+      ['no event', answer(400, { error: { code: 'BadRequest', message: 'data is empty' } }), { kind: 'accepted' }],
+      ['a count of none', answer(200, { eventsReceived: 0 }), { kind: 'accepted' }],
+      ['a bad token', answer(401, {}), { kind: 'unauthorized', reason: 'HTTP 401' }],
+      ['an outage', text(503, ''), AGAIN_LATER],
+      ['HTML', text(200, '<html>'), AGAIN_LATER],
+      ['a proxy’s 400', text(400, '<html>'), { kind: 'rejected', reason: 'HTTP 400' }],
+    ])('answered with %s', (_, response, verdict) => {
+      expect(test?.verdict(response)).toEqual(verdict);
+    });
+  });
+});

@@ -1,0 +1,78 @@
+import { at, shorten, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
+import type { PlatformResponse, Verdict } from '../platform.js';
+
+const MINUTE_MS = 60_000;
+const TWO_HOURS_MS = 2 * 3_600_000;
+
+/** Of the Campaign Management API: a fault is about the call, `PartialErrors` name what of it was not taken. */
+export function offlineVerdict(response: PlatformResponse, items: number): Verdict | readonly Verdict[] {
+  const { json, status } = response;
+  const requestId = textAt(json, 'TrackingId');
+  const fault = faultIn(json);
+  if (fault !== undefined) {
+    const known = verdictOfCode(fault);
+    const found = known.kind === 'rejected' ? (verdictOfStatus(response, known.reason, requestId) ?? known) : known;
+    if (found.kind !== 'rejected' && found.kind !== 'split') return withRequestId(found, requestId);
+    return { kind: items > 1 ? 'split' : 'rejected', reason: found.reason, requestId };
+  }
+  const partial = at(json, 'PartialErrors');
+  const isAnswer = status >= 200 && status < 300 && (partial === null || Array.isArray(partial));
+  if (!isAnswer) {
+    const found = unreadable(response);
+    return found.kind === 'rejected' && items > 1
+      ? { ...found, kind: 'split', requestId }
+      : withRequestId(found, requestId);
+  }
+
+  const verdicts = new Map<number, Verdict>();
+  for (const error of partial ?? []) {
+    if (typeof error !== 'object' || error === null) continue;
+    // In a call of one conversion it is clear which one is meant.
+    const index = items === 1 ? 0 : at(error, 'Index');
+    if (typeof index !== 'number' || !(index >= 0 && index < items)) {
+      return { kind: 'split', reason: nameOf(error), requestId };
+    }
+    if (!verdicts.has(index)) verdicts.set(index, withRequestId(verdictOfCode(error), requestId));
+  }
+  if (verdicts.size === 0) return { kind: 'delivered', requestId };
+  return Array.from({ length: items }, (_, index) => verdicts.get(index) ?? { kind: 'delivered', requestId });
+}
+
+function faultIn(json: unknown): unknown {
+  for (const name of ['Errors', 'OperationErrors']) {
+    const first = at(json, name, 0);
+    if (first !== undefined) return first;
+  }
+  return undefined;
+}
+
+function verdictOfCode(error: unknown): Verdict {
+  const reason = nameOf(error);
+  switch (at(error, 'Code')) {
+    case 105: // InvalidCredentials
+    case 106: // UserIsNotAuthorized
+    case 109: // AuthenticationTokenExpired
+    case 5613: // Offline conversions are not enabled for the account.
+      return { kind: 'unauthorized', reason };
+    case 117: // CallRateExceeded
+      return { kind: 'retry', reason: 'throttled', afterMs: MINUTE_MS };
+    case 0: // InternalError
+    case 5612: // ApplyFailed
+      return { kind: 'retry', reason: 'server_error' };
+    case 5615: // The goal was made less than two hours ago. Conversions of other goals need not wait for it.
+      return { kind: 'retry', reason: 'server_error', afterMs: TWO_HOURS_MS };
+    case 5601: // More conversions than one call may carry.
+      return { kind: 'split', reason };
+    default:
+      return { kind: 'rejected', reason };
+  }
+}
+
+function nameOf(error: unknown): string {
+  const code = at(error, 'Code');
+  return shorten(textAt(error, 'ErrorCode') || textAt(error, 'Message') || `error ${String(code ?? 'without a code')}`);
+}
+
+function withRequestId(verdict: Verdict, requestId: string | undefined): Verdict {
+  return verdict.kind === 'again' || verdict.kind === 'gone' ? verdict : { ...verdict, requestId };
+}

@@ -1,0 +1,20 @@
+import type { Platform } from '../platform.js';
+import { request, test } from './client.js';
+import { payload } from './payload.js';
+import { check, fields } from './settings.js';
+import { verdict } from './verdict.js';
+
+const DAY_MS = 24 * 60 * 60 * 1_000;
+
+export const reddit: Platform = {
+  name: 'reddit',
+  fields,
+  check,
+  batchMax: 1_000,
+  dedupWindowMs: 2 * DAY_MS,
+  ageMaxMs: 7 * DAY_MS,
+  payload,
+  request,
+  verdict,
+  test,
+};

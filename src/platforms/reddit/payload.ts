@@ -1,0 +1,66 @@
+import type { Conversion } from '../conversion.js';
+import { customFields, mappedEvent } from '../event-mapping.js';
+import { pageAddress } from '../page-address.js';
+import { spelling } from '../personal-hashes.js';
+import type { Payload, Settings, Skip } from '../platform.js';
+import { eventType, isEventName, takesAmount } from './event-type.js';
+
+const EVENTS: ReadonlyMap<string, string> = new Map([
+  ['purchase', 'PURCHASE'],
+  ['lead', 'LEAD'],
+  ['signup', 'SIGN_UP'],
+]);
+
+export function payload(conversion: Conversion, settings: Settings): Payload | Skip {
+  const { event, value, visit } = conversion;
+  const name = mappedEvent(settings, event) ?? EVENTS.get(event) ?? event;
+  if (!isEventName(name)) return { skip: 'event_not_mapped' };
+  const clickId = visit?.clicks.rdt_cid?.id || undefined;
+  const user = userOf(conversion);
+  if (clickId === undefined && !isIdentified(user)) return { skip: 'no_identifier' };
+  const type = eventType(name);
+  const amount = value !== undefined && takesAmount(type);
+  return {
+    item: {
+      event_at: conversion.timeMs,
+      action_source: visit === undefined ? 'OTHER' : 'WEBSITE',
+      event_source_url: pageAddress(visit?.pageUrl),
+      click_id: clickId,
+      type,
+      user,
+      metadata: {
+        ...customFields(settings, conversion),
+        conversion_id: conversion.eventId,
+        currency: amount ? conversion.currency : undefined,
+        value: amount ? value : undefined,
+      },
+    },
+  };
+}
+
+interface User {
+  readonly email: string | undefined;
+  readonly phone_number: string | undefined;
+  readonly uuid: string | undefined;
+  readonly ip_address: string | undefined;
+  readonly user_agent: string | undefined;
+  readonly data_processing_options: { readonly modes: readonly string[] } | undefined;
+}
+
+function userOf({ hashes, visit, consent }: Conversion): User {
+  return {
+    email: spelling(hashes, 'emailBare'),
+    phone_number: hashes.phone,
+    uuid: visit?.cookies._rdt_uuid || undefined,
+    ip_address: visit?.ip || undefined,
+    user_agent: visit?.userAgent || undefined,
+    // Limited data use: how Reddit is told that somebody opted out.
+    data_processing_options: consent === 'denied' ? { modes: ['LDU'] } : undefined,
+  };
+}
+
+/** An address and a browser say who it was only together. */
+function isIdentified({ email, phone_number, uuid, ip_address, user_agent }: User): boolean {
+  if (email !== undefined || phone_number !== undefined || uuid !== undefined) return true;
+  return ip_address !== undefined && user_agent !== undefined;
+}

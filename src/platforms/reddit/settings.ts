@@ -1,0 +1,31 @@
+import type { Connection, Field } from '../platform.js';
+import { isEventName } from './event-type.js';
+
+export const fields: readonly Field[] = [
+  {
+    name: 'pixel_id',
+    required: true,
+    help: 'Of the Reddit pixel, such as a2_abc123: Events Manager.',
+    check: (value) =>
+      /^[A-Za-z0-9_-]{1,64}$/.test(value) ? undefined : 'must be letters and digits such as a2_abc123',
+  },
+  {
+    name: 'access_token',
+    secret: true,
+    required: true,
+    help: 'Conversion access token: Events Manager > Conversions API. It does not expire.',
+    check: (value) => (/^[\x21-\x7e]+$/.test(value) ? undefined : 'must be one word, as Reddit shows it'),
+  },
+  {
+    name: 'test_id',
+    help: 'From Events Manager > Event Testing; used by "platforms test" and by nothing else.',
+    check: (value) => (/^[\x21-\x7e]{1,100}$/.test(value) ? undefined : 'must be one word, as Event Testing shows it'),
+  },
+];
+
+export function check({ settings }: Connection): string | undefined {
+  for (const [name, value] of Object.entries(settings)) {
+    if (name.startsWith('event.') && !isEventName(value)) return `${name} must be 1 to 64 characters`;
+  }
+  return undefined;
+}

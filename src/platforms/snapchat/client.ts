@@ -1,0 +1,31 @@
+import { addressOf, type Call, type PlatformRequest, type TestCall } from '../platform.js';
+import { API_VERSION } from './settings.js';
+import { verdict } from './verdict.js';
+
+const BASE = 'https://tr.snapchat.com';
+
+export function request(items: readonly string[], call: Call): PlatformRequest {
+  return eventsRequest(items, call, '/events');
+}
+
+/** The event is checked like any other and not recorded. */
+export function test(item: string, call: Call): TestCall {
+  return {
+    request: eventsRequest([item], call, '/events/validate'),
+    sent: true,
+    verdict: (response) => verdict(response, 1),
+  };
+}
+
+/** Snapchat takes the token in the address only, which is a secret by that. */
+function eventsRequest(items: readonly string[], { connection }: Call, path: string): PlatformRequest {
+  const { pixel_id, api_version = API_VERSION } = connection.settings;
+  const { access_token = '' } = connection.secrets;
+  const query = `?access_token=${encodeURIComponent(access_token)}`;
+  return {
+    method: 'POST',
+    url: addressOf(connection, BASE, `/${api_version}/${pixel_id}${path}${query}`),
+    headers: { 'content-type': 'application/json' },
+    body: `{"data":[${items.join()}]}`,
+  };
+}

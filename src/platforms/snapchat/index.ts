@@ -1,0 +1,20 @@
+import type { Platform } from '../platform.js';
+import { request, test } from './client.js';
+import { payload } from './payload.js';
+import { check, fields } from './settings.js';
+import { verdict } from './verdict.js';
+
+const HOUR_MS = 60 * 60 * 1_000;
+
+export const snapchat: Platform = {
+  name: 'snapchat',
+  fields,
+  check,
+  batchMax: 2_000,
+  dedupWindowMs: 48 * HOUR_MS,
+  ageMaxMs: 37 * 24 * HOUR_MS,
+  payload,
+  request,
+  verdict,
+  test,
+};

@@ -1,0 +1,33 @@
+import { addressOf, type Call, type PlatformRequest, type TestCall } from '../platform.js';
+import { API_VERSION } from './settings.js';
+import { verdictOfCall } from './verdict.js';
+
+const BASE = 'https://business-api.tiktok.com';
+
+export function request(items: readonly string[], call: Call): PlatformRequest {
+  return trackRequest(call, `"data":[${items.join()}]`);
+}
+
+/** Without a code there is no way of trying: TikTok counts whatever it is sent. */
+export function test(item: string, call: Call): TestCall | undefined {
+  const { test_event_code } = call.connection.settings;
+  if (test_event_code === undefined) return undefined;
+  return {
+    request: trackRequest(call, `"data":[${item}],"test_event_code":${JSON.stringify(test_event_code)}`),
+    sent: true,
+    verdict: (response) => verdictOfCall(response, 1),
+  };
+}
+
+function trackRequest({ connection, group }: Call, members: string): PlatformRequest {
+  const { pixel_code, api_version = API_VERSION } = connection.settings;
+  const { access_token = '' } = connection.secrets;
+  const source = group === undefined ? 'web' : 'crm';
+  return {
+    method: 'POST',
+    // Without the slash at its end the path does not exist.
+    url: addressOf(connection, BASE, `/open_api/${api_version}/event/track/`),
+    headers: { 'content-type': 'application/json', 'access-token': access_token },
+    body: `{"event_source":"${source}","event_source_id":${JSON.stringify(group ?? pixel_code)},${members}}`,
+  };
+}

@@ -1,0 +1,19 @@
+import type { Platform } from '../platform.js';
+import { request, test } from './client.js';
+import { payload } from './payload.js';
+import { fields } from './settings.js';
+import { verdict } from './verdict.js';
+
+const HOUR_MS = 60 * 60 * 1_000;
+
+export const tiktok: Platform = {
+  name: 'tiktok',
+  fields,
+  batchMax: 1_000,
+  dedupWindowMs: 48 * HOUR_MS,
+  ageMaxMs: 7 * 24 * HOUR_MS,
+  payload,
+  request,
+  verdict,
+  test,
+};

@@ -1,0 +1,17 @@
+import type { Platform } from '../platform.js';
+import { request, test } from './client.js';
+import { payload } from './payload.js';
+import { fields } from './settings.js';
+import { verdict } from './verdict.js';
+
+export const webhook: Platform = {
+  name: 'webhook',
+  fields,
+  customerAddress: true,
+  // A message has one id, by which a receiver knows repeats.
+  batchMax: 1,
+  payload,
+  request,
+  verdict,
+  test,
+};

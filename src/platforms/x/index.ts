@@ -1,0 +1,15 @@
+import type { Platform } from '../platform.js';
+import { request } from './client.js';
+import { payload } from './payload.js';
+import { check, fields } from './settings.js';
+import { verdict } from './verdict.js';
+
+export const x: Platform = {
+  name: 'x',
+  fields,
+  check,
+  batchMax: 500,
+  payload,
+  request,
+  verdict,
+};

@@ -1,0 +1,35 @@
+import { amountText } from '../amount.js';
+import type { Conversion } from '../conversion.js';
+import { mappedEvent } from '../event-mapping.js';
+import type { Payload, Settings, Skip } from '../platform.js';
+
+export function payload(conversion: Conversion, settings: Settings): Payload | Skip {
+  const eventId = mappedEvent(settings, conversion.event);
+  if (eventId === undefined) return { skip: 'event_not_mapped' };
+  return {
+    item: {
+      conversion_time: new Date(conversion.timeMs).toISOString(),
+      event_id: eventId,
+      conversion_id: conversion.eventId,
+      value: amountOf(conversion, settings),
+      identifiers: identifiersOf(conversion),
+    },
+  };
+}
+
+/** X is not told the currency: it takes every amount to be in the event's own. */
+function amountOf({ value, currency }: Conversion, settings: Settings): string | undefined {
+  if (value === undefined || (settings['currency'] ?? currency) !== currency) return undefined;
+  return amountText(value, currency);
+}
+
+function identifiersOf({ visit, hashes }: Conversion): object[] {
+  const identifiers: object[] = [];
+  const click = visit?.clicks.twclid?.id;
+  if (click) identifiers.push({ twclid: click });
+  identifiers.push({ hashed_email: hashes.subject });
+  if (hashes.phone) identifiers.push({ hashed_phone_number: hashes.phone });
+  // Neither counts without the other.
+  if (visit?.ip && visit.userAgent) identifiers.push({ ip_address: visit.ip, user_agent: visit.userAgent });
+  return identifiers;
+}

@@ -1,0 +1,45 @@
+import { at, retryAfterMs, shorten, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
+import type { PlatformResponse, Verdict } from '../platform.js';
+
+/** Within which X counts calls. */
+const RATE_WINDOW_MS = 15 * 60 * 1_000;
+/** Of the account or of its credentials, whatever the status. */
+const ACCESS_ERROR = /^(?:UNAUTHORIZED|ACCOUNT_NOT_FOUND)/;
+
+export function verdict(response: PlatformResponse, items: number): Verdict {
+  const { status, json } = response;
+  const code = textAt(json, 'errors', 0, 'code') ?? '';
+  const reason = reasonOf(json);
+  if (status >= 400 && status < 500 && ACCESS_ERROR.test(code))
+    return { kind: 'unauthorized', reason: shorten(reason ?? code) };
+  if (status === 429) return { kind: 'retry', reason: 'throttled', afterMs: waitMs(response) };
+  // Which conversion it is about is not said: a wrong event id is one conversion's affair as well.
+  if (status === 400 || status === 404 || status === 413 || status === 422)
+    return refused(reason ?? `HTTP ${status}`, items);
+  const refusal = verdictOfStatus(response, reason);
+  if (refusal) return refusal;
+  const processed = at(json, 'data', 'conversions_processed');
+  const requestId = textAt(json, 'data', 'debug_id');
+  if (typeof processed !== 'number' || at(json, 'errors') !== undefined) return unreadable(response);
+  if (processed < items) return refused(`processed ${processed} of ${items}`, items, requestId);
+  return { kind: 'delivered', requestId };
+}
+
+function refused(reason: string, items: number, requestId?: string): Verdict {
+  return { kind: items > 1 ? 'split' : 'rejected', reason: shorten(reason), requestId };
+}
+
+function reasonOf(json: unknown): string | undefined {
+  const said = ['code', 'parameter', 'message'].map((name) => textAt(json, 'errors', 0, name)).filter(Boolean);
+  return said.length === 0 ? undefined : said.join(': ');
+}
+
+/** X names the second at which it begins to count anew, by its own clock. */
+function waitMs(response: PlatformResponse): number | undefined {
+  const { headers } = response;
+  const nowMs = Date.parse(headers['date'] ?? '') || Date.now();
+  const resets = [headers['x-rate-limit-reset'], headers['x-account-rate-limit-reset']];
+  const untilResetMs = Math.max(...resets.map((seconds) => Number(seconds ?? 0) * 1_000 - nowMs || 0));
+  const ms = Math.max(retryAfterMs(response) ?? 0, Math.min(untilResetMs, RATE_WINDOW_MS));
+  return ms > 0 ? ms : undefined;
+}

@@ -1,0 +1,111 @@
+import { randomUUID } from 'node:crypto';
+import type { Pool, QueryResult } from 'pg';
+
+const LEASE_MS = 10_000;
+const RENEW_EVERY_MS = 1_000;
+
+/**
+ * Something that one process owns for a while, by the database's clock. The holder renews it; whoever finds it run out
+ * takes it over. `held` is judged by the holder's own steady clock, and ends at half of the lease: a process that was
+ * frozen, or cut off from the database, then does nothing more in its name long before somebody else does.
+ */
+export class Lease {
+  private readonly holder = randomUUID();
+  private renewedAt = Number.NEGATIVE_INFINITY;
+  private timer: NodeJS.Timeout | undefined;
+  private renewing: Promise<void> | undefined;
+  private lost = false;
+  /** How far the holder has come; written down with every renewal. */
+  reached = 0;
+
+  private constructor(
+    private readonly pool: Pool,
+    readonly name: string,
+  ) {}
+
+  /** A new one, or one that has run out; undefined when somebody holds it. `reached` is only for a new one. */
+  static async take(pool: Pool, name: string, reached = 0): Promise<Lease | undefined> {
+    const lease = new Lease(pool, name);
+    const asked = performance.now();
+    const { rows } = await pool.query<{ reached: string }>(
+      `INSERT INTO cc.leases AS l (name, holder, token, until, reached)
+       VALUES ($1, $2, 1, clock_timestamp() + make_interval(secs => $3), $4)
+       ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, token = l.token + 1, until = excluded.until
+          WHERE l.until < clock_timestamp()
+       RETURNING reached`,
+      [name, lease.holder, LEASE_MS / 1_000, reached],
+    );
+    if (!rows[0]) return undefined;
+    lease.reached = Number(rows[0].reached);
+    lease.renewedAt = asked;
+    lease.timer = setInterval(() => lease.renewQuietly(), RENEW_EVERY_MS);
+    return lease;
+  }
+
+  /** The names of leases that have run out. */
+  static async expired(pool: Pool, prefix: string): Promise<string[]> {
+    const { rows } = await pool.query<{ name: string }>(
+      'SELECT name FROM cc.leases WHERE starts_with(name, $1) AND until < clock_timestamp() ORDER BY until',
+      [prefix],
+    );
+    return rows.map(({ name }) => name);
+  }
+
+  get held(): boolean {
+    return !this.lost && performance.now() - this.renewedAt < LEASE_MS / 2;
+  }
+
+  /** Somebody else has it: it does not come back. */
+  get isLost(): boolean {
+    return this.lost;
+  }
+
+  /** What it stood for is done. */
+  async end(): Promise<void> {
+    await this.stop(() =>
+      this.pool.query('DELETE FROM cc.leases WHERE name = $1 AND holder = $2', [this.name, this.holder]),
+    );
+  }
+
+  /** What it stood for is not done: the next one may take over at once. */
+  async release(): Promise<void> {
+    await this.stop(() =>
+      this.pool.query(`UPDATE cc.leases SET until = '-infinity', reached = $3 WHERE name = $1 AND holder = $2`, [
+        this.name,
+        this.holder,
+        this.reached,
+      ]),
+    );
+  }
+
+  private async stop(write: () => Promise<QueryResult>): Promise<void> {
+    clearInterval(this.timer);
+    await this.renewing;
+    this.renewedAt = Number.NEGATIVE_INFINITY;
+    await write();
+  }
+
+  private renewQuietly(): void {
+    this.renewing ??= this.renew()
+      // The database is away: `held` ends by itself.
+      .catch(() => {})
+      .finally(() => {
+        this.renewing = undefined;
+      });
+  }
+
+  private async renew(): Promise<void> {
+    // The moment before asking: the lease cannot have been renewed earlier than that.
+    const asked = performance.now();
+    const { rowCount } = await this.pool.query(
+      `UPDATE cc.leases SET until = clock_timestamp() + make_interval(secs => $3), reached = $4
+        WHERE name = $1 AND holder = $2`,
+      [this.name, this.holder, LEASE_MS / 1_000, this.reached],
+    );
+    if (rowCount) this.renewedAt = asked;
+    else {
+      this.lost = true;
+      clearInterval(this.timer);
+    }
+  }
+}

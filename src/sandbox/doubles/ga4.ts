@@ -1,0 +1,260 @@
+import {
+  ageProblem,
+  credentialOf,
+  currencyProblem,
+  HOUR_MS,
+  isNumber,
+  isObject,
+  isText,
+  type JsonObject,
+  jsonAnswer,
+  MINUTE_MS,
+  parseJson,
+  receivedItem,
+  textOf,
+} from '../checks.js';
+import type { CallKind, FailureKind, PlatformDouble, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
+
+const COLLECT_PATH = '/mp/collect';
+const VALIDATE_PATH = '/debug/mp/collect';
+const EVENTS_MAX = 25;
+const PARAMS_MAX = 25;
+const PROPERTIES_MAX = 25;
+const BODY_MAX_BYTES = 130_000;
+const AGE_MAX_MS = 72 * HOUR_MS;
+const AHEAD_MAX_MS = 5 * MINUTE_MS;
+const NAME = /^[A-Za-z][A-Za-z0-9_]{0,39}$/;
+const PROPERTY_NAME_MAX = 24;
+const PROPERTY_VALUE_MAX = 36;
+const TEXT_MAX = 100;
+/** Pages have longer addresses than other values may be. */
+const LONGER_TEXTS: Readonly<Record<string, number>> = { page_location: 1_000, page_referrer: 420, page_title: 300 };
+const MICROS = /^\d{16}$/;
+const MEASUREMENT_ID = /^G-[A-Z0-9]+$/;
+const RESERVED_PREFIX = /^(_|firebase_|ga_|google_|gtag\.)/;
+const RESERVED_NAMES = new Set([
+  ...['ad_activeview', 'ad_click', 'ad_exposure', 'ad_query', 'ad_reward', 'adunit_exposure', 'app_clear_data'],
+  ...['app_exception', 'app_install', 'app_remove', 'app_store_refund', 'app_update', 'app_upgrade', 'error'],
+  ...['dynamic_link_app_open', 'dynamic_link_app_update', 'dynamic_link_first_open', 'first_open', 'first_visit'],
+  ...['in_app_purchase', 'notification_dismiss', 'notification_foreground', 'notification_open', 'os_update'],
+  ...['notification_receive', 'session_start', 'user_engagement'],
+]);
+const BODY_FIELDS = new Set([
+  ...['client_id', 'app_instance_id', 'user_id', 'timestamp_micros', 'user_properties', 'consent', 'user_data'],
+  ...['events', 'non_personalized_ads', 'validation_behavior', 'user_location', 'ip_override', 'device', 'user_agent'],
+]);
+const CONSENTS: readonly unknown[] = ['GRANTED', 'DENIED'];
+
+/** What the validation endpoint tells and the collecting one keeps to itself. */
+interface Message {
+  readonly fieldPath: string;
+  readonly description: string;
+  readonly validationCode: string;
+}
+
+interface Finding {
+  readonly message: Message;
+  /** Of this event; undefined: of the call, and so of all its events. */
+  readonly event?: number;
+}
+
+/** Answers 204 to everything; only its validation endpoint says what is wrong. */
+export const ga4: PlatformDouble = {
+  name: 'ga4',
+
+  callKind({ path }): CallKind {
+    return path === VALIDATE_PATH ? 'test' : 'events';
+  },
+
+  answer(request): SandboxAnswer {
+    const { method, path } = request;
+    if (method !== 'POST' || (path !== COLLECT_PATH && path !== VALIDATE_PATH)) return { status: 404, body: '' };
+    const body = parseJson(request.body);
+    const findings = findingsOf(body, request);
+    // A trial leaves nothing behind, and does not look at the credentials.
+    if (path === VALIDATE_PATH) return jsonAnswer(200, { validationMessages: findings.map(({ message }) => message) });
+    const ofCall = credentialProblems(request);
+    return silent(
+      receivedEvents(body, (index) => [
+        ...ofCall,
+        ...findings.filter(({ event = index }) => event === index).map(({ message }) => message.description),
+      ]),
+    );
+  },
+
+  fail(kind: FailureKind, request): SandboxAnswer {
+    if (kind === 'throttle') return { status: 429, body: '' };
+    if (kind === 'server_error') return { status: 503, body: '' };
+    if (request.path === VALIDATE_PATH) {
+      const message = {
+        fieldPath: 'events',
+        description: 'Event at index: [0] has invalid name.',
+        validationCode: 'NAME_INVALID',
+      };
+      return jsonAnswer(200, { validationMessages: [message] });
+    }
+    const isRefused = (index: number) => kind !== 'refuse_one' || index === 0;
+    return silent(receivedEvents(parseJson(request.body), (index) => (isRefused(index) ? ['is refused'] : [])));
+  },
+};
+
+function silent(received: readonly ReceivedItem[]): SandboxAnswer {
+  return { status: 204, body: '', received };
+}
+
+function credentialProblems({ query }: SandboxRequest): string[] {
+  const problems: string[] = [];
+  const measurementId = query.get('measurement_id');
+  if (measurementId === null ? !isText(query.get('firebase_app_id')) : !MEASUREMENT_ID.test(measurementId)) {
+    problems.push('measurement_id is not of the form G-XXXX');
+  }
+  const credential = credentialOf(query.get('api_secret'));
+  if (credential !== 'good') problems.push(`api_secret is ${credential}`);
+  return problems;
+}
+
+function findingsOf(body: unknown, request: SandboxRequest): Finding[] {
+  const findings: Finding[] = [];
+  const add: Add = (fieldPath, description, validationCode) => {
+    findings.push({ message: { fieldPath, description, validationCode } });
+  };
+  if (!isObject(body)) {
+    add('', 'The body is not JSON', 'VALUE_INVALID');
+    return findings;
+  }
+  if (Buffer.byteLength(request.body) > BODY_MAX_BYTES) {
+    add('', `The body has more than ${BODY_MAX_BYTES} bytes`, 'EXCEEDED_MAX_ENTITIES');
+  }
+  for (const name of Object.keys(body)) {
+    if (!BODY_FIELDS.has(name)) add(name, `${name} is not a known field`, 'VALUE_INVALID');
+  }
+  checkClient(add, body, request.query);
+  checkTime(add, body['timestamp_micros'], request.nowMs);
+  checkConsent(add, body['consent']);
+  checkProperties(add, body['user_properties']);
+  const { events } = body;
+  if (!Array.isArray(events) || events.length === 0) add('events', 'events is empty', 'VALUE_REQUIRED');
+  else {
+    if (events.length > EVENTS_MAX)
+      add('events', `events has more than ${EVENTS_MAX} entries`, 'EXCEEDED_MAX_ENTITIES');
+    events.forEach((event: unknown, index) => {
+      checkEvent((fieldPath, problem, validationCode) => {
+        const description = `Event at index: [${index}] ${problem}`;
+        findings.push({ message: { fieldPath, description, validationCode }, event: index });
+      }, event);
+    });
+  }
+  return findings;
+}
+
+type Add = (fieldPath: string, description: string, validationCode: string) => void;
+
+function checkClient(add: Add, body: JsonObject, query: URLSearchParams): void {
+  const name = query.has('firebase_app_id') ? 'app_instance_id' : 'client_id';
+  if (!isText(body[name])) add(name, `${name} is missing`, 'VALUE_REQUIRED');
+}
+
+function checkTime(add: Add, micros: unknown, nowMs: number): void {
+  if (micros === undefined) return;
+  const text = textOf(micros);
+  if (!MICROS.test(text)) {
+    add('timestamp_micros', 'timestamp_micros is not a unix time in microseconds', 'VALUE_INVALID');
+    return;
+  }
+  const problem = ageProblem(Number(text) / 1_000, { nowMs, ageMaxMs: AGE_MAX_MS, aheadMaxMs: AHEAD_MAX_MS });
+  if (problem !== undefined) add('timestamp_micros', `timestamp_micros ${problem}`, 'VALUE_OUT_OF_BOUNDS');
+}
+
+function checkConsent(add: Add, consent: unknown): void {
+  if (consent === undefined) return;
+  for (const [name, value] of Object.entries(isObject(consent) ? consent : { consent })) {
+    if (!['ad_user_data', 'ad_personalization'].includes(name) || !CONSENTS.includes(value)) {
+      add(`consent.${name}`, `consent.${name} is not GRANTED or DENIED`, 'VALUE_INVALID');
+    }
+  }
+}
+
+function checkProperties(add: Add, properties: unknown): void {
+  if (properties === undefined) return;
+  const entries = Object.entries(isObject(properties) ? properties : {});
+  if (entries.length > PROPERTIES_MAX) {
+    add('user_properties', `user_properties has more than ${PROPERTIES_MAX} entries`, 'EXCEEDED_MAX_ENTITIES');
+  }
+  for (const [name, property] of entries) {
+    if (!NAME.test(name) || name.length > PROPERTY_NAME_MAX) {
+      add('user_properties', 'A user property has an invalid name', 'NAME_INVALID');
+    }
+    const value = isObject(property) ? property['value'] : undefined;
+    if (value === undefined || textOf(value).length > PROPERTY_VALUE_MAX) {
+      add(`user_properties.${name}`, `The user property ${name} has no value or too long a one`, 'VALUE_INVALID');
+    }
+  }
+}
+
+function checkEvent(add: Add, event: unknown): void {
+  const { name, params = {} } = isObject(event) ? event : {};
+  if (typeof name !== 'string' || !NAME.test(name)) add('events', 'has an invalid name', 'NAME_INVALID');
+  else if (RESERVED_NAMES.has(name) || RESERVED_PREFIX.test(name))
+    add('events', 'has a reserved name', 'NAME_RESERVED');
+  if (!isObject(params)) {
+    add('events.params', 'has params that are no object', 'VALUE_INVALID');
+    return;
+  }
+  const entries = Object.entries(params);
+  if (entries.length > PARAMS_MAX) add('events.params', `has more than ${PARAMS_MAX} params`, 'EXCEEDED_MAX_ENTITIES');
+  for (const [param, value] of entries) checkParam(add, param, value);
+  const { value, currency } = params;
+  if (value !== undefined && !isNumber(value))
+    add('events.params.value', 'has a value that is no number', 'VALUE_INVALID');
+  if ((value !== undefined || currency !== undefined) && currencyProblem(currency) !== undefined) {
+    add('events.params.currency', 'has a value without a currency', 'VALUE_REQUIRED');
+  }
+  if (name === 'purchase' && !isText(params['transaction_id'])) {
+    add('events.params.transaction_id', 'is a purchase without transaction_id', 'VALUE_REQUIRED');
+  }
+}
+
+function checkParam(add: Add, name: string, value: unknown): void {
+  const path = `events.params.${name}`;
+  if (!NAME.test(name) || RESERVED_PREFIX.test(name)) add(path, 'has a param with an invalid name', 'NAME_INVALID');
+  if (name === 'items') {
+    if (!Array.isArray(value) || !value.every(isItem))
+      add(path, 'has items without item_id or item_name', 'VALUE_INVALID');
+  } else if (!isScalar(value)) add(path, `has a param ${name} that is no single value`, 'VALUE_INVALID');
+  else if (typeof value === 'string' && value.length > (LONGER_TEXTS[name] ?? TEXT_MAX)) {
+    add(path, `has a param ${name} that is too long`, 'VALUE_OUT_OF_BOUNDS');
+  }
+}
+
+function isItem(item: unknown): boolean {
+  return (
+    isObject(item) && (isText(item['item_id']) || isText(item['item_name'])) && Object.values(item).every(isScalar)
+  );
+}
+
+function isScalar(value: unknown): boolean {
+  return typeof value === 'string' || typeof value === 'boolean' || isNumber(value);
+}
+
+/** What cannot be read as events still counts as one: it came in, and was lost. */
+function receivedEvents(body: unknown, problemsOf: (index: number) => readonly string[]): ReceivedItem[] {
+  const envelope = isObject(body) ? body : {};
+  const events = Array.isArray(envelope['events']) && envelope['events'].length > 0 ? envelope['events'] : [undefined];
+  return events.map((event: unknown, index) => {
+    const { name, params } = isObject(event) ? event : {};
+    const transaction = isObject(params) ? params['transaction_id'] : undefined;
+    // Only a transaction has an id here; of anything else the visitor and the time are the nearest to one.
+    const eventId = isText(transaction)
+      ? transaction
+      : `${textOf(envelope['client_id'])} ${textOf(envelope['timestamp_micros'])}`;
+    const problems = problemsOf(index);
+    const about = {
+      eventId,
+      event: name,
+      problems,
+      taken: problems.length === 0,
+      dedupKey: `${textOf(name)} ${eventId}`,
+    };
+    return receivedItem({ ...envelope, events: [event] }, about);
+  });
+}

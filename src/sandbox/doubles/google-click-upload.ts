@@ -1,0 +1,254 @@
+import {
+  credentialOf,
+  currencyProblem,
+  hashProblem,
+  isJsonContentType,
+  isObject,
+  isText,
+  type JsonObject,
+  jsonAnswer,
+  numberProblem,
+  oneOfProblem,
+  parseJson,
+  rawProblem,
+  receivedItem,
+  textOf,
+  textProblem,
+} from '../checks.js';
+import type { FailureKind, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
+
+export const UPLOAD_PATH = /^\/v(\d+)\/customers\/(\d{10}):uploadClickConversions$/;
+
+const CONVERSIONS_MAX = 2_000;
+const IDENTIFIERS_MAX = 5;
+const DATE_TIME = /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d\d:\d\d$/;
+const DIGITS = /^\d+$/;
+const CLICK_IDS = ['gclid', 'gbraid', 'wbraid'] as const;
+const CONVERSION_FIELDS = new Set([
+  ...CLICK_IDS,
+  ...['conversionAction', 'conversionDateTime', 'conversionValue', 'currencyCode', 'orderId', 'userIdentifiers'],
+  ...['consent', 'customerType', 'cartData', 'customVariables', 'externalAttributionData', 'conversionEnvironment'],
+  ...['userIpAddress', 'sessionAttributesEncoded', 'sessionAttributesKeyValuePairs'],
+]);
+
+/** What is wrong with one conversion, by the name Google has for it. */
+interface UploadError {
+  readonly field: string;
+  readonly description: string;
+  readonly code: string;
+}
+
+export function clickUploadAnswer(request: SandboxRequest): SandboxAnswer {
+  const credential = credentialOf(request.headers['developer-token']);
+  if (credential === 'missing' || credential === 'bad') {
+    return googleAdsError(request, 401, 'UNAUTHENTICATED', { authenticationError: 'DEVELOPER_TOKEN_INVALID' });
+  }
+  if (credential === 'forbidden') return clickUploadFailure('forbidden', request);
+  const manager = request.headers['login-customer-id'];
+  if (manager !== undefined && !DIGITS.test(manager))
+    return invalidArgument(request, 'login-customer-id is not digits');
+  const body = isJsonContentType(request) ? parseJson(request.body) : undefined;
+  const conversions = isObject(body) ? body['conversions'] : undefined;
+  if (!isObject(body) || !Array.isArray(conversions)) return invalidArgument(request, 'conversions is not a list');
+  const problem = envelopeProblem(body, conversions);
+  if (problem !== undefined) return invalidArgument(request, problem, conversions);
+  const errors = conversions.map((conversion) => uploadErrors(conversion, request));
+  if (body['validateOnly'] === true) return jsonAnswer(200, partialFailure(request, conversions, errors));
+  return jsonAnswer(
+    200,
+    { ...partialFailure(request, conversions, errors), results: results(conversions, errors), jobId: '1' },
+    receivedConversions(conversions, errors),
+  );
+}
+
+export function clickUploadFailure(kind: FailureKind, request: SandboxRequest): SandboxAnswer {
+  switch (kind) {
+    case 'refuse':
+    case 'refuse_one':
+      return refused(kind, request);
+    case 'throttle':
+      return googleAdsError(request, 429, 'RESOURCE_EXHAUSTED', { quotaError: 'RESOURCE_TEMPORARILY_EXHAUSTED' });
+    case 'server_error':
+      return googleAdsError(request, 503, 'UNAVAILABLE', { internalError: 'TRANSIENT_ERROR' });
+    case 'unauthorized':
+      return googleAdsError(request, 401, 'UNAUTHENTICATED', { authenticationError: 'OAUTH_TOKEN_INVALID' });
+    case 'forbidden':
+      return googleAdsError(request, 403, 'PERMISSION_DENIED', { authorizationError: 'USER_PERMISSION_DENIED' });
+  }
+}
+
+function refused(kind: 'refuse' | 'refuse_one', request: SandboxRequest): SandboxAnswer {
+  const body = parseJson(request.body);
+  const conversions = isObject(body) && Array.isArray(body['conversions']) ? (body['conversions'] as unknown[]) : [];
+  const refusal: UploadError = {
+    field: 'conversion_action',
+    description: 'No conversion action was found.',
+    code: 'NO_CONVERSION_ACTION_FOUND',
+  };
+  const errors = conversions.map((_, index) => (kind === 'refuse' || index === 0 ? [refusal] : []));
+  return jsonAnswer(
+    200,
+    { ...partialFailure(request, conversions, errors), results: results(conversions, errors), jobId: '1' },
+    receivedConversions(conversions, errors),
+  );
+}
+
+function envelopeProblem(body: JsonObject, conversions: readonly unknown[]): string | undefined {
+  if (body['partialFailure'] !== true) return 'partialFailure must be true';
+  if (conversions.length === 0) return 'conversions is empty';
+  return conversions.length > CONVERSIONS_MAX ? 'TOO_MANY_CONVERSIONS_IN_REQUEST' : undefined;
+}
+
+function uploadErrors(conversion: unknown, { path }: SandboxRequest): UploadError[] {
+  const errors: UploadError[] = [];
+  const add = (field: string, description: string | undefined, code: string) => {
+    if (description !== undefined) errors.push({ field, description, code });
+  };
+  if (!isObject(conversion)) return [{ field: '', description: 'is not an object', code: 'INVALID_ARGUMENT' }];
+  for (const name of Object.keys(conversion)) {
+    if (!CONVERSION_FIELDS.has(name)) add(name, 'is not a known field', 'INVALID_ARGUMENT');
+  }
+  const action = `customers/${UPLOAD_PATH.exec(path)?.[2]}/conversionActions/`;
+  const { conversionAction, conversionDateTime, conversionValue, currencyCode, orderId, consent } = conversion;
+  if (
+    !isText(conversionAction) ||
+    !conversionAction.startsWith(action) ||
+    !DIGITS.test(conversionAction.slice(action.length))
+  ) {
+    add('conversion_action', 'is not a conversion action of this customer', 'NO_CONVERSION_ACTION_FOUND');
+  }
+  if (!isText(conversionDateTime) || !DATE_TIME.test(conversionDateTime)) {
+    add('conversion_date_time', 'is not yyyy-MM-dd HH:mm:ss+HH:MM', 'INVALID_DATE_TIME');
+  }
+  if (conversionValue !== undefined) add('conversion_value', numberProblem(conversionValue), 'INVALID_VALUE');
+  if (currencyCode !== undefined) add('currency_code', currencyProblem(currencyCode), 'INVALID_CURRENCY');
+  if (orderId !== undefined) add('order_id', orderIdProblem(orderId), 'ORDER_ID_CONTAINS_PII');
+  if (conversion['conversionEnvironment'] !== undefined) {
+    add('conversion_environment', 'is for allow-listed customers', 'CUSTOMER_NOT_ALLOWLISTED_FOR_THIS_FEATURE');
+  }
+  if (consent !== undefined) checkConsent(add, consent);
+  checkIdentifiers(add, conversion);
+  return errors;
+}
+
+type Add = (field: string, description: string | undefined, code: string) => void;
+
+function orderIdProblem(orderId: unknown): string | undefined {
+  return textProblem(orderId) ?? ((orderId as string).includes('@') ? 'holds an email address' : undefined);
+}
+
+function checkConsent(add: Add, consent: unknown): void {
+  const { adUserData, ...others } = isObject(consent) ? consent : {};
+  add('consent.ad_user_data', oneOfProblem(adUserData, ['GRANTED', 'DENIED']), 'INVALID_CONSENT');
+  for (const name of Object.keys(others)) add(`consent.${name}`, 'is not valid for this service', 'INVALID_CONSENT');
+}
+
+function checkIdentifiers(add: Add, conversion: JsonObject): void {
+  const given = CLICK_IDS.filter((name) => conversion[name] !== undefined);
+  for (const name of given) add(name, rawProblem(conversion[name]), `UNPARSEABLE_${name.toUpperCase()}`);
+  if (given.includes('gbraid') && given.includes('wbraid')) {
+    add('wbraid', 'stands beside a gbraid', 'GBRAID_WBRAID_BOTH_SET');
+  } else if (given.length > 1) add(given[1] as string, 'stands beside another click id', 'VALUE_MUST_BE_UNSET');
+  const { userIdentifiers } = conversion;
+  if (userIdentifiers === undefined) {
+    if (given.length === 0) add('gclid', 'is missing, and so are user identifiers', 'UNPARSEABLE_GCLID');
+    return;
+  }
+  if (!Array.isArray(userIdentifiers) || userIdentifiers.length === 0 || userIdentifiers.length > IDENTIFIERS_MAX) {
+    add('user_identifiers', `is not a list of 1 to ${IDENTIFIERS_MAX}`, 'INVALID_USER_IDENTIFIER');
+    return;
+  }
+  for (const identifier of userIdentifiers as unknown[]) checkUserIdentifier(add, identifier);
+}
+
+function checkUserIdentifier(add: Add, identifier: unknown): void {
+  const { userIdentifierSource, ...kinds } = isObject(identifier) ? identifier : {};
+  const [kind, ...more] = Object.keys(kinds);
+  if (kind !== 'hashedEmail' && kind !== 'hashedPhoneNumber') {
+    add('user_identifiers', 'is no hashed email or phone', 'UNSUPPORTED_USER_IDENTIFIER');
+    return;
+  }
+  if (more.length > 0) add('user_identifiers', 'holds more than one', 'INVALID_USER_IDENTIFIER');
+  add(`user_identifiers.${kind}`, hashProblem(kinds[kind]), 'INVALID_USER_IDENTIFIER');
+  if (userIdentifierSource !== undefined) {
+    const problem = oneOfProblem(userIdentifierSource, ['FIRST_PARTY', 'THIRD_PARTY']);
+    add('user_identifiers.user_identifier_source', problem, 'INVALID_USER_IDENTIFIER');
+  }
+}
+
+/** Nothing when no conversion failed. */
+function partialFailure(
+  request: SandboxRequest,
+  conversions: readonly unknown[],
+  errors: readonly (readonly UploadError[])[],
+): object {
+  if (errors.every((ofOne) => ofOne.length === 0)) return {};
+  const failures = conversions.flatMap((_, index) =>
+    (errors[index] ?? []).map(({ field, description, code }) => ({
+      errorCode:
+        code === 'CUSTOMER_NOT_ALLOWLISTED_FOR_THIS_FEATURE'
+          ? { notAllowlistedError: code }
+          : { conversionUploadError: code },
+      message: `${field} ${description}, at conversions[${index}].${field}`,
+      location: { fieldPathElements: [{ fieldName: 'conversions', index }, { fieldName: field }] },
+    })),
+  );
+  return {
+    partialFailureError: {
+      code: 3,
+      message: failures[0]?.message ?? '',
+      details: [{ '@type': failureType(request), errors: failures, requestId: 'sandbox' }],
+    },
+  };
+}
+
+function results(conversions: readonly unknown[], errors: readonly (readonly UploadError[])[]): object[] {
+  return conversions.map((conversion, index) => {
+    if (!isObject(conversion) || (errors[index]?.length ?? 0) > 0) return {};
+    const { gclid, gbraid, wbraid, conversionAction, conversionDateTime } = conversion;
+    return { gclid, gbraid, wbraid, conversionAction, conversionDateTime };
+  });
+}
+
+function receivedConversions(
+  conversions: readonly unknown[],
+  errors: readonly (readonly UploadError[])[],
+): ReceivedItem[] {
+  return conversions.map((conversion, index) => {
+    const { conversionAction, orderId, conversionDateTime, consent, ...rest } = isObject(conversion) ? conversion : {};
+    const click = CLICK_IDS.map((name) => rest[name]).find(isText) ?? '';
+    const eventId = isText(orderId) ? orderId : `${click} ${textOf(conversionDateTime)}`;
+    const event = textOf(conversionAction).replace(/^.*\//, '');
+    const problems = (errors[index] ?? []).map(({ field, description }) => `${field} ${description}`);
+    const taken = problems.length === 0;
+    if (isObject(consent) && consent['adUserData'] === 'DENIED') {
+      problems.push('consent.ad_user_data is denied: it must not be sent at all');
+    }
+    return receivedItem(conversion, { eventId, event, problems, taken, dedupKey: `${event} ${eventId}` });
+  });
+}
+
+function invalidArgument(
+  request: SandboxRequest,
+  message: string,
+  conversions: readonly unknown[] = [],
+): SandboxAnswer {
+  const errors = conversions.map(() => [{ field: 'request', description: message, code: 'INVALID_ARGUMENT' }]);
+  const answer = googleAdsError(request, 400, 'INVALID_ARGUMENT', { requestError: 'INVALID_INPUT' }, message);
+  return { ...answer, received: receivedConversions(conversions, errors) };
+}
+
+function googleAdsError(
+  request: SandboxRequest,
+  code: number,
+  status: string,
+  errorCode: Readonly<Record<string, string>>,
+  message = 'The request was refused.',
+): SandboxAnswer {
+  const details = [{ '@type': failureType(request), errors: [{ errorCode, message }], requestId: 'sandbox' }];
+  return jsonAnswer(code, { error: { code, status, message, details } });
+}
+
+function failureType({ path }: SandboxRequest): string {
+  return `type.googleapis.com/google.ads.googleads.v${UPLOAD_PATH.exec(path)?.[1]}.errors.GoogleAdsFailure`;
+}

@@ -1,0 +1,262 @@
+import {
+  currencyProblem,
+  DAY_MS,
+  hashProblem,
+  ipProblem,
+  isObject,
+  isoTimeProblem,
+  isText,
+  type JsonObject,
+  numberProblem,
+  oneOfProblem,
+  rawProblem,
+  textOf,
+  textProblem,
+} from '../checks.js';
+
+const EVENTS_MAX = 2_000;
+const DESTINATIONS_MAX = 10;
+const IDENTIFIERS_MAX = 10;
+const ACCOUNT_ID = /^\d{10}$/;
+const CONVERSION_ACTION_ID = /^\d+$/;
+const COUNTRY = /^[A-Z]{2}$/;
+const WHOLE_NUMBER = /^\d+$/;
+const EVENT_SOURCES = ['WEB', 'APP', 'IN_STORE', 'PHONE', 'OTHER'];
+const CONSENTS = ['CONSENT_GRANTED', 'CONSENT_DENIED'];
+const CLICK_IDS = ['gclid', 'gbraid', 'wbraid'] as const;
+const IDENTIFIER_KINDS = ['emailAddress', 'phoneNumber', 'address'];
+
+const REQUEST_FIELDS = new Set(['destinations', 'events', 'consent', 'validateOnly', 'encoding', 'encryptionInfo']);
+const DESTINATION_FIELDS = new Set([
+  ...['reference', 'loginAccount', 'linkedAccount', 'operatingAccount', 'productDestinationId'],
+]);
+const EVENT_FIELDS = new Set([
+  ...['destinationReferences', 'transactionId', 'eventTimestamp', 'lastUpdatedTimestamp', 'userData', 'consent'],
+  ...['adIdentifiers', 'currency', 'conversionValue', 'eventSource', 'eventDeviceInfo', 'cartData', 'customVariables'],
+  ...['experimentalFields', 'userProperties', 'eventName', 'clientId', 'userId', 'additionalEventParameters'],
+]);
+const CONSENT_FIELDS = new Set(['adUserData', 'adPersonalization']);
+const AD_IDENTIFIER_FIELDS = new Set([...CLICK_IDS, 'sessionAttributes', 'landingPageDeviceInfo', 'dclid']);
+
+/** One thing Google objects to, with the place and the reason it gives. */
+export interface Violation {
+  readonly field: string;
+  readonly description: string;
+  readonly reason: string;
+}
+
+/** Collects what is wrong, each with its place. */
+class Violations {
+  readonly list: Violation[] = [];
+
+  add(field: string, description: string | undefined, reason: string): void {
+    if (description !== undefined) this.list.push({ field, description, reason });
+  }
+
+  /** Google's JSON reader refuses names that it does not know. */
+  unknown(field: string, value: JsonObject, known: ReadonlySet<string>): void {
+    for (const name of Object.keys(value)) {
+      if (!known.has(name)) this.add(`${field}${name}`, 'is not a known field', 'INVALID_ARGUMENT');
+    }
+  }
+}
+
+export function requestViolations(body: JsonObject, events: readonly unknown[]): Violation[] {
+  const violations = new Violations();
+  violations.unknown('', body, REQUEST_FIELDS);
+  if (events.length === 0) violations.add('events', 'is empty', 'REQUIRED_FIELD_MISSING');
+  if (events.length > EVENTS_MAX) violations.add('events', `has more than ${EVENTS_MAX} entries`, 'TOO_MANY_EVENTS');
+  const { destinations } = body;
+  if (!Array.isArray(destinations) || destinations.length === 0) {
+    violations.add('destinations', 'is empty', 'REQUIRED_FIELD_MISSING');
+    return violations.list;
+  }
+  if (destinations.length > DESTINATIONS_MAX) {
+    violations.add('destinations', `has more than ${DESTINATIONS_MAX} entries`, 'TOO_MANY_DESTINATIONS');
+  }
+  const references = destinations.map((destination) => (isObject(destination) ? destination['reference'] : undefined));
+  if (new Set(references).size < references.length) {
+    violations.add('destinations', 'has a reference twice', 'DUPLICATE_DESTINATION_REFERENCE');
+  }
+  destinations.forEach((destination, index) => {
+    checkDestination(violations, `destinations[${index}]`, destination);
+  });
+  return violations.list;
+}
+
+function checkDestination(violations: Violations, field: string, destination: unknown): void {
+  if (!isObject(destination)) {
+    violations.add(field, 'is not an object', 'INVALID_ARGUMENT');
+    return;
+  }
+  violations.unknown(`${field}.`, destination, DESTINATION_FIELDS);
+  checkAccount(violations, `${field}.operatingAccount`, destination['operatingAccount']);
+  if (destination['loginAccount'] !== undefined) {
+    checkAccount(violations, `${field}.loginAccount`, destination['loginAccount']);
+  }
+  const { productDestinationId } = destination;
+  if (typeof productDestinationId !== 'string' || !CONVERSION_ACTION_ID.test(productDestinationId)) {
+    violations.add(`${field}.productDestinationId`, 'is not a conversion action id', 'INVALID_CONVERSION_ACTION_ID');
+  }
+}
+
+function checkAccount(violations: Violations, field: string, account: unknown): void {
+  const { accountType, accountId } = isObject(account) ? account : {};
+  violations.add(`${field}.accountType`, oneOfProblem(accountType, ['GOOGLE_ADS']), 'INVALID_DESTINATION');
+  if (typeof accountId !== 'string' || !ACCOUNT_ID.test(accountId)) {
+    violations.add(`${field}.accountId`, 'is not an account of ten digits without hyphens', 'INVALID_DESTINATION');
+  }
+}
+
+export function eventViolations(event: unknown, index: number, body: JsonObject, nowMs: number): Violation[] {
+  const violations = new Violations();
+  const at = `events[${index}]`;
+  if (!isObject(event)) {
+    violations.add(at, 'is not an object', 'INVALID_ARGUMENT');
+    return violations.list;
+  }
+  violations.unknown(`${at}.`, event, EVENT_FIELDS);
+  const timeProblem = isoTimeProblem(event['eventTimestamp'], { nowMs, aheadMaxMs: DAY_MS });
+  violations.add(`${at}.eventTimestamp`, timeProblem, 'EVENT_TIME_INVALID');
+  if (event['transactionId'] !== undefined) {
+    violations.add(`${at}.transactionId`, textProblem(event['transactionId']), 'INVALID_ARGUMENT');
+  }
+  if (event['eventSource'] !== undefined) {
+    violations.add(`${at}.eventSource`, oneOfProblem(event['eventSource'], EVENT_SOURCES), 'INVALID_ARGUMENT');
+  }
+  if (event['conversionValue'] !== undefined) {
+    violations.add(`${at}.conversionValue`, numberProblem(event['conversionValue']), 'INVALID_ARGUMENT');
+  }
+  if (event['currency'] !== undefined) {
+    violations.add(`${at}.currency`, currencyProblem(event['currency']), 'INVALID_CURRENCY_CODE');
+  }
+  checkReferences(violations, `${at}.destinationReferences`, event['destinationReferences'], body);
+  checkIdentifiers(violations, at, event, body);
+  checkConsent(violations, `${at}.consent`, event['consent']);
+  checkDevice(violations, `${at}.eventDeviceInfo`, event['eventDeviceInfo']);
+  checkCart(violations, `${at}.cartData`, event['cartData']);
+  return violations.list;
+}
+
+function checkReferences(violations: Violations, field: string, references: unknown, body: JsonObject): void {
+  if (references === undefined) return;
+  const known = Array.isArray(body['destinations'])
+    ? body['destinations'].map((destination) => (isObject(destination) ? destination['reference'] : undefined))
+    : [];
+  if (!Array.isArray(references) || references.some((reference) => !isText(reference) || !known.includes(reference))) {
+    violations.add(field, 'names a destination that is not there', 'INVALID_DESTINATION');
+  }
+}
+
+function checkIdentifiers(violations: Violations, at: string, event: JsonObject, body: JsonObject): void {
+  const { adIdentifiers, userData } = event;
+  if (adIdentifiers !== undefined) checkAdIdentifiers(violations, `${at}.adIdentifiers`, adIdentifiers);
+  const userIdentifiers = isObject(userData) ? userData['userIdentifiers'] : undefined;
+  if (userData !== undefined) {
+    checkUserIdentifiers(violations, `${at}.userData.userIdentifiers`, userIdentifiers);
+    violations.add('encoding', oneOfProblem(body['encoding'], ['HEX']), 'INVALID_HEX_ENCODING');
+  }
+  const users = Array.isArray(userIdentifiers) ? userIdentifiers.length : 0;
+  if (clickIdOf(adIdentifiers) === '' && users === 0) {
+    violations.add(at, 'has neither a click id nor user data', 'NO_IDENTIFIERS_PROVIDED');
+  }
+}
+
+function checkAdIdentifiers(violations: Violations, field: string, identifiers: unknown): void {
+  if (!isObject(identifiers)) {
+    violations.add(field, 'is not an object', 'INVALID_ARGUMENT');
+    return;
+  }
+  violations.unknown(`${field}.`, identifiers, AD_IDENTIFIER_FIELDS);
+  for (const name of CLICK_IDS) {
+    if (identifiers[name] !== undefined) {
+      violations.add(`${field}.${name}`, rawProblem(identifiers[name]), `INVALID_${name.toUpperCase()}`);
+    }
+  }
+  checkDevice(violations, `${field}.landingPageDeviceInfo`, identifiers['landingPageDeviceInfo']);
+}
+
+function checkUserIdentifiers(violations: Violations, field: string, identifiers: unknown): void {
+  if (!Array.isArray(identifiers) || identifiers.length === 0) {
+    violations.add(field, 'is empty', 'NO_IDENTIFIERS_PROVIDED');
+    return;
+  }
+  if (identifiers.length > IDENTIFIERS_MAX) {
+    violations.add(field, `has more than ${IDENTIFIERS_MAX} entries`, 'TOO_MANY_USER_IDENTIFIERS');
+  }
+  identifiers.forEach((identifier, index) => {
+    checkUserIdentifier(violations, `${field}[${index}]`, identifier);
+  });
+}
+
+function checkUserIdentifier(violations: Violations, field: string, identifier: unknown): void {
+  const [kind, ...more] = isObject(identifier) ? Object.keys(identifier) : [];
+  if (!isObject(identifier) || kind === undefined || more.length > 0 || !IDENTIFIER_KINDS.includes(kind)) {
+    violations.add(field, `is not exactly one of ${IDENTIFIER_KINDS.join(', ')}`, 'INVALID_USER_IDENTIFIER');
+    return;
+  }
+  if (kind !== 'address') {
+    violations.add(`${field}.${kind}`, hashProblem(identifier[kind]), 'INVALID_SHA256_FORMAT');
+    return;
+  }
+  const { givenName, familyName, regionCode, postalCode } = isObject(identifier[kind]) ? identifier[kind] : {};
+  violations.add(`${field}.address.givenName`, hashProblem(givenName), 'INVALID_SHA256_FORMAT');
+  violations.add(`${field}.address.familyName`, hashProblem(familyName), 'INVALID_SHA256_FORMAT');
+  violations.add(`${field}.address.postalCode`, rawProblem(postalCode), 'INVALID_ARGUMENT');
+  if (typeof regionCode !== 'string' || !COUNTRY.test(regionCode)) {
+    violations.add(`${field}.address.regionCode`, 'is not a country of two upper-case letters', 'INVALID_COUNTRY_CODE');
+  }
+}
+
+function checkConsent(violations: Violations, field: string, consent: unknown): void {
+  if (consent === undefined) return;
+  if (!isObject(consent)) {
+    violations.add(field, 'is not an object', 'INVALID_ARGUMENT');
+    return;
+  }
+  violations.unknown(`${field}.`, consent, CONSENT_FIELDS);
+  for (const name of CONSENT_FIELDS) {
+    if (consent[name] !== undefined) {
+      violations.add(`${field}.${name}`, oneOfProblem(consent[name], CONSENTS), 'INVALID_ARGUMENT');
+    }
+  }
+}
+
+function checkDevice(violations: Violations, field: string, device: unknown): void {
+  if (device === undefined) return;
+  if (!isObject(device)) {
+    violations.add(field, 'is not an object', 'INVALID_ARGUMENT');
+    return;
+  }
+  if (device['ipAddress'] !== undefined) {
+    violations.add(`${field}.ipAddress`, ipProblem(device['ipAddress']), 'INVALID_ARGUMENT');
+  }
+  if (device['userAgent'] !== undefined) {
+    violations.add(`${field}.userAgent`, rawProblem(device['userAgent']), 'INVALID_ARGUMENT');
+  }
+}
+
+function checkCart(violations: Violations, field: string, cart: unknown): void {
+  if (cart === undefined) return;
+  const items = isObject(cart) ? cart['items'] : undefined;
+  if (!Array.isArray(items)) {
+    violations.add(`${field}.items`, 'is not a list', 'INVALID_ARGUMENT');
+    return;
+  }
+  items.forEach((item: unknown, index) => {
+    const { merchantProductId, quantity, unitPrice } = isObject(item) ? item : {};
+    const at = `${field}.items[${index}]`;
+    violations.add(`${at}.merchantProductId`, textProblem(merchantProductId), 'INVALID_ARGUMENT');
+    if (unitPrice !== undefined) violations.add(`${at}.unitPrice`, numberProblem(unitPrice), 'INVALID_ARGUMENT');
+    // A 64 bit number: Google writes it as text and reads both.
+    if (quantity !== undefined && !WHOLE_NUMBER.test(textOf(quantity))) {
+      violations.add(`${at}.quantity`, 'is not a whole number', 'INVALID_ARGUMENT');
+    }
+  });
+}
+
+/** The one the platform would look at; empty when there is none. */
+export function clickIdOf(adIdentifiers: unknown): string {
+  if (!isObject(adIdentifiers)) return '';
+  return CLICK_IDS.map((name) => adIdentifiers[name]).find(isText) ?? '';
+}

@@ -1,0 +1,399 @@
+import { hash } from 'node:crypto';
+import { FAILURE_KINDS, type Memory, sandboxRequest } from '../double.js';
+import { googleAds } from './google_ads.js';
+
+const NOW_MS = Date.parse('2026-03-01T12:00:00Z');
+const HASH = hash('sha256', 'jane.doe@example.com');
+const HEADERS = { authorization: 'Bearer token', 'content-type': 'application/json' };
+const ACCOUNT = { accountType: 'GOOGLE_ADS', accountId: '1234567890' };
+const DESTINATION = { operatingAccount: ACCOUNT, productDestinationId: '987654321' };
+
+const byClick = {
+  eventTimestamp: '2026-03-01T10:15:30Z',
+  transactionId: 'ORD-1001',
+  eventSource: 'WEB',
+  adIdentifiers: { gclid: 'GCLID' },
+  conversionValue: 129.9,
+  currency: 'EUR',
+};
+const byUser = {
+  destinationReferences: ['d1'],
+  eventTimestamp: '2026-03-01T10:15:30Z',
+  transactionId: 'ORD-1002',
+  eventSource: 'WEB',
+  userData: { userIdentifiers: [{ emailAddress: HASH }, { phoneNumber: HASH }] },
+  consent: { adUserData: 'CONSENT_GRANTED', adPersonalization: 'CONSENT_GRANTED' },
+  conversionValue: 129.9,
+  currency: 'EUR',
+  userProperties: { customerType: 'NEW' },
+  cartData: { merchantId: '555', items: [{ merchantProductId: 'SKU-1', quantity: '1', unitPrice: 129.9 }] },
+};
+const full = {
+  destinations: [{ reference: 'd1', loginAccount: { ...ACCOUNT, accountId: '1112223333' }, ...DESTINATION }],
+  encoding: 'HEX',
+  validateOnly: false,
+  events: [byUser],
+};
+const minimal = { destinations: [DESTINATION], events: [byClick] };
+
+function ingest(body: unknown, headers: Record<string, string> = HEADERS, memory: Memory = new Map()) {
+  const call = { headers, body: JSON.stringify(body), nowMs: NOW_MS, memory };
+  const answer = googleAds.answer(sandboxRequest('POST', '/v1/events:ingest', call));
+  return { ...answer, json: JSON.parse(answer.body) };
+}
+
+const violations = (json: { error: { details: { fieldViolations?: object[] }[] } }) =>
+  json.error.details.flatMap(({ fieldViolations = [] }) => fieldViolations) as { field: string; reason: string }[];
+
+describe('the Data Manager', () => {
+  it.each([
+    ['a click id', minimal],
+    ['user data', full],
+    ['an address', { ...full, events: [{ ...byUser, userData: { userIdentifiers: [address()] } }] }],
+  ])('takes a conversion with %s', (_, body) => {
+    const { status, json, received } = ingest(body);
+    expect(status).toBe(200);
+    expect(json).toEqual({ requestId: 'sandbox-1-1-0' });
+    expect(received).toMatchObject([{ event: '987654321', problems: [], taken: true }]);
+  });
+
+  it('tells repeats by the transaction, and without one by click and time', () => {
+    const { transactionId: _, ...anonymous } = byClick;
+    const { received } = ingest({ ...minimal, events: [byClick, anonymous] });
+    expect(received?.map(({ dedupKey }) => dedupKey)).toEqual([
+      '987654321 ORD-1001',
+      '987654321 GCLID 2026-03-01T10:15:30Z',
+    ]);
+    expect(received?.[0]?.bodySha256).toBe(hash('sha256', JSON.stringify(byClick)));
+  });
+
+  it.each([
+    ['no identifier', { adIdentifiers: undefined }, '', 'NO_IDENTIFIERS_PROVIDED'],
+    [
+      'only a landing page device',
+      { adIdentifiers: { landingPageDeviceInfo: { userAgent: 'UA' } } },
+      '',
+      'NO_IDENTIFIERS_PROVIDED',
+    ],
+    ['no time', { eventTimestamp: undefined }, '.eventTimestamp', 'EVENT_TIME_INVALID'],
+    ['a time as a number', { eventTimestamp: 1772360130 }, '.eventTimestamp', 'EVENT_TIME_INVALID'],
+    ['a time without a zone', { eventTimestamp: '2026-03-01T10:15:30' }, '.eventTimestamp', 'EVENT_TIME_INVALID'],
+    ['a time far ahead', { eventTimestamp: '2026-04-01T10:15:30Z' }, '.eventTimestamp', 'EVENT_TIME_INVALID'],
+    ['an amount as text', { conversionValue: '129.90' }, '.conversionValue', 'INVALID_ARGUMENT'],
+    ['a currency in lower case', { currency: 'eur' }, '.currency', 'INVALID_CURRENCY_CODE'],
+    ['a hashed click id', { adIdentifiers: { gclid: HASH } }, '.adIdentifiers.gclid', 'INVALID_GCLID'],
+    ['an unknown field', { orderId: 'ORD-1001' }, '.orderId', 'INVALID_ARGUMENT'],
+    ['the other API’s consent', { consent: { adUserData: 'GRANTED' } }, '.consent.adUserData', 'INVALID_ARGUMENT'],
+    ['an unknown destination', { destinationReferences: ['d2'] }, '.destinationReferences', 'INVALID_DESTINATION'],
+    ['a source of its own', { eventSource: 'CRM' }, '.eventSource', 'INVALID_ARGUMENT'],
+    ['no IP address', { eventDeviceInfo: { ipAddress: 'here' } }, '.eventDeviceInfo.ipAddress', 'INVALID_ARGUMENT'],
+    ['a nameless product', { cartData: { items: [{}] } }, '.cartData.items[0].merchantProductId', 'INVALID_ARGUMENT'],
+  ])('refuses the whole call for an event with %s', (_, change, field, reason) => {
+    const { status, json, received } = ingest({ ...minimal, events: [byClick, { ...byClick, ...change }] });
+    expect(status).toBe(400);
+    expect(json.error).toMatchObject({ code: 400, status: 'INVALID_ARGUMENT' });
+    expect(violations(json)).toMatchObject([{ field: `events[1]${field}`, reason }]);
+    expect(received?.map(({ taken }) => taken)).toEqual([false, false]);
+    expect(received?.map(({ problems }) => problems.length)).toEqual([0, 1]);
+  });
+
+  it.each([
+    ['a plain email', { emailAddress: 'jane.doe@example.com' }],
+    ['an upper-case hash', { emailAddress: HASH.toUpperCase() }],
+    ['the hash of nothing', { phoneNumber: hash('sha256', '') }],
+    ['two in one', { emailAddress: HASH, phoneNumber: HASH }],
+    ['one it does not know', { externalId: HASH }],
+    ['an address without a region', { address: { givenName: HASH, familyName: HASH, postalCode: '1' } }],
+  ])('refuses %s as a user identifier', (_, identifier) => {
+    const { status, received } = ingest({
+      ...full,
+      events: [{ ...byUser, userData: { userIdentifiers: [identifier] } }],
+    });
+    expect(status).toBe(400);
+    expect(JSON.stringify(received)).not.toContain('jane.doe');
+  });
+
+  it.each([
+    ['without an encoding although there is user data', { encoding: undefined }, 'encoding'],
+    ['without destinations', { destinations: [] }, 'destinations'],
+    [
+      'with an account that has hyphens',
+      destination({ operatingAccount: { ...ACCOUNT, accountId: '123-456-7890' } }),
+      'accountId',
+    ],
+    ['with a name for a conversion action', destination({ productDestinationId: 'purchase' }), 'productDestinationId'],
+    ['without events', { events: [] }, 'events'],
+    ['with too many events', { events: Array(2_001).fill(byUser) }, 'events'],
+    ['with a field that is not known', { partialFailure: true }, 'partialFailure'],
+  ])('refuses a call %s', (_, change, field) => {
+    const { status, json } = ingest({ ...full, ...change });
+    expect(status).toBe(400);
+    expect(violations(json)[0]?.field).toContain(field);
+  });
+
+  it.each([
+    ['no token', {}, 401, 'UNAUTHENTICATED'],
+    ['a bad token', { authorization: 'Bearer bad-token' }, 401, 'UNAUTHENTICATED'],
+    ['a token without permission', { authorization: 'Bearer forbidden-token' }, 403, 'PERMISSION_DENIED'],
+  ])('refuses %s', (_, headers, status, name) => {
+    const answer = ingest(minimal, { 'content-type': 'application/json', ...headers } as Record<string, string>);
+    expect(answer).toMatchObject({ status, json: { error: { code: status, status: name } } });
+    expect(answer.received).toBeUndefined();
+  });
+
+  it('takes no other content type, and nothing that is not JSON', () => {
+    expect(ingest(minimal, { ...HEADERS, 'content-type': 'text/plain' }).status).toBe(400);
+    expect(ingest('text').status).toBe(400);
+  });
+
+  it('keeps nothing of a trial', () => {
+    const { status, received } = ingest({ ...minimal, validateOnly: true });
+    expect([status, received]).toEqual([200, undefined]);
+  });
+
+  it('takes a conversion without consent, fails it later, and the ledger says that it must not come', () => {
+    const memory: Memory = new Map();
+    const denied = { ...byClick, consent: { adUserData: 'CONSENT_DENIED' } };
+    const { json, received } = ingest({ ...minimal, events: [denied, byClick] }, HEADERS, memory);
+    expect(received?.[0]?.problems).toEqual([expect.stringContaining('denied')]);
+    const { requestStatusPerDestination } = retrieve(json.requestId, memory).json;
+    expect(requestStatusPerDestination[0]).toEqual({
+      requestStatus: 'PARTIAL_SUCCESS',
+      errorInfo: { errorCounts: [{ recordCount: '1', reason: 'PROCESSING_ERROR_REASON_DENIED_CONSENT' }] },
+      eventsIngestionStatus: { recordCount: '2' },
+    });
+  });
+
+  it.each(FAILURE_KINDS)('fails on demand: %s', (kind) => {
+    const call = { headers: HEADERS, body: JSON.stringify({ ...minimal, events: [byClick, byClick] }), nowMs: NOW_MS };
+    const answer = googleAds.fail(kind, sandboxRequest('POST', '/v1/events:ingest', call));
+    const { error } = JSON.parse(answer.body);
+    const expected = {
+      refuse: 400,
+      refuse_one: 400,
+      throttle: 429,
+      server_error: 503,
+      unauthorized: 401,
+      forbidden: 403,
+    };
+    expect([answer.status, error.code]).toEqual([expected[kind], expected[kind]]);
+    if (kind === 'refuse_one') expect(violations({ error }).map(({ field }) => field)).toEqual(['events[0]']);
+    if (kind === 'refuse') expect(violations({ error })).toHaveLength(2);
+    expect(answer.received?.some(({ taken }) => taken) ?? false).toBe(false);
+  });
+});
+
+describe('the status of a request', () => {
+  const memory: Memory = new Map();
+  const { requestId } = ingest(minimal, HEADERS, memory).json;
+  afterEach(() => googleAds.control?.({ mode: 'ok' }, memory));
+
+  it('is success', () => {
+    expect(retrieve(requestId, memory)).toMatchObject({
+      status: 200,
+      json: {
+        requestStatusPerDestination: [{ requestStatus: 'SUCCESS', eventsIngestionStatus: { recordCount: '1' } }],
+      },
+    });
+  });
+
+  it.each(['', 'sandbox-2-1-0', 'REQ'])('is not known for %j', (unknown) => {
+    expect(retrieve(unknown, memory).status).toBe(404);
+  });
+
+  it('is what was ordered, as often as it was', () => {
+    expect(googleAds.control?.({ mode: 'status', status: 'PROCESSING', times: 2 }, memory)).toBeUndefined();
+    const statuses = [1, 2, 3].map(
+      () => retrieve(requestId, memory).json.requestStatusPerDestination[0].requestStatus as string,
+    );
+    expect(statuses).toEqual(['PROCESSING', 'PROCESSING', 'SUCCESS']);
+  });
+
+  it('gives the ordered reason with its prefix', () => {
+    googleAds.control?.({ mode: 'status', status: 'FAILED', reason: 'CLICK_NOT_FOUND' }, memory);
+    expect(retrieve(requestId, memory).json.requestStatusPerDestination[0].errorInfo).toEqual({
+      errorCounts: [{ recordCount: '1', reason: 'PROCESSING_ERROR_REASON_CLICK_NOT_FOUND' }],
+    });
+  });
+
+  it.each([
+    { mode: 'stats' },
+    { mode: 'status' },
+    { mode: 'status', status: 'DONE' },
+    { mode: 'status', status: 'FAILED', reason: 'not found' },
+    { mode: 'status', status: 'FAILED', times: 0 },
+  ])('refuses the order %j and says why', (order) => {
+    expect(googleAds.control?.(order, memory)).toEqual(expect.any(String));
+  });
+});
+
+describe('the click upload', () => {
+  const action = 'customers/1234567890/conversionActions/987654321';
+  const click = {
+    gclid: 'GCLID',
+    conversionAction: action,
+    conversionDateTime: '2026-03-01 10:15:30+00:00',
+    conversionValue: 129.9,
+    currencyCode: 'EUR',
+    orderId: 'ORD-1001',
+    userIdentifiers: [{ userIdentifierSource: 'FIRST_PARTY', hashedEmail: HASH }, { hashedPhoneNumber: HASH }],
+    consent: { adUserData: 'GRANTED' },
+  };
+  const headers = { ...HEADERS, 'developer-token': 'developer' };
+  const path = '/v25/customers/1234567890:uploadClickConversions';
+
+  function upload(conversions: unknown[], change: object = {}, given: Record<string, string> = headers) {
+    const body = JSON.stringify({ conversions, partialFailure: true, ...change });
+    const answer = googleAds.answer(sandboxRequest('POST', path, { headers: given, body, nowMs: NOW_MS }));
+    return { ...answer, json: JSON.parse(answer.body) };
+  }
+
+  it('takes conversions with a click id or user data', () => {
+    const { gclid: _, ...byIdentifiers } = click;
+    const { status, json, received } = upload([click, byIdentifiers]);
+    expect(status).toBe(200);
+    expect(json.partialFailureError).toBeUndefined();
+    expect(json.results).toEqual([
+      { gclid: 'GCLID', conversionAction: action, conversionDateTime: click.conversionDateTime },
+      { conversionAction: action, conversionDateTime: click.conversionDateTime },
+    ]);
+    expect(received?.map(({ taken, dedupKey }) => [taken, dedupKey])).toEqual(
+      Array(2).fill([true, '987654321 ORD-1001']),
+    );
+  });
+
+  it.each([
+    [
+      'another customer’s action',
+      { conversionAction: 'customers/1/conversionActions/2' },
+      'NO_CONVERSION_ACTION_FOUND',
+    ],
+    ['a time as the other API has it', { conversionDateTime: '2026-03-01T10:15:30Z' }, 'INVALID_DATE_TIME'],
+    ['both braids', { gclid: undefined, gbraid: 'G', wbraid: 'W' }, 'GBRAID_WBRAID_BOTH_SET'],
+    ['two click ids', { gbraid: 'G' }, 'VALUE_MUST_BE_UNSET'],
+    ['an email in the order id', { orderId: 'jane@example.com' }, 'ORDER_ID_CONTAINS_PII'],
+    ['a plain email', { userIdentifiers: [{ hashedEmail: 'jane@example.com' }] }, 'INVALID_USER_IDENTIFIER'],
+    ['a name', { userIdentifiers: [{ addressInfo: {} }] }, 'UNSUPPORTED_USER_IDENTIFIER'],
+    ['six identifiers', { userIdentifiers: Array(6).fill({ hashedEmail: HASH }) }, 'INVALID_USER_IDENTIFIER'],
+    [
+      'consent to personalisation',
+      { consent: { adUserData: 'GRANTED', adPersonalization: 'GRANTED' } },
+      'INVALID_CONSENT',
+    ],
+    ['nothing to find the click by', { gclid: undefined, userIdentifiers: undefined }, 'UNPARSEABLE_GCLID'],
+  ])('leaves out a conversion with %s and takes the others', (_, change, code) => {
+    const { status, json, received } = upload([click, { ...click, ...change }]);
+    expect(status).toBe(200);
+    expect(json.partialFailureError).toMatchObject({
+      code: 3,
+      details: [
+        {
+          '@type': 'type.googleapis.com/google.ads.googleads.v25.errors.GoogleAdsFailure',
+          errors: [
+            {
+              errorCode: { conversionUploadError: code },
+              location: { fieldPathElements: [{ fieldName: 'conversions', index: 1 }, expect.anything()] },
+            },
+          ],
+        },
+      ],
+    });
+    expect(json.results[1]).toEqual({});
+    expect(received?.map(({ taken }) => taken)).toEqual([true, false]);
+  });
+
+  it('insists on partial failure, a list of at most 2000 and digits in the headers', () => {
+    expect(upload([click], { partialFailure: false }).status).toBe(400);
+    expect(upload([]).status).toBe(400);
+    expect(upload(Array(2_001).fill(click)).status).toBe(400);
+    expect(upload([click], {}, { ...headers, 'login-customer-id': '111-222-3333' }).status).toBe(400);
+  });
+
+  it('insists on a developer token', () => {
+    expect(upload([click], {}, HEADERS)).toMatchObject({
+      status: 401,
+      json: { error: { details: [{ errors: [{ errorCode: { authenticationError: 'DEVELOPER_TOKEN_INVALID' } }] }] } },
+    });
+    expect(upload([click], {}, { ...headers, authorization: 'Bearer forbidden' }).status).toBe(403);
+  });
+
+  it('keeps nothing of a trial', () => {
+    expect(upload([click], { validateOnly: true })).toMatchObject({ status: 200, json: {} });
+    expect(upload([click], { validateOnly: true }).received).toBeUndefined();
+  });
+
+  it.each(FAILURE_KINDS)('fails on demand: %s', (kind) => {
+    const body = JSON.stringify({ conversions: [click, click], partialFailure: true });
+    const answer = googleAds.fail(kind, sandboxRequest('POST', path, { headers, body }));
+    const expected = {
+      refuse: 200,
+      refuse_one: 200,
+      throttle: 429,
+      server_error: 503,
+      unauthorized: 401,
+      forbidden: 403,
+    };
+    expect(answer.status).toBe(expected[kind]);
+    if (kind === 'refuse_one') expect(answer.received?.map(({ taken }) => taken)).toEqual([false, true]);
+    if (kind === 'refuse') expect(JSON.parse(answer.body).results).toEqual([{}, {}]);
+  });
+});
+
+describe('Google’s token endpoint', () => {
+  const form = { grant_type: 'refresh_token', refresh_token: 'refresh', client_id: 'id', client_secret: 'secret' };
+  function token(fields: Record<string, string>, memory: Memory = new Map()) {
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+    const body = new URLSearchParams(fields).toString();
+    const answer = googleAds.answer(sandboxRequest('POST', '/token', { headers, body, memory }));
+    return { status: answer.status, json: JSON.parse(answer.body) };
+  }
+
+  it('gives another token each time, and no new refresh token', () => {
+    const memory: Memory = new Map();
+    expect(token(form, memory)).toEqual({
+      status: 200,
+      json: { token_type: 'Bearer', access_token: 'sandbox-token-1', expires_in: 3_600 },
+    });
+    expect(token(form, memory).json.access_token).toBe('sandbox-token-2');
+  });
+
+  it.each([
+    ['a revoked refresh token', { refresh_token: 'bad-refresh' }, 400, 'invalid_grant'],
+    ['a wrong secret', { client_secret: 'bad-secret' }, 401, 'invalid_client'],
+    ['another grant', { grant_type: 'password' }, 400, 'unsupported_grant_type'],
+    ['a missing field', { client_id: '' }, 400, 'invalid_request'],
+  ])('refuses %s', (_, change, status, error) => {
+    expect(token({ ...form, ...change })).toMatchObject({ status, json: { error } });
+  });
+
+  it('is told apart from the other calls', () => {
+    const kindOf = (path: string) => googleAds.callKind?.(sandboxRequest('POST', path));
+    expect(['/token', '/v1/requestStatus:retrieve', '/v1/events:ingest'].map(kindOf)).toEqual([
+      'token',
+      'status',
+      'events',
+    ]);
+  });
+});
+
+it('has nothing at other addresses', () => {
+  const call = { headers: HEADERS };
+  expect(googleAds.answer(sandboxRequest('GET', '/v1/events:ingest', call)).status).toBe(404);
+  expect(
+    googleAds.answer(sandboxRequest('POST', '/v25/customers/123-456-7890:uploadClickConversions', call)).status,
+  ).toBe(404);
+});
+
+function address() {
+  return { address: { givenName: HASH, familyName: HASH, regionCode: 'US', postalCode: '94107' } };
+}
+
+function destination(change: object) {
+  return { destinations: [{ ...full.destinations[0], ...change }] };
+}
+
+function retrieve(requestId: string, memory: Memory) {
+  const path = `/v1/requestStatus:retrieve?requestId=${requestId}`;
+  const answer = googleAds.answer(sandboxRequest('GET', path, { headers: HEADERS, memory }));
+  return { status: answer.status, json: JSON.parse(answer.body) };
+}

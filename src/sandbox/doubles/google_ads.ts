@@ -1,0 +1,38 @@
+import { bearerToken, credentialOf, jsonAnswer } from '../checks.js';
+import type { CallKind, FailureKind, PlatformDouble, SandboxAnswer, SandboxRequest } from '../double.js';
+import { tokenAnswer, tokenFailure } from '../token-endpoint.js';
+import { clickUploadAnswer, clickUploadFailure, UPLOAD_PATH } from './google-click-upload.js';
+import { INGEST_PATH, ingestAnswer, ingestFailure } from './google-ingest.js';
+import { controlStatus, STATUS_PATH, statusAnswer } from './google-request-status.js';
+
+const TOKEN_PATH = '/token';
+
+/** The Data Manager API, the older click upload, and the token endpoint they share. */
+export const googleAds: PlatformDouble = {
+  name: 'google_ads',
+
+  callKind({ path }): CallKind {
+    if (path === TOKEN_PATH) return 'token';
+    return path === STATUS_PATH ? 'status' : 'events';
+  },
+
+  answer(request): SandboxAnswer {
+    const { method, path } = request;
+    if (path === TOKEN_PATH) return tokenAnswer(request);
+    const credential = credentialOf(bearerToken(request));
+    if (credential === 'missing' || credential === 'bad') return fail('unauthorized', request);
+    if (credential === 'forbidden') return fail('forbidden', request);
+    if (method === 'POST' && path === INGEST_PATH) return ingestAnswer(request);
+    if (method === 'GET' && path === STATUS_PATH) return statusAnswer(request);
+    if (method === 'POST' && UPLOAD_PATH.test(path)) return clickUploadAnswer(request);
+    return jsonAnswer(404, { error: { code: 404, status: 'NOT_FOUND', message: 'Requested entity was not found.' } });
+  },
+
+  fail,
+  control: controlStatus,
+};
+
+function fail(kind: FailureKind, request: SandboxRequest): SandboxAnswer {
+  if (request.path === TOKEN_PATH) return tokenFailure(kind);
+  return UPLOAD_PATH.test(request.path) ? clickUploadFailure(kind, request) : ingestFailure(kind, request);
+}

@@ -1,0 +1,142 @@
+import { hash } from 'node:crypto';
+import { FAILURE_KINDS, sandboxRequest } from '../double.js';
+import { linkedin } from './linkedin.js';
+
+const NOW_MS = Date.parse('2026-03-01T12:00:00Z');
+const HASH = hash('sha256', 'jane.doe@example.com');
+const ONE = {
+  authorization: 'Bearer token',
+  'content-type': 'application/json',
+  'linkedin-version': '202603',
+  'x-restli-protocol-version': '2.0.0',
+};
+const BATCH = { ...ONE, 'x-restli-method': 'BATCH_CREATE' };
+const element = {
+  conversion: 'urn:lla:llaPartnerConversion:23456',
+  conversionHappenedAt: 1772360130000,
+  eventId: 'evt-1001',
+  conversionValue: { currencyCode: 'EUR', amount: '129.90' },
+  user: {
+    userIds: [
+      { idType: 'LINKEDIN_FIRST_PARTY_ADS_TRACKING_UUID', idValue: 'LI_FAT_ID' },
+      { idType: 'SHA256_EMAIL', idValue: HASH },
+    ],
+    userInfo: { firstName: 'Jane', lastName: 'Doe' },
+  },
+};
+
+function send(body: unknown, headers: Record<string, string>, path = '/rest/conversionEvents') {
+  const text = JSON.stringify(body);
+  return linkedin.answer(sandboxRequest('POST', path, { headers, body: text, nowMs: NOW_MS }));
+}
+
+const batch = (elements: unknown[], headers: Record<string, string> = BATCH) => {
+  const answer = send({ elements }, headers);
+  return { ...answer, json: JSON.parse(answer.body) };
+};
+
+describe('LinkedIn', () => {
+  it('takes a batch', () => {
+    const { status, json, received } = batch([
+      element,
+      { ...element, user: { userIds: [], userInfo: element.user.userInfo } },
+    ]);
+    expect([status, json]).toEqual([200, { elements: [{ status: 201 }, { status: 201 }] }]);
+    expect(received?.[0]).toEqual({
+      eventId: 'evt-1001',
+      event: element.conversion,
+      problems: [],
+      taken: true,
+      bodySha256: hash('sha256', JSON.stringify(element)),
+    });
+  });
+
+  it('takes one by itself and says nothing', () => {
+    expect(send(element, ONE)).toMatchObject({ status: 201, body: '', received: [{ taken: true }] });
+  });
+
+  it.each([
+    ['a bare rule id', { conversion: '23456' }, '/conversion'],
+    ['a time in seconds', { conversionHappenedAt: 1772360130 }, '/conversionHappenedAt'],
+    ['a time 91 days ago', { conversionHappenedAt: NOW_MS - 91 * 86_400_000 }, '/conversionHappenedAt'],
+    ['an amount as a number', { conversionValue: { currencyCode: 'EUR', amount: 129.9 } }, '/conversionValue/amount'],
+    ['an amount without a currency', { conversionValue: { amount: '129.90' } }, '/conversionValue/currencyCode'],
+    ['no user', { user: undefined }, '/user'],
+    ['no user ids', { user: { userInfo: element.user.userInfo } }, '/user/userIds'],
+    ['nobody', { user: { userIds: [] } }, '/user'],
+    [
+      'a plain email',
+      { user: { userIds: [{ idType: 'SHA256_EMAIL', idValue: 'jane.doe@example.com' }] } },
+      '/user/userIds/0/idValue',
+    ],
+    ['a phone', { user: { userIds: [{ idType: 'SHA256_PHONE', idValue: HASH }] } }, '/user/userIds/0/idType'],
+    ['half a name', { user: { userIds: [], userInfo: { firstName: 'Jane' } } }, '/user/userInfo/lastName'],
+    [
+      'a hashed name',
+      { user: { userIds: [], userInfo: { firstName: HASH, lastName: 'Doe' } } },
+      '/user/userInfo/firstName',
+    ],
+    ['two external ids', { user: { ...element.user, externalIds: ['1', '2'] } }, '/user/externalIds'],
+    ['a field it does not know', { event_id: 'evt-1001' }, '/event_id'],
+  ])('refuses the whole batch for %s and names the index', (_, change, path) => {
+    const { status, json, received } = batch([element, { ...element, ...change }]);
+    expect([status, json.status]).toEqual([422, 422]);
+    expect(json.message).toMatch(/^Index: 1, ERROR :: /);
+    expect(json.message).toContain(`ERROR :: ${path} ::`);
+    expect(received?.map(({ taken, problems }) => [taken, problems.length])).toEqual([
+      [false, 0],
+      [false, 1],
+    ]);
+    expect(JSON.stringify([json, received])).not.toContain('jane.doe');
+  });
+
+  it.each([
+    ['no version', { 'linkedin-version': undefined }, 400],
+    ['a version that is none', { 'linkedin-version': '2026-03' }, 400],
+    ['a version that is no more', { 'linkedin-version': '202401' }, 426],
+    ['another protocol', { 'x-restli-protocol-version': '1.0.0' }, 400],
+    ['no method for a batch', { 'x-restli-method': undefined }, 400],
+    ['no content type', { 'content-type': undefined }, 400],
+    ['no token', { authorization: undefined }, 401],
+    ['a bad token', { authorization: 'Bearer bad' }, 401],
+    ['a token without permission', { authorization: 'Bearer forbidden' }, 403],
+  ])('refuses %s', (_, change, status) => {
+    const { json, ...answer } = batch([element], { ...BATCH, ...change } as Record<string, string>);
+    expect([answer.status, json.status]).toEqual([status, status]);
+  });
+
+  it('takes 1 to 5000, and a batch only as one', () => {
+    expect(batch([]).status).toBe(400);
+    expect(batch(Array(5_001).fill(element)).status).toBe(400);
+    expect(send(element, BATCH).status).toBe(400);
+    expect(send(element, ONE, '/rest/conversions').status).toBe(404);
+  });
+
+  it.each(FAILURE_KINDS)('fails on demand: %s', (kind) => {
+    const body = JSON.stringify({ elements: [element, element] });
+    const answer = linkedin.fail(kind, sandboxRequest('POST', '/rest/conversionEvents', { body }));
+    const expected = {
+      refuse: 400,
+      refuse_one: 422,
+      throttle: 429,
+      server_error: 500,
+      unauthorized: 401,
+      forbidden: 403,
+    };
+    const json = JSON.parse(answer.body);
+    expect([answer.status, json.status]).toEqual([expected[kind], expected[kind]]);
+    if (kind === 'refuse') expect(json.message).toContain('indices [0, 1] (0-indexed)');
+    if (kind === 'refuse_one') expect(json.message).toMatch(/^Index: 0, ERROR :: /);
+    if (kind === 'unauthorized') expect(json).toMatchObject({ serviceErrorCode: 65_600, code: 'INVALID_ACCESS_TOKEN' });
+    expect(answer.received?.some(({ taken }) => taken) ?? false).toBe(false);
+  });
+
+  it('refreshes tokens', () => {
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+    const body = 'grant_type=refresh_token&refresh_token=r&client_id=i&client_secret=s';
+    const request = sandboxRequest('POST', '/oauth/v2/accessToken', { headers, body });
+    expect(linkedin.callKind?.(request)).toBe('token');
+    expect(JSON.parse(linkedin.answer(request).body)).toMatchObject({ access_token: 'sandbox-token-1' });
+    expect(JSON.parse(linkedin.fail('refuse', request).body)).toMatchObject({ error: 'invalid_grant' });
+  });
+});

@@ -1,0 +1,262 @@
+import { hash } from 'node:crypto';
+import { FAILURE_KINDS, type Memory, sandboxRequest } from '../double.js';
+import { microsoftAds } from './microsoft_ads.js';
+
+const NOW_MS = Date.parse('2026-03-01T12:00:00Z');
+const HASH = hash('sha256', 'janedoe@example.com');
+const HEADERS = { authorization: 'Bearer token', 'content-type': 'application/json' };
+const MSCLKID = '00112233445566778899aabbccddeeff';
+
+function post(path: string, headers: Record<string, string>, body: unknown) {
+  const request = sandboxRequest('POST', path, { headers, body: JSON.stringify(body), nowMs: NOW_MS });
+  const answer = microsoftAds.answer(request);
+  return { ...answer, json: JSON.parse(answer.body) };
+}
+
+describe('the UET Conversions API', () => {
+  const event = {
+    eventType: 'custom',
+    eventName: 'purchase',
+    eventId: 'evt-1001',
+    eventTime: 1772360130,
+    eventSourceUrl: 'https://shop.example/thanks',
+    adStorageConsent: 'G',
+    userData: { msclkid: MSCLKID, em: HASH, ph: HASH, anonymousId: 'UETVID', clientIpAddress: '203.0.113.10' },
+    customData: {
+      value: 129.9,
+      currency: 'EUR',
+      transactionId: 'ORD-1001',
+      pageType: 'purchase',
+      ecommTotalValue: 129.9,
+      itemIds: ['SKU-1'],
+      items: [{ id: 'SKU-1', quantity: 1, price: 129.9 }],
+    },
+  };
+  const path = '/v1/12345678/events';
+  const send = (data: unknown, change: object = {}, headers: Record<string, string> = HEADERS) =>
+    post(path, headers, { data, dataProvider: 'relay', ...change });
+
+  it('takes an event with a click id or with a hash', () => {
+    const { status, json, received } = send([event, { ...event, userData: { em: HASH } }]);
+    expect([status, json]).toEqual([200, { eventsReceived: 2 }]);
+    expect(received?.[0]).toEqual({
+      eventId: 'evt-1001',
+      event: 'purchase',
+      problems: [],
+      taken: true,
+      bodySha256: hash('sha256', JSON.stringify(event)),
+      dedupKey: 'purchase evt-1001',
+    });
+  });
+
+  it.each([
+    ['a type of its own', { eventType: 'purchase' }, 'eventType'],
+    ['no name', { eventName: undefined }, 'eventName'],
+    ['a time in milliseconds', { eventTime: 1772360130000 }, 'eventTime'],
+    ['a time eight days ago', { eventTime: 1772360130 - 8 * 86_400 }, 'eventTime'],
+    ['a time ahead', { eventTime: 1772370000 + 86_400 }, 'eventTime'],
+    ['no address', { eventType: 'pageLoad', eventSourceUrl: undefined }, 'eventSourceUrl'],
+    ['a consent in full', { adStorageConsent: 'GRANTED' }, 'adStorageConsent'],
+    ['nobody', { userData: {} }, 'userData'],
+    ['the cookie’s click id', { userData: { msclkid: `_uet${MSCLKID}` } }, 'userData.msclkid'],
+    ['a plain email', { userData: { em: 'jane.doe@example.com' } }, 'userData.em'],
+    ['a plain phone', { userData: { ph: '+15550104477' } }, 'userData.ph'],
+    ['no IP address', { userData: { em: HASH, clientIpAddress: 'here' } }, 'userData.clientIpAddress'],
+    ['an amount as text', { customData: { value: '129.90', currency: 'EUR' } }, 'customData.value'],
+    ['an amount without a currency', { customData: { value: 129.9 } }, 'customData.currency'],
+    ['a page type of its own', { customData: { pageType: 'checkout' } }, 'customData.pageType'],
+    ['numbers for item ids', { customData: { itemIds: [1] } }, 'customData.itemIds'],
+    ['an item without id', { customData: { items: [{}] } }, 'customData.items[0].id'],
+  ])('refuses all for an event with %s, or only that one when told to go on', (_, change, propertyName) => {
+    const data = [event, { ...event, ...change }];
+    const refused = send(data);
+    expect(refused.status).toBe(400);
+    expect(refused.json.error.details).toMatchObject([{ index: 1, propertyName }]);
+    expect(refused.received?.map(({ taken }) => taken)).toEqual([false, false]);
+    const reported = send(data, { continueOnValidationError: true });
+    expect(reported.status).toBe(200);
+    expect(reported.json).toMatchObject({ eventsReceived: 1, error: { details: [{ index: 1, propertyName }] } });
+    expect(reported.received?.map(({ taken }) => taken)).toEqual([true, false]);
+    expect(JSON.stringify(reported.received)).not.toMatch(/jane\.doe|0104477/);
+  });
+
+  it('takes with a warning what cannot be attributed', () => {
+    const { status, json, received } = send([{ ...event, userData: { anonymousId: 'UETVID' } }]);
+    expect([status, json.eventsReceived, json.error.details[0].isWarning]).toEqual([200, 1, true]);
+    expect(received).toMatchObject([{ taken: true, problems: [expect.stringContaining('msclkid')] }]);
+  });
+
+  it('takes 1 to 1000 events, a flag that is one, and JSON', () => {
+    expect(send([]).status).toBe(400);
+    expect(send(Array(1_001).fill(event)).status).toBe(400);
+    expect(send([event], { continueOnValidationError: 'yes' }).status).toBe(400);
+    expect(send([event], {}, { ...HEADERS, 'content-type': 'text/plain' }).status).toBe(400);
+    expect(send('text').status).toBe(400);
+  });
+
+  it.each([
+    [{}, 401],
+    [{ authorization: 'Bearer bad' }, 401],
+    [{ authorization: 'Bearer forbidden' }, 403],
+  ])('answers the credentials %j with %i', (given, status) => {
+    const headers = { 'content-type': 'application/json', ...given } as Record<string, string>;
+    const code = status === 401 ? 'Unauthorized' : 'Forbidden';
+    expect(send([event], {}, headers)).toMatchObject({ status, json: { error: { code } } });
+  });
+
+  it.each(FAILURE_KINDS)('fails on demand: %s', (kind) => {
+    const body = JSON.stringify({ data: [event, event], continueOnValidationError: true });
+    const answer = microsoftAds.fail(kind, sandboxRequest('POST', path, { body }));
+    const expected = {
+      refuse: 200,
+      refuse_one: 200,
+      throttle: 429,
+      server_error: 503,
+      unauthorized: 401,
+      forbidden: 403,
+    };
+    expect(answer.status).toBe(expected[kind]);
+    if (kind === 'refuse') expect(answer.received?.map(({ taken }) => taken)).toEqual([false, false]);
+    if (kind === 'refuse_one') expect(answer.received?.map(({ taken }) => taken)).toEqual([false, true]);
+  });
+
+  it('refuses all for one where it was not told to go on', () => {
+    const request = sandboxRequest('POST', path, { body: JSON.stringify({ data: [event, event] }) });
+    const answer = microsoftAds.fail('refuse_one', request);
+    expect(answer.status).toBe(400);
+    expect(JSON.parse(answer.body).error.details).toMatchObject([{ index: 0 }]);
+    expect(answer.received?.map(({ taken }) => taken)).toEqual([false, false]);
+  });
+});
+
+describe('offline conversions', () => {
+  const conversion = {
+    MicrosoftClickId: MSCLKID,
+    ConversionName: 'Purchase',
+    ConversionTime: '2026-03-01T10:15:30Z',
+    ConversionValue: 129.9,
+    ConversionCurrencyCode: 'EUR',
+    HashedEmailAddress: HASH,
+    HashedPhoneNumber: HASH,
+  };
+  const path = '/CampaignManagement/v13/OfflineConversions/Apply';
+  const headers = { ...HEADERS, developertoken: 'developer', customerid: '1', customeraccountid: '2' };
+  const apply = (conversions: unknown[], given: Record<string, string> = headers) =>
+    post(path, given, { OfflineConversions: conversions });
+
+  it('takes conversions with a click id or a hash', () => {
+    const { MicrosoftClickId: _, ...byHash } = conversion;
+    const { status, json, received } = apply([conversion, byHash]);
+    expect([status, json]).toEqual([200, { PartialErrors: [] }]);
+    expect(received?.map(({ dedupKey }) => dedupKey)).toEqual([
+      `Purchase ${MSCLKID} 2026-03-01T10:15:30Z`,
+      `Purchase ${HASH} 2026-03-01T10:15:30Z`,
+    ]);
+  });
+
+  it.each([
+    ['nobody', { MicrosoftClickId: undefined, HashedEmailAddress: undefined, HashedPhoneNumber: undefined }, 5603],
+    ['a click id that is none', { MicrosoftClickId: 'MSCLKID' }, 5604],
+    ['a plain email', { HashedEmailAddress: 'jane.doe@example.com' }, 5604],
+    ['no name', { ConversionName: '' }, 5606],
+    ['no time', { ConversionTime: undefined }, 5607],
+    ['a local time', { ConversionTime: '2026-03-01T10:15:30+01:00' }, 5608],
+    ['a time ahead', { ConversionTime: '2026-03-02T10:15:30Z' }, 5614],
+    ['a time 91 days ago', { ConversionTime: '2025-11-29T10:15:30Z' }, 5609],
+    ['an amount as text', { ConversionValue: '129.90' }, 5610],
+    ['a currency in lower case', { ConversionCurrencyCode: 'eur' }, 5611],
+  ])('reports a conversion with %s and takes the others', (_, change, Code) => {
+    const { status, json, received } = apply([conversion, { ...conversion, ...change }]);
+    expect(status).toBe(200);
+    expect(json.PartialErrors).toMatchObject([{ Index: 1, Code }]);
+    expect(received?.map(({ taken }) => taken)).toEqual([true, false]);
+  });
+
+  it('takes 1 to 1000 conversions', () => {
+    expect(apply([]).status).toBe(400);
+    expect(apply(Array(1_001).fill(conversion))).toMatchObject({
+      status: 400,
+      json: { OperationErrors: [{ Code: 5601 }] },
+    });
+  });
+
+  it('insists on all its headers', () => {
+    const without = ({ ...given }: Record<string, string>, name: string) => {
+      delete given[name];
+      return given;
+    };
+    const fault = (Code: number) => ({ Errors: [{ Code }], TrackingId: expect.any(String) });
+    expect(apply([conversion], without(headers, 'developertoken'))).toMatchObject({ status: 401, json: fault(105) });
+    expect(apply([conversion], without(headers, 'authorization'))).toMatchObject({ status: 401, json: fault(105) });
+    expect(apply([conversion], { ...headers, developertoken: 'forbidden' })).toMatchObject({
+      status: 403,
+      json: fault(106),
+    });
+    expect(apply([conversion], without(headers, 'customerid')).status).toBe(400);
+    expect(apply([conversion], without(headers, 'customeraccountid')).status).toBe(400);
+  });
+
+  it.each(FAILURE_KINDS)('fails on demand: %s', (kind) => {
+    const body = JSON.stringify({ OfflineConversions: [conversion, conversion] });
+    const answer = microsoftAds.fail(kind, sandboxRequest('POST', path, { body }));
+    const expected = {
+      refuse: 200,
+      refuse_one: 200,
+      throttle: 429,
+      server_error: 500,
+      unauthorized: 401,
+      forbidden: 403,
+    };
+    expect(answer.status).toBe(expected[kind]);
+    if (kind === 'throttle') expect(JSON.parse(answer.body).Errors).toMatchObject([{ Code: 117 }]);
+    if (kind === 'refuse_one') expect(answer.received?.map(({ taken }) => taken)).toEqual([false, true]);
+  });
+});
+
+describe('Microsoft’s token endpoint', () => {
+  const form = {
+    grant_type: 'refresh_token',
+    refresh_token: 'first',
+    client_id: 'id',
+    client_secret: 'secret',
+    scope: 'https://ads.microsoft.com/msads.manage offline_access',
+  };
+  function token(fields: Record<string, string>, memory: Memory) {
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+    const body = new URLSearchParams(fields).toString();
+    const answer = microsoftAds.answer(sandboxRequest('POST', '/common/oauth2/v2.0/token', { headers, body, memory }));
+    return { status: answer.status, json: JSON.parse(answer.body) };
+  }
+
+  it('gives a new refresh token each time and ends the old one', () => {
+    const memory: Memory = new Map();
+    const first = token(form, memory);
+    expect(first).toMatchObject({ status: 200, json: { access_token: 'sandbox-token-1', expires_in: 3_600 } });
+    const second = token({ ...form, refresh_token: first.json.refresh_token }, memory);
+    expect(second.status).toBe(200);
+    expect(second.json.refresh_token).not.toBe(first.json.refresh_token);
+    for (const old of ['first', first.json.refresh_token as string]) {
+      expect(token({ ...form, refresh_token: old }, memory)).toMatchObject({
+        status: 400,
+        json: { error: 'invalid_grant' },
+      });
+    }
+  });
+
+  it('knows what a refresh needs', () => {
+    expect(token({ ...form, scope: 'offline_access' }, new Map()).json.error).toBe('invalid_scope');
+    expect(token({ ...form, refresh_token: 'bad' }, new Map()).json.error).toBe('invalid_grant');
+    const answer = microsoftAds.answer(sandboxRequest('POST', '/common/oauth2/v2.0/token', { body: '{}' }));
+    expect(answer.status).toBe(400);
+  });
+
+  it.each(FAILURE_KINDS)('fails on demand: %s', (kind) => {
+    const request = sandboxRequest('POST', '/common/oauth2/v2.0/token');
+    expect(microsoftAds.callKind?.(request)).toBe('token');
+    expect(JSON.parse(microsoftAds.fail(kind, request).body)).toHaveProperty('error');
+  });
+});
+
+it('has nothing at other addresses', () => {
+  expect(post('/v1/tag/events', HEADERS, {}).status).toBe(404);
+});

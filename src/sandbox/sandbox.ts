@@ -1,0 +1,169 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { readBody } from '../http/read-body.js';
+import { Behaviours } from './behaviour.js';
+import { jsonAnswer } from './checks.js';
+import { type Controlled, controlAnswer } from './control.js';
+import { type Memory, type PlatformDouble, type SandboxRequest, sandboxRequest } from './double.js';
+import { ga4 } from './doubles/ga4.js';
+import { googleAds } from './doubles/google_ads.js';
+import { linkedin } from './doubles/linkedin.js';
+import { meta } from './doubles/meta.js';
+import { microsoftAds } from './doubles/microsoft_ads.js';
+import { pinterest } from './doubles/pinterest.js';
+import { reddit } from './doubles/reddit.js';
+import { segment } from './doubles/segment.js';
+import { snapchat } from './doubles/snapchat.js';
+import { tiktok } from './doubles/tiktok.js';
+import { webhook } from './doubles/webhook.js';
+import { x } from './doubles/x.js';
+import { Ledger } from './ledger.js';
+import { faultOutcome, type Outcome, outcomeOf } from './outcome.js';
+import { addressParts } from './sandbox-address.js';
+
+const HOST = '127.0.0.1';
+const BODY_MAX_BYTES = 16 * 1024 * 1024;
+const SHOWN_BODY_BYTES = 20_000;
+const IDS_MAX = 300_000;
+const KEEP_ALIVE_MS = 60_000;
+
+export const DOUBLES: readonly PlatformDouble[] = [
+  ...[googleAds, meta, tiktok, microsoftAds, ga4, segment],
+  ...[linkedin, pinterest, snapchat, reddit, x, webhook],
+];
+
+export interface SandboxOptions {
+  /** How many events are remembered for each platform and tenant; zero keeps counters only. */
+  readonly idsMax?: number;
+  readonly nowMs?: () => number;
+}
+
+export interface RunningSandbox {
+  /** A platform's base address is this, a slash and its name, with `@` and a tenant where several shall be told apart. */
+  readonly url: string;
+  /** Cuts what is still open. */
+  stop(): Promise<void>;
+}
+
+/** All platforms in one process on the loopback interface: they check, answer, fail when told to, and remember. */
+export class Sandbox {
+  readonly #doubles = new Map(DOUBLES.map((double) => [double.name, double]));
+  readonly #behaviours = new Behaviours();
+  readonly #ledger: Ledger;
+  readonly #nowMs: () => number;
+  readonly #memories = new Map<string, { platform: string; tenant: string; memory: Memory }>();
+  readonly #controlled: Controlled;
+
+  constructor({ idsMax = IDS_MAX, nowMs = Date.now }: SandboxOptions = {}) {
+    this.#ledger = new Ledger({ idsMax });
+    this.#nowMs = nowMs;
+    this.#controlled = {
+      doubles: this.#doubles,
+      ledger: this.#ledger,
+      behaviours: this.#behaviours,
+      memoryOf: (platform, tenant) => this.#memoryOf(platform, tenant),
+      memories: () => this.#memories.values(),
+    };
+  }
+
+  /** Port 0 takes any that is free. */
+  async start(port = 0): Promise<RunningSandbox> {
+    const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (request, response) => {
+      void this.#handle(request, response);
+    });
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(port, HOST, resolve);
+    });
+    return {
+      url: `http://${HOST}:${(server.address() as AddressInfo).port}`,
+      stop: () =>
+        new Promise((resolve) => {
+          server.close(() => resolve());
+          server.closeAllConnections();
+        }),
+    };
+  }
+
+  async #handle(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+    const bytes = await readBody(incoming, BODY_MAX_BYTES);
+    if (bytes === undefined) {
+      response.shouldKeepAlive = false;
+      return send(response, jsonAnswer(413, { ok: false, error: 'The body is larger than any platform takes.' }));
+    }
+    const method = incoming.method ?? 'GET';
+    const url = incoming.url ?? '/';
+    const { platform, tenant, rest } = addressParts(url);
+    const double = this.#doubles.get(platform);
+    if (double === undefined) {
+      const { path, query } = sandboxRequest(method, url);
+      return send(response, controlAnswer(this.#controlled, method, path, query, bytes.toString()));
+    }
+    const request = sandboxRequest(method, rest, {
+      headers: incoming.headers as Record<string, string | undefined>,
+      body: bytes.toString(),
+      nowMs: this.#nowMs(),
+      tenant,
+      memory: this.#memoryOf(platform, tenant),
+    });
+    const behaviour = this.#behaviours.take(platform, tenant, double.callKind?.(request) ?? 'events');
+    const outcome = await outcomeOf(double, request, behaviour).catch(faultOutcome);
+    if (outcome.recorded) this.#record(double, request, behaviour?.mode ?? 'ok', bytes, outcome);
+    if (outcome.delayMs > 0) await new Promise((resolve) => setTimeout(resolve, outcome.delayMs).unref());
+    deliver(response, outcome);
+  }
+
+  #record(double: PlatformDouble, request: SandboxRequest, mode: string, bytes: Buffer, outcome: Outcome): void {
+    const { method, path, query, headers, tenant, nowMs } = request;
+    // A copy of what is shown: a slice of the text would keep all of it in memory.
+    const body = bytes.length > SHOWN_BODY_BYTES ? bytes.toString('utf8', 0, SHOWN_BODY_BYTES) : request.body;
+    const status = outcome.sending === 'whole' || outcome.sending === 'half' ? outcome.status : undefined;
+    this.#ledger.record(
+      {
+        ...{ atMs: nowMs, platform: double.name, tenant, mode, method, path, query, headers, body, status },
+        received: outcome.received,
+      },
+      double.dedupWindowMs,
+    );
+  }
+
+  #memoryOf(platform: string, tenant: string): Memory {
+    const key = `${platform}@${tenant}`;
+    let kept = this.#memories.get(key);
+    if (kept === undefined) {
+      kept = { platform, tenant, memory: new Map() };
+      this.#memories.set(key, kept);
+    }
+    return kept.memory;
+  }
+}
+
+function deliver(response: ServerResponse, outcome: Outcome): void {
+  const { sending } = outcome;
+  if (sending === 'whole') send(response, outcome);
+  else if (sending === 'half') sendHalf(response, outcome);
+  else if (sending === 'cut') response.socket?.destroy();
+}
+
+type Sendable = Pick<Outcome, 'status' | 'body'> & { readonly headers?: Readonly<Record<string, string>> };
+
+function send(response: ServerResponse, { status, headers, body }: Sendable): void {
+  // The caller may have given up.
+  if (response.destroyed) return;
+  const length = status === 204 ? {} : { 'content-length': Buffer.byteLength(body) };
+  response.writeHead(status, { ...headers, ...length }).end(body);
+}
+
+/** The head and half of what it announces; of an answer without a body, half of the first line. */
+function sendHalf(response: ServerResponse, { status, headers, body }: Outcome): void {
+  const { socket } = response;
+  if (socket === null) return;
+  const bytes = Buffer.from(body as string);
+  const breakOff = () => socket.destroy();
+  if (bytes.length < 2) {
+    socket.write(`HTTP/1.1 ${status}`, breakOff);
+    return;
+  }
+  response.writeHead(status, { ...headers, 'content-length': bytes.length });
+  response.write(bytes.subarray(0, bytes.length >> 1), breakOff);
+}

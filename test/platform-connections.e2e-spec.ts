@@ -1,0 +1,462 @@
+import { randomBytes } from 'node:crypto';
+import { Writable } from 'node:stream';
+import { jest } from '@jest/globals';
+import { runCli } from '../src/cli/run-cli.js';
+import { UserError } from '../src/kernel/errors.js';
+import { Sealer } from '../src/kernel/sealing.js';
+import { readSettings } from '../src/kernel/settings.js';
+import type { StoredEvent } from '../src/log/event.js';
+import { EventLog } from '../src/log/event-log.js';
+import { PLATFORMS } from '../src/platforms/index.js';
+import { PLATFORM_NAMES } from '../src/platforms/platform.js';
+import type { Postgres } from '../src/postgres/postgres.js';
+import { type RunningService, startService } from '../src/service.js';
+import { type OpenSite, SiteDirectory } from '../src/sites/site-directory.js';
+import { SiteSecrets } from '../src/sites/site-secrets.js';
+import { Sites } from '../src/sites/sites.js';
+import { createDatabase, openDatabase } from './support/databases.js';
+import { startTestServer, type TestServer } from './support/postgres-server.js';
+import { captureLog } from './support/service.js';
+
+jest.setTimeout(60_000);
+
+const SITE = 'shop.example';
+const TOKEN = 'token-that-nobody-may-see';
+const [keyA, keyB] = [randomBytes(32).toString('hex'), randomBytes(32).toString('hex')];
+
+let server: TestServer;
+let databaseUrl: string;
+let environment: Record<string, string>;
+let postgres: Postgres;
+let log: EventLog;
+let secrets: SiteSecrets;
+/** The dispatcher's hand on the sites. */
+let dispatcher: Sites;
+const running: RunningService[] = [];
+
+beforeAll(async () => {
+  server = await startTestServer();
+});
+afterAll(() => server.stop());
+
+beforeEach(async () => {
+  databaseUrl = await createDatabase(server);
+  environment = { PATH: process.env['PATH'] ?? '', DATABASE_URL: databaseUrl, SECRET_KEY: keyA };
+  postgres = await openDatabase(databaseUrl);
+  log = new EventLog(postgres);
+  secrets = new SiteSecrets(postgres.pool, new Sealer(Buffer.from(keyA, 'hex')));
+  dispatcher = new Sites(log, secrets, 'system');
+  await json('sites', 'add', SITE, '--alias', 'www.shop.example');
+});
+afterEach(async () => {
+  for (const { app } of running.splice(0)) await app.close();
+  await log.close();
+  await postgres.close();
+});
+
+describe('platforms list', () => {
+  it('names what exists, and the fields of each', async () => {
+    const list = await json('platforms', 'list');
+    expect(list.map(({ platform }: { platform: string }) => platform)).toEqual(PLATFORM_NAMES);
+    for (const [at, { fields }] of PLATFORMS.entries()) {
+      expect(list[at].fields).toEqual(
+        fields.map(({ name, secret, required }) => ({ name, secret: secret ?? false, required: required ?? false })),
+      );
+    }
+    const { stdout } = await cli('platforms', 'list');
+    expect(stdout).toMatch(/^PLATFORM +MUST HAVE +MAY HAVE\ngoogle_ads /);
+    expect(stdout).toMatch(/\nmeta +pixel_id, access_token \(secret\) +test_event_code/);
+  });
+
+  it('says of a site what is connected, without secrets', async () => {
+    await connectMeta('--set', 'events=purchase,lead');
+    const list = await json('platforms', 'list', '--site', 'www.shop.example');
+    expect(list).toHaveLength(PLATFORM_NAMES.length);
+    expect(list[1]).toEqual({
+      platform: 'meta',
+      connected: true,
+      state: 'active',
+      settings: { pixel_id: '123', events: 'purchase,lead' },
+      since: expect.any(String),
+      fields: expect.arrayContaining([{ name: 'access_token', secret: true, required: true }]),
+    });
+    expect(list[2]).toEqual({ platform: 'tiktok', connected: false, settings: {}, fields: expect.any(Array) });
+    const { stdout } = await cli('platforms', 'list', '--site', SITE);
+    expect(stdout).toMatch(/^PLATFORM +STATE +SINCE +REASON +SETTINGS\n/);
+    expect(stdout).toMatch(/\nmeta +active +\S+Z +- +pixel_id=123, events=purchase,lead\n/);
+  });
+});
+
+describe('a connection', () => {
+  it('is made, changed, paused, parked, mended and taken away', async () => {
+    expect(await connectMeta('--endpoint', 'http://127.0.0.1:9/meta/')).toEqual({
+      platform: 'meta',
+      connected: true,
+      state: 'active',
+      settings: { pixel_id: '123', access_token: true },
+      endpoint: 'http://127.0.0.1:9/meta',
+      since: expect.any(String),
+    });
+
+    // What is named changes, the rest stays.
+    const changed = await json('platforms', 'connect', 'meta', '--site', SITE, '--set', 'event.signup=Lead');
+    expect(changed.settings).toEqual({ pixel_id: '123', 'event.signup': 'Lead', access_token: true });
+    expect(changed.endpoint).toBe('http://127.0.0.1:9/meta');
+    const cleared = ['--set', 'event.signup=', '--endpoint', ''];
+    const back = await json('platforms', 'connect', 'meta', '--site', SITE, ...cleared);
+    expect(back).toMatchObject({ settings: { pixel_id: '123', access_token: true } });
+    expect(back.endpoint).toBeUndefined();
+    expect(await secrets.connectionSecrets(SITE, 'meta')).toEqual({ access_token: TOKEN });
+
+    // An operator's pause outlasts a change, and what a platform says meanwhile.
+    expect(await json('platforms', 'pause', 'meta', '--site', SITE)).toMatchObject({ state: 'paused' });
+    await dispatcher.parkPlatform(SITE, 'meta', 'HTTP 401');
+    expect((await connectMeta('--set', 'pixel_id=456')).state).toBe('paused');
+    expect((await cli('platforms', 'connect', 'meta', '--site', SITE)).stderr).toBe(
+      'It is paused: "platforms resume meta --site shop.example" makes it send again.\n',
+    );
+    expect(await json('platforms', 'resume', 'meta', '--site', SITE)).toMatchObject({ state: 'active' });
+
+    // Parked once, however many say so; a new token mends it.
+    await Promise.all([1, 2, 3].map(() => dispatcher.parkPlatform(SITE, 'meta', 'HTTP 401')));
+    expect((await json('platforms', 'list', '--site', SITE))[1]).toMatchObject({ state: 'parked', reason: 'HTTP 401' });
+    const mended = await json('platforms', 'connect', 'meta', '--site', SITE, '--set', 'access_token=new-token');
+    expect(mended).toMatchObject({ state: 'active', settings: { pixel_id: '456' } });
+    expect(mended.reason).toBeUndefined();
+    await dispatcher.parkPlatform(SITE, 'meta', 'HTTP 403');
+    expect(await json('platforms', 'resume', 'meta', '--site', SITE)).toMatchObject({ state: 'active' });
+
+    expect(await json('platforms', 'disconnect', 'meta', '--site', SITE)).toMatchObject({
+      platform: 'meta',
+      connected: false,
+    });
+    expect(await secrets.connectionSecrets(SITE, 'meta')).toEqual({});
+    expect((await json('platforms', 'list', '--site', SITE))[1]).toMatchObject({ connected: false, settings: {} });
+    expect(await refused('platforms', 'pause', 'meta', '--site', SITE)).toMatch(
+      /^meta is not connected to shop\.example/,
+    );
+    await dispatcher.parkPlatform(SITE, 'meta', 'too late');
+
+    expect((await siteEvents()).map(({ type }) => type)).toEqual([
+      'site.registered.v1',
+      'site.platform_connected.v1',
+      'site.platform_connected.v1',
+      'site.platform_connected.v1',
+      'site.platform_paused.v1',
+      'site.platform_connected.v1',
+      'site.platform_resumed.v1',
+      'site.platform_parked.v1',
+      'site.platform_connected.v1',
+      'site.platform_parked.v1',
+      'site.platform_resumed.v1',
+      'site.platform_disconnected.v1',
+    ]);
+  });
+
+  it('adds no event that says nothing', async () => {
+    await connectMeta();
+    const before = await siteEvents();
+    await connectMeta();
+    await json('platforms', 'connect', 'meta', '--site', SITE);
+    await json('platforms', 'resume', 'meta', '--site', SITE);
+    await json('platforms', 'disconnect', 'meta', '--site', SITE);
+    await json('platforms', 'disconnect', 'meta', '--site', SITE);
+    expect((await siteEvents()).slice(before.length).map(({ type }) => type)).toEqual([
+      'site.platform_disconnected.v1',
+    ]);
+  });
+
+  it('begins anew after it was disconnected', async () => {
+    await connectMeta('--set', 'events=lead');
+    await json('platforms', 'disconnect', 'meta', '--site', SITE);
+    expect(await refused('platforms', 'connect', 'meta', '--site', SITE)).toMatch(
+      /^meta lacks pixel_id .*access_token/,
+    );
+    expect((await connectMeta()).settings).toEqual({ pixel_id: '123', access_token: true });
+  });
+
+  it('is refused with the name of what is wrong, and nothing is stored', async () => {
+    const connect = ['platforms', 'connect', 'meta', '--site', SITE];
+    expect(await refused(...connect, '--set', 'pixel_id=1')).toMatch(/^meta lacks access_token \(/);
+    expect(await refused(...connect, '--set', 'pixel_id=abc')).toMatch(/^--set pixel_id: /);
+    expect(await refused(...connect, '--set', 'pixle_id=1')).toMatch(
+      /^meta has no setting "pixle_id"\. There are: pixel_id, access_token, .*event\.<ours>, field\.<theirs>\.$/m,
+    );
+    expect(await refused(...connect, '--set', `access_token=${TOKEN}`, '--endpoint', 'gateway')).toMatch(
+      /^--endpoint: /,
+    );
+    expect(await refused('platforms', 'connect', 'myspace', '--site', SITE)).toMatch(
+      /^There is no platform "myspace"\. There are: google_ads, meta,/,
+    );
+    expect(await refused('platforms', 'connect', 'meta', '--site', 'no.example')).toMatch(
+      /^There is no site no\.example/,
+    );
+    expect(await refused('platforms', 'resume', 'meta', '--site', SITE)).toMatch(
+      /^meta is not connected to shop\.example\. Connect it with "platforms connect meta --site shop\.example"\.$/m,
+    );
+    const wrong = await cli(...connect, '--set', TOKEN);
+    expect(wrong).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringMatching(/^--set takes a name and a value/),
+    });
+    expect(wrong.stderr).not.toContain(TOKEN);
+    expect((await cli('platforms', 'connect', 'meta')).code).toBe(2);
+    expect(await siteEvents()).toHaveLength(1);
+    expect(await secretNames()).toEqual(['dedup']);
+  });
+
+  it('to a webhook makes its secret and shows it once', async () => {
+    const connect = ['platforms', 'connect', 'webhook', '--site', SITE];
+    const made = await json(...connect, '--set', 'url=https://hooks.example/cc');
+    expect(made).toMatchObject({ settings: { url: 'https://hooks.example/cc', secret: true } });
+    expect(made.secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
+    expect(await secrets.connectionSecrets(SITE, 'webhook')).toEqual({ secret: made.secret });
+    const again = await json(...connect, '--set', 'events=lead');
+    expect(again.secret).toBeUndefined();
+    const { stdout, stderr } = await cli(...connect, '--set', 'secret=');
+    expect(stdout).toMatch(/\nsecret +whsec_/);
+    expect(stderr).toMatch(/^Keep the secret now/);
+    expect((await secrets.connectionSecrets(SITE, 'webhook'))['secret']).not.toBe(made.secret);
+    expect(JSON.stringify(await siteEvents())).not.toContain('whsec_');
+  });
+
+  it('shows its secrets nowhere: not in the log, not in rows, not on the terminal', async () => {
+    const said = [
+      await cli(
+        'platforms',
+        'connect',
+        'meta',
+        '--site',
+        SITE,
+        '--set',
+        'pixel_id=1',
+        '--set',
+        `access_token=${TOKEN}`,
+      ),
+      await cli('platforms', 'connect', 'meta', '--site', SITE, '--set', 'pixel_id=2', '--json'),
+      await cli('platforms', 'pause', 'meta', '--site', SITE),
+      await cli('platforms', 'list', '--site', SITE),
+      await cli('platforms', 'list', '--site', SITE, '--json'),
+      await cli('events', 'export'),
+      await cli('sites', 'list', '--json'),
+    ];
+    expect(said.map(({ code }) => code)).toEqual(said.map(() => 0));
+    const { rows } = await postgres.pool.query<{ text: string }>(
+      `SELECT t::text AS text FROM cc.sites t UNION ALL SELECT encode(sealed, 'escape') FROM cc.secrets`,
+    );
+    expect(rows).toHaveLength(3);
+    const everything = JSON.stringify([said, rows, await log.read()]);
+    expect(everything).toContain('access_token');
+    expect(everything).not.toContain(TOKEN);
+  });
+
+  it('is in the row of its site, and in a rebuilt one alike', async () => {
+    await connectMeta();
+    await dispatcher.parkPlatform(SITE, 'meta', 'HTTP 401');
+    await json('sites', 'list');
+    const rows = async () => (await postgres.pool.query('SELECT connections FROM cc.sites')).rows;
+    const [row] = await rows();
+    expect(row.connections).toEqual((await dispatcher.get(SITE)).connections);
+    expect(row.connections).toMatchObject([{ platform: 'meta', state: 'parked', settings: { pixel_id: '123' } }]);
+    await json('projections', 'rebuild', 'sites');
+    expect(await rows()).toEqual([row]);
+  });
+});
+
+describe('a running service', () => {
+  it('has at hand what is connected, as of the newest event', async () => {
+    await json('platforms', 'connect', 'webhook', '--site', SITE, '--set', 'url=https://hooks.example/cc');
+    const directory = await start();
+    expect([...open(directory).connections.keys()]).toEqual(['webhook']);
+
+    await connectMeta();
+    await directory.refresh();
+    expect([...open(directory).connections.keys()]).toEqual(['meta', 'webhook']);
+    expect(open(directory).connections.get('meta')).toMatchObject({
+      connection: { state: 'active', settings: { pixel_id: '123' } },
+      secrets: { access_token: TOKEN },
+      missingSecrets: [],
+    });
+    expect(open(directory).settingsPosition).toBe((await siteEvents()).at(-1)?.position);
+
+    await json('platforms', 'pause', 'meta', '--site', SITE);
+    await json('platforms', 'connect', 'meta', '--site', SITE, '--set', 'access_token=new-token');
+    await directory.refresh();
+    expect(open(directory).connections.get('meta')).toMatchObject({
+      connection: { state: 'paused' },
+      secrets: { access_token: 'new-token' },
+    });
+    await json('platforms', 'disconnect', 'webhook', '--site', SITE);
+    await directory.refresh();
+    expect([...open(directory).connections.keys()]).toEqual(['meta']);
+    expect(open(directory).site.connections).toHaveLength(2);
+  });
+
+  it('learns of a replaced secret when it is told to look', async () => {
+    await connectMeta();
+    const directory = await start();
+    await secrets.replaceSecret(SITE, 'meta', 'access_token', 'rotated');
+    expect(open(directory).connections.get('meta')?.secrets).toEqual({ access_token: TOKEN });
+    await directory.reloadSecrets(SITE, 'meta');
+    expect(open(directory).connections.get('meta')?.secrets).toEqual({ access_token: 'rotated' });
+    expect(directory.find('www.shop.example')).toBe(open(directory));
+    await directory.reloadSecrets(SITE, 'tiktok');
+    expect([...open(directory).connections.keys()]).toEqual(['meta']);
+  });
+
+  it('goes on when a secret cannot be opened, and says which', async () => {
+    await connectMeta();
+    await postgres.pool.query(
+      `UPDATE cc.secrets SET sealed = 'nonsense that is long enough to be sealed' WHERE name = 'meta.access_token'`,
+    );
+    const logged = captureLog();
+    const directory = await start({ LOG_LEVEL: 'warn' });
+    logged.stop();
+    expect(open(directory).connections.get('meta')).toMatchObject({ secrets: {}, missingSecrets: ['access_token'] });
+    expect(logged.text()).toContain('Nothing can be sent to meta for shop.example: its access_token cannot be opened.');
+    const { checks } = JSON.parse((await cli('doctor', '--json')).stdout);
+    expect(named(checks, 'secrets')).toMatchObject({
+      ok: false,
+      detail: '1 sealed with SECRET_KEY, 0 with SECRET_KEY_PREVIOUS, 1 with neither: shop.example meta.access_token',
+    });
+    await connectMeta();
+    await directory.refresh();
+    expect(open(directory).connections.get('meta')).toMatchObject({
+      secrets: { access_token: TOKEN },
+      missingSecrets: [],
+    });
+  });
+});
+
+describe('a new SECRET_KEY', () => {
+  const both = { SECRET_KEY: keyB, SECRET_KEY_PREVIOUS: keyA };
+
+  it('takes over: what the previous one sealed is sealed anew, then the new one is enough', async () => {
+    await connectMeta();
+    const first = await start();
+    const { dedupSecret } = open(first);
+    await stop();
+
+    expect(named((await json('doctor', both)).checks, 'secrets')).toEqual({
+      name: 'secrets',
+      ok: true,
+      detail: '0 sealed with SECRET_KEY, 2 with SECRET_KEY_PREVIOUS',
+      fix: 'Restart the service: it seals them anew.',
+    });
+    const logged = captureLog();
+    await start({ ...both, LOG_LEVEL: 'info' });
+    logged.stop();
+    expect(logged.text()).toContain('"resealed":2');
+    await stop();
+    expect(named((await json('doctor', both)).checks, 'secrets')).toMatchObject({
+      ok: true,
+      detail: '2 sealed with SECRET_KEY, 0 with SECRET_KEY_PREVIOUS',
+      fix: expect.stringMatching(/^Remove SECRET_KEY_PREVIOUS/),
+    });
+
+    const last = await start({ SECRET_KEY: keyB });
+    expect(open(last).dedupSecret).toBe(dedupSecret);
+    expect(open(last).connections.get('meta')?.secrets).toEqual({ access_token: TOKEN });
+    expect(named((await json('doctor', { SECRET_KEY: keyB })).checks, 'secrets')).toBeUndefined();
+    expect(await secrets.survey()).toMatchObject({
+      present: 0,
+      lost: ['shop.example dedup', 'shop.example meta.access_token'],
+    });
+  });
+
+  it('leaves alone what was replaced while it was being sealed anew', async () => {
+    await connectMeta();
+    const [oldKey, newKey] = [Buffer.from(keyA, 'hex'), Buffer.from(keyB, 'hex')];
+    const slow = new SiteSecrets(postgres.pool, new Sealer(newKey, oldKey), new Sealer(newKey));
+    const query = postgres.pool.query.bind(postgres.pool) as (text: string, values: unknown[]) => Promise<unknown>;
+    const spied = jest.spyOn(postgres.pool, 'query').mockImplementation((async (text: string, values: unknown[]) => {
+      if (text.startsWith('UPDATE cc.secrets') && values[1] === 'meta.access_token') {
+        spied.mockRestore();
+        await slow.replaceSecret(SITE, 'meta', 'access_token', 'rotated meanwhile');
+      }
+      return query(text, values);
+    }) as never);
+    expect(await slow.resealAll()).toBe(1);
+    expect(await slow.connectionSecrets(SITE, 'meta')).toEqual({ access_token: 'rotated meanwhile' });
+    expect(await slow.resealAll()).toBe(0);
+  });
+
+  it('alone is refused: nothing is sealed that the service could not open', async () => {
+    await connectMeta();
+    const wrong = { SECRET_KEY: keyB };
+    const says =
+      /^A stored secret \(shop\.example dedup\) does not open with SECRET_KEY\. Set the key .*SECRET_KEY_PREVIOUS\.\n$/;
+    const segment = ['platforms', 'connect', 'segment', '--site', SITE, '--set', 'write_key=abc'];
+    expect(await refused(...segment, wrong)).toMatch(says);
+    expect(await refused('sites', 'add', 'other.example', wrong)).toMatch(says);
+    expect(await secretNames()).toEqual(['dedup', 'meta.access_token']);
+    await expect(start(wrong)).rejects.toThrow(UserError);
+  });
+});
+
+function connectMeta(...words: string[]) {
+  const settings = ['--set', 'pixel_id=123', '--set', `access_token=${TOKEN}`];
+  return json('platforms', 'connect', 'meta', '--site', SITE, ...settings, ...words);
+}
+
+async function start(settings: Record<string, string> = {}): Promise<SiteDirectory> {
+  const service = await startService(readSettings({ ...environment, PORT: '0', LOG_LEVEL: 'silent', ...settings }));
+  running.push(service);
+  return service.app.get(SiteDirectory);
+}
+
+async function stop(): Promise<void> {
+  await running.pop()?.app.close();
+}
+
+function open(directory: SiteDirectory): OpenSite {
+  return directory.find(SITE) as OpenSite;
+}
+
+function siteEvents(): Promise<StoredEvent[]> {
+  return log.read({ nouns: ['site'] });
+}
+
+async function secretNames(): Promise<string[]> {
+  const { rows } = await postgres.pool.query<{ name: string }>('SELECT name FROM cc.secrets ORDER BY name');
+  return rows.map(({ name }) => name);
+}
+
+function named(checks: { name: string }[], name: string) {
+  return checks.find((check) => check.name === name);
+}
+
+type Words = (string | Record<string, string>)[];
+
+/** Settings may stand at the end. */
+async function cli(...words: Words) {
+  const argv = words.filter((word) => typeof word === 'string');
+  const given = words.find((word) => typeof word !== 'string');
+  const stdout = new Collector();
+  const stderr = new Collector();
+  const code = await runCli(argv, { env: { ...environment, ...given }, stdout, stderr });
+  return { code, stdout: stdout.text, stderr: stderr.text };
+}
+
+async function json(...words: Words) {
+  const { code, stdout, stderr } = await cli(...words, '--json');
+  if (code !== 0) throw new Error(stderr);
+  return JSON.parse(stdout);
+}
+
+async function refused(...words: Words): Promise<string> {
+  const { code, stdout, stderr } = await cli(...words);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  expect(stderr).toMatch(/^[^\n]+\n$/);
+  return stderr;
+}
+
+class Collector extends Writable {
+  text = '';
+
+  override _write(chunk: Buffer, _: string, done: () => void): void {
+    this.text += chunk.toString();
+    done();
+  }
+}
