@@ -1,6 +1,7 @@
 import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -9,9 +10,12 @@ import { jest } from '@jest/globals';
 import { runCli } from '../src/cli/run-cli.js';
 import type { StoredEvent } from '../src/log/event.js';
 import { EventLog } from '../src/log/event-log.js';
+import { PLATFORM_NAMES, type PlatformName } from '../src/platforms/platform.js';
 import { Postgres } from '../src/postgres/postgres.js';
 import { findPostmaster } from '../src/postgres/postmaster.js';
+import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
 import { hashApiKey } from '../src/sites/api-key.js';
+import { eventually } from './support/service.js';
 
 jest.setTimeout(60_000);
 
@@ -23,15 +27,35 @@ const dataDir = join(root, 'data');
 const environment = { PATH: process.env['PATH'] ?? '', DATA_DIR: dataDir };
 const nowhere = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/nothing', SECRET_KEY: 'ab'.repeat(32) };
 
+/** What a site is connected with that has all platforms, in their test mode where they have one. */
+const CONNECTIONS: Record<PlatformName, string[]> = {
+  google_ads: ['customer_id=1234567890', 'client_id=c', 'client_secret=s', 'refresh_token=r', 'event.purchase=111'],
+  meta: ['pixel_id=1234567890', 'access_token=a', 'test_event_code=TEST1'],
+  tiktok: ['pixel_code=C0DE', 'access_token=a', 'test_event_code=TEST1'],
+  microsoft_ads: ['tag_id=12345678', 'access_token=a', 'event.purchase=purchase'],
+  ga4: ['measurement_id=G-TEST123456', 'api_secret=s', 'synthetic_client_id=yes'],
+  segment: ['write_key=w'],
+  linkedin: ['access_token=a', 'event.purchase=1001'],
+  pinterest: ['ad_account_id=123456789012', 'access_token=a'],
+  snapchat: ['pixel_id=7e5a1b2c-0000-4000-8000-000000000001', 'access_token=a'],
+  reddit: ['pixel_id=t2_demo1', 'access_token=a', 'test_id=t2_test'],
+  x: ['pixel_id=o8z6j', 'pixel_token=t', 'event.purchase=tw-o8z6j-o87ne'],
+  webhook: ['url=https://receiver.example/conversions'],
+};
+const ADS = 'ads.example';
+
 const children: ChildProcess[] = [];
 let built: string;
 let service: { process: ChildProcess; url: string; port: string };
+let sandbox: RunningSandbox;
 
-beforeAll(() => {
+beforeAll(async () => {
   built = builtProduct();
+  sandbox = await new Sandbox().start();
 });
 
-afterAll(() => {
+afterAll(async () => {
+  await sandbox?.stop();
   for (const child of children) child.kill('SIGKILL');
   const postmaster = findPostmaster(join(dataDir, 'postgres'));
   if (postmaster !== undefined) process.kill(postmaster, 'SIGKILL');
@@ -77,6 +101,15 @@ describe('without a service', () => {
     expect(await wrong('events', 'export', '--format', 'csv', '--json')).toMatch(/go together only where/);
     expect(await wrong('events', 'show', '--order', 'ORD-1')).toMatch(/^Say which conversion/);
     expect(await wrong('events', 'show', '--order', 'ORD-1', '--conversion', 'x')).toMatch(/cannot be used with/);
+    expect(await wrong('platforms', 'test', 'meta')).toMatch(/^Required option '--site <host>'/);
+    const replay = ['replay', 'deliveries', '--site', ADS, '--platform', 'meta'];
+    expect(await wrong(...replay)).toMatch(/^Say which conversions: --from <when> and --to <when>, or --conversion/);
+    expect(await wrong(...replay, '--to', '7')).toMatch(/^Say which conversions/);
+    expect(await wrong(...replay, '--from', '1', '--to', '7', '--force')).toMatch(
+      /name the one with --conversion <id>/,
+    );
+    expect(await wrong(...replay, '--from', '1', '--conversion', 'x')).toMatch(/cannot be used with/);
+    expect(await wrong(...replay, '--from', 'yesterday')).toMatch(/Give a position such as 1017, or a time/);
     expect(await wrong('projections', 'rebuild')).toMatch(/^Name one projection, or say --all\./);
     expect(await wrong('projections', 'rebuild', 'sites', '--all')).toMatch(/^Name one projection, or say --all\./);
   });
@@ -255,6 +288,7 @@ describe('beside a running service', () => {
           trial: false,
           status: 'received',
           time: expect.any(String),
+          key: { name: 'Demo', prefix: demoKey.slice(0, 11) },
         },
         match: null,
         consent: null,
@@ -275,7 +309,9 @@ describe('beside a running service', () => {
       expect(repeat.conversion).toMatchObject({ conversionId: repeatId, status: 'deduplicated' });
       expect(repeat.events).toHaveLength(1);
       const { stdout } = await cli('events', 'show', '--conversion', firstId);
-      expect(stdout).toMatch(/^Conversion .* of localhost: received\n {2}purchase, 10 EUR, order ORD "7"/);
+      expect(stdout).toMatch(
+        /^Conversion .* of localhost: received\n {2}purchase, 10 EUR, order ORD "7".*\n {2}key Demo, cc_/,
+      );
       expect(stdout).toMatch(/received from key:.*\n.*came again as .*; value differed\n$/);
     });
 
@@ -409,8 +445,249 @@ describe('beside a running service', () => {
     expect(await lines('events', 'tail', '--type', 'test.counted.v1', '--last', '3')).toEqual(counted.slice(-3));
   });
 
+  describe('platforms', () => {
+    let key: string;
+    let trialKey: string;
+
+    beforeAll(async () => {
+      await json('sites', 'add', ADS);
+      await json('inbound', 'enable', ADS);
+      for (const platform of PLATFORM_NAMES) {
+        const set = CONNECTIONS[platform].flatMap((setting) => ['--set', setting]);
+        await json('platforms', 'connect', platform, '--site', ADS, ...set, '--endpoint', `${sandbox.url}/${platform}`);
+      }
+      key = (await json('keys', 'create', '--site', ADS, '--name', 'Shop')).key;
+      trialKey = (await json('keys', 'create', '--site', ADS, '--name', 'Try', '--trial')).key;
+    });
+
+    it('hear nothing of what comes with a trial key, for all that is checked', async () => {
+      const { id, results } = await buy('TRY-1', trialKey);
+      expect(Object.keys(results)).toEqual(PLATFORM_NAMES);
+      for (const result of Object.values(results))
+        expect(result).toEqual({ ok: true, status: 'validated', trial: true });
+      expect(await ledger()).toEqual({ recent: [] });
+      const { conversion, deliveries } = await json('events', 'show', '--conversion', id);
+      expect(conversion).toMatchObject({ trial: true, key: { name: 'Try' } });
+      for (const { status, payload } of deliveries)
+        expect([status, payload]).toEqual(['validated', expect.any(Object)]);
+      for (const range of [
+        ['--from', '1'],
+        ['--conversion', id],
+        ['--conversion', id, '--force'],
+      ]) {
+        expect(await replay('meta', ...range)).toEqual({ requested: 0, byStatus: { validated: 1 }, dryRun: false });
+      }
+      expect((await cli(...replayOf('meta', '--conversion', id))).stderr).toMatch(/^It came with a trial key/);
+    });
+
+    it('are tried out, each in its own way', async () => {
+      const unsent = (tried: string) => `the platform has no test mode: ${tried}, nothing was sent`;
+      const expected: Record<PlatformName, object> = {
+        google_ads: { status: 'accepted', sent: true },
+        meta: { status: 'delivered', sent: true },
+        tiktok: { status: 'delivered', sent: true },
+        microsoft_ads: { status: 'accepted', sent: false },
+        ga4: { status: 'accepted', sent: false },
+        segment: { status: 'validated', sent: false, reason: unsent('the payload was built') },
+        linkedin: { status: 'validated', sent: false, reason: unsent('the payload was built') },
+        pinterest: { status: 'delivered', sent: true },
+        snapchat: { status: 'delivered', sent: true },
+        reddit: { status: 'delivered', sent: true },
+        x: { status: 'validated', sent: false, reason: unsent('the payload was built') },
+        webhook: { status: 'delivered', sent: true },
+      };
+      for (const platform of PLATFORM_NAMES) {
+        expect(await json('platforms', 'test', platform, '--site', ADS)).toEqual({
+          platform,
+          ok: true,
+          ...expected[platform],
+        });
+      }
+      expect((await cli('platforms', 'test', 'meta', '--site', ADS)).stdout).toMatch(
+        /^platform +meta\nok +yes\nstatus +delivered\nsent +yes\n$/,
+      );
+    });
+
+    it('that do not work say so, and what to do', async () => {
+      const test = ['platforms', 'test', 'pinterest', '--site', ADS];
+      await behave('pinterest', 'unauthorized', { times: 2, call: 'test' });
+      const { code, stdout } = await cli(...test, '--json');
+      expect({ code, ...JSON.parse(stdout) }).toMatchObject({ code: 1, ok: false, status: 'unauthorized' });
+      expect((await cli(...test)).stderr).toBe(
+        'Give it new credentials with "platforms connect pinterest --site ads.example --set <name>=<value>".\n',
+      );
+      const connect = ['platforms', 'connect', 'pinterest', '--site', ADS, '--endpoint'];
+      await json(...connect, 'http://127.0.0.1:1');
+      const unreachable = await start(...test);
+      expect(unreachable).toMatchObject({
+        code: 1,
+        stderr: expect.stringMatching(/^"platforms list --site ads\.example"/),
+      });
+      expect(unreachable.stdout).toMatch(/ok +no\nstatus +failed\nsent +no\nreason +network_error\n$/);
+      await json(...connect, `${sandbox.url}/pinterest`);
+      expect(await refused('platforms', 'test', 'myspace', '--site', ADS)).toMatch(/^There is no platform "myspace"/);
+      expect(await refused('platforms', 'test', 'meta', '--site', 'other.example')).toMatch(
+        /^meta is not connected to other\.example\. Connect it with/,
+      );
+      expect(await refused(...test, { SECRET_KEY: 'cd'.repeat(32) })).toMatch(
+        /^SECRET_KEY does not open access_token of pinterest\. .*--set access_token=…"\.$/m,
+      );
+    });
+
+    it('that exchange refresh tokens lose none', async () => {
+      const offline = ['customer_id=1', 'account_id=2', 'developer_token=d', 'client_id=c', 'client_secret=s'];
+      const set = ['mode=offline', 'refresh_token=first', 'event.purchase=Sales', ...offline];
+      const endpoint = `${sandbox.url}/microsoft_ads@offline`;
+      const settings = set.flatMap((setting) => ['--set', setting]);
+      await json(
+        'platforms',
+        'connect',
+        'microsoft_ads',
+        '--site',
+        'other.example',
+        ...settings,
+        '--endpoint',
+        endpoint,
+      );
+      // The sandbox takes each refresh token once.
+      for (const _ of [1, 2, 3]) {
+        const tested = await json('platforms', 'test', 'microsoft_ads', '--site', 'other.example');
+        expect(tested).toMatchObject({ ok: true, sent: false, reason: expect.stringContaining('a token fetched') });
+      }
+      await json('platforms', 'disconnect', 'microsoft_ads', '--site', 'other.example');
+    });
+
+    it('are told of with every attempt, and get again what they refused, never what they took', async () => {
+      await behave('meta', 'refuse', { times: 1 });
+      const { id, results } = await buy('ORD-1', key);
+      expect(results['meta']).toEqual({ ok: false, status: 'failed', reason: expect.any(String) });
+      expect(results['tiktok']).toEqual({ ok: true, status: 'delivered' });
+
+      const failed = await json('events', 'show', '--order', 'ORD-1', '--site', ADS);
+      expect(Object.keys(failed)).toEqual(['conversion', 'match', 'consent', 'deliveries', 'events']);
+      expect(failed.deliveries.map(({ platform }: { platform: string }) => platform)).toEqual(PLATFORM_NAMES);
+      const attempt = { attempt: 1, status: 'failed', httpStatus: 400, reason: results['meta']?.reason };
+      expect(failed.deliveries[1]).toMatchObject({ platform: 'meta', status: 'failed', attempts: [attempt] });
+      expect(failed.deliveries[1]).toMatchObject({ payloadIsExact: true, payload: { event_id: 'ORD-1' } });
+
+      const { position } = failed.events[0];
+      const range = ['--from', String(position), '--to', String(position + 1)];
+      const [before] = await lines('events', 'tail', '--last', '1');
+      expect(await replay('meta', ...range, '--dry-run')).toEqual({
+        requested: 1,
+        byStatus: { failed: 1 },
+        dryRun: true,
+      });
+      expect(await replay('meta', '--from', String(position + 1))).toEqual({
+        requested: 0,
+        byStatus: {},
+        dryRun: false,
+      });
+      expect(await replay('meta', '--from', '1', '--to', String(position))).toMatchObject({ requested: 0 });
+      expect(await replay('tiktok', ...range)).toEqual({ requested: 0, byStatus: { delivered: 1 }, dryRun: false });
+      expect(await lines('events', 'tail', '--last', '1')).toEqual([before]);
+
+      expect(await replay('meta', ...range)).toEqual({ requested: 1, byStatus: { failed: 1 }, dryRun: false });
+      const { deliveries } = await delivered('ORD-1', 'meta');
+      expect(deliveries[1].attempts).toMatchObject([attempt, { attempt: 2, status: 'delivered', httpStatus: 200 }]);
+      expect(deliveries[1].attempts[1].bodySha256).toBe(deliveries[1].attempts[0].bodySha256);
+      expect(await replay('meta', ...range)).toEqual({ requested: 0, byStatus: { delivered: 1 }, dryRun: false });
+      const again = await cli(...replayOf('meta', '--conversion', id.toUpperCase()));
+      expect(again).toMatchObject({ code: 0, stderr: expect.stringMatching(/^meta has taken it\. --force sends it/) });
+      expect(again.stdout).toBe('STATUS     CONVERSIONS\ndelivered  1\n0 of 1 are being sent to meta.\n');
+      expect(await seen('meta')).toMatchObject({ 'ORD-1': { times: 1, refused: 1, bodies: [expect.any(String)] } });
+
+      for (const eventId of ['ORD-1-r2', 'ORD-1-r3']) {
+        expect(await replay('meta', '--conversion', id, '--force')).toMatchObject({ requested: 1 });
+        await eventually(
+          () => seen('meta'),
+          (events) => events[eventId]?.times === 1,
+        );
+        await delivered('ORD-1', 'meta');
+      }
+      expect(Object.values(await seen('meta')).filter(({ times }) => times !== 1)).toEqual([]);
+      expect((await seen('tiktok'))['ORD-1']).toMatchObject({ times: 1, refused: 0 });
+
+      const { stdout } = await cli('events', 'show', '--order', 'ORD-1', '--site', ADS);
+      expect(stdout).toMatch(/^Conversion .*\n.*order ORD-1\n {2}key Shop, cc_\w+…\n\n.* {2}received from key:/);
+      expect(stdout).toMatch(/cli asked to send it to meta\n.*cli asked to send it to meta as ORD-1-r2\n/);
+      expect(stdout).toMatch(
+        /\nmeta: delivered\n.*attempt 1: failed, .+, HTTP 400, \d+ ms.*\n.*attempt 2: delivered, HTTP 200/,
+      );
+      expect(stdout).toMatch(/as ORD-1-r3.*\n {2}its payload:\n {4}{\n[^}]* {6}"event_id": "ORD-1-r3"/);
+    });
+
+    it('get again what was skipped, with the settings as they are now', async () => {
+      const connect = ['platforms', 'connect', 'x', '--site', ADS, '--set'];
+      await json(...connect, 'events=lead');
+      await eventually(
+        () => buy(`SKIP-${Date.now()}`, key),
+        ({ results }) => results['x']?.status === 'skipped',
+      );
+      const { id, results } = await buy('SKIP', key);
+      expect(results['x']).toEqual({ ok: false, status: 'skipped', reason: 'event_not_selected' });
+      expect((await json('events', 'show', '--conversion', id)).deliveries[10]).not.toHaveProperty('payload');
+      await json(...connect, 'events=');
+      expect(await replay('x', '--conversion', id)).toEqual({ requested: 1, byStatus: { skipped: 1 }, dryRun: false });
+      const { deliveries } = await delivered('SKIP', 'x');
+      expect(deliveries[10]).toMatchObject({ payloadIsExact: true, payload: { conversion_id: 'SKIP' } });
+    });
+
+    it('that refuse the credentials are named by the doctor, and get what was kept', async () => {
+      await behave('meta', 'unauthorized', { times: 1 });
+      const { id, results } = await buy('KEPT', key);
+      expect(results['meta']).toEqual({ ok: false, status: 'queued', reason: 'authorization' });
+      const { code, stdout } = await eventually(
+        () => cli('doctor'),
+        ({ stdout }) => stdout.includes('is parked') && stdout.includes('1 wait'),
+      );
+      expect(code).toBe(0);
+      expect(stdout).toMatch(
+        /\nok {4}deliveries +1 wait, the oldest is due \S+Z; meta of ads\.example is parked \(.+\)\n/,
+      );
+      expect(stdout).toMatch(/→ Give new credentials with "platforms connect meta --site ads\.example --set …"/);
+      const waiting = await cli(...replayOf('meta', '--conversion', id));
+      expect(waiting.stderr).toBe('It is waiting for its next try and goes out by itself.\n');
+      expect((await cli('platforms', 'test', 'meta', '--site', ADS)).stderr).toBe(
+        'It is parked: "platforms resume meta --site ads.example" sends what was kept.\n',
+      );
+      await json('platforms', 'pause', 'meta', '--site', ADS);
+      const forced = await cli(...replayOf('meta', '--conversion', id, '--force'));
+      expect(forced.stderr).toBe('meta is paused: they wait until "platforms resume meta --site ads.example".\n');
+      await json('platforms', 'resume', 'meta', '--site', ADS);
+      await delivered('KEPT', 'meta');
+      expect(await seen('meta')).toMatchObject({ 'KEPT-r2': { times: 1 } });
+    });
+
+    it('get nothing more once the operator has had enough', async () => {
+      const [stdout, stderr] = [new Collector(), new Collector()];
+      const stop = AbortSignal.abort();
+      expect(await runCli(replayOf('meta', '--from', '1'), { env: environment, stdout, stderr, stop })).toBe(130);
+      expect([stdout.text, stderr.text]).toEqual(['', expect.stringMatching(/^Interrupted: not all were looked at\./)]);
+    });
+
+    it('get nothing that is not theirs to get', async () => {
+      const repeat = await buy('ORD-1', key);
+      expect(await refused(...replayOf('meta', '--conversion', repeat.id))).toMatch(
+        /^Conversion \S+ was deduplicated, so it is not sent\. "events show --conversion /,
+      );
+      expect(await refused(...replayOf('meta', '--conversion', 'none'))).toMatch(
+        /^ads\.example has no conversion none\./,
+      );
+      const elsewhere = ['replay', 'deliveries', '--site', 'other.example', '--platform', 'meta', '--from', '1'];
+      expect(await refused(...elsewhere)).toMatch(/^meta is not connected to other\.example/);
+    });
+
+    function delivered(order: string, platform: PlatformName) {
+      return eventually(
+        () => json('events', 'show', '--order', order, '--site', ADS),
+        ({ deliveries }) => deliveries[PLATFORM_NAMES.indexOf(platform)].status === 'delivered',
+      );
+    }
+  });
+
   describe('projections', () => {
-    const names = ['sites', 'dedup', 'auth_failures', 'key_usage'];
+    const names = ['sites', 'dedup', 'auth_failures', 'key_usage', 'deliveries'];
 
     it('are rebuilt, one or all of them, to what they were', async () => {
       const before = [await json('sites', 'list'), await json('keys', 'list', '--site', 'localhost')];
@@ -436,7 +713,7 @@ describe('beside a running service', () => {
       expect(checks.filter((check: { ok: boolean }) => !check.ok)).toEqual([]);
       expect({ code, ok }).toEqual({ code: 0, ok: true });
       expect(checks.map(({ name }: { name: string }) => name)).toEqual(
-        'node,settings,database,durability,schema,append-only,partitions,checkpoints,claims,projections,clock,disk,secret files,service'.split(
+        'node,settings,database,durability,schema,append-only,partitions,checkpoints,claims,projections,deliveries,clock,disk,secret files,service'.split(
           ',',
         ),
       );
@@ -494,14 +771,7 @@ describe('beside a running service', () => {
   });
 
   async function post(conversion: object): Promise<string> {
-    const headers = { 'X-CC-Api-Key': demoKey, 'Content-Type': 'application/json' };
-    const reply = await fetch(`${service.url}/__cc/inbound`, {
-      method: 'POST',
-      headers,
-      body: JSON.stringify(conversion),
-    });
-    expect(reply.status).toBe(200);
-    return reply.headers.get('x-cc-conversion-id') as string;
+    return (await postTo('localhost', demoKey, conversion)).id;
   }
 });
 
@@ -511,7 +781,12 @@ describe('after the service has stopped', () => {
     const { checks } = JSON.parse(stdout);
     expect(code).toBe(0);
     expect(checks.at(-1)).toEqual({ name: 'service', ok: true, detail: `not running on 127.0.0.1:${service.port}` });
-    expect(await json('sites', 'list')).toHaveLength(3);
+    expect(await json('sites', 'list')).toHaveLength(4);
+    expect(await json('platforms', 'test', 'meta', '--site', ADS)).toMatchObject({ ok: true, sent: true });
+    const { conversion } = await json('events', 'show', '--order', 'ORD-1', '--site', ADS);
+    const force = replayOf('meta', '--conversion', conversion.conversionId, '--force');
+    expect((await cli(...force)).stderr).toMatch(/without one, its next start does\.\n$/);
+    expect(await replay('meta', '--conversion', conversion.conversionId)).toMatchObject({ byStatus: { queued: 1 } });
     expect(findPostmaster(join(dataDir, 'postgres'))).toBeUndefined();
   });
 });
@@ -572,6 +847,57 @@ async function wrong(...words: Words): Promise<string> {
   return stderr;
 }
 
+interface Posted {
+  id: string;
+  results: Partial<Record<PlatformName, { ok: boolean; status: string; reason?: string; trial?: true }>>;
+}
+
+/** By Node's own client: fetch lets nobody say which host is meant. */
+async function postTo(host: string, key: string, conversion: object): Promise<Posted> {
+  const headers = { Host: host, 'X-CC-Api-Key': key, 'Content-Type': 'application/json' };
+  const [status, id, body] = await new Promise<[number | undefined, string, string]>((resolve, reject) => {
+    const sent = request(`${service.url}/__cc/inbound`, { method: 'POST', headers }, async (reply) => {
+      let text = '';
+      for await (const chunk of reply) text += chunk;
+      resolve([reply.statusCode, String(reply.headers['x-cc-conversion-id']), text]);
+    });
+    sent.on('error', reject).end(JSON.stringify(conversion));
+  });
+  expect([status, body]).toEqual([200, expect.any(String)]);
+  return { id, results: JSON.parse(body).results };
+}
+
+/** A purchase at the site that has all platforms. */
+function buy(orderId: string, key: string): Promise<Posted> {
+  const conversion = { email: 'jane@example.com', event: 'purchase', value: 10, currency: 'EUR', orderId };
+  return postTo(ADS, key, conversion);
+}
+
+function replayOf(platform: PlatformName, ...words: string[]): string[] {
+  return ['replay', 'deliveries', '--site', ADS, '--platform', platform, ...words];
+}
+
+function replay(platform: PlatformName, ...words: string[]) {
+  return json(...replayOf(platform, ...words));
+}
+
+async function behave(platform: PlatformName, mode: string, more: object): Promise<void> {
+  const reply = await fetch(`${sandbox.url}/behave`, {
+    method: 'POST',
+    body: JSON.stringify({ platform, mode, ...more }),
+  });
+  expect(reply.status).toBe(200);
+}
+
+async function ledger() {
+  return JSON.parse(await (await fetch(`${sandbox.url}/ledger`)).text());
+}
+
+/** The conversions that the sandbox has heard of, by the id it knows them under. */
+async function seen(platform: PlatformName): Promise<Record<string, { times: number; refused: number }>> {
+  return (await ledger())[platform].default.events;
+}
+
 function split(words: Words): { argv: string[]; env: Record<string, string> } {
   const argv = words.filter((word) => typeof word === 'string');
   const given = words.find((word) => typeof word !== 'string');
@@ -599,7 +925,9 @@ function spawnCli(...argv: string[]) {
 }
 
 async function startService() {
-  const child = spawn(process.execPath, [join(built, 'main.js')], { env: { ...environment, PORT: '0' } });
+  const child = spawn(process.execPath, [join(built, 'main.js')], {
+    env: { ...environment, PORT: '0', DEMO_PLATFORMS: 'false' },
+  });
   children.push(child);
   let said = '';
   child.stderr.on('data', (part) => {

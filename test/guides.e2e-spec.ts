@@ -17,6 +17,7 @@ import { dirname, join, resolve } from 'node:path';
 import { jest } from '@jest/globals';
 import { inboundBodySchema } from '../src/conversions/inbound-fields.js';
 import type { StoredEvent } from '../src/log/event.js';
+import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
 import { type ServiceProcess, spawnService } from './support/service-process.js';
 
 jest.setTimeout(60_000);
@@ -35,6 +36,8 @@ const DOCUMENTS = [
     .sort(),
 ];
 const EMAIL = 'jane.doe@example.com';
+/** Where `npm run sandbox` listens, as the documents say. */
+const SANDBOX_URL = 'http://127.0.0.1:8089';
 
 interface Language {
   readonly program: string;
@@ -59,16 +62,19 @@ const SENDERS = [
 ].filter(({ language }) => canRun(language));
 
 let service: ServiceProcess;
+let sandbox: RunningSandbox;
 
 beforeAll(async () => {
   const nest = join(checkout, 'node_modules/@nestjs/cli/bin/nest.js');
   if (!existsSync(join(checkout, 'dist/main.js'))) execFileSync(process.execPath, [nest, 'build'], { cwd: checkout });
   makeNpm();
   service = await spawnService(dataDir);
+  sandbox = await new Sandbox().start();
 });
 
 afterAll(async () => {
   await service?.end('SIGTERM');
+  await sandbox?.stop();
   rmSync(root, { recursive: true, force: true, maxRetries: 5 });
 });
 
@@ -185,11 +191,12 @@ describe('the command line', () => {
     let said = '';
     for (const line of lines) {
       expect(line).toMatch(/^npm run cc -- /);
-      const { code: ended, stdout, stderr } = await run('sh', ['-c', line]);
+      const here = line.replace(SANDBOX_URL, sandbox.url);
+      const { code: ended, stdout, stderr } = await run('sh', ['-c', here]);
       expect([line, ended, ended === 0 ? '' : stdout + stderr]).toEqual([line, 0, '']);
       said += stdout;
     }
-    // Whoever has followed them has a site that takes conversions.
+    // Whoever has followed them has a site that takes conversions, and a platform of the sandbox that gets them.
     const key = /\bcc_\w{49}\b/.exec(said)?.[0] as string;
     const reply = await send(service.url, {
       method: 'POST',
@@ -197,7 +204,8 @@ describe('the command line', () => {
       headers: { Host: 'shop.example', 'X-CC-Api-Key': key, 'Content-Type': 'application/json' },
       body: JSON.stringify({ email: EMAIL, event: 'signup' }),
     });
-    expect(reply).toEqual({ status: 200, body: '{"ok":true,"event":"signup","results":{}}' });
+    const results = { tiktok: { ok: true, status: 'delivered' } };
+    expect(reply).toEqual({ status: 200, body: JSON.stringify({ ok: true, event: 'signup', results }) });
   });
 
   it('looks, with doctor, at what the page on operating lists', async () => {
@@ -250,9 +258,18 @@ describe('what the documents name', () => {
     expect(listed).toEqual(Object.keys(inboundBodySchema.properties));
   });
 
+  it('are all results a receipt can have', async () => {
+    const { body } = await send(service.url, { path: '/docs/openapi.json' });
+    const [received] =
+      JSON.parse(body).paths['/__cc/inbound'].post.responses[200].content['application/json'].schema.oneOf;
+    const { status } = received.properties.results.additionalProperties.properties;
+    const listed = tableOf('docs/integrate/README.md', 'status \\| meaning').map(([name]) => code(name as string)[0]);
+    expect(listed).toEqual(status.enum);
+  });
+
   it('are errors that the service really gives', () => {
     const sources = ['src/conversions/inbound.endpoint.ts', 'src/conversions/inbound-fields.ts'].map(read).join('');
-    const [byStatus, byField] = ['status', 'error'].map((head) => tableOf('docs/integrate/README.md', head));
+    const [byStatus, byField] = ['status \\| error', 'error'].map((head) => tableOf('docs/integrate/README.md', head));
     const texts = [
       ...(byStatus ?? []).flatMap(([, error]) => code(error as string)),
       ...(byField ?? []).flatMap(([error]) => code(error as string)),
@@ -287,7 +304,7 @@ function withoutCode(markdown: string): string {
   return markdown.replace(/^( *)```[\s\S]*?^\1```$/gm, '').replace(/`[^`\n]*`/g, '');
 }
 
-/** The rows of the one table whose first column has this head. */
+/** The rows of the first table whose columns begin with this head. */
 function tableOf(file: string, head: string): string[][] {
   const rows = new RegExp(`^\\| ${head} \\|.*\\n\\|[-|]+\\n((?:\\|.*\\n)+)`, 'm').exec(read(file))?.[1] ?? '';
   return rows

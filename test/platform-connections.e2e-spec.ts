@@ -9,6 +9,7 @@ import type { StoredEvent } from '../src/log/event.js';
 import { EventLog } from '../src/log/event-log.js';
 import { PLATFORMS } from '../src/platforms/index.js';
 import { PLATFORM_NAMES } from '../src/platforms/platform.js';
+import { segment } from '../src/platforms/segment/index.js';
 import type { Postgres } from '../src/postgres/postgres.js';
 import { type RunningService, startService } from '../src/service.js';
 import { type OpenSite, SiteDirectory } from '../src/sites/site-directory.js';
@@ -151,6 +152,17 @@ describe('a connection', () => {
       'site.platform_resumed.v1',
       'site.platform_disconnected.v1',
     ]);
+  });
+
+  it('has its secrets in place before the event that names them', async () => {
+    const { append } = log;
+    const seen: unknown[] = [];
+    jest.spyOn(log, 'append').mockImplementation(async (request) => {
+      seen.push(await secrets.connectionSecrets(SITE, 'segment'));
+      return append.call(log, request);
+    });
+    await dispatcher.connectPlatform(SITE, segment, { set: { write_key: TOKEN } });
+    expect(seen).toEqual([{ write_key: TOKEN }]);
   });
 
   it('adds no event that says nothing', async () => {
@@ -387,8 +399,8 @@ describe('a new SECRET_KEY', () => {
     const wrong = { SECRET_KEY: keyB };
     const says =
       /^A stored secret \(shop\.example dedup\) does not open with SECRET_KEY\. Set the key .*SECRET_KEY_PREVIOUS\.\n$/;
-    const segment = ['platforms', 'connect', 'segment', '--site', SITE, '--set', 'write_key=abc'];
-    expect(await refused(...segment, wrong)).toMatch(says);
+    const connect = ['platforms', 'connect', 'segment', '--site', SITE, '--set', 'write_key=abc'];
+    expect(await refused(...connect, wrong)).toMatch(says);
     expect(await refused('sites', 'add', 'other.example', wrong)).toMatch(says);
     expect(await secretNames()).toEqual(['dedup', 'meta.access_token']);
     await expect(start(wrong)).rejects.toThrow(UserError);

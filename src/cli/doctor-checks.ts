@@ -70,6 +70,7 @@ async function examineDatabase(opened: Opened): Promise<Check[]> {
     await check('checkpoints', () => checkpoints(opened)),
     await check('claims', () => claims(opened)),
     await check('projections', () => projections(opened)),
+    await check('deliveries', () => deliveries(opened)),
     await check('clock', () => clock(opened)),
   ];
   // Worth a line only while keys change, or when one is wrong.
@@ -218,6 +219,29 @@ async function projections({ projections }: Opened): Promise<Finding> {
   return {
     ok: true,
     detail: behind.length === 0 ? `${list.length}, all at the head of the log` : `behind the log: ${behind.join(', ')}`,
+  };
+}
+
+/** Informational: what waits goes out by itself, and a connection that stands still harms no other. */
+async function deliveries({ postgres, sites }: Opened): Promise<Finding> {
+  const { rows } = await postgres.pool.query<{ waiting: number; oldest: Date | null }>(
+    `SELECT count(*)::float8 AS waiting, min(due) AS oldest FROM cc.deliveries WHERE kind = 'send'`,
+  );
+  const { waiting, oldest } = rows[0] as (typeof rows)[0];
+  const still = (await sites.all()).flatMap(({ host, connections }) =>
+    connections
+      .filter(({ state, disconnected }) => state !== 'active' && !disconnected)
+      .map((connection) => ({ host, ...connection })),
+  );
+  const named = still.map(({ host, platform, state, reason }) => {
+    return `${platform} of ${host} is ${state}${reason === undefined ? '' : ` (${reason})`}`;
+  });
+  const parked = still.filter(({ state }) => state === 'parked');
+  const mending = parked.map(({ host, platform }) => `"platforms connect ${platform} --site ${host} --set …"`);
+  return {
+    ok: true,
+    detail: [oldest ? `${waiting} wait, the oldest is due ${oldest.toISOString()}` : 'none waits', ...named].join('; '),
+    ...(parked.length > 0 && { fix: `Give new credentials with ${mending.join(', ')}; what was kept goes out then.` }),
   };
 }
 

@@ -132,6 +132,7 @@ function isBefore(event: StoredEvent, bound: Bound): boolean {
   return 'position' in bound ? event.position < bound.position : new Date(event.time) < bound.time;
 }
 
-async function lastBefore(log: EventLog, bound: Bound): Promise<number> {
+/** The last position before it. */
+export async function lastBefore(log: EventLog, bound: Bound): Promise<number> {
   return 'position' in bound ? bound.position - 1 : log.positionBefore(bound.time);
 }

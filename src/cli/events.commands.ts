@@ -2,7 +2,8 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { UserError } from '../kernel/errors.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
-import { findByConversion, findByOrder, storyText } from './conversion-story.js';
+import { findByConversion, findByOrder } from './conversion-story.js';
+import { storyText } from './conversion-story-output.js';
 import { EventFilter, type FilterOptions, readBound } from './event-filter.js';
 import { eventLine, FORMATS, type Format, ndjson, shown } from './event-output.js';
 import { writeFileWhole } from './export-file.js';
@@ -98,12 +99,12 @@ export function addEvents(program: Command, session: Session): void {
       if (conversion === undefined && (order === undefined || site === undefined)) {
         throw new WrongUsage('Say which conversion: --order <orderId> and --site <host>, or --conversion <id>.');
       }
-      const { log, sites } = await session.open();
-      const host = site === undefined ? undefined : (await sites.get(site)).host;
+      const opened = await session.open();
+      const host = site === undefined ? undefined : (await opened.sites.get(site)).host;
       const story =
         conversion === undefined
-          ? await findByOrder(log, host as string, order as string)
-          : await findByConversion(log, host, conversion);
+          ? await findByOrder(opened, host as string, order as string)
+          : await findByConversion(opened, host, conversion);
       await output.show(json, { ...story, events: story.events.map(shown) }, () => storyText(story));
     });
 

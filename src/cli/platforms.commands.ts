@@ -1,10 +1,11 @@
 import type { Command } from 'commander';
-import { UserError } from '../kernel/errors.js';
-import { PLATFORMS, platformOf } from '../platforms/index.js';
-import { PLATFORM_NAMES, type Platform } from '../platforms/platform.js';
+import { PLATFORMS } from '../platforms/index.js';
+import type { Platform } from '../platforms/platform.js';
 import type { SiteConnection } from '../sites/connection.js';
 import type { Sites } from '../sites/sites.js';
-import { table } from './output.js';
+import { adviceOn, tryConnection } from './connection-trial.js';
+import { card, table } from './output.js';
+import { readPlatform } from './platform-argument.js';
 import {
   connectionCard,
   connectionDocument,
@@ -80,6 +81,24 @@ export function addPlatforms(program: Command, session: Session): void {
   );
   change('resume', 'Send again, with what was kept', (sites, host, { name }) => sites.resumePlatform(host, name));
 
+  verb(
+    platforms,
+    'test <platform>',
+    "Try a connection out in the platform's test mode; where it has none, nothing is sent",
+    'platforms test meta --site shop.example',
+  )
+    .requiredOption('--site <host>', 'whose connection')
+    .action(async (name: string, { site: host, json }: { site: string; json?: true }) => {
+      const platform = readPlatform(name);
+      const opened = await session.open();
+      const site = await opened.sites.get(host);
+      const test = await tryConnection(opened, site, platform);
+      await output.show(json, test, () => card({ ...test }));
+      if (!test.ok) session.exitCode = 1;
+      const advice = adviceOn(test, site);
+      if (advice !== undefined && !json) output.note(advice);
+    });
+
   function change(
     word: string,
     description: string,
@@ -102,12 +121,6 @@ interface ConnectOptions {
   readonly set?: string[];
   readonly endpoint?: string;
   readonly json?: true;
-}
-
-function readPlatform(name: string): Platform {
-  const platform = platformOf(name);
-  if (!platform) throw new UserError(`There is no platform "${name}". There are: ${PLATFORM_NAMES.join(', ')}.`);
-  return platform;
 }
 
 function readSetting(text: string): [name: string, value: string] {

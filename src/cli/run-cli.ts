@@ -8,6 +8,7 @@ import { addKeys } from './keys.commands.js';
 import { Output, OutputClosed } from './output.js';
 import { addPlatforms } from './platforms.commands.js';
 import { addProjections } from './projections.commands.js';
+import { addReplay } from './replay.commands.js';
 import { Session } from './session.js';
 import { addSites } from './sites.commands.js';
 import { Ended, kindly, WrongUsage } from './verb.js';
@@ -42,7 +43,7 @@ export async function runCli(argv: readonly string[], surroundings: CliSurroundi
       'after',
       '\nExample:\n  clean-conversions sites add shop.example\n\nSettings come from the same environment as the service.',
     );
-  for (const add of [addSites, addInbound, addKeys, addPlatforms, addEvents, addProjections, addDoctor])
+  for (const add of [addSites, addInbound, addKeys, addPlatforms, addEvents, addReplay, addProjections, addDoctor])
     add(program, session);
   try {
     await program.parseAsync(argv, { from: 'user' });

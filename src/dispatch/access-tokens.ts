@@ -5,6 +5,7 @@ import { CredentialsRefused, NoAnswer } from './lane.js';
 /** A token is fetched anew this long before it runs out: a call that begins with it must end with it. */
 const EARLY_MS = 60_000;
 const LIFETIME_MS = 3_600_000;
+const KEEP_AGAIN_MS = 1_000;
 
 export interface TokenWorld {
   send(platform: Platform, request: PlatformRequest, connection: Connection): Promise<PlatformResponse>;
@@ -71,7 +72,7 @@ export class AccessTokens {
     if (response.status !== 200 || !token) throw refusal(response);
     const refreshToken = textAt(response.json, 'refresh_token');
     const before = connection.secrets['refresh_token'];
-    if (refreshToken && refreshToken !== before) await this.world.keepRefreshToken(site, platform, refreshToken);
+    if (refreshToken && refreshToken !== before) await this.keep(site, platform, refreshToken);
     const seconds = Number(at(response.json, 'expires_in'));
     const lifetimeMs = seconds > 0 ? seconds * 1_000 : LIFETIME_MS;
     return {
@@ -79,6 +80,17 @@ export class AccessTokens {
       until: performance.now() + Math.max(lifetimeMs - EARLY_MS, lifetimeMs / 2),
       refreshToken: refreshToken ?? before,
     };
+  }
+
+  /** However long it takes: the calls that want the token wait, and without this one nobody gets another. */
+  private async keep(site: string, platform: Platform, refreshToken: string): Promise<void> {
+    for (;;) {
+      try {
+        return await this.world.keepRefreshToken(site, platform, refreshToken);
+      } catch {
+        await new Promise((next) => setTimeout(next, KEEP_AGAIN_MS));
+      }
+    }
   }
 }
 

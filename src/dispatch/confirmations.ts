@@ -12,6 +12,8 @@ export interface ConfirmationWorld {
   platform(name: PlatformName): Platform | undefined;
   connection(site: string, name: PlatformName): Connection | undefined;
   send(platform: Platform, request: PlatformRequest, connection: Connection): Promise<PlatformResponse>;
+  /** For the metrics. */
+  count(outcome: Outcome): void;
 }
 
 export interface Question {
@@ -47,16 +49,10 @@ export class Confirmations {
       // After a day it will not say any more: accepted is then its last word.
       const nextTry = late && word.status === 'accepted' ? undefined : word.nextTry;
       const { conversionId } = received.data;
-      done({
-        conversionId,
-        platform,
-        attempt,
-        bodySha256: details.bodySha256,
-        eventId: details.eventId,
-        settings: details.settings,
-        ...word,
-        nextTry,
-      });
+      const { bodySha256, eventId, settings } = details;
+      const outcome = { conversionId, platform, attempt, bodySha256, eventId, settings, ...word, nextTry };
+      this.world.count(outcome);
+      done(outcome);
     });
   }
 

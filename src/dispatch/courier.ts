@@ -1,4 +1,3 @@
-import { shorten } from '../platforms/common-verdict.js';
 import type {
   Connection,
   Platform,
@@ -15,10 +14,8 @@ import { Lane, type LaneResult } from './lane.js';
 import { type ReceivedConversion, type Spelled, spell } from './received.js';
 import { nextTryMs, type RetryRules, sendableForMs } from './retry-schedule.js';
 
-/** Where nothing stands in the way but time: room in memory, a connection that was being changed. */
+/** Where nothing was tried: for room in memory, or for somebody to mend the connection. Only then it is taken again. */
 const SOON_MS = 5_000;
-/** A parked connection tries one conversion by itself that often. */
-const PROBE_EVERY_MS = 15 * 60_000;
 
 export interface CourierWorld {
   platform(name: PlatformName): Platform | undefined;
@@ -60,20 +57,20 @@ export class Courier {
 
   /** `done` gets the outcome, or nothing when this process may no longer act for the conversion. */
   carry(errand: Errand, done: (outcome: Outcome | undefined) => void): void {
-    const prepared = this.prepare(errand);
-    const named = { conversionId: errand.received.data.conversionId, platform: errand.platform };
     const tell = (words: Words) => {
-      const { attempt, eventId, settings } = errand;
-      const outcome = { ...named, attempt, eventId, settings, ...words };
+      const outcome = named(errand, words);
       this.world.count(outcome);
       done(outcome);
     };
+    const prepared = this.prepareSafely(errand);
     if ('status' in prepared) {
       tell(prepared);
       return;
     }
+    const { body, group } = prepared.spelled;
     prepared.lane.offer({
-      ...prepared.spelled,
+      body,
+      group,
       alone: errand.alone ?? false,
       probe: errand.probe ?? false,
       mayGo: errand.mayGo,
@@ -82,6 +79,16 @@ export class Courier {
         else tell(this.inWords(result, prepared, errand));
       },
     });
+  }
+
+  private prepareSafely(errand: Errand): Prepared | Words {
+    try {
+      return this.prepare(errand);
+    } catch (error) {
+      // Our own mistake: the conversion is kept, and sent by a version that knows better.
+      this.world.fault(error);
+      return this.later(errand, { reason: 'server_error' });
+    }
   }
 
   /** The payload and its lane, or what became of it without being sent. */
@@ -134,26 +141,29 @@ export class Courier {
     for (const lane of this.lanes.values()) lane.tick();
   }
 
-  private inWords(result: LaneResult, { platform, spelled }: Prepared, { received, attempt }: Errand): Words {
-    const { status, reason, durationMs, httpStatus, response } = result;
-    const requestId = result.requestId === undefined ? undefined : shorten(result.requestId);
+  private inWords(result: LaneResult, { platform, spelled }: Prepared, errand: Errand): Words {
+    const { status, reason, durationMs, httpStatus, requestId, response } = result;
     const told = { reason, durationMs, httpStatus, requestId, bodySha256: spelled.bodySha256, response };
-    const nowMs = Date.now();
     switch (status) {
-      case 'delivered':
-      case 'failed':
-        return { ...told, status };
+      case 'deferred':
+        return this.later(errand, told, result.afterMs);
       case 'accepted': {
-        const asked = platform.confirmation && requestId !== undefined;
-        return { ...told, status, nextTry: asked ? isoTime(nowMs + this.rules.confirmationPollMs) : undefined };
+        const isAsked = platform.confirmation && requestId !== undefined;
+        const nextTry = isAsked ? isoTime(Date.now() + this.rules.confirmationPollMs) : undefined;
+        return { ...told, status, nextTry };
       }
-      default: {
-        const receivedMs = Date.parse(received.time);
-        const failed = { attempt, receivedMs, nowMs, afterMs: result.afterMs, chance: Math.random() };
-        const next = waitOf(reason, nowMs) ?? nextTryMs(failed, platform, this.rules);
-        return next === undefined ? { ...told, ...GAVE_UP } : { ...told, status: 'deferred', nextTry: isoTime(next) };
-      }
+      default:
+        return { ...told, status: status === 'delivered' ? status : 'failed' };
     }
+  }
+
+  /** Another try at its time, unless that would be too late. */
+  private later({ received, attempt, platform: name }: Errand, told: Partial<Outcome>, afterMs?: number): Words {
+    const nowMs = Date.now();
+    const failed = { attempt, receivedMs: Date.parse(received.time), nowMs, afterMs, chance: Math.random() };
+    const platform = this.world.platform(name) as Platform;
+    const next = waitOf(told.reason, nowMs) ?? nextTryMs(failed, platform, this.rules);
+    return next === undefined ? { ...told, ...GAVE_UP } : { ...told, status: 'deferred', nextTry: isoTime(next) };
   }
 
   private lane(open: OpenSite, platform: Platform): Lane {
@@ -170,12 +180,14 @@ export class Courier {
   private makeLane(site: string, platform: Platform): Lane {
     const { name } = platform;
     const world = {
+      state: () => {
+        const open = this.directory.find(site)?.connections.get(name);
+        // Without its secrets it waits for somebody to give them, like one whose secrets are wrong.
+        return open && open.missingSecrets.length > 0 ? ('parked' as const) : open?.connection.state;
+      },
       connection: () => {
         const open = this.directory.find(site)?.connections.get(name);
-        if (!open) return undefined;
-        // Without its secrets it waits for somebody to give them, like one whose secrets are wrong.
-        const state = open.missingSecrets.length > 0 ? ('parked' as const) : open.connection.state;
-        return { state, connection: asConnection(open) };
+        return open && asConnection(open);
       },
       send: (request: PlatformRequest, connection: Connection) => this.world.send(platform, request, connection),
       accessToken: (connection: Connection, stale?: string) => this.tokens.get(site, platform, connection, stale),
@@ -211,12 +223,28 @@ export function settingsAsOf(connection: SiteConnection, position: number | unde
   return (then ?? connection).settings;
 }
 
-/** Some waits are not the schedule's: nothing was tried. */
+/** Written out: on the way of every conversion, and spreading one object over another costs more than the rest of it. */
+function named({ received, platform, attempt, eventId, settings }: Errand, words: Words): Outcome {
+  return {
+    conversionId: received.data.conversionId,
+    platform,
+    attempt,
+    status: words.status,
+    reason: words.reason,
+    durationMs: words.durationMs,
+    httpStatus: words.httpStatus,
+    requestId: words.requestId,
+    bodySha256: words.bodySha256,
+    response: words.response,
+    nextTry: words.nextTry,
+    eventId,
+    settings,
+  };
+}
+
+/** Some waits are not the schedule's. */
 function waitOf(reason: string | undefined, nowMs: number): number | undefined {
-  if (reason === 'pending') return nowMs + SOON_MS;
-  // Until somebody mends or resumes it; meanwhile one conversion at a time tries by itself.
-  if (reason === 'authorization' || reason === 'paused') return nowMs + PROBE_EVERY_MS;
-  return undefined;
+  return reason === 'pending' || reason === 'authorization' || reason === 'paused' ? nowMs + SOON_MS : undefined;
 }
 
 function isoTime(ms: number): string {

@@ -15,6 +15,7 @@ import { SitesModule } from '../sites/sites.module.js';
 import { AccessTokens } from './access-tokens.js';
 import { Confirmations } from './confirmations.js';
 import { asConnection, Courier } from './courier.js';
+import type { Outcome } from './delivery.js';
 import { DeliveryMetrics } from './delivery-metrics.js';
 import { Dispatcher } from './dispatcher.js';
 import { Retries } from './retries.js';
@@ -59,36 +60,54 @@ import { Wires } from './wires.js';
     },
     {
       provide: Confirmations,
-      useFactory: (directory: SiteDirectory, wires: Wires, tokens: AccessTokens, settings: Settings) => {
+      useFactory: (
+        directory: SiteDirectory,
+        wires: Wires,
+        tokens: AccessTokens,
+        metrics: DeliveryMetrics,
+        settings: Settings,
+      ) => {
         const connection = (site: string, name: PlatformName) => {
           const open = directory.find(site)?.connections.get(name);
           return open && asConnection(open);
         };
         const send: Wires['send'] = (platform, request, connection) => wires.send(platform, request, connection);
-        return new Confirmations({ platform: platformOf, connection, send }, tokens, settings.confirmationPollMs);
+        const count = (outcome: Outcome) => metrics.count(outcome);
+        return new Confirmations(
+          { platform: platformOf, connection, send, count },
+          tokens,
+          settings.confirmationPollMs,
+        );
       },
-      inject: [SiteDirectory, Wires, AccessTokens, SETTINGS],
+      inject: [SiteDirectory, Wires, AccessTokens, DeliveryMetrics, SETTINGS],
     },
     {
       provide: Dispatcher,
-      useFactory: (postgres: Postgres, log: EventLog, courier: Courier, logger: Logger, settings: Settings) =>
+      useFactory: (
+        postgres: Postgres,
+        log: EventLog,
+        projections: ProjectionRunner,
+        courier: Courier,
+        logger: Logger,
+        settings: Settings,
+      ) =>
         new Dispatcher(postgres, log, courier, {
           deadlineMs: settings.inboundDeadlineMs,
           say: (line) => logger.warn(line),
+          foldOutcomes: () => projections.catchUp('deliveries'),
         }),
-      inject: [Postgres, EventLog, Courier, Logger, SETTINGS],
+      inject: [Postgres, EventLog, ProjectionRunner, Courier, Logger, SETTINGS],
     },
     {
       provide: Retries,
       useFactory: (
         postgres: Postgres,
         log: EventLog,
-        projections: ProjectionRunner,
         courier: Courier,
         confirmations: Confirmations,
         dispatcher: Dispatcher,
-      ) => new Retries(postgres.pool, log, projections, courier, confirmations, () => dispatcher.ownLease),
-      inject: [Postgres, EventLog, ProjectionRunner, Courier, Confirmations, Dispatcher],
+      ) => new Retries(postgres.pool, log, courier, confirmations, () => dispatcher.ownLease),
+      inject: [Postgres, EventLog, Courier, Confirmations, Dispatcher],
     },
   ],
   exports: [Dispatcher, Retries, Wires],

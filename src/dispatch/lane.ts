@@ -1,4 +1,4 @@
-import { shorten } from '../platforms/common-verdict.js';
+import { redact, shorten } from '../platforms/common-verdict.js';
 import type { Connection, Platform, PlatformRequest, PlatformResponse, Verdict } from '../platforms/platform.js';
 import { Breaker } from './breaker.js';
 import type { DeferReason } from './delivery.js';
@@ -39,7 +39,8 @@ export interface LaneResult {
 /** What a lane needs of the world around it. */
 export interface LaneWorld {
   /** As of now: an operator may have mended, paused or taken it away. */
-  connection(): { readonly state: 'active' | 'paused' | 'parked'; readonly connection: Connection } | undefined;
+  state(): 'active' | 'paused' | 'parked' | undefined;
+  connection(): Connection | undefined;
   send(request: PlatformRequest, connection: Connection): Promise<PlatformResponse>;
   /** Undefined where the connection needs none. With `stale`, one that is not that one. */
   accessToken(connection: Connection, stale?: string): Promise<string | undefined>;
@@ -86,15 +87,18 @@ export class Lane {
     this.breaker = new Breaker(openMs);
   }
 
-  /** How many parcels it would take now. */
+  /** How many parcels that are in no hurry it would take now: no more than one while one call decides for all. */
   get room(): number {
-    return this.refusal() ? 0 : WAITING_MAX - this.waiting.length;
+    if (this.changing || this.refusal()) return 0;
+    const busy = this.waiting.length + this.calls;
+    return this.breaker.callsMax(CALLS_MAX) === 1 ? Math.max(0, 1 - busy) : WAITING_MAX - this.waiting.length;
   }
 
   offer(parcel: Parcel): void {
-    const refusal = parcel.probe ? undefined : (this.refusal() ?? (this.room > 0 ? undefined : 'pending'));
-    if (refusal) {
-      parcel.done(deferred(refusal));
+    // What the connection is about to become decides.
+    const refusal = parcel.probe || this.changing ? undefined : this.refusal();
+    if (refusal || this.waiting.length >= WAITING_MAX) {
+      parcel.done(deferred(refusal ?? 'pending'));
       return;
     }
     this.waiting.push(parcel);
@@ -110,9 +114,9 @@ export class Lane {
   }
 
   private refusal(): DeferReason | undefined {
-    const state = this.world.connection()?.state;
+    const state = this.world.state();
     if (state === 'paused') return 'paused';
-    if (state === 'parked' || this.changing) return 'authorization';
+    if (state === 'parked') return 'authorization';
     return this.breaker.refusal(performance.now());
   }
 
@@ -126,7 +130,7 @@ export class Lane {
   }
 
   private flush(): void {
-    while (this.waiting.length > 0 && this.calls < this.breaker.callsMax(CALLS_MAX)) {
+    while (!this.changing && this.waiting.length > 0 && this.calls < this.breaker.callsMax(CALLS_MAX)) {
       if (this.calls === 0) this.lastAnswer = performance.now();
       this.calls += 1;
       void this.deliver(this.takeBatch()).finally(() => {
@@ -153,17 +157,18 @@ export class Lane {
   /** One call, and whatever follows from its answer; settles every parcel. Never throws. */
   private async deliver(parcels: Parcel[]): Promise<void> {
     const batch = parcels.filter((parcel) => {
+      const mayGo = parcel.mayGo();
       // Somebody else sends it, or has sent it already.
-      if (!parcel.mayGo()) parcel.done({ status: 'forbidden', durationMs: 0 });
-      return parcel.mayGo();
+      if (!mayGo) parcel.done({ status: 'forbidden', durationMs: 0 });
+      return mayGo;
     });
     if (batch.length === 0) return;
-    const open = this.world.connection();
-    if (!open) return settleAll(batch, { status: 'failed', reason: 'disconnected', durationMs: 0 });
-    const refusal = batch[0]?.probe ? undefined : this.refusal();
+    const connection = this.world.connection();
+    if (!connection) return settleAll(batch, { status: 'failed', reason: 'disconnected', durationMs: 0 });
+    const refusal = batch[0]?.probe ? undefined : this.changing ? 'authorization' : this.refusal();
     if (refusal) return settleAll(batch, deferred(refusal));
     const started = performance.now();
-    const answer = await this.call(batch, open.connection);
+    const answer = await this.call(batch, connection);
     const durationMs = Math.round(performance.now() - started);
     this.note(answer);
     await this.settle(batch, answer, durationMs);
@@ -180,8 +185,9 @@ export class Lane {
       const verdict = this.platform.verdict(response, batch.length);
       // A token may have been revoked before its time: a fresh one is tried once.
       const refused = firstOf(verdict).kind === 'unauthorized';
-      if (refused && accessToken !== undefined && stale === undefined) return this.call(batch, connection, accessToken);
-      return { verdict, httpStatus: response.status, response: shorten(response.text) };
+      if (refused && accessToken !== undefined && stale === undefined)
+        return this.call(batch, this.world.connection() ?? connection, accessToken);
+      return { verdict: storable(verdict), httpStatus: response.status, response: redact(response.text) };
     } catch (error) {
       if (error instanceof NoAnswer) return { verdict: error.outcome };
       if (error instanceof CredentialsRefused) return { verdict: { kind: 'unauthorized', reason: error.message } };
@@ -206,7 +212,8 @@ export class Lane {
     const verdictOf = (index: number): Verdict => (isList(verdict) ? (verdict[index] ?? UNTOLD) : verdict);
     for (const [index, parcel] of batch.entries()) {
       const one = verdictOf(index);
-      const told = { durationMs, httpStatus, response, requestId: 'requestId' in one ? one.requestId : undefined };
+      const requestId = 'requestId' in one ? one.requestId : undefined;
+      const told = { durationMs, httpStatus, response, requestId };
       switch (one.kind) {
         case 'delivered':
         case 'accepted':
@@ -255,6 +262,13 @@ interface Answer {
   readonly verdict: Verdict | readonly Verdict[];
   readonly httpStatus?: number;
   readonly response?: string;
+}
+
+/** A platform's id of a call is whatever it says: it is stored, so it must be storable. */
+function storable(verdict: Verdict | readonly Verdict[]): Verdict | readonly Verdict[] {
+  if (isList(verdict)) return verdict.map((one) => storable(one) as Verdict);
+  if (!('requestId' in verdict) || verdict.requestId === undefined) return verdict;
+  return { ...verdict, requestId: shorten(verdict.requestId) };
 }
 
 /** The answer has fewer verdicts than the call had conversions. */

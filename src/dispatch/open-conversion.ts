@@ -1,23 +1,26 @@
 import { LogUnavailable } from '../kernel/errors.js';
+import { answerOf } from '../kernel/patience.js';
 import type { EventLog } from '../log/event-log.js';
 import type { PlatformName } from '../platforms/platform.js';
-import { CONVERSION, type Outcome, outcomeType, type Results, resultOf } from './delivery.js';
+import { CONVERSION, foldDeliveries, type Outcome, outcomeType, type Results, resultOf } from './delivery.js';
 import type { ReceivedConversion } from './received.js';
 
 /**
- * How it ended: everything is written down; the log refused to (somebody else has written to the stream); this process
- * was not allowed to send any more, because it could not show that it is alive.
+ * How it ended: everything is written down; this process was not allowed to send some of it, because it could not show
+ * that it is alive; or the log will not have what was to be written down.
  */
-export type Closing = 'settled' | 'refused' | 'forbidden';
+export type Closing = 'settled' | 'forbidden' | 'refused';
 
 /**
  * A conversion that is on its way: collects what its platforms say and writes it down, together where it comes together.
- * Only the process that owns the conversion writes to its stream, so versions are counted here.
+ * Others seldom write to its stream (retries of what was deferred here, whoever took this process for dead), so versions
+ * are counted here, and looked up only when the log finds that they were counted wrong.
  */
 export class OpenConversion {
   private readonly results: Results = {};
   private fresh: Outcome[] = [];
   private writing = false;
+  private forbidden = false;
   private answer: ((results: Results) => void) | undefined;
   private readonly answerBy: number;
 
@@ -27,7 +30,7 @@ export class OpenConversion {
     private readonly unsettled: Set<PlatformName>,
     /** What its stream has reached. */
     private version: number,
-    private readonly log: EventLog,
+    private readonly log: Pick<EventLog, 'append' | 'readStream'>,
     private readonly close: (how: Closing) => void,
     patienceMs: number,
   ) {
@@ -45,13 +48,14 @@ export class OpenConversion {
     this.unsettled.delete(outcome.platform);
     this.results[outcome.platform] = resultOf(outcome, this.received.data.trial);
     this.fresh.push(outcome);
-    if (this.unsettled.size === 0) void this.write();
+    this.moveOn();
   }
 
-  /** Nothing more is done for it here. */
-  abandon(how: Closing): void {
-    this.tell();
-    this.close(how);
+  /** This process may not send it to that platform. */
+  forbid(platform: PlatformName): void {
+    this.unsettled.delete(platform);
+    this.forbidden = true;
+    this.moveOn();
   }
 
   /** Now and then: what some platforms said is not kept waiting for the others, and the sender is not either. */
@@ -60,48 +64,66 @@ export class OpenConversion {
     if (now >= this.answerBy) this.tell();
   }
 
+  /** The sender hears what is known by now. */
+  tell(): void {
+    if (!this.answer) return;
+    const { platforms = [], trial } = this.received.data;
+    const late = resultOf({ status: 'deferred', reason: 'timeout' }, trial);
+    // In the order of the receipt, not in that of the answers.
+    this.answer(Object.fromEntries(platforms.map((platform) => [platform, this.results[platform] ?? late])));
+    this.answer = undefined;
+  }
+
+  private moveOn(): void {
+    if (this.unsettled.size > 0 || this.writing) return;
+    if (this.fresh.length > 0) void this.write();
+    else this.end(this.forbidden ? 'forbidden' : 'settled');
+  }
+
+  private end(how: Closing): void {
+    this.tell();
+    this.close(how);
+  }
+
   private async write(): Promise<void> {
     if (this.writing) return;
     this.writing = true;
-    const outcomes = this.fresh;
-    this.fresh = [];
+    const outcomes = this.fresh.splice(0);
     try {
-      await this.log.append({
-        noun: CONVERSION,
-        stream: this.received.data.conversionId,
-        expected: { owned: this.version },
-        site: this.received.site,
-        actor: 'system',
-        events: outcomes.map((data) => ({ type: outcomeType(data.status), data })) as [{ type: string; data: Outcome }],
-      });
-      this.version += outcomes.length;
+      await this.store(outcomes);
     } catch (error) {
-      if (!(error instanceof LogUnavailable)) return this.abandon('refused');
+      if (!(error instanceof LogUnavailable)) return this.end('refused');
       // The sender need not wait for that: the next tick tries again, and should this process end, another one will.
-      this.fresh = [...outcomes, ...this.fresh];
+      this.fresh.unshift(...outcomes);
       return this.tell();
     } finally {
       this.writing = false;
     }
-    if (this.fresh.length > 0) return this.write();
-    if (this.unsettled.size === 0) this.abandon('settled');
+    this.moveOn();
   }
 
-  private tell(): void {
-    if (!this.answer) return;
-    for (const platform of this.unsettled)
-      this.results[platform] = resultOf({ status: 'deferred', reason: 'timeout' }, this.received.data.trial);
-    this.answer(inOrder(this.results, this.received.data.platforms ?? []));
-    this.answer = undefined;
+  private async store(outcomes: readonly Outcome[]): Promise<void> {
+    const [first, ...others] = outcomes.map((data) => ({ type: outcomeType(data.status), data }));
+    if (!first) return;
+    const { site, data } = this.received;
+    const where = { noun: CONVERSION, stream: data.conversionId, expected: { owned: this.version }, site };
+    try {
+      await this.log.append({ ...where, actor: 'system', events: [first, ...others] });
+      this.version += outcomes.length;
+    } catch (error) {
+      if (error instanceof LogUnavailable) throw error;
+      const told = await this.toldByOthers();
+      if (!told) throw error;
+      await this.store(outcomes.filter(({ platform }) => !told.has(platform)));
+    }
   }
-}
 
-/** The order of the receipt is that of the platforms, not that of their answers. */
-function inOrder(results: Results, platforms: readonly PlatformName[]): Results {
-  const ordered: Results = {};
-  for (const platform of platforms) {
-    const result = results[platform];
-    if (result) ordered[platform] = result;
+  /** Platforms whose outcome others have written down meanwhile, which stands; undefined when nobody wrote anything. */
+  private async toldByOthers(): Promise<Set<PlatformName> | undefined> {
+    const events = await answerOf(this.log.readStream(CONVERSION, this.received.data.conversionId));
+    const reached = events.at(-1)?.version ?? 0;
+    if (reached === this.version) return undefined;
+    this.version = reached;
+    return new Set(foldDeliveries(events).flatMap(({ platform, last }) => (last ? [platform] : [])));
   }
-  return ordered;
 }

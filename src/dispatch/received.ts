@@ -58,7 +58,16 @@ export function spell(
   return { body, bodySha256: hash('sha256', body), group: payload.group };
 }
 
-function toConversion({ data, personal, time }: ReceivedConversion, eventId: string | undefined): Conversion {
+/** The last one: several platforms ask for the same conversion, one after the other. */
+let known: { received: ReceivedConversion; eventId: string | undefined; conversion: Conversion } | undefined;
+
+function toConversion(received: ReceivedConversion, eventId: string | undefined): Conversion {
+  if (known?.received === received && known.eventId === eventId) return known.conversion;
+  known = { received, eventId, conversion: makeConversion(received, eventId) };
+  return known.conversion;
+}
+
+function makeConversion({ data, personal, time }: ReceivedConversion, eventId: string | undefined): Conversion {
   if (!personal) throw new TypeError('What was erased cannot be sent');
   const { visit, ...hashes } = personal;
   return {

@@ -39,16 +39,23 @@ export async function replayDeliveries(
   for await (const opening of received(log, request)) {
     looked += 1;
     progress(looked);
+    const { status, requested } = await replayOne(log, opening, request);
+    counts.byStatus[status] = (counts.byStatus[status] ?? 0) + 1;
+    if (requested) counts.requested += 1;
+  }
+  return counts;
+}
+
+async function replayOne(log: EventLog, opening: StoredEvent, request: ReplayRequest) {
+  for (;;) {
     const events = await log.readStream(CONVERSION, opening.stream.slice(CONVERSION.length + 1));
     const delivery = foldDeliveries(events).find(({ platform }) => platform === request.platform);
     const status = delivery ? resultOf(delivery.last, false).status : 'not_connected';
-    counts.byStatus[status] = (counts.byStatus[status] ?? 0) + 1;
-    const wanted = request.force || status === 'failed' || status === 'skipped';
-    if (!delivery || !wanted || opening.data['trial']) continue;
-    counts.requested += 1;
-    if (!request.dryRun) await ask(log, opening, events, delivery, request);
+    const isWanted = request.force || status === 'failed' || status === 'skipped';
+    if (!delivery || !isWanted || opening.data['trial']) return { status, requested: false };
+    if (request.dryRun || (await ask(log, opening, events, delivery, request))) return { status, requested: true };
+    // Something has become of it meanwhile, or somebody else has asked: look again.
   }
-  return counts;
 }
 
 async function* received(log: EventLog, { site, range }: ReplayRequest): AsyncGenerator<StoredEvent> {
@@ -67,13 +74,14 @@ async function* received(log: EventLog, { site, range }: ReplayRequest): AsyncGe
   }
 }
 
+/** False when the stream is no longer what the decision was made on. */
 async function ask(
   log: EventLog,
   opening: StoredEvent,
   events: readonly StoredEvent[],
   delivery: Delivery,
   { platform, settings, force }: ReplayRequest,
-): Promise<void> {
+): Promise<boolean> {
   const { data } = asReceived(opening);
   const eventId = force ? nextEventId(data.orderId ?? data.conversionId, events) : delivery.eventId;
   const request: SendRequest = {
@@ -83,14 +91,15 @@ async function ask(
     settings,
     ...(eventId !== undefined && { eventId }),
   };
-  await log.append({
+  const outcome = await log.append({
     noun: CONVERSION,
     stream: data.conversionId,
-    expected: 'any',
+    expected: events.length,
     site: opening.site,
     actor: 'cli',
     events: [{ type: 'conversion.send_requested.v1', data: request }],
   });
+  return outcome.status === 'appended';
 }
 
 /** `<id>-r2`, `-r3`, …: each force is an intent of its own, at whichever platform. */

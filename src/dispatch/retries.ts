@@ -1,13 +1,13 @@
 import type { Pool } from 'pg';
 import { LogUnavailable } from '../kernel/errors.js';
+import { answerOf } from '../kernel/patience.js';
 import type { EventLog } from '../log/event-log.js';
-import type { ProjectionRunner } from '../log/projection-runner.js';
 import type { PlatformName } from '../platforms/platform.js';
 import type { Lease } from '../postgres/lease.js';
 import type { Confirmations } from './confirmations.js';
 import type { Courier } from './courier.js';
 import type { WaitingDelivery } from './deliveries-projection.js';
-import { CONVERSION, type Outcome, outcomeType } from './delivery.js';
+import { CONVERSION, foldDeliveries, type Outcome, outcomeType } from './delivery.js';
 import { asReceived, type ReceivedConversion } from './received.js';
 
 const LOOK_EVERY_MS = 500;
@@ -16,6 +16,7 @@ const TAKEN_MAX = 1_000;
 /** A parked connection tries one conversion by itself that often. */
 const PROBE_EVERY_MS = 15 * 60_000;
 const WRITE_AGAIN_MS = 1_000;
+const STOP_WITHIN_MS = 3_000;
 
 interface Lane {
   readonly site: string;
@@ -27,20 +28,21 @@ export type Due = Omit<WaitingDelivery, 'platform' | 'due'> & Lane;
 
 /**
  * Tries again what waits and is due. Any number of instances look; a try belongs to the one whose claim on it stands,
- * and a claim stands while its holder's lease does. Only as much is taken as the lane has room for.
+ * and a claim stands until its holder's lease was ended, by itself or by whoever cleared up after it. Only as much is
+ * taken as the lane has room for.
  */
 export class Retries {
   private timer: NodeJS.Timeout | undefined;
   private looking: Promise<void> | undefined;
-  private caughtUp = false;
-  /** Claimed, but this process was not allowed to send. */
-  private readonly untried: number[] = [];
+  /** Positions of what this process has taken: on its way, or written down and not yet seen by the projection. */
+  private readonly taken = new Set<number>();
+  private underWay = 0;
+  /** When a parked lane was first seen so, or last tried. */
   private readonly probed = new Map<string, number>();
 
   constructor(
     private readonly pool: Pool,
     private readonly log: EventLog,
-    private readonly projections: ProjectionRunner,
     private readonly courier: Courier,
     private readonly confirmations: Confirmations,
     /** Of this process; undefined while it has none. */
@@ -51,9 +53,12 @@ export class Retries {
     this.timer = setInterval(() => this.lookQuietly(), LOOK_EVERY_MS);
   }
 
+  /** What is on its way gets a moment to arrive: the next one who takes it would send it again. */
   async stop(): Promise<void> {
     clearInterval(this.timer);
     await this.looking;
+    const patience = performance.now() + STOP_WITHIN_MS;
+    while (this.underWay > 0 && performance.now() < patience) await new Promise((next) => setTimeout(next, 20));
   }
 
   private lookQuietly(): void {
@@ -68,16 +73,13 @@ export class Retries {
   private async look(): Promise<void> {
     const lease = this.lease();
     if (!lease?.held) return;
-    // What was tried shortly before the last end may not have been folded yet: it would be tried twice.
-    if (!this.caughtUp) await this.projections.catchUp('deliveries');
-    this.caughtUp = true;
     for (const lane of await this.dueLanes()) {
       const room = Math.min(this.room(lane), TAKEN_MAX);
       if (room <= 0) continue;
       const rows = await this.take(lane, room, lease);
       if (rows.length > 0) await this.send(rows, lease);
     }
-    await this.forgetClaims();
+    await this.forgetClaims(lease);
   }
 
   /** Lanes with something due: from one to the next along the index, however many deliveries each has waiting. */
@@ -97,30 +99,36 @@ export class Retries {
   }
 
   private room({ site, platform }: Lane): number {
-    if (!this.courier.isParked(site, platform)) return this.courier.room(site, platform);
-    const now = performance.now();
     const key = `${site} ${platform}`;
-    if (now - (this.probed.get(key) ?? Number.NEGATIVE_INFINITY) < PROBE_EVERY_MS) return 0;
+    if (!this.courier.isParked(site, platform)) {
+      this.probed.delete(key);
+      return this.courier.room(site, platform);
+    }
+    const now = performance.now();
+    const since = this.probed.get(key);
+    if (since !== undefined && now - since < PROBE_EVERY_MS) return 0;
     this.probed.set(key, now);
-    return 1;
+    return since === undefined ? 0 : 1;
   }
 
+  /** Those of its own claims that it knows nothing of are free: it never heard that it made them. */
   private async take({ site, platform }: Lane, room: number, lease: Lease): Promise<Due[]> {
     const { rows } = await this.pool.query<Due>({
       name: 'take-deliveries',
       text: `WITH taken AS (
           INSERT INTO cc.delivery_claims AS c (position, holder)
           SELECT d.position, $3 FROM cc.deliveries d
-           WHERE d.site = $1 AND d.platform = $2 AND d.due <= now()
+           WHERE d.site = $1 AND d.platform = $2 AND d.due <= now() AND d.position <> ALL ($5) AND (d.kind = 'send' OR NOT $6)
              AND NOT EXISTS (SELECT FROM cc.delivery_claims t JOIN cc.leases l ON l.name = t.holder
-                              WHERE t.position = d.position AND l.until > now())
+                              WHERE t.position = d.position AND t.holder <> $3)
            ORDER BY d.due LIMIT $4
           ON CONFLICT (position) DO UPDATE SET holder = excluded.holder
-            WHERE NOT EXISTS (SELECT FROM cc.leases l WHERE l.name = c.holder AND l.until > now())
+            WHERE c.holder = $3 OR NOT EXISTS (SELECT FROM cc.leases l WHERE l.name = c.holder)
           RETURNING position)
         SELECT d.conversion, d.platform, d.site, d.position::float8 AS position, d.kind, d.attempt, d.reason, d.details
           FROM cc.deliveries d JOIN taken t ON t.position = d.position ORDER BY d.due`,
-      values: [site, platform, lease.name, room],
+      // A question about what was accepted would not show whether a parked connection works again.
+      values: [site, platform, lease.name, room, [...this.taken], this.courier.isParked(site, platform)],
     });
     return rows;
   }
@@ -129,8 +137,14 @@ export class Retries {
     const received = await this.readReceived(rows);
     for (const row of rows) {
       const conversion = received.get(row.conversion);
-      const done = (outcome: Outcome | undefined) => void this.write(row, outcome);
-      const attempt = row.attempt + 1;
+      this.taken.add(row.position);
+      this.underWay += 1;
+      const done = (outcome: Outcome | undefined) =>
+        void this.write(row, outcome, lease).finally(() => {
+          this.underWay -= 1;
+        });
+      // First tries are the dispatcher's, and the projection passes over what ends with them.
+      const attempt = Math.max(row.attempt, 1) + 1;
       const mayGo = () => lease.held;
       if (!conversion) done({ ...named(row), attempt, status: 'failed', reason: 'no_longer_in_the_log' });
       else if (row.kind === 'confirm') this.confirmations.ask({ row, received: conversion, attempt }, done);
@@ -149,37 +163,54 @@ export class Retries {
     return new Map(openings.map((event) => [event.stream.slice(CONVERSION.length + 1), asReceived(event)]));
   }
 
-  /** Until it is written down: should this process end before, its claim ends with it and another one tries again. */
-  private async write(row: Due, outcome: Outcome | undefined): Promise<void> {
-    if (!outcome) {
-      this.untried.push(row.position);
-      return;
-    }
-    for (;;) {
-      try {
-        await this.log.append({
-          noun: CONVERSION,
-          stream: row.conversion,
-          expected: 'any',
-          site: row.site,
-          actor: 'system',
-          events: [{ type: outcomeType(outcome.status), data: outcome }],
-        });
-        return;
-      } catch (error) {
-        if (!(error instanceof LogUnavailable)) return;
-        await new Promise((next) => setTimeout(next, WRITE_AGAIN_MS));
+  /**
+   * Until it is written down: should this process end before, its claim ends with it and another one tries again. That
+   * other one's word then stands, so nothing is written without the lease.
+   */
+  private async write(row: Due, outcome: Outcome | undefined, lease: Lease): Promise<void> {
+    let isUncertain = false;
+    while (outcome && !lease.isLost) {
+      if (lease.held) {
+        try {
+          if (!isUncertain || !(await this.isWritten(outcome))) await this.append(row, outcome);
+          return;
+        } catch (error) {
+          // Refused for good: what stays claimed is not sent over and over.
+          if (!(error instanceof LogUnavailable)) return;
+          isUncertain = true;
+        }
       }
+      await new Promise((next) => setTimeout(next, WRITE_AGAIN_MS));
     }
+    this.taken.delete(row.position);
   }
 
-  /** Of tries that were not made, and of those whose outcome the projection has seen. */
-  private async forgetClaims(): Promise<void> {
-    await this.pool.query(
+  private async append({ conversion, site }: Due, outcome: Outcome): Promise<void> {
+    await this.log.append({
+      noun: CONVERSION,
+      stream: conversion,
+      expected: 'any',
+      site,
+      actor: 'system',
+      events: [{ type: outcomeType(outcome.status), data: outcome }],
+    });
+  }
+
+  private async isWritten({ conversionId, platform, attempt }: Outcome): Promise<boolean> {
+    const deliveries = foldDeliveries(await answerOf(this.log.readStream(CONVERSION, conversionId)));
+    return deliveries.some((delivery) => delivery.platform === platform && delivery.attempts >= attempt);
+  }
+
+  /** Of those whose outcome the projection has seen: its row is another one then, or gone. */
+  private async forgetClaims(lease: Lease): Promise<void> {
+    const { rows } = await this.pool.query<{ position: number }>(
       `DELETE FROM cc.delivery_claims c
-        WHERE c.position = ANY ($1) OR NOT EXISTS (SELECT FROM cc.deliveries d WHERE d.position = c.position)`,
-      [this.untried.splice(0)],
+        WHERE NOT EXISTS (SELECT FROM cc.deliveries d WHERE d.position = c.position)
+          AND (c.holder = $1 OR NOT EXISTS (SELECT FROM cc.leases l WHERE l.name = c.holder))
+        RETURNING c.position::float8 AS position`,
+      [lease.name],
     );
+    for (const { position } of rows) this.taken.delete(position);
   }
 }
 

@@ -17,10 +17,8 @@ export interface RetryRules {
  */
 export function sendableForMs(platform: Platform, rules: RetryRules): number {
   const { dedupWindowMs, ageMaxMs } = platform;
-  return Math.min(
-    dedupWindowMs === undefined ? rules.giveUpMs : dedupWindowMs - HOUR_MS,
-    ageMaxMs === undefined ? Number.POSITIVE_INFINITY : ageMaxMs,
-  );
+  const window = dedupWindowMs === undefined ? rules.giveUpMs : dedupWindowMs - HOUR_MS;
+  return ageMaxMs === undefined ? window : Math.min(window, ageMaxMs - HOUR_MS);
 }
 
 export interface FailedTry {
@@ -40,5 +38,5 @@ export function nextTryMs(failed: FailedTry, platform: Platform, rules: RetryRul
   const wait = scheduleMs[Math.min(failed.attempt, scheduleMs.length) - 1] as number;
   const spread = wait * (1 - JITTER + 2 * JITTER * failed.chance);
   const next = failed.nowMs + Math.max(spread, failed.afterMs ?? 0);
-  return next <= failed.receivedMs + sendableForMs(platform, rules) ? Math.round(next) : undefined;
+  return next <= failed.receivedMs + sendableForMs(platform, rules) ? Math.ceil(next) : undefined;
 }

@@ -14,12 +14,12 @@ export interface Unfinished {
   readonly version: number;
 }
 
-/** Received by these instances in a stretch of the log, and not settled up to now. */
+/** Received by an instance in a stretch of the log, and not settled up to now. */
 export async function unfinishedAfter(
-  log: EventLog,
+  log: Pick<EventLog, 'read'>,
   after: number,
   until: number,
-  instances: readonly string[],
+  instance: string,
 ): Promise<Unfinished[]> {
   const open = new Map<string, StoredEvent[]>();
   for (let position = after; ; ) {
@@ -31,7 +31,7 @@ export async function unfinishedAfter(
         known.push(event);
         // Settled ones are let go of at once: a long stretch need not fit into memory.
         if (missingOf(known).length === 0) open.delete(event.stream);
-      } else if (event.position <= until && isOf(event, instances)) open.set(event.stream, [event]);
+      } else if (event.position <= until && isOf(event, instance)) open.set(event.stream, [event]);
     }
     const last = events.at(-1);
     if (!last) break;
@@ -44,12 +44,13 @@ export async function unfinishedAfter(
   }));
 }
 
-function isOf(event: StoredEvent, instances: readonly string[]): boolean {
-  return event.type === 'conversion.received.v1' && instances.includes(event.data['instance'] as string);
+function isOf(event: StoredEvent, instance: string): boolean {
+  return event.type === 'conversion.received.v1' && event.data['instance'] === instance;
 }
 
+/** One that an operator wants sent again waits in the projection, for the retries. */
 function missingOf(events: readonly StoredEvent[]): PlatformName[] {
   return foldDeliveries(events)
-    .filter(({ last }) => last === undefined)
+    .filter(({ last, attempts }) => last === undefined && attempts === 0)
     .map(({ platform }) => platform);
 }

@@ -53,6 +53,11 @@ export function shorten(text: string): string {
   return line.length > REASON_MAX ? `${line.slice(0, REASON_MAX - 1).replace(UNSTORABLE, '')}…` : line;
 }
 
+/** As `shorten`, and without anything that may be an id of somebody: click ids, cookies, tokens. */
+export function redact(text: string): string {
+  return shorten(text.replace(/[\w-]{20,}/g, (word) => (/\d/.test(word) ? '…' : word)));
+}
+
 /** A property of an answer that may be anything. */
 export function at(value: unknown, ...path: (string | number)[]): unknown {
   let here = value;

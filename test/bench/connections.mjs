@@ -61,7 +61,13 @@ async function untilResults(service, isWanted) {
 
 async function probe({ port, key }) {
   const order = `PROBE-${process.pid}-${performance.now()}`;
-  const body = JSON.stringify({ email: 'probe@example.com', event: 'purchase', value: 1, currency: 'EUR', orderId: order });
+  const body = JSON.stringify({
+    email: 'probe@example.com',
+    event: 'purchase',
+    value: 1,
+    currency: 'EUR',
+    orderId: order,
+  });
   const headers = { 'content-type': 'application/json', 'x-cc-api-key': key };
   // By name, because the name is what tells the site.
   const response = await fetch(`http://${SITE}:${port}/__cc/inbound`, { method: 'POST', headers, body });

@@ -45,6 +45,8 @@ export async function serverVersion(server) {
 
 export async function withClient(server, work, database = server.database) {
   const client = new pg.Client({ host: server.host, port: server.port, user: server.user, database });
+  // A server that goes away is told by the next query; unheard, the event would end this process.
+  client.on('error', () => {});
   await client.connect();
   try {
     return await work(client);

@@ -4,7 +4,7 @@ import { LEFT_OUT, ratioRow, singleRow, variantColumns } from './figures.mjs';
 import { installPeers } from './peers.mjs';
 import { PGBENCH_CLIENTS } from './pgbench.mjs';
 import { makeDatabase, serverVersion, startThrowAwayServer } from './postgres.mjs';
-import { interleave } from './rounds.mjs';
+import { interleave, takeDown } from './rounds.mjs';
 import {
   APPENDS_IN_FLIGHT,
   appendVariant,
@@ -25,9 +25,7 @@ export async function measureRates(service, context) {
   const variants = await makeVariants(service, without, context);
   const result = await part('the rounds', () => interleave(variants, settings.rounds, progress));
   if (!result) return { samples: {}, without };
-  context.notes.push(...result.setbacks, ...errorNotes(result.samples), ...busyGenerator(result.samples));
-  context.failures.push(...result.failures);
-  context.samples = result.samples;
+  takeDown(result, context);
   return { samples: result.samples, without };
 }
 
@@ -57,25 +55,6 @@ async function makeVariants(service, without, context) {
     );
   const append = await part('the append-only figures', () => appendVariants(without, context));
   return [...http(CONNECTIONS[0]), ...(append ?? []), ...http(CONNECTIONS[1])].filter(Boolean);
-}
-
-/** The first thing that went wrong in each variant, in its own words. */
-function errorNotes(samples) {
-  return Object.entries(samples).flatMap(([id, list]) => {
-    const first = list.find((sample) => sample?.errors > 0);
-    return first ? [`${id}: errors, the first: ${first.said.replace(/\s+/g, ' ').slice(0, 200)}`] : [];
-  });
-}
-
-/** A generator that has no time left measures itself. */
-function busyGenerator(samples) {
-  const share = Math.max(
-    0,
-    ...Object.values(samples).flatMap((list) => list.map((sample) => sample?.clientShare ?? 0)),
-  );
-  return share < 0.9
-    ? []
-    : [`the load generator took ${Math.round(share * 100)} % of a core: it may have been the limit`];
 }
 
 /** A server of their own: pgbench needs more connections than the naive design's pool would leave it. */
@@ -108,7 +87,7 @@ async function peersOr(without, { progress }) {
   }
 }
 
-async function throwAwayServer(name, context) {
+export async function throwAwayServer(name, context) {
   const server = await startThrowAwayServer(join(context.directory, name));
   context.cleanUp.push(() => server.stop());
   context.postgresVersion ??= await serverVersion(server);

@@ -24,3 +24,29 @@ export async function interleave(variants, rounds, progress) {
     .map(({ id }) => `${id}: not measured at all`);
   return { samples, setbacks, failures };
 }
+
+/** What the rounds brought to light, for the report. */
+export function takeDown({ samples, setbacks, failures }, context) {
+  context.notes.push(...setbacks, ...errorNotes(samples), ...busyGenerator(samples));
+  context.failures.push(...failures);
+  context.samples = samples;
+}
+
+/** The first thing that went wrong in each variant, in its own words. */
+function errorNotes(samples) {
+  return Object.entries(samples).flatMap(([id, list]) => {
+    const first = list.find((sample) => sample?.errors > 0);
+    return first ? [`${id}: errors, the first: ${first.said.replace(/\s+/g, ' ').slice(0, 200)}`] : [];
+  });
+}
+
+/** A generator that has no time left measures itself. */
+function busyGenerator(samples) {
+  const share = Math.max(
+    0,
+    ...Object.values(samples).flatMap((list) => list.map((sample) => sample?.clientShare ?? 0)),
+  );
+  return share < 0.9
+    ? []
+    : [`the load generator took ${Math.round(share * 100)} % of a core: it may have been the limit`];
+}

@@ -1,4 +1,4 @@
-// npm run bench [-- --quick | --grow] [--json | --markdown]
+// npm run bench [-- --quick] [--platforms | --grow] [--json | --markdown]
 // Measures the service against a raw echo, a naive design and its peers, and prints one table. `--help` says more.
 
 import { existsSync } from 'node:fs';
@@ -10,13 +10,15 @@ import { killEverything, stopAllChildren, stopWatchedServers } from './children.
 import { hasCounters } from './counters.mjs';
 import { prepareGenerator } from './generator.mjs';
 import { grownRun } from './grown.mjs';
+import { platformsRun } from './platforms.mjs';
 import { standardRun } from './standard.mjs';
 import { markdownReport, textReport } from './table.mjs';
 
 const HELP = `npm run bench [-- options]
 
   (none)       the standard run: five rounds of every variant, a million conversions; at most ten minutes
-  --quick      a smoke run of about a minute: shows that everything works, too short to judge a target
+  --quick      a smoke run of a minute or two: shows that everything works, too short to judge a target
+  --platforms  the platforms part: what sending costs, how long it takes, how a backlog drains; at most eight minutes
   --grow       the ten-million part: fills a log and compares it with an empty one
   --events N   with --grow: how many events (default 10,000,000)
   --claims N   with --grow: how many of the newest hold a live dedup claim (default 1,000,000)
@@ -45,12 +47,26 @@ const QUICK = {
   minutes: 5,
 };
 
+/** In place of the above, for the platforms part. */
+const PLATFORMS_STANDARD = {
+  seconds: 3,
+  arrivalSeconds: 10,
+  backlog: 50_000,
+  drainSeconds: 20,
+  warmUp: 20_000,
+  waiting: 100_000,
+  minutes: 8,
+};
+const PLATFORMS_QUICK = { arrivalSeconds: 3, backlog: 5_000, drainSeconds: 10, warmUp: 5_000, waiting: 10_000 };
+
 /** npm passes Ctrl-C on to a process that the terminal has told already: only a later one means that somebody insists. */
 const IMPATIENT_MS = 1_000;
 
 const { values: options } = parseArgs({
   options: {
-    ...Object.fromEntries(['quick', 'grow', 'json', 'markdown', 'help'].map((name) => [name, { type: 'boolean' }])),
+    ...Object.fromEntries(
+      ['quick', 'grow', 'platforms', 'json', 'markdown', 'help'].map((name) => [name, { type: 'boolean' }]),
+    ),
     events: { type: 'string', default: '10000000' },
     claims: { type: 'string', default: '1000000' },
   },
@@ -65,6 +81,7 @@ async function main() {
   const started = performance.now();
   const settings = {
     ...(options.quick ? QUICK : STANDARD),
+    ...(options.platforms && (options.quick ? PLATFORMS_QUICK : PLATFORMS_STANDARD)),
     events: Number(options.events),
     claims: Number(options.claims),
   };
@@ -73,6 +90,7 @@ async function main() {
     directory: await makeDirectory(),
     deadline: started + settings.minutes * 60_000,
     progress: (text) => context.interrupted || showProgress(text),
+    facts: [],
     notes: [],
     failures: [],
     cleanUp: [],
@@ -80,7 +98,7 @@ async function main() {
   };
   leaveNothingBehind(context);
   context.generator = await prepareGenerator(context.directory);
-  const rows = await (options.grow ? grownRun(context) : standardRun(context));
+  const rows = await wantedRun()(context);
   if (context.interrupted) await new Promise(() => {});
   await tidyUp(context);
   showProgress('');
@@ -88,6 +106,11 @@ async function main() {
   const report = { title: title(), facts: facts(context, minutes), rows: judged(rows), notes: notes(context) };
   print(report, context.samples);
   process.exit(context.failures.length > 0 ? 1 : 0);
+}
+
+function wantedRun() {
+  if (options.platforms) return platformsRun;
+  return options.grow ? grownRun : standardRun;
 }
 
 /** A part that fails is named in the table, and the others go on. After Ctrl-C none begins any more. */
@@ -141,12 +164,11 @@ function showProgress(text) {
 
 function title() {
   if (options.grow) return 'Clean Conversions benchmark: a large log against an empty one';
-  return options.quick
-    ? 'Clean Conversions benchmark: smoke run, too short to judge a target'
-    : 'Clean Conversions benchmark';
+  const subject = options.platforms ? 'Clean Conversions benchmark, with platforms' : 'Clean Conversions benchmark';
+  return options.quick ? `${subject}: smoke run, too short to judge a target` : subject;
 }
 
-function facts({ settings, generator, postgresVersion }, minutes) {
+function facts({ settings, generator, postgresVersion, facts }, minutes) {
   const { model } = os.cpus()[0];
   return [
     `${os.availableParallelism()} cores (${model.trim()}), ${Math.round(os.totalmem() / 2 ** 30)} GB, ${os.type()} ${os.arch()}; ` +
@@ -154,6 +176,7 @@ function facts({ settings, generator, postgresVersion }, minutes) {
     `${settings.rounds} interleaved rounds, ${settings.warm} s warm-up and ${settings.seconds} s each; medians, ratios taken round by round; ` +
       `load generator in ${generator.language}; service, PostgreSQL and generator share the machine`,
     'CPU µs: server process + its PostgreSQL, per request',
+    ...facts,
   ];
 }
 

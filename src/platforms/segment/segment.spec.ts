@@ -115,6 +115,8 @@ describe('segment', () => {
       ['of RudderStack, quoted', 200, '"ok"', 'delivered'],
       ['of Jitsu', 200, { ok: true, receivedEvents: 1, okEvents: 1 }, 'delivered'],
       ['without a word', 200, '', 'delivered'],
+      ['of a line break', 200, '\r\n', 'delivered'],
+      ['of blanks without end', 200, ' '.repeat(65_536), 'retry'],
       ['that the JSON is bad', 400, 'Invalid JSON\n', 'rejected'],
       ['that nobody is named', 400, 'Request neither has anonymousId nor userId\n', 'rejected'],
       ['that it is too large', 413, 'Request size exceeds max limit\n', 'rejected'],

@@ -12,10 +12,13 @@ export function verdict(response: PlatformResponse, items: number): Verdict {
   return verdictOfBody(response, items);
 }
 
+/** `OK` of RudderStack, or nothing but a line break: pages of blanks are not nothing. */
+const TAKEN = /^\s{0,8}(?:ok|"ok")?\s{0,8}$/i;
+
 /** `{"success":true}` of Segment, `OK` of RudderStack, `{"ok":true}` of Jitsu, which refuses with a 200 as well. */
 function verdictOfBody(response: PlatformResponse, items: number): Verdict {
   const { json, text } = response;
-  if (text.trim() === '' || /^\s*"?ok"?\s*$/i.test(text)) return { kind: 'delivered' };
+  if (TAKEN.test(text)) return { kind: 'delivered' };
   if (typeof json !== 'object' || json === null || Array.isArray(json)) return unreadable(response);
   if (at(json, 'ok') === false) {
     const reason = said(response) ?? 'refused';

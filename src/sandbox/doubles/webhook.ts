@@ -35,6 +35,11 @@ const BODY_MAX_BYTES = 20 * 1024;
 const RETRY_AFTER_SECONDS = '1';
 /** Of the double's memory. */
 const SECRET = 'secret';
+const IDS = 'message ids';
+/** Of so many events it is remembered under which id they came. */
+const IDS_MAX = 10_000;
+/** What a header may hold. */
+const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 const TEST = 'test';
 
 /**
@@ -56,7 +61,7 @@ export const webhook: PlatformDouble = {
     if (!isObject(body)) return notTaken(400, 'The body is not a JSON object.');
     const problems = problemsOf(request, body);
     const isTaken = problems.length === 0;
-    const received = recorded(body, problems, isTaken);
+    const received = recorded(request, body, problems, isTaken);
     return isTaken ? jsonAnswer(200, { ok: true }, received) : notTaken(400, problems.join(', '), received);
   },
 
@@ -116,24 +121,28 @@ function isTest(body: unknown): boolean {
   return isObject(body) && body['type'] === TEST;
 }
 
-function eventIdOf(body: JsonObject): unknown {
-  return isObject(body['data']) ? body['data']['event_id'] : undefined;
-}
-
-/** A test is checked like everything else, and then forgotten. */
-function recorded(body: JsonObject, problems: readonly string[], taken: boolean): readonly ReceivedItem[] | undefined {
+/** A test is checked like everything else, and then forgotten. A receiver knows repeats by the id of the message. */
+function recorded(
+  { headers }: SandboxRequest,
+  body: JsonObject,
+  problems: readonly string[],
+  taken: boolean,
+): readonly ReceivedItem[] | undefined {
   if (isTest(body)) return undefined;
-  return [receivedItem(body, { eventId: eventIdOf(body), event: body['type'], problems, taken })];
+  const id = headers['webhook-id'];
+  const eventId = isObject(body['data']) ? body['data']['event_id'] : undefined;
+  const about = { eventId, event: body['type'], problems, taken };
+  return [receivedItem(body, isText(id) ? { ...about, dedupKey: id } : about)];
 }
 
 function leftOut(request: SandboxRequest): readonly ReceivedItem[] | undefined {
   const body = parseJson(request.body);
-  return isObject(body) ? recorded(body, problemsOf(request, body), false) : undefined;
+  return isObject(body) ? recorded(request, body, problemsOf(request, body), false) : undefined;
 }
 
 function problemsOf(request: SandboxRequest, body: JsonObject): readonly string[] {
   const problems: string[] = [];
-  noteHeaders(problems, request, eventIdOf(body));
+  noteHeaders(problems, request, body);
   if (Buffer.byteLength(request.body) > BODY_MAX_BYTES) problems.push('body is larger than 20 kB');
   note(problems, 'type', typeProblem(body['type']));
   note(problems, 'timestamp', isoTimeProblem(body['timestamp'], { nowMs: request.nowMs }));
@@ -143,12 +152,30 @@ function problemsOf(request: SandboxRequest, body: JsonObject): readonly string[
   return problems;
 }
 
-function noteHeaders(problems: string[], request: SandboxRequest, eventId: unknown): void {
+function noteHeaders(problems: string[], request: SandboxRequest, body: JsonObject): void {
+  const { headers, memory, nowMs } = request;
+  const id = headers['webhook-id'];
   if (!isJsonContentType(request)) problems.push('content-type is not application/json');
-  const id = request.headers['webhook-id'];
-  note(problems, 'webhook-id', textProblem(id));
-  if (isText(id) && eventId !== undefined && id !== eventId) problems.push('webhook-id is not data.event_id');
-  note(problems, 'webhook-timestamp', timestampProblem(request.headers['webhook-timestamp'], request.nowMs));
+  note(problems, 'webhook-id', idProblem(id) ?? changeProblem(id as string, body, memory));
+  note(problems, 'webhook-timestamp', timestampProblem(headers['webhook-timestamp'], nowMs));
+}
+
+function idProblem(id: string | undefined): string | undefined {
+  return textProblem(id) ?? (VISIBLE_ASCII.test(id as string) ? undefined : 'is not of visible ASCII characters');
+}
+
+/** The same event has to come under the same id, or a receiver would take its repeat for another one. */
+function changeProblem(id: string, body: JsonObject, memory: Memory): string | undefined {
+  const { event_id: eventId, conversion_id: conversionId } = isObject(body['data']) ? body['data'] : {};
+  if (isTest(body) || !isText(eventId)) return undefined;
+  const event = `${conversionId} ${eventId}`;
+  const ids = (memory.get(IDS) as Map<string, string> | undefined) ?? new Map<string, string>();
+  memory.set(IDS, ids);
+  const before = ids.get(event);
+  if (before !== undefined) return before === id ? undefined : 'is not the one the event came under before';
+  ids.set(event, id);
+  if (ids.size > IDS_MAX) ids.delete(ids.keys().next().value as string);
+  return undefined;
 }
 
 function timestampProblem(text: string | undefined, nowMs: number): string | undefined {

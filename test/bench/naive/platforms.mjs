@@ -11,7 +11,11 @@ export async function sendToPlatforms(base, emailHash, conversion) {
   ];
   const results = await Promise.all(
     calls.map(async ([platform, { path, headers, body }]) => {
-      const response = await fetch(`${base}/${platform}${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
+      const response = await fetch(`${base}/${platform}${path}`, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify(body),
+      });
       const said = await response.text();
       if (!response.ok) throw new Error(`${platform} answered ${response.status}: ${said.slice(0, 200)}`);
       return [platform, { ok: true, status: 'delivered' }];

@@ -1,0 +1,87 @@
+import type { ConversionEvent } from '../conversions/conversion.js';
+import { isOutcome, type SendRequest } from '../dispatch/delivery.js';
+import type { DeliveryStory } from '../dispatch/delivery-story.js';
+import type { StoredEvent } from '../log/event.js';
+import type { ConversionStory } from './conversion-story.js';
+import { printable } from './output.js';
+
+/** For people: what was sent, what happened to it, and then platform by platform. */
+export function storyText({ conversion, deliveries, events }: ConversionStory): string {
+  const [opening] = events as [StoredEvent];
+  const { conversionId, status, key } = conversion;
+  const lines = [
+    `Conversion ${conversionId} of ${opening.site}: ${status}`,
+    `  ${whatWasSent(opening)}`,
+    ...(key ? [`  key ${key.name}, ${key.prefix}…`] : []),
+    '',
+    // Outcomes stand with the delivery they belong to.
+    ...events.filter((event) => !isOutcome(event)).map((event) => `  ${event.time}  ${sentence(event, opening)}`),
+    ...deliveries.flatMap(deliveryLines),
+  ];
+  return `${lines.map(printable).join('\n')}\n`;
+}
+
+function whatWasSent({ data }: StoredEvent): string {
+  const { event, value, currency, orderId, trial } = data as unknown as ConversionEvent['data'];
+  const amount = value === undefined ? 'no value' : `${value} ${currency}`;
+  return [event, amount, orderId === undefined ? 'no order' : `order ${orderId}`, ...(trial ? ['trial'] : [])].join(
+    ', ',
+  );
+}
+
+function sentence(stored: StoredEvent, opening: StoredEvent): string {
+  const event = stored as unknown as ToldEvent & { actor: string };
+  switch (event.type) {
+    case 'conversion.received.v1':
+      return `received from ${event.actor}`;
+    case 'conversion.filtered.v1':
+      return `filtered, ${event.data.reason}, from ${event.actor}`;
+    case 'conversion.deduplicated.v1': {
+      const differs = event.data.differs.length === 0 ? 'nothing' : event.data.differs.join(', ');
+      const which =
+        stored.stream === opening.stream
+          ? `a repeat of ${event.data.firstConversionId}`
+          : `came again as ${event.data.conversionId}`;
+      return `${which} from ${event.actor}; ${differs} differed`;
+    }
+    case 'conversion.send_requested.v1': {
+      const { platform, eventId } = event.data;
+      return `${event.actor} asked to send it to ${platform}${eventId === undefined ? '' : ` as ${eventId}`}`;
+    }
+    default:
+      return `${stored.type} ${JSON.stringify(stored.data)}`;
+  }
+}
+
+type ToldEvent = ConversionEvent | { type: 'conversion.send_requested.v1'; data: SendRequest };
+
+function deliveryLines({ platform, status, reason, attempts, payload, payloadIsExact }: DeliveryStory): string[] {
+  const heading = payloadIsExact ? 'its payload' : 'its payload as it is spelled now, which is not as it was sent';
+  return [
+    '',
+    `${platform}: ${status}${reason === undefined ? '' : `, ${reason}`}`,
+    ...attempts.map((attempt) => `  ${attempt.time}  ${attemptText(attempt)}`),
+    ...(payload === undefined
+      ? []
+      : [
+          `  ${heading}:`,
+          ...JSON.stringify(payload, null, 2)
+            .split('\n')
+            .map((line) => `    ${line}`),
+        ]),
+  ];
+}
+
+function attemptText(attempt: DeliveryStory['attempts'][number]): string {
+  const { attempt: number, status, reason, httpStatus, durationMs, requestId, eventId, nextTry } = attempt;
+  const parts = [
+    `attempt ${number}: ${status}`,
+    reason,
+    httpStatus === undefined ? undefined : `HTTP ${httpStatus}`,
+    durationMs === undefined ? undefined : `${durationMs} ms`,
+    eventId === undefined ? undefined : `as ${eventId}`,
+    requestId === undefined ? undefined : `request ${requestId}`,
+    nextTry === undefined ? undefined : `${status === 'accepted' ? 'asked about' : 'again'} at ${nextTry}`,
+  ];
+  return parts.filter((part) => part !== undefined).join(', ');
+}

@@ -1,0 +1,21 @@
+import { UserError } from '../kernel/errors.js';
+import { platformOf } from '../platforms/index.js';
+import { PLATFORM_NAMES, type Platform } from '../platforms/platform.js';
+import type { SiteConnection } from '../sites/connection.js';
+import type { Site } from '../sites/site.js';
+
+/** A platform as it is typed. */
+export function readPlatform(name: string): Platform {
+  const platform = platformOf(name);
+  if (!platform) throw new UserError(`There is no platform "${name}". There are: ${PLATFORM_NAMES.join(', ')}.`);
+  return platform;
+}
+
+/** How the site is connected to it now. */
+export function connectionOf({ host, connections }: Site, { name }: Platform): SiteConnection {
+  const connection = connections.find(({ platform }) => platform === name);
+  if (connection && !connection.disconnected) return connection;
+  throw new UserError(
+    `${name} is not connected to ${host}. Connect it with "platforms connect ${name} --site ${host}".`,
+  );
+}

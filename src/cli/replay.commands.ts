@@ -1,0 +1,120 @@
+import { type Command, Option } from 'commander';
+import { type ReplayCounts, type ReplayRequest, replayDeliveries } from '../dispatch/replay.js';
+import { UserError } from '../kernel/errors.js';
+import type { EventLog } from '../log/event-log.js';
+import type { SiteConnection } from '../sites/connection.js';
+import { SITE, type Site } from '../sites/site.js';
+import { readConversion, statusOf } from './conversion-story.js';
+import { type Bound, lastBefore, readBound } from './event-filter.js';
+import { table } from './output.js';
+import { connectionOf, readPlatform } from './platform-argument.js';
+import type { Session } from './session.js';
+import { noun, verb, WrongUsage } from './verb.js';
+
+const PROGRESS_EVERY = 100;
+
+interface DeliveriesOptions {
+  readonly site: string;
+  readonly platform: string;
+  readonly from?: Bound;
+  readonly to?: Bound;
+  readonly conversion?: string;
+  readonly dryRun?: true;
+  readonly force?: true;
+  readonly json?: true;
+}
+
+export function addReplay(program: Command, session: Session): void {
+  const { output } = session;
+  const replay = noun(program, 'replay', 'Do again what the log has recorded');
+
+  verb(
+    replay,
+    'deliveries',
+    'Send conversions to a platform that has not taken them: those that failed or were skipped',
+    'replay deliveries --site shop.example --platform meta --from 2025-03-01 --to 2025-03-02 --dry-run',
+  )
+    .requiredOption('--site <host>', 'whose conversions')
+    .requiredOption('--platform <platform>', 'to which of its platforms')
+    .option('--from <when>', 'received from this position or time (UTC unless it says otherwise) on', readBound)
+    .option('--to <when>', 'up to, and without, this position or time; unless given, up to now', readBound)
+    .addOption(new Option('--conversion <id>', 'this one alone').conflicts(['from', 'to']))
+    .option('--dry-run', 'only count them')
+    .option('--force', 'also if the platform took it: under a new id, so that it counts once more; needs --conversion')
+    .action(async (options: DeliveriesOptions) => {
+      const { conversion, dryRun = false, force = false, json } = options;
+      if (conversion === undefined && options.from === undefined) {
+        throw new WrongUsage('Say which conversions: --from <when> and --to <when>, or --conversion <id>.');
+      }
+      if (force && conversion === undefined) {
+        throw new WrongUsage('--force counts a conversion once more: name the one with --conversion <id>.');
+      }
+      const platform = readPlatform(options.platform);
+      const { log, sites } = await session.open();
+      const site = await sites.get(options.site);
+      const connection = connectionOf(site, platform);
+      const request: ReplayRequest = {
+        site: site.host,
+        platform: platform.name,
+        range: await rangeOf(log, site, options),
+        settings: (await log.readStream(SITE, site.id)).at(-1)?.position as number,
+        force,
+        dryRun,
+      };
+      const counts = await replayDeliveries(log, request, (looked) => {
+        if (session.stop.aborted) {
+          throw new UserError('Interrupted: not all were looked at. The same line again goes on with the rest.');
+        }
+        if (looked % PROGRESS_EVERY === 0) output.progress(`${looked} conversions looked at`);
+      });
+      output.endProgress();
+      await output.show(json, { ...counts, dryRun }, () => countsText(counts, request));
+      const next = nextStep(counts, request, connection);
+      if (next !== undefined && !json) output.note(next);
+    });
+}
+
+async function rangeOf(
+  log: EventLog,
+  { host }: Site,
+  { conversion, from, to }: DeliveriesOptions,
+): Promise<ReplayRequest['range']> {
+  if (conversion !== undefined) {
+    const [opening] = await readConversion(log, host, conversion);
+    if (opening.type === 'conversion.received.v1') return { conversion: conversion.toLowerCase() };
+    const status = statusOf(opening);
+    throw new UserError(
+      `Conversion ${conversion} was ${status}, so it is not sent. "events show --conversion ${conversion}" tells why.`,
+    );
+  }
+  const head = await log.head();
+  return {
+    after: from ? await lastBefore(log, from) : 0,
+    until: to ? Math.min(head, await lastBefore(log, to)) : head,
+  };
+}
+
+function countsText({ requested, byStatus }: ReplayCounts, { platform, dryRun }: ReplayRequest): string {
+  const statuses = Object.entries(byStatus);
+  const total = statuses.reduce((sum, [, count]) => sum + count, 0);
+  const summary = `${requested} of ${total} ${dryRun ? 'would be' : 'are being'} sent to ${platform}.\n`;
+  if (total === 0) return summary;
+  return table(statuses, { STATUS: ([status]) => status, CONVERSIONS: ([, count]) => count }) + summary;
+}
+
+/** What the operator has to know or do, so that they arrive; or why there was nothing to send. */
+function nextStep(
+  { requested, byStatus }: ReplayCounts,
+  { site, platform, range, dryRun }: ReplayRequest,
+  { state }: SiteConnection,
+): string | undefined {
+  if (requested > 0 && dryRun) return undefined;
+  if (requested > 0 && state === 'active') return 'A running service sends them now; without one, its next start does.';
+  if (requested > 0) return `${platform} is ${state}: they wait until "platforms resume ${platform} --site ${site}".`;
+  if (!('conversion' in range)) return undefined;
+  if (byStatus['queued']) return 'It is waiting for its next try and goes out by itself.';
+  if (byStatus['not_connected']) return `${platform} was not connected when it came in.`;
+  if (byStatus['delivered'] || byStatus['accepted'])
+    return `${platform} has taken it. --force sends it once more, under a new id.`;
+  return 'It came with a trial key: such conversions are never sent.';
+}

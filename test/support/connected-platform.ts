@@ -1,0 +1,155 @@
+import { AccessTokens } from '../../src/dispatch/access-tokens.js';
+import { Lane, type LaneResult } from '../../src/dispatch/lane.js';
+import { type ReceivedConversion, type Spelled, spell } from '../../src/dispatch/received.js';
+import type { Wires } from '../../src/dispatch/wires.js';
+import type { Conversion } from '../../src/platforms/conversion.js';
+import type { Connection, Platform, Settings, SkipReason } from '../../src/platforms/platform.js';
+import type { PlatformCase } from './platform-cases.js';
+
+const SITE = 'shop.example';
+const OPEN_MS = 60_000;
+let tenants = 0;
+
+export type Sent = LaneResult | { readonly status: 'skipped'; readonly reason: SkipReason };
+
+/** What the sandbox knows of one tenant at one platform. */
+export interface Account {
+  readonly items: number;
+  readonly taken: number;
+  readonly repeats: number;
+  readonly repeatsChanged: number;
+  readonly problemKinds: Readonly<Record<string, number>>;
+  readonly events: Readonly<Record<string, { readonly times: number; readonly bodies: readonly string[] }>>;
+  readonly eventCalls: number;
+  readonly tokenCalls: number;
+}
+
+/** A lane to the sandbox, with the real client, real tokens, and an account of its own there. */
+export class ConnectedPlatform {
+  readonly parked: string[] = [];
+  readonly paused: string[] = [];
+  readonly refreshTokens: string[] = [];
+  connection: Connection;
+  private readonly platform: Platform;
+  private readonly tokens: AccessTokens;
+  private readonly lane: Lane;
+  private readonly tenant = `t${++tenants}`;
+  private readonly faults: unknown[] = [];
+  private state: 'active' | 'paused' | 'parked' = 'active';
+
+  constructor(
+    about: PlatformCase,
+    private readonly sandboxUrl: string,
+    wires: Wires,
+  ) {
+    const { platform, connection } = about;
+    this.platform = platform;
+    this.connection = { ...connection, endpoint: `${sandboxUrl}/${platform.name}@${this.tenant}` };
+    const send = wires.send.bind(wires);
+    this.tokens = new AccessTokens({
+      send,
+      keepRefreshToken: async (_site, _platform, refreshToken) => {
+        this.refreshTokens.push(refreshToken);
+        const secrets = { ...this.connection.secrets, refresh_token: refreshToken };
+        this.connection = { ...this.connection, secrets };
+      },
+      reload: async () => this.connection,
+    });
+    const world = {
+      state: () => this.state,
+      connection: () => this.connection,
+      send: send.bind(undefined, platform),
+      accessToken: this.accessToken.bind(this),
+      park: async (reason: string) => {
+        this.state = 'parked';
+        this.parked.push(reason);
+      },
+      pause: async (reason: string) => {
+        this.state = 'paused';
+        this.paused.push(reason);
+      },
+      resume: async () => {
+        this.state = 'active';
+      },
+      fault: (error: unknown) => void this.faults.push(error),
+    };
+    this.lane = new Lane(platform, world, OPEN_MS);
+  }
+
+  accessToken(connection = this.connection, stale?: string): Promise<string | undefined> {
+    return this.tokens.get(SITE, this.platform, connection, stale);
+  }
+
+  spell(conversion: Conversion, settings: Settings = {}): Spelled | { readonly skip: SkipReason } {
+    return spell(
+      asReceived(conversion),
+      this.platform,
+      { ...this.connection.settings, ...settings },
+      conversion.eventId,
+    );
+  }
+
+  /** All in one turn of the event loop, so that those which can share a call do. */
+  async send(
+    conversions: readonly Conversion[],
+    { alone = false, spoiled }: { readonly alone?: boolean; readonly spoiled?: number } = {},
+  ): Promise<Sent[]> {
+    const sent = await Promise.all(
+      conversions.map((conversion, index) => {
+        const spelled = this.spell(conversion);
+        if ('skip' in spelled) return { status: 'skipped', reason: spelled.skip } as const;
+        const body = index === spoiled ? spoil(spelled.body) : spelled.body;
+        return new Promise<LaneResult>((done) => {
+          this.lane.offer({ body, group: spelled.group, alone, probe: false, mayGo: () => true, done });
+        });
+      }),
+    );
+    if (this.faults.length > 0) throw this.faults[0];
+    return sent;
+  }
+
+  async sendOne(conversion: Conversion): Promise<Sent> {
+    const [sent] = await this.send([conversion]);
+    return sent as Sent;
+  }
+
+  /** Until something else is asked for, or for so many calls. */
+  async behave(mode: string, more: object = {}): Promise<void> {
+    const order = { platform: this.platform.name, tenant: this.tenant, mode, ...more };
+    const response = await fetch(`${this.sandboxUrl}/behave`, { method: 'POST', body: JSON.stringify(order) });
+    if (!response.ok) throw new Error(await response.text());
+  }
+
+  account(): Promise<Account> {
+    return accountOf(this.sandboxUrl, this.platform.name, this.tenant);
+  }
+}
+
+interface LedgerView {
+  readonly recent: readonly { readonly path: string }[];
+}
+
+export async function accountOf(sandboxUrl: string, platform: string, tenant: string): Promise<Account> {
+  const response = await fetch(`${sandboxUrl}/ledger?platform=${platform}&tenant=${tenant}`);
+  const view = (await response.json()) as LedgerView & Record<string, Record<string, Account> | undefined>;
+  const tokenCalls = view.recent.filter(({ path }) => /token$/i.test(path)).length;
+  const account = view[platform]?.[tenant] ?? NOTHING;
+  return { ...account, tokenCalls, eventCalls: view.recent.length - tokenCalls };
+}
+
+const NOTHING = { items: 0, taken: 0, repeats: 0, repeatsChanged: 0, problemKinds: {}, events: {} };
+
+/** Every platform that checks anything refuses a hash that is none. */
+function spoil(body: string): string {
+  return body.replace(/[0-9a-f]{64}/g, 'not-a-hash');
+}
+
+function asReceived({ id, event, value, currency, orderId, timeMs, hashes, visit, consent }: Conversion) {
+  return {
+    site: SITE,
+    position: 1,
+    time: new Date(timeMs).toISOString(),
+    data: { conversionId: id, event, value, currency, orderId, trial: false, consent },
+    personal: { ...hashes, ...(visit && { visit }) },
+  } satisfies ReceivedConversion;
+}
