@@ -289,7 +289,7 @@ describe('dispatch', () => {
           attempts.some((attempt, index) => attempt !== index + 1) && `attempts ${attempts}`,
         ].filter(Boolean);
         if (faults.length > 0) {
-          const story = outcomes.map(({ time, data: { attempt, status, reason } }) => [time, attempt, status, reason]);
+          const story = outcomes.map(({ time, version, data }) => [time, version, data['attempt'], data['status'], data['reason']]);
           wrong.push(
             `${name} ${wanted[at]} ${orderId}: ${faults.join(', ')}; received ${received.time}, ${story.join(' | ')}`,
           );

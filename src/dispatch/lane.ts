@@ -3,8 +3,8 @@ import type { Connection, Platform, PlatformRequest, PlatformResponse, Verdict }
 import { Breaker } from './breaker.js';
 import type { DeferReason } from './delivery.js';
 
-/** How many calls to one platform of one site are under way at most: that many sockets. */
-const CALLS_MAX = 8;
+/** How many calls to one platform of one site are under way at most: that many sockets. More where each carries one. */
+const CALLS_MAX = { shared: 8, single: 32 };
 /** What may wait in memory. The log is the queue: what finds no room is deferred and comes back from there. */
 const WAITING_MAX = 2_000;
 /** All calls under way and none answered for so long: the platform hangs, and nobody else waits for it. */
@@ -78,6 +78,7 @@ export class Lane {
   private lastAnswer = performance.now();
   private changing: Promise<void> | undefined;
   private readonly breaker: Breaker;
+  private readonly callsMax: number;
 
   constructor(
     private readonly platform: Platform,
@@ -85,13 +86,14 @@ export class Lane {
     openMs: number,
   ) {
     this.breaker = new Breaker(openMs);
+    this.callsMax = platform.batchMax > 1 ? CALLS_MAX.shared : CALLS_MAX.single;
   }
 
   /** How many parcels that are in no hurry it would take now: no more than one while one call decides for all. */
   get room(): number {
     if (this.changing || this.refusal()) return 0;
     const busy = this.waiting.length + this.calls;
-    return this.breaker.callsMax(CALLS_MAX) === 1 ? Math.max(0, 1 - busy) : WAITING_MAX - this.waiting.length;
+    return this.breaker.callsMax(this.callsMax) === 1 ? Math.max(0, 1 - busy) : WAITING_MAX - this.waiting.length;
   }
 
   offer(parcel: Parcel): void {
@@ -130,7 +132,7 @@ export class Lane {
   }
 
   private flush(): void {
-    while (!this.changing && this.waiting.length > 0 && this.calls < this.breaker.callsMax(CALLS_MAX)) {
+    while (!this.changing && this.waiting.length > 0 && this.calls < this.breaker.callsMax(this.callsMax)) {
       if (this.calls === 0) this.lastAnswer = performance.now();
       this.calls += 1;
       void this.deliver(this.takeBatch()).finally(() => {

@@ -21,6 +21,8 @@ export class OpenConversion {
   private fresh: Outcome[] = [];
   private writing = false;
   private forbidden = false;
+  /** Their outcome is in the log already, and stands. */
+  private readonly toldByOthers = new Set<PlatformName>();
   private answer: ((results: Results) => void) | undefined;
   private readonly answerBy: number;
 
@@ -102,7 +104,8 @@ export class OpenConversion {
     this.moveOn();
   }
 
-  private async store(outcomes: readonly Outcome[]): Promise<void> {
+  private async store(all: readonly Outcome[]): Promise<void> {
+    const outcomes = all.filter(({ platform }) => !this.toldByOthers.has(platform));
     const [first, ...others] = outcomes.map((data) => ({ type: outcomeType(data.status), data }));
     if (!first) return;
     const { site, data } = this.received;
@@ -111,19 +114,18 @@ export class OpenConversion {
       await this.log.append({ ...where, actor: 'system', events: [first, ...others] });
       this.version += outcomes.length;
     } catch (error) {
-      if (error instanceof LogUnavailable) throw error;
-      const told = await this.toldByOthers();
-      if (!told) throw error;
-      await this.store(outcomes.filter(({ platform }) => !told.has(platform)));
+      if (error instanceof LogUnavailable || !(await this.isOvertaken())) throw error;
+      await this.store(outcomes);
     }
   }
 
-  /** Platforms whose outcome others have written down meanwhile, which stands; undefined when nobody wrote anything. */
-  private async toldByOthers(): Promise<Set<PlatformName> | undefined> {
+  /** Whether others have written to the stream. If so, it is looked up what they said. */
+  private async isOvertaken(): Promise<boolean> {
     const events = await answerOf(this.log.readStream(CONVERSION, this.received.data.conversionId));
     const reached = events.at(-1)?.version ?? 0;
-    if (reached === this.version) return undefined;
+    if (reached === this.version) return false;
     this.version = reached;
-    return new Set(foldDeliveries(events).flatMap(({ platform, last }) => (last ? [platform] : [])));
+    for (const { platform, last } of foldDeliveries(events)) if (last) this.toldByOthers.add(platform);
+    return true;
   }
 }

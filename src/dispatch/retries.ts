@@ -37,6 +37,7 @@ export class Retries {
   /** Positions of what this process has taken: on its way, or written down and not yet seen by the projection. */
   private readonly taken = new Set<number>();
   private underWay = 0;
+  private stopping = false;
   /** When a parked lane was first seen so, or last tried. */
   private readonly probed = new Map<string, number>();
 
@@ -55,6 +56,7 @@ export class Retries {
 
   /** What is on its way gets a moment to arrive: the next one who takes it would send it again. */
   async stop(): Promise<void> {
+    this.stopping = true;
     clearInterval(this.timer);
     await this.looking;
     const patience = performance.now() + STOP_WITHIN_MS;
@@ -62,7 +64,7 @@ export class Retries {
   }
 
   private lookQuietly(): void {
-    this.looking ??= this.look()
+    this.looking ??= this.lookAround()
       // The database is away: the next look finds what this one could not.
       .catch(() => {})
       .finally(() => {
@@ -70,16 +72,25 @@ export class Retries {
       });
   }
 
-  private async look(): Promise<void> {
+  /** As long as there is something to take: a backlog is not kept waiting for the clock. */
+  private async lookAround(): Promise<void> {
+    while ((await this.look()) > 0 && !this.stopping) await new Promise((next) => setImmediate(next));
+  }
+
+  /** How many were taken. */
+  private async look(): Promise<number> {
     const lease = this.lease();
-    if (!lease?.held) return;
+    if (!lease?.held) return 0;
+    let taken = 0;
     for (const lane of await this.dueLanes()) {
       const room = Math.min(this.room(lane), TAKEN_MAX);
       if (room <= 0) continue;
       const rows = await this.take(lane, room, lease);
       if (rows.length > 0) await this.send(rows, lease);
+      taken += rows.length;
     }
     await this.forgetClaims(lease);
+    return taken;
   }
 
   /** Lanes with something due: from one to the next along the index, however many deliveries each has waiting. */

@@ -1,0 +1,74 @@
+import type { StoredEvent } from '../log/event.js';
+import { foldDeliveries, type Outcome, type OutcomeStatus, outcomeType, resultOf, resultsOf } from './delivery.js';
+
+const event = (type: string, data: object) => ({ type, data }) as StoredEvent;
+const received = (data: object = {}) => event('conversion.received.v1', { platforms: ['meta', 'segment'], ...data });
+const outcome = (platform: string, status: OutcomeStatus, data: Partial<Outcome> = {}) =>
+  event(outcomeType(status), { platform, status, attempt: 1, ...data });
+
+describe('a result', () => {
+  it.each<[OutcomeStatus | undefined, string | undefined, object]>([
+    [undefined, undefined, { ok: false, status: 'queued', reason: 'pending' }],
+    ['delivered', undefined, { ok: true, status: 'delivered' }],
+    ['accepted', undefined, { ok: true, status: 'accepted' }],
+    ['confirmed', undefined, { ok: true, status: 'delivered' }],
+    ['rejected', 'PARTY_UNKNOWN', { ok: false, status: 'failed', reason: 'PARTY_UNKNOWN' }],
+    ['skipped', 'no_identifier', { ok: false, status: 'skipped', reason: 'no_identifier' }],
+    ['deferred', 'throttled', { ok: false, status: 'queued', reason: 'throttled' }],
+    ['failed', 'HTTP 404', { ok: false, status: 'failed', reason: 'HTTP 404' }],
+    ['validated', undefined, { ok: true, status: 'validated' }],
+  ])('of %s', (status, reason, result) => {
+    const last = status && { status, ...(reason !== undefined && { reason }) };
+    expect(resultOf(last, false)).toEqual(result);
+    expect(resultOf(last, true)).toEqual({ ...result, trial: true });
+  });
+});
+
+describe('the deliveries of a conversion', () => {
+  it('are those to the platforms that were connected, without an outcome at first', () => {
+    expect(resultsOf([received()])).toEqual({
+      meta: { ok: false, status: 'queued', reason: 'pending' },
+      segment: { ok: false, status: 'queued', reason: 'pending' },
+    });
+    expect(resultsOf([event('conversion.received.v1', {})])).toEqual({});
+  });
+
+  it('stand where their newest outcome left them', () => {
+    const events = [
+      received(),
+      outcome('meta', 'deferred', { reason: 'server_error', bodySha256: 'a' }),
+      outcome('segment', 'failed', { reason: 'HTTP 400' }),
+      outcome('meta', 'delivered', { attempt: 2 }),
+    ];
+    expect(resultsOf(events)).toEqual({
+      meta: { ok: true, status: 'delivered' },
+      segment: { ok: false, status: 'failed', reason: 'HTTP 400' },
+    });
+    expect(foldDeliveries(events)[0]).toMatchObject({ platform: 'meta', attempts: 2, bodySha256: 'a' });
+  });
+
+  it('begin anew when an operator wants one sent again, and keep its id and settings from then on', () => {
+    const request = event('conversion.send_requested.v1', {
+      platform: 'meta',
+      eventId: 'ORD-1-r2',
+      attempt: 1,
+      settings: 9,
+    });
+    const events = [received(), outcome('meta', 'failed', { reason: 'x', bodySha256: 'a' }), request];
+    expect(foldDeliveries(events)[0]).toEqual({
+      platform: 'meta',
+      attempts: 1,
+      last: undefined,
+      eventId: 'ORD-1-r2',
+      settings: 9,
+    });
+    expect(resultsOf(events).meta).toEqual({ ok: false, status: 'queued', reason: 'pending' });
+    const after = [...events, outcome('meta', 'deferred', { attempt: 2, reason: 'timeout', bodySha256: 'b' })];
+    expect(foldDeliveries(after)[0]).toMatchObject({ eventId: 'ORD-1-r2', settings: 9, bodySha256: 'b', attempts: 2 });
+  });
+
+  it('of a trial say so', () => {
+    const events = [received({ trial: true }), outcome('meta', 'validated')];
+    expect(resultsOf(events).meta).toEqual({ ok: true, status: 'validated', trial: true });
+  });
+});
