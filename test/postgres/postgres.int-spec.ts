@@ -1,6 +1,7 @@
 import { Client } from 'pg';
 import { uuidv7 } from '../../src/kernel/uuid.js';
 import { EventLog } from '../../src/log/event-log.js';
+import { MIGRATIONS } from '../../src/postgres/migrations/index.js';
 import { createDatabase, openDatabase, serversUnderTest } from '../support/databases.js';
 import { startTestServer, type TestServer } from '../support/postgres-server.js';
 
@@ -25,7 +26,7 @@ describe.each(serversUnderTest())('opening $name', ({ major }) => {
     const { rows } = await (instances[0] as (typeof instances)[0]).pool.query(
       'SELECT name FROM cc.migrations ORDER BY id',
     );
-    expect(rows.map(({ name }) => name)).toEqual(['EventLog0000000000001', 'Sites0000000000002']);
+    expect(rows.map(({ name }) => name)).toEqual(MIGRATIONS.map((Migration) => new Migration().name));
     for (const instance of instances) await instance.close();
   });
 
