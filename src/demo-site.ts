@@ -9,8 +9,7 @@ export const DEMO_HOST = 'localhost';
 /** A site to try things on, in embedded mode only. Its key is kept beside the data, so that every start can show it. */
 export async function ensureDemoSite(dataDir: string, sites: Sites, directory: SiteDirectory): Promise<string> {
   const file = join(dataDir, 'demo-key');
-  if (!directory.find(DEMO_HOST)) await sites.register(DEMO_HOST, ['127.0.0.1', '[::1]']);
-  await directory.refresh();
+  await registerOnce(sites, directory);
   const open = directory.find(DEMO_HOST);
   const kept = readIfThere(file);
   if (kept && open?.keysByHash.get(hashApiKey(kept))?.status === 'active') return kept;
@@ -21,6 +20,17 @@ export async function ensureDemoSite(dataDir: string, sites: Sites, directory: S
   chmodSync(file, 0o600);
   await directory.refresh();
   return key;
+}
+
+/** Of two instances that start for the first time together one comes second. */
+async function registerOnce(sites: Sites, directory: SiteDirectory): Promise<void> {
+  if (directory.find(DEMO_HOST)) return;
+  const failure = await sites.register(DEMO_HOST, ['127.0.0.1', '[::1]']).then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  await directory.refresh();
+  if (!directory.find(DEMO_HOST)) throw failure;
 }
 
 function readIfThere(file: string): string | undefined {

@@ -182,8 +182,8 @@ describe('dispatch', () => {
    * platforms' own ledgers must tell the same story.
    *
    * Seen to fail: with the loop over `Lease.expired` in the dispatcher left out, ten conversions of the killed instances
-   * had no outcome; without `loseName` leaving its name to others, 250 that the frozen one stored when it woke up; with
-   * claims that end when a lease runs out (instead of when it was cleared up after), tries that were made twice.
+   * had no outcome; without `Dispatcher.leave`, four hundred that the frozen one stored when it woke up; with an
+   * `OpenConversion` that forgets what others have told, some outcomes stood in the log twice, in every third run.
    */
   it('tells what became of every conversion, through kills and a freeze, as the platforms do', async () => {
     const tenants = ['ok', 'retry', 'fail'] as const;
@@ -289,7 +289,13 @@ describe('dispatch', () => {
           attempts.some((attempt, index) => attempt !== index + 1) && `attempts ${attempts}`,
         ].filter(Boolean);
         if (faults.length > 0) {
-          const story = outcomes.map(({ time, version, data }) => [time, version, data['attempt'], data['status'], data['reason']]);
+          const story = outcomes.map(({ time, version, data }) => [
+            time,
+            version,
+            data['attempt'],
+            data['status'],
+            data['reason'],
+          ]);
           wrong.push(
             `${name} ${wanted[at]} ${orderId}: ${faults.join(', ')}; received ${received.time}, ${story.join(' | ')}`,
           );

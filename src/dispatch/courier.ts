@@ -87,7 +87,7 @@ export class Courier {
     } catch (error) {
       // Our own mistake: the conversion is kept, and sent by a version that knows better.
       this.world.fault(error);
-      return this.later(errand, { reason: 'server_error' });
+      return this.later(errand, { reason: 'server_error', bodySha256: errand.bodySha256 });
     }
   }
 
@@ -224,7 +224,7 @@ export function settingsAsOf(connection: SiteConnection, position: number | unde
 }
 
 /** Written out: on the way of every conversion, and spreading one object over another costs more than the rest of it. */
-function named({ received, platform, attempt, eventId, settings }: Errand, words: Words): Outcome {
+function named({ received, platform, attempt, eventId, settings, alone }: Errand, words: Words): Outcome {
   return {
     conversionId: received.data.conversionId,
     platform,
@@ -237,6 +237,7 @@ function named({ received, platform, attempt, eventId, settings }: Errand, words
     bodySha256: words.bodySha256,
     response: words.response,
     nextTry: words.nextTry,
+    alone: alone && words.status === 'deferred' ? true : undefined,
     eventId,
     settings,
   };

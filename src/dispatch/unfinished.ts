@@ -45,7 +45,8 @@ export async function unfinishedAfter(
 }
 
 function isOf(event: StoredEvent, instance: string): boolean {
-  return event.type === 'conversion.received.v1' && event.data['instance'] === instance;
+  const { data, type } = event;
+  return type === 'conversion.received.v1' && data['instance'] === instance && missingOf([event]).length > 0;
 }
 
 /** One that an operator wants sent again waits in the projection, for the retries. */

@@ -33,8 +33,8 @@ CREATE TABLE cc.deliveries (
 CREATE INDEX deliveries_due ON cc.deliveries (site, platform, due);
 CREATE UNIQUE INDEX deliveries_position ON cc.deliveries (position);
 
--- Who is making which try: it counts while the holder's lease does. It stays until the projection has seen the outcome,
--- because before that the row above is out of date.
+-- Who is making which try. It counts until the holder's lease is gone, which is after what came of his tries was folded:
+-- a lease that has only run out may stand for tries that the rows above do not know of yet.
 CREATE TABLE cc.delivery_claims (
   position bigint PRIMARY KEY,
   holder   text COLLATE "C" NOT NULL
