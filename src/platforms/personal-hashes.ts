@@ -51,3 +51,8 @@ export function spelling(hashes: PersonalHashes, name: keyof PersonalHashes): st
   const plain = PLAIN_SPELLING[name as keyof typeof PLAIN_SPELLING];
   return plain === undefined ? undefined : hashes[plain];
 }
+
+/** For platforms that take several digests of a kind: the one there is, undefined where there is none. */
+export function listOf(digest: string | undefined): [string] | undefined {
+  return digest ? [digest] : undefined;
+}

@@ -1,7 +1,10 @@
+import { answer, itNeedsMoreThanA200 } from '../../../test/support/platform-answers.js';
+import { itChecksFields } from '../../../test/support/platform-fields.js';
 import { describeGoldens } from '../../../test/support/platform-goldens.js';
+import { sentItem } from '../../../test/support/platform-payloads.js';
 import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js';
 import type { Conversion } from '../conversion.js';
-import type { Connection, PlatformResponse } from '../platform.js';
+import type { Connection } from '../platform.js';
 import { ga4 } from './index.js';
 
 const connection: Connection = {
@@ -18,20 +21,8 @@ interface Item {
   readonly events: readonly [{ readonly name: string; readonly params: Readonly<Record<string, unknown>> }];
 }
 
-function itemOf(conversion: Conversion, settings = {}): Item {
-  const payload = ga4.payload(conversion, { ...connection.settings, ...settings });
-  if ('skip' in payload) throw new Error(payload.skip);
-  return JSON.parse(JSON.stringify(payload.item));
-}
-
-function answer(status: number, body: string | object = '', headers: Record<string, string> = {}): PlatformResponse {
-  const text = typeof body === 'string' ? body : JSON.stringify(body);
-  try {
-    return { status, headers, text, json: JSON.parse(text) };
-  } catch {
-    return { status, headers, text, json: undefined };
-  }
-}
+const itemOf = (conversion: Conversion, settings = {}): Item =>
+  sentItem(ga4, conversion, { ...connection.settings, ...settings });
 
 describe('ga4', () => {
   describeGoldens(ga4, connection);
@@ -178,12 +169,7 @@ describe('ga4', () => {
       });
     });
 
-    it.each(['', '<html>', '{"validationMessages":[', '[]', 'null', '"x"', '{}'])(
-      'does not take %j for success',
-      (body) => {
-        expect(test?.verdict(answer(200, body))).toMatchObject({ kind: 'retry' });
-      },
-    );
+    itNeedsMoreThanA200((response) => test?.verdict(response));
 
     it('fails with the status', () => {
       expect(test?.verdict(answer(404))).toMatchObject({ kind: 'rejected' });
@@ -191,17 +177,12 @@ describe('ga4', () => {
   });
 
   describe('settings', () => {
-    const problem = (name: string, value: string) => ga4.fields.find((field) => field.name === name)?.check?.(value);
-
-    it.each([
+    itChecksFields(
+      ga4,
       ['measurement_id', 'G-ABC1234', 'UA-12345-1'],
       ['api_secret', 'abc-DEF_123', 'two words'],
       ['synthetic_client_id', 'yes', 'maybe'],
-    ])('%s', (name, good, bad) => {
-      expect(problem(name, good)).toBeUndefined();
-      expect(problem(name, bad)).toMatch(/^must/);
-      expect(problem(name, bad)).not.toContain(bad);
-    });
+    );
 
     it('refuses names that Google Analytics would drop without a word', () => {
       const check = (settings: Record<string, string>) => ga4.check?.({ settings, secrets: {} });

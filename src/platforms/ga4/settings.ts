@@ -1,3 +1,4 @@
+import { oneOf, oneWord } from '../field-checks.js';
 import type { Connection, Field } from '../platform.js';
 import { isEventName, isParameterName } from './names.js';
 
@@ -13,12 +14,12 @@ export const fields: readonly Field[] = [
     secret: true,
     required: true,
     help: 'Admin > Data streams > the stream > Measurement Protocol API secrets.',
-    check: (value) => (/^[\x21-\x7e]+$/.test(value) ? undefined : 'must be one word, as Google Analytics shows it'),
+    check: oneWord,
   },
   {
     name: 'synthetic_client_id',
     help: 'yes sends conversions without a _ga cookie too: each person then becomes a visitor of their own.',
-    check: (value) => (value === 'yes' || value === 'no' ? undefined : 'must be yes or no'),
+    check: oneOf('yes', 'no'),
     fallback: 'no',
   },
 ];

@@ -1,7 +1,10 @@
+import { answer, itNeedsMoreThanA200 } from '../../../test/support/platform-answers.js';
+import { fieldsThatAre, itChecksFields } from '../../../test/support/platform-fields.js';
 import { describeGoldens } from '../../../test/support/platform-goldens.js';
+import { BY_NOBODY, sentItem } from '../../../test/support/platform-payloads.js';
 import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js';
 import type { Conversion } from '../conversion.js';
-import type { Call, Connection, Payload, PlatformResponse, Settings, Verdict } from '../platform.js';
+import type { Call, Connection, PlatformResponse, Settings, Verdict } from '../platform.js';
 import { googleAds } from './index.js';
 
 const SETTINGS: Settings = {
@@ -21,7 +24,6 @@ const UPLOAD_CONNECTION: Connection = {
 
 const PURCHASE: Conversion = SAMPLE_CONVERSIONS['hashed-only'];
 const VISITED: Conversion = SAMPLE_CONVERSIONS['with-click-id'];
-const NOBODY: Conversion = { ...PURCHASE, hashes: { subject: '' } };
 const EMAIL = '86e0b9e56c17cc4d12387e1949b85053fbe73bc3ce5a1188713a9d300cc6133d';
 const PHONE = 'a6d53e23afd8a0e58ed88a857dec0272f27fb99ff0803e6cb1031201d78cade5';
 const SIX_HOURS_MS = 21_600_000;
@@ -31,43 +33,26 @@ function clicked(clicks: Readonly<Record<string, string>>, conversion = PURCHASE
   return { ...conversion, visit: { clicks: Object.fromEntries(seen), cookies: {}, utm: {} } };
 }
 
-function item(conversion: Conversion, settings: Settings = SETTINGS) {
-  return JSON.parse(JSON.stringify((googleAds.payload(conversion, settings) as Payload).item));
-}
+const item = (conversion: Conversion, settings: Settings = SETTINGS) => sentItem(googleAds, conversion, settings);
 
 function callOf(connection: Connection, group: string): Call {
   return { connection, group, accessToken: 'ya29', nowMs: 0 };
 }
 
-function answer(status: number, body: unknown, headers: PlatformResponse['headers'] = {}): PlatformResponse {
-  return { status, headers, text: JSON.stringify(body), json: body };
-}
-
-function text(status: number, text: string): PlatformResponse {
-  return { status, headers: {}, text, json: undefined };
-}
-
-const GARBAGE: [string, PlatformResponse][] = [
-  ['HTML', text(200, '<html><body>It works!</body></html>')],
-  ['JSON that breaks off', text(200, '{"requestId":"REQ')],
-  ['nothing', text(200, '')],
-  ['an empty object', answer(200, {})],
-  ['an array', answer(200, [{ requestId: 'REQ' }])],
-  ['null', answer(200, null)],
-  ['a text', answer(200, 'REQ')],
-  ['a request id that is no text', answer(200, { requestId: 7 })],
-  ['an empty request id', answer(200, { requestId: '' })],
-  ['an error', answer(200, { requestId: 'REQ', error: { code: 500 } })],
+/** Where only a request id, or what became of one, is an answer. */
+const NO_REQUEST_ID = [
+  [{ requestId: 'REQ' }],
+  { requestId: 7 },
+  { requestId: '' },
+  { requestId: 'REQ', error: { code: 500 } },
 ];
 
 describe('google_ads', () => {
   describeGoldens(googleAds, CONNECTION, 'ya29');
 
   describe('settings', () => {
-    const wrong = (name: string, value: string) =>
-      googleAds.fields.find((field) => field.name === name)?.check?.(value) ?? 'fine';
-
-    it.each([
+    itChecksFields(
+      googleAds,
       ['customer_id', '1234567890', '123-456-7890'],
       ['login_customer_id', '1112223333', '111222333'],
       ['client_id', '1-a.apps.googleusercontent.com', ''],
@@ -79,15 +64,10 @@ describe('google_ads', () => {
       ['mode', 'data_manager', 'Upload'],
       ['api_version', 'v1', '1'],
       ['upload_api_version', 'v25', 'v25/customers'],
-    ])('%s may be %s, and not %j', (name, good, bad) => {
-      expect(wrong(name, good)).toBe('fine');
-      expect(wrong(name, bad)).toMatch(/^must be /);
-      if (bad.length > 1) expect(wrong(name, bad)).not.toContain(bad);
-    });
+    );
 
     it('keeps credentials secret', () => {
-      const secret = googleAds.fields.filter((field) => field.secret).map(({ name }) => name);
-      expect(secret).toEqual(['client_secret', 'refresh_token', 'developer_token']);
+      expect(fieldsThatAre('secret', googleAds)).toEqual(['client_secret', 'refresh_token', 'developer_token']);
     });
 
     it('takes a connection as it should be', () => {
@@ -134,11 +114,11 @@ describe('google_ads', () => {
     });
 
     it.each([
-      ['nothing', NOBODY],
+      ['nothing', BY_NOBODY],
       ['an email that has no spelling of Google’s', { ...PURCHASE, hashes: { subject: 'x', emailGoogle: null } }],
-      ['names', { ...NOBODY, hashes: { subject: '', firstName: 'f', lastName: 'l' } }],
-      ['clicks of other platforms', clicked({ msclkid: 'M', fbclid: 'F', dclid: 'D' }, NOBODY)],
-      ['an empty click', clicked({ gclid: '' }, NOBODY)],
+      ['names', { ...BY_NOBODY, hashes: { subject: '', firstName: 'f', lastName: 'l' } }],
+      ['clicks of other platforms', clicked({ msclkid: 'M', fbclid: 'F', dclid: 'D' }, BY_NOBODY)],
+      ['an empty click', clicked({ gclid: '' }, BY_NOBODY)],
     ])('who is known by %s alone', (_, conversion) => {
       expect(googleAds.payload(conversion, SETTINGS)).toEqual({ skip: 'no_identifier' });
       expect(googleAds.payload(conversion, UPLOAD_SETTINGS)).toEqual({ skip: 'no_identifier' });
@@ -164,7 +144,7 @@ describe('google_ads', () => {
     });
 
     it('does without people when there is a click', () => {
-      expect(item(clicked({ gclid: 'G' }, NOBODY))).not.toHaveProperty('userData');
+      expect(item(clicked({ gclid: 'G' }, BY_NOBODY))).not.toHaveProperty('userData');
     });
 
     it('says nothing about consent unless it was given', () => {
@@ -311,10 +291,8 @@ describe('google_ads', () => {
       expect(googleAds.verdict(answer(200, warned), 3)).toEqual({ kind: 'accepted', requestId: 'REQ' });
     });
 
-    it.each(GARBAGE)('is not success when it is %s', (_, response) => {
-      for (const items of [1, 3]) {
-        expect(googleAds.verdict(response, items)).toEqual({ kind: 'retry', reason: 'server_error' });
-      }
+    describe.each([1, 3])('to a call with %d', (items) => {
+      itNeedsMoreThanA200((response) => googleAds.verdict(response, items), ...NO_REQUEST_ID);
     });
 
     it('rejects the events it names, and sends the others again', () => {
@@ -358,9 +336,9 @@ describe('google_ads', () => {
       ['500', failed(500, 'INTERNAL'), { kind: 'retry', reason: 'server_error' }],
       ['503', failed(503, 'UNAVAILABLE'), { kind: 'retry', reason: 'server_error' }],
       ['504', failed(504, 'DEADLINE_EXCEEDED'), { kind: 'retry', reason: 'server_error' }],
-      ['a proxy’s 502', text(502, '<html>'), { kind: 'retry', reason: 'server_error' }],
-      ['a proxy’s 400', text(400, '<html>'), { kind: 'split', reason: 'HTTP 400' }],
-      ['a proxy’s 413', text(413, ''), { kind: 'split', reason: 'HTTP 413' }],
+      ['a proxy’s 502', answer(502, '<html>'), { kind: 'retry', reason: 'server_error' }],
+      ['a proxy’s 400', answer(400, '<html>'), { kind: 'split', reason: 'HTTP 400' }],
+      ['a proxy’s 413', answer(413, ''), { kind: 'split', reason: 'HTTP 413' }],
     ])('%s', (_, response, verdict) => {
       expect(googleAds.verdict(response, 3)).toEqual(verdict);
     });
@@ -473,7 +451,7 @@ describe('google_ads', () => {
     });
 
     it('makes smaller calls when the answer was too long to be read', () => {
-      const cut = text(200, '{"results":['.padEnd(65_536, 'x'));
+      const cut = answer(200, '{"results":['.padEnd(65_536, 'x'));
       expect(googleAds.verdict(cut, 2_000)).toEqual({ kind: 'split', reason: 'the answer is too long to be read' });
       expect(googleAds.verdict(cut, 1)).toEqual({ kind: 'retry', reason: 'server_error' });
     });
@@ -593,12 +571,13 @@ describe('google_ads', () => {
     it.each<[string, PlatformResponse, object]>([
       ['an id that is not known', answer(404, { error: { status: 'NOT_FOUND' } }), askAgain],
       ['a limit', answer(429, {}, { 'retry-after': '60' }), { kind: 'retry', reason: 'throttled' }],
-      ['an outage', text(503, '<html>'), askAgain],
+      ['an outage', answer(503, '<html>'), askAgain],
       ['no destination', answer(200, { requestStatusPerDestination: [] }), askAgain],
-      ...GARBAGE.map(([name, response]): [string, PlatformResponse, object] => [name, response, askAgain]),
     ])('is asked for again after %s, which says nothing about the conversion', (_, response, verdict) => {
       expect(ask(response)).toEqual(verdict);
     });
+
+    itNeedsMoreThanA200(ask, ...NO_REQUEST_ID);
   });
 
   describe('a test', () => {
@@ -630,7 +609,7 @@ describe('google_ads', () => {
         { kind: 'rejected', reason: 'INVALID_EVENT' },
       ],
       ['a bad token', answer(401, {}), { kind: 'unauthorized', reason: 'HTTP 401' }],
-      ['HTML', text(200, '<html>'), { kind: 'retry', reason: 'server_error' }],
+      ['HTML', answer(200, '<html>'), { kind: 'retry', reason: 'server_error' }],
       ['something else', answer(200, { status: 'up' }), { kind: 'retry', reason: 'server_error' }],
       ['an array', answer(200, []), { kind: 'retry', reason: 'server_error' }],
       ['null', answer(200, null), { kind: 'retry', reason: 'server_error' }],

@@ -1,10 +1,8 @@
+import { oneOf, oneWord, versionLike } from '../field-checks.js';
 import type { Connection, Field, Settings } from '../platform.js';
 
 const TEN_DIGITS = /^\d{10}$/;
 const DIGITS = /^\d+$/;
-const VERSION = /^v\d+$/;
-/** What may stand in a header, and what every credential of Google's consists of. */
-const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 
 const FALLBACK = { mode: 'data_manager', api_version: 'v1', upload_api_version: 'v25' } as const;
 
@@ -24,15 +22,15 @@ export const fields: readonly Field[] = [
     name: 'client_id',
     required: true,
     help: 'Of the OAuth client, in the Google Cloud console under APIs & Services > Credentials.',
-    check: credential,
+    check: oneWord,
   },
-  { name: 'client_secret', secret: true, required: true, help: 'Of the same OAuth client.', check: credential },
+  { name: 'client_secret', secret: true, required: true, help: 'Of the same OAuth client.', check: oneWord },
   {
     name: 'refresh_token',
     secret: true,
     required: true,
     help: 'Granted to that client with the scope auth/datamanager (mode=upload: auth/adwords).',
-    check: credential,
+    check: oneWord,
   },
   {
     name: 'require_click_id',
@@ -50,19 +48,19 @@ export const fields: readonly Field[] = [
     name: 'developer_token',
     secret: true,
     help: 'With mode=upload: of the manager account, in its API Center.',
-    check: credential,
+    check: oneWord,
   },
   {
     name: 'api_version',
     help: 'Of the Data Manager API.',
     fallback: FALLBACK.api_version,
-    check: version,
+    check: versionLike(FALLBACK.api_version),
   },
   {
     name: 'upload_api_version',
     help: 'Of the Google Ads API, with mode=upload.',
     fallback: FALLBACK.upload_api_version,
-    check: version,
+    check: versionLike(FALLBACK.upload_api_version),
   },
 ];
 
@@ -91,16 +89,4 @@ export function versionOf(settings: Settings, name: 'api_version' | 'upload_api_
 
 function accountId(value: string): string | undefined {
   return TEN_DIGITS.test(value) ? undefined : 'must be 10 digits, without hyphens';
-}
-
-function credential(value: string): string | undefined {
-  return VISIBLE_ASCII.test(value) ? undefined : 'must be one word, copied without spaces or line breaks';
-}
-
-function version(value: string): string | undefined {
-  return VERSION.test(value) ? undefined : 'must be v and a number, such as v1';
-}
-
-function oneOf(...values: string[]) {
-  return (value: string): string | undefined => (values.includes(value) ? undefined : `must be ${values.join(' or ')}`);
 }

@@ -1,7 +1,10 @@
+import { answer, itNeedsMoreThanA200 } from '../../../test/support/platform-answers.js';
+import { itChecksFields } from '../../../test/support/platform-fields.js';
 import { describeGoldens } from '../../../test/support/platform-goldens.js';
+import { itTellsNoClickButItsOwn } from '../../../test/support/platform-payloads.js';
 import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js';
 import type { Conversion } from '../conversion.js';
-import type { Connection, PlatformResponse } from '../platform.js';
+import type { Connection } from '../platform.js';
 import { linkedin } from './index.js';
 
 const connection: Connection = {
@@ -15,15 +18,6 @@ const OAUTH: Connection = {
 const CALL = { connection, nowMs: 0 };
 const WITH_VISIT: Conversion = SAMPLE_CONVERSIONS['with-click-id'];
 
-function answer(status: number, body: string | object = '', headers: Record<string, string> = {}): PlatformResponse {
-  const text = typeof body === 'string' ? body : JSON.stringify(body);
-  try {
-    return { status, headers, text, json: JSON.parse(text) };
-  } catch {
-    return { status, headers, text, json: undefined };
-  }
-}
-
 describe('linkedin', () => {
   describeGoldens(linkedin, connection);
 
@@ -33,14 +27,12 @@ describe('linkedin', () => {
     }
   });
 
-  it('never sends names, nor the ids of other platforms', () => {
+  it('never sends names', () => {
     const text = JSON.stringify(linkedin.payload(SAMPLE_CONVERSIONS['phone-and-name'], connection.settings));
     expect(text).not.toMatch(/userInfo|firstName|lastName/);
-    const clicked = JSON.stringify(linkedin.payload(WITH_VISIT, connection.settings));
-    const { li_fat_id, ...others } = WITH_VISIT.visit?.clicks ?? {};
-    expect(clicked).toContain(li_fat_id?.id);
-    for (const { id } of Object.values(others)) expect(clicked).not.toContain(id);
   });
+
+  itTellsNoClickButItsOwn(linkedin, connection.settings, 'li_fat_id');
 
   describe('the call', () => {
     it('is a batch, each conversion byte for byte', () => {
@@ -160,19 +152,7 @@ describe('linkedin', () => {
       },
     );
 
-    it.each([
-      '',
-      '<html>',
-      '{"elements":[{"status":2',
-      '[]',
-      'null',
-      '"x"',
-      '{}',
-      '{"elements":{}}',
-      '{"elements":[]}',
-    ])('does not take %j for success', (body) => {
-      expect(linkedin.verdict(answer(200, body), 1)).toMatchObject({ kind: 'retry' });
-    });
+    itNeedsMoreThanA200((response) => linkedin.verdict(response, 1), { elements: {} }, { elements: [] });
   });
 
   describe('settings', () => {
@@ -192,15 +172,11 @@ describe('linkedin', () => {
       expect(check({ 'field.order': 'orderId' })).toMatch(/^field\.order: LinkedIn takes no fields/);
     });
 
-    it.each([
+    itChecksFields(
+      linkedin,
       ['api_version', '202608', '2026-08'],
       ['api_version', '202612', '202613'],
       ['access_token', 'AQX', 'two words'],
-    ])('%s %s, not %s', (name, good, bad) => {
-      const check = linkedin.fields.find((field) => field.name === name)?.check;
-      expect(check?.(good)).toBeUndefined();
-      expect(check?.(bad)).toMatch(/^must/);
-      expect(check?.(bad)).not.toContain(bad);
-    });
+    );
   });
 });

@@ -1,10 +1,8 @@
+import { oneWord } from '../field-checks.js';
 import type { Connection, Field } from '../platform.js';
 
 /** LinkedIn retires each version a year after its month, so it can be set without waiting for a release of ours. */
 export const API_VERSION = '202608';
-
-const oneWord = (value: string) =>
-  /^[\x21-\x7e]+$/.test(value) ? undefined : 'must be one word, as LinkedIn shows it';
 
 export const fields: readonly Field[] = [
   {

@@ -1,7 +1,17 @@
+import { answer, inOneWord, itNeedsMoreThanA200 } from '../../../test/support/platform-answers.js';
+import { fieldsThatAre, itChecksFields } from '../../../test/support/platform-fields.js';
 import { describeGoldens } from '../../../test/support/platform-goldens.js';
+import {
+  BY_NOBODY,
+  itCarriesItemsAsTheyAre,
+  itTellsNoClickButItsOwn,
+  knownBy,
+  NAME_SPELLINGS,
+  sentItem,
+} from '../../../test/support/platform-payloads.js';
 import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js';
 import type { Conversion } from '../conversion.js';
-import type { Connection, Payload, PlatformResponse, Settings } from '../platform.js';
+import type { Connection, Settings } from '../platform.js';
 import { meta } from './index.js';
 
 const connection: Connection = { settings: { pixel_id: '1234567890' }, secrets: { access_token: 'EAAtoken' } };
@@ -9,19 +19,10 @@ const call = { connection, nowMs: 0 };
 
 const purchase: Conversion = SAMPLE_CONVERSIONS['hashed-only'];
 const visited: Conversion = SAMPLE_CONVERSIONS['with-click-id'];
-const nobody: Conversion = { ...purchase, hashes: { subject: '' } };
-const visit = { clicks: {}, cookies: {}, utm: {} };
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
-function item(conversion: Conversion, settings: Settings = {}) {
-  const { item } = meta.payload(conversion, settings) as Payload;
-  return JSON.parse(JSON.stringify(item));
-}
-
-function answer(status: number, body: unknown, headers: PlatformResponse['headers'] = {}): PlatformResponse {
-  return { status, headers, text: JSON.stringify(body), json: body };
-}
+const item = (conversion: Conversion, settings: Settings = {}) => sentItem(meta, conversion, settings);
 
 function failure(code: number, error_subcode?: number, more: object = {}) {
   return { error: { message: 'Said so', type: 'OAuthException', code, error_subcode, fbtrace_id: 'F', ...more } };
@@ -40,27 +41,27 @@ describe('meta', () => {
     });
 
     it.each<[string, Conversion]>([
-      ['nothing', nobody],
-      ['a name', { ...nobody, hashes: { subject: '', firstName: 'f', lastName: 'l' } }],
-      ['an address', { ...nobody, visit: { ...visit, ip: '203.0.113.10' } }],
-      ['a browser', { ...nobody, visit: { ...visit, userAgent: 'UA' } }],
-      ['the click of another platform', { ...nobody, visit: { ...visit, clicks: { gclid: { id: 'G', timeMs: 1 } } } }],
+      ['nothing', BY_NOBODY],
+      ['a name', { ...BY_NOBODY, hashes: { subject: '', firstName: 'f', lastName: 'l' } }],
+      ['an address', knownBy({ ip: '203.0.113.10' })],
+      ['a browser', knownBy({ userAgent: 'UA' })],
+      ['the click of another platform', knownBy({ clicks: { gclid: { id: 'G', timeMs: 1 } } })],
     ])('skips what is known by %s alone', (_, conversion) => {
       expect(meta.payload(conversion, {})).toEqual({ skip: 'no_identifier' });
     });
 
     it.each<[string, Conversion]>([
-      ['a phone', { ...nobody, hashes: { subject: '', phone: 'p', phoneDigits: 'd' } }],
-      ['a click', { ...nobody, visit: { ...visit, clicks: { fbclid: { id: 'C', timeMs: purchase.timeMs } } } }],
-      ['a browser id', { ...nobody, visit: { ...visit, cookies: { _fbp: 'fb.1.1.2' } } }],
-      ['address and browser', { ...nobody, visit: { ...visit, ip: '203.0.113.10', userAgent: 'UA' } }],
+      ['a phone', { ...BY_NOBODY, hashes: { subject: '', phone: 'p', phoneDigits: 'd' } }],
+      ['a click', knownBy({ clicks: { fbclid: { id: 'C', timeMs: purchase.timeMs } } })],
+      ['a browser id', knownBy({ cookies: { _fbp: 'fb.1.1.2' } })],
+      ['address and browser', knownBy({ ip: '203.0.113.10', userAgent: 'UA' })],
     ])('sends what is known by %s', (_, conversion) => {
       expect(item(conversion).user_data).not.toHaveProperty('em');
     });
 
     it('spells the click like the cookie, for 90 days', () => {
       const clicked = (timeMs: number) =>
-        item({ ...purchase, visit: { ...visit, clicks: { fbclid: { id: 'AbC_dEf', timeMs } } } }).user_data.fbc;
+        item({ ...knownBy({ clicks: { fbclid: { id: 'AbC_dEf', timeMs } } }), hashes: purchase.hashes }).user_data.fbc;
       expect(clicked(purchase.timeMs - 90 * DAY_MS)).toBe(`fb.1.${purchase.timeMs - 90 * DAY_MS}.AbC_dEf`);
       expect(clicked(purchase.timeMs - 90 * DAY_MS - 1)).toBeUndefined();
     });
@@ -80,28 +81,11 @@ describe('meta', () => {
     });
 
     it('spells names without spaces and punctuation', () => {
-      const hashes = {
-        ...purchase.hashes,
-        firstName: 'f',
-        firstNameBare: 'f-bare',
-        firstNameJoined: 'f-joined',
-        firstNameUnpunctuated: 'f-unpunctuated',
-        lastName: 'l',
-        lastNameBare: 'l-bare',
-        lastNameJoined: 'l-joined',
-        lastNameUnpunctuated: 'l-unpunctuated',
-      };
+      const hashes = { ...purchase.hashes, ...NAME_SPELLINGS };
       expect(item({ ...purchase, hashes }).user_data).toMatchObject({ fn: ['f-bare'], ln: ['l-bare'] });
     });
 
-    it('tells no click id but its own, not even in the page’s address', () => {
-      const pageUrl = 'https://shop.example/?gclid=Gclid_AbC-123&email=jane@example.com';
-      const sent = JSON.stringify(
-        item({ ...visited, visit: { ...SAMPLE_CONVERSIONS['with-click-id'].visit, pageUrl } }),
-      );
-      expect(sent).not.toMatch(/gclid|ttclid|msclkid|twclid|sccid|rdtcid|epik|jane/i);
-      expect(sent).toContain('IwAR0FbClid_xYz');
-    });
+    itTellsNoClickButItsOwn(meta, {}, 'fbclid');
 
     it('names events as the connection says, and others by their own name', () => {
       expect(item(purchase, { 'event.purchase': 'Subscribe' }).event_name).toBe('Subscribe');
@@ -128,10 +112,7 @@ describe('meta', () => {
   });
 
   describe('request', () => {
-    it('puts the events into one body as they are, after the token', () => {
-      const { body } = meta.request(['{"a": 1}', '{"b":2.50}', '{"c":"é"}'], call);
-      expect(body).toBe('{"access_token":"EAAtoken","data":[{"a": 1},{"b":2.50},{"c":"é"}]}');
-    });
+    itCarriesItemsAsTheyAre(meta, call, '{"access_token":"EAAtoken","data":[…]}');
 
     it('goes to the endpoint and version of the connection', () => {
       const settings = { pixel_id: '1', api_version: 'v27.0' };
@@ -203,13 +184,8 @@ describe('meta', () => {
       ['error beside a count', 200, { events_received: 1, ...failure(2) }, 'server_error', 'server_error'],
       ['error that is no object', 200, { events_received: 1, error: 'no' }, 'server_error', 'server_error'],
     ])('%s (%i)', (_, status, body, one, three) => {
-      const shown = (items: number) => {
-        const verdict = meta.verdict(answer(status, body), items);
-        if (!('kind' in verdict)) throw new Error('one verdict of all');
-        return verdict.kind === 'retry' ? verdict.reason : verdict.kind;
-      };
-      expect(shown(1)).toBe(one);
-      expect(shown(3)).toBe(three);
+      expect(inOneWord(meta.verdict(answer(status, body), 1))).toBe(one);
+      expect(inOneWord(meta.verdict(answer(status, body), 3))).toBe(three);
     });
 
     it('says what Meta said, with its trace', () => {
@@ -230,20 +206,12 @@ describe('meta', () => {
       expect(meta.verdict(answer(400, failure(4), { 'retry-after': '60' }), 1)).toMatchObject({ afterMs: 60_000 });
     });
 
-    it.each([
-      undefined,
-      null,
-      [],
-      'ok',
-      7,
-      {},
+    itNeedsMoreThanA200(
+      (response) => meta.verdict(response, 1),
       { events_received: '1' },
       { events_received: 2 },
       { events_received: -1 },
-    ])('does not take %j with a 200 for success', (json) => {
-      const response = { status: 200, headers: {}, text: '<html>', json };
-      expect(meta.verdict(response, 1)).toMatchObject({ kind: 'retry', reason: 'server_error' });
-    });
+    );
 
     it.each([
       [502, 'retry'],
@@ -252,31 +220,23 @@ describe('meta', () => {
       [404, 'rejected'],
       [302, 'rejected'],
     ])('judges a %i page by its status', (status, kind) => {
-      expect(meta.verdict({ status, headers: {}, text: '<html>', json: undefined }, 1)).toMatchObject({ kind });
+      expect(meta.verdict(answer(status, '<html>'), 1)).toMatchObject({ kind });
     });
   });
 
   describe('settings', () => {
-    const problem = (name: string, value: string) => meta.fields.find((field) => field.name === name)?.check?.(value);
-
-    it.each([
+    itChecksFields(
+      meta,
       ['pixel_id', '1234567890', '12/34'],
       ['access_token', 'EAAtoken|x', 'two words'],
       ['access_token', 'EAAtoken', 'line\nbreak'],
       ['test_event_code', 'TEST12345', 'a"b'],
       ['api_version', 'v27.0', '27'],
-    ])('%s takes %s, not %j', (name, good, bad) => {
-      expect(problem(name, good)).toBeUndefined();
-      expect(problem(name, bad)).toMatch(/^must /);
-      expect(problem(name, bad)).not.toContain(bad);
-    });
+    );
 
     it('keeps the token secret and needs pixel and token', () => {
-      expect(meta.fields.filter(({ secret }) => secret).map(({ name }) => name)).toEqual(['access_token']);
-      expect(meta.fields.filter(({ required }) => required).map(({ name }) => name)).toEqual([
-        'pixel_id',
-        'access_token',
-      ]);
+      expect(fieldsThatAre('secret', meta)).toEqual(['access_token']);
+      expect(fieldsThatAre('required', meta)).toEqual(['pixel_id', 'access_token']);
     });
   });
 });

@@ -1,7 +1,8 @@
 import type { Click, Conversion } from '../conversion.js';
-import { customFields, mappedEvent } from '../event-mapping.js';
+import { customData } from '../custom-data.js';
+import { mappedEvent } from '../event-mapping.js';
 import { pageAddress } from '../page-address.js';
-import { spelling } from '../personal-hashes.js';
+import { listOf, spelling } from '../personal-hashes.js';
 import type { Payload, Settings, Skip } from '../platform.js';
 
 /** Standard events; any other name is a custom event of the advertiser's. */
@@ -69,19 +70,4 @@ function isIdentified({ em, ph, fbc, fbp, client_ip_address, client_user_agent }
 function clickCookie(click: Click | undefined, nowMs: number): string | undefined {
   if (!click?.id || nowMs - click.timeMs > CLICK_AGE_MAX_MS) return undefined;
   return `fb.1.${click.timeMs}.${click.id}`;
-}
-
-function customData(conversion: Conversion, settings: Settings): object | undefined {
-  const { value, currency, orderId } = conversion;
-  const data = {
-    currency: value === undefined ? undefined : currency,
-    value,
-    order_id: orderId,
-    ...customFields(settings, conversion),
-  };
-  return Object.values(data).some((entry) => entry !== undefined) ? data : undefined;
-}
-
-function listOf(digest: string | undefined): [string] | undefined {
-  return digest ? [digest] : undefined;
 }

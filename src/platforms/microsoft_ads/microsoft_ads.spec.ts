@@ -1,7 +1,10 @@
+import { answer, itNeedsMoreThanA200 } from '../../../test/support/platform-answers.js';
+import { fieldsThatAre, itChecksFields } from '../../../test/support/platform-fields.js';
 import { describeGoldens } from '../../../test/support/platform-goldens.js';
+import { BY_NOBODY, knownBy, sentItem } from '../../../test/support/platform-payloads.js';
 import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js';
 import type { Conversion } from '../conversion.js';
-import type { Call, Connection, Payload, PlatformResponse, Settings } from '../platform.js';
+import type { Call, Connection, PlatformResponse, Settings } from '../platform.js';
 import { microsoftAds } from './index.js';
 
 const MAPPING: Settings = { 'event.purchase': 'purchase', 'event.lead': 'lead_form', 'event.signup': 'signup' };
@@ -21,7 +24,6 @@ const OFFLINE_CONNECTION: Connection = {
 
 const PURCHASE: Conversion = SAMPLE_CONVERSIONS['hashed-only'];
 const VISITED: Conversion = SAMPLE_CONVERSIONS['with-click-id'];
-const NOBODY: Conversion = { ...PURCHASE, hashes: { subject: '' } };
 const CLICK = '00112233445566778899aabbccddeeff';
 const EMAIL = 'c4d25e9c90ff23e9145397bc6fbd5385ca5fbe78211222ccbecd0b369ebb19a6';
 const PHONE = 'a6d53e23afd8a0e58ed88a857dec0272f27fb99ff0803e6cb1031201d78cade5';
@@ -32,17 +34,7 @@ function clicked(msclkid: string, conversion = PURCHASE): Conversion {
   return { ...conversion, visit: { clicks: { msclkid: click }, cookies: {}, utm: {} } };
 }
 
-function item(conversion: Conversion, settings: Settings = SETTINGS) {
-  return JSON.parse(JSON.stringify((microsoftAds.payload(conversion, settings) as Payload).item));
-}
-
-function answer(status: number, body: unknown, headers: PlatformResponse['headers'] = {}): PlatformResponse {
-  return { status, headers, text: JSON.stringify(body), json: body };
-}
-
-function text(status: number, text: string): PlatformResponse {
-  return { status, headers: {}, text, json: undefined };
-}
+const item = (conversion: Conversion, settings: Settings = SETTINGS) => sentItem(microsoftAds, conversion, settings);
 
 const CALL: Call = { connection: CONNECTION, nowMs: 0 };
 const OFFLINE_CALL: Call = { connection: OFFLINE_CONNECTION, group: 'offline', accessToken: 'ey', nowMs: 0 };
@@ -52,10 +44,8 @@ describe('microsoft_ads', () => {
   describeGoldens(microsoftAds, CONNECTION);
 
   describe('settings', () => {
-    const wrong = (name: string, value: string) =>
-      microsoftAds.fields.find((field) => field.name === name)?.check?.(value) ?? 'fine';
-
-    it.each([
+    itChecksFields(
+      microsoftAds,
       ['mode', 'offline', 'upload'],
       ['mode', 'capi', 'CAPI'],
       ['tag_id', '12345678', '12/../34'],
@@ -68,16 +58,16 @@ describe('microsoft_ads', () => {
       ['refresh_token', 'M.R3_BAY.-C', ' '],
       ['phone_format', 'digits', '+'],
       ['api_version', 'v1', 'one'],
-      ['offline_api_version', 'v13', '13'],
-    ])('%s may be %s, and not %j', (name, good, bad) => {
-      expect(wrong(name, good)).toBe('fine');
-      expect(wrong(name, bad)).toMatch(/^must be /);
-      if (bad.length > 1) expect(wrong(name, bad)).not.toContain(bad);
-    });
+      ['offline_api_version', 'v14', '14'],
+    );
 
     it('keeps credentials secret', () => {
-      const secret = microsoftAds.fields.filter((field) => field.secret).map(({ name }) => name);
-      expect(secret).toEqual(['access_token', 'developer_token', 'client_secret', 'refresh_token']);
+      expect(fieldsThatAre('secret', microsoftAds)).toEqual([
+        'access_token',
+        'developer_token',
+        'client_secret',
+        'refresh_token',
+      ]);
     });
 
     it('takes a connection as it should be', () => {
@@ -129,15 +119,12 @@ describe('microsoft_ads', () => {
     });
 
     it.each([
-      ['nothing', NOBODY],
+      ['nothing', BY_NOBODY],
       ['an email that has no spelling of Microsoft’s', { ...PURCHASE, hashes: { subject: 'x', emailBare: null } }],
-      ['names', { ...NOBODY, hashes: { subject: '', firstName: 'f', lastName: 'l' } }],
-      ['a click that is none', clicked('not-a-click', NOBODY)],
-      [
-        'browser and address',
-        { ...NOBODY, visit: { ip: '203.0.113.10', userAgent: 'UA', clicks: {}, cookies: {}, utm: {} } },
-      ],
-      ['a visitor id', { ...NOBODY, visit: { clicks: {}, cookies: { _uetvid: 'V' }, utm: {} } }],
+      ['names', { ...BY_NOBODY, hashes: { subject: '', firstName: 'f', lastName: 'l' } }],
+      ['a click that is none', clicked('not-a-click', BY_NOBODY)],
+      ['browser and address', knownBy({ ip: '203.0.113.10', userAgent: 'UA' })],
+      ['a visitor id', knownBy({ cookies: { _uetvid: 'V' } })],
     ])('who is known by %s alone', (_, conversion) => {
       expect(microsoftAds.payload(conversion, SETTINGS)).toEqual({ skip: 'no_identifier' });
       expect(microsoftAds.payload(conversion, OFFLINE_SETTINGS)).toEqual({ skip: 'no_identifier' });
@@ -353,31 +340,24 @@ describe('microsoft_ads', () => {
         answer(401, { error: { code: 'Unauthorized', message: 'Bad token.' } }),
         { kind: 'unauthorized', reason: 'Unauthorized: Bad token.' },
       ],
-      ['403', text(403, ''), { kind: 'unauthorized', reason: 'HTTP 403' }],
+      ['403', answer(403, ''), { kind: 'unauthorized', reason: 'HTTP 403' }],
       ['429', answer(429, {}, { 'retry-after': '7' }), { kind: 'retry', reason: 'throttled', afterMs: 7_000 }],
-      ['500', text(500, '<html>'), AGAIN_LATER],
-      ['503', text(503, 'x'.repeat(70_000)), AGAIN_LATER],
-      ['a proxy’s 400', text(400, '<html>'), { kind: 'split', reason: 'HTTP 400' }],
+      ['500', answer(500, '<html>'), AGAIN_LATER],
+      ['503', answer(503, 'x'.repeat(70_000)), AGAIN_LATER],
+      ['a proxy’s 400', answer(400, '<html>'), { kind: 'split', reason: 'HTTP 400' }],
     ])('%s', (_, response, verdict) => {
       expect(microsoftAds.verdict(response, 3)).toEqual(verdict);
     });
 
-    it.each<[string, PlatformResponse]>([
-      ['HTML', text(200, '<html><body>It works!</body></html>')],
-      ['JSON that breaks off', text(200, '{"eventsReceived":1')],
-      ['nothing', text(200, '')],
-      ['an empty object', answer(200, {})],
-      ['an array', answer(200, [{ eventsReceived: 1 }])],
-      ['null', answer(200, null)],
-      ['a number', answer(200, 1)],
-      ['a count in words', answer(200, { eventsReceived: '1' })],
-      ['too high a count', answer(200, { eventsReceived: 9 })],
-      ['an error without a count', answer(200, { error: { code: 'X', message: 'Y' } })],
-      ['an error and a full count', answer(200, { eventsReceived: 1, error: { code: 'X', message: 'Y' } })],
-      ['a count of none', answer(200, { eventsReceived: 0 })],
-    ])('is not success when it is %s', (_, response) => {
-      expect(microsoftAds.verdict(response, 1)).toEqual(AGAIN_LATER);
-    });
+    itNeedsMoreThanA200(
+      (response) => microsoftAds.verdict(response, 1),
+      [{ eventsReceived: 1 }],
+      { eventsReceived: '1' },
+      { eventsReceived: 9 },
+      { eventsReceived: 0 },
+      { error: { code: 'X', message: 'Y' } },
+      { eventsReceived: 1, error: { code: 'X', message: 'Y' } },
+    );
   });
 
   describe('an answer about offline conversions', () => {
@@ -445,7 +425,7 @@ describe('microsoft_ads', () => {
     });
 
     it('makes smaller calls when the answer was too long to be read', () => {
-      const cut = text(200, '{"PartialErrors":['.padEnd(65_536, 'x'));
+      const cut = answer(200, '{"PartialErrors":['.padEnd(65_536, 'x'));
       expect(microsoftAds.verdict(cut, 1_000)).toEqual({ kind: 'split', reason: 'the answer is too long to be read' });
       expect(microsoftAds.verdict(cut, 1)).toEqual(AGAIN_LATER);
     });
@@ -471,9 +451,9 @@ describe('microsoft_ads', () => {
       ['no event', answer(400, { error: { code: 'BadRequest', message: 'data is empty' } }), { kind: 'accepted' }],
       ['a count of none', answer(200, { eventsReceived: 0 }), { kind: 'accepted' }],
       ['a bad token', answer(401, {}), { kind: 'unauthorized', reason: 'HTTP 401' }],
-      ['an outage', text(503, ''), AGAIN_LATER],
-      ['HTML', text(200, '<html>'), AGAIN_LATER],
-      ['a proxy’s 400', text(400, '<html>'), { kind: 'rejected', reason: 'HTTP 400' }],
+      ['an outage', answer(503, ''), AGAIN_LATER],
+      ['HTML', answer(200, '<html>'), AGAIN_LATER],
+      ['a proxy’s 400', answer(400, '<html>'), { kind: 'rejected', reason: 'HTTP 400' }],
     ])('answered with %s', (_, response, verdict) => {
       expect(test?.verdict(response)).toEqual(verdict);
     });

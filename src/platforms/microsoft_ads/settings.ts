@@ -1,10 +1,7 @@
+import { digitsOnly, oneOf, oneWord, versionLike } from '../field-checks.js';
 import type { Connection, Field, Settings } from '../platform.js';
 
-const DIGITS = /^\d+$/;
 const TAG_ID = /^[0-9A-Za-z_-]+$/;
-const VERSION = /^v\d+$/;
-/** What may stand in a header, and what every credential of Microsoft's consists of. */
-const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 
 const FALLBACK = { mode: 'capi', phone_format: 'e164', api_version: 'v1', offline_api_version: 'v13' } as const;
 
@@ -25,35 +22,35 @@ export const fields: readonly Field[] = [
     name: 'access_token',
     secret: true,
     help: 'Made on the page of the UET tag under "Use Conversions API"; Microsoft opens it per account.',
-    check: credential,
+    check: oneWord,
   },
   {
     name: 'customer_id',
     help: 'With mode=offline: cid in the address of any page of Microsoft Advertising.',
-    check: numericId,
+    check: digitsOnly,
   },
   {
     name: 'account_id',
     help: 'With mode=offline: aid in the address of any page of Microsoft Advertising; not the account number.',
-    check: numericId,
+    check: digitsOnly,
   },
   {
     name: 'developer_token',
     secret: true,
     help: 'With mode=offline: from the developer portal of Microsoft Advertising.',
-    check: credential,
+    check: oneWord,
   },
   {
     name: 'client_id',
     help: 'With mode=offline: of the app registration in Microsoft Entra.',
-    check: credential,
+    check: oneWord,
   },
-  { name: 'client_secret', secret: true, help: 'With mode=offline: of the same app registration.', check: credential },
+  { name: 'client_secret', secret: true, help: 'With mode=offline: of the same app registration.', check: oneWord },
   {
     name: 'refresh_token',
     secret: true,
     help: 'With mode=offline: granted to that app with the scope msads.manage offline_access.',
-    check: credential,
+    check: oneWord,
   },
   {
     name: 'phone_format',
@@ -61,12 +58,17 @@ export const fields: readonly Field[] = [
     fallback: FALLBACK.phone_format,
     check: oneOf('e164', 'digits'),
   },
-  { name: 'api_version', help: 'Of the UET Conversions API.', fallback: FALLBACK.api_version, check: version },
+  {
+    name: 'api_version',
+    help: 'Of the UET Conversions API.',
+    fallback: FALLBACK.api_version,
+    check: versionLike(FALLBACK.api_version),
+  },
   {
     name: 'offline_api_version',
     help: 'Of the Campaign Management API, with mode=offline.',
     fallback: FALLBACK.offline_api_version,
-    check: version,
+    check: versionLike(FALLBACK.offline_api_version),
   },
 ];
 
@@ -97,20 +99,4 @@ export function isOffline(settings: Settings): boolean {
 
 export function versionOf(settings: Settings, name: 'api_version' | 'offline_api_version'): string {
   return settings[name] ?? FALLBACK[name];
-}
-
-function numericId(value: string): string | undefined {
-  return DIGITS.test(value) ? undefined : 'must be digits only';
-}
-
-function credential(value: string): string | undefined {
-  return VISIBLE_ASCII.test(value) ? undefined : 'must be one word, copied without spaces or line breaks';
-}
-
-function version(value: string): string | undefined {
-  return VERSION.test(value) ? undefined : 'must be v and a number, such as v1';
-}
-
-function oneOf(...values: string[]) {
-  return (value: string): string | undefined => (values.includes(value) ? undefined : `must be ${values.join(' or ')}`);
 }

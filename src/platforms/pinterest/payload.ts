@@ -2,6 +2,7 @@ import { amountText } from '../amount.js';
 import type { Conversion } from '../conversion.js';
 import { customFields, mappedEvent } from '../event-mapping.js';
 import { pageAddress } from '../page-address.js';
+import { listOf } from '../personal-hashes.js';
 import type { Payload, Settings, Skip } from '../platform.js';
 
 /** Pinterest takes the names on its own list only. */
@@ -65,8 +66,4 @@ function customData(conversion: Conversion, settings: Settings): object | undefi
   }
   if (orderId !== undefined) data['order_id'] = orderId;
   return Object.keys(data).length > 0 ? data : undefined;
-}
-
-function listOf(digest: string | undefined): [string] | undefined {
-  return digest ? [digest] : undefined;
 }

@@ -1,25 +1,25 @@
+import { answer, inOneWord, itNeedsMoreThanA200 } from '../../../test/support/platform-answers.js';
+import { fieldsThatAre, itChecksFields } from '../../../test/support/platform-fields.js';
 import { describeGoldens } from '../../../test/support/platform-goldens.js';
+import {
+  BY_NOBODY,
+  itCarriesItemsAsTheyAre,
+  itTellsNoClickButItsOwn,
+  knownBy,
+  NAME_SPELLINGS,
+  sentItem,
+} from '../../../test/support/platform-payloads.js';
 import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js';
 import type { Conversion } from '../conversion.js';
-import type { Connection, Payload, PlatformResponse, Settings } from '../platform.js';
+import type { Connection, Settings } from '../platform.js';
 import { pinterest } from './index.js';
 
 const connection: Connection = { settings: { ad_account_id: '549755885175' }, secrets: { access_token: 'pina_token' } };
 const call = { connection, nowMs: 0 };
 
 const purchase: Conversion = SAMPLE_CONVERSIONS['hashed-only'];
-const visited: Conversion = SAMPLE_CONVERSIONS['with-click-id'];
-const nobody: Conversion = { ...purchase, hashes: { subject: '' } };
-const visit = { clicks: {}, cookies: {}, utm: {} };
 
-function item(conversion: Conversion, settings: Settings = {}) {
-  const { item } = pinterest.payload(conversion, settings) as Payload;
-  return JSON.parse(JSON.stringify(item));
-}
-
-function answer(status: number, body: unknown, headers: PlatformResponse['headers'] = {}): PlatformResponse {
-  return { status, headers, text: JSON.stringify(body), json: body };
-}
+const item = (conversion: Conversion, settings: Settings = {}) => sentItem(pinterest, conversion, settings);
 
 const processed = { status: 'processed', error_message: null, warning_message: null };
 const failed = { status: 'failed', error_message: 'event_time is invalid', warning_message: null };
@@ -30,17 +30,17 @@ describe('pinterest', () => {
 
   describe('payload', () => {
     it.each<[string, Conversion]>([
-      ['nothing', nobody],
-      ['a phone', { ...nobody, hashes: { subject: '', phone: 'p', phoneDigits: 'd' } }],
-      ['its click', { ...nobody, visit: { ...visit, clicks: { epik: { id: 'E', timeMs: 1 } } } }],
-      ['an address', { ...nobody, visit: { ...visit, ip: '203.0.113.10' } }],
-      ['a browser', { ...nobody, visit: { ...visit, userAgent: 'UA' } }],
+      ['nothing', BY_NOBODY],
+      ['a phone', { ...BY_NOBODY, hashes: { subject: '', phone: 'p', phoneDigits: 'd' } }],
+      ['its click', knownBy({ clicks: { epik: { id: 'E', timeMs: 1 } } })],
+      ['an address', knownBy({ ip: '203.0.113.10' })],
+      ['a browser', knownBy({ userAgent: 'UA' })],
     ])('skips what is known by %s alone', (_, conversion) => {
       expect(pinterest.payload(conversion, {})).toEqual({ skip: 'no_identifier' });
     });
 
     it('sends what is known by address and browser', () => {
-      const sent = item({ ...nobody, visit: { ...visit, ip: '203.0.113.10', userAgent: 'UA' } });
+      const sent = item(knownBy({ ip: '203.0.113.10', userAgent: 'UA' }));
       expect(sent.user_data).toEqual({ client_ip_address: '203.0.113.10', client_user_agent: 'UA' });
     });
 
@@ -51,28 +51,11 @@ describe('pinterest', () => {
     });
 
     it('spells names as they are', () => {
-      const hashes = {
-        ...purchase.hashes,
-        firstName: 'f',
-        firstNameBare: 'f-bare',
-        firstNameJoined: 'f-joined',
-        firstNameUnpunctuated: 'f-unpunctuated',
-        lastName: 'l',
-        lastNameBare: 'l-bare',
-        lastNameJoined: 'l-joined',
-        lastNameUnpunctuated: 'l-unpunctuated',
-      };
+      const hashes = { ...purchase.hashes, ...NAME_SPELLINGS };
       expect(item({ ...purchase, hashes }).user_data).toMatchObject({ fn: ['f'], ln: ['l'] });
     });
 
-    it('tells no click id but its own, not even in the page’s address', () => {
-      const pageUrl = 'https://shop.example/?gclid=Gclid_AbC-123&email=jane@example.com';
-      const sent = JSON.stringify(
-        item({ ...visited, visit: { ...SAMPLE_CONVERSIONS['with-click-id'].visit, pageUrl } }),
-      );
-      expect(sent).not.toMatch(/gclid|fbclid|ttclid|msclkid|twclid|sccid|rdtcid|jane/i);
-      expect(sent).toContain('dj0yJnU9Epik');
-    });
+    itTellsNoClickButItsOwn(pinterest, {}, 'epik');
 
     it('needs no amount, and sends no currency without one', () => {
       expect(item({ ...purchase, value: undefined }).custom_data).toEqual({ order_id: 'ORD-1001' });
@@ -96,10 +79,7 @@ describe('pinterest', () => {
   });
 
   describe('request', () => {
-    it('puts the events into one body as they are', () => {
-      const { body } = pinterest.request(['{"a": 1}', '{"b":2.50}', '{"c":"é"}'], call);
-      expect(body).toBe('{"data":[{"a": 1},{"b":2.50},{"c":"é"}]}');
-    });
+    itCarriesItemsAsTheyAre(pinterest, call, '{"data":[…]}');
 
     it('goes to the endpoint and version of the connection', () => {
       const settings = { ad_account_id: '1', api_version: 'v6' };
@@ -152,20 +132,15 @@ describe('pinterest', () => {
       [401, { code: 2, message: 'Authentication failed.' }, 'unauthorized', 'unauthorized'],
       [403, { code: 29, message: 'You are not permitted to access that resource.' }, 'unauthorized', 'unauthorized'],
       [422, { code: 1, message: 'Not all events were successfully processed.', details: {} }, 'rejected', 'split'],
-      [422, { code: 1, message: 'Not all', details: counted(processed) }, undefined, 'split'],
+      [422, { code: 1, message: 'Not all', details: counted(processed) }, 'each', 'split'],
       [404, undefined, 'rejected', 'split'],
       [429, { code: 8, message: 'This request exceeded a rate limit.' }, 'throttled', 'throttled'],
       [503, { code: 4197, message: 'The endpoint has been ramped down.' }, 'server_error', 'server_error'],
       [500, undefined, 'server_error', 'server_error'],
       [500, counted(processed), 'server_error', 'server_error'],
     ])('%i %j', (status, body, one, three) => {
-      const shown = (items: number) => {
-        const verdict = pinterest.verdict(answer(status, body), items);
-        if (!('kind' in verdict)) return undefined;
-        return verdict.kind === 'retry' ? verdict.reason : verdict.kind;
-      };
-      expect(shown(1)).toBe(one);
-      expect(shown(3)).toBe(three);
+      expect(inOneWord(pinterest.verdict(answer(status, body), 1))).toBe(one);
+      expect(inOneWord(pinterest.verdict(answer(status, body), 3))).toBe(three);
     });
 
     it('says what Pinterest said', () => {
@@ -173,37 +148,25 @@ describe('pinterest', () => {
       expect(pinterest.verdict(said, 1)).toEqual({ kind: 'rejected', reason: 'The request was invalid.' });
     });
 
-    it.each([
-      undefined,
-      null,
-      [],
+    itNeedsMoreThanA200(
+      (response) => pinterest.verdict(response, 1),
       [processed],
-      'ok',
-      7,
-      {},
       { events: 'processed' },
       { num_events_received: 1, num_events_processed: 1 },
       counted(processed, processed),
       { code: 8, message: 'This request exceeded a rate limit.' },
-    ])('does not take %j with a 200 for success', (json) => {
-      const response = { status: 200, headers: {}, text: '<html>', json };
-      expect(pinterest.verdict(response, 1)).toMatchObject({ kind: 'retry', reason: 'server_error' });
-    });
+    );
   });
 
   describe('settings', () => {
-    const problem = (name: string, value: string) =>
-      pinterest.fields.find((field) => field.name === name)?.check?.(value);
     const whole = (settings: Settings) => pinterest.check?.({ ...connection, settings });
 
-    it.each([
+    itChecksFields(
+      pinterest,
       ['ad_account_id', '549755885175', 'act_1'],
       ['access_token', 'pina_token', 'line\nbreak'],
       ['api_version', 'v6', '5.0'],
-    ])('%s takes %s, not %j', (name, good, bad) => {
-      expect(problem(name, good)).toBeUndefined();
-      expect(problem(name, bad)).toMatch(/^must /);
-    });
+    );
 
     it('refuses names that Pinterest would refuse', () => {
       expect(whole({ ad_account_id: '1', 'event.demo': 'custom', 'field.content_name': 'event' })).toBeUndefined();
@@ -212,11 +175,8 @@ describe('pinterest', () => {
     });
 
     it('keeps the token secret and needs account and token', () => {
-      expect(pinterest.fields.filter(({ secret }) => secret).map(({ name }) => name)).toEqual(['access_token']);
-      expect(pinterest.fields.filter(({ required }) => required).map(({ name }) => name)).toEqual([
-        'ad_account_id',
-        'access_token',
-      ]);
+      expect(fieldsThatAre('secret', pinterest)).toEqual(['access_token']);
+      expect(fieldsThatAre('required', pinterest)).toEqual(['ad_account_id', 'access_token']);
     });
   });
 });

@@ -1,3 +1,4 @@
+import { digitsOnly, oneWord, versionLike } from '../field-checks.js';
 import type { Connection, Field } from '../platform.js';
 
 export const API_VERSION = 'v5';
@@ -7,19 +8,19 @@ export const fields: readonly Field[] = [
     name: 'ad_account_id',
     required: true,
     help: 'Number of the ad account: Ads Manager, Ads, Conversions, API.',
-    check: (value) => (/^\d+$/.test(value) ? undefined : 'must be a number, digits only'),
+    check: digitsOnly,
   },
   {
     name: 'access_token',
     secret: true,
     required: true,
     help: 'Conversion access token: Ads Manager, Ads, Conversions, Set up API, Generate new token.',
-    check: (value) => (/^[!-~]+$/.test(value) ? undefined : 'must be one line of text without spaces'),
+    check: oneWord,
   },
   {
     name: 'api_version',
     help: 'Version of the Pinterest API.',
-    check: (value) => (/^v\d+$/.test(value) ? undefined : `must look like ${API_VERSION}`),
+    check: versionLike(API_VERSION),
     fallback: API_VERSION,
   },
 ];

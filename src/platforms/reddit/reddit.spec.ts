@@ -1,28 +1,19 @@
+import { answer, itNeedsMoreThanA200 } from '../../../test/support/platform-answers.js';
+import { itChecksFields } from '../../../test/support/platform-fields.js';
 import { describeGoldens } from '../../../test/support/platform-goldens.js';
+import { itTellsNoClickButItsOwn, sentItem } from '../../../test/support/platform-payloads.js';
 import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js';
 import { hashPersonal } from '../../conversions/hash-personal.js';
 import type { Conversion } from '../conversion.js';
-import type { Connection, PlatformResponse } from '../platform.js';
+import type { Connection } from '../platform.js';
 import { reddit } from './index.js';
 
 const connection: Connection = { settings: { pixel_id: 'a2_abc123' }, secrets: { access_token: 'token' } };
 const CALL = { connection, nowMs: 0 };
 const WITH_VISIT: Conversion = SAMPLE_CONVERSIONS['with-click-id'];
 
-function itemOf(conversion: Conversion, settings = {}) {
-  const payload = reddit.payload(conversion, { ...connection.settings, ...settings });
-  if ('skip' in payload) throw new Error(payload.skip);
-  return JSON.parse(JSON.stringify(payload.item));
-}
-
-function answer(status: number, body: string | object = '', headers: Record<string, string> = {}): PlatformResponse {
-  const text = typeof body === 'string' ? body : JSON.stringify(body);
-  try {
-    return { status, headers, text, json: JSON.parse(text) };
-  } catch {
-    return { status, headers, text, json: undefined };
-  }
-}
+const itemOf = (conversion: Conversion, settings = {}) =>
+  sentItem(reddit, conversion, { ...connection.settings, ...settings });
 
 describe('reddit', () => {
   describeGoldens(reddit, connection);
@@ -73,12 +64,7 @@ describe('reddit', () => {
     expect(itemOf(WITH_VISIT, settings).metadata).toMatchObject({ order_id: 'ORD-1001', conversion_id: 'ORD-1001' });
   });
 
-  it('hands on no click id of another platform', () => {
-    const text = JSON.stringify(itemOf(WITH_VISIT));
-    const { rdt_cid, ...others } = WITH_VISIT.visit?.clicks ?? {};
-    expect(text).toContain(rdt_cid?.id);
-    for (const { id } of Object.values(others)) expect(text).not.toContain(id);
-  });
+  itTellsNoClickButItsOwn(reddit, connection.settings, 'rdt_cid');
 
   it('puts several conversions into one call, byte for byte, under a name of its own', () => {
     const { body, headers } = reddit.request(['{ "a": 1 }', '{"b":2}', '{"c":3}'], CALL);
@@ -156,32 +142,16 @@ describe('reddit', () => {
       expect(reddit.verdict(answer(413), 3)).toMatchObject({ kind: 'split' });
     });
 
-    it.each([
-      '',
-      '<html>',
-      '{"data":{"message":"Succ',
-      '[]',
-      'null',
-      '"x"',
-      '{}',
-      '{"data":{}}',
-      '{"data":{"message":"error"}}',
-    ])('does not take %j for success', (body) => {
-      expect(reddit.verdict(answer(200, body), 1)).toMatchObject({ kind: 'retry' });
-    });
+    itNeedsMoreThanA200((response) => reddit.verdict(response, 1), { data: {} }, { data: { message: 'error' } });
   });
 
   describe('settings', () => {
-    it.each([
+    itChecksFields(
+      reddit,
       ['pixel_id', 'a2_abc123', 'a2/../x'],
       ['access_token', 'ey.J0-x', 'two words'],
       ['test_id', 't2_abc', 'two words'],
-    ])('%s', (name, good, bad) => {
-      const check = reddit.fields.find((field) => field.name === name)?.check;
-      expect(check?.(good)).toBeUndefined();
-      expect(check?.(bad)).toMatch(/^must/);
-      expect(check?.(bad)).not.toContain(bad);
-    });
+    );
 
     it('refuse an event name that is too long', () => {
       const check = (name: string) => reddit.check?.({ settings: { 'event.demo': name }, secrets: {} });

@@ -1,3 +1,4 @@
+import { oneWord } from '../field-checks.js';
 import type { Connection, Field } from '../platform.js';
 import { isEventName } from './event-type.js';
 
@@ -14,7 +15,7 @@ export const fields: readonly Field[] = [
     secret: true,
     required: true,
     help: 'Conversion access token: Events Manager > Conversions API. It does not expire.',
-    check: (value) => (/^[\x21-\x7e]+$/.test(value) ? undefined : 'must be one word, as Reddit shows it'),
+    check: oneWord,
   },
   {
     name: 'test_id',

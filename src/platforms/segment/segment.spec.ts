@@ -1,7 +1,10 @@
+import { answer } from '../../../test/support/platform-answers.js';
+import { itChecksFields } from '../../../test/support/platform-fields.js';
 import { describeGoldens } from '../../../test/support/platform-goldens.js';
+import { itTellsNoClickButItsOwn, sentItem } from '../../../test/support/platform-payloads.js';
 import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js';
 import type { Conversion } from '../conversion.js';
-import type { Connection, PlatformResponse } from '../platform.js';
+import type { Connection } from '../platform.js';
 import { segment } from './index.js';
 
 const connection: Connection = { settings: { 'field.total': 'value' }, secrets: { write_key: 'wk_123' } };
@@ -9,20 +12,8 @@ const CALL = { connection, nowMs: 0 };
 const at = (endpoint: string) => ({ ...CALL, connection: { ...connection, endpoint } });
 const WITH_VISIT: Conversion = SAMPLE_CONVERSIONS['with-click-id'];
 
-function itemOf(conversion: Conversion, settings = {}) {
-  const payload = segment.payload(conversion, { ...connection.settings, ...settings });
-  if ('skip' in payload) throw new Error(payload.skip);
-  return JSON.parse(JSON.stringify(payload.item));
-}
-
-function answer(status: number, body: string | object = '', headers: Record<string, string> = {}): PlatformResponse {
-  const text = typeof body === 'string' ? body : JSON.stringify(body);
-  try {
-    return { status, headers, text, json: JSON.parse(text) };
-  } catch {
-    return { status, headers, text, json: undefined };
-  }
-}
+const itemOf = (conversion: Conversion, settings = {}) =>
+  sentItem(segment, conversion, { ...connection.settings, ...settings });
 
 describe('segment', () => {
   describeGoldens(segment, connection);
@@ -33,10 +24,7 @@ describe('segment', () => {
     expect(JSON.stringify(item)).not.toContain(SAMPLE_CONVERSIONS['phone-and-name'].hashes.phone);
   });
 
-  it('hands on no click id of an ad platform', () => {
-    const text = JSON.stringify(itemOf(WITH_VISIT));
-    for (const { id } of Object.values(WITH_VISIT.visit?.clicks ?? {})) expect(text).not.toContain(id);
-  });
+  itTellsNoClickButItsOwn(segment, connection.settings);
 
   describe('messageId', () => {
     const idOf = (changes: Partial<Conversion>): string => itemOf({ ...WITH_VISIT, ...changes }).messageId;
@@ -163,10 +151,5 @@ describe('segment', () => {
     });
   });
 
-  it('checks the write key without repeating it', () => {
-    const check = segment.fields.find(({ name }) => name === 'write_key')?.check;
-    expect(check?.('wk_123')).toBeUndefined();
-    expect(check?.('two words')).toMatch(/^must be one word/);
-    expect(check?.('two words')).not.toContain('two');
-  });
+  itChecksFields(segment, ['write_key', 'wk_123', 'two words']);
 });

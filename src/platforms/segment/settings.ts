@@ -1,3 +1,4 @@
+import { oneWord } from '../field-checks.js';
 import type { Field } from '../platform.js';
 
 export const fields: readonly Field[] = [
@@ -6,6 +7,6 @@ export const fields: readonly Field[] = [
     secret: true,
     required: true,
     help: 'Of an HTTP API source: Sources > the source > Settings > API Keys. Jitsu: the server key, as id:secret.',
-    check: (value) => (/^[\x21-\x7e]+$/.test(value) ? undefined : 'must be one word, as the source shows it'),
+    check: oneWord,
   },
 ];

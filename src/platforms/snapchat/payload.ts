@@ -1,7 +1,8 @@
 import type { Conversion } from '../conversion.js';
-import { customFields, mappedEvent } from '../event-mapping.js';
+import { customData } from '../custom-data.js';
+import { mappedEvent } from '../event-mapping.js';
 import { pageAddress } from '../page-address.js';
-import { spelling } from '../personal-hashes.js';
+import { listOf, spelling } from '../personal-hashes.js';
 import type { Payload, Settings, Skip } from '../platform.js';
 
 /** Snapchat takes the names on its own list only, and has none for a lead: a sign-up is the nearest. */
@@ -56,19 +57,4 @@ function userData({ hashes, visit }: Conversion) {
 /** A click or a cookie makes a match better, but is not enough for one. */
 function isIdentified({ em, ph, client_ip_address, client_user_agent }: UserData): boolean {
   return Boolean(em || ph || (client_ip_address && client_user_agent));
-}
-
-function customData(conversion: Conversion, settings: Settings): object | undefined {
-  const { value, currency, orderId } = conversion;
-  const data = {
-    currency: value === undefined ? undefined : currency,
-    value,
-    order_id: orderId,
-    ...customFields(settings, conversion),
-  };
-  return Object.values(data).some((entry) => entry !== undefined) ? data : undefined;
-}
-
-function listOf(digest: string | undefined): [string] | undefined {
-  return digest ? [digest] : undefined;
 }

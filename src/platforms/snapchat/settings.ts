@@ -1,3 +1,4 @@
+import { oneWord, versionLike } from '../field-checks.js';
 import type { Connection, Field } from '../platform.js';
 
 export const API_VERSION = 'v3';
@@ -14,12 +15,12 @@ export const fields: readonly Field[] = [
     secret: true,
     required: true,
     help: 'Conversions API token: Ads Manager, Business details, Conversions API tokens.',
-    check: (value) => (/^[!-~]+$/.test(value) ? undefined : 'must be one line of text without spaces'),
+    check: oneWord,
   },
   {
     name: 'api_version',
     help: 'Version of the Conversions API.',
-    check: (value) => (/^v\d+$/.test(value) ? undefined : `must look like ${API_VERSION}`),
+    check: versionLike(API_VERSION),
     fallback: API_VERSION,
   },
 ];

@@ -1,7 +1,17 @@
+import { answer, inOneWord, itNeedsMoreThanA200 } from '../../../test/support/platform-answers.js';
+import { fieldsThatAre, itChecksFields } from '../../../test/support/platform-fields.js';
 import { describeGoldens } from '../../../test/support/platform-goldens.js';
+import {
+  BY_NOBODY,
+  itCarriesItemsAsTheyAre,
+  itTellsNoClickButItsOwn,
+  knownBy,
+  NAME_SPELLINGS,
+  sentItem,
+} from '../../../test/support/platform-payloads.js';
 import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js';
 import type { Conversion } from '../conversion.js';
-import type { Connection, Payload, PlatformResponse, Settings } from '../platform.js';
+import type { Connection, Settings } from '../platform.js';
 import { snapchat } from './index.js';
 
 const connection: Connection = {
@@ -12,17 +22,8 @@ const call = { connection, nowMs: 0 };
 
 const purchase: Conversion = SAMPLE_CONVERSIONS['hashed-only'];
 const visited: Conversion = SAMPLE_CONVERSIONS['with-click-id'];
-const nobody: Conversion = { ...purchase, hashes: { subject: '' } };
-const visit = { clicks: {}, cookies: {}, utm: {} };
 
-function item(conversion: Conversion, settings: Settings = {}) {
-  const { item } = snapchat.payload(conversion, settings) as Payload;
-  return JSON.parse(JSON.stringify(item));
-}
-
-function answer(status: number, body: unknown, headers: PlatformResponse['headers'] = {}): PlatformResponse {
-  return { status, headers, text: JSON.stringify(body), json: body };
-}
+const item = (conversion: Conversion, settings: Settings = {}) => sentItem(snapchat, conversion, settings);
 
 const invalid = {
   status: 'INVALID',
@@ -43,18 +44,18 @@ describe('snapchat', () => {
     });
 
     it.each<[string, Conversion]>([
-      ['nothing', nobody],
-      ['its click', { ...nobody, visit: { ...visit, clicks: { sccid: { id: 'S', timeMs: 1 } } } }],
-      ['its cookie', { ...nobody, visit: { ...visit, cookies: { _scid: 'S' } } }],
-      ['an address', { ...nobody, visit: { ...visit, ip: '203.0.113.10' } }],
-      ['a browser', { ...nobody, visit: { ...visit, userAgent: 'UA' } }],
+      ['nothing', BY_NOBODY],
+      ['its click', knownBy({ clicks: { sccid: { id: 'S', timeMs: 1 } } })],
+      ['its cookie', knownBy({ cookies: { _scid: 'S' } })],
+      ['an address', knownBy({ ip: '203.0.113.10' })],
+      ['a browser', knownBy({ userAgent: 'UA' })],
     ])('skips what is known by %s alone', (_, conversion) => {
       expect(snapchat.payload(conversion, {})).toEqual({ skip: 'no_identifier' });
     });
 
     it.each<[string, Conversion]>([
-      ['a phone', { ...nobody, hashes: { subject: '', phone: 'p', phoneDigits: 'd' } }],
-      ['address and browser', { ...nobody, visit: { ...visit, ip: '203.0.113.10', userAgent: 'UA' } }],
+      ['a phone', { ...BY_NOBODY, hashes: { subject: '', phone: 'p', phoneDigits: 'd' } }],
+      ['address and browser', knownBy({ ip: '203.0.113.10', userAgent: 'UA' })],
     ])('sends what is known by %s', (_, conversion) => {
       expect(item(conversion).user_data).not.toHaveProperty('em');
     });
@@ -79,28 +80,11 @@ describe('snapchat', () => {
     });
 
     it('spells names without punctuation', () => {
-      const hashes = {
-        ...purchase.hashes,
-        firstName: 'f',
-        firstNameBare: 'f-bare',
-        firstNameJoined: 'f-joined',
-        firstNameUnpunctuated: 'f-unpunctuated',
-        lastName: 'l',
-        lastNameBare: 'l-bare',
-        lastNameJoined: 'l-joined',
-        lastNameUnpunctuated: 'l-unpunctuated',
-      };
+      const hashes = { ...purchase.hashes, ...NAME_SPELLINGS };
       expect(item({ ...purchase, hashes }).user_data).toMatchObject({ fn: ['f-unpunctuated'], ln: ['l-unpunctuated'] });
     });
 
-    it('tells no click id but its own, not even in the page’s address', () => {
-      const pageUrl = 'https://shop.example/?gclid=Gclid_AbC-123&email=jane@example.com';
-      const sent = JSON.stringify(
-        item({ ...visited, visit: { ...SAMPLE_CONVERSIONS['with-click-id'].visit, pageUrl } }),
-      );
-      expect(sent).not.toMatch(/gclid|fbclid|ttclid|msclkid|twclid|rdtcid|epik|jane/i);
-      expect(sent).toContain('ScCid_AbC');
-    });
+    itTellsNoClickButItsOwn(snapchat, {}, 'sccid');
 
     it('fills fields of the advertiser', () => {
       expect(item(purchase, { 'field.status': 'event' }).custom_data).toHaveProperty('status', 'purchase');
@@ -114,10 +98,7 @@ describe('snapchat', () => {
   });
 
   describe('request', () => {
-    it('puts the events into one body as they are', () => {
-      const { body } = snapchat.request(['{"a": 1}', '{"b":2.50}', '{"c":"é"}'], call);
-      expect(body).toBe('{"data":[{"a": 1},{"b":2.50},{"c":"é"}]}');
-    });
+    itCarriesItemsAsTheyAre(snapchat, call, '{"data":[…]}');
 
     it('goes to the endpoint and version of the connection', () => {
       const settings = { pixel_id: 'p', api_version: 'v4' };
@@ -153,13 +134,8 @@ describe('snapchat', () => {
       [500, { status: 'VALID' }, 'server_error', 'server_error'],
       [400, { status: 'VALID' }, 'rejected', 'split'],
     ])('%i %j', (status, body, one, three) => {
-      const shown = (items: number) => {
-        const verdict = snapchat.verdict(answer(status, body), items);
-        if (!('kind' in verdict)) throw new Error('one verdict of all');
-        return verdict.kind === 'retry' ? verdict.reason : verdict.kind;
-      };
-      expect(shown(1)).toBe(one);
-      expect(shown(3)).toBe(three);
+      expect(inOneWord(snapchat.verdict(answer(status, body), 1))).toBe(one);
+      expect(inOneWord(snapchat.verdict(answer(status, body), 3))).toBe(three);
     });
 
     it('says what Snapchat said', () => {
@@ -173,28 +149,25 @@ describe('snapchat', () => {
       });
     });
 
-    it.each([undefined, null, [], 'VALID', 7, {}, { status: 'valid' }, { status: true }, [{ status: 'VALID' }]])(
-      'does not take %j with a 200 for success',
-      (json) => {
-        const response = { status: 200, headers: {}, text: '<html>', json };
-        expect(snapchat.verdict(response, 1)).toMatchObject({ kind: 'retry', reason: 'server_error' });
-      },
+    itNeedsMoreThanA200(
+      (response) => snapchat.verdict(response, 1),
+      'VALID',
+      '"VALID"',
+      { status: 'valid' },
+      { status: true },
+      [{ status: 'VALID' }],
     );
   });
 
   describe('settings', () => {
-    const problem = (name: string, value: string) =>
-      snapchat.fields.find((field) => field.name === name)?.check?.(value);
     const whole = (settings: Settings) => snapchat.check?.({ ...connection, settings });
 
-    it.each([
+    itChecksFields(
+      snapchat,
       ['pixel_id', '0f1e2d3c-0000-4000-8000-abcdefabcdef', 'a/b'],
       ['access_token', 'eyJ.a_b-c', 'line\nbreak'],
       ['api_version', 'v4', '4'],
-    ])('%s takes %s, not %j', (name, good, bad) => {
-      expect(problem(name, good)).toBeUndefined();
-      expect(problem(name, bad)).toMatch(/^must /);
-    });
+    );
 
     it('refuses names that Snapchat would refuse', () => {
       expect(whole({ pixel_id: 'p', 'event.lead': 'CUSTOM_EVENT_1' })).toBeUndefined();
@@ -202,11 +175,8 @@ describe('snapchat', () => {
     });
 
     it('keeps the token secret and needs pixel and token', () => {
-      expect(snapchat.fields.filter(({ secret }) => secret).map(({ name }) => name)).toEqual(['access_token']);
-      expect(snapchat.fields.filter(({ required }) => required).map(({ name }) => name)).toEqual([
-        'pixel_id',
-        'access_token',
-      ]);
+      expect(fieldsThatAre('secret', snapchat)).toEqual(['access_token']);
+      expect(fieldsThatAre('required', snapchat)).toEqual(['pixel_id', 'access_token']);
     });
   });
 });

@@ -1,3 +1,4 @@
+import { oneWord, testEventCode, versionLike } from '../field-checks.js';
 import type { Field } from '../platform.js';
 
 export const API_VERSION = 'v1.3';
@@ -14,12 +15,12 @@ export const fields: readonly Field[] = [
     secret: true,
     required: true,
     help: 'Token of the pixel: Events Manager, the pixel, Settings, Generate access token.',
-    check: (value) => (/^[!-~]+$/.test(value) ? undefined : 'must be one line of text without spaces'),
+    check: oneWord,
   },
   {
     name: 'test_event_code',
     help: 'Code of the Test events tab in Events Manager; used by `platforms test` only.',
-    check: (value) => (/^[\w-]+$/.test(value) ? undefined : 'must be letters and digits only, such as TEST12345'),
+    check: testEventCode,
   },
   {
     name: 'crm_event_set_id',
@@ -35,7 +36,7 @@ export const fields: readonly Field[] = [
   {
     name: 'api_version',
     help: 'Version of the Business API.',
-    check: (value) => (/^v\d+\.\d+$/.test(value) ? undefined : `must look like ${API_VERSION}`),
+    check: versionLike(API_VERSION),
     fallback: API_VERSION,
   },
 ];

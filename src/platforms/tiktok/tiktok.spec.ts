@@ -1,7 +1,17 @@
+import { answer, inOneWord, itNeedsMoreThanA200 } from '../../../test/support/platform-answers.js';
+import { fieldsThatAre, itChecksFields } from '../../../test/support/platform-fields.js';
 import { describeGoldens } from '../../../test/support/platform-goldens.js';
+import {
+  BY_NOBODY,
+  itCarriesItemsAsTheyAre,
+  itTellsNoClickButItsOwn,
+  knownBy,
+  NAME_SPELLINGS,
+  sentItem,
+} from '../../../test/support/platform-payloads.js';
 import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js';
 import type { Conversion } from '../conversion.js';
-import type { Connection, Payload, PlatformResponse, Settings } from '../platform.js';
+import type { Connection, Settings } from '../platform.js';
 import { tiktok } from './index.js';
 
 const connection: Connection = { settings: { pixel_code: 'C0PIXEL' }, secrets: { access_token: 'token' } };
@@ -9,64 +19,38 @@ const call = { connection, nowMs: 0 };
 
 const purchase: Conversion = SAMPLE_CONVERSIONS['hashed-only'];
 const visited: Conversion = SAMPLE_CONVERSIONS['with-click-id'];
-const nobody: Conversion = { ...purchase, hashes: { subject: '' } };
-const visit = { clicks: {}, cookies: {}, utm: {} };
 
-function item(conversion: Conversion, settings: Settings = {}) {
-  const { item } = tiktok.payload(conversion, settings) as Payload;
-  return JSON.parse(JSON.stringify(item));
-}
-
-function answer(status: number, body: unknown, headers: PlatformResponse['headers'] = {}): PlatformResponse {
-  return { status, headers, text: JSON.stringify(body), json: body };
-}
+const item = (conversion: Conversion, settings: Settings = {}) => sentItem(tiktok, conversion, settings);
 
 describe('tiktok', () => {
   describeGoldens(tiktok, connection);
 
   describe('payload', () => {
     it.each<[string, Conversion]>([
-      ['nothing', nobody],
-      ['a name', { ...nobody, hashes: { subject: '', firstName: 'f', lastName: 'l' } }],
-      ['an address', { ...nobody, visit: { ...visit, ip: '203.0.113.10' } }],
-      ['a browser', { ...nobody, visit: { ...visit, userAgent: 'UA' } }],
-      ['the click of another platform', { ...nobody, visit: { ...visit, clicks: { gclid: { id: 'G', timeMs: 1 } } } }],
+      ['nothing', BY_NOBODY],
+      ['a name', { ...BY_NOBODY, hashes: { subject: '', firstName: 'f', lastName: 'l' } }],
+      ['an address', knownBy({ ip: '203.0.113.10' })],
+      ['a browser', knownBy({ userAgent: 'UA' })],
+      ['the click of another platform', knownBy({ clicks: { gclid: { id: 'G', timeMs: 1 } } })],
     ])('skips what is known by %s alone', (_, conversion) => {
       expect(tiktok.payload(conversion, {})).toEqual({ skip: 'no_identifier' });
     });
 
     it.each<[string, Conversion]>([
-      ['a phone', { ...nobody, hashes: { subject: '', phone: 'p', phoneDigits: 'd' } }],
-      ['a click', { ...nobody, visit: { ...visit, clicks: { ttclid: { id: 'C', timeMs: 1 } } } }],
-      ['a browser id', { ...nobody, visit: { ...visit, cookies: { _ttp: 'T' } } }],
-      ['address and browser', { ...nobody, visit: { ...visit, ip: '203.0.113.10', userAgent: 'UA' } }],
+      ['a phone', { ...BY_NOBODY, hashes: { subject: '', phone: 'p', phoneDigits: 'd' } }],
+      ['a click', knownBy({ clicks: { ttclid: { id: 'C', timeMs: 1 } } })],
+      ['a browser id', knownBy({ cookies: { _ttp: 'T' } })],
+      ['address and browser', knownBy({ ip: '203.0.113.10', userAgent: 'UA' })],
     ])('sends what is known by %s', (_, conversion) => {
       expect(item(conversion).user).not.toHaveProperty('email');
     });
 
     it('spells names without spaces', () => {
-      const hashes = {
-        ...purchase.hashes,
-        firstName: 'f',
-        firstNameBare: 'f-bare',
-        firstNameJoined: 'f-joined',
-        firstNameUnpunctuated: 'f-unpunctuated',
-        lastName: 'l',
-        lastNameBare: 'l-bare',
-        lastNameJoined: 'l-joined',
-        lastNameUnpunctuated: 'l-unpunctuated',
-      };
+      const hashes = { ...purchase.hashes, ...NAME_SPELLINGS };
       expect(item({ ...purchase, hashes }).user).toMatchObject({ first_name: 'f-joined', last_name: 'l-joined' });
     });
 
-    it('tells no click id but its own, not even in the page’s address', () => {
-      const pageUrl = 'https://shop.example/?gclid=Gclid_AbC-123&email=jane@example.com';
-      const sent = JSON.stringify(
-        item({ ...visited, visit: { ...SAMPLE_CONVERSIONS['with-click-id'].visit, pageUrl } }),
-      );
-      expect(sent).not.toMatch(/gclid|fbclid|msclkid|twclid|sccid|rdtcid|epik|jane/i);
-      expect(sent).toContain('E.C.P.TtClid_1');
-    });
+    itTellsNoClickButItsOwn(tiktok, {}, 'ttclid');
 
     it('names events as the connection says, and others by their own name', () => {
       expect(item(purchase, { 'event.purchase': 'Purchase' }).event).toBe('Purchase');
@@ -100,10 +84,7 @@ describe('tiktok', () => {
   });
 
   describe('request', () => {
-    it('puts the events into one body as they are', () => {
-      const { body } = tiktok.request(['{"a": 1}', '{"b":2.50}', '{"c":"é"}'], call);
-      expect(body).toBe('{"event_source":"web","event_source_id":"C0PIXEL","data":[{"a": 1},{"b":2.50},{"c":"é"}]}');
-    });
+    itCarriesItemsAsTheyAre(tiktok, call, '{"event_source":"web","event_source_id":"C0PIXEL","data":[…]}');
 
     it('names the CRM event set as the source of its group', () => {
       const { body } = tiktok.request(['{}'], { ...call, group: '77001' });
@@ -161,8 +142,7 @@ describe('tiktok', () => {
     ])('%s: %j', (expected, codes) => {
       for (const code of codes) {
         const verdict = tiktok.verdict(answer(200, { code, message: 'Said so', request_id: 'R' }), 1);
-        if (!('kind' in verdict)) throw new Error('one verdict of all');
-        expect([code, verdict.kind === 'retry' ? verdict.reason : verdict.kind]).toEqual([code, expected]);
+        expect([code, inOneWord(verdict)]).toEqual([code, expected]);
       }
     });
 
@@ -187,13 +167,7 @@ describe('tiktok', () => {
       },
     );
 
-    it.each([undefined, null, [], 'ok', 7, {}, { code: '0' }, { code: null }, { message: 'OK' }])(
-      'does not take %j with a 200 for success',
-      (json) => {
-        const response = { status: 200, headers: {}, text: '<html>', json };
-        expect(tiktok.verdict(response, 1)).toMatchObject({ kind: 'retry', reason: 'server_error' });
-      },
-    );
+    itNeedsMoreThanA200((response) => tiktok.verdict(response, 1), { code: '0' }, { code: null }, { message: 'OK' });
 
     it.each([
       [502, undefined, 'retry'],
@@ -202,15 +176,14 @@ describe('tiktok', () => {
       [500, { code: 0, message: 'OK' }, 'retry'],
       [401, { code: 40105, message: 'Access token is incorrect' }, 'unauthorized'],
       [500, { code: 40104, message: 'Access token is null' }, 'unauthorized'],
-    ])('judges a %i with %j', (status, json, kind) => {
-      expect(tiktok.verdict({ status, headers: {}, text: '', json }, 1)).toMatchObject({ kind });
+    ])('judges a %i with %j', (status, body, kind) => {
+      expect(tiktok.verdict(answer(status, body), 1)).toMatchObject({ kind });
     });
   });
 
   describe('settings', () => {
-    const problem = (name: string, value: string) => tiktok.fields.find((field) => field.name === name)?.check?.(value);
-
-    it.each([
+    itChecksFields(
+      tiktok,
       ['pixel_code', 'C0PIXEL', 'C0 PIXEL'],
       ['access_token', 'abc123', 'line\nbreak'],
       ['test_event_code', 'TEST12345', 'a"b'],
@@ -218,17 +191,11 @@ describe('tiktok', () => {
       ['currencies', 'EUR', 'eur'],
       ['currencies', 'EUR, USD', 'EURO'],
       ['api_version', 'v1.4', '1.4'],
-    ])('%s takes %s, not %j', (name, good, bad) => {
-      expect(problem(name, good)).toBeUndefined();
-      expect(problem(name, bad)).toMatch(/^must /);
-    });
+    );
 
     it('keeps the token secret and needs pixel and token', () => {
-      expect(tiktok.fields.filter(({ secret }) => secret).map(({ name }) => name)).toEqual(['access_token']);
-      expect(tiktok.fields.filter(({ required }) => required).map(({ name }) => name)).toEqual([
-        'pixel_code',
-        'access_token',
-      ]);
+      expect(fieldsThatAre('secret', tiktok)).toEqual(['access_token']);
+      expect(fieldsThatAre('required', tiktok)).toEqual(['pixel_code', 'access_token']);
     });
   });
 });

@@ -1,3 +1,4 @@
+import { oneWord } from '../field-checks.js';
 import type { Connection, Field } from '../platform.js';
 
 export const API_VERSION = '12';
@@ -14,7 +15,7 @@ export const fields: readonly Field[] = [
     secret: true,
     required: true,
     help: 'Events Manager > Install Pixel > Conversion API > Generate access token.',
-    check: (value) => (/^[\x21-\x7e]+$/.test(value) ? undefined : 'must be one word, as Events Manager shows it'),
+    check: oneWord,
   },
   {
     name: 'currency',

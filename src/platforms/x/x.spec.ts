@@ -1,7 +1,10 @@
+import { answer, itNeedsMoreThanA200 } from '../../../test/support/platform-answers.js';
+import { itChecksFields } from '../../../test/support/platform-fields.js';
 import { describeGoldens } from '../../../test/support/platform-goldens.js';
+import { itTellsNoClickButItsOwn, sentItem } from '../../../test/support/platform-payloads.js';
 import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js';
 import type { Conversion } from '../conversion.js';
-import type { Connection, PlatformResponse } from '../platform.js';
+import type { Connection } from '../platform.js';
 import { x } from './index.js';
 
 const connection: Connection = {
@@ -11,20 +14,8 @@ const connection: Connection = {
 const CALL = { connection, nowMs: 0 };
 const WITH_VISIT: Conversion = SAMPLE_CONVERSIONS['with-click-id'];
 
-function itemOf(conversion: Conversion, settings = {}) {
-  const payload = x.payload(conversion, { ...connection.settings, ...settings });
-  if ('skip' in payload) throw new Error(payload.skip);
-  return JSON.parse(JSON.stringify(payload.item));
-}
-
-function answer(status: number, body: string | object = '', headers: Record<string, string> = {}): PlatformResponse {
-  const text = typeof body === 'string' ? body : JSON.stringify(body);
-  try {
-    return { status, headers, text, json: JSON.parse(text) };
-  } catch {
-    return { status, headers, text, json: undefined };
-  }
-}
+const itemOf = (conversion: Conversion, settings = {}) =>
+  sentItem(x, conversion, { ...connection.settings, ...settings });
 
 describe('x', () => {
   describeGoldens(x, connection);
@@ -46,12 +37,7 @@ describe('x', () => {
     ]);
   });
 
-  it('hands on no click id of another platform', () => {
-    const text = JSON.stringify(itemOf(WITH_VISIT));
-    const { twclid, ...others } = WITH_VISIT.visit?.clicks ?? {};
-    expect(text).toContain(twclid?.id);
-    for (const { id } of Object.values(others)) expect(text).not.toContain(id);
-  });
+  itTellsNoClickButItsOwn(x, connection.settings, 'twclid');
 
   it('leaves out an amount that is not in the currency of the events, where that is set', () => {
     expect(itemOf(WITH_VISIT, { currency: 'EUR' }).value).toBe('129.90');
@@ -120,34 +106,20 @@ describe('x', () => {
       expect(x.verdict(response, 1)).toEqual({ kind: 'retry', reason: 'throttled', afterMs });
     });
 
-    it.each<string | object>([
-      '',
-      '<html>',
-      '{"data":{"conversions_proc',
-      '[]',
-      'null',
-      '"x"',
-      '{}',
-      { data: { debug_id: 'D' } },
-      processed('1'),
-      { ...processed(1), ...error('OVER_CAPACITY') },
-    ])('does not take %j for success', (body) => {
-      expect(x.verdict(answer(200, body), 1)).toMatchObject({ kind: 'retry' });
+    itNeedsMoreThanA200((response) => x.verdict(response, 1), { data: { debug_id: 'D' } }, processed('1'), {
+      ...processed(1),
+      ...error('OVER_CAPACITY'),
     });
   });
 
   describe('settings', () => {
-    it.each([
+    itChecksFields(
+      x,
       ['pixel_id', 'o8z6j', 'o8/../j'],
       ['pixel_token', 'abc', 'two words'],
       ['currency', 'EUR', 'euro'],
       ['api_version', '12', 'v12'],
-    ])('%s', (name, good, bad) => {
-      const check = x.fields.find((field) => field.name === name)?.check;
-      expect(check?.(good)).toBeUndefined();
-      expect(check?.(bad)).toMatch(/^must/);
-      expect(check?.(bad)).not.toContain(bad);
-    });
+    );
 
     it('map events to ids, and have no fields', () => {
       const check = (settings: Record<string, string>) => x.check?.({ settings, secrets: {} });

@@ -1,3 +1,4 @@
+import { problems, said } from '../../../test/support/platform-doubles.js';
 import { FAILURE_KINDS, type SandboxAnswer, sandboxRequest } from '../double.js';
 import { meta } from './meta.js';
 
@@ -38,8 +39,6 @@ function post(body: unknown, address = `${ADDRESS}?access_token=token`, type = '
   return sandboxRequest('POST', address, { headers: { 'content-type': type }, body: text, nowMs: NOW_MS });
 }
 const send = (...events: unknown[]) => meta.answer(post({ data: events }));
-const said = (answer: SandboxAnswer) => JSON.parse(answer.body) as Record<string, Record<string, unknown>>;
-const problems = (answer: SandboxAnswer) => answer.received?.map((item) => item.problems);
 const withUser = (user: object) => ({ ...EVENT, user_data: { ...USER, ...user } });
 const withCustom = (custom: object) => ({ ...EVENT, custom_data: { ...CUSTOM, ...custom } });
 

@@ -1,3 +1,4 @@
+import { problems, said } from '../../../test/support/platform-doubles.js';
 import { FAILURE_KINDS, type SandboxAnswer, sandboxRequest } from '../double.js';
 import { pinterest } from './pinterest.js';
 
@@ -41,8 +42,6 @@ function post(body: unknown, headers: Record<string, string> = {}, address = PAT
   });
 }
 const send = (...data: unknown[]) => pinterest.answer(post({ data }));
-const said = (answer: SandboxAnswer) => JSON.parse(answer.body) as Record<string, unknown>;
-const problems = (answer: SandboxAnswer) => answer.received?.map((item) => item.problems);
 const withUser = (user: object) => ({ ...EVENT, user_data: { ...USER, ...user } });
 const withCustom = (custom: object) => ({ ...EVENT, custom_data: { ...CUSTOM, ...custom } });
 

@@ -1,3 +1,4 @@
+import { problems, said } from '../../../test/support/platform-doubles.js';
 import { FAILURE_KINDS, type SandboxAnswer, sandboxRequest } from '../double.js';
 import { reddit } from './reddit.js';
 
@@ -45,8 +46,6 @@ function post(body: unknown, headers: Record<string, string | undefined> = {}, a
   });
 }
 const send = (...events: unknown[]) => reddit.answer(post({ data: { events } }));
-const said = (answer: SandboxAnswer) => JSON.parse(answer.body) as Record<string, unknown>;
-const problems = (answer: SandboxAnswer) => answer.received?.map((item) => item.problems);
 const withUser = (user: object) => ({ ...EVENT, user: { ...USER, ...user } });
 const withMetadata = (metadata: object) => ({ ...EVENT, metadata: { ...METADATA, ...metadata } });
 

@@ -1,3 +1,4 @@
+import { problems, said } from '../../../test/support/platform-doubles.js';
 import { FAILURE_KINDS, type SandboxAnswer, sandboxRequest } from '../double.js';
 import { segment } from './segment.js';
 
@@ -37,8 +38,6 @@ function post(path: string, body: unknown, headers: Record<string, string | unde
 }
 const track = (event: unknown, headers = {}) => segment.answer(post('/v1/track', event, headers));
 const batch = (...events: unknown[]) => segment.answer(post('/v1/batch', { batch: events }));
-const said = (answer: SandboxAnswer) => JSON.parse(answer.body) as Record<string, unknown>;
-const problems = (answer: SandboxAnswer) => answer.received?.map((item) => item.problems);
 
 function expectTaken(answer: SandboxAnswer) {
   expect(answer.status).toBe(200);

@@ -1,3 +1,4 @@
+import { problems, said } from '../../../test/support/platform-doubles.js';
 import { FAILURE_KINDS, type SandboxAnswer, sandboxRequest } from '../double.js';
 import { tiktok } from './tiktok.js';
 
@@ -33,8 +34,6 @@ function post(body: unknown, headers: Record<string, string> = {}) {
   });
 }
 const send = (...data: unknown[]) => tiktok.answer(post({ ...ENVELOPE, data }));
-const said = (answer: SandboxAnswer) => JSON.parse(answer.body) as Record<string, unknown>;
-const problems = (answer: SandboxAnswer) => answer.received?.map((item) => item.problems);
 const withUser = (user: object) => ({ ...EVENT, user: { ...USER, ...user } });
 const withProperties = (properties: object) => ({ ...EVENT, properties: { ...PROPERTIES, ...properties } });
 

@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import { problems, said } from '../../../test/support/platform-doubles.js';
 import { FAILURE_KINDS, type Memory, type Order, type SandboxAnswer, sandboxRequest } from '../double.js';
 import { webhook } from './webhook.js';
 
@@ -38,8 +39,6 @@ function call(body: unknown, { headers = {}, memory = new Map(), method = 'POST'
   });
 }
 const send = (body: unknown, about?: Call) => webhook.answer(call(body, about));
-const said = (answer: SandboxAnswer) => JSON.parse(answer.body) as Record<string, unknown>;
-const problems = (answer: SandboxAnswer) => answer.received?.map((item) => item.problems);
 
 /** A receiver that knows this secret. */
 function knowing(secret: unknown): Memory {

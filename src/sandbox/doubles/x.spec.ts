@@ -1,4 +1,5 @@
-import { FAILURE_KINDS, type SandboxAnswer, sandboxRequest } from '../double.js';
+import { problems, said } from '../../../test/support/platform-doubles.js';
+import { FAILURE_KINDS, sandboxRequest } from '../double.js';
 import { x } from './x.js';
 
 const NOW_MS = Date.parse('2026-03-01T10:16:00Z');
@@ -29,8 +30,6 @@ function post(body: unknown, headers: Record<string, string | undefined> = {}, a
   });
 }
 const send = (...conversions: unknown[]) => x.answer(post({ conversions }));
-const said = (answer: SandboxAnswer) => JSON.parse(answer.body) as Record<string, unknown>;
-const problems = (answer: SandboxAnswer) => answer.received?.map((item) => item.problems);
 
 describe('the double of X', () => {
   describe('when everything is right', () => {
