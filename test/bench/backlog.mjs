@@ -84,14 +84,15 @@ async function waiting(client, platform) {
 
 /** From the log itself: what the platform took since it was resumed, over the time until the last of it. */
 async function takenPerSecond(client, platform, after) {
+  const resumed = await client.query(
+    `SELECT min(time) AS time FROM cc.events WHERE position > $1 AND type = 'site.platform_resumed.v1'`,
+    [after],
+  );
   const { rows } = await client.query(
-    `WITH since AS (SELECT type, time, data FROM cc.events WHERE position > $1),
-          resumed AS (SELECT min(time) AS time FROM since WHERE type = 'site.platform_resumed.v1')
-     SELECT count(*)::int AS taken, extract(epoch FROM max(s.time) - min(r.time))::float8 AS seconds
-       FROM since s CROSS JOIN resumed r
-      WHERE s.type IN ('conversion.delivered.v1', 'conversion.accepted.v1') AND s.data->>'platform' = $2
-        AND s.time > r.time`,
-    [after, platform],
+    `SELECT count(*)::int AS taken, extract(epoch FROM max(time) - $3::timestamptz)::float8 AS seconds
+       FROM cc.events WHERE position > $1 AND time > $3 AND data->>'platform' = $2
+        AND type IN ('conversion.delivered.v1', 'conversion.accepted.v1')`,
+    [after, platform, resumed.rows[0].time],
   );
   const [{ taken, seconds }] = rows;
   if (!taken) throw new Error(`nothing of the backlog reached ${platform}`);
