@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { readIfThere } from './demo-site.js';
 import { platformOf } from './platforms/index.js';
 import { PLATFORM_NAMES, type Platform, type PlatformName } from './platforms/platform.js';
 import type { SiteDirectory } from './sites/site-directory.js';
@@ -96,12 +97,4 @@ function spawnSandbox(port: string): Promise<string | undefined> {
       resolve(/listens on (\S+)/.exec(String(chunk))?.[1]);
     });
   });
-}
-
-function readIfThere(file: string): string | undefined {
-  try {
-    return readFileSync(file, 'utf8').trim();
-  } catch {
-    return undefined;
-  }
 }

@@ -33,7 +33,8 @@ async function registerOnce(sites: Sites, directory: SiteDirectory): Promise<voi
   if (!directory.find(DEMO_HOST)) throw failure;
 }
 
-function readIfThere(file: string): string | undefined {
+/** What an earlier start kept beside the data. */
+export function readIfThere(file: string): string | undefined {
   try {
     return readFileSync(file, 'utf8').trim();
   } catch {

@@ -1,6 +1,7 @@
+import { shorten } from '../platforms/common-verdict.js';
 import type { Connection, Platform, PlatformName, PlatformRequest, PlatformResponse } from '../platforms/platform.js';
 import type { AccessTokens } from './access-tokens.js';
-import type { Outcome } from './delivery.js';
+import { isoTime, type Outcome, type Words } from './delivery.js';
 import type { ReceivedConversion } from './received.js';
 import type { Due } from './retries.js';
 
@@ -22,11 +23,9 @@ export interface Question {
   readonly attempt: number;
 }
 
-type Word = Pick<Outcome, 'status'> & Partial<Outcome>;
-
 /** Asks platforms what became of conversions they had only accepted. */
 export class Confirmations {
-  private readonly answers = new Map<string, { readonly asked: number; readonly word: Promise<Word> }>();
+  private readonly answers = new Map<string, { readonly asked: number; readonly word: Promise<Words> }>();
 
   constructor(
     private readonly world: ConfirmationWorld,
@@ -56,10 +55,10 @@ export class Confirmations {
     });
   }
 
-  private async askPlatform(site: string, name: PlatformName, requestId: string): Promise<Word> {
+  private async askPlatform(site: string, name: PlatformName, requestId: string): Promise<Words> {
     const platform = this.world.platform(name);
     const connection = this.world.connection(site, name);
-    const later: Word = { status: 'accepted', requestId, nextTry: isoTime(Date.now() + this.pollMs) };
+    const later: Words = { status: 'accepted', requestId, nextTry: isoTime(Date.now() + this.pollMs) };
     if (!platform?.confirmation || !connection) return { status: 'accepted', requestId };
     const started = performance.now();
     try {
@@ -72,7 +71,7 @@ export class Confirmations {
         case 'delivered':
           return { ...told, status: 'confirmed' };
         case 'rejected':
-          return { ...told, status: 'rejected', reason: verdict.reason };
+          return { ...told, status: 'rejected', reason: shorten(verdict.reason) };
         case 'split':
           // Some of the call's conversions count and some do not, and it does not say which: each is asked about alone.
           return { ...told, status: 'deferred', reason: 'pending', alone: true, nextTry: isoTime(Date.now()) };
@@ -88,8 +87,4 @@ export class Confirmations {
       return later;
     }
   }
-}
-
-function isoTime(ms: number): string {
-  return new Date(ms).toISOString();
 }

@@ -6,10 +6,10 @@ import type {
   PlatformResponse,
   Settings,
 } from '../platforms/platform.js';
-import type { SiteConnection } from '../sites/connection.js';
-import type { OpenSite, SiteDirectory } from '../sites/site-directory.js';
+import { type SiteConnection, settingsAt } from '../sites/connection.js';
+import type { OpenConnection, OpenSite, SiteDirectory } from '../sites/site-directory.js';
 import type { AccessTokens } from './access-tokens.js';
-import type { Outcome } from './delivery.js';
+import { isoTime, type Outcome, type Words } from './delivery.js';
 import { Lane, type LaneResult } from './lane.js';
 import { type ReceivedConversion, type Spelled, spell } from './received.js';
 import { nextTryMs, type RetryRules, sendableForMs } from './retry-schedule.js';
@@ -200,9 +200,6 @@ export class Courier {
   }
 }
 
-/** An outcome without what names it. */
-type Words = Pick<Outcome, 'status'> & Partial<Outcome>;
-
 interface Prepared {
   readonly platform: Platform;
   readonly spelled: Spelled;
@@ -211,16 +208,13 @@ interface Prepared {
 
 const GAVE_UP = { status: 'failed', reason: 'gave_up' } as const;
 
-type OpenConnection = NonNullable<ReturnType<OpenSite['connections']['get']>>;
-
 export function asConnection({ connection, secrets }: OpenConnection): Connection {
   return { settings: connection.settings, secrets, endpoint: connection.endpoint };
 }
 
 /** As they were when the conversion came in, or when an operator asked for it. */
 export function settingsAsOf(connection: SiteConnection, position: number | undefined): Settings {
-  const then = connection.versions.findLast((version) => version.position <= (position ?? Number.MAX_SAFE_INTEGER));
-  return (then ?? connection).settings;
+  return settingsAt(connection, position ?? Number.MAX_SAFE_INTEGER) ?? connection.settings;
 }
 
 /** Written out: on the way of every conversion, and spreading one object over another costs more than the rest of it. */
@@ -246,8 +240,4 @@ function named({ received, platform, attempt, eventId, settings, alone }: Errand
 /** Some waits are not the schedule's. */
 function waitOf(reason: string | undefined, nowMs: number): number | undefined {
   return reason === 'pending' || reason === 'authorization' || reason === 'paused' ? nowMs + SOON_MS : undefined;
-}
-
-function isoTime(ms: number): string {
-  return new Date(ms).toISOString();
 }

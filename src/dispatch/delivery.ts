@@ -32,6 +32,13 @@ export interface Outcome {
   readonly settings?: number | undefined;
 }
 
+/** An outcome without what names it. */
+export type Words = Pick<Outcome, 'status'> & Partial<Outcome>;
+
+export function isoTime(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
 export type OutcomeStatus =
   /** The platform took it. */
   | 'delivered'

@@ -169,6 +169,19 @@ describe('Lane', () => {
       expect(world.results.get('c')).toMatchObject({ afterMs: 5 });
     });
 
+    it('hands on nothing that the log would refuse, or that is about a person', async () => {
+      const world = new World();
+      const said = 'bad\0\ud800 jane@example.com';
+      world.answer = () => [
+        { kind: 'rejected', reason: said, requestId: said },
+        { kind: 'unauthorized', reason: said },
+      ];
+      for (const body of ['a', 'b']) world.offer(body);
+      await world.settle();
+      expect(world.results.get('a')).toMatchObject({ reason: 'bad …', requestId: 'bad …' });
+      expect(world.said).toEqual(['park: bad …']);
+    });
+
     it('sends again those that were refused for the sake of another, without that one', async () => {
       const world = new World();
       world.answer = (items) =>

@@ -266,11 +266,16 @@ interface Answer {
   readonly response?: string;
 }
 
-/** A platform's id of a call is whatever it says: it is stored, so it must be storable. */
+/** A platform's words and its id of a call are whatever it says. They go into the log, which does not take everything. */
 function storable(verdict: Verdict | readonly Verdict[]): Verdict | readonly Verdict[] {
-  if (isList(verdict)) return verdict.map((one) => storable(one) as Verdict);
-  if (!('requestId' in verdict) || verdict.requestId === undefined) return verdict;
-  return { ...verdict, requestId: shorten(verdict.requestId) };
+  return isList(verdict) ? verdict.map(storableOne) : storableOne(verdict);
+}
+
+function storableOne(verdict: Verdict): Verdict {
+  const id = 'requestId' in verdict && verdict.requestId ? { requestId: shorten(verdict.requestId) } : {};
+  // The reasons of a retry are our own words.
+  if (verdict.kind === 'retry' || !('reason' in verdict)) return { ...verdict, ...id };
+  return { ...verdict, ...id, reason: shorten(verdict.reason) };
 }
 
 /** The answer has fewer verdicts than the call had conversions. */

@@ -18,13 +18,14 @@ const PROBE_EVERY_MS = 15 * 60_000;
 const WRITE_AGAIN_MS = 1_000;
 const STOP_WITHIN_MS = 3_000;
 
-interface Lane {
+/** What a lane is known by. */
+interface LaneName {
   readonly site: string;
   readonly platform: PlatformName;
 }
 
 /** What was taken. */
-export type Due = Omit<WaitingDelivery, 'platform' | 'due'> & Lane;
+export type Due = Omit<WaitingDelivery, 'platform' | 'due'> & LaneName;
 
 /**
  * Tries again what waits and is due. Any number of instances look; a try belongs to the one whose claim on it stands,
@@ -94,8 +95,8 @@ export class Retries {
   }
 
   /** Lanes with something due: from one to the next along the index, however many deliveries each has waiting. */
-  private async dueLanes(): Promise<Lane[]> {
-    const { rows } = await this.pool.query<Lane>({
+  private async dueLanes(): Promise<LaneName[]> {
+    const { rows } = await this.pool.query<LaneName>({
       name: 'due-lanes',
       text: `WITH RECURSIVE lanes AS (
           (SELECT site, platform FROM cc.deliveries ORDER BY site, platform LIMIT 1)
@@ -109,7 +110,7 @@ export class Retries {
     return rows;
   }
 
-  private room({ site, platform }: Lane): number {
+  private room({ site, platform }: LaneName): number {
     const key = `${site} ${platform}`;
     if (!this.courier.isParked(site, platform)) {
       this.probed.delete(key);
@@ -123,7 +124,7 @@ export class Retries {
   }
 
   /** Those of its own claims that it knows nothing of are free: it never heard that it made them. */
-  private async take({ site, platform }: Lane, room: number, lease: Lease): Promise<Due[]> {
+  private async take({ site, platform }: LaneName, room: number, lease: Lease): Promise<Due[]> {
     const { rows } = await this.pool.query<Due>({
       name: 'take-deliveries',
       text: `WITH taken AS (

@@ -28,6 +28,11 @@ export function unreadable(response: PlatformResponse): Verdict {
   return verdictOfStatus(response) ?? { kind: 'retry', reason: 'server_error', afterMs: retryAfterMs(response) };
 }
 
+/** A call was refused because of something in it, and the answer does not say of what: several are tried in halves. */
+export function refusedAsAWhole(reason: string, items: number, requestId?: string): Verdict {
+  return { kind: items > 1 ? 'split' : 'rejected', reason: shorten(reason), requestId };
+}
+
 /** Of `Retry-After`: seconds or a date, and a day at most: whoever errs by a century must not be lost for good. */
 export function retryAfterMs({ headers }: PlatformResponse, nowMs = Date.now()): number | undefined {
   const text = headers['retry-after'];

@@ -1,4 +1,4 @@
-import { at, retryAfterMs, shorten, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
+import { at, refusedAsAWhole, retryAfterMs, shorten, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
 import type { PlatformResponse, Verdict } from '../platform.js';
 
 const TOKEN_INVALID = 190;
@@ -17,12 +17,12 @@ export function verdict(response: PlatformResponse, items: number): Verdict {
 
   const requestId = textAt(json, 'fbtrace_id');
   const ofStatus = verdictOfStatus(response, undefined, requestId);
-  if (ofStatus) return ofStatus.kind === 'rejected' ? refused(ofStatus.reason, items, requestId) : ofStatus;
+  if (ofStatus) return ofStatus.kind === 'rejected' ? refusedAsAWhole(ofStatus.reason, items, requestId) : ofStatus;
 
   const received = at(json, 'events_received');
   if (received === items) return { kind: 'delivered', requestId };
   if (typeof received === 'number' && received >= 0 && received < items) {
-    return refused(`Only ${received} of ${items} events were received`, items, requestId);
+    return refusedAsAWhole(`Only ${received} of ${items} events were received`, items, requestId);
   }
   return unreadable(response);
 }
@@ -42,21 +42,16 @@ function verdictOfError(response: PlatformResponse, error: unknown, items: numbe
     if (NO_PERMISSION.has(code) || (code === INVALID_PARAMETER && subcode === PIXEL_OUT_OF_REACH)) {
       return { kind: 'unauthorized', reason, requestId };
     }
-    if (code === INVALID_PARAMETER) return refused(reason, items, requestId);
+    if (code === INVALID_PARAMETER) return refusedAsAWhole(reason, items, requestId);
     if (THROTTLED.has(code)) return { kind: 'retry', reason: 'throttled', afterMs: retryAfterMs(response), requestId };
     if (PASSING.has(code)) return passing(response, requestId);
   }
   if (at(error, 'is_transient') === true) return passing(response, requestId);
 
   const ofStatus = verdictOfStatus(response, reason, requestId) ?? unreadable(response);
-  return ofStatus.kind === 'rejected' ? refused(reason, items, requestId) : ofStatus;
+  return ofStatus.kind === 'rejected' ? refusedAsAWhole(reason, items, requestId) : ofStatus;
 }
 
 function passing(response: PlatformResponse, requestId: string | undefined): Verdict {
   return { kind: 'retry', reason: 'server_error', afterMs: retryAfterMs(response), requestId };
-}
-
-/** One bad event makes Meta refuse them all, and it does not say which. */
-function refused(reason: string, items: number, requestId: string | undefined): Verdict {
-  return { kind: items > 1 ? 'split' : 'rejected', reason, requestId };
 }

@@ -1,4 +1,4 @@
-import { at, shorten, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
+import { at, refusedAsAWhole, shorten, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
 import type { PlatformResponse, Verdict } from '../platform.js';
 
 const MINUTE_MS = 60_000;
@@ -13,7 +13,7 @@ export function offlineVerdict(response: PlatformResponse, items: number): Verdi
     const known = verdictOfCode(fault);
     const found = known.kind === 'rejected' ? (verdictOfStatus(response, known.reason, requestId) ?? known) : known;
     if (found.kind !== 'rejected' && found.kind !== 'split') return withRequestId(found, requestId);
-    return { kind: items > 1 ? 'split' : 'rejected', reason: found.reason, requestId };
+    return refusedAsAWhole(found.reason, items, requestId);
   }
   const partial = at(json, 'PartialErrors');
   const isAnswer = status >= 200 && status < 300 && (partial === null || Array.isArray(partial));

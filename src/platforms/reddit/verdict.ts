@@ -1,12 +1,11 @@
-import { shorten, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
+import { refusedAsAWhole, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
 import type { PlatformResponse, Verdict } from '../platform.js';
 
 export function verdict(response: PlatformResponse, items: number): Verdict {
   const { status, json } = response;
   const reason = reasonOf(json);
   // One bad event makes Reddit refuse all of the call, and it says only how many there are.
-  if (status === 400 || status === 413 || status === 422)
-    return { kind: items > 1 ? 'split' : 'rejected', reason: shorten(reason ?? `HTTP ${status}`) };
+  if (status === 400 || status === 413 || status === 422) return refusedAsAWhole(reason ?? `HTTP ${status}`, items);
   const refusal = verdictOfStatus(response, reason);
   if (refusal) return refusal;
   const processed = /^Successfully processed (\d+) /i.exec(textAt(json, 'data', 'message') ?? '')?.[1];

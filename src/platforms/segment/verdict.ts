@@ -1,10 +1,11 @@
-import { at, shorten, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
+import { at, refusedAsAWhole, shorten, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
 import type { PlatformResponse, Verdict } from '../platform.js';
 
 /** Segment takes nearly everything; RudderStack and Jitsu, which speak the same protocol, say what they do not take. */
 export function verdict(response: PlatformResponse, items: number): Verdict {
   const { status } = response;
-  if (status === 400 || status === 413 || status === 422) return refused(said(response) ?? `HTTP ${status}`, items);
+  if (status === 400 || status === 413 || status === 422)
+    return refusedAsAWhole(said(response) ?? `HTTP ${status}`, items);
   // The source was switched off: nothing is wrong with the conversion, and it waits until that is mended.
   if (status === 404 && /disabled/i.test(said(response) ?? '')) return unauthorized(response);
   const refusal = verdictOfStatus(response, said(response));
@@ -22,7 +23,7 @@ function verdictOfBody(response: PlatformResponse, items: number): Verdict {
   if (typeof json !== 'object' || json === null || Array.isArray(json)) return unreadable(response);
   if (at(json, 'ok') === false) {
     const reason = said(response) ?? 'refused';
-    return /stream not found/i.test(reason) ? unauthorized(response) : refused(reason, items);
+    return /stream not found/i.test(reason) ? unauthorized(response) : refusedAsAWhole(reason, items);
   }
   const failed = at(json, 'success') === false || at(json, 'error') !== undefined || at(json, 'errors') !== undefined;
   return failed ? unreadable(response) : { kind: 'delivered' };
@@ -30,10 +31,6 @@ function verdictOfBody(response: PlatformResponse, items: number): Verdict {
 
 function unauthorized(response: PlatformResponse): Verdict {
   return { kind: 'unauthorized', reason: shorten(said(response) ?? `HTTP ${response.status}`) };
-}
-
-function refused(reason: string, items: number): Verdict {
-  return { kind: items > 1 ? 'split' : 'rejected', reason: shorten(reason) };
 }
 
 function said({ json, text }: PlatformResponse): string | undefined {

@@ -1,4 +1,4 @@
-import { at, retryAfterMs, shorten, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
+import { at, refusedAsAWhole, retryAfterMs, shorten, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
 import type { PlatformResponse, Verdict } from '../platform.js';
 
 const OK = 0;
@@ -33,19 +33,15 @@ export function verdictOfCall(response: PlatformResponse, items: number): Verdic
   }
 
   const ofStatus = verdictOfStatus(response, undefined, requestId);
-  if (ofStatus) return ofStatus.kind === 'rejected' ? refused(ofStatus.reason, items, requestId) : ofStatus;
+  if (ofStatus) return ofStatus.kind === 'rejected' ? refusedAsAWhole(ofStatus.reason, items, requestId) : ofStatus;
   if (typeof code !== 'number') return unreadable(response);
   if (DELIVERED.has(code)) return { kind: 'delivered', requestId };
-  return isOurFault(code) ? refused(reason, items, requestId) : unreadable(response);
+  return isOurFault(code) ? refusedAsAWhole(reason, items, requestId) : unreadable(response);
 }
 
 /** Codes are grouped like statuses of HTTP: 40000 and up is what was sent, 50000 and up TikTok itself. */
 function isOurFault(code: number): boolean {
   return code >= 40_000 && code < 50_000;
-}
-
-function refused(reason: string, items: number, requestId: string | undefined): Verdict {
-  return { kind: items > 1 ? 'split' : 'rejected', reason, requestId };
 }
 
 /** One bad event makes TikTok refuse them all. Undefined where it does not say which. */

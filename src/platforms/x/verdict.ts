@@ -1,4 +1,4 @@
-import { at, retryAfterMs, shorten, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
+import { at, refusedAsAWhole, retryAfterMs, shorten, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
 import type { PlatformResponse, Verdict } from '../platform.js';
 
 /** Within which X counts calls. */
@@ -15,18 +15,14 @@ export function verdict(response: PlatformResponse, items: number): Verdict {
   if (status === 429) return { kind: 'retry', reason: 'throttled', afterMs: waitMs(response) };
   // Which conversion it is about is not said: a wrong event id is one conversion's affair as well.
   if (status === 400 || status === 404 || status === 413 || status === 422)
-    return refused(reason ?? `HTTP ${status}`, items);
+    return refusedAsAWhole(reason ?? `HTTP ${status}`, items);
   const refusal = verdictOfStatus(response, reason);
   if (refusal) return refusal;
   const processed = at(json, 'data', 'conversions_processed');
   const requestId = textAt(json, 'data', 'debug_id');
   if (typeof processed !== 'number' || at(json, 'errors') !== undefined) return unreadable(response);
-  if (processed < items) return refused(`processed ${processed} of ${items}`, items, requestId);
+  if (processed < items) return refusedAsAWhole(`processed ${processed} of ${items}`, items, requestId);
   return { kind: 'delivered', requestId };
-}
-
-function refused(reason: string, items: number, requestId?: string): Verdict {
-  return { kind: items > 1 ? 'split' : 'rejected', reason: shorten(reason), requestId };
 }
 
 function reasonOf(json: unknown): string | undefined {
