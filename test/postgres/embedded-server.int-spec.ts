@@ -238,8 +238,9 @@ describe('after a kill -9', () => {
 
   it("a stranger who got the dead server's number does not keep the next one from starting", async () => {
     const killed = await acquireInChild();
-    await killServer();
+    // The process first: alive, it might begin to start the server again, and clear the dead one's files away.
     await killed.kill9();
+    await killServer();
     const stranger = spawn('sleep', ['60'], { ...owner() });
     children.push(stranger);
     for (const name of ['postmaster.pid', '.s.PGSQL.5432.lock']) {
