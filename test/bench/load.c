@@ -39,7 +39,7 @@ struct options {
 };
 
 struct connection {
-  int fd, received;
+  int fd, received, busy;
   double start;
   char reply[REPLY_MAX];
 };
@@ -129,6 +129,7 @@ static void send_request(struct connection *c, double start) {
                         opt.path, opt.host, opt.key, body_length, body);
   c->start = start;
   c->received = 0;
+  c->busy = 1;
   sent++;
   /* A request is far smaller than the socket's buffer: a short write means that the connection is broken. */
   if (write(c->fd, request, length) != length) shutdown(c->fd, SHUT_RDWR);
@@ -147,9 +148,9 @@ static void open_connection(struct connection *c) {
   epoll_ctl(epoll, EPOLL_CTL_ADD, c->fd, &event);
 }
 
-/* A server may end a connection, but then a request got no answer: that is counted, and the connection made anew. */
+/* A server may end a connection. If it carried a request, that one got no answer: it is counted. Either way it is made anew. */
 static void replace_connection(struct connection *c) {
-  if (++failures > FAILURES_MAX) die("%d connections were closed before they answered", FAILURES_MAX);
+  if (c->busy && ++failures > FAILURES_MAX) die("%d connections were closed before they answered", FAILURES_MAX);
   close(c->fd);
   open_connection(c);
 }
@@ -186,12 +187,15 @@ static void judge(struct connection *c) {
   else non_200++;
 }
 
-/* 1 when the connection is free for its next request. */
+/* 1 when the connection has become free for its next request. One that was free stays free: it stands in the list already. */
 static int on_readable(struct connection *c) {
+  int was_busy = c->busy;
   int n = (int)read(c->fd, c->reply + c->received, REPLY_MAX - 1 - c->received);
-  if (n <= 0) {
+  /* Whatever comes over a free one is a goodbye: a server does not keep a silent connection for ever. */
+  if (n <= 0 || !was_busy) {
     replace_connection(c);
-    return 1;
+    c->busy = 0;
+    return was_busy;
   }
   c->received += n;
   c->reply[c->received] = 0;
@@ -199,6 +203,7 @@ static int on_readable(struct connection *c) {
   double end = now();
   judge(c);
   if (end >= record_from) record(c, end);
+  c->busy = 0;
   return 1;
 }
 
