@@ -8,6 +8,7 @@ const FLOORS = [
   ['log'],
   ['sites'],
   ['dispatch'],
+  ['visitors'],
   ['conversions'],
   ['operations', 'cli', 'sandbox'],
 ];

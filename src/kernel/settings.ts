@@ -44,6 +44,7 @@ export function readSettings(environment: NodeJS.ProcessEnv) {
     maxBodyBytes: read('MAX_BODY_BYTES', '65536', wholeNumber(1, 16 * 1024 * 1024)),
     dedupWindowMs: read('DEDUP_WINDOW', '24h', dedupWindowMs),
     inboundDeadlineMs: read('INBOUND_DEADLINE', '8s', parseDurationMs),
+    botList: optional('BOT_LIST', (text) => resolve(text)),
     logRetentionMs: optional('LOG_RETENTION', parseDurationMs),
     deliveryRetryScheduleMs: read('DELIVERY_RETRY_SCHEDULE', '30s,2m,10m,30m,1h,2h,4h', durations),
     deliveryGiveUpMs: read('DELIVERY_GIVE_UP', '7d', parseDurationMs),
