@@ -67,9 +67,7 @@ export interface IdentifierRecord {
 
 /** What platforms may be told of the person's visits, as of a moment: no id that has outlived itself, none from later. */
 export function recordOf(rows: readonly StoredIdentifier[], asOfMs: number, keptMs: number): IdentifierRecord {
-  const known = new Map(
-    rows.filter(({ atMs }) => atMs > asOfMs - keptMs).map((row) => [row.kind, row] as const),
-  );
+  const known = new Map(rows.filter(({ atMs }) => atMs > asOfMs - keptMs).map((row) => [row.kind, row] as const));
   const bot = known.get('bot')?.value as Judgement | undefined;
   const visit = known.get('visit')?.value as Omit<Visit, 'clicks' | 'utm'> | undefined;
   if (!visit) return { visit: undefined, bot };
@@ -79,6 +77,6 @@ export function recordOf(rows: readonly StoredIdentifier[], asOfMs: number, kept
     if (!click || click.atMs > asOfMs || click.atMs <= asOfMs - lifeOf(kind, keptMs)) continue;
     clicks[kind] = { id: (click.value as { id: string }).id, timeMs: click.atMs };
   }
-  const { utm } = (known.get('last') ?? known.get('first'))?.value as Pick<Touch, 'utm'> | undefined ?? { utm: {} };
+  const { utm } = ((known.get('last') ?? known.get('first'))?.value as Pick<Touch, 'utm'> | undefined) ?? { utm: {} };
   return { visit: { ...visit, clicks, utm }, bot };
 }

@@ -27,6 +27,11 @@ export function matchOf(known: Known, settings: SiteSettings, asOfMs: number, ke
   return { consent, bot, ...(withheld ? { withheld } : { visit }) };
 }
 
+/** Whether the site's own threshold is reached. What follows from it is for the site's mode to say. */
+export function isJudgedBot(bot: Judgement | undefined, { botThreshold }: SiteSettings): boolean {
+  return bot !== undefined && bot.score >= botThreshold;
+}
+
 const NOTHING: Known = { identifiers: [], consent: undefined };
 const UNREADABLE: Known = { identifiers: [], consent: 'unreadable' };
 
@@ -84,7 +89,7 @@ export class Matcher {
   private async ask(questions: readonly Question[]): Promise<void> {
     try {
       const found = await this.read(questions);
-      questions.forEach(({ answer }, index) => answer(found.get(index + 1) ?? NOTHING));
+      for (const [index, { answer }] of questions.entries()) answer(found.get(index + 1) ?? NOTHING);
     } catch (error) {
       this.warn(error);
       for (const { answer } of questions) answer(UNREADABLE);

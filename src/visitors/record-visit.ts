@@ -4,6 +4,7 @@ import type { OpenSite } from '../sites/site-directory.js';
 import { type BotJudge, type Judgement, type Signals, siteRulesOf } from './bots/judge.js';
 import { meaningOf } from './consent.js';
 import { inlineOf } from './identifier-record.js';
+import { isJudgedBot } from './matcher.js';
 import type { TagMessage } from './tag-message.js';
 import { type NewVisitorEvent, VISITOR, type VisitPersonal, visitorSubject } from './visitor.js';
 
@@ -39,7 +40,7 @@ export function decideVisit(
   const bot = judge.judge(signals, siteRulesOf(settings));
   const seen = visitEvent(call, message, signals, bot);
   const requests = seen ? [opened(host, seen)] : [];
-  return bot.score < settings.botThreshold
+  return !isJudgedBot(bot, settings)
     ? requests
     : [...requests, botRequest(host, { ...bot, visit: message.visit, mode: settings.botMode }, message)];
 }

@@ -10,19 +10,19 @@ const OLDEST_CLICK_MS = 400 * 24 * 60 * 60 * 1_000;
 /** What the browser tag sends, read and bounded: everything in it comes from outside. */
 export interface TagMessage {
   /** Random, kept in the browser; absent where the visitor has not agreed to it. */
-  readonly visitor?: string;
+  readonly visitor?: string | undefined;
   /** Random, new for every visit. */
-  readonly visit?: string;
+  readonly visit?: string | undefined;
   /** SHA-256 of the normalised email, where the visitor has told it. */
-  readonly subject?: string;
-  readonly page?: string;
-  readonly referrer?: string;
+  readonly subject?: string | undefined;
+  readonly page?: string | undefined;
+  readonly referrer?: string | undefined;
   /** The newest of each kind that the browser keeps. */
   readonly clicks: Readonly<Partial<Record<StoredClickKind, TagClick>>>;
-  readonly first?: Touch;
+  readonly first?: Touch | undefined;
   readonly utm: Readonly<Record<string, string>>;
   readonly cookies: Readonly<Record<string, string>>;
-  readonly consent?: ConsentState;
+  readonly consent?: ConsentState | undefined;
   readonly signals: TagSignals;
 }
 
@@ -30,14 +30,14 @@ export interface TagClick {
   readonly id: string;
   readonly timeMs: number;
   /** Where it landed. */
-  readonly page?: string;
+  readonly page?: string | undefined;
 }
 
 /** A landing that brought a campaign. */
 export interface Touch {
   readonly timeMs: number;
-  readonly page?: string;
-  readonly referrer?: string;
+  readonly page?: string | undefined;
+  readonly referrer?: string | undefined;
   readonly utm: Readonly<Record<string, string>>;
 }
 
@@ -65,18 +65,18 @@ export interface TagSignals {
 export function readTagMessage(body: Record<string, unknown>, nowMs: number): TagMessage | undefined {
   if (body['v'] !== 1) return undefined;
   return {
-    ...present('visitor', asUuid(body['visitor'])),
-    ...present('visit', asUuid(body['visit'])),
-    ...present('subject', asHash(body['hash'])),
-    ...present('page', pageWithoutQuery(body['page'])),
-    ...present('referrer', pageWithoutQuery(body['referrer'])),
+    visitor: asUuid(body['visitor']),
+    visit: asUuid(body['visit']),
+    subject: asHash(body['hash']),
+    page: pageWithoutQuery(body['page']),
+    referrer: pageWithoutQuery(body['referrer']),
     clicks: readClicks(body['clicks'], nowMs),
-    ...present('first', readTouch(body['first'], nowMs)),
+    first: readTouch(body['first'], nowMs),
     utm: readTexts(body['utm'], UTM_FIELDS),
     cookies: readTexts(body['cookies'], COOKIE_KINDS),
-    ...present('consent', readConsent(body['consent'])),
+    consent: readConsent(body['consent']),
     signals: readSignals(body['signals']),
-  } as TagMessage;
+  };
 }
 
 function readClicks(value: unknown, nowMs: number): Partial<Record<StoredClickKind, TagClick>> {
@@ -85,8 +85,7 @@ function readClicks(value: unknown, nowMs: number): Partial<Record<StoredClickKi
   for (const kind of CLICK_KINDS) {
     const click = asObject(told[kind]);
     if (!isPublicText(click['id'], TEXT_MAX)) continue;
-    const page = pageWithoutQuery(click['page']);
-    clicks[kind] = { id: click['id'], timeMs: readTime(click['t'], nowMs), ...present('page', page) } as TagClick;
+    clicks[kind] = { id: click['id'], timeMs: readTime(click['t'], nowMs), page: pageWithoutQuery(click['page']) };
   }
   return clicks;
 }
@@ -96,12 +95,7 @@ function readTouch(value: unknown, nowMs: number): Touch | undefined {
   const utm = readTexts(told['utm'], UTM_FIELDS);
   const page = pageWithoutQuery(told['page']);
   if (page === undefined && Object.keys(utm).length === 0) return undefined;
-  return {
-    timeMs: readTime(told['t'], nowMs),
-    ...present('page', page),
-    ...present('referrer', pageWithoutQuery(told['referrer'])),
-    utm,
-  } as Touch;
+  return { timeMs: readTime(told['t'], nowMs), page, referrer: pageWithoutQuery(told['referrer']), utm };
 }
 
 /** Of the visitor's clock, which may be wrong: never later than ours, and not from another age. */
@@ -151,8 +145,4 @@ function asUuid(value: unknown): string | undefined {
 
 function asHash(value: unknown): string | undefined {
   return typeof value === 'string' && /^[0-9a-f]{64}$/i.test(value) ? value.toLowerCase() : undefined;
-}
-
-function present<Value>(name: string, value: Value | undefined): Record<string, Value> {
-  return value === undefined ? {} : { [name]: value };
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
-import { type Answer, sendAnswer, textAnswer } from '../http/answer.js';
+import { type Answer, emptyAnswer, sendAnswer, textAnswer } from '../http/answer.js';
 import { FrontDoor } from '../http/front-door.js';
 import { readBody } from '../http/read-body.js';
 import { RequestOrigin } from '../http/request-origin.js';
@@ -34,14 +34,35 @@ const refused = (status: number, text: string, outcome: TagOutcome): Counted => 
   ...textAnswer(status, text),
   outcome,
 });
+const TAKEN: Counted = { ...emptyAnswer({ 'Cache-Control': 'no-store' }), outcome: 'taken' };
+/** Our own tag needs none; a script that sends JSON does. */
+const PREFLIGHT: Counted = {
+  ...emptyAnswer({
+    'Access-Control-Allow-Methods': 'POST',
+    'Access-Control-Allow-Headers': 'Content-Type',
+    'Access-Control-Max-Age': '600',
+  }),
+  outcome: 'taken',
+};
+const NOT_POSTED: Counted = { ...refused(405, 'Use POST here.', 'malformed'), headers: { Allow: 'POST' } };
 const HTTPS_REQUIRED = refused(403, 'HTTPS required', 'refused');
 const NO_SITE = refused(404, 'No site has this host. Add it with "sites add", or as an alias of one.', 'refused');
-const NOT_ALLOWED = refused(403, 'Pages of this origin may not call this site: "sites set --origin" names more.', 'refused');
-const TOO_MANY: Counted = { ...refused(429, 'Too many calls from this address', 'throttled'), headers: { 'Retry-After': '1' } };
+const NOT_ALLOWED = refused(
+  403,
+  'Pages of this origin may not call this site: "sites set --origin" names more.',
+  'refused',
+);
+const TOO_MANY: Counted = {
+  ...refused(429, 'Too many calls from this address', 'throttled'),
+  headers: { 'Retry-After': '1' },
+};
 const WRONG_TYPE = refused(415, 'Send the message as text/plain or application/json.', 'malformed');
 const TOO_LARGE = refused(413, `The message is larger than ${BODY_MAX_BYTES} bytes.`, 'malformed');
 const NOT_OURS = refused(400, 'This is not a message of the tag: "v" must be 1.', 'malformed');
-const UNAVAILABLE: Counted = { ...refused(503, 'Temporarily unavailable', 'unavailable'), headers: { 'Retry-After': '2' } };
+const UNAVAILABLE: Counted = {
+  ...refused(503, 'Temporarily unavailable', 'unavailable'),
+  headers: { 'Retry-After': '2' },
+};
 const OUR_FAULT = refused(500, 'Internal error', 'unavailable');
 
 /**
@@ -75,37 +96,42 @@ export class TagEndpoints implements OnModuleInit {
   }
 
   private handle(call: TagCall, request: IncomingMessage, response: ServerResponse): void {
-    const open = this.origin.isSecure(request) ? this.sites.find(this.origin.host(request)) : undefined;
+    const open = this.sites.find(this.origin.host(request));
     const page = request.headers.origin;
     const isAllowed = open !== undefined && isAllowedOrigin(page, open.site);
-    // Only to the pages that may ask, and by name: nobody else's scripts are told anything.
-    const cors = isAllowed ? { 'Access-Control-Allow-Origin': page as string, Vary: 'Origin' } : { Vary: 'Origin' };
-    const send = (answer: Counted | undefined) => {
-      this.metrics.count(call, answer?.outcome ?? 'taken');
-      if (answer) sendAnswer(response, { ...answer, headers: { ...answer.headers, ...cors } }, randomUUID());
-      else if (!response.destroyed) response.writeHead(204, { ...cors, 'Cache-Control': 'no-store' }).end();
+    const send = (answer: Counted) => {
+      this.metrics.count(call, answer.outcome);
+      // Only the pages that may ask are told that they may, and by name: nobody else's scripts read anything.
+      const headers = { ...answer.headers, Vary: 'Origin', ...(isAllowed && { 'Access-Control-Allow-Origin': page }) };
+      sendAnswer(response, { ...answer, headers } as Answer, randomUUID());
     };
-    if (!open) return send(this.origin.isSecure(request) ? NO_SITE : HTTPS_REQUIRED);
-    if (request.method === 'OPTIONS' && isAllowed) return preflight(response, cors);
-    if (request.method !== 'POST') return send({ ...refused(405, 'Use POST here.', 'malformed'), headers: { Allow: 'POST' } });
-    if (!isAllowed) return send(NOT_ALLOWED);
-    this.take(call, request, open).then(send, (error: unknown) => send(this.answerToFailure(error)));
+    this.answer(call, request, open, isAllowed).then(send, (error: unknown) => send(this.answerToFailure(error)));
   }
 
-  /** Resolves when what there is to store is stored; with an answer when it was refused. */
-  private async take(call: TagCall, request: IncomingMessage, open: OpenSite): Promise<Counted | undefined> {
+  private async answer(
+    call: TagCall,
+    request: IncomingMessage,
+    open: OpenSite | undefined,
+    isAllowed: boolean,
+  ): Promise<Counted> {
+    if (!this.origin.isSecure(request)) return HTTPS_REQUIRED;
+    if (!open) return NO_SITE;
+    if (request.method === 'OPTIONS' && isAllowed) return PREFLIGHT;
+    if (request.method !== 'POST') return NOT_POSTED;
+    if (!isAllowed) return NOT_ALLOWED;
     const nowMs = Date.now();
     const address = this.origin.address(request);
     if (!this.rate.allows(open.site.host, address, nowMs)) return TOO_MANY;
     const { headers } = request;
-    if (!CONTENT_TYPE.test(headers['content-type'] ?? '') || headers['content-encoding'] !== undefined) return WRONG_TYPE;
+    if (!CONTENT_TYPE.test(headers['content-type'] ?? '') || headers['content-encoding'] !== undefined)
+      return WRONG_TYPE;
     const body = await readBody(request, BODY_MAX_BYTES);
     if (!body) return TOO_LARGE;
     const message = readTagMessage(parseStrictJson(body), nowMs);
     if (!message) return NOT_OURS;
     const requests = decideVisit(call, message, this.signals(request, address), open, this.judge);
     await Promise.all(requests.map((each) => this.log.append(each)));
-    return undefined;
+    return TAKEN;
   }
 
   private signals(request: IncomingMessage, ip: string | undefined): RequestSignals {
@@ -128,16 +154,4 @@ export class TagEndpoints implements OnModuleInit {
     this.logger.error('A call of the tag failed', { error: messageOf(error), stack: (error as Error).stack });
     return OUR_FAULT;
   }
-}
-
-/** Our own tag needs none; a script that sends JSON does. */
-function preflight(response: ServerResponse, cors: Record<string, string>): void {
-  response
-    .writeHead(204, {
-      ...cors,
-      'Access-Control-Allow-Methods': 'POST',
-      'Access-Control-Allow-Headers': 'Content-Type',
-      'Access-Control-Max-Age': '600',
-    })
-    .end();
 }

@@ -292,7 +292,8 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
       });
       const [first, second] = [row(1), row(2)];
       const send = async (rows: object[], again: boolean) =>
-        (await client.query('SELECT cc.append($1, $2, false) AS outcome', [JSON.stringify(rows), again])).rows[0].outcome;
+        (await client.query('SELECT cc.append($1, $2, false) AS outcome', [JSON.stringify(rows), again])).rows[0]
+          .outcome;
       const before = await send([first], false);
       const after = await send([first, second], true);
       expect(after).toMatchObject({ stored: [before.first, null], lost: null, conflicts: null });
