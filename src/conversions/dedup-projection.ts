@@ -36,7 +36,8 @@ export function dedupProjection(secrets: SiteSecrets): Projection {
           at: event.time,
         });
       }
-      for (const { site, stream, time, data } of await page.events({ types: ['visitor.bot_detected.v1'] })) {
+      for (const { site, stream, time, data, personal } of await page.events({ types: ['visitor.bot_detected.v1'] })) {
+        if (!personal) continue;
         const key = botClaim(data['visit'] as string);
         claims.set(`${site} ${key}`, { site, key, stream: stream.slice(VISITOR.length + 1), weak: false, at: time });
       }

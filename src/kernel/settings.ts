@@ -54,6 +54,7 @@ export function readSettings(environment: NodeJS.ProcessEnv) {
     collectRate: read('COLLECT_RATE', '20', wholeNumber(1, 100_000)),
     collectBurst: read('COLLECT_BURST', '100', wholeNumber(1, 1_000_000)),
     countryHeader: optional('COUNTRY_HEADER', headerName),
+    erasureList: optional('ERASURE_LIST', (text) => resolve(text)),
     demoPlatforms: read('DEMO_PLATFORMS', 'true', oneOf(['true', 'false'])) === 'true',
   };
   if (!settings.tlsCert !== !settings.tlsKey)
@@ -64,7 +65,8 @@ export function readSettings(environment: NodeJS.ProcessEnv) {
         `"node -p \\"crypto.randomBytes(32).toString('hex')\\"" and keep it as safe as the database itself.`,
     );
   }
-  return settings;
+  // Beside the embedded server's data, not in it: a backup of the database must not hold it.
+  return { ...settings, erasureList: settings.erasureList ?? resolve(settings.dataDir, 'erasures') };
 }
 
 /** A site's own window obeys the same bounds. */
