@@ -21,7 +21,8 @@ function send(url: string, body: string, tries: number): void {
   const again = () => {
     if (tries < WAITS_MS.length) setTimeout(send, WAITS_MS[tries], url, body, tries + 1);
   };
-  fetch(url, { method: 'POST', body, keepalive: true, credentials: 'omit' }).then(
+  // Of the page's address only its origin: the rest may tell whose page it is.
+  fetch(url, { method: 'POST', body, keepalive: true, credentials: 'omit', referrerPolicy: 'origin' }).then(
     ({ status }) => status >= 500 && again(),
     again,
   );

@@ -52,8 +52,12 @@ function start(): void {
   for (const call of Array.from(queue || [])) run(call);
   begin();
 
+  let { search } = location;
   const moved = guarded(() => {
     listen();
+    // Some pages note every scroll in their history.
+    if (location.search === search) return stayActive();
+    search = location.search;
     arrive(true);
   });
   after(history as never, 'pushState', moved);
@@ -61,24 +65,30 @@ function start(): void {
   on(window, 'popstate', () => arrive(false));
   on(window, 'pageshow', ({ persisted }: PageTransitionEvent) => persisted && arrive(false));
   on(document, 'visibilitychange', () => document.hidden || settle());
+  // A page may make its dataLayer after the tag has come.
   on(document, 'DOMContentLoaded', () => {});
   on(window, 'load', () => {});
   if (CONFIG.capture) on(window, 'submit', capture);
-  let active = Date.now();
   countInteractions(
     guarded(() => {
       listen();
-      if (Date.now() - active < ACTIVITY_MS) return;
-      active = Date.now();
-      settle();
+      stayActive();
     }),
   );
+}
+
+let active = Date.now();
+
+function stayActive(): void {
+  if (Date.now() - active < ACTIVITY_MS) return;
+  active = Date.now();
+  settle();
 }
 
 /** Before the page's own handlers, which may send the form themselves. */
 function capture({ target }: Event): void {
   const { email, honeypot } = submittedIn(target as HTMLFormElement);
-  if (email) identify(email, { submitMs: Math.round(performance.now()), honeypot });
+  if (email) identify(email, { identifiedBy: 'form', submitMs: Math.round(performance.now()), honeypot });
 }
 
 guarded(() => {

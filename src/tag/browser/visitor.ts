@@ -55,7 +55,7 @@ export function hearConsent(said: unknown, isDefault?: boolean): void {
 }
 
 /** The address itself goes no further than this function: what is kept and told is its hash. */
-export function identify(email: unknown, submitted: object = {}): void {
+export function identify(email: unknown, submitted: object = { identifiedBy: 'call' }): void {
   const address = normaliseEmail(String(email));
   if (!isEmail(address) || !crypto.subtle) return;
   hashOf(address).then(
@@ -63,6 +63,7 @@ export function identify(email: unknown, submitted: object = {}): void {
       recall();
       known.hash = hash;
       known.hashed = Date.now();
+      known.seen = known.seen || known.hashed;
       identity = submitted;
       // How the service learns of the opt-out of somebody whom it may know from another device.
       if (!CONFIG.required && !mayKeep()) post('consent', { v: 1, hash, consent: saidConsent() });
