@@ -103,7 +103,8 @@ export class BotJudge {
 
   private isAutomated({ webdriver, automation }: Signals): boolean {
     if (webdriver === true) return true;
-    return Array.isArray(automation) && automation.some((name) => this.automation.has(String(name).toLowerCase()));
+    const isKnown = (name: unknown) => typeof name === 'string' && this.automation.has(name.toLowerCase());
+    return Array.isArray(automation) && automation.some(isKnown);
   }
 }
 
