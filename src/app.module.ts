@@ -15,6 +15,9 @@ import { PlainTextErrors } from './operations/plain-text-errors.filter.js';
 import { Postgres } from './postgres/postgres.js';
 import { ProjectionsModule } from './projections.module.js';
 import { SitesModule } from './sites/sites.module.js';
+import { LateMatches } from './visitors/late-matches.js';
+import { Matcher } from './visitors/matcher.js';
+import { VisitorsModule } from './visitors/visitors.module.js';
 
 @Module({
   imports: [
@@ -23,6 +26,7 @@ import { SitesModule } from './sites/sites.module.js';
     SitesModule,
     ProjectionsModule,
     DispatchModule,
+    VisitorsModule,
     ConversionsModule,
     OperationsModule,
   ],
@@ -34,6 +38,8 @@ export class AppModule implements OnApplicationBootstrap, OnApplicationShutdown 
   }
 
   constructor(
+    private readonly lateMatches: LateMatches,
+    private readonly matcher: Matcher,
     private readonly retries: Retries,
     private readonly dispatcher: Dispatcher,
     private readonly wires: Wires,
@@ -48,6 +54,8 @@ export class AppModule implements OnApplicationBootstrap, OnApplicationShutdown 
 
   /** After HTTP has closed, and from the top down: nobody loses what he stands on while he still works. */
   async onApplicationShutdown(): Promise<void> {
+    await this.lateMatches.stop();
+    await this.matcher.close();
     await this.retries.stop();
     await this.dispatcher.stop();
     await this.wires.close();

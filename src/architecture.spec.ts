@@ -4,10 +4,11 @@ import { dirname, join, relative } from 'node:path';
 /** The rooms from the ground up. A room may use those below it and itself; what is not named here stands on top of all. */
 const FLOORS = [
   ['kernel'],
-  ['http', 'postgres', 'platforms'],
+  ['http', 'postgres', 'platforms', 'tag'],
   ['log'],
   ['sites'],
-  ['dispatch'],
+  ['dispatch', 'tag'],
+  ['visitors'],
   ['visitors'],
   ['conversions'],
   ['operations', 'cli', 'sandbox'],

@@ -36,7 +36,7 @@ function fingerprint() {
   const hash = createHash('sha256');
   const files = readdirSync(join(root, 'src'), { recursive: true })
     .map(String)
-    .filter((file) => (file.endsWith('.ts') && !file.endsWith('.spec.ts')) || file.endsWith('bot-list.json'))
+    .filter((file) => /\.(ts|cjs)$|bot-list\.json$/.test(file) && !file.endsWith('.spec.ts'))
     .map((file) => join('src', file))
     .sort();
   for (const file of [...files, 'tsconfig.json', 'nest-cli.json', 'package-lock.json']) {

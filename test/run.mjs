@@ -14,6 +14,7 @@ const results = join(folder, 'results.json');
 const checks = [
   ['Style', [bin('@biomejs/biome/bin/biome'), 'check', '.']],
   ['Types', [bin('typescript/bin/tsc'), '-p', 'test']],
+  ['Types of the tag', [bin('typescript/bin/tsc'), '-p', 'src/tag/browser']],
 ];
 const jest = [
   '--experimental-vm-modules',

@@ -12,6 +12,7 @@ import { addReplay } from './replay.commands.js';
 import { Session } from './session.js';
 import { addSites } from './sites.commands.js';
 import { Ended, kindly, WrongUsage } from './verb.js';
+import { addVisitors } from './visitors.commands.js';
 
 const USER_ERROR = 1;
 const WRONG_USAGE = 2;
@@ -43,7 +44,17 @@ export async function runCli(argv: readonly string[], surroundings: CliSurroundi
       'after',
       '\nExample:\n  clean-conversions sites add shop.example\n\nSettings come from the same environment as the service.',
     );
-  for (const add of [addSites, addInbound, addKeys, addPlatforms, addEvents, addReplay, addProjections, addDoctor])
+  for (const add of [
+    addSites,
+    addInbound,
+    addKeys,
+    addPlatforms,
+    addEvents,
+    addReplay,
+    addProjections,
+    addVisitors,
+    addDoctor,
+  ])
     add(program, session);
   try {
     await program.parseAsync(argv, { from: 'user' });

@@ -1,3 +1,4 @@
+import type { Sealer } from '../kernel/sealing.js';
 import { openSealer } from '../kernel/secret-key.js';
 import { readSettings, type Settings } from '../kernel/settings.js';
 import { EventLog } from '../log/event-log.js';
@@ -16,6 +17,7 @@ export interface Opened {
   readonly sites: Sites;
   readonly secrets: SiteSecrets;
   readonly projections: ProjectionRunner;
+  readonly sealer: Sealer;
 }
 
 /** One run of the command line. The database is opened by the verb that needs it and closed at the end. */
@@ -58,6 +60,7 @@ export class Session {
       sites,
       secrets,
       projections: new ProjectionRunner(postgres, allProjections(secrets), say),
+      sealer,
     };
   }
 }

@@ -1,6 +1,10 @@
 import type { Pinned } from '../dispatch/received.js';
 import type { NewEvent, StoredEvent } from '../log/event.js';
+import type { Visit } from '../platforms/conversion.js';
 import type { PersonalHashes } from '../platforms/personal-hashes.js';
+import type { Judgement } from '../visitors/bots/judge.js';
+import type { Withheld } from '../visitors/consent.js';
+import type { Match } from '../visitors/matcher.js';
 
 /** What a sender said, without the person: that part stands beside the event and can be erased. */
 export interface ConversionData extends Pinned {
@@ -12,6 +16,12 @@ export interface ConversionData extends Pinned {
   readonly orderId?: string | undefined;
   readonly keyId: string;
   readonly trial: boolean;
+  /** Joined to a visit, which stands in the personal part. */
+  readonly matched?: true;
+  readonly consent?: Match['consent'];
+  readonly withheld?: Withheld;
+  /** What was thought of the person's visit; `judged`: the site's threshold was reached. */
+  readonly bot?: Judgement & { readonly judged?: true };
 }
 
 export type ConversionEvent =
@@ -23,7 +33,8 @@ export type ConversionEvent =
   | { type: 'conversion.filtered.v1'; data: ConversionData & { reason: string } };
 
 /** The event that opens a conversion's stream: it says what became of the request. */
-export type OpeningEvent = ConversionEvent & NewEvent & { readonly personal: PersonalHashes };
+export type OpeningEvent = ConversionEvent &
+  NewEvent & { readonly personal: PersonalHashes & { readonly visit?: Visit } };
 
 const OPENING: ReadonlySet<string> = new Set<ConversionEvent['type']>([
   'conversion.received.v1',

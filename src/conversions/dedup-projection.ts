@@ -1,13 +1,16 @@
 import { CONVERSION } from '../dispatch/delivery.js';
 import type { Page, Projection } from '../log/projection.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';
+import { botClaim } from '../visitors/record-visit.js';
+import { VISITOR } from '../visitors/visitor.js';
 import { type ConversionData } from './conversion.js';
 import { dedupKey } from './dedup-key.js';
 
 /**
  * Who holds which duplicate key. The append writes these rows itself; here they are folded anew. A conversion that was
  * received or filtered held its key from then on, so the newest of each key holds it. One whose person was erased and
- * that had no order held a key nobody can make again: its claim was erased with it.
+ * that had no order held a key nobody can make again: its claim was erased with it. A visit that was found to be a bot's
+ * holds a key as well, so that it counts once.
  */
 export function dedupProjection(secrets: SiteSecrets): Projection {
   return {
@@ -32,6 +35,11 @@ export function dedupProjection(secrets: SiteSecrets): Projection {
           weak: event.type === 'conversion.filtered.v1',
           at: event.time,
         });
+      }
+      for (const { site, stream, time, data, personal } of await page.events({ types: ['visitor.bot_detected.v1'] })) {
+        if (!personal) continue;
+        const key = botClaim(data['visit'] as string);
+        claims.set(`${site} ${key}`, { site, key, stream: stream.slice(VISITOR.length + 1), weak: false, at: time });
       }
       if (claims.size === 0) return;
       await page.tx.query(

@@ -1,7 +1,7 @@
+import { integerDigits } from '../http/strict-json.js';
 import { isWithin } from '../kernel/code-points.js';
 import { isEmail, normaliseEmail } from '../kernel/email.js';
 import { readCurrency } from './currencies.js';
-import { integerDigits } from './strict-json.js';
 
 /** What a sender said about one conversion, checked and normalised. An optional field that was not sent is absent. */
 export interface InboundFields {

@@ -6,6 +6,7 @@ import { type Answer, failureAnswer, JSON_TYPE, jsonAnswer, sendAnswer, textAnsw
 import { FrontDoor } from '../http/front-door.js';
 import { readBody } from '../http/read-body.js';
 import { RequestOrigin } from '../http/request-origin.js';
+import { MalformedBody, parseStrictJson } from '../http/strict-json.js';
 import { LogUnavailable, messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
@@ -17,7 +18,6 @@ import { INBOUND_PATH, type InboundRoute, routeInbound } from './inbound-route.j
 import { isJsonContentType } from './json-content-type.js';
 import { Receipts } from './receipts.js';
 import { ReceiveConversion, type Received } from './receive-conversion.js';
-import { MalformedBody, parseStrictJson } from './strict-json.js';
 
 /** Long enough for a database to come back, short enough that a conversion is not late. */
 const RETRY_AFTER = { 'Retry-After': '2' };
@@ -100,9 +100,7 @@ export class InboundEndpoint implements OnModuleInit {
     const reading = readInboundFields(parseStrictJson(body), body);
     if (!reading.ok) return { ...failureAnswer(400, reading.error), outcome: 'invalid' };
     const { open, key } = caller;
-    return received(
-      await this.commands.execute(new ReceiveConversion(open, key, reading.fields, this.settings.dedupWindowMs)),
-    );
+    return received(await this.commands.execute(new ReceiveConversion(open, key, reading.fields, this.settings)));
   }
 
   /** The site that owns the host, then the key. */

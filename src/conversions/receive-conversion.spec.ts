@@ -1,10 +1,14 @@
 import type { SiteKey } from '../sites/site.js';
 import type { OpenSite } from '../sites/site-directory.js';
 import { DEFAULT_SITE_SETTINGS, type SiteSettings } from '../sites/site-settings.js';
+import type { Match } from '../visitors/matcher.js';
+import { hashPersonal } from './hash-personal.js';
 import type { InboundFields } from './inbound-fields.js';
 import { decide, ReceiveConversion } from './receive-conversion.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
+const RULES = { dedupWindowMs: DAY_MS, identifierTtlMs: 90 * DAY_MS };
+const NOBODY: Match = { consent: 'unknown' };
 const JANE = '86e0b9e56c17cc4d12387e1949b85053fbe73bc3ce5a1188713a9d300cc6133d';
 const purchase: InboundFields = {
   email: 'jane.doe@example.com',
@@ -18,13 +22,15 @@ function decided(
   fields: Partial<InboundFields> = {},
   settings: Partial<SiteSettings> = {},
   key: Partial<SiteKey> = {},
+  match: Match = NOBODY,
 ) {
   const site = { host: 'shop.example', settings: { ...DEFAULT_SITE_SETTINGS, ...settings } };
   const open = { site, dedupSecret: 'secret' } as OpenSite;
   const sent = { ...purchase, ...fields };
   for (const [name, value] of Object.entries(sent)) if (value === undefined) delete sent[name as keyof typeof sent];
-  const command = new ReceiveConversion(open, { id: 'k1', trial: false, ...key } as SiteKey, sent, DAY_MS);
-  return decide(command, 'c1', { platforms: ['meta'], settings: 7, instance: 'i1' });
+  const command = new ReceiveConversion(open, { id: 'k1', trial: false, ...key } as SiteKey, sent, RULES);
+  const personal = hashPersonal(sent, undefined);
+  return decide(command, personal, match, 'c1', { platforms: ['meta'], settings: 7, instance: 'i1' });
 }
 
 describe('deciding on a conversion', () => {
@@ -84,6 +90,42 @@ describe('deciding on a conversion', () => {
       const hashed = { email: undefined as never, hashedEmail: JANE };
       expect(decided(hashed, { blocked: [JANE] }).opening.type).toBe('conversion.filtered.v1');
       expect(decided(hashed, { blocked: ['@example.com'] }).opening.type).toBe('conversion.received.v1');
+    });
+  });
+
+  describe('when the person has been seen before', () => {
+    const visit = { clicks: { gclid: { id: 'Cj0', timeMs: 1 } }, cookies: {}, utm: {} };
+    const bot = { score: 60, reasons: ['headless' as const], list: 'v1' };
+
+    it('joins it to the visit, which stands beside the facts', () => {
+      const { opening } = decided({}, {}, {}, { visit, consent: 'granted' });
+      expect(opening).toMatchObject({
+        data: { matched: true, consent: 'granted' },
+        personal: { subject: JANE, visit },
+      });
+      expect(JSON.stringify(opening.data)).not.toContain('Cj0');
+    });
+
+    it('says why a visit is withheld, and keeps nothing of it', () => {
+      const { opening } = decided({}, {}, {}, { consent: 'denied', withheld: 'opted_out' });
+      expect(opening.data).toMatchObject({ consent: 'denied', withheld: 'opted_out' });
+      expect(opening.data).not.toHaveProperty('matched');
+      expect(opening.personal).not.toHaveProperty('visit');
+    });
+
+    it('filters what a bot left behind, from the site’s threshold on, and claims weakly', () => {
+      const { opening, claim } = decided({}, { botThreshold: 60 }, {}, { visit, consent: 'unknown', bot });
+      expect(opening).toMatchObject({ type: 'conversion.filtered.v1', data: { reason: 'bot', bot: { score: 60 } } });
+      expect(opening.personal).not.toHaveProperty('visit');
+      expect(claim.weak).toBe(true);
+      expect(decided({}, { botThreshold: 61 }, {}, { visit, consent: 'unknown', bot }).opening.type).toBe(
+        'conversion.received.v1',
+      );
+    });
+
+    it('lets it through where the site only observes, and marks the judgement as a false one', () => {
+      const { opening } = decided({}, { botMode: 'observe' }, {}, { visit, consent: 'unknown', bot });
+      expect(opening).toMatchObject({ type: 'conversion.received.v1', data: { bot: { ...bot, judged: true } } });
     });
   });
 

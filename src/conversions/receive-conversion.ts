@@ -6,8 +6,10 @@ import { answerOf } from '../kernel/patience.js';
 import { uuidv7 } from '../kernel/uuid.js';
 import type { Claim } from '../log/event.js';
 import { EventLog } from '../log/event-log.js';
+import type { PersonalHashes } from '../platforms/personal-hashes.js';
 import type { SiteKey } from '../sites/site.js';
 import type { OpenSite } from '../sites/site-directory.js';
+import { isJudgedBot, type Match, Matcher, matchOf } from '../visitors/matcher.js';
 import { type ConversionData, type OpeningEvent } from './conversion.js';
 import { dedupKey } from './dedup-key.js';
 import { dedupWindowOf } from './dedup-window.js';
@@ -24,13 +26,19 @@ export interface Received {
   readonly receipt: Receipt;
 }
 
+/** The service's own settings that count here. */
+export interface ReceiveRules {
+  readonly dedupWindowMs: number;
+  readonly identifierTtlMs: number;
+}
+
 /** A sender's conversion, authenticated and checked, still with its raw personal values: they go no further than this. */
 export class ReceiveConversion extends Command<Received> {
   constructor(
     readonly open: OpenSite,
     readonly key: SiteKey,
     readonly fields: InboundFields,
-    readonly dedupWindowMs: number,
+    readonly rules: ReceiveRules,
   ) {
     super();
   }
@@ -40,12 +48,17 @@ export class ReceiveConversion extends Command<Received> {
 export class ReceiveConversionHandler implements ICommandHandler<ReceiveConversion> {
   constructor(
     private readonly log: EventLog,
+    private readonly matcher: Matcher,
     private readonly dispatcher: Dispatcher,
   ) {}
 
   async execute(command: ReceiveConversion): Promise<Received> {
-    const { open, key } = command;
-    const { opening, claim } = decide(command, uuidv7(), this.dispatcher.pin(open));
+    const { open, key, fields, rules } = command;
+    const { host, settings } = open.site;
+    const personal = hashPersonal(fields, settings.country ?? undefined);
+    const known = await this.matcher.find(host, personal.subject);
+    const match = matchOf(known, settings, Date.now(), rules.identifierTtlMs);
+    const { opening, claim } = decide(command, personal, match, uuidv7(), this.dispatcher.pin(open));
     const { conversionId } = opening.data;
     const outcome = await this.append(open.site.host, key, opening, claim);
     if (outcome.status === 'appended') {
@@ -60,7 +73,7 @@ export class ReceiveConversionHandler implements ICommandHandler<ReceiveConversi
 
     const firstConversionId = outcome.by;
     const [first] = await answerOf(this.log.readStream(CONVERSION, firstConversionId));
-    const { reason, platforms, settings, instance, ...data } = opening.data as ConversionData & { reason?: string };
+    const data = sentData(opening.data);
     const duplicate: OpeningEvent = {
       ...opening,
       type: 'conversion.deduplicated.v1',
@@ -86,12 +99,13 @@ export class ReceiveConversionHandler implements ICommandHandler<ReceiveConversi
 /** What is to be stored, and the key it claims: whether it is a duplicate is for the append itself to say. */
 export function decide(
   command: ReceiveConversion,
+  personal: PersonalHashes,
+  match: Match,
   conversionId: string,
   pinned: Pinned,
 ): { opening: OpeningEvent; claim: Claim } {
-  const { open, key, fields } = command;
+  const { open, key, fields, rules } = command;
   const { settings } = open.site;
-  const personal = hashPersonal(fields, settings.country ?? undefined);
   // What was not sent stays undefined here and absent in the log.
   const data: ConversionData = {
     conversionId,
@@ -102,14 +116,36 @@ export function decide(
     keyId: key.id,
     trial: key.trial,
   };
-  const reason = filterReason(settings, personal.subject, fields.email);
+  const { visit, bot } = match;
+  const isBot = isJudgedBot(bot, settings);
+  const judgement = bot && bot.score > 0 ? { bot: { ...bot, ...(isBot && { judged: true as const }) } } : undefined;
+  const reason =
+    filterReason(settings, personal.subject, fields.email) ??
+    (isBot && settings.botMode === 'enforce' ? 'bot' : undefined);
+  const reference = fields.orderId;
   const opening: OpeningEvent = reason
-    ? { type: 'conversion.filtered.v1', data: { ...data, reason }, personal, reference: fields.orderId }
-    : { type: 'conversion.received.v1', data: { ...data, ...pinned }, personal, reference: fields.orderId };
+    ? { type: 'conversion.filtered.v1', data: { ...data, ...judgement, reason }, personal, reference }
+    : {
+        type: 'conversion.received.v1',
+        data: { ...data, ...joined(match), ...judgement, ...pinned },
+        personal: visit ? { ...personal, visit } : personal,
+        reference,
+      };
   const claim: Claim = {
     key: dedupKey(open.dedupSecret, data, personal.subject),
-    windowMs: dedupWindowOf(settings, command.dedupWindowMs),
+    windowMs: dedupWindowOf(settings, rules.dedupWindowMs),
     weak: reason !== undefined,
   };
   return { opening, claim };
+}
+
+/** What the match says without the person; nothing at all of somebody nobody knows. */
+function joined({ visit, consent, withheld }: Match): Partial<ConversionData> | undefined {
+  if (!visit && !withheld && consent === 'unknown') return undefined;
+  return { ...(visit && { matched: true }), consent, ...(withheld && { withheld }) };
+}
+
+/** What the sender said, without what we made of it: a repeat is neither matched nor sent. */
+function sentData({ conversionId, event, value, currency, orderId, keyId, trial }: ConversionData): ConversionData {
+  return { conversionId, event, value, currency, orderId, keyId, trial };
 }

@@ -37,6 +37,8 @@ export interface Errand {
   readonly eventId?: string | undefined;
   /** As of which position the settings count, where it is not that of the conversion. */
   readonly settings?: number | undefined;
+  /** The version of the event in its stream that brought the visit, where it came later than the conversion. */
+  readonly reopened?: number | undefined;
   /** Of the first sending. */
   readonly bodySha256?: string | undefined;
   readonly alone?: boolean;
@@ -105,7 +107,7 @@ export class Courier {
     const connection = open?.connections.get(name);
     if (!platform || !open || !connection) return { status: 'failed', reason: 'disconnected' };
     if (!received.personal) return { status: 'failed', reason: 'erased' };
-    if (received.data.consent === 'denied' && open.site.settings.withhold === 'everything')
+    if (received.data.withheld !== undefined && open.site.settings.withhold === 'everything')
       return { status: 'skipped', reason: 'consent_denied' };
     const ageMs = Date.now() - Date.parse(received.time);
     if (ageMs > sendableForMs(platform, this.rules))
@@ -218,7 +220,7 @@ export function settingsAsOf(connection: SiteConnection, position: number | unde
 }
 
 /** Written out: on the way of every conversion, and spreading one object over another costs more than the rest of it. */
-function named({ received, platform, attempt, eventId, settings, alone }: Errand, words: Words): Outcome {
+function named({ received, platform, attempt, eventId, settings, reopened, alone }: Errand, words: Words): Outcome {
   return {
     conversionId: received.data.conversionId,
     platform,
@@ -234,6 +236,7 @@ function named({ received, platform, attempt, eventId, settings, alone }: Errand
     alone: alone && words.status === 'deferred' ? true : undefined,
     eventId,
     settings,
+    reopened,
   };
 }
 

@@ -1,6 +1,6 @@
 import type { StoredEvent } from '../log/event.js';
 import type { Page, Projection } from '../log/projection.js';
-import { CONVERSION, type Outcome, type SendRequest } from './delivery.js';
+import { CONVERSION, type Outcome, type Reopening, type SendRequest } from './delivery.js';
 
 /** A delivery that waits. */
 export interface WaitingDelivery {
@@ -20,13 +20,19 @@ export interface WaitingDetails {
   readonly bodySha256?: string | undefined;
   readonly eventId?: string | undefined;
   readonly settings?: number | undefined;
+  readonly reopened?: number | undefined;
   readonly requestId?: string | undefined;
   /** In a call of its own. */
   readonly alone?: boolean | undefined;
 }
 
 /** Say that something waits, or for what. */
-const WAITING = ['conversion.deferred.v1', 'conversion.accepted.v1', 'conversion.send_requested.v1'];
+const WAITING = [
+  'conversion.deferred.v1',
+  'conversion.accepted.v1',
+  'conversion.send_requested.v1',
+  'conversion.reopened.v1',
+];
 /** End the wait. A first try had nothing to wait for, so those of first tries are not even read. */
 const SETTLED = [
   'conversion.delivered.v1',
@@ -70,15 +76,20 @@ export const deliveriesProjection: Projection = {
 function toWaiting(event: StoredEvent): WaitingDelivery | undefined {
   const base = { conversion: event.stream.slice(CONVERSION.length + 1), site: event.site, position: event.position };
   if (event.type === 'conversion.send_requested.v1') {
-    const { platform, eventId, attempt, settings } = event.data as unknown as SendRequest;
-    const details = { eventId, settings };
+    const { platform, eventId, attempt, settings, reopened } = event.data as unknown as SendRequest;
+    const details = { eventId, settings, reopened };
+    return { ...base, platform, kind: 'send', due: event.time, attempt, reason: 'pending', details };
+  }
+  if (event.type === 'conversion.reopened.v1') {
+    const { platform, attempt } = event.data as unknown as Reopening;
+    const details = { reopened: event.version };
     return { ...base, platform, kind: 'send', due: event.time, attempt, reason: 'pending', details };
   }
   const outcome = event.data as unknown as Outcome;
-  const { platform, attempt, reason, nextTry, bodySha256, eventId, settings, requestId, alone } = outcome;
+  const { platform, attempt, reason, nextTry, bodySha256, eventId, settings, reopened, requestId, alone } = outcome;
   if (nextTry === undefined) return undefined;
   const kind = outcome.status === 'accepted' ? 'confirm' : 'send';
-  const sent = { bodySha256, eventId, settings };
+  const sent = { bodySha256, eventId, settings, reopened };
   const details = kind === 'confirm' ? { ...sent, requestId } : { ...sent, alone };
   return { ...base, platform, kind, due: nextTry, attempt, reason: reason ?? null, details };
 }

@@ -3,7 +3,7 @@ import type { Platform, PlatformName } from '../platforms/platform.js';
 import type { SiteConnection } from '../sites/connection.js';
 import { settingsAsOf } from './courier.js';
 import { type Delivery, foldDeliveries, isOutcome, type Outcome, resultOf } from './delivery.js';
-import { asReceived, type ReceivedConversion, spell } from './received.js';
+import { asReceived, type ReceivedConversion, reopenedBy, spell } from './received.js';
 
 /** All that the log knows of one delivery. */
 export interface DeliveryStory {
@@ -42,7 +42,7 @@ export function tellDeliveries(
       status,
       ...(reason !== undefined && { reason }),
       attempts,
-      ...rebuild(received, delivery, connection, platformOf(platform)),
+      ...rebuild(reopenedBy(received, events, delivery.reopened), delivery, connection, platformOf(platform)),
     };
   });
 }

@@ -1,4 +1,5 @@
 import type { StoredEvent } from '../log/event.js';
+import type { Conversion } from '../platforms/conversion.js';
 import type { PlatformName, RetryReason } from '../platforms/platform.js';
 
 /** Streams of this noun hold a conversion and all that became of it. */
@@ -30,6 +31,8 @@ export interface Outcome {
   readonly eventId?: string | undefined;
   /** As of which position its settings count, where an operator asked for it. */
   readonly settings?: number | undefined;
+  /** The version of the event in its stream that brought the visit, where that was identified later. */
+  readonly reopened?: number | undefined;
 }
 
 /** An outcome without what names it. */
@@ -71,6 +74,21 @@ export interface SendRequest {
   readonly attempt: number;
   /** Position of the site's newest event then: what is sent is built with the settings the operator sees. */
   readonly settings: number;
+  readonly reopened?: number | undefined;
+}
+
+/** A visit was identified after its conversion: a platform that was skipped for want of an identifier is tried once more. */
+export interface Reopening {
+  readonly conversionId: string;
+  readonly platform: PlatformName;
+  /** How many there were before. */
+  readonly attempt: number;
+  /** Position of the event that brought the visit. */
+  readonly by: number;
+  readonly consent: Conversion['consent'];
+  /** The day the conversion was received, where this is what first joins it to a visit: for the match rate. */
+  readonly joins?: string;
+  readonly trial: boolean;
 }
 
 /** What became of a conversion at one platform, as receipts show it. */
@@ -93,6 +111,8 @@ export interface Delivery {
   readonly eventId?: string | undefined;
   /** As of which position its settings count: another one after an operator's request. */
   readonly settings?: number | undefined;
+  /** The version of the event that brought its visit: none where that came with the conversion. */
+  readonly reopened?: number | undefined;
   /** Of its first sending: every further one must be the same. */
   readonly bodySha256?: string | undefined;
 }
@@ -111,8 +131,13 @@ export function foldDeliveries(events: readonly StoredEvent[]): Delivery[] {
       for (const platform of (event.data['platforms'] ?? []) as PlatformName[])
         deliveries.set(platform, { platform, attempts: 0, last: undefined });
     } else if (event.type === 'conversion.send_requested.v1') {
-      const { platform, eventId, attempt, settings } = event.data as unknown as SendRequest;
-      deliveries.set(platform, { platform, attempts: attempt, last: undefined, eventId, settings });
+      const { platform, eventId, attempt, settings, reopened } = event.data as unknown as SendRequest;
+      deliveries.set(platform, { platform, attempts: attempt, last: undefined, eventId, settings, reopened });
+    } else if (event.type === 'conversion.reopened.v1') {
+      const { platform, attempt } = event.data as unknown as Reopening;
+      const { eventId, settings } = deliveries.get(platform) ?? {};
+      const reopened = event.version;
+      deliveries.set(platform, { platform, attempts: attempt, last: undefined, eventId, settings, reopened });
     } else if (isOutcome(event)) {
       const outcome = event.data as unknown as Outcome;
       const before = deliveries.get(outcome.platform);
@@ -122,6 +147,7 @@ export function foldDeliveries(events: readonly StoredEvent[]): Delivery[] {
         last: outcome,
         eventId: before?.eventId,
         settings: before?.settings,
+        reopened: before?.reopened,
         bodySha256: outcome.bodySha256 ?? before?.bodySha256,
       });
     }

@@ -28,6 +28,8 @@ export interface ReceivedConversion {
     readonly orderId?: string | undefined;
     readonly trial: boolean;
     readonly consent?: Conversion['consent'] | undefined;
+    /** Why nothing of the visit is told: the person's word, its absence, or that it could not be read. */
+    readonly withheld?: string | undefined;
   };
   /** Null once erased. */
   readonly personal: (PersonalHashes & { readonly visit?: Visit }) | null;
@@ -35,6 +37,20 @@ export interface ReceivedConversion {
 
 export function asReceived(event: StoredEvent): ReceivedConversion {
   return event as unknown as ReceivedConversion;
+}
+
+/** As a later event of its stream has completed it: with the visit that was identified after it. */
+export function reopenedBy(
+  received: ReceivedConversion,
+  events: readonly StoredEvent[],
+  version: number | undefined,
+): ReceivedConversion {
+  const later = version === undefined ? undefined : events.find((event) => event.version === version);
+  if (!later) return received;
+  const { consent } = later.data as { consent?: Conversion['consent'] };
+  const { visit } = (later.personal ?? {}) as { visit?: Visit };
+  const personal = received.personal && visit ? { ...received.personal, visit } : received.personal;
+  return { ...received, data: { ...received.data, consent }, personal };
 }
 
 /** A payload as it goes out, and its digest. */

@@ -89,6 +89,7 @@ async function ask(
     platform,
     attempt: delivery.attempts,
     settings,
+    reopened: delivery.reopened,
     ...(eventId !== undefined && { eventId }),
   };
   const outcome = await log.append({

@@ -8,7 +8,7 @@ import type { Confirmations } from './confirmations.js';
 import type { Courier } from './courier.js';
 import type { WaitingDelivery } from './deliveries-projection.js';
 import { CONVERSION, foldDeliveries, type Outcome, outcomeType } from './delivery.js';
-import { asReceived, type ReceivedConversion } from './received.js';
+import { asReceived, type ReceivedConversion, reopenedBy } from './received.js';
 
 const LOOK_EVERY_MS = 500;
 /** One look takes at most that many of one lane; the next look takes more. */
@@ -147,8 +147,9 @@ export class Retries {
 
   private async send(rows: readonly Due[], lease: Lease): Promise<void> {
     const received = await this.readReceived(rows);
+    const reopened = await this.readReopened(rows, received);
     for (const row of rows) {
-      const conversion = received.get(row.conversion);
+      const conversion = reopened.get(row) ?? received.get(row.conversion);
       this.taken.add(row.position);
       this.underWay += 1;
       const done = (outcome: Outcome | undefined) =>
@@ -173,6 +174,19 @@ export class Retries {
   private async readReceived(rows: readonly Due[]): Promise<Map<string, ReceivedConversion>> {
     const openings = await this.log.readOpenings(CONVERSION, [...new Set(rows.map((row) => row.conversion))]);
     return new Map(openings.map((event) => [event.stream.slice(CONVERSION.length + 1), asReceived(event)]));
+  }
+
+  /** Those with a visit that came later: few, so each stream is read by itself. */
+  private async readReopened(rows: readonly Due[], received: ReadonlyMap<string, ReceivedConversion>) {
+    const reopened = new Map<Due, ReceivedConversion>();
+    for (const row of rows) {
+      const conversion = received.get(row.conversion);
+      const version = row.details.reopened;
+      if (version === undefined || !conversion) continue;
+      const events = await this.log.readStream(CONVERSION, row.conversion);
+      reopened.set(row, reopenedBy(conversion, events, version));
+    }
+    return reopened;
   }
 
   /**

@@ -9,6 +9,7 @@ export interface Answer {
 }
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
+const NO_CONTENT = 204;
 const TEXT_TYPE = 'text/plain; charset=utf-8';
 
 export function jsonAnswer(status: number, value: unknown, headers?: Record<string, string>): Answer {
@@ -23,14 +24,19 @@ export function textAnswer(status: number, body: string, headers?: Record<string
   return { status, type: TEXT_TYPE, body, ...(headers && { headers }) };
 }
 
+/** Done, and nothing to say about it. */
+export function emptyAnswer(headers: Record<string, string>): Answer {
+  return { status: NO_CONTENT, type: '', body: '', headers };
+}
+
 export function sendAnswer(response: ServerResponse, answer: Answer, requestId: string): void {
   // The sender may have gone, or been answered when its time ran out.
   if (response.headersSent || response.destroyed) return;
-  const headers: OutgoingHttpHeaders = {
-    'Content-Type': answer.type,
-    'Content-Length': Buffer.byteLength(answer.body),
-    'X-Request-Id': requestId,
-  };
+  const headers: OutgoingHttpHeaders = { 'X-Request-Id': requestId };
+  if (answer.status !== NO_CONTENT) {
+    headers['Content-Type'] = answer.type;
+    headers['Content-Length'] = Buffer.byteLength(answer.body);
+  }
   if (answer.headers) Object.assign(headers, answer.headers);
   response.writeHead(answer.status, headers);
   response.end(answer.body);

@@ -44,8 +44,8 @@ export class RequestOrigin {
     return (isNamed || !isPassedOn) && isLoopback(this.address(request));
   }
 
-  /** The last value: what the proxy that speaks to us saw, whatever a sender wrote before it. */
-  private forwarded(request: IncomingMessage, header: string): string | undefined {
+  /** A header as a trusted proxy tells it: the last value, which is what that one saw, whatever a sender wrote before it. */
+  forwarded(request: IncomingMessage, header: string): string | undefined {
     if (this.trustedProxies.length === 0) return undefined;
     const value = request.headers[header];
     if (value === undefined || !isWithin(request.socket.remoteAddress, this.trustedProxies)) return undefined;

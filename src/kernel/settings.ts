@@ -50,6 +50,11 @@ export function readSettings(environment: NodeJS.ProcessEnv) {
     deliveryGiveUpMs: read('DELIVERY_GIVE_UP', '7d', parseDurationMs),
     confirmationPollMs: read('CONFIRMATION_POLL', '30m', parseDurationMs),
     outboundAllowPrivate: read('OUTBOUND_ALLOW_PRIVATE', 'false', oneOf(['true', 'false'])) === 'true',
+    identifierTtlMs: read('IDENTIFIER_TTL', '90d', parseDurationMs),
+    collectRate: read('COLLECT_RATE', '20', wholeNumber(1, 100_000)),
+    collectBurst: read('COLLECT_BURST', '100', wholeNumber(1, 1_000_000)),
+    countryHeader: optional('COUNTRY_HEADER', headerName),
+    erasureList: optional('ERASURE_LIST', (text) => resolve(text)),
     demoPlatforms: read('DEMO_PLATFORMS', 'true', oneOf(['true', 'false'])) === 'true',
   };
   if (!settings.tlsCert !== !settings.tlsKey)
@@ -60,7 +65,8 @@ export function readSettings(environment: NodeJS.ProcessEnv) {
         `"node -p \\"crypto.randomBytes(32).toString('hex')\\"" and keep it as safe as the database itself.`,
     );
   }
-  return settings;
+  // Beside the embedded server's data, not in it: a backup of the database must not hold it.
+  return { ...settings, erasureList: settings.erasureList ?? resolve(settings.dataDir, 'erasures') };
 }
 
 /** A site's own window obeys the same bounds. */
@@ -106,6 +112,11 @@ function oneOf<Value extends string>(values: readonly Value[]) {
     if (!values.includes(text as Value)) throw new Error(`"${text}" is not one of ${values.join(', ')}`);
     return text as Value;
   };
+}
+
+function headerName(text: string): string {
+  if (!/^[\w-]+$/.test(text)) throw new Error(`"${text}" is not the name of a header`);
+  return text.toLowerCase();
 }
 
 export function secretKey(text: string): Buffer {

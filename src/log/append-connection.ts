@@ -15,15 +15,15 @@ export class AppendConnection implements AppendPort {
     private readonly say: (line: string) => void = () => {},
   ) {}
 
-  async append(batch: string, checked: boolean): Promise<BatchOutcome> {
+  async append(batch: string, checked: boolean, noted: boolean): Promise<BatchOutcome> {
     this.client ??= this.connect();
     const connecting = this.client;
     try {
       const client = await connecting;
       const { rows } = await client.query<{ outcome: BatchOutcome }>({
         name: 'append',
-        text: 'SELECT cc.append($1, $2) AS outcome',
-        values: [batch, checked],
+        text: 'SELECT cc.append($1, $2, $3) AS outcome',
+        values: [batch, checked, noted],
         query_timeout: ANSWER_WITHIN_MS + 500,
       } as QueryConfig);
       return (rows[0] as { outcome: BatchOutcome }).outcome;

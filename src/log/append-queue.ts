@@ -4,7 +4,7 @@ import type { AppendOutcome, AppendRequest } from './event.js';
 
 /** What the queue needs of the database: one call that stores a batch or fails. */
 export interface AppendPort {
-  append(batch: string, checked: boolean): Promise<BatchOutcome>;
+  append(batch: string, checked: boolean, noted: boolean): Promise<BatchOutcome>;
 }
 
 /** As `cc.append` answers. Places in the batch count from 1. */
@@ -143,7 +143,7 @@ export class AppendQueue {
       if (open.length === 0) return;
       const checked = uncertain || open.some((item) => isCompared(item.request));
       try {
-        const outcome = await this.port.append(numbered(open), checked);
+        const outcome = await this.port.append(numbered(open), checked, open.some(isNoted));
         // In the next turn: what has queued up goes out first, and is being stored while these are answered.
         setImmediate(() => answer(open, outcome));
         const requests = open.map(({ request }) => request);
@@ -190,6 +190,11 @@ function isCompared({ expected }: AppendRequest): boolean {
   return expected === 'any' || typeof expected === 'number';
 }
 
+/** Whether the inline projections are to be told of it. */
+function isNoted({ request }: Waiting): boolean {
+  return request.events[0].inline !== undefined;
+}
+
 function serialise(request: AppendRequest, index: number): string {
   const event = request.events[index] as AppendRequest['events'][0];
   const { subject, ...personal } = event.personal ?? {};
@@ -209,6 +214,7 @@ function serialise(request: AppendRequest, index: number): string {
     data: event.data,
     subject,
     personal: event.personal && personal,
+    inline: event.inline,
     key: request.claim?.key,
     span: request.claim && request.claim.windowMs / 1_000,
     weak: request.claim?.weak || undefined,

@@ -8,6 +8,8 @@ export interface NewEvent {
   readonly personal?: { readonly subject?: string };
   /** A name from outside (an order number) by which the event can be found again, within its site. */
   readonly reference?: string | undefined;
+  /** For the inline projections, in their own shape: written with the event and not kept in it. The first of a request may. */
+  readonly inline?: object | undefined;
 }
 
 export interface StoredEvent {

@@ -8,9 +8,10 @@ const PAGE_EVENTS = 20_000;
 /** What may be left to fold while appends (or the runner) wait for the swap. */
 const LEFT_FOR_THE_SWAP = 2_000;
 const SWAP_TRIES_MAX = 300;
+const LOCK_WITHIN_MS = 3_000;
 
 /** The append's lock: whoever holds it knows that nobody appends. */
-const APPEND_LOCK = 4845001;
+export const APPEND_LOCK = 4845001;
 /** First half of the advisory keys under which projections are being rebuilt; the second is the hash of their names. */
 export const rebuildLock = { classId: 4845003 } as const;
 
@@ -25,12 +26,7 @@ export async function rebuildProjection(
 ): Promise<void> {
   const client = await postgres.connectAsOwner('cc-rebuild');
   try {
-    const { rows } = await client.query<{ mine: boolean }>('SELECT pg_try_advisory_lock($1, hashtext($2)) AS mine', [
-      rebuildLock.classId,
-      projection.name,
-    ]);
-    if (!rows[0]?.mine)
-      throw new UserError(`Projection ${projection.name} is being rebuilt already. Wait for it to end.`);
+    await takeRebuildLock(client, projection.name);
     await makeShadow(client, projection);
     await client.query('SET search_path = cc_shadow, cc');
     let position = 0;
@@ -44,6 +40,20 @@ export async function rebuildProjection(
     progress(head, head);
   } finally {
     await client.end();
+  }
+}
+
+/** An erasure that is at it keeps it for a moment; a rebuild for as long as it takes. */
+async function takeRebuildLock(client: Client, name: string): Promise<void> {
+  for (const patience = performance.now() + LOCK_WITHIN_MS; ; ) {
+    const { rows } = await client.query<{ mine: boolean }>('SELECT pg_try_advisory_lock($1, hashtext($2)) AS mine', [
+      rebuildLock.classId,
+      name,
+    ]);
+    if (rows[0]?.mine) return;
+    if (performance.now() > patience)
+      throw new UserError(`Projection ${name} is being rebuilt already. Wait for it to end.`);
+    await new Promise((next) => setTimeout(next, 50));
   }
 }
 

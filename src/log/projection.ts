@@ -1,6 +1,6 @@
 import type { ClientBase } from 'pg';
 import type { StoredEvent } from './event.js';
-import { type ReadOptions, readEvents, readNewestByActor } from './event-reader.js';
+import { type ReadOptions, readEvents, readNewestByActor, readOpenings } from './event-reader.js';
 
 /**
  * A read model that can be thrown away. `fold` writes what a page of the log changes, through `page.tx` and with bare
@@ -24,6 +24,11 @@ export class Page {
 
   events(filter: Pick<ReadOptions, 'nouns' | 'types' | 'unless'> = {}): Promise<StoredEvent[]> {
     return readEvents(this.tx, { after: this.after, until: this.until, ...filter });
+  }
+
+  /** Of streams that go on in this stretch: they may have begun before it. */
+  openings(noun: string, streams: readonly string[]): Promise<StoredEvent[]> {
+    return readOpenings(this.tx, noun, streams);
   }
 
   newestByActor(prefix: string): Promise<{ actor: string; time: Date }[]> {

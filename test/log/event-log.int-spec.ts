@@ -189,7 +189,7 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
             data: {},
           };
           await client.query('BEGIN');
-          await client.query('SELECT cc.append($1, false)', [JSON.stringify([row])]);
+          await client.query('SELECT cc.append($1, false, false)', [JSON.stringify([row])]);
           if (writer % 2 === 0) await sleep(turn % 7);
           const rollsBack = writer === 3 && turn % 3 === 0;
           await client.query(rollsBack ? 'ROLLBACK' : 'COMMIT');
@@ -292,7 +292,8 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
       });
       const [first, second] = [row(1), row(2)];
       const send = async (rows: object[], again: boolean) =>
-        (await client.query('SELECT cc.append($1, $2) AS outcome', [JSON.stringify(rows), again])).rows[0].outcome;
+        (await client.query('SELECT cc.append($1, $2, false) AS outcome', [JSON.stringify(rows), again])).rows[0]
+          .outcome;
       const before = await send([first], false);
       const after = await send([first, second], true);
       expect(after).toMatchObject({ stored: [before.first, null], lost: null, conflicts: null });

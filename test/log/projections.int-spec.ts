@@ -1,4 +1,4 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { hash, randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pruneClaims } from '../../src/conversions/claim-pruner.js';
 import { ReceiveConversion, ReceiveConversionHandler } from '../../src/conversions/receive-conversion.js';
@@ -10,9 +10,13 @@ import type { Page, Projection } from '../../src/log/projection.js';
 import { ProjectionRunner } from '../../src/log/projection-runner.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
 import { allProjections } from '../../src/projections.js';
-import { SiteDirectory } from '../../src/sites/site-directory.js';
+import { type OpenSite, SiteDirectory } from '../../src/sites/site-directory.js';
 import { SiteSecrets } from '../../src/sites/site-secrets.js';
 import { Sites } from '../../src/sites/sites.js';
+import { BotJudge, loadBotList } from '../../src/visitors/bots/judge.js';
+import { Matcher } from '../../src/visitors/matcher.js';
+import { decideVisit, type TagCall } from '../../src/visitors/record-visit.js';
+import { readTagMessage, type TagMessage } from '../../src/visitors/tag-message.js';
 import { createDatabase, openDatabase } from '../support/databases.js';
 import { startTestServer, type TestServer } from '../support/postgres-server.js';
 
@@ -22,6 +26,7 @@ describe('projections', () => {
   let server: TestServer;
   let postgres: Postgres;
   let log: EventLog;
+  const closing: (() => Promise<void>)[] = [];
 
   beforeAll(async () => {
     server = await startTestServer();
@@ -33,6 +38,7 @@ describe('projections', () => {
     log = new EventLog(postgres);
   });
   afterEach(async () => {
+    for (const close of closing.splice(0)) await close();
     await log.close();
     await postgres.close();
   });
@@ -147,10 +153,16 @@ describe('projections', () => {
       const verdict = directory.judgeKey(open() as never, key, Date.now());
       if (!verdict.ok) throw new Error('the key should be good');
       // No platform is connected: nothing is dispatched.
-      const bus = new ReceiveConversionHandler(log, { pin: () => ({}), dispatch: async () => ({}) } as never);
+      const matcher = new Matcher(postgres, (error) => {
+        throw error;
+      });
+      closing.push(() => matcher.close());
+      const dispatcher = { pin: () => ({}), dispatch: async () => ({}) } as never;
+      const bus = new ReceiveConversionHandler(log, matcher, dispatcher);
+      const rules = { dedupWindowMs: DAY_MS, identifierTtlMs: 90 * DAY_MS };
       const post = (orderId: string | undefined, email = `${randomUUID()}@example.com`) => {
         const fields = { email, event: 'purchase', currency: 'EUR', value: 10, ...(orderId && { orderId }) };
-        return bus.execute(new ReceiveConversion(open() as never, verdict.key, fields, DAY_MS));
+        return bus.execute(new ReceiveConversion(open() as never, verdict.key, fields, rules));
       };
       return { secrets, sites, directory, post, open, runner: new ProjectionRunner(postgres, allProjections(secrets)) };
     };
@@ -172,7 +184,8 @@ describe('projections', () => {
         [outcome('deferred', 1, later)],
         [outcome('deferred', 1, later), outcome('delivered', 2)],
         [outcome('accepted', 1, later)],
-      ][turn % 4] as [ReturnType<typeof outcome>];
+        [{ ...outcome('skipped', 1), data: { ...outcome('skipped', 1).data, reason: 'no_click_identifier' } }],
+      ][turn % 5] as [ReturnType<typeof outcome>];
       await log.append({
         noun: 'conversion',
         stream: conversionId,
@@ -181,6 +194,21 @@ describe('projections', () => {
         actor: 'system',
         events: tries,
       });
+    };
+
+    const judge = new BotJudge(loadBotList());
+
+    /** Somebody comes by, tells an email, or changes his mind; some are bots. */
+    const visit = async (open: OpenSite, turn: number): Promise<void> => {
+      const email = hash('sha256', `walk-in-${turn % 4}-${turn % 5}@example.com`);
+      const clicks = { gclid: { id: `Cj0-${turn}`, t: Date.now() - (turn % 3) }, fbclid: { id: `fb-${turn}`, t: 1 } };
+      const consent = turn % 3 === 0 ? { ad_storage: turn % 2 ? 'denied' : 'granted' } : undefined;
+      const first = { t: Date.now() - turn, page: 'https://shop.example/', utm: { source: `s${turn}` } };
+      const ids = { visitor: randomUUID(), visit: randomUUID(), hash: email };
+      const message = readTagMessage({ v: 1, ...ids, clicks, consent, first, utm: { source: 'x' } }, Date.now());
+      const call = (['collect', 'identify', 'consent'] as const)[turn % 3] as TagCall;
+      const request = { ip: '203.0.113.7', userAgent: turn % 4 === 0 ? 'curl/8.0' : 'Mozilla/5.0' };
+      for (const each of decideVisit(call, message as TagMessage, request, open, judge)) await log.append(each);
     };
 
     it('of every projection under load equals the rows that were there, and a fresh fold of the log', async () => {
@@ -201,6 +229,7 @@ describe('projections', () => {
           );
           posted += orders.length;
           await Promise.all(received.map(({ conversionId }, index) => tryToDeliver(conversionId, turn + index)));
+          for (let each = 0; each < 5; each += 1) await visit(open() as OpenSite, turn * 5 + each);
           directory.judgeKey(open() as never, 'cc_wrong', Date.now());
           if (turn % 10 === 0) await sites.issueKey('shop.example', `key ${turn}`, false);
           if (turn === 15)

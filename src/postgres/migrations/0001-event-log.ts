@@ -141,18 +141,24 @@ END $$;
 `;
 
 const APPEND = `
+-- What the inline projections of the rooms above keep of an event, readable as soon as the event is. Their migrations say
+-- how; the log only passes it on.
+CREATE FUNCTION cc.write_inline(notes json) RETURNS void LANGUAGE plpgsql AS $$ BEGIN END $$;
+
 -- The only way into the log. "batch" is what has queued up: one object per event, "n" its place in the batch (from 1),
 -- "k" its place in its request (from 1, which is left out), "expected" the version its stream must have reached (none:
 -- a new stream, or one that is known to have reached version "base"; -1: any). "key", "span" (seconds) and "weak" claim a
 -- key for the stream. A stream whose version is compared, and a key, stand in a batch once.
 -- "checked": the batch has versions to compare, or is sent again because the outcome of the first sending is unknown.
-CREATE FUNCTION cc.append(batch json, checked boolean) RETURNS json LANGUAGE plpgsql AS $$
+-- "noted": some events have an "inline" part, which goes on to the inline projections of the rooms above.
+CREATE FUNCTION cc.append(batch json, checked boolean, noted boolean) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   drawn     timestamptz(3);
   stored    bigint[];
   reached   integer[];
   conflicts integer[];
   outcome   json;
+  notes     json;
 BEGIN
   -- Before the first position is drawn and until the commit is visible: so position order is commit order, and whoever
   -- remembers one position misses nothing. Each statement below sees what the holder before us committed.
@@ -172,10 +178,10 @@ BEGIN
 
   WITH input AS MATERIALIZED (
     SELECT r.n, coalesce(r.k, 1) + coalesce(r.base, 0) AS k, r.expected, r.id, r.noun, r.stream, r.type, r.site, r.actor,
-           r.reference, r.data, r.subject, r.personal, r.key, r.span, coalesce(r.weak, false) AS weak
+           r.reference, r.data, r.subject, r.personal, r.inline, r.key, r.span, coalesce(r.weak, false) AS weak
       FROM json_to_recordset(batch) AS r (
       n integer, k integer, base integer, expected integer, id uuid, noun text, stream uuid, type text, site text,
-      actor text, reference text, data json, subject text, personal json, key uuid, span double precision, weak boolean)
+      actor text, reference text, data json, subject text, personal json, inline json, key uuid, span double precision, weak boolean)
      WHERE NOT checked OR (stored[r.n] IS NULL AND NOT coalesce(r.n = ANY (conflicts), false))
   ), held AS MATERIALIZED (
     -- Whoever writes claims holds the lock, so what stands here stands until we commit.
@@ -203,8 +209,13 @@ BEGIN
       'first', (SELECT min(position) FROM winners),
       'lost', (SELECT json_agg(json_build_array(h.n, h.stream)) FROM held h WHERE h.live),
       'stored', stored,
-      'conflicts', conflicts)
-    INTO outcome;
+      'conflicts', conflicts),
+    CASE WHEN noted THEN (
+      SELECT json_agg(json_build_object('position', position, 'site', site, 'subject', subject,
+                                        'time', extract(epoch FROM drawn) * 1000, 'inline', inline))
+        FROM winners WHERE inline IS NOT NULL) END
+    INTO outcome, notes;
+  IF notes IS NOT NULL THEN PERFORM cc.write_inline(notes); END IF;
   RETURN outcome;
 END $$;
 `;

@@ -1,0 +1,14 @@
+/** The spelling that is hashed, the same as the service's: equal people get equal hashes. */
+export function normaliseEmail(text: string): string {
+  return text.trim().toLowerCase();
+}
+
+export function isEmail(email: string): boolean {
+  return email.length <= 254 && /^[^\s@\p{Cc}]{1,64}@[^\s@\p{Cc}]*\.[^\s@\p{Cc}]*$/u.test(email);
+}
+
+/** SHA-256 in hex. Browsers offer it on https pages and on localhost only: elsewhere there is none. */
+export async function hashOf(email: string): Promise<string> {
+  const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(email));
+  return Array.from(new Uint8Array(digest), (byte) => `0${byte.toString(16)}`.slice(-2)).join('');
+}

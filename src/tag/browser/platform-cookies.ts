@@ -1,0 +1,52 @@
+import { cut, decode, isClickId } from './landing.js';
+
+/** What the platforms' own scripts left in the page's cookies. Pure. */
+export interface PlatformCookies {
+  /** As the platform's API takes them. */
+  readonly cookies: Record<string, string>;
+  /** Click ids that a cookie knows; `t` where the cookie tells the time of the click. */
+  readonly clicks: Record<string, { id: string; t?: number }>;
+}
+
+const AS_THEY_ARE = ['_fbp', '_fbc', '_ttp', '_uetvid', '_scid', '_rdt_uuid'];
+/** Cookies that hold a click id and nothing else, and its kind. */
+const PLAIN: Record<string, string> = {
+  ttclid: 'ttclid',
+  twclid: 'twclid',
+  li_fat_id: 'li_fat_id',
+  _scclid: 'sccid',
+  _rdt_cid: 'rdt_cid',
+  _epik: 'epik',
+  awc: 'awc',
+};
+const VALUE_LENGTH = 300;
+
+export function platformCookiesIn(text: string): PlatformCookies {
+  const found: PlatformCookies = { cookies: {}, clicks: {} };
+  const { cookies } = found;
+  const click = (kind: string, id: string | undefined, t?: number) => {
+    if (id && isClickId(id)) found.clicks[kind] = t ? { id, t } : { id };
+  };
+  for (const pair of text.split('; ')) {
+    const at = pair.indexOf('=');
+    const name = pair.slice(0, at);
+    const value = decode(pair.slice(at + 1));
+    const dotted = value.split('.');
+    if (AS_THEY_ARE.indexOf(name) >= 0) cookies[name] = cut(value, VALUE_LENGTH);
+    if (PLAIN[name]) click(PLAIN[name], value);
+    // fb.1.<ms>.<fbclid>
+    if (name === '_fbc') click('fbclid', dotted[3], Number(dotted[2]));
+    // GCL.<s>.<gclid>
+    if (name === '_gcl_aw') click('gclid', dotted.slice(2).join('.'), Number(dotted[1]) * 1000);
+    if (name === '_uetmsclkid') click('msclkid', value.replace(/^_uet/, ''));
+    // GA1.<n>.<client id, itself of two parts>
+    const client = /^GA.*\.(\d+\.\d+)$/.exec(value);
+    if (name === '_ga' && client) cookies._ga = client[1] as string;
+    // GS1.1.<session>.… or GS2.1.s<session>$…; of several streams the session that began last.
+    const session = /^GS\d\.\d\.s?(\d+)/.exec(value);
+    if (/^_ga_/.test(name) && session && !(Number(cookies._ga_session) > Number(session[1]))) {
+      cookies._ga_session = session[1] as string;
+    }
+  }
+  return found;
+}

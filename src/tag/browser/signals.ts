@@ -1,0 +1,40 @@
+/** Facts by which the service tells people from machines. Nothing here identifies a visitor. */
+const AUTOMATION: readonly (readonly [name: string, global: RegExp])[] = [
+  ['cdc', /^\$?cdc_/],
+  ['phantom', /^_?phantom$/],
+  ['callPhantom', /^callPhantom$/],
+  ['nightmare', /^__nightmare$/],
+  ['playwright', /^__(playwright|pw)/],
+  ['selenium', /^__?(selenium|webdriver|fxdriver)_?/],
+  ['domAutomation', /^domAutomation/],
+];
+
+const loadedMs = Math.round(performance.now());
+let interactions = 0;
+
+/** Counts what only somebody at the page does; `then` runs on each. */
+export function countInteractions(then: () => void): void {
+  for (const type of ['pointerdown', 'keydown', 'touchstart', 'wheel']) {
+    const count = (event: Event) => {
+      if (event.isTrusted) interactions += 1;
+      then();
+    };
+    addEventListener(type, count, { capture: true, passive: true });
+  }
+}
+
+export function signals(): object {
+  const globals = Object.getOwnPropertyNames(window).concat(Object.getOwnPropertyNames(document));
+  return {
+    webdriver: !!navigator.webdriver,
+    automation: AUTOMATION.filter(([, global]) => globals.some((name) => global.test(name))).map(([name]) => name),
+    languages: (navigator.languages || []).length,
+    screen: [screen.width, screen.height],
+    viewport: [innerWidth, innerHeight],
+    touch: navigator.maxTouchPoints || 0,
+    plugins: (navigator.plugins || []).length,
+    hidden: document.hidden,
+    loadedMs,
+    interactions,
+  };
+}

@@ -1,0 +1,45 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { Interval } from '@nestjs/schedule';
+import { messageOf } from '../kernel/errors.js';
+import { Logger } from '../kernel/logger.js';
+import { SETTINGS, type Settings } from '../kernel/settings.js';
+import { Postgres } from '../postgres/postgres.js';
+
+const SLICE_ROWS = 1_000;
+
+/** Forgets what has outlived its use: identifiers past their life, conversions too old for a late visit. What people said
+ * about consent is kept: it does not grow old. */
+@Injectable()
+export class IdentifierPruner {
+  constructor(
+    private readonly postgres: Postgres,
+    private readonly logger: Logger,
+    @Inject(SETTINGS) private readonly settings: Settings,
+  ) {}
+
+  @Interval(10 * 60_000)
+  async prune(): Promise<void> {
+    try {
+      await pruneIdentifiers(this.postgres, new Date(Date.now() - this.settings.identifierTtlMs));
+    } catch (error) {
+      this.logger.warn('Old identifiers could not be pruned; trying again later', { error: messageOf(error) });
+    }
+  }
+}
+
+export async function pruneIdentifiers(postgres: Postgres, before: Date): Promise<number> {
+  let total = 0;
+  for (const { table, time } of [
+    { table: 'identifiers', time: 'at' },
+    { table: 'unmatched', time: 'time' },
+  ]) {
+    for (let pruned = SLICE_ROWS; pruned === SLICE_ROWS; total += pruned) {
+      const { rowCount } = await postgres.pool.query(
+        `DELETE FROM cc.${table} WHERE ctid = ANY (ARRAY(SELECT ctid FROM cc.${table} WHERE ${time} < $1 LIMIT ${SLICE_ROWS}))`,
+        [before],
+      );
+      pruned = rowCount ?? 0;
+    }
+  }
+  return total;
+}

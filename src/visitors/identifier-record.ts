@@ -1,0 +1,82 @@
+import type { StoredEvent } from '../log/event.js';
+import type { Click, ClickKind, Visit } from '../platforms/conversion.js';
+import type { Judgement } from './bots/judge.js';
+import type { ConsentState } from './consent.js';
+import { lifeOf, SENT_CLICKS } from './identifier-kinds.js';
+import type { Touch } from './tag-message.js';
+import { isPerson, personalOf, type VisitData, type VisitorEvent, type VisitPersonal } from './visitor.js';
+
+/** One thing that is known of a person. `at` is missing where the event's own time counts. */
+export interface Identifier {
+  readonly kind: string;
+  readonly at?: number;
+  readonly value: unknown;
+}
+
+/** What an event leaves in the inline projections. */
+export interface Inline {
+  readonly identifiers: readonly Identifier[];
+  readonly consent?: ConsentState | undefined;
+}
+
+/** Of the same event always the same: the append hands it over, and a rebuild makes it again from the log. */
+export function inlineOf({ type, data }: VisitorEvent, personal: VisitPersonal | null): Inline | undefined {
+  if (!personal || !isPerson(personal.subject)) return undefined;
+  switch (type) {
+    case 'visitor.visited.v1':
+    case 'visitor.identified.v1':
+      return { identifiers: identifiersOf(data, personal), consent: data.consent };
+    case 'visitor.rejudged.v1':
+      return { identifiers: [{ kind: 'bot', value: data.bot }] };
+    case 'visitor.consent_changed.v1':
+      return { identifiers: [], consent: data.consent };
+    default:
+      return undefined;
+  }
+}
+
+export function inlineOfStored(event: StoredEvent): Inline | undefined {
+  return inlineOf(event as unknown as VisitorEvent, personalOf(event));
+}
+
+function identifiersOf({ bot }: VisitData, personal: VisitPersonal): Identifier[] {
+  const { visitor, page, referrer, clicks, first, utm, cookies, signals } = personal;
+  const { ip, userAgent } = signals;
+  const found: Identifier[] = [
+    { kind: 'visit', value: { visitorId: visitor, pageUrl: page, referrer, ip, userAgent, cookies } },
+    { kind: 'bot', value: bot },
+  ];
+  for (const [kind, { id, timeMs, page }] of Object.entries(clicks))
+    found.push({ kind, at: timeMs, value: { id, page } });
+  if (first) found.push({ kind: 'first', at: first.timeMs, value: first });
+  if (Object.keys(utm).length > 0) found.push({ kind: 'last', value: { page, referrer, utm } });
+  return found;
+}
+
+/** As it is read back. */
+export interface StoredIdentifier {
+  readonly kind: string;
+  readonly atMs: number;
+  readonly value: unknown;
+}
+
+export interface IdentifierRecord {
+  readonly visit: Visit | undefined;
+  readonly bot: Judgement | undefined;
+}
+
+/** What platforms may be told of the person's visits, as of a moment: no id that has outlived itself, none from later. */
+export function recordOf(rows: readonly StoredIdentifier[], asOfMs: number, keptMs: number): IdentifierRecord {
+  const known = new Map(rows.filter(({ atMs }) => atMs > asOfMs - keptMs).map((row) => [row.kind, row] as const));
+  const bot = known.get('bot')?.value as Judgement | undefined;
+  const visit = known.get('visit')?.value as Omit<Visit, 'clicks' | 'utm'> | undefined;
+  if (!visit) return { visit: undefined, bot };
+  const clicks: Partial<Record<ClickKind, Click>> = {};
+  for (const kind of SENT_CLICKS) {
+    const click = known.get(kind);
+    if (!click || click.atMs > asOfMs || click.atMs <= asOfMs - lifeOf(kind, keptMs)) continue;
+    clicks[kind] = { id: (click.value as { id: string }).id, timeMs: click.atMs };
+  }
+  const { utm } = ((known.get('last') ?? known.get('first'))?.value as Pick<Touch, 'utm'> | undefined) ?? { utm: {} };
+  return { visit: { ...visit, clicks, utm }, bot };
+}

@@ -1,0 +1,47 @@
+import type { Pool } from 'pg';
+import { type ConsentState, meaningOf } from './consent.js';
+import { CLICK_KINDS } from './identifier-kinds.js';
+
+/** Everything that is kept of a person outside the log. */
+export interface ShownVisitor {
+  readonly subject: string;
+  readonly clicks: Record<string, { id: string; time: string; page?: string }>;
+  readonly first: unknown;
+  readonly last: unknown;
+  readonly visit: unknown;
+  readonly bot: unknown;
+  readonly consent: (ConsentState & { readonly means: string; readonly time: string }) | null;
+}
+
+export async function showVisitor(pool: Pool, site: string, subject: string): Promise<ShownVisitor | undefined> {
+  const key = [site, Buffer.from(subject, 'hex')];
+  const identifiers = await pool.query<{ kind: string; at: Date; value: unknown }>(
+    'SELECT kind, at, value FROM cc.identifiers WHERE site = $1 AND subject = $2 ORDER BY kind',
+    key,
+  );
+  const consent = await pool.query<{ at: Date; state: ConsentState }>(
+    'SELECT at, state FROM cc.consent WHERE site = $1 AND subject = $2',
+    key,
+  );
+  if (identifiers.rows.length + consent.rows.length === 0) return undefined;
+  const byKind = new Map(identifiers.rows.map((row) => [row.kind, row] as const));
+  const told = (kind: string) => {
+    const row = byKind.get(kind);
+    return row ? { time: row.at.toISOString(), ...(row.value as object) } : null;
+  };
+  const [said] = consent.rows;
+  return {
+    subject,
+    clicks: Object.fromEntries(
+      CLICK_KINDS.flatMap((kind) => {
+        const click = told(kind);
+        return click ? [[kind, click as unknown as ShownVisitor['clicks'][string]]] : [];
+      }),
+    ),
+    first: told('first'),
+    last: told('last'),
+    visit: told('visit'),
+    bot: told('bot'),
+    consent: said ? { ...said.state, means: meaningOf(said.state), time: said.at.toISOString() } : null,
+  };
+}

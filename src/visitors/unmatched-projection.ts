@@ -1,0 +1,38 @@
+import { CONVERSION, type Outcome } from '../dispatch/delivery.js';
+import type { Page, Projection } from '../log/projection.js';
+import type { SkipReason } from '../platforms/platform.js';
+
+/** What a visit that is identified later may mend. */
+export const WANTING: readonly SkipReason[] = ['no_click_identifier', 'no_identifier', 'no_client_identifier'];
+
+export const SKIPPED = 'conversion.skipped.v1';
+
+export function isWanting({ reason }: Pick<Outcome, 'reason'>): boolean {
+  return WANTING.includes(reason as SkipReason);
+}
+
+/** Conversions that some platform was not told of for want of an identifier, by the person. */
+export const unmatchedProjection: Projection = {
+  name: 'unmatched',
+  tables: ['unmatched'],
+  async fold(page: Page): Promise<void> {
+    const skipped = await page.events({ types: [SKIPPED] });
+    const wanting = skipped.filter(({ data }) => isWanting(data as unknown as Outcome));
+    const conversions = [...new Set(wanting.map(({ stream }) => stream.slice(CONVERSION.length + 1)))];
+    if (conversions.length === 0) return;
+    const rows = (await page.openings(CONVERSION, conversions))
+      // The erased are not looked for, and a trial sends nothing, late or not.
+      .filter(({ personal, data }) => personal?.subject !== undefined && !data['trial'])
+      .map(({ stream, site, personal, position, time }) => ({
+        conversion: stream.slice(CONVERSION.length + 1),
+        ...{ site, subject: personal?.subject, position, time },
+      }));
+    await page.tx.query(
+      `INSERT INTO unmatched (conversion, site, subject, position, time)
+       SELECT conversion, site, decode(subject, 'hex'), position, time FROM json_to_recordset($1) AS u (
+         conversion uuid, site text, subject text, position bigint, time timestamptz)
+       ON CONFLICT (conversion) DO NOTHING`,
+      [JSON.stringify(rows)],
+    );
+  },
+};

@@ -1,0 +1,78 @@
+import type { StoredEvent } from '../log/event.js';
+import type { Page, Projection } from '../log/projection.js';
+import { inlineOfStored } from './identifier-record.js';
+
+/** What the append hands to the inline projections, as SQL reads it. */
+function notesOf(events: readonly StoredEvent[]): string | undefined {
+  const notes = events.flatMap((event) => {
+    const inline = inlineOfStored(event);
+    const { position, site, personal, time } = event;
+    return inline ? [{ position, site, subject: personal?.subject, time: Date.parse(time), inline }] : [];
+  });
+  return notes.length === 0 ? undefined : JSON.stringify(notes);
+}
+
+/** Rows of erased people are not made again: what they were made of is gone. */
+function inlineProjection(name: string, types: readonly string[]): Projection {
+  return {
+    name,
+    tables: [name],
+    inline: true,
+    async fold(page: Page): Promise<void> {
+      const notes = notesOf(await page.events({ types }));
+      if (notes) await page.tx.query(`SELECT cc.note_${name}($1)`, [notes]);
+    },
+  };
+}
+
+/** What is known of people by their visits. */
+export const identifiersProjection = inlineProjection('identifiers', [
+  'visitor.visited.v1',
+  'visitor.identified.v1',
+  'visitor.rejudged.v1',
+]);
+
+/** What people said last about being told of. */
+export const consentProjection = inlineProjection('consent', [
+  'visitor.visited.v1',
+  'visitor.identified.v1',
+  'visitor.consent_changed.v1',
+]);
+
+/** Conversions that counted, by day, and how many of them were joined to a visit. Reads nothing personal. */
+export const matchRateProjection: Projection = {
+  name: 'match_rate',
+  tables: ['match_rate'],
+  async fold(page: Page): Promise<void> {
+    const days = new Map<
+      string,
+      { site: string; day: string; conversions: number; matched: number; late: number; judged: number }
+    >();
+    for (const { type, site, time, data } of await page.events({
+      types: ['conversion.received.v1', 'conversion.reopened.v1'],
+    })) {
+      const isLate = type === 'conversion.reopened.v1';
+      const day = isLate ? (data['joins'] as string | undefined) : time.slice(0, 10);
+      if (data['trial'] || day === undefined) continue;
+      const key = `${site} ${day}`;
+      const counts = days.get(key) ?? { site, day, conversions: 0, matched: 0, late: 0, judged: 0 };
+      const isJudged = (data['bot'] as { judged?: true } | undefined)?.judged === true;
+      days.set(key, {
+        ...counts,
+        conversions: counts.conversions + (isLate ? 0 : 1),
+        matched: counts.matched + (isLate || data['matched'] ? 1 : 0),
+        late: counts.late + (isLate ? 1 : 0),
+        judged: counts.judged + (isJudged ? 1 : 0),
+      });
+    }
+    if (days.size === 0) return;
+    await page.tx.query(
+      `INSERT INTO match_rate AS m (site, day, conversions, matched, late, judged)
+       SELECT site, day, conversions, matched, late, judged FROM json_to_recordset($1) AS d (
+         site text, day date, conversions bigint, matched bigint, late bigint, judged bigint)
+       ON CONFLICT (site, day) DO UPDATE SET conversions = m.conversions + excluded.conversions,
+         matched = m.matched + excluded.matched, late = m.late + excluded.late, judged = m.judged + excluded.judged`,
+      [JSON.stringify([...days.values()])],
+    );
+  },
+};

@@ -1,0 +1,70 @@
+import { Module, type OnApplicationBootstrap } from '@nestjs/common';
+import { DispatchModule } from '../dispatch/dispatch.module.js';
+import { sendableForMs } from '../dispatch/retry-schedule.js';
+import { messageOf } from '../kernel/errors.js';
+import { Logger } from '../kernel/logger.js';
+import { SETTINGS, type Settings } from '../kernel/settings.js';
+import { EventLog } from '../log/event-log.js';
+import { ProjectionRunner } from '../log/projection-runner.js';
+import { platformOf } from '../platforms/index.js';
+import { Postgres } from '../postgres/postgres.js';
+import { SiteDirectory } from '../sites/site-directory.js';
+import { SitesModule } from '../sites/sites.module.js';
+import { BotJudge, loadBotList } from './bots/judge.js';
+import { IdentifierPruner } from './identifier-pruner.js';
+import { LateMatches } from './late-matches.js';
+import { Matcher } from './matcher.js';
+import { TagEndpoints } from './tag.endpoints.js';
+import { TagMetrics } from './tag-metrics.js';
+
+@Module({
+  imports: [SitesModule, DispatchModule],
+  providers: [
+    {
+      provide: BotJudge,
+      useFactory: (settings: Settings) => new BotJudge(loadBotList(settings.botList)),
+      inject: [SETTINGS],
+    },
+    {
+      provide: Matcher,
+      useFactory: (postgres: Postgres, logger: Logger) =>
+        new Matcher(postgres, (error) =>
+          logger.warn('Visits could not be looked up: conversions go on without them', { error: messageOf(error) }),
+        ),
+      inject: [Postgres, Logger],
+    },
+    {
+      provide: LateMatches,
+      useFactory: makeLateMatches,
+      inject: [Postgres, EventLog, SiteDirectory, Matcher, ProjectionRunner, SETTINGS],
+    },
+    TagEndpoints,
+    TagMetrics,
+    IdentifierPruner,
+  ],
+  exports: [Matcher, LateMatches, BotJudge],
+})
+export class VisitorsModule implements OnApplicationBootstrap {
+  constructor(private readonly lateMatches: LateMatches) {}
+
+  onApplicationBootstrap(): void {
+    this.lateMatches.start();
+  }
+}
+
+function makeLateMatches(
+  postgres: Postgres,
+  log: EventLog,
+  directory: SiteDirectory,
+  matcher: Matcher,
+  projections: ProjectionRunner,
+  settings: Settings,
+): LateMatches {
+  const rules = { scheduleMs: settings.deliveryRetryScheduleMs, giveUpMs: settings.deliveryGiveUpMs };
+  return new LateMatches(postgres.pool, log, directory, matcher, {
+    platform: platformOf,
+    foldUnmatched: () => projections.catchUp('unmatched'),
+    sendableForMs: (platform) => sendableForMs(platform, rules),
+    keptMs: settings.identifierTtlMs,
+  });
+}
