@@ -67,7 +67,7 @@ describe('history rejudge', () => {
 
     const { code, stdout } = await cli('history', 'rejudge', '--site', SITE, '--list', list, '--json');
     expect(code).toBe(0);
-    const after = (score: number, reason: string) => ({ score, reasons: [reason], list: 'ours-1/rules-1' });
+    const anew = (score: number, reason: string) => ({ score, reasons: [reason], list: 'ours-1/rules-1' });
     expect(JSON.parse(stdout)).toEqual({
       site: SITE,
       threshold: 30,
@@ -79,13 +79,13 @@ describe('history rejudge', () => {
         {
           ...named(watcher),
           before: { score: 0, reasons: [], list: judge.judge({}, NO_RULES).list },
-          after: after(90, 'declared_crawler'),
+          after: anew(90, 'declared_crawler'),
           verdict: 'becomes_bot',
         },
         {
           ...named(slower),
           before: { score: 95, reasons: ['headless'], list: expect.any(String) },
-          after: after(90, 'automation'),
+          after: anew(90, 'automation'),
           verdict: 'stays',
         },
       ],

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { AddressSet, parseAddress } from './address-set.js';
+import { AddressSet, addressKey } from './address-set.js';
 import { type BotList, loadBotList } from './bot-list.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'cc-bot-list-'));
@@ -16,8 +16,7 @@ const load = (content: unknown): BotList => {
 describe('the shipped bot list', () => {
   const { datacenters } = loadBotList();
   const set = new AddressSet(datacenters);
-  const isDatacenter = (address: string) =>
-    set.has(parseAddress(address) as NonNullable<ReturnType<typeof parseAddress>>);
+  const isDatacenter = (address: string) => set.has(addressKey(address) as NonNullable<ReturnType<typeof addressKey>>);
 
   it.each(['3.85.1.1', '34.90.1.1', '35.195.1.1', '20.50.1.1', '159.65.1.1', '95.216.1.1', '2a01:4f8::1'])(
     'knows %s as an address of a data centre',
