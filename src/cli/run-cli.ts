@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import { messageOf, UserError } from '../kernel/errors.js';
 import { addDoctor } from './doctor.commands.js';
 import { addEvents } from './events.commands.js';
+import { addHistory } from './history.commands.js';
 import { addInbound } from './inbound.commands.js';
 import { addKeys } from './keys.commands.js';
 import { Output, OutputClosed } from './output.js';
@@ -51,6 +52,7 @@ export async function runCli(argv: readonly string[], surroundings: CliSurroundi
     addPlatforms,
     addEvents,
     addReplay,
+    addHistory,
     addProjections,
     addVisitors,
     addDoctor,

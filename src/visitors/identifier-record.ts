@@ -27,7 +27,8 @@ export function inlineOf({ type, data }: VisitorEvent, personal: VisitPersonal |
     case 'visitor.identified.v1':
       return { identifiers: identifiersOf(data, personal), consent: data.consent };
     case 'visitor.rejudged.v1':
-      return { identifiers: [{ kind: 'bot', value: data.bot }] };
+      // As of the visit itself: what a later visit has shown is not undone by a new look at an earlier one.
+      return { identifiers: [{ kind: 'bot', at: Date.parse(data.seenAt), value: data.bot }] };
     case 'visitor.consent_changed.v1':
       return { identifiers: [], consent: data.consent };
     default:

@@ -14,8 +14,11 @@ export type VisitorEvent =
   | { type: 'visitor.consent_changed.v1'; data: { visit?: string | undefined; consent: ConsentState } }
   /** At most one a visit. */
   | { type: 'visitor.bot_detected.v1'; data: { visit: string; mode: 'observe' | 'enforce' } & Judgement }
-  /** Thought over, with another list. */
-  | { type: 'visitor.rejudged.v1'; data: { bot: Judgement; mode: 'observe' | 'enforce'; from: number } }
+  /** Thought over, with another list. `from` is the score before, `seenAt` when the visit was. */
+  | {
+      type: 'visitor.rejudged.v1';
+      data: { bot: Judgement; mode: 'observe' | 'enforce'; from: number; seenAt: string };
+    }
   /** A person asked to be forgotten: how much was, and nothing of whom. */
   | { type: 'visitor.erased.v1'; data: { events: number; identifiers: number; claims: number } };
 

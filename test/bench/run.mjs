@@ -1,4 +1,4 @@
-// npm run bench [-- --quick] [--platforms | --grow] [--json | --markdown]
+// npm run bench [-- --quick] [--platforms | --visitors | --grow] [--json | --markdown]
 // Measures the service against a raw echo, a naive design and its peers, and prints one table. `--help` says more.
 
 import { existsSync } from 'node:fs';
@@ -13,12 +13,14 @@ import { grownRun } from './grown.mjs';
 import { platformsRun } from './platforms.mjs';
 import { standardRun } from './standard.mjs';
 import { markdownReport, textReport } from './table.mjs';
+import { visitorsRun } from './visitors.mjs';
 
 const HELP = `npm run bench [-- options]
 
   (none)       the standard run: five rounds of every variant, a million conversions; at most ten minutes
   --quick      a smoke run of a minute or two: shows that everything works, too short to judge a target
   --platforms  the platforms part: what sending costs, how long it takes, how a backlog drains; at most eight minutes
+  --visitors   the visitors part: what judging a visit costs
   --grow       the ten-million part: fills a log and compares it with an empty one
   --events N   with --grow: how many events (default 10,000,000)
   --claims N   with --grow: how many of the newest hold a live dedup claim (default 1,000,000)
@@ -65,7 +67,7 @@ const IMPATIENT_MS = 1_000;
 const { values: options } = parseArgs({
   options: {
     ...Object.fromEntries(
-      ['quick', 'grow', 'platforms', 'json', 'markdown', 'help'].map((name) => [name, { type: 'boolean' }]),
+      ['quick', 'grow', 'platforms', 'visitors', 'json', 'markdown', 'help'].map((name) => [name, { type: 'boolean' }]),
     ),
     events: { type: 'string', default: '10000000' },
     claims: { type: 'string', default: '1000000' },
@@ -110,6 +112,7 @@ async function main() {
 
 function wantedRun() {
   if (options.platforms) return platformsRun;
+  if (options.visitors) return visitorsRun;
   return options.grow ? grownRun : standardRun;
 }
 
@@ -164,7 +167,8 @@ function showProgress(text) {
 
 function title() {
   if (options.grow) return 'Clean Conversions benchmark: a large log against an empty one';
-  const subject = options.platforms ? 'Clean Conversions benchmark, with platforms' : 'Clean Conversions benchmark';
+  const part = options.platforms ? ', with platforms' : options.visitors ? ', visitors' : '';
+  const subject = `Clean Conversions benchmark${part}`;
   return options.quick ? `${subject}: smoke run, too short to judge a target` : subject;
 }
 

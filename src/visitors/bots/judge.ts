@@ -1,5 +1,5 @@
 import type { AddressRange } from '../../kernel/settings.js';
-import { AddressSet, parseAddress } from './address-set.js';
+import { AddressSet, addressKey } from './address-set.js';
 import type { BotList } from './bot-list.js';
 import type { SiteRules } from './site-rules.js';
 import { type UserAgent, UserAgentReader } from './user-agents.js';
@@ -72,7 +72,7 @@ export class BotJudge {
   }
 
   judge(signals: Signals, rules: SiteRules): Judgement {
-    const address = parseAddress(signals.ip);
+    const address = addressKey(signals.ip);
     if (address && setOf(rules.allowIp).has(address)) return { score: 0, reasons: ['allowed_ip'], list: this.list };
     const { userAgent } = signals;
     const reasons: Reason[] = [];
@@ -103,7 +103,8 @@ export class BotJudge {
 
   private isAutomated({ webdriver, automation }: Signals): boolean {
     if (webdriver === true) return true;
-    return Array.isArray(automation) && automation.some((name) => this.automation.has(String(name).toLowerCase()));
+    const isKnown = (name: unknown) => typeof name === 'string' && this.automation.has(name.toLowerCase());
+    return Array.isArray(automation) && automation.some(isKnown);
   }
 }
 

@@ -19,7 +19,7 @@ const MAX_LENGTH = 512;
 /** A few thousand make up nearly all traffic; a stranger who sends new ones all the time only empties it. */
 const REMEMBERED = 4_000;
 
-/** Reads User-Agents, and remembers what it read: isbot's look at one costs more than all other rules together. */
+/** Reads User-Agents, and remembers what it read: isbot's look at a long one costs more than all other rules together. */
 export class UserAgentReader {
   private readonly known = new Map<string, UserAgent>();
   private readonly headless: RegExp | undefined;
