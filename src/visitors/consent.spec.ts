@@ -1,9 +1,12 @@
 import { decideConsent, meaningOf, readConsent } from './consent.js';
 
+const YES = { ad_storage: 'granted', ad_user_data: 'granted' } as const;
+
 describe('what somebody said about consent', () => {
   it.each([
     [{ ad_storage: 'granted', ad_user_data: 'granted' }, 'granted'],
     [{ ad_storage: 'granted', ad_user_data: 'denied' }, 'denied'],
+    [{ ad_storage: 'granted' }, 'unknown'],
     [{ ad_storage: 'denied' }, 'denied'],
     [{ ad_storage: 'granted', gpc: true }, 'denied'],
     [{ gpc: true }, 'denied'],
@@ -24,8 +27,8 @@ describe('what somebody said about consent', () => {
   });
 
   it.each([
-    ['granted', { ad_storage: 'granted' }, false, { consent: 'granted' }],
-    ['granted where it is required', { ad_storage: 'granted' }, true, { consent: 'granted' }],
+    ['granted', YES, false, { consent: 'granted' }],
+    ['granted where it is required', YES, true, { consent: 'granted' }],
     ['denied', { ad_storage: 'denied' }, false, { consent: 'denied', withheld: 'opted_out' }],
     ['nothing', undefined, false, { consent: 'unknown' }],
     ['nothing where it is required', undefined, true, { consent: 'denied', withheld: 'consent_missing' }],
