@@ -54,12 +54,8 @@ function identifiersOf({ bot }: VisitData, personal: VisitPersonal): Identifier[
   return found;
 }
 
-/** As it is read back. */
-export interface StoredIdentifier {
-  readonly kind: string;
-  readonly atMs: number;
-  readonly value: unknown;
-}
+/** As it is read back, by kind. */
+export type StoredIdentifiers = Readonly<Record<string, readonly [atMs: number, value: unknown]>>;
 
 export interface IdentifierRecord {
   readonly visit: Visit | undefined;
@@ -67,17 +63,20 @@ export interface IdentifierRecord {
 }
 
 /** What platforms may be told of the person's visits, as of a moment: no id that has outlived itself, none from later. */
-export function recordOf(rows: readonly StoredIdentifier[], asOfMs: number, keptMs: number): IdentifierRecord {
-  const known = new Map(rows.filter(({ atMs }) => atMs > asOfMs - keptMs).map((row) => [row.kind, row] as const));
-  const bot = known.get('bot')?.value as Judgement | undefined;
-  const visit = known.get('visit')?.value as Omit<Visit, 'clicks' | 'utm'> | undefined;
+export function recordOf(stored: StoredIdentifiers, asOfMs: number, keptMs: number): IdentifierRecord {
+  const valueOf = (kind: string, lifeMs = keptMs) => {
+    const [atMs, value] = stored[kind] ?? [Number.NEGATIVE_INFINITY];
+    return atMs > asOfMs - lifeMs ? value : undefined;
+  };
+  const bot = valueOf('bot') as Judgement | undefined;
+  const visit = valueOf('visit') as Omit<Visit, 'clicks' | 'utm'> | undefined;
   if (!visit) return { visit: undefined, bot };
   const clicks: Partial<Record<ClickKind, Click>> = {};
   for (const kind of SENT_CLICKS) {
-    const click = known.get(kind);
-    if (!click || click.atMs > asOfMs || click.atMs <= asOfMs - lifeOf(kind, keptMs)) continue;
-    clicks[kind] = { id: (click.value as { id: string }).id, timeMs: click.atMs };
+    const click = valueOf(kind, lifeOf(kind, keptMs)) as { id: string } | undefined;
+    const timeMs = stored[kind]?.[0] as number;
+    if (click && timeMs <= asOfMs) clicks[kind] = { id: click.id, timeMs };
   }
-  const { utm } = ((known.get('last') ?? known.get('first'))?.value as Pick<Touch, 'utm'> | undefined) ?? { utm: {} };
+  const { utm } = (valueOf('last') ?? valueOf('first') ?? { utm: {} }) as Pick<Touch, 'utm'>;
   return { visit: { ...visit, clicks, utm }, bot };
 }

@@ -8,6 +8,7 @@ import type { EventLog } from '../log/event-log.js';
 import type { Platform } from '../platforms/platform.js';
 import { Lease } from '../postgres/lease.js';
 import type { OpenSite, SiteDirectory } from '../sites/site-directory.js';
+import { CLICK_KINDS } from './identifier-kinds.js';
 import { isJudgedBot, type Known, type Matcher, matchOf } from './matcher.js';
 import { isWanting, SKIPPED } from './unmatched-projection.js';
 import { isPerson } from './visitor.js';
@@ -17,6 +18,9 @@ const LOOK_EVERY_MS = 1_000;
 const PAGE_EVENTS = 1_000;
 /** What may bring an identifier, and what may have missed one that came in between. */
 const TYPES = ['visitor.visited.v1', 'visitor.identified.v1', 'visitor.consent_changed.v1', SKIPPED];
+
+/** The others are of the moment they were told at. */
+const TELLS_WHEN: ReadonlySet<string> = new Set(['first', ...CLICK_KINDS]);
 
 export interface LateMatchesWorld {
   platform(name: string): Platform | undefined;
@@ -193,7 +197,5 @@ export class LateMatches {
 
 /** A visit that began after the conversion did not bring it. */
 function wasThereBefore({ identifiers }: Known, receivedMs: number): boolean {
-  return identifiers.some(
-    ({ kind, atMs }) => kind !== 'visit' && kind !== 'bot' && kind !== 'last' && atMs <= receivedMs,
-  );
+  return Object.entries(identifiers).some(([kind, [atMs]]) => TELLS_WHEN.has(kind) && atMs <= receivedMs);
 }

@@ -4,7 +4,7 @@ import type { Postgres } from '../postgres/postgres.js';
 import type { SiteSettings } from '../sites/site-settings.js';
 import type { Judgement } from './bots/judge.js';
 import { type ConsentState, decideConsent, type Withheld } from './consent.js';
-import { recordOf, type StoredIdentifier } from './identifier-record.js';
+import { recordOf, type StoredIdentifiers } from './identifier-record.js';
 
 /** What is known of the person behind a conversion, as far as it may be used. */
 export interface Match {
@@ -17,7 +17,7 @@ export interface Match {
 
 /** As it stands in the tables. */
 export interface Known {
-  readonly identifiers: readonly StoredIdentifier[];
+  readonly identifiers: StoredIdentifiers;
   readonly consent: ConsentState | undefined | 'unreadable';
 }
 
@@ -32,8 +32,8 @@ export function isJudgedBot(bot: Judgement | undefined, { botThreshold }: SiteSe
   return bot !== undefined && bot.score >= botThreshold;
 }
 
-const NOTHING: Known = { identifiers: [], consent: undefined };
-const UNREADABLE: Known = { identifiers: [], consent: 'unreadable' };
+const NOTHING: Known = { identifiers: {}, consent: undefined };
+const UNREADABLE: Known = { identifiers: {}, consent: 'unreadable' };
 
 const ASKED_MAX = 1_000;
 /** Longer than any look-up takes, and short of what a sender waits: a conversion is worth more than its click. */
@@ -46,10 +46,11 @@ interface Question {
 }
 
 interface Row {
+  /** Which question it answers, from 1. */
   readonly n: string;
-  readonly kind: string;
-  readonly at: string;
-  readonly value: unknown;
+  /** One row a person: many small ones cost the reader more than it costs PostgreSQL to put them together. */
+  readonly identifiers: StoredIdentifiers | null;
+  readonly consent: ConsentState | null;
 }
 
 /**
@@ -103,13 +104,13 @@ export class Matcher {
     try {
       ({ rows } = await (await connecting).query<Row>({
         name: 'match',
-        text: `SELECT q.n, i.kind, extract(epoch FROM i.at) * 1000 AS at, i.value
+        text: `SELECT q.n, i.identifiers, c.state AS consent
                  FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS q (site, subject, n)
-                 JOIN cc.identifiers i ON i.site = q.site AND i.subject = decode(q.subject, 'hex')
-               UNION ALL
-               SELECT q.n, 'consent', extract(epoch FROM c.at) * 1000, c.state
-                 FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS q (site, subject, n)
-                 JOIN cc.consent c ON c.site = q.site AND c.subject = decode(q.subject, 'hex')`,
+                 LEFT JOIN LATERAL (
+                   SELECT json_object_agg(kind, json_build_array(extract(epoch FROM at) * 1000, value)) AS identifiers
+                     FROM cc.identifiers WHERE site = q.site AND subject = decode(q.subject, 'hex')) i ON true
+                 LEFT JOIN cc.consent c ON c.site = q.site AND c.subject = decode(q.subject, 'hex')
+                WHERE i.identifiers IS NOT NULL OR c.state IS NOT NULL`,
         values: [questions.map(({ site }) => site), questions.map(({ subject }) => subject)],
         query_timeout: ANSWER_WITHIN_MS + 500,
       } as QueryConfig));
@@ -119,7 +120,7 @@ export class Matcher {
       void connecting.then((client) => client.end()).catch(() => {});
       throw error;
     }
-    return gather(rows);
+    return new Map(rows.map((row) => [Number(row.n), knownOf(row)] as const));
   }
 
   private connect(): Promise<Client> {
@@ -133,17 +134,6 @@ export class Matcher {
   }
 }
 
-function gather(rows: readonly Row[]): Map<number, Known> {
-  const found = new Map<number, { identifiers: StoredIdentifier[]; consent: ConsentState | undefined }>();
-  for (const { n, kind, at, value } of rows) {
-    const number = Number(n);
-    let known = found.get(number);
-    if (!known) {
-      known = { identifiers: [], consent: undefined };
-      found.set(number, known);
-    }
-    if (kind === 'consent') known.consent = value as ConsentState;
-    else known.identifiers.push({ kind, atMs: Number(at), value });
-  }
-  return found;
+function knownOf({ identifiers, consent }: Row): Known {
+  return { identifiers: identifiers ?? {}, consent: consent ?? undefined };
 }

@@ -65,7 +65,6 @@ export class TagScriptEndpoint implements OnModuleInit {
 }
 
 function isKnown(tags: string | undefined, etag: string): boolean {
-  return (
-    tags !== undefined && tags.split(',').some((tag) => tag.trim().replace(/^W\//, '') === etag || tag.trim() === '*')
-  );
+  const known = (tags ?? '').split(',').map((tag) => tag.trim().replace(/^W\//, ''));
+  return known.includes(etag) || known.includes('*');
 }
