@@ -5,6 +5,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { CHROMIUM_REMEDY, launchChromium } from './browser/chromium.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const bin = (path) => join(root, 'node_modules', path);
@@ -14,13 +15,17 @@ const results = join(folder, 'results.json');
 const checks = [
   ['Style', [bin('@biomejs/biome/bin/biome'), 'check', '.']],
   ['Types', [bin('typescript/bin/tsc'), '-p', 'test']],
+  ['Types of the browser tests', [bin('typescript/bin/tsc'), '-p', 'test/browser']],
   ['Types of the tag', [bin('typescript/bin/tsc'), '-p', 'src/tag/browser']],
 ];
+const chromium = await launchChromium();
+await chromium?.close();
 const jest = [
   '--experimental-vm-modules',
   '--disable-warning=ExperimentalWarning',
   bin('jest/bin/jest.js'),
   ...['-c', 'test/jest.config.mjs', '--maxWorkers=2', '--json', `--outputFile=${results}`, '--forceExit'],
+  ...(chromium ? [] : ['--selectProjects', 'unit', 'integration', 'e2e']),
   ...process.argv.slice(2),
 ];
 
@@ -38,8 +43,9 @@ failed += Math.max(numFailedTests, numFailedTestSuites, testsPassed ? 0 : 1);
 rmSync(folder, { recursive: true });
 
 const missing = [
-  ['/usr/lib/postgresql/15/bin', 'the log on PostgreSQL 15', 'install the package postgresql-15'],
-].filter(([path]) => !existsSync(path));
+  [existsSync('/usr/lib/postgresql/15/bin'), 'the log on PostgreSQL 15', 'install the package postgresql-15'],
+  [chromium, 'the tag in a browser', CHROMIUM_REMEDY],
+].filter(([isThere]) => !isThere);
 for (const [, part, remedy] of missing) console.log(`LEFT OUT: ${part} (${remedy}).`);
 console.log(`\n${passed} passed, ${failed} failed`);
 process.exit(failed > 0 || (missing.length > 0 && process.env.CI === 'true') ? 1 : 0);

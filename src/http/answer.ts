@@ -4,12 +4,14 @@ import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 export interface Answer {
   readonly status: number;
   readonly type: string;
-  readonly body: string;
+  readonly body: string | Buffer;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
+/** Answers without a body, by their very status. */
 const NO_CONTENT = 204;
+const NOT_MODIFIED = 304;
 const TEXT_TYPE = 'text/plain; charset=utf-8';
 
 export function jsonAnswer(status: number, value: unknown, headers?: Record<string, string>): Answer {
@@ -33,7 +35,7 @@ export function sendAnswer(response: ServerResponse, answer: Answer, requestId: 
   // The sender may have gone, or been answered when its time ran out.
   if (response.headersSent || response.destroyed) return;
   const headers: OutgoingHttpHeaders = { 'X-Request-Id': requestId };
-  if (answer.status !== NO_CONTENT) {
+  if (answer.status !== NO_CONTENT && answer.status !== NOT_MODIFIED) {
     headers['Content-Type'] = answer.type;
     headers['Content-Length'] = Buffer.byteLength(answer.body);
   }

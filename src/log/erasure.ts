@@ -1,7 +1,7 @@
 import type { ClientBase } from 'pg';
 import type { Postgres } from '../postgres/postgres.js';
 import { readHead } from './event-reader.js';
-import { APPEND_LOCK, rebuildLock } from './projection-rebuild.js';
+import { APPEND_LOCK, erasureLock } from './projection-rebuild.js';
 
 /** What an erasure took away. */
 export interface Erased {
@@ -29,7 +29,7 @@ export async function eraseSubject(postgres: Postgres, options: ErasureOptions):
   const client = await postgres.connect('cc-erasure', { lock_timeout: '0' });
   try {
     await client.query('SELECT pg_advisory_lock_shared($1, hashtext(name)) FROM unnest($2::text[]) AS name', [
-      rebuildLock.classId,
+      erasureLock.classId,
       [...options.projections].sort(),
     ]);
     const subjects = new Set([options.subject]);

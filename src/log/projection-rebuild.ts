@@ -8,12 +8,13 @@ const PAGE_EVENTS = 20_000;
 /** What may be left to fold while appends (or the runner) wait for the swap. */
 const LEFT_FOR_THE_SWAP = 2_000;
 const SWAP_TRIES_MAX = 300;
-const LOCK_WITHIN_MS = 3_000;
 
 /** The append's lock: whoever holds it knows that nobody appends. */
 export const APPEND_LOCK = 4845001;
 /** First half of the advisory keys under which projections are being rebuilt; the second is the hash of their names. */
 export const rebuildLock = { classId: 4845003 } as const;
+/** The same of those that a person is being erased from: erasures share it, a rebuild has it alone. */
+export const erasureLock = { classId: 4845004 } as const;
 
 /**
  * Folds the whole log into shadow tables beside the live ones, pass by pass until little is left, then swaps them in one
@@ -43,18 +44,14 @@ export async function rebuildProjection(
   }
 }
 
-/** An erasure that is at it keeps it for a moment; a rebuild for as long as it takes. */
 async function takeRebuildLock(client: Client, name: string): Promise<void> {
-  for (const patience = performance.now() + LOCK_WITHIN_MS; ; ) {
-    const { rows } = await client.query<{ mine: boolean }>('SELECT pg_try_advisory_lock($1, hashtext($2)) AS mine', [
-      rebuildLock.classId,
-      name,
-    ]);
-    if (rows[0]?.mine) return;
-    if (performance.now() > patience)
-      throw new UserError(`Projection ${name} is being rebuilt already. Wait for it to end.`);
-    await new Promise((next) => setTimeout(next, 50));
-  }
+  const { rows } = await client.query<{ mine: boolean }>('SELECT pg_try_advisory_lock($1, hashtext($2)) AS mine', [
+    rebuildLock.classId,
+    name,
+  ]);
+  if (!rows[0]?.mine) throw new UserError(`Projection ${name} is being rebuilt already. Wait for it to end.`);
+  // One that is being erased from must not have been read before and be put in place after.
+  await client.query('SELECT pg_advisory_lock($1, hashtext($2))', [erasureLock.classId, name]);
 }
 
 async function makeShadow(client: Client, projection: Projection): Promise<void> {

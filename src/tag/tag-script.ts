@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { gzipSync } from 'node:zlib';
 
 /** What a site's settings say about its tag. */
 export interface TagConfig {
@@ -13,6 +14,8 @@ export interface TagConfig {
 
 export interface TagScript {
   readonly body: string;
+  /** The same, compressed. */
+  readonly gzip: Buffer;
   readonly etag: string;
 }
 
@@ -27,7 +30,7 @@ export function tagScript({ required, capture, days }: TagConfig): TagScript {
   let script = scripts.get(config);
   if (!script) {
     const body = builtTag().replace('__CC_CONFIG__', config);
-    script = { body, etag: `"${hash('sha256', body).slice(0, 32)}"` };
+    script = { body, gzip: gzipSync(body, { level: 9 }), etag: `"${hash('sha256', body).slice(0, 32)}"` };
     scripts.set(config, script);
   }
   return script;

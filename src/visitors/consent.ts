@@ -21,12 +21,12 @@ export function readConsent(value: unknown): ConsentState | undefined {
   return Object.keys(state).length > 0 ? state : undefined;
 }
 
-/** What it comes to for advertising. `unknown`: neither a yes nor a no, such as a word about analytics alone. */
+/** What it comes to for advertising: one no is a no, a yes takes both. `unknown`: such as a word about analytics alone. */
 export function meaningOf(state: ConsentState | undefined): 'granted' | 'denied' | 'unknown' {
   if (!state) return 'unknown';
   const words = [state.ad_storage, state.ad_user_data];
   if (state.gpc || words.includes('denied')) return 'denied';
-  return words.includes('granted') ? 'granted' : 'unknown';
+  return words.every((word) => word === 'granted') ? 'granted' : 'unknown';
 }
 
 /** Why nothing that was stored about visits goes out with a conversion. */

@@ -16,6 +16,7 @@ import { LateMatches } from './late-matches.js';
 import { Matcher } from './matcher.js';
 import { TagEndpoints } from './tag.endpoints.js';
 import { TagMetrics } from './tag-metrics.js';
+import { TagScriptEndpoint } from './tag-script.endpoint.js';
 
 @Module({
   imports: [SitesModule, DispatchModule],
@@ -39,6 +40,7 @@ import { TagMetrics } from './tag-metrics.js';
       inject: [Postgres, EventLog, SiteDirectory, Matcher, ProjectionRunner, SETTINGS],
     },
     TagEndpoints,
+    TagScriptEndpoint,
     TagMetrics,
     IdentifierPruner,
   ],

@@ -7,7 +7,7 @@ import { runChild } from './children.mjs';
 const here = (file) => fileURLToPath(new URL(file, import.meta.url));
 
 /** The full body of an inbound conversion; the generator makes every order new. */
-const BODY = JSON.stringify({
+export const BODY = JSON.stringify({
   email: 'User$user@Example.com',
   event: 'purchase',
   value: 129.9,
@@ -35,11 +35,14 @@ const STAMPED_BODY = BODY.replace('$order', '$clock-$order');
  * Arguments for one stretch of load. Either for `seconds`, or until `requests` were answered, `seconds` at most.
  * `expect` is a text without which a 200 is an error: a deduplicated conversion, say, costs less than a new one.
  */
-export function loadArguments({ port, path, key, connections, warm = 0, seconds, requests, rate, expect, stamped }) {
+export function loadArguments({ stamped, body = stamped ? STAMPED_BODY : BODY, warm = 0, ...stretch }) {
+  const { port, path, key, headers, users, connections, seconds, requests, rate, expect } = stretch;
   const options = {
     port,
     path,
     key,
+    headers,
+    users,
     connections,
     warm,
     seconds,
@@ -47,7 +50,7 @@ export function loadArguments({ port, path, key, connections, warm = 0, seconds,
     rate,
     expect,
     host: 'localhost',
-    body: stamped ? STAMPED_BODY : BODY,
+    body,
   };
   return Object.entries(options).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`, String(value)]));
 }

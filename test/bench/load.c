@@ -35,7 +35,8 @@ struct options {
   int port, connections;
   double warm, seconds, rate;
   long requests; /* stop after this many; 0: run for --seconds */
-  const char *path, *host, *key, *body, *expect;
+  long users;
+  const char *path, *host, *key, *headers, *body, *expect;
 };
 
 struct connection {
@@ -45,7 +46,8 @@ struct connection {
 };
 
 static struct options opt = {
-    .connections = 64, .warm = 1, .seconds = 5, .path = "/", .host = "localhost", .key = "", .body = "{}", .expect = ""};
+    .connections = 64, .warm = 1, .seconds = 5, .path = "/", .host = "localhost", .key = "", .headers = "", .body = "{}",
+    .expect = "", .users = 1000000};
 static struct connection connections[CONNECTIONS_MAX];
 static int epoll;
 
@@ -76,7 +78,7 @@ static double cpu_seconds(void) {
 }
 
 /*
- * ---- the request: the body template with $order (never seen before), $user (one of a million) and $clock (when it was
+ * ---- the request: the body template with $order (never seen before), $user (one of --users, a million) and $clock (when it was
  * sent, in milliseconds of the monotonic clock, which all processes of a machine share) filled in ----
  */
 
@@ -107,7 +109,7 @@ static int fill_body(char *out) {
       to += sprintf(to, "ORD-%08x%08x%08ld", (unsigned)random_next(), run_id, sent);
       from += 6;
     } else if (!strncmp(from, "$user", 5)) {
-      to += sprintf(to, "%u", (unsigned)(random_next() % 1000000) + 1);
+      to += sprintf(to, "%u", (unsigned)(random_next() % opt.users) + 1);
       from += 5;
     } else if (!strncmp(from, "$clock", 6)) {
       to += sprintf(to, "%.3f", now() * 1e3);
@@ -125,8 +127,8 @@ static void send_request(struct connection *c, double start) {
   int body_length = fill_body(body);
   int length = snprintf(request, sizeof request,
                         "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nX-CC-Api-Key: %s\r\n"
-                        "Content-Length: %d\r\n\r\n%s",
-                        opt.path, opt.host, opt.key, body_length, body);
+                        "%sContent-Length: %d\r\n\r\n%s",
+                        opt.path, opt.host, opt.key, opt.headers, body_length, body);
   c->start = start;
   c->received = 0;
   c->busy = 1;
@@ -157,10 +159,11 @@ static void replace_connection(struct connection *c) {
 
 /* ---- replies ---- */
 
-/* Bytes of a complete reply, 0 while more must come. Every server measured here sends Content-Length. */
+/* Bytes of a complete reply, 0 while more must come. Every server measured here sends Content-Length where there is a body. */
 static int reply_length(struct connection *c) {
   char *head_end = strstr(c->reply, "\r\n\r\n");
   if (!head_end) return 0;
+  if (!strncmp(c->reply, "HTTP/1.1 204", 12)) return (int)(head_end - c->reply) + 4;
   char *length = strcasestr(c->reply, "content-length:");
   if (!length || length > head_end) die("a reply without Content-Length: %.80s", c->reply);
   int total = (int)(head_end - c->reply) + 4 + atoi(length + strlen("content-length:"));
@@ -180,7 +183,7 @@ static void record(struct connection *c, double end) {
 /* Judged during the warm-up as well: an error there is an error. The first one is shown. */
 static void judge(struct connection *c) {
   answered++;
-  int is_200 = !strncmp(c->reply + strlen("HTTP/1.1 "), "200", 3);
+  int is_200 = !strncmp(c->reply + strlen("HTTP/1.1 "), "20", 2);
   if (is_200 && strstr(c->reply, opt.expect)) return;
   if (!non_200 && !wrong) fprintf(stderr, "unexpected reply: %.400s\n", c->reply);
   if (is_200) wrong++;
@@ -275,7 +278,8 @@ static void parse_options(int count, char **values) {
   static const struct option known[] = {
       {"port", 1, 0, 'p'},  {"connections", 1, 0, 'c'}, {"warm", 1, 0, 'w'}, {"seconds", 1, 0, 's'},
       {"rate", 1, 0, 'r'},  {"requests", 1, 0, 'n'},    {"path", 1, 0, 'P'}, {"host", 1, 0, 'H'},
-      {"key", 1, 0, 'k'},   {"body", 1, 0, 'b'},        {"expect", 1, 0, 'e'}, {0, 0, 0, 0}};
+      {"key", 1, 0, 'k'},   {"body", 1, 0, 'b'},        {"expect", 1, 0, 'e'},
+      {"headers", 1, 0, 'h'}, {"users", 1, 0, 'u'}, {0, 0, 0, 0}};
   for (int o; (o = getopt_long(count, values, "", known, 0)) != -1;) switch (o) {
       case 'p': opt.port = atoi(optarg); break;
       case 'c': opt.connections = atoi(optarg); break;
@@ -288,11 +292,14 @@ static void parse_options(int count, char **values) {
       case 'k': opt.key = optarg; break;
       case 'b': opt.body = optarg; break;
       case 'e': opt.expect = optarg; break;
+      case 'h': opt.headers = optarg; break;
+      case 'u': opt.users = atol(optarg); break;
       default: exit(2);
     }
   if (!opt.port || opt.connections < 1 || opt.connections > CONNECTIONS_MAX)
     die("usage: load --port N [--connections 1-%d] [--warm S] [--seconds S] [--requests N] [--rate N]\n"
-        "            [--path P] [--host H] [--key K] [--body TEMPLATE with $order, $user, $clock] [--expect TEXT]",
+        "            [--path P] [--host H] [--key K] [--body TEMPLATE with $order, $user, $clock] [--expect TEXT]\n"
+        "            [--headers LINES, each with its end] [--users N]",
         CONNECTIONS_MAX);
 }
 

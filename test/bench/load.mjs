@@ -6,10 +6,10 @@ import { parseArgs } from 'node:util';
 import { percentile } from './figures.mjs';
 
 const FAILURES_MAX = 1000;
-const names = 'port connections warm seconds requests rate path host key body expect'.split(' ');
+const names = 'port connections warm seconds requests rate path host key headers users body expect'.split(' ');
 const { values } = parseArgs({ options: Object.fromEntries(names.map((name) => [name, { type: 'string' }])) });
 const number = (name, fallback) => (values[name] === undefined ? fallback : Number(values[name]));
-const { path = '/', host = 'localhost', key = '', body = '{}', expect = '' } = values;
+const { path = '/', host = 'localhost', key = '', headers = '', body = '{}', expect = '' } = values;
 const connections = number('connections', 64);
 const requestsMax = number('requests', Number.POSITIVE_INFINITY);
 const rate = number('rate', 0);
@@ -62,13 +62,13 @@ function send(connection, start) {
   const order = `ORD-${randomBytes(4).toString('hex')}${runId}${String(counts.sent).padStart(8, '0')}`;
   const filled = body
     .replace('$order', order)
-    .replace('$user', String(1 + Math.floor(Math.random() * 1e6)))
+    .replace('$user', String(1 + Math.floor(Math.random() * number('users', 1e6))))
     .replace('$clock', (Number(process.hrtime.bigint()) / 1e6).toFixed(3));
   connection.start = start;
   counts.sent += 1;
   connection.socket.write(
     `POST ${path} HTTP/1.1\r\nHost: ${host}\r\nContent-Type: application/json\r\nX-CC-Api-Key: ${key}\r\n` +
-      `Content-Length: ${Buffer.byteLength(filled)}\r\n\r\n${filled}`,
+      `${headers}Content-Length: ${Buffer.byteLength(filled)}\r\n\r\n${filled}`,
   );
 }
 
@@ -76,7 +76,8 @@ function onData(connection, text) {
   connection.received += text;
   const headEnd = connection.received.indexOf('\r\n\r\n');
   if (headEnd < 0) return;
-  const length = /content-length: *(\d+)/i.exec(connection.received.slice(0, headEnd))?.[1];
+  const isEmpty = connection.received.startsWith('204', 'HTTP/1.1 '.length);
+  const length = isEmpty ? 0 : /content-length: *(\d+)/i.exec(connection.received.slice(0, headEnd))?.[1];
   if (length === undefined) fail(`a reply without Content-Length: ${connection.received.slice(0, 80)}`);
   if (connection.received.length < headEnd + 4 + Number(length)) return;
   const now = performance.now();
@@ -88,7 +89,7 @@ function onData(connection, text) {
 
 function judge(reply) {
   counts.answered += 1;
-  const is200 = reply.startsWith('200', 'HTTP/1.1 '.length);
+  const is200 = reply.startsWith('20', 'HTTP/1.1 '.length);
   if (is200 && reply.includes(expect)) return;
   if (counts.non200 + counts.wrong === 0) process.stderr.write(`unexpected reply: ${reply.slice(0, 400)}\n`);
   if (is200) counts.wrong += 1;

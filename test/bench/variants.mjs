@@ -11,11 +11,11 @@ export const APPENDS_IN_FLIGHT = 64;
 const INBOUND = { path: '/__cc/inbound', expect: '"results":' };
 const here = (file) => fileURLToPath(new URL(file, import.meta.url));
 
-/** HTTP load on a server for the settings' time. `target` is `{ port, key, pid, server?, sandbox?, path, expect }`. */
+/** HTTP load on a server for the settings' time. `target` is `{ port, key, pid, server?, sandbox?, path, expect, … }`. */
 export function httpVariant(id, target, connections, { generator, settings }) {
-  const { port, key = '', path, expect } = target;
+  const { port, key = '', path, expect, headers, users, body } = target;
   const { warm, seconds } = settings;
-  const args = loadArguments({ port, key, path, expect, connections, warm, seconds });
+  const args = loadArguments({ port, key, path, expect, headers, users, body, connections, warm, seconds });
   const watch = { server: target.pid, postgres: target.server?.postmaster, sandbox: target.sandbox?.pid };
   return { id, run: () => measure(id, generator.command, [...generator.args, ...args], { watch }) };
 }

@@ -30,7 +30,9 @@ export class Shops {
   readonly posts: Post[] = [];
   readonly #pages = new Map<string, { html: string; headers: Record<string, string> }>();
   readonly #server: Server = createServer((request, response) => void this.#answer(request, response));
-  failures = 0;
+  /** What is answered to the next posts, instead of taking them. */
+  readonly answers: number[] = [];
+  refused = 0;
 
   async open(): Promise<this> {
     await new Promise<void>((resolve) => this.#server.listen(0, '127.0.0.1', resolve));
@@ -97,9 +99,10 @@ export class Shops {
     const headers = { 'access-control-allow-origin': request.headers.origin ?? '*' };
     // A browser that asks first has been given a request that is not simple.
     if (request.method !== 'POST') return void response.writeHead(405).end();
-    if (this.failures > 0) {
-      this.failures -= 1;
-      return void response.writeHead(503, headers).end();
+    const answer = this.answers.shift();
+    if (answer) {
+      this.refused += 1;
+      return void response.writeHead(answer, headers).end();
     }
     const to = pathname.replace('/__cc/', '');
     this.posts.push({

@@ -8,17 +8,9 @@ export interface PlatformCookies {
   readonly clicks: Record<string, { id: string; t?: number }>;
 }
 
-const AS_THEY_ARE = ['_fbp', '_fbc', '_ttp', '_uetvid', '_scid', '_rdt_uuid'];
-/** Cookies that hold a click id and nothing else, and its kind. */
-const PLAIN: Record<string, string> = {
-  ttclid: 'ttclid',
-  twclid: 'twclid',
-  li_fat_id: 'li_fat_id',
-  _scclid: 'sccid',
-  _rdt_cid: 'rdt_cid',
-  _epik: 'epik',
-  awc: 'awc',
-};
+const AS_THEY_ARE = /^_(fb[pc]|ttp|uetvid|scid|rdt_uuid)$/;
+/** Cookies that hold a click id and nothing else are named after it, some with an underscore in front. */
+const PLAIN = /^_?(ttclid|twclid|li_fat_id|sccid|rdt_cid|epik|awc)$/;
 const VALUE_LENGTH = 300;
 
 export function platformCookiesIn(text: string): PlatformCookies {
@@ -32,8 +24,9 @@ export function platformCookiesIn(text: string): PlatformCookies {
     const name = pair.slice(0, at);
     const value = decode(pair.slice(at + 1));
     const dotted = value.split('.');
-    if (AS_THEY_ARE.indexOf(name) >= 0) cookies[name] = cut(value, VALUE_LENGTH);
-    if (PLAIN[name]) click(PLAIN[name], value);
+    if (value && AS_THEY_ARE.test(name)) cookies[name] = cut(value, VALUE_LENGTH);
+    const plain = PLAIN.exec(name.replace('scclid', 'sccid'));
+    if (plain) click(plain[1] as string, value);
     // fb.1.<ms>.<fbclid>
     if (name === '_fbc') click('fbclid', dotted[3], Number(dotted[2]));
     // GCL.<s>.<gclid>

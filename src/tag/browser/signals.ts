@@ -1,13 +1,13 @@
 /** Facts by which the service tells people from machines. Nothing here identifies a visitor. */
-const AUTOMATION: readonly (readonly [name: string, global: RegExp])[] = [
-  ['cdc', /^\$?cdc_/],
-  ['phantom', /^_?phantom$/],
-  ['callPhantom', /^callPhantom$/],
-  ['nightmare', /^__nightmare$/],
-  ['playwright', /^__(playwright|pw)/],
-  ['selenium', /^__?(selenium|webdriver|fxdriver)_?/],
-  ['domAutomation', /^domAutomation/],
-];
+const AUTOMATION: Record<string, RegExp> = {
+  cdc: /^\$?cdc_/,
+  phantom: /^_?phantom$/,
+  callPhantom: /^callPhantom$/,
+  nightmare: /^__nightmare$/,
+  playwright: /^__(playwright|pw)/,
+  selenium: /^__?(selenium|webdriver|fxdriver)_/,
+  domAutomation: /^domAutomation/,
+};
 
 const loadedMs = Math.round(performance.now());
 let interactions = 0;
@@ -27,7 +27,9 @@ export function signals(): object {
   const globals = Object.getOwnPropertyNames(window).concat(Object.getOwnPropertyNames(document));
   return {
     webdriver: !!navigator.webdriver,
-    automation: AUTOMATION.filter(([, global]) => globals.some((name) => global.test(name))).map(([name]) => name),
+    automation: Object.keys(AUTOMATION).filter((tool) =>
+      globals.some((name) => (AUTOMATION[tool] as RegExp).test(name)),
+    ),
     languages: (navigator.languages || []).length,
     screen: [screen.width, screen.height],
     viewport: [innerWidth, innerHeight],

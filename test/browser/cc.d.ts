@@ -1,0 +1,2 @@
+/** What the snippet and the tag put on a page. */
+declare const cc: { (...call: unknown[]): void; identifyEmail(email: string): void };
