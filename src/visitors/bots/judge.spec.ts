@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { list as isbotPatterns } from 'isbot';
 import { DEFAULT_SITE_SETTINGS, type SiteSettings } from '../../sites/site-settings.js';
@@ -43,32 +45,54 @@ describe('a person', () => {
     expect(judged(PERSON)).toEqual({ score: 0, reasons: [], list: `${loadBotList().version}/rules-${RULES}` });
   });
 
-  it.each<[string, Partial<Signals>]>([
-    ['through the VPN of a company that runs in a cloud', { ip: HOSTED }],
-    ['at a virtual desktop in a cloud, without the PDF viewer', { ip: HOSTED, plugins: 0 }],
-    ['whose password manager fills in and sends the form at once', { loadedMs: 300, submitMs: 200, interactions: 0 }],
+  it.each<[string, Partial<Signals>, string[]]>([
+    ['through the VPN of a company that runs in a cloud', { ip: HOSTED }, ['datacenter']],
+    [
+      'at a virtual desktop in a cloud, without the PDF viewer',
+      { ip: HOSTED, plugins: 0 },
+      ['no_plugins', 'datacenter'],
+    ],
+    [
+      'whose password manager fills in and sends the form at once',
+      { loadedMs: 300, submitMs: 200, interactions: 0 },
+      ['impossible_timing'],
+    ],
     [
       'who was logged in already, through a VPN',
       { identifiedBy: 'call', loadedMs: 300, submitMs: 2, interactions: 0, ip: HOSTED },
+      ['datacenter'],
     ],
     [
       'whose slow phone ran the tag after the form was filled in, through a VPN',
       { loadedMs: 9_000, submitMs: 150, interactions: 0, ip: HOSTED },
+      ['datacenter'],
     ],
     [
       'who speaks to the computer instead of touching it, through a VPN',
       { submitMs: 40_000, interactions: 0, ip: HOSTED },
+      ['datacenter'],
     ],
-    ['who opened the page in the background', { hidden: true, viewport: [0, 0] }],
-    ['behind a proxy that takes headers off', { headers: { acceptLanguage: false, secFetch: false } }],
-    ['with a phone that asks for desktop pages', { touch: 5, plugins: 0, screen: [412, 915], viewport: [980, 2176] }],
+    ['who opened the page in the background', { hidden: true, viewport: [0, 0] }, []],
+    [
+      'behind a proxy that takes headers off',
+      { headers: { acceptLanguage: false, secFetch: false } },
+      ['no_sec_fetch', 'no_accept_language'],
+    ],
+    [
+      'with a phone that asks for desktop pages',
+      { touch: 5, plugins: 0, screen: [412, 915], viewport: [980, 2176] },
+      [],
+    ],
     [
       'with a browser that tells next to nothing',
       { headers: {}, languages: undefined, screen: undefined, plugins: undefined } as never,
+      [],
     ],
-    ['of whom nothing was kept', { userAgent: undefined, ip: undefined } as never],
-  ])('%s is not left out', (_, signals) => {
-    expect(isLeftOut({ ...PERSON, ...signals })).toBe(false);
+    ['of whom nothing was kept', { userAgent: undefined, ip: undefined } as never, []],
+  ])('%s is not left out', (_, signals, reasons) => {
+    const all = { ...PERSON, ...signals };
+    expect(judged(all).reasons).toEqual(reasons);
+    expect(isLeftOut(all)).toBe(false);
   });
 });
 
@@ -150,6 +174,15 @@ describe('the weights', () => {
       'no_plugins',
     ] as const;
     for (const reason of weak) expect(WEIGHTS[reason]).toBeLessThan(DEFAULT_SITE_SETTINGS.botThreshold);
+  });
+
+  it('stand in docs/bots.md, each with its own', () => {
+    const page = readFileSync(join(process.cwd(), 'docs/bots.md'), 'utf8');
+    const listed = [...page.matchAll(/^\| `(\w+)` \| (\d+) \|/gm)].map(([, reason, weight]) => [
+      reason,
+      Number(weight),
+    ]);
+    expect(listed).toEqual(Object.entries(WEIGHTS));
   });
 
   it('and the patterns of isbot change only with the version of the rules', () => {
