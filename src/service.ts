@@ -32,7 +32,11 @@ export async function startService(settings: Settings): Promise<RunningService> 
     AppModule.with({ settings, logger, sealer, postgres, frontDoor }),
     createAdapter(settings, frontDoor),
     { logger, abortOnError: false },
-  );
+  ).catch(async (error: unknown) => {
+    // What it could not be made of is told; an embedded server must not stay behind alone.
+    await postgres.close();
+    throw error;
+  });
   // Signals end in exit code 0 once everything has been answered and closed.
   app.enableShutdownHooks(undefined, { useProcessExit: true });
   serveDocuments(app);

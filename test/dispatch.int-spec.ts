@@ -35,7 +35,7 @@ const closing: (() => Promise<unknown>)[] = [];
 beforeAll(async () => {
   server = await startTestServer();
 });
-afterAll(() => server.stop());
+afterAll(() => server.stop(), 60_000);
 
 beforeEach(async () => {
   databaseUrl = await createDatabase(server);

@@ -38,7 +38,7 @@ const running: RunningService[] = [];
 beforeAll(async () => {
   server = await startTestServer();
 });
-afterAll(() => server.stop());
+afterAll(() => server.stop(), 60_000);
 
 beforeEach(async () => {
   databaseUrl = await createDatabase(server);

@@ -1,5 +1,6 @@
 import type { LoggerService } from '@nestjs/common';
 import { type Logger as Pino, pino } from 'pino';
+import { messageOf } from './errors.js';
 
 /** Nothing personal and nothing secret is handed to the log; should it ever be, these names are blotted out. */
 const REDACTED = [
@@ -35,8 +36,9 @@ export class Logger implements LoggerService {
     this.pino.warn(fieldsOf(rest), message);
   }
 
-  error(message: string, ...rest: unknown[]): void {
-    this.pino.error(fieldsOf(rest), message);
+  /** Nest hands over an error itself where it could not make something. */
+  error(message: string | Error, ...rest: unknown[]): void {
+    this.pino.error(fieldsOf(rest), messageOf(message));
   }
 
   debug(message: string, ...rest: unknown[]): void {

@@ -64,19 +64,19 @@ export interface IdentifierRecord {
 
 /** What platforms may be told of the person's visits, as of a moment: no id that has outlived itself, none from later. */
 export function recordOf(stored: StoredIdentifiers, asOfMs: number, keptMs: number): IdentifierRecord {
-  const valueOf = (kind: string, lifeMs = keptMs) => {
+  const known = (kind: string, lifeMs = keptMs) => {
     const [atMs, value] = stored[kind] ?? [Number.NEGATIVE_INFINITY];
     return atMs > asOfMs - lifeMs ? value : undefined;
   };
-  const bot = valueOf('bot') as Judgement | undefined;
-  const visit = valueOf('visit') as Omit<Visit, 'clicks' | 'utm'> | undefined;
+  const bot = known('bot') as Judgement | undefined;
+  const visit = known('visit') as Omit<Visit, 'clicks' | 'utm'> | undefined;
   if (!visit) return { visit: undefined, bot };
   const clicks: Partial<Record<ClickKind, Click>> = {};
   for (const kind of SENT_CLICKS) {
-    const click = valueOf(kind, lifeOf(kind, keptMs)) as { id: string } | undefined;
+    const click = known(kind, lifeOf(kind, keptMs)) as { id: string } | undefined;
     const timeMs = stored[kind]?.[0] as number;
     if (click && timeMs <= asOfMs) clicks[kind] = { id: click.id, timeMs };
   }
-  const { utm } = (valueOf('last') ?? valueOf('first') ?? { utm: {} }) as Pick<Touch, 'utm'>;
+  const { utm } = (known('last') ?? known('first') ?? { utm: {} }) as Pick<Touch, 'utm'>;
   return { visit: { ...visit, clicks, utm }, bot };
 }

@@ -30,7 +30,7 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
   beforeAll(async () => {
     server = await startTestServer(major === undefined ? {} : { major });
   }, 60_000);
-  afterAll(() => server.stop());
+  afterAll(() => server.stop(), 60_000);
 
   beforeEach(async () => {
     url = await createDatabase(server);

@@ -11,7 +11,7 @@ describe.each(serversUnderTest())('opening $name', ({ major }) => {
   beforeAll(async () => {
     server = await startTestServer(major === undefined ? {} : { major });
   }, 60_000);
-  afterAll(() => server.stop());
+  afterAll(() => server.stop(), 60_000);
 
   const asOwner = async (url: string, sql: string) => {
     const client = new Client({ connectionString: url });

@@ -12,7 +12,7 @@ describe('a test server', () => {
     server = await startTestServer();
   });
 
-  afterAll(() => server.stop());
+  afterAll(() => server.stop(), 60_000);
 
   it('is as careful as the real one', async () => {
     expect(await ask(server.url(), `SELECT current_setting('fsync') AS fsync`)).toEqual([{ fsync: 'on' }]);
