@@ -24,7 +24,7 @@ export function countInteractions(then: () => void): void {
 }
 
 export function signals(): object {
-  const globals = Object.getOwnPropertyNames(window).concat(Object.getOwnPropertyNames(document));
+  const globals = Object.keys(window).concat(Object.keys(document));
   return {
     webdriver: !!navigator.webdriver,
     automation: Object.keys(AUTOMATION).filter((tool) =>

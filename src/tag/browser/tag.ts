@@ -50,7 +50,7 @@ function start(): void {
   arrive(!navigation || navigation.type === 'navigate');
   listen();
   for (const call of Array.from(queue || [])) run(call);
-  begin();
+  setTimeout(guarded(begin));
 
   let { search } = location;
   const moved = guarded(() => {

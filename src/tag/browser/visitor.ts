@@ -20,8 +20,10 @@ const denials: Consent = {};
 let known = nothingKept();
 /** Landings that were not yet taken in. */
 const arrivals: [landing: Landing, touch: Touch, isArrival: boolean][] = [];
-/** The form's part of an identification that was not yet told. */
-let identity: object | undefined;
+/** Identifications that were not yet told. */
+const identities: [hash: string, submitted: object][] = [];
+/** The timer of a collect to come. */
+let due = 0;
 let isReady = false;
 let hasChanged = false;
 
@@ -64,7 +66,7 @@ export function identify(email: unknown, submitted: object = { identifiedBy: 'ca
       known.hash = hash;
       known.hashed = Date.now();
       known.seen = known.seen || known.hashed;
-      identity = submitted;
+      identities.push([hash, submitted]);
       // How the service learns of the opt-out of somebody whom it may know from another device.
       if (!CONFIG.required && !mayKeep()) post('consent', { v: 1, hash, consent: saidConsent() });
       settle();
@@ -80,7 +82,7 @@ export function settle(): void {
   if (isOptedOut()) withdraw();
   else if (mayKeep()) {
     visit();
-    if (identity) tellIdentity(identity);
+    for (const identity of identities.splice(0)) tellIdentity(...identity);
     if (hasChanged && known.hash) post('consent', consentMessage());
   }
   hasChanged = false;
@@ -95,12 +97,18 @@ function visit(): void {
   if (isNew) known.visit = uuid();
   known.seen = now;
   storeRecord(known, CONFIG.days);
-  if (isNew) post('collect', message({}));
+  // In a task of its own: reading the browser's traits takes long on a slow phone.
+  if (isNew && !due) due = window.setTimeout(guarded(collect));
 }
 
-function tellIdentity(submitted: object): void {
-  identity = undefined;
-  const told = JSON.stringify([known.hash, known.visit, known.clicks, platformCookies()]);
+function collect(): void {
+  due = 0;
+  if (mayKeep()) post('collect', message({}));
+}
+
+function tellIdentity(hash: string, submitted: object): void {
+  known.hash = hash;
+  const told = JSON.stringify([hash, known.visit, known.clicks, platformCookies()]);
   const mark = Array.from(told).reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) | 0, 0);
   if (mark === known.told) return;
   known.told = mark;
