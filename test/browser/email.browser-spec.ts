@@ -87,6 +87,9 @@ describe('an email', () => {
   it('is not taken from an ignored form, nor while somebody types, nor where the site does not want it', async () => {
     await page.goto(shops.page('/form', FORM.replace('<form', '<form data-cc-ignore onsubmit="return false"')));
     await submit(EMAIL.trim());
+    const outside = '<form id="f" data-cc-ignore onsubmit="return false"></form><input type="email" form="f">';
+    await page.goto(shops.page('/outside', outside));
+    await submit(EMAIL.trim());
     await page.goto(shops.page('/typed', FORM));
     await page.type('input', EMAIL.trim());
     await page.press('input', 'Tab');

@@ -110,10 +110,13 @@ describe('a page', () => {
     expect(identify.body).toMatchObject({ visitor, visit, clicks: { gclid: { id: 'G1' } } });
     // Denied there, it is void here too, though that page could not reach this host's localStorage.
     await say('denied');
+    await page.reload();
     await say('granted');
     await shops.posted('collect', 2);
     await page.goto(`${address}?msclkid=M1`);
     const [, , last] = (await shops.posted('collect', 3)) as [Post, Post, Post];
+    expect(last.body.clicks).toEqual({ msclkid: expect.objectContaining({ id: 'M1' }) });
+    expect(last.body).not.toHaveProperty('hash');
     expect(last.body.visitor).not.toBe(visitor);
   });
 
