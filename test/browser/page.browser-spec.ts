@@ -136,6 +136,16 @@ describe('a page', () => {
     expect(complaints.splice(0)).toHaveLength(3);
   });
 
+  it('of a browser that keeps no request alive sends beacons', async () => {
+    await context.addInitScript(() => Reflect.deleteProperty(Request.prototype, 'keepalive'));
+    await page.goto(`${shops.page('/code')}?gclid=G1`);
+    const [collect] = (await shops.posted('collect')) as [Post];
+    expect(collect.body.clicks.gclid.id).toBe('G1');
+    expect(collect.request.headers).toMatchObject({ 'content-type': 'text/plain;charset=UTF-8' });
+    // It is the one case in which cookies come along.
+    shops.posts.length = 0;
+  });
+
   it('that comes back from the browser’s cache continues, and the tag keeps none out of it', async () => {
     const cdp = await context.newCDPSession(page);
     await cdp.send('Page.enable');
