@@ -1,3 +1,5 @@
+import { attempt } from './page.js';
+
 /** What a page's address says about how the visitor came. Pure: addresses in, values out. */
 export interface Landing {
   /** By kind: the parameter's name in lower case. */
@@ -55,11 +57,7 @@ export function cut(text: string, length: number): string {
 
 /** What is not well encoded is taken as it stands. */
 export function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
+  return attempt(() => decodeURIComponent(text)) || text;
 }
 
 function queryOf(href: string): string[] {

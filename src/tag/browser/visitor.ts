@@ -8,10 +8,8 @@ import { platformCookiesIn } from './platform-cookies.js';
 import { post } from './post.js';
 import { signals } from './signals.js';
 
-/** Put in by the service, see tag-script.ts. */
-declare const CONFIG: { required: boolean; capture: boolean; days: number };
-
 const VISIT_MS = 30 * 60_000;
+const NO_LANDING = '{"ids":{},"utm":{}}';
 
 let decision: Decision = { consent: {}, at: 0, deniedAt: 0 };
 /** What the page denies as long as the visitor has not spoken. */
@@ -29,15 +27,22 @@ let hasChanged = false;
 
 /** From here on things are kept and told; what was said before has been heard. */
 export function begin(): void {
+  if (isReady) return;
   isReady = true;
   settle();
+}
+
+/** The page goes away: what waits for its turn will not get one. */
+export function finish(): void {
+  begin();
+  collect();
 }
 
 export function arrive(isArrival: boolean): void {
   const landing = landingOf(location.href);
   const touch = { t: Date.now(), ...place(), utm: landing.utm };
   // A page that is held back for long and navigates much must not fill the memory.
-  if (!arrivals.length || JSON.stringify(landing).length > 19) arrivals.push([landing, touch, isArrival]);
+  if (!arrivals.length || JSON.stringify(landing) !== NO_LANDING) arrivals.push([landing, touch, isArrival]);
   settle();
 }
 
@@ -102,8 +107,8 @@ function visit(): void {
 }
 
 function collect(): void {
+  if (due && mayKeep()) post('collect', message({}));
   due = 0;
-  if (mayKeep()) post('collect', message({}));
 }
 
 function tellIdentity(hash: string, submitted: object): void {
