@@ -13,6 +13,7 @@ import {
   stored,
   submit,
 } from './browsing.js';
+import { SHOWN } from './shop.js';
 
 const GTAG = 'window.dataLayer = window.dataLayer || []; function gtag() { dataLayer.push(arguments) }';
 
@@ -140,6 +141,17 @@ describe('consent', () => {
     await page.goto(`${address}?gclid=G2`);
     const [, second] = (await shops.posted('collect', 2)) as [Post, Post];
     expect(second.body).toMatchObject({ visitor: collect.body.visitor, consent });
+  });
+
+  it('is heard as the document shows it', async () => {
+    await page.goto(shops.page('/code'));
+    await shops.posted('collect');
+    await page.evaluate(SHOWN.js[1]);
+    // Granted, denied, and then field by field; nobody is known yet, so only the withdrawal is told.
+    const [withdrawal] = (await shops.posted('consent')) as [Post];
+    expect(withdrawal.body.consent).toEqual(DENIED);
+    const [, again] = (await shops.posted('collect', 2)) as [Post, Post];
+    expect(again.body.consent).toEqual({ ...DENIED, ad_storage: 'granted', ad_user_data: 'granted' });
   });
 
   it('is heard from a dataLayer that the page makes late', async () => {

@@ -15,6 +15,7 @@ import {
   toldOfSomebody,
 } from './browsing.js';
 import { launchChromium } from './chromium.mjs';
+import { SHOWN } from './shop.js';
 
 describe('an email', () => {
   it('is told when a form with it is submitted, and the page goes away', async () => {
@@ -51,7 +52,7 @@ describe('an email', () => {
     const script =
       '<script>addEventListener("submit", (event) => { event.preventDefault(); event.stopPropagation() }, true)</script>';
     // A login field by its name, not its type; its trap was filled in.
-    const form = '<form><input name="user_email"><input name="site" data-cc-honeypot><button>Send</button></form>';
+    const form = `<form><input name="user_email">${SHOWN.html[2]}<button>Send</button></form>`;
     await page.goto(shops.page('/form', form + script));
     await page.fill('[name=user_email]', EMAIL);
     await page.click('button');
@@ -63,7 +64,7 @@ describe('an email', () => {
     expect(post.body).toMatchObject({ hash: HASH, signals: { honeypot: false } });
     // A pixel that came later has set its cookie.
     await context.addCookies([{ name: '_fbp', value: 'fb.1.2.3', url: page.url() }]);
-    await page.fill('[name=site]', 'http://spam.example');
+    await page.fill('[name=website]', 'http://spam.example');
     await page.click('button');
     const [, second] = (await shops.posted('identify', 2)) as [Post, Post];
     expect(second.body).toMatchObject({ cookies: { _fbp: 'fb.1.2.3' }, signals: { honeypot: true } });
@@ -85,7 +86,10 @@ describe('an email', () => {
   });
 
   it('is not taken from an ignored form, nor while somebody types, nor where the site does not want it', async () => {
-    await page.goto(shops.page('/form', FORM.replace('<form', '<form data-cc-ignore onsubmit="return false"')));
+    await page.goto(shops.page('/form', SHOWN.html[1].replace('<form', '<form onsubmit="return false"')));
+    await submit(EMAIL.trim());
+    const outside = '<form id="f" data-cc-ignore onsubmit="return false"></form><input type="email" form="f">';
+    await page.goto(shops.page('/outside', outside));
     await submit(EMAIL.trim());
     await page.goto(shops.page('/typed', FORM));
     await page.type('input', EMAIL.trim());
@@ -113,10 +117,15 @@ describe('an email', () => {
       // Whoever took hold of the queue before.
       (globalThis as unknown as { early: typeof cc }).early('identifyEmail', 'fourth@customer.example');
     }, EMAIL);
-    const posts = await shops.posted('identify', 5);
+    await page.evaluate(SHOWN.js[0]);
+    const posts = await shops.posted('identify', 6);
     await shops.settled(page);
     expect(posts.map(({ body }) => body.hash).sort()).toEqual(
-      [...['first', 'second', 'third', 'fourth'].map((name) => sha256(`${name}@customer.example`)), HASH].sort(),
+      [
+        ...['first', 'second', 'third', 'fourth'].map((name) => sha256(`${name}@customer.example`)),
+        sha256('jo@shop.example'),
+        HASH,
+      ].sort(),
     );
     expect(await page.evaluate(() => Object.keys(window).filter((name) => /^_?cc/i.test(name)))).toEqual(['cc']);
   });

@@ -77,6 +77,19 @@ describe('a landing', () => {
     expect(second.body.visit).not.toBe(first.body.visit);
   });
 
+  it('is told and kept even by a page that leads on at once', async () => {
+    const next = shops.page('/next');
+    // As the tag has run, and before any timer of it has.
+    const script = '<script>document.querySelector("[async]").onload = () => location.replace("/next")</script>';
+    shops.page('/leads-on', '', { snippet: shops.snippet() + script });
+    await page.goto(shops.address('/leads-on?gclid=G1'), { waitUntil: 'commit' });
+    await page.waitForURL(next);
+    const [collect, ...more] = (await shops.posted('collect')) as [Post];
+    await shops.settled(page);
+    expect(collect.body).toMatchObject({ clicks: { gclid: { id: 'G1' } } });
+    expect(more).toEqual([]);
+  });
+
   it('keeps an address of the page that holds an email to itself', async () => {
     const address = shops.page('/welcome/jo.doe@customer.example');
     const hidden = 'a=1&mail=jo.doe%40customer.example&next=%2Fx%3Fe%3Djo.doe%2540customer.example&email=zzz&gclid=G1';

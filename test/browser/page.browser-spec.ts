@@ -110,10 +110,13 @@ describe('a page', () => {
     expect(identify.body).toMatchObject({ visitor, visit, clicks: { gclid: { id: 'G1' } } });
     // Denied there, it is void here too, though that page could not reach this host's localStorage.
     await say('denied');
+    await page.reload();
     await say('granted');
     await shops.posted('collect', 2);
     await page.goto(`${address}?msclkid=M1`);
     const [, , last] = (await shops.posted('collect', 3)) as [Post, Post, Post];
+    expect(last.body.clicks).toEqual({ msclkid: expect.objectContaining({ id: 'M1' }) });
+    expect(last.body).not.toHaveProperty('hash');
     expect(last.body.visitor).not.toBe(visitor);
   });
 
@@ -131,6 +134,16 @@ describe('a page', () => {
     await shops.settled(page);
     expect(shops.posts.filter(({ to }) => to === 'identify')).toEqual([]);
     expect(complaints.splice(0)).toHaveLength(3);
+  });
+
+  it('of a browser that keeps no request alive sends beacons', async () => {
+    await context.addInitScript(() => Reflect.deleteProperty(Request.prototype, 'keepalive'));
+    await page.goto(`${shops.page('/code')}?gclid=G1`);
+    const [collect] = (await shops.posted('collect')) as [Post];
+    expect(collect.body.clicks.gclid.id).toBe('G1');
+    expect(collect.request.headers).toMatchObject({ 'content-type': 'text/plain;charset=UTF-8' });
+    // It is the one case in which cookies come along.
+    shops.posts.length = 0;
   });
 
   it('that comes back from the browser’s cache continues, and the tag keeps none out of it', async () => {

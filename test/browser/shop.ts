@@ -14,8 +14,11 @@ export interface Post {
 }
 
 const DOCUMENT = readFileSync('docs/tag.md', 'utf8');
-/** The snippet as the document shows it. */
-const [SNIPPET] = /(?<=```html\n)[\s\S]*?(?=```)/.exec(DOCUMENT) as unknown as [string];
+/** The code that the document shows, in order: what owners of sites copy is what is tried. */
+export const SHOWN = {
+  html: blocksOf('html') as [snippet: string, ignoredForm: string, honeypot: string],
+  js: blocksOf('js') as [identify: string, consent: string],
+};
 const SITES: Record<string, TagConfig> = {
   shop: { required: false, capture: true, days: 90 },
   strict: { required: true, capture: true, days: 90 },
@@ -49,7 +52,7 @@ export class Shops {
   }
 
   snippet(site = 'shop', top = 'localhost'): string {
-    return SNIPPET.replace('https://track.shop.example', this.address('', `track.${site}`, top));
+    return SHOWN.html[0].replace('https://track.shop.example', this.address('', `track.${site}`, top));
   }
 
   /** A page with the tag in its head; `before` stands above the snippet. */
@@ -124,4 +127,10 @@ async function textOf(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
   return Buffer.concat(chunks).toString();
+}
+
+function blocksOf(language: string): string[] {
+  return [...DOCUMENT.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)].flatMap(([, name, code]) =>
+    name === language ? [code as string] : [],
+  );
 }

@@ -1,10 +1,12 @@
+import { CONTROL } from './landing.js';
+
 /** The spelling that is hashed, the same as the service's: equal people get equal hashes. */
 export function normaliseEmail(text: string): string {
   return text.trim().toLowerCase();
 }
 
 export function isEmail(email: string): boolean {
-  return email.length <= 254 && /^[^\s@\p{Cc}]{1,64}@[^\s@\p{Cc}]*\.[^\s@\p{Cc}]*$/u.test(email);
+  return email.length <= 254 && /^[^\s@]{1,64}@[^\s@]*\.[^\s@]*$/.test(email) && email === email.replace(CONTROL, '');
 }
 
 /** SHA-256 in hex. Browsers offer it on https pages and on localhost only: elsewhere there is none. */

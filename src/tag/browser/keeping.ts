@@ -76,23 +76,20 @@ function isKept(kept: unknown): kept is Kept {
   return typeof visitor === 'string' && !!clicks && !!utm;
 }
 
-function writeCookie(name: string, text: string, days: number): void {
-  attempt(() => setCookie(`${name}=${encodeURIComponent(text)};max-age=${days * 86400}${widestDomain()}`));
-}
-
 let domain: string | undefined;
 
-/** The widest domain that the browser lets this page set a cookie for; public suffixes it refuses by itself. */
-function widestDomain(): string {
-  const labels = location.hostname.split('.');
-  for (let count = 2; domain === undefined; count += 1) {
-    const attribute = `;domain=${labels.slice(-count).join('.')}`;
-    setCookie(`_cc_try=1${attribute}`);
-    if (fromCookie('_cc_try')) domain = attribute;
-    else if (count >= labels.length) domain = '';
-    setCookie(`_cc_try=;max-age=0${attribute}`);
-  }
-  return domain;
+/** For the widest domain that the browser lets this page set a cookie for; public suffixes it refuses by itself. */
+function writeCookie(name: string, text: string, days: number): void {
+  attempt(() => {
+    const labels = location.hostname.split('.');
+    const write = (on: string) => setCookie(`${name}=${encodeURIComponent(text)};max-age=${days * 86400}${on}`);
+    for (let count = 2; domain === undefined && count <= labels.length; count += 1) {
+      const wide = `;domain=${labels.slice(-count).join('.')}`;
+      write(wide);
+      if ((fromCookie(name) || '') === text) domain = wide;
+    }
+    write(domain || '');
+  });
 }
 
 function setCookie(cookie: string): void {

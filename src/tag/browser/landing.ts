@@ -1,3 +1,5 @@
+import { attempt } from './page.js';
+
 /** What a page's address says about how the visitor came. Pure: addresses in, values out. */
 export interface Landing {
   /** By kind: the parameter's name in lower case. */
@@ -12,6 +14,8 @@ const CLICK =
 const UTM = /^utm_(source|medium|campaign|term|content|id|source_platform|creative_format|marketing_tactic)$/;
 /** A template that the ad platform did not fill in: {campaignid}, {{campaign.id}}, __CLICKID__. */
 const MACRO = /[{}]|^__.*__$|^\(not set\)$/i;
+/** Spelled out, because browsers take long to make ready what a property of Unicode stands for. */
+export const CONTROL = /[^ -~\xa0-\uffff]/g;
 const ID_LENGTH = 500;
 const TEXT_LENGTH = 500;
 const ADDRESS_LENGTH = 1000;
@@ -24,12 +28,7 @@ export function landingOf(href: string): Landing {
     const value = parameter.slice(at + 1);
     const field = (UTM.exec(name) || [])[1];
     if (field) {
-      const text = cut(
-        decode(value.replace(/\+/g, ' '))
-          .replace(/\p{Cc}/gu, '')
-          .trim(),
-        TEXT_LENGTH,
-      );
+      const text = cut(decode(value.replace(/\+/g, ' ')).replace(CONTROL, '').trim(), TEXT_LENGTH);
       if (text && !landing.utm[field] && !MACRO.test(text) && !tellsEmail(text)) landing.utm[field] = text;
     } else if (CLICK.test(name) && !landing.ids[name]) {
       const id = decode(value);
@@ -39,9 +38,9 @@ export function landingOf(href: string): Landing {
   return landing;
 }
 
-/** Nothing is cut off an id: half of one is worth nothing, and a case changed is another id. */
+/** Printable ASCII but the @. Nothing is cut off: half of one is worth nothing, and a case changed is another id. */
 export function isClickId(id: string): boolean {
-  return id.length <= ID_LENGTH && /^[^\s@\p{Cc}]+$/u.test(id) && !MACRO.test(id);
+  return id.length <= ID_LENGTH && /^[!-?A-~]+$/.test(id) && !MACRO.test(id);
 }
 
 /** The address without its fragment, and without every part of it that tells an email address. */
@@ -58,11 +57,7 @@ export function cut(text: string, length: number): string {
 
 /** What is not well encoded is taken as it stands. */
 export function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
+  return attempt(() => decodeURIComponent(text)) || text;
 }
 
 function queryOf(href: string): string[] {

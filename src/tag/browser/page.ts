@@ -1,15 +1,18 @@
-/** Hooks into the page. What the page called comes first, as it was; nothing of ours is ever thrown into it. */
-export function guarded<A extends unknown[]>(what: (...args: A) => void): (...args: A) => void {
-  return (...args) => {
-    try {
-      what(...args);
-    } catch {
-      // A tag that fails must not be noticed by a shop that works.
-    }
-  };
+/** Undefined where it throws: storage and cookies can be forbidden, text can be badly encoded. */
+export function attempt<T>(what: () => T): T | undefined {
+  try {
+    return what();
+  } catch {
+    return undefined;
+  }
 }
 
-/** Runs `then` after every call of the method, with the call's arguments. */
+/** For what the page calls: a tag that fails must not be noticed by a shop that works. */
+export function guarded<A extends unknown[]>(what: (...args: A) => void): (...args: A) => void {
+  return (...args) => attempt(() => what(...args));
+}
+
+/** Runs `then` after every call of the method, with the call's arguments: what the page called comes first, as it was. */
 export function after<K extends string>(
   owner: Record<K, (...args: never[]) => unknown>,
   name: K,
@@ -36,13 +39,4 @@ export function watchDataLayer(hear: (call: ArrayLike<unknown>) => void): () => 
     hearAll(...dataLayer);
     after(dataLayer as never, 'push', hearAll);
   };
-}
-
-/** Storage and cookies can be forbidden: then asking for them throws. */
-export function attempt<T>(what: () => T): T | undefined {
-  try {
-    return what();
-  } catch {
-    return undefined;
-  }
 }

@@ -5,8 +5,8 @@ const BODY_BYTES = 8192;
 const WAITS_MS = [2_000, 10_000, 60_000];
 
 /** Where the tag came from is where it reports to. Empty when it was not loaded by its address: then nothing works. */
-const source = document.currentScript as HTMLScriptElement | null;
-export const origin = source?.src ? new URL(source.src).origin : '';
+const { src } = (document.currentScript || {}) as HTMLScriptElement;
+export const origin = src ? new URL(src).origin : '';
 
 /** Plain text, so that no browser asks for permission first; no cookies; alive after the page is gone. */
 export function post(what: 'collect' | 'identify' | 'consent', message: object): void {

@@ -5,7 +5,7 @@ const AUTOMATION: Record<string, RegExp> = {
   callPhantom: /^callPhantom$/,
   nightmare: /^__nightmare$/,
   playwright: /^__(playwright|pw)/,
-  selenium: /^__?(selenium|webdriver|fxdriver)_/,
+  selenium: /^__?(selenium|webdriver)_/,
   domAutomation: /^domAutomation/,
 };
 
@@ -14,7 +14,7 @@ let interactions = 0;
 
 /** Counts what only somebody at the page does; `then` runs on each. */
 export function countInteractions(then: () => void): void {
-  for (const type of ['pointerdown', 'keydown', 'touchstart', 'wheel']) {
+  for (const type of ['pointerdown', 'keydown', 'wheel']) {
     const count = (event: Event) => {
       if (event.isTrusted) interactions += 1;
       then();
@@ -24,7 +24,7 @@ export function countInteractions(then: () => void): void {
 }
 
 export function signals(): object {
-  const globals = Object.getOwnPropertyNames(window).concat(Object.getOwnPropertyNames(document));
+  const globals = Object.keys(window).concat(Object.keys(document));
   return {
     webdriver: !!navigator.webdriver,
     automation: Object.keys(AUTOMATION).filter((tool) =>

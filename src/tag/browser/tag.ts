@@ -2,10 +2,7 @@ import { submittedIn } from './form.js';
 import { after, guarded, watchDataLayer } from './page.js';
 import { origin } from './post.js';
 import { countInteractions } from './signals.js';
-import { arrive, begin, hearConsent, identify, settle } from './visitor.js';
-
-/** Put in by the service, see tag-script.ts. */
-declare const CONFIG: { required: boolean; capture: boolean; days: number };
+import { arrive, begin, finish, hearConsent, identify, settle } from './visitor.js';
 
 /** The snippet's queue before the tag is here, the tag's own function afterwards. */
 interface Cc {
@@ -39,7 +36,7 @@ function on<E extends Event>(target: EventTarget, type: string, react: (event: E
 }
 
 function start(): void {
-  const queue = page.cc?.q as ArrayLike<unknown>[] | undefined;
+  const { q } = (page.cc || {}) as Cc;
   const cc: Cc = (...call) => run(call);
   cc.isTag = true;
   cc.q = { push: run };
@@ -49,8 +46,8 @@ function start(): void {
   const [navigation] = performance.getEntriesByType('navigation') as PerformanceNavigationTiming[];
   arrive(!navigation || navigation.type === 'navigate');
   listen();
-  for (const call of Array.from(queue || [])) run(call);
-  begin();
+  for (const call of Array.from((q || []) as ArrayLike<unknown>[])) run(call);
+  setTimeout(guarded(begin));
 
   let { search } = location;
   const moved = guarded(() => {
@@ -64,6 +61,7 @@ function start(): void {
   after(history as never, 'replaceState', moved);
   on(window, 'popstate', () => arrive(false));
   on(window, 'pageshow', ({ persisted }: PageTransitionEvent) => persisted && arrive(false));
+  on(window, 'pagehide', finish);
   on(document, 'visibilitychange', () => document.hidden || settle());
   // A page may make its dataLayer after the tag has come.
   on(document, 'DOMContentLoaded', () => {});
@@ -92,7 +90,7 @@ function capture({ target }: Event): void {
 }
 
 guarded(() => {
-  if (!origin || page.cc?.isTag) return;
+  if (!origin || (page.cc || ({} as Cc)).isTag) return;
   const { prerendering } = document as { prerendering?: boolean };
   // A page that the browser fetched in advance is no visit until somebody looks at it.
   if (prerendering) document.addEventListener('prerenderingchange', guarded(start), { once: true });

@@ -8,10 +8,8 @@ import { platformCookiesIn } from './platform-cookies.js';
 import { post } from './post.js';
 import { signals } from './signals.js';
 
-/** Put in by the service, see tag-script.ts. */
-declare const CONFIG: { required: boolean; capture: boolean; days: number };
-
 const VISIT_MS = 30 * 60_000;
+const NO_LANDING = '{"ids":{},"utm":{}}';
 
 let decision: Decision = { consent: {}, at: 0, deniedAt: 0 };
 /** What the page denies as long as the visitor has not spoken. */
@@ -20,22 +18,31 @@ const denials: Consent = {};
 let known = nothingKept();
 /** Landings that were not yet taken in. */
 const arrivals: [landing: Landing, touch: Touch, isArrival: boolean][] = [];
-/** The form's part of an identification that was not yet told. */
-let identity: object | undefined;
+/** Identifications that were not yet told. */
+const identities: [hash: string, submitted: object][] = [];
+/** The timer of a collect to come. */
+let due = 0;
 let isReady = false;
 let hasChanged = false;
 
 /** From here on things are kept and told; what was said before has been heard. */
 export function begin(): void {
+  if (isReady) return;
   isReady = true;
   settle();
+}
+
+/** The page goes away: what waits for its turn will not get one. */
+export function finish(): void {
+  begin();
+  collect();
 }
 
 export function arrive(isArrival: boolean): void {
   const landing = landingOf(location.href);
   const touch = { t: Date.now(), ...place(), utm: landing.utm };
   // A page that is held back for long and navigates much must not fill the memory.
-  if (!arrivals.length || JSON.stringify(landing).length > 19) arrivals.push([landing, touch, isArrival]);
+  if (!arrivals.length || JSON.stringify(landing) !== NO_LANDING) arrivals.push([landing, touch, isArrival]);
   settle();
 }
 
@@ -64,7 +71,7 @@ export function identify(email: unknown, submitted: object = { identifiedBy: 'ca
       known.hash = hash;
       known.hashed = Date.now();
       known.seen = known.seen || known.hashed;
-      identity = submitted;
+      identities.push([hash, submitted]);
       // How the service learns of the opt-out of somebody whom it may know from another device.
       if (!CONFIG.required && !mayKeep()) post('consent', { v: 1, hash, consent: saidConsent() });
       settle();
@@ -80,7 +87,7 @@ export function settle(): void {
   if (isOptedOut()) withdraw();
   else if (mayKeep()) {
     visit();
-    if (identity) tellIdentity(identity);
+    for (const identity of identities.splice(0)) tellIdentity(...identity);
     if (hasChanged && known.hash) post('consent', consentMessage());
   }
   hasChanged = false;
@@ -95,12 +102,18 @@ function visit(): void {
   if (isNew) known.visit = uuid();
   known.seen = now;
   storeRecord(known, CONFIG.days);
-  if (isNew) post('collect', message({}));
+  // In a task of its own: reading the browser's traits takes long on a slow phone.
+  if (isNew && !due) due = window.setTimeout(guarded(collect));
 }
 
-function tellIdentity(submitted: object): void {
-  identity = undefined;
-  const told = JSON.stringify([known.hash, known.visit, known.clicks, platformCookies()]);
+function collect(): void {
+  if (due && mayKeep()) post('collect', message({}));
+  due = 0;
+}
+
+function tellIdentity(hash: string, submitted: object): void {
+  known.hash = hash;
+  const told = JSON.stringify([hash, known.visit, known.clicks, platformCookies()]);
   const mark = Array.from(told).reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) | 0, 0);
   if (mark === known.told) return;
   known.told = mark;

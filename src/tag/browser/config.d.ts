@@ -1,0 +1,2 @@
+/** The site's settings, put in by the service: see tag-script.ts. */
+declare const CONFIG: { required: boolean; capture: boolean; days: number };
