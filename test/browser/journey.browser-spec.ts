@@ -1,0 +1,96 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { jest } from '@jest/globals';
+import type { Browser } from 'playwright-core';
+import { createDatabase } from '../support/databases.js';
+import { startTestServer, type TestServer } from '../support/postgres-server.js';
+import {
+  type Door,
+  eventually,
+  type Operator,
+  openOperator,
+  post,
+  startTestService,
+  type TestService,
+} from '../support/service.js';
+import { launchChromium } from './chromium.mjs';
+import { SHOWN } from './shop.js';
+
+jest.setTimeout(60_000);
+
+const HOST = 'track.shop.localhost';
+const EMAIL = 'Jane.Doe@Example.com';
+let server: TestServer;
+let operator: Operator;
+let service: TestService;
+let pages: Server;
+let browser: Browser;
+let door: Door;
+
+beforeAll(async () => {
+  server = await startTestServer();
+  const databaseUrl = await createDatabase(server);
+  operator = await openOperator(databaseUrl);
+  service = await startTestService(databaseUrl);
+  await operator.sites.register(HOST, []);
+  await operator.sites.enableInbound(HOST);
+  const { key, id } = await operator.sites.issueKey(HOST, 'test', false);
+  door = { host: HOST, key, keyId: id };
+  await operator.set(HOST, 'origin', 'shop.localhost');
+  await service.settle();
+  const snippet = SHOWN.html[0].replace('https://track.shop.example', `http://${HOST}:${service.port}`);
+  const form =
+    '<form action="/thanks"><input type="email" name="email"><input name="name"><button>Order</button></form>';
+  pages = createServer((_, response) =>
+    response.writeHead(200, { 'content-type': 'text/html' }).end(`<!doctype html><head>${snippet}</head>${form}`),
+  );
+  await new Promise<void>((resolve) => pages.listen(0, '127.0.0.1', resolve));
+  browser = (await launchChromium()) as Browser;
+}, 60_000);
+afterAll(async () => {
+  await browser?.close();
+  pages.closeAllConnections();
+  pages.close();
+  await service.stop();
+  await operator.close();
+  await server.stop();
+}, 60_000);
+
+/** Clicks an ad, orders with an email, and is reported by the shop's backend. */
+async function order(orderId: string): Promise<{ receipt: object; personal: Record<string, unknown> | null }> {
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  const landing = `http://shop.localhost:${(pages.address() as AddressInfo).port}/sale?gclid=Cj0_MixedCase&utm_source=google`;
+  const known = (await operator.log.read({ nouns: ['visitor'] })).length;
+  await page.goto(landing);
+  await page.fill('input[type=email]', ` ${EMAIL} `);
+  await page.click('button');
+  await page.waitForURL(/thanks/);
+  await eventually(
+    () => operator.log.read({ nouns: ['visitor'], types: ['visitor.identified.v1'] }),
+    (events) => events.some(({ position }) => position > known),
+  );
+  await context.close();
+  const reply = await post(service, door, { email: EMAIL, event: 'purchase', value: 10, orderId });
+  const [conversion] = await operator.log.find(HOST, orderId);
+  return { receipt: JSON.parse(reply.body), personal: conversion?.personal ?? null };
+}
+
+it('a browser that a program steers is a bot’s, and what it ordered is filtered', async () => {
+  expect((await order('BOT-1')).receipt).toEqual({ ok: true, filtered: true });
+});
+
+it('a click, a form and a sale that the backend reports become one conversion with its click', async () => {
+  await operator.set(HOST, 'allow-ip', '127.0.0.1');
+  await service.settle();
+  const { receipt, personal } = await order('ORD-1');
+  expect(receipt).toEqual({ ok: true, event: 'purchase', results: {} });
+  expect(personal?.['visit']).toMatchObject({
+    pageUrl: expect.stringMatching(/^http:\/\/shop\.localhost:\d+\/sale$/),
+    clicks: { gclid: { id: 'Cj0_MixedCase' } },
+    utm: { source: 'google' },
+    userAgent: expect.stringContaining('Chrome'),
+  });
+  const everything = JSON.stringify(await operator.log.read());
+  expect(everything.toLowerCase()).not.toContain('jane');
+});
