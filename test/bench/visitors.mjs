@@ -2,6 +2,7 @@
 import { DEFAULT_SITE_SETTINGS } from '../../dist/sites/site-settings.js';
 import { BotJudge, loadBotList, siteRulesOf } from '../../dist/visitors/bots/judge.js';
 import { meets, spread } from './figures.mjs';
+import { tagRows } from './tag.mjs';
 import { visitRateRows } from './visit-rates.mjs';
 
 const BATCH = 2_000;
@@ -21,8 +22,9 @@ const USER_AGENTS = [
 
 export async function visitorsRun(context) {
   const judgement = await context.part('the judgement of a visit', async () => judgementRows(context));
+  const tag = await context.part('the tag', () => tagRows(context));
   const visits = await context.part('visits and conversions', () => visitRateRows(context));
-  return [...(judgement ?? []), ...(visits ?? [])];
+  return [...(judgement ?? []), ...(tag ?? []), ...(visits ?? [])];
 }
 
 /** In this process: there is nothing in a judgement that needs a service. */
