@@ -7,7 +7,7 @@ const FLOORS = [
   ['http', 'postgres', 'platforms', 'tag'],
   ['log'],
   ['sites'],
-  ['dispatch', 'tag'],
+  ['dispatch'],
   ['visitors'],
   ['visitors'],
   ['conversions'],
