@@ -12,6 +12,8 @@ import { LogModule } from './log/log.module.js';
 import { ProjectionRunner } from './log/projection-runner.js';
 import { OperationsModule } from './operations/operations.module.js';
 import { PlainTextErrors } from './operations/plain-text-errors.filter.js';
+import { OutboundModule } from './outbound/outbound.module.js';
+import { OutboundSync } from './outbound/outbound-sync.js';
 import { Postgres } from './postgres/postgres.js';
 import { ProjectionsModule } from './projections.module.js';
 import { SitesModule } from './sites/sites.module.js';
@@ -24,6 +26,7 @@ import { SitesModule } from './sites/sites.module.js';
     ProjectionsModule,
     DispatchModule,
     ConversionsModule,
+    OutboundModule,
     OperationsModule,
   ],
   providers: [{ provide: APP_FILTER, useClass: PlainTextErrors }],
@@ -34,6 +37,7 @@ export class AppModule implements OnApplicationBootstrap, OnApplicationShutdown 
   }
 
   constructor(
+    private readonly outbound: OutboundSync,
     private readonly retries: Retries,
     private readonly dispatcher: Dispatcher,
     private readonly wires: Wires,
@@ -48,6 +52,7 @@ export class AppModule implements OnApplicationBootstrap, OnApplicationShutdown 
 
   /** After HTTP has closed, and from the top down: nobody loses what he stands on while he still works. */
   async onApplicationShutdown(): Promise<void> {
+    await this.outbound.stop();
     await this.retries.stop();
     await this.dispatcher.stop();
     await this.wires.close();

@@ -8,7 +8,7 @@ const FLOORS = [
   ['log'],
   ['sites'],
   ['dispatch'],
-  ['conversions'],
+  ['conversions', 'outbound'],
   ['operations', 'cli', 'sandbox'],
 ];
 

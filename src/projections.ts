@@ -1,10 +1,18 @@
 import { dedupProjection } from './conversions/dedup-projection.js';
 import { deliveriesProjection } from './dispatch/deliveries-projection.js';
 import type { Projection } from './log/projection.js';
+import { totalsProjection } from './outbound/totals-projection.js';
 import { authFailuresProjection, keyUsageProjection, sitesProjection } from './sites/site-projections.js';
 import type { SiteSecrets } from './sites/site-secrets.js';
 
 /** Every projection there is. The service keeps them current; the command line rebuilds them and catches them up. */
 export function allProjections(secrets: SiteSecrets): Projection[] {
-  return [sitesProjection, dedupProjection(secrets), authFailuresProjection, keyUsageProjection, deliveriesProjection];
+  return [
+    sitesProjection,
+    dedupProjection(secrets),
+    authFailuresProjection,
+    keyUsageProjection,
+    deliveriesProjection,
+    totalsProjection,
+  ];
 }

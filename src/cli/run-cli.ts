@@ -11,7 +11,9 @@ import { addProjections } from './projections.commands.js';
 import { addReplay } from './replay.commands.js';
 import { Session } from './session.js';
 import { addSites } from './sites.commands.js';
+import { addSync } from './sync.commands.js';
 import { Ended, kindly, WrongUsage } from './verb.js';
+import { addWebhook } from './webhook.commands.js';
 
 const USER_ERROR = 1;
 const WRONG_USAGE = 2;
@@ -43,7 +45,18 @@ export async function runCli(argv: readonly string[], surroundings: CliSurroundi
       'after',
       '\nExample:\n  clean-conversions sites add shop.example\n\nSettings come from the same environment as the service.',
     );
-  for (const add of [addSites, addInbound, addKeys, addPlatforms, addEvents, addReplay, addProjections, addDoctor])
+  for (const add of [
+    addSites,
+    addInbound,
+    addKeys,
+    addPlatforms,
+    addWebhook,
+    addSync,
+    addEvents,
+    addReplay,
+    addProjections,
+    addDoctor,
+  ])
     add(program, session);
   try {
     await program.parseAsync(argv, { from: 'user' });

@@ -1,6 +1,13 @@
 import type { ClientBase } from 'pg';
 import type { StoredEvent } from './event.js';
-import { type ReadOptions, readEvents, readNewestByActor } from './event-reader.js';
+import {
+  type CountOptions,
+  countEvents,
+  type EventCount,
+  type ReadOptions,
+  readEvents,
+  readNewestByActor,
+} from './event-reader.js';
 
 /**
  * A read model that can be thrown away. `fold` writes what a page of the log changes, through `page.tx` and with bare
@@ -24,6 +31,10 @@ export class Page {
 
   events(filter: Pick<ReadOptions, 'nouns' | 'types' | 'unless'> = {}): Promise<StoredEvent[]> {
     return readEvents(this.tx, { after: this.after, until: this.until, ...filter });
+  }
+
+  count(types: CountOptions['types'], by: CountOptions['by']): Promise<EventCount[]> {
+    return countEvents(this.tx, { after: this.after, until: this.until, types, by });
   }
 
   newestByActor(prefix: string): Promise<{ actor: string; time: Date }[]> {
