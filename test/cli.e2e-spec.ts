@@ -687,7 +687,7 @@ describe('beside a running service', () => {
   });
 
   describe('projections', () => {
-    const names = ['sites', 'dedup', 'auth_failures', 'key_usage', 'deliveries'];
+    const names = ['sites', 'dedup', 'auth_failures', 'key_usage', 'deliveries', 'totals'];
 
     it('are rebuilt, one or all of them, to what they were', async () => {
       const before = [await json('sites', 'list'), await json('keys', 'list', '--site', 'localhost')];
@@ -713,7 +713,7 @@ describe('beside a running service', () => {
       expect(checks.filter((check: { ok: boolean }) => !check.ok)).toEqual([]);
       expect({ code, ok }).toEqual({ code: 0, ok: true });
       expect(checks.map(({ name }: { name: string }) => name)).toEqual(
-        'node,settings,database,durability,schema,append-only,partitions,checkpoints,claims,projections,deliveries,clock,disk,secret files,service'.split(
+        'node,settings,database,durability,schema,append-only,partitions,checkpoints,claims,projections,deliveries,webhooks,clock,disk,secret files,service'.split(
           ',',
         ),
       );
