@@ -1,4 +1,6 @@
+import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { jest } from '@jest/globals';
 import { runCli } from '../src/cli/run-cli.js';
@@ -263,6 +265,19 @@ describe('beside a running service', () => {
     });
     expect(status).toBe(200);
   }
+});
+
+describe('under kills and freezes, and in other time zones', () => {
+  it('keeps its books', async () => {
+    const runner = join(import.meta.dirname, 'drills', 'run.mjs');
+    const { code, stdout } = await new Promise<{ code: number; stdout: string }>((done) => {
+      execFile(process.execPath, [runner, '--short', 'outbound-kills', 'outbound-ticks'], (error, stdout) => {
+        done({ code: error ? Number(error.code) : 0, stdout });
+      });
+    });
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/stretches acknowledged: \d\d/)]);
+    expect(stdout).not.toContain('FAIL');
+  }, 300_000);
 });
 
 type Words = (string | Record<string, string>)[];
