@@ -17,7 +17,6 @@ const SOON_MS = 1_000;
 export interface SyncOptions {
   readonly everyMs: number;
   readonly timeoutMs: number;
-  readonly now: () => number;
   fault(site: string, error: unknown): void;
 }
 
@@ -72,7 +71,7 @@ export class OutboundSync {
     const secrets = await this.secrets.connectionSecretsOf(hosts);
     for (const { site, webhook } of taken) {
       const claim = claims.get(site);
-      if (!claim) this.looks.set(webhook, this.options.now() + SOON_MS);
+      if (!claim) this.looks.set(webhook, this.pusher.now() + SOON_MS);
       else {
         const opened = webhookSecrets(secrets.get(site)?.get('outbound'));
         this.begin({ site, webhook, secrets: opened }, ends.get(site), claim);
@@ -93,7 +92,7 @@ export class OutboundSync {
   }
 
   private waiting(): { site: string; webhook: SiteWebhook }[] {
-    const nowMs = this.options.now();
+    const nowMs = this.pusher.now();
     return this.directory.all().flatMap(({ site: { host, webhook } }) => {
       if (!webhook?.enabled || this.underWay.has(host) || (this.looks.get(webhook) ?? 0) > nowMs) return [];
       return [{ site: host, webhook }];
@@ -106,7 +105,7 @@ export class OutboundSync {
   }
 
   private isDue(webhook: SiteWebhook, end: End): boolean {
-    const nowMs = this.options.now();
+    const nowMs = this.pusher.now();
     const step = nextStep(webhook, end, nowMs, this.options.everyMs);
     if (step.kind !== 'wait') return true;
     this.looks.set(webhook, Math.min(step.untilMs, nowMs + LOOK_AGAIN_MS));
@@ -117,7 +116,7 @@ export class OutboundSync {
     const { site, webhook } = receiver;
     const work = this.work(receiver, end, claim)
       .catch((error) => {
-        this.looks.set(webhook, this.options.now() + SOON_MS);
+        this.looks.set(webhook, this.pusher.now() + SOON_MS);
         this.options.fault(site, error);
       })
       .finally(async () => {
@@ -132,7 +131,7 @@ export class OutboundSync {
   /** Step by step, as long as there is one to take: after a stretch that was held up, the next one may be due already. */
   private async work(receiver: Receiver, begin: End, claim: Claim): Promise<void> {
     for (let end = begin; claim.mayBegin && !this.stopping; ) {
-      const step = nextStep(receiver.webhook, end, this.options.now(), this.options.everyMs);
+      const step = nextStep(receiver.webhook, end, this.pusher.now(), this.options.everyMs);
       if (step.kind === 'wait') return;
       const next =
         step.kind === 'close'

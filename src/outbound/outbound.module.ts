@@ -48,7 +48,6 @@ export class OutboundClock {
         return new OutboundSync(postgres.pool, directory, secrets, pusher, {
           everyMs: settings.outboundEveryMs,
           timeoutMs: settings.outboundTimeoutMs,
-          now: Date.now,
           fault: (site, error) => logger.warn('A push met a fault of our own', { site, error: messageOf(error) }),
         });
       },

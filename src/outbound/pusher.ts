@@ -61,6 +61,11 @@ export class Pusher {
     private readonly options: PusherOptions,
   ) {}
 
+  /** Everybody who decides for a site goes by the same clock. */
+  now(): number {
+    return this.options.now();
+  }
+
   async readEnds(sites: readonly string[]): Promise<Map<string, NonNullable<End>>> {
     const events = await this.log.readEnds(OUTBOUND, sites.map(streamOf));
     return new Map(events.map((event) => [event.site, event as unknown as NonNullable<End>]));

@@ -48,7 +48,6 @@ export async function openInstance(
   const sync = new OutboundSync(postgres.pool, directory, secrets, pusher, {
     everyMs: settings.outboundEveryMs,
     timeoutMs: settings.outboundTimeoutMs,
-    now,
     fault: (site, error) => faults.push(`${site}: ${error}`),
   });
   const instance: OutboundInstance = {
