@@ -12,6 +12,8 @@ import { LogModule } from './log/log.module.js';
 import { ProjectionRunner } from './log/projection-runner.js';
 import { OperationsModule } from './operations/operations.module.js';
 import { PlainTextErrors } from './operations/plain-text-errors.filter.js';
+import { OutboundModule } from './outbound/outbound.module.js';
+import { OutboundSync } from './outbound/outbound-sync.js';
 import { Postgres } from './postgres/postgres.js';
 import { ProjectionsModule } from './projections.module.js';
 import { SitesModule } from './sites/sites.module.js';
@@ -28,6 +30,7 @@ import { VisitorsModule } from './visitors/visitors.module.js';
     DispatchModule,
     VisitorsModule,
     ConversionsModule,
+    OutboundModule,
     OperationsModule,
   ],
   providers: [{ provide: APP_FILTER, useClass: PlainTextErrors }],
@@ -40,6 +43,7 @@ export class AppModule implements OnApplicationBootstrap, OnApplicationShutdown 
   constructor(
     private readonly lateMatches: LateMatches,
     private readonly matcher: Matcher,
+    private readonly outbound: OutboundSync,
     private readonly retries: Retries,
     private readonly dispatcher: Dispatcher,
     private readonly wires: Wires,
@@ -56,6 +60,7 @@ export class AppModule implements OnApplicationBootstrap, OnApplicationShutdown 
   async onApplicationShutdown(): Promise<void> {
     await this.lateMatches.stop();
     await this.matcher.close();
+    await this.outbound.stop();
     await this.retries.stop();
     await this.dispatcher.stop();
     await this.wires.close();

@@ -9,8 +9,7 @@ const FLOORS = [
   ['sites'],
   ['dispatch'],
   ['visitors'],
-  ['visitors'],
-  ['conversions'],
+  ['conversions', 'outbound'],
   ['operations', 'cli', 'sandbox'],
 ];
 

@@ -1,6 +1,7 @@
 import { dedupProjection } from './conversions/dedup-projection.js';
 import { deliveriesProjection } from './dispatch/deliveries-projection.js';
 import type { Projection } from './log/projection.js';
+import { totalsProjection } from './outbound/totals-projection.js';
 import { authFailuresProjection, keyUsageProjection, sitesProjection } from './sites/site-projections.js';
 import type { SiteSecrets } from './sites/site-secrets.js';
 import { unmatchedProjection } from './visitors/unmatched-projection.js';
@@ -18,5 +19,6 @@ export function allProjections(secrets: SiteSecrets): Projection[] {
     consentProjection,
     unmatchedProjection,
     matchRateProjection,
+    totalsProjection,
   ];
 }

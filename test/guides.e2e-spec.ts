@@ -1,4 +1,4 @@
-import { execFile, execFileSync, spawnSync } from 'node:child_process';
+import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
   chmodSync,
@@ -17,6 +17,7 @@ import { dirname, join, resolve } from 'node:path';
 import { jest } from '@jest/globals';
 import { inboundBodySchema } from '../src/conversions/inbound-fields.js';
 import type { StoredEvent } from '../src/log/event.js';
+import { signature } from '../src/platforms/webhook/signature.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
 import { type ServiceProcess, spawnService } from './support/service-process.js';
 
@@ -180,6 +181,63 @@ describe('the programs in the guides', () => {
         expect(stderr.replace(/^curl: .*\n/gm, '')).not.toMatch(/Traceback|\n {4}at |\n.*\n/);
       }),
     );
+  });
+});
+
+describe('the receivers in the guides', () => {
+  const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
+  const PRIVATE = { OUTBOUND_ALLOW_PRIVATE: 'true' };
+  const receivers = ['js', 'python'].filter(canRun);
+
+  it.each(receivers)('in %s add up what is pushed, drop repeats, and refuse what is not ours', async (language) => {
+    const receiver = await startReceiver(
+      language,
+      blocksOf('docs/integrate/webhook.md', language)[0] as string,
+      SECRET,
+    );
+    try {
+      const webhook = (verb: string) => run('sh', ['-c', `npm run cc -- webhook ${verb} --site localhost`], PRIVATE);
+      const settings = `--url ${receiver.url}/totals --secret ${SECRET}`;
+      expect((await webhook(`set ${settings}`)).code).toBe(0);
+      expect((await webhook('test')).code).toBe(0);
+      expect(receiver.totals()).toEqual([]);
+      const order = { email: EMAIL, event: 'lead', orderId: `PUSH-${language}` };
+      await send(service.url, {
+        ...{ method: 'POST', path: '/__cc/inbound', body: JSON.stringify(order) },
+        headers: { 'X-CC-Api-Key': service.key, 'Content-Type': 'application/json' },
+      });
+      expect((await webhook('push')).code).toBe(0);
+      expect(receiver.totals()).toHaveLength(1);
+      const pushed = receiver.totals()[0] as { conversions: number; bot_traffic_removed: number };
+      expect(pushed.conversions).toBeGreaterThan(0);
+
+      const now = Math.floor(Date.now() / 1_000);
+      const body = '{"conversions":5,"bot_traffic_removed":2}';
+      const push = (id: string, timestamp: number, change: Record<string, string> = {}) =>
+        send(receiver.url, {
+          ...{ method: 'POST', path: '/totals', body },
+          headers: {
+            Authorization: `Bearer ${SECRET}`,
+            'webhook-id': id,
+            'webhook-timestamp': String(timestamp),
+            'webhook-signature': `v1,bm90IHRoaXMgb25l ${signature(SECRET, id, timestamp, body)}`,
+            'Content-Length': String(body.length),
+            ...change,
+          },
+        });
+      expect((await push('one', now)).status).toBe(200);
+      expect((await push('one', now + 1)).status).toBe(200);
+      expect((await push('two', now, { Authorization: 'Bearer wrong' })).status).toBe(401);
+      expect((await push('two', now - 600)).status).toBe(401);
+      const forged = signature('whsec_bm90IG91cnM=', 'two', now, body);
+      expect((await push('two', now, { 'webhook-signature': forged })).status).toBe(401);
+      expect((await push('two', now, { 'webhook-signature': '' })).status).toBe(401);
+      const { conversions, bot_traffic_removed } = pushed;
+      const sum = { conversions: conversions + 5, bot_traffic_removed: bot_traffic_removed + 2 };
+      expect(receiver.totals()).toEqual([pushed, sum]);
+    } finally {
+      receiver.stop();
+    }
   });
 });
 
@@ -377,6 +435,31 @@ function runCode(language: string, text: string, url = service.url): Promise<Ran
   const file = join(root, `guide-${files}.${extension}`);
   writeFileSync(file, text);
   return run(program, [file], { CC_URL: url, CC_KEY: service.key });
+}
+
+/** A program of the guides that listens: what it has printed since is the totals, line by line. */
+async function startReceiver(language: string, text: string, secret: string) {
+  const { program, extension } = LANGUAGES[language] as Language;
+  files += 1;
+  const file = join(root, `receiver-${files}.${extension}`);
+  writeFileSync(file, text);
+  const env = { PATH: process.env['PATH'] ?? '', WEBHOOK_SECRET: secret, PORT: '0' };
+  const child = spawn(program, [file], { env, stdio: ['ignore', 'pipe', 'inherit'] });
+  let printed = '';
+  const url = await new Promise<string>((listening, failed) => {
+    child.stdout.on('data', (chunk) => {
+      printed += chunk;
+      const found = /^Listens on (\S+)\n/.exec(printed)?.[1];
+      if (found) listening(found);
+    });
+    child.once('exit', (code) => failed(new Error(`It ended with ${code}`)));
+  });
+  const totals = () =>
+    printed
+      .split('\n')
+      .slice(1, -1)
+      .map((line) => JSON.parse(line) as unknown);
+  return { url, totals, stop: () => child.kill('SIGKILL') };
 }
 
 function canRun(language: string): boolean {

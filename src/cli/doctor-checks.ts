@@ -7,6 +7,7 @@ import { formatDuration } from '../kernel/durations.js';
 import { messageOf } from '../kernel/errors.js';
 import { readSettings, type Settings } from '../kernel/settings.js';
 import { readPartitions } from '../log/partitions.js';
+import { OUTBOUND, streamOf } from '../outbound/stretch.js';
 import { MIGRATIONS } from '../postgres/migrations/index.js';
 import { readMigrations } from '../postgres/postgres.js';
 import { SERVICE_ROLE } from '../postgres/service-role.js';
@@ -71,6 +72,7 @@ async function examineDatabase(opened: Opened): Promise<Check[]> {
     await check('claims', () => claims(opened)),
     await check('projections', () => projections(opened)),
     await check('deliveries', () => deliveries(opened)),
+    await check('webhooks', () => webhooks(opened)),
     await check('clock', () => clock(opened)),
   ];
   // Worth a line only while keys change, or when one is wrong.
@@ -245,6 +247,28 @@ async function deliveries({ postgres, sites }: Opened): Promise<Finding> {
   };
 }
 
+/** One that fails is tried again by itself; one that the service has disabled waits for somebody. */
+async function webhooks({ log, sites }: Opened): Promise<Finding> {
+  const set = (await sites.all()).flatMap(({ host, webhook }) => (webhook ? [{ host, webhook }] : []));
+  const ends = await log.readEnds(
+    OUTBOUND,
+    set.filter(({ webhook }) => webhook.enabled).map(({ host }) => streamOf(host)),
+  );
+  const failing = ends
+    .filter(({ type }) => type === 'outbound.failed.v1')
+    .map(({ site, data }) => `${site} fails since ${data['failingSince']} (${data['reason']})`);
+  const disabled = set.filter(({ webhook }) => !webhook.enabled && webhook.reason !== undefined);
+  const named = disabled.map(({ host, webhook }) => `${host} is disabled since ${webhook.since} (${webhook.reason})`);
+  const mending = disabled.map(({ host }) => `"webhook enable --site ${host}"`);
+  return {
+    ok: disabled.length === 0,
+    detail: [`${set.length} set`, ...failing, ...named].join('; '),
+    ...(disabled.length > 0 && {
+      fix: `Mend the receiver, then run ${mending.join(', ')}; what was held is pushed then.`,
+    }),
+  };
+}
+
 async function secrets({ secrets }: Opened): Promise<Finding> {
   const { present, previous, lost } = await secrets.survey();
   const detail = `${present} sealed with SECRET_KEY, ${previous} with SECRET_KEY_PREVIOUS`;
@@ -252,7 +276,7 @@ async function secrets({ secrets }: Opened): Promise<Finding> {
     return {
       ok: false,
       detail: `${detail}, ${lost.length} with neither: ${lost.join(', ')}`,
-      fix: 'Set the key they were sealed with as SECRET_KEY_PREVIOUS, or connect the platforms again with new secrets.',
+      fix: 'Set the key they were sealed with as SECRET_KEY_PREVIOUS, or give new ones with "platforms connect" and "webhook set".',
     };
   }
   const fix =

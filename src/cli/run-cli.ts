@@ -12,8 +12,10 @@ import { addProjections } from './projections.commands.js';
 import { addReplay } from './replay.commands.js';
 import { Session } from './session.js';
 import { addSites } from './sites.commands.js';
+import { addSync } from './sync.commands.js';
 import { Ended, kindly, WrongUsage } from './verb.js';
 import { addVisitors } from './visitors.commands.js';
+import { addWebhook } from './webhook.commands.js';
 
 const USER_ERROR = 1;
 const WRONG_USAGE = 2;
@@ -50,6 +52,8 @@ export async function runCli(argv: readonly string[], surroundings: CliSurroundi
     addInbound,
     addKeys,
     addPlatforms,
+    addWebhook,
+    addSync,
     addEvents,
     addReplay,
     addHistory,

@@ -13,7 +13,8 @@ export const SETTINGS = Symbol('settings');
 export type AddressRange = [ipaddr.IPv4 | ipaddr.IPv6, number];
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
-const MAX_DEDUP_WINDOW_MS = 30 * 24 * 60 * 60 * 1_000;
+const DAY_MS = 24 * 60 * 60 * 1_000;
+const MAX_DEDUP_WINDOW_MS = 30 * DAY_MS;
 
 export function readSettings(environment: NodeJS.ProcessEnv) {
   const read = <Value>(name: string, fallback: string, parse: (text: string) => Value): Value => {
@@ -49,6 +50,10 @@ export function readSettings(environment: NodeJS.ProcessEnv) {
     deliveryRetryScheduleMs: read('DELIVERY_RETRY_SCHEDULE', '30s,2m,10m,30m,1h,2h,4h', durations),
     deliveryGiveUpMs: read('DELIVERY_GIVE_UP', '7d', parseDurationMs),
     confirmationPollMs: read('CONFIRMATION_POLL', '30m', parseDurationMs),
+    outboundEveryMs: read('OUTBOUND_EVERY', '15m', outboundEveryMs),
+    outboundTimeoutMs: read('OUTBOUND_TIMEOUT', '10s', outboundTimeoutMs),
+    outboundRetryScheduleMs: read('OUTBOUND_RETRY_SCHEDULE', '5s,5m,30m,2h,5h,10h', durations),
+    outboundDisableAfterMs: read('OUTBOUND_DISABLE_AFTER', '5d', parseDurationMs),
     outboundAllowPrivate: read('OUTBOUND_ALLOW_PRIVATE', 'false', oneOf(['true', 'false'])) === 'true',
     identifierTtlMs: read('IDENTIFIER_TTL', '90d', parseDurationMs),
     collectRate: read('COLLECT_RATE', '20', wholeNumber(1, 100_000)),
@@ -73,6 +78,18 @@ export function readSettings(environment: NodeJS.ProcessEnv) {
 export function dedupWindowMs(text: string): number {
   const ms = parseDurationMs(text);
   if (ms > MAX_DEDUP_WINDOW_MS) throw new Error(`"${text}" is too long: 0s to 30d`);
+  return ms;
+}
+
+function outboundEveryMs(text: string): number {
+  const ms = parseDurationMs(text);
+  if (ms < 1_000 || ms > DAY_MS) throw new Error(`"${text}" is out of range: 1s to 24h`);
+  return ms;
+}
+
+function outboundTimeoutMs(text: string): number {
+  const ms = parseDurationMs(text);
+  if (ms < 100 || ms > 60_000) throw new Error(`"${text}" is out of range: 100ms to 60s`);
   return ms;
 }
 

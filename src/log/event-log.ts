@@ -3,12 +3,17 @@ import { AppendConnection } from './append-connection.js';
 import { AppendQueue } from './append-queue.js';
 import type { AppendOutcome, AppendRequest, StoredEvent } from './event.js';
 import {
+  type CountOptions,
+  countEvents,
+  type EventCount,
   findByReference,
   impatient,
   type ReadOptions,
+  readEnds,
   readEvents,
   readHead,
   readOpenings,
+  readPageEnd,
   readPositionBefore,
   readStream,
 } from './event-reader.js';
@@ -59,12 +64,25 @@ export class EventLog {
     return readOpenings(this.postgres.pool, noun, streams);
   }
 
+  readEnds(noun: string, streams: readonly string[]): Promise<StoredEvent[]> {
+    return readEnds(this.postgres.pool, noun, streams);
+  }
+
+  count(options: CountOptions): Promise<EventCount[]> {
+    return countEvents(this.postgres.pool, options);
+  }
+
   find(site: string, reference: string): Promise<StoredEvent[]> {
     return findByReference(this.postgres.pool, site, reference);
   }
 
   head(): Promise<number> {
     return readHead(this.postgres.pool);
+  }
+
+  /** Where a page of so many events after a position ends: for those who leave most of them out. */
+  pageEnd(after: number, limit: number): Promise<number> {
+    return readPageEnd(this.postgres.pool, after, limit);
   }
 
   positionBefore(time: Date): Promise<number> {

@@ -1,6 +1,8 @@
 import type { ClientBase, Pool, QueryConfig } from 'pg';
 import type { Personal, StoredEvent } from './event.js';
 
+const COUNTED_AT_ONCE = 200_000;
+
 /** Every SELECT on events is in this folder. A pool or a client inside a transaction: both can be asked. */
 export type Queryable = Pool | ClientBase;
 
@@ -105,6 +107,18 @@ export async function readOpenings(
   return rows.map(toEvent);
 }
 
+/** The last event of each of these streams that has one: from their ends, however long they are. */
+export async function readEnds(source: Queryable, noun: string, streams: readonly string[]): Promise<StoredEvent[]> {
+  const { rows } = await source.query<Row>({
+    name: 'read-ends',
+    text: `SELECT ${COLUMNS} FROM unnest($1::uuid[]) AS s (stream) CROSS JOIN LATERAL (
+             SELECT * FROM cc.events WHERE stream = s.stream AND noun = $2 ORDER BY version DESC LIMIT 1) e
+             LEFT JOIN cc.personal p ON p.position = e.position`,
+    values: [streams, noun],
+  });
+  return rows.map(toEvent);
+}
+
 /** All events of a site that carry a name from outside, in log order. */
 export async function findByReference(source: Queryable, site: string, reference: string): Promise<StoredEvent[]> {
   const { rows } = await source.query<Row>({
@@ -156,6 +170,53 @@ export async function readNewestByActor(source: Queryable, after: number, until:
     values: [after, until, prefix],
   });
   return rows;
+}
+
+export interface CountOptions {
+  /** Exclusive. */
+  readonly after: number;
+  /** Inclusive. */
+  readonly until: number;
+  readonly types: readonly string[];
+  /** Fields of the data by which events of a type are told apart. */
+  readonly by: readonly string[];
+  readonly site?: string;
+}
+
+export interface EventCount {
+  readonly site: string;
+  readonly type: string;
+  /** When it began, in milliseconds. */
+  readonly minute: number;
+  /** Of the fields, in their order, as text. */
+  readonly values: readonly (string | null)[];
+  readonly count: number;
+}
+
+/**
+ * How many events of some types there are in a stretch of the log, by site and minute. Counted where the rows are, so
+ * many at a time: a stretch of any length is counted by questions that are answered soon.
+ */
+export async function countEvents(source: Queryable, options: CountOptions): Promise<EventCount[]> {
+  const { until, site, types, by } = options;
+  const values = [until, ...by, ...(site === undefined ? [] : [site])];
+  const fields = by.map((_, index) => `data ->> $${index + 3}::text`);
+  // As literals, not parameters: only then can the planner see that a partial index on these types serves.
+  const literals = types.map((type) => `'${type.replaceAll("'", '')}'`);
+  const text = `SELECT site, type, floor(extract(epoch FROM time) / 60)::float8 * 60000 AS minute,
+           ARRAY[${fields.join(', ')}]::text[] AS values, count(*)::float8 AS count, max(position)::float8 AS last
+      FROM (SELECT position, site, type, time, data FROM cc.events
+             WHERE position > $1 AND position <= $2 AND type IN (${literals.join(', ')})
+               ${site === undefined ? '' : `AND site = $${values.length + 1}`}
+             ORDER BY position LIMIT ${COUNTED_AT_ONCE}) page
+     GROUP BY 1, 2, 3, 4`;
+  const counts: EventCount[] = [];
+  for (let { after } = options; ; ) {
+    const { rows } = await source.query<EventCount & { last: number }>(text, [after, ...values]);
+    counts.push(...rows);
+    if (rows.reduce((sum, { count }) => sum + count, 0) < COUNTED_AT_ONCE) return counts;
+    after = Math.max(...rows.map(({ last }) => last));
+  }
 }
 
 /** The last position before a moment. Time never goes back along the log, so a binary search finds it without an index. */

@@ -1,6 +1,14 @@
 import type { ClientBase } from 'pg';
 import type { StoredEvent } from './event.js';
-import { type ReadOptions, readEvents, readNewestByActor, readOpenings } from './event-reader.js';
+import {
+  type CountOptions,
+  countEvents,
+  type EventCount,
+  type ReadOptions,
+  readEvents,
+  readNewestByActor,
+  readOpenings,
+} from './event-reader.js';
 
 /**
  * A read model that can be thrown away. `fold` writes what a page of the log changes, through `page.tx` and with bare
@@ -29,6 +37,10 @@ export class Page {
   /** Of streams that go on in this stretch: they may have begun before it. */
   openings(noun: string, streams: readonly string[]): Promise<StoredEvent[]> {
     return readOpenings(this.tx, noun, streams);
+  }
+
+  count(types: CountOptions['types'], by: CountOptions['by']): Promise<EventCount[]> {
+    return countEvents(this.tx, { after: this.after, until: this.until, types, by });
   }
 
   newestByActor(prefix: string): Promise<{ actor: string; time: Date }[]> {

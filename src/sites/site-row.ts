@@ -2,6 +2,7 @@ import { Column, Entity, PrimaryColumn } from 'typeorm';
 import type { SiteConnection } from './connection.js';
 import type { SiteKey } from './site.js';
 import type { SiteSettings } from './site-settings.js';
+import type { SiteWebhook } from './webhook.js';
 
 /** A row of the projection `sites`. */
 @Entity({ name: 'sites', schema: 'cc' })
@@ -26,6 +27,9 @@ export class SiteRow {
 
   @Column('json')
   connections!: SiteConnection[];
+
+  @Column('json', { nullable: true })
+  webhook!: SiteWebhook | null;
 
   @Column('timestamptz', { name: 'created_at' })
   createdAt!: Date;

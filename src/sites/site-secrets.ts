@@ -8,9 +8,12 @@ import type { PlatformName } from '../platforms/platform.js';
 
 const DEDUP = 'dedup';
 
+/** What a secret belongs to: a connected platform, or the webhook that totals are pushed to. */
+type SecretOwner = PlatformName | 'outbound';
+
 interface SealedSecret {
   readonly site: string;
-  /** `dedup`, or `<platform>.<field>`. */
+  /** `dedup`, or `<owner>.<field>`. */
   readonly name: string;
   readonly sealed: Buffer;
 }
@@ -49,7 +52,7 @@ export class SiteSecrets {
   }
 
   /** Those that open: one that does not is as good as none, and is given anew. */
-  async connectionSecrets(site: string, platform: PlatformName): Promise<ConnectionSecrets> {
+  async connectionSecrets(site: string, platform: SecretOwner): Promise<ConnectionSecrets> {
     return (await this.connectionSecretsOf([site])).get(site)?.get(platform) ?? {};
   }
 
@@ -73,7 +76,7 @@ export class SiteSecrets {
   }
 
   /** Adds and replaces those that are named. Comes before the event that names them: whoever sees that looks here. */
-  async storeConnectionSecrets(site: string, platform: PlatformName, values: ConnectionSecrets): Promise<void> {
+  async storeConnectionSecrets(site: string, platform: SecretOwner, values: ConnectionSecrets): Promise<void> {
     await this.demandSameKey();
     await this.write(site, platform, values);
   }
@@ -118,7 +121,7 @@ export class SiteSecrets {
     return found;
   }
 
-  private async write(site: string, platform: PlatformName, values: ConnectionSecrets): Promise<void> {
+  private async write(site: string, platform: SecretOwner, values: ConnectionSecrets): Promise<void> {
     const secrets = Object.entries(values).map(([field, value]) => {
       const name = `${platform}.${field}`;
       return { name, sealed: this.sealer.seal(Buffer.from(value), labelOf({ site, name })) };

@@ -1,6 +1,7 @@
 import type { StoredEvent } from '../log/event.js';
 import { type ConnectionEvent, evolveConnections, type SiteConnection } from './connection.js';
 import { DEFAULT_SITE_SETTINGS, type SiteSettings } from './site-settings.js';
+import { evolveWebhook, type SiteWebhook, type WebhookEvent } from './webhook.js';
 
 export const SITE = 'site';
 
@@ -25,6 +26,8 @@ export interface Site {
   readonly keys: readonly SiteKey[];
   /** Those that were disconnected, too. */
   readonly connections: readonly SiteConnection[];
+  /** Where its totals are pushed to, once that was set. */
+  readonly webhook?: SiteWebhook | undefined;
   readonly createdAt: string;
 }
 
@@ -37,7 +40,8 @@ export type SiteEvent =
   | { type: 'site.key_revoked.v1'; data: { keyId: string } }
   /** The new value of each setting that changed. */
   | { type: 'site.settings_changed.v1'; data: { settings: Partial<SiteSettings> } }
-  | ConnectionEvent;
+  | ConnectionEvent
+  | WebhookEvent;
 
 /** Unknown types pass by: an older version of the service may read a newer one's log. */
 export function evolve(site: Site | undefined, stored: StoredEvent): Site | undefined {
@@ -77,6 +81,10 @@ export function evolve(site: Site | undefined, stored: StoredEvent): Site | unde
     case 'site.platform_resumed.v1':
     case 'site.platform_parked.v1':
       return { ...site, connections: evolveConnections(site.connections, event, stored) };
+    case 'site.webhook_configured.v1':
+    case 'site.webhook_enabled.v1':
+    case 'site.webhook_disabled.v1':
+      return { ...site, webhook: evolveWebhook(site.webhook, event, stored) };
     default:
       return site;
   }

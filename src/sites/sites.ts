@@ -18,6 +18,7 @@ import { normaliseHost } from './host.js';
 import { evolve, SITE, type Site, type SiteEvent, type SiteKey } from './site.js';
 import type { SiteSecrets } from './site-secrets.js';
 import { changedSettings, type SettingsRequest } from './site-settings.js';
+import { checkedWebhook, configuring, disabling, enabling, type SiteWebhook, type WebhookRequest } from './webhook.js';
 
 const TRIES_MAX = 5;
 
@@ -148,6 +149,38 @@ export class Sites {
     return connection;
   }
 
+  /** Where totals are pushed to. A secret that was made here is in the answer and nowhere else. */
+  async setWebhook(
+    host: string,
+    request: WebhookRequest,
+  ): Promise<{ webhook: SiteWebhook; madeSecret?: string | undefined }> {
+    const { url, secret: given } = checkedWebhook(request);
+    const spare = generateWebhookSecret();
+    let [madeSecret, isNew]: [string | undefined, boolean] = [undefined, false];
+    const site = await this.change(host, async (found) => {
+      const site = known(found, host);
+      const { secret: stored } = await this.secrets.connectionSecrets(site.host, 'outbound');
+      const secret = given ?? stored ?? spare;
+      if (secret !== stored) {
+        const previous = stored === undefined ? {} : { previous: stored };
+        await this.secrets.storeConnectionSecrets(site.host, 'outbound', { secret, ...previous });
+        isNew = true;
+      }
+      if (secret === spare) madeSecret = spare;
+      return configuring(site.webhook, url, isNew);
+    });
+    return { webhook: site.webhook as SiteWebhook, madeSecret };
+  }
+
+  async enableWebhook(host: string): Promise<SiteWebhook> {
+    return this.changeWebhook(host, enabling);
+  }
+
+  /** With a reason it is the service's doing. */
+  async disableWebhook(host: string, reason?: string): Promise<SiteWebhook> {
+    return this.changeWebhook(host, (webhook) => disabling(webhook, reason));
+  }
+
   /** By host or alias. */
   async get(hostText: string): Promise<Site> {
     return known(await this.findOwner(hostText), readHost(hostText));
@@ -193,6 +226,14 @@ export class Sites {
       return decide(findConnection(site, platform), site);
     });
     return { site, connection: findConnection(site, platform) };
+  }
+
+  private async changeWebhook(
+    host: string,
+    decide: (webhook: SiteWebhook) => SiteEvent | undefined,
+  ): Promise<SiteWebhook> {
+    const site = await this.change(host, (found) => decide(webhookOf(known(found, host))));
+    return webhookOf(site);
   }
 
   private async change(
@@ -255,6 +296,12 @@ function findConnection(site: Site, platform: PlatformName): SiteConnection {
 
 function demandConnected({ platform, disconnected }: SiteConnection, site: Site): void {
   if (disconnected) throw notConnected(site, platform);
+}
+
+export function webhookOf({ host, webhook }: Site): SiteWebhook {
+  if (!webhook)
+    throw new UserError(`Site ${host} has no webhook. Set one with "webhook set --site ${host} --url https://…".`);
+  return webhook;
 }
 
 function notConnected({ host }: Site, platform: PlatformName): UserError {

@@ -1,4 +1,4 @@
-// npm run bench [-- --quick] [--platforms | --visitors | --grow] [--json | --markdown]
+// npm run bench [-- --quick] [--platforms | --visitors | --outbound | --grow] [--json | --markdown]
 // Measures the service against a raw echo, a naive design and its peers, and prints one table. `--help` says more.
 
 import { existsSync } from 'node:fs';
@@ -10,6 +10,7 @@ import { killEverything, stopAllChildren, stopWatchedServers } from './children.
 import { hasCounters } from './counters.mjs';
 import { prepareGenerator } from './generator.mjs';
 import { grownRun } from './grown.mjs';
+import { outboundRun } from './outbound.mjs';
 import { platformsRun } from './platforms.mjs';
 import { standardRun } from './standard.mjs';
 import { markdownReport, textReport } from './table.mjs';
@@ -20,9 +21,10 @@ const HELP = `npm run bench [-- options]
   (none)       the standard run: five rounds of every variant, a million conversions; at most ten minutes
   --quick      a smoke run of a minute or two: shows that everything works, too short to judge a target
   --platforms  the platforms part: what sending costs, how long it takes, how a backlog drains; at most eight minutes
-  --visitors   the visitors part: what judging a visit costs
+  --visitors   the visitors part: judging a visit, the tag on a page and its calls, finding a visit
+  --outbound   the outbound part: closing a stretch in a large log, and many sites' pushes of one tick; fills a log
   --grow       the ten-million part: fills a log and compares it with an empty one
-  --events N   with --grow: how many events (default 10,000,000)
+  --events N   with --grow and --outbound: how many events (default 10,000,000)
   --claims N   with --grow: how many of the newest hold a live dedup claim (default 1,000,000)
   --json       the figures for machines; --markdown the table for a document
 
@@ -67,7 +69,10 @@ const IMPATIENT_MS = 1_000;
 const { values: options } = parseArgs({
   options: {
     ...Object.fromEntries(
-      ['quick', 'grow', 'platforms', 'visitors', 'json', 'markdown', 'help'].map((name) => [name, { type: 'boolean' }]),
+      ['quick', 'grow', 'platforms', 'visitors', 'outbound', 'json', 'markdown', 'help'].map((name) => [
+        name,
+        { type: 'boolean' },
+      ]),
     ),
     events: { type: 'string', default: '10000000' },
     claims: { type: 'string', default: '1000000' },
@@ -113,6 +118,7 @@ async function main() {
 function wantedRun() {
   if (options.platforms) return platformsRun;
   if (options.visitors) return visitorsRun;
+  if (options.outbound) return outboundRun;
   return options.grow ? grownRun : standardRun;
 }
 
@@ -167,7 +173,13 @@ function showProgress(text) {
 
 function title() {
   if (options.grow) return 'Clean Conversions benchmark: a large log against an empty one';
-  const part = options.platforms ? ', with platforms' : options.visitors ? ', visitors' : '';
+  const part = options.platforms
+    ? ', with platforms'
+    : options.visitors
+      ? ', visitors'
+      : options.outbound
+        ? ', outbound webhook'
+        : '';
   const subject = `Clean Conversions benchmark${part}`;
   return options.quick ? `${subject}: smoke run, too short to judge a target` : subject;
 }

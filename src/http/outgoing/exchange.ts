@@ -10,6 +10,14 @@ import { failureOf, SendFailure } from './send-failure.js';
 const BODY_MAX_BYTES = 256 * 1024;
 const NOTHING = Buffer.alloc(0);
 
+export interface ExchangeOptions {
+  readonly timeoutMs: number;
+  /** Asked at the last moment, with the connection made and nothing sent: a process may have been frozen on the way there. */
+  readonly mayGo?: (() => boolean) | undefined;
+  /** The status line is the answer: whatever befalls the body, which is read to 64 KiB, does not change it. */
+  readonly statusSuffices?: boolean | undefined;
+}
+
 type ResponseStart = NonNullable<Dispatcher.DispatchHandler['onResponseStart']>;
 
 /** One call, from the queue to the answer: undici tells it what happens, and it ends in exactly one way. */
@@ -31,16 +39,18 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring {
   constructor(
     readonly options: Dispatcher.DispatchOptions,
     private readonly host: string,
-    private readonly timeoutMs: number,
+    private readonly rules: ExchangeOptions,
     private readonly deadlines: Deadlines,
     private readonly resolve: (response: OutgoingResponse) => void,
     private readonly reject: (failure: SendFailure) => void,
   ) {
-    this.dueMs = performance.now() + timeoutMs;
+    this.dueMs = performance.now() + rules.timeoutMs;
     deadlines.add(this);
   }
 
   onRequestStart(): void {
+    // Undici sends nothing when this throws.
+    if (this.rules.mayGo?.() === false) throw new NoLongerWanted();
     this.sent = true;
   }
 
@@ -54,7 +64,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring {
     this.body ??= new FirstBytes(this.encoding === undefined ? TEXT_MAX_BYTES : BODY_MAX_BYTES);
     this.body.take(piece);
     this.received += piece.length;
-    if (this.received <= BODY_MAX_BYTES) return;
+    if (this.received <= (this.rules.statusSuffices ? TEXT_MAX_BYTES : BODY_MAX_BYTES)) return;
     this.leave()?.discard();
     this.answer(false);
   }
@@ -64,7 +74,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring {
     if (!connection) return;
     if (connection.broken) {
       connection.discard();
-      this.fail(this.broken('half an answer'));
+      this.failHalfway();
       return;
     }
     connection.release();
@@ -76,23 +86,39 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring {
     const connection = this.leave();
     if (!connection) return;
     connection.discard();
-    this.fail(this.status === 0 ? failureOf(error, this.host, this.sent) : this.broken('half an answer'));
+    if (error instanceof NoLongerWanted) this.cancel('it was too late');
+    else if (this.status === 0) this.fail(failureOf(error, this.host, this.sent));
+    else this.failHalfway();
   }
 
   expire(): void {
     const connection = this.leave();
     connection?.discard();
+    if (this.hasStatus) {
+      this.answer(false);
+      return;
+    }
     const what = this.sent
       ? `${this.host} did not answer in full`
       : connection
         ? `${this.host} took no connection`
         : `No connection to ${this.host} became free`;
-    this.fail(new SendFailure('timeout', this.sent, `${what} within ${this.timeoutMs} ms.`));
+    this.fail(new SendFailure('timeout', this.sent, `${what} within ${this.rules.timeoutMs} ms.`));
   }
 
   /** Before it was sent. */
   cancel(why: string): void {
     this.fail(new SendFailure('network_error', false, `${this.host} was not called: ${why}.`));
+  }
+
+  private failHalfway(): void {
+    if (this.hasStatus) this.answer(false);
+    else this.fail(this.broken('half an answer'));
+  }
+
+  /** Whether it is answered already, as far as its sender cares. A hint such as 103 is no answer. */
+  private get hasStatus(): boolean {
+    return this.rules.statusSuffices === true && this.status >= 200;
   }
 
   private broken(what: string): SendFailure {
@@ -113,12 +139,15 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring {
   private answer(whole: boolean): void {
     const { body, encoding } = this;
     if (!body || encoding === undefined) {
-      this.succeed(body?.bytes ?? NOTHING, body?.cut ?? false);
+      this.succeed(body?.bytes ?? NOTHING, !whole || (body?.cut ?? false));
       return;
     }
     decompress(body.bytes, encoding, { whole, maxBytes: TEXT_MAX_BYTES }).then(
       (text) => this.succeed(text?.bytes ?? NOTHING, !whole || !text || text.cut),
-      () => this.fail(this.broken('an answer that cannot be decompressed')),
+      () => {
+        if (this.hasStatus) this.succeed(NOTHING, true);
+        else this.fail(this.broken('an answer that cannot be decompressed'));
+      },
     );
   }
 
@@ -136,4 +165,9 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring {
     this.deadlines.delete(this);
     return true;
   }
+}
+
+/** Said to undici in the place of sending. */
+class NoLongerWanted extends Error {
+  override readonly name = 'NoLongerWanted';
 }

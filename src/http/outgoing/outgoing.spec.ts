@@ -628,6 +628,63 @@ describe('Outgoing', () => {
     });
   });
 
+  describe('when the status line is enough', () => {
+    const enough = { statusSuffices: true };
+
+    it.each<[string, (socket: Socket) => void]>([
+      [
+        'drips',
+        (socket) => {
+          socket.write('HTTP/1.1 200 OK\r\ncontent-length: 9000\r\n\r\n');
+          drip(socket, 'x');
+        },
+      ],
+      ['breaks off', (socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nx')],
+      [
+        'cannot be read',
+        (socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 2\r\n\r\nno'),
+      ],
+    ])('is answered although the body %s', async (_, handle) => {
+      const listener = await serveRaw(handle);
+      const outgoing = make({ timeoutMs: 300 });
+      expect(await outgoing.send(to(listener), enough)).toMatchObject({ status: 200, truncated: true });
+      await gone(listener);
+      expect((await failure(outgoing.send(to(listener)))).kind).toMatch(/timeout|network_error/);
+    });
+
+    it('reads no more than 64 KiB', async () => {
+      const listener = await serve((_, response) => response.end(Buffer.alloc(10_000_000, 'x')));
+      const outgoing = make();
+      expect(await outgoing.send(to(listener), enough)).toMatchObject({ status: 200, text: 'x'.repeat(TEXT_MAX) });
+      await gone(listener);
+    });
+
+    it('is not answered by a hint, or by half a status line', async () => {
+      const hint = await serveRaw((socket) => socket.write('HTTP/1.1 103 Early Hints\r\n\r\n'));
+      const half = await serveRaw((socket) => socket.write('HTTP/1.1 200'));
+      for (const listener of [hint, half])
+        expect((await failure(make({ timeoutMs: 200 }).send(to(listener), enough))).kind).toBe('timeout');
+    });
+  });
+
+  describe('when it may be too late', () => {
+    it('sends nothing that it may no longer send once the connection is made, and goes on', async () => {
+      let requests = 0;
+      const listener = await serve((_, response) => {
+        requests += 1;
+        response.end('ok');
+      });
+      const outgoing = make({ connectionsPerOrigin: 1 });
+      const error = await failure(outgoing.send(to(listener), { mayGo: () => false }));
+      expect(error).toMatchObject({ kind: 'network_error', sent: false });
+      expect(listener.connections).toBe(1);
+      expect((await outgoing.send(to(listener), { mayGo: () => true })).text).toBe('ok');
+      // Also on a connection that is open already.
+      expect(await failure(outgoing.send(to(listener), { mayGo: () => false }))).toMatchObject({ sent: false });
+      expect(requests).toBe(1);
+    });
+  });
+
   describe('when it is closed', () => {
     it('lets a call under way end, sends nothing that waits, and takes nothing more', async () => {
       const listener = await serve((_, response) => setTimeout(() => response.end('ok'), 100));

@@ -1,5 +1,5 @@
 import { Deadlines } from './deadlines.js';
-import { Exchange } from './exchange.js';
+import { Exchange, type ExchangeOptions } from './exchange.js';
 import { Origin } from './origin.js';
 import type { OutgoingResponse } from './response.js';
 import { SendFailure } from './send-failure.js';
@@ -32,8 +32,7 @@ export interface OutgoingOptions {
   readonly originIdleMs?: number;
 }
 
-export interface SendOptions {
-  readonly timeoutMs?: number;
+export interface SendOptions extends Partial<ExchangeOptions> {
   /** The address is a customer's, not ours nor the operator's: it has to be https and on the public internet. */
   readonly guarded?: boolean;
 }
@@ -57,7 +56,7 @@ export class Outgoing {
     this.sweeper = setInterval(() => this.forgetIdle(), this.originIdleMs / 2).unref();
   }
 
-  send(request: OutgoingRequest, { timeoutMs, guarded = false }: SendOptions = {}): Promise<OutgoingResponse> {
+  send(request: OutgoingRequest, { guarded = false, ...rules }: SendOptions = {}): Promise<OutgoingResponse> {
     return new Promise((resolve, reject) => {
       const guard = guarded && !this.options.allowPrivate;
       const target = targetOf(request.url, guard);
@@ -68,8 +67,8 @@ export class Outgoing {
         body: request.body ?? null,
       };
       const origin = this.originOf(target, guard);
-      const patienceMs = timeoutMs ?? this.options.timeoutMs;
-      origin.take(new Exchange(options, target.host, patienceMs, this.deadlines, resolve, reject));
+      const { timeoutMs } = this.options;
+      origin.take(new Exchange(options, target.host, { timeoutMs, ...rules }, this.deadlines, resolve, reject));
     });
   }
 

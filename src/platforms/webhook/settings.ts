@@ -24,7 +24,7 @@ function urlProblem(value: string): string | undefined {
   return undefined;
 }
 
-function secretProblem(value: string): string | undefined {
+export function secretProblem(value: string): string | undefined {
   if (value.trim() === '') return 'must not be empty: leave it out and one is made';
   if (!value.startsWith(SECRET_PREFIX)) return undefined;
   // Decoding skips what is not base64, and a typo would make another key.

@@ -2,6 +2,13 @@ import { EventLog0000000000001 } from './0001-event-log.js';
 import { Sites0000000000002 } from './0002-sites.js';
 import { Dispatch0000000000003 } from './0003-dispatch.js';
 import { Visitors0000000000004 } from './0004-visitors.js';
+import { Outbound0000000000007 } from './0007-outbound.js';
 
 /** In the order they run. A migration that has landed is never changed: the next number corrects it. */
-export const MIGRATIONS = [EventLog0000000000001, Sites0000000000002, Dispatch0000000000003, Visitors0000000000004];
+export const MIGRATIONS = [
+  EventLog0000000000001,
+  Sites0000000000002,
+  Dispatch0000000000003,
+  Visitors0000000000004,
+  Outbound0000000000007,
+];

@@ -1,0 +1,78 @@
+import { readFileSync } from 'node:fs';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isGlobalUnicast } from './global-unicast.js';
+import { guardedLookup } from './guarded-lookup.js';
+import { Outgoing } from './outgoing.js';
+import { SendFailure } from './send-failure.js';
+
+const urls = readFileSync(join(process.cwd(), 'src/http/outgoing/refused-urls.txt'), 'utf8')
+  .split('\n')
+  .filter((line) => line !== '' && !line.startsWith('#'));
+
+/** One listener on every address of this machine, of either family: whoever comes to it by any way is counted. */
+describe('addresses that no customer may have called', () => {
+  let server: Server;
+  let port: number;
+  let connections = 0;
+  const sockets = new Set<Socket>();
+
+  beforeAll(async () => {
+    server = createServer((socket) => {
+      connections += 1;
+      sockets.add(socket);
+      socket.on('error', () => {}).on('data', () => socket.end('HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n'));
+    });
+    await new Promise<void>((listening) => server.listen(0, '::', listening));
+    port = (server.address() as AddressInfo).port;
+  });
+  afterAll(async () => {
+    for (const socket of sockets) socket.destroy();
+    await new Promise((closed) => server.close(closed));
+  });
+
+  const call = (outgoing: Outgoing, url: string) =>
+    outgoing.send({ method: 'POST', url: url.replaceAll('PORT', String(port)), headers: {} }, { guarded: true });
+
+  it('are many', () => {
+    expect(new Set(urls).size).toBeGreaterThanOrEqual(300);
+  });
+
+  it('are all refused, without one connection', async () => {
+    const outgoing = new Outgoing({ connectionsPerOrigin: 2, timeoutMs: 5_000, allowPrivate: false });
+    const otherwise: string[] = [];
+    for (const url of urls) {
+      const outcome: unknown = await call(outgoing, url).catch((error) => error);
+      const isRefused = outcome instanceof SendFailure && outcome.kind === 'address_refused' && !outcome.sent;
+      if (!isRefused) otherwise.push(`${url}: ${outcome}`);
+    }
+    await sleep(100);
+    expect(otherwise).toEqual([]);
+    expect(connections).toBe(0);
+    expect(outgoing.stats()).toMatchObject({ connections: 0, active: 0 });
+    await outgoing.close();
+  });
+
+  it('would be reached if they were allowed: the listener listens', async () => {
+    const outgoing = new Outgoing({ connectionsPerOrigin: 2, timeoutMs: 5_000, allowPrivate: true });
+    const near = ['127.0.0.1', '127.8.8.8', '0x7f.1', '2130706433', '[::1]', '[::ffff:127.0.0.1]', 'localhost', '0'];
+    for (const host of near) expect((await call(outgoing, `http://${host}:PORT/`)).status).toBe(200);
+    expect(connections).toBe(near.length);
+    await outgoing.close();
+  });
+
+  it('are not reached by a name that leads to them, while public ones of the same name stay', () => {
+    const near = ['127.0.0.1', '::1', '10.0.0.1', '169.254.169.254', '::ffff:127.0.0.1', '64:ff9b::7f00:1', 'fd00::1'];
+    const far = ['8.8.8.8', '93.184.216.34', '2606:4700:4700::1111'];
+    expect(near.filter(isGlobalUnicast)).toEqual([]);
+    expect(far.filter(isGlobalUnicast)).toEqual(far);
+    const answers = [...near, ...far].map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
+    const resolve = ((_: string, __: object, callback: (error: null, all: object[]) => void) =>
+      callback(null, answers)) as never;
+    guardedLookup(resolve)('rebinding.example', { all: true }, (_, told) => {
+      expect((told as unknown as typeof answers).map(({ address }) => address)).toEqual(far);
+    });
+    expect.assertions(3);
+  });
+});

@@ -1,0 +1,77 @@
+import { signature } from '../platforms/webhook/signature.js';
+import type { SiteWebhook } from '../sites/webhook.js';
+import { pushRequest, testRequest, webhookSecrets } from './push-request.js';
+import type { Stretch } from './stretch.js';
+
+const CHANGED = Date.parse('2026-03-29T01:00:00Z');
+const HOUR = 3_600_000;
+const webhook = {
+  url: 'https://hooks.shop.example/totals?of=shop',
+  secretSince: new Date(CHANGED).toISOString(),
+} as SiteWebhook;
+const stretch: Stretch = {
+  stretchId: '0199d2f0-7d3a-7c55-9a51-3f0c2a6b9e10',
+  fromPosition: 10,
+  toPosition: 40,
+  windowStart: '2026-03-29T00:45:00.000Z',
+  windowEnd: '2026-03-29T01:00:00.000Z',
+  // The other way round: the spelling must not depend on it.
+  body: { bot_traffic_removed: 1, conversions: 3 },
+};
+const BODY = '{"conversions":3,"bot_traffic_removed":1}';
+
+describe('a push', () => {
+  it('carries its totals, its stretch and its signature', () => {
+    expect(pushRequest(webhook, { secret: 'whsec_c2VjcmV0' }, stretch, CHANGED + 1_999)).toEqual({
+      method: 'POST',
+      url: webhook.url,
+      headers: {
+        authorization: 'Bearer whsec_c2VjcmV0',
+        'content-type': 'application/json',
+        'webhook-id': stretch.stretchId,
+        'webhook-timestamp': String(CHANGED / 1_000 + 1),
+        'webhook-signature': signature('whsec_c2VjcmV0', stretch.stretchId, CHANGED / 1_000 + 1, BODY),
+        'x-cc-window-start': stretch.windowStart,
+        'x-cc-window-end': stretch.windowEnd,
+        'x-cc-from-position': '10',
+        'x-cc-to-position': '40',
+      },
+      body: BODY,
+    });
+  });
+
+  it('is the same on every try but for time and signature', () => {
+    const [one, other] = [1, 2].map((tries) => pushRequest(webhook, { secret: 's' }, stretch, CHANGED + tries * HOUR));
+    expect([other?.body, other?.headers['webhook-id']]).toEqual([one?.body, one?.headers['webhook-id']]);
+    expect(other?.headers['webhook-signature']).not.toBe(one?.headers['webhook-signature']);
+  });
+
+  it('has the new secret as its bearer at once, and for a day both signatures', () => {
+    const signaturesAt = (ms: number, previous?: string) => {
+      const { headers } = pushRequest(webhook, { secret: 'new', previous }, stretch, ms);
+      expect(headers['authorization']).toBe('Bearer new');
+      return headers['webhook-signature']?.split(' ');
+    };
+    const signed = (secret: string, ms: number) => signature(secret, stretch.stretchId, Math.floor(ms / 1_000), BODY);
+    const late = CHANGED + 24 * HOUR - 1;
+    expect(signaturesAt(CHANGED, 'old')).toEqual([signed('new', CHANGED), signed('old', CHANGED)]);
+    expect(signaturesAt(late, 'old')).toEqual([signed('new', late), signed('old', late)]);
+    expect(signaturesAt(late + 1, 'old')).toEqual([signed('new', late + 1)]);
+    expect(signaturesAt(CHANGED)).toEqual([signed('new', CHANGED)]);
+  });
+});
+
+describe('a test', () => {
+  it('has zeros, a mark, an id of its own, and is of no stretch', () => {
+    const { headers, body } = testRequest(webhook, { secret: 's' }, CHANGED);
+    expect(body).toBe('{"conversions":0,"bot_traffic_removed":0}');
+    expect(headers).toMatchObject({ authorization: 'Bearer s', 'x-cc-test': 'true', 'webhook-id': `test-${CHANGED}` });
+    expect(Object.keys(headers).some((name) => name.includes('position') || name.includes('window'))).toBe(false);
+  });
+});
+
+it('cannot do without a secret', () => {
+  expect(webhookSecrets(undefined)).toBeUndefined();
+  expect(webhookSecrets({ previous: 'old' })).toBeUndefined();
+  expect(webhookSecrets({ secret: 'new' })).toEqual({ secret: 'new' });
+});

@@ -1,0 +1,106 @@
+import * as fc from 'fast-check';
+import type { SiteWebhook } from '../sites/webhook.js';
+import { type End, failuresOf, nextBegin, nextStep, type Stretch } from './stretch.js';
+import { nextTickMs } from './ticks.js';
+
+const EVERY = 15 * 60_000;
+const at = (clock: string) => Date.parse(`2026-03-29T${clock}Z`);
+const iso = (clock: string) => new Date(at(clock)).toISOString();
+
+const webhook: SiteWebhook = {
+  url: 'https://hooks.shop.example/totals',
+  enabled: true,
+  since: iso('09:50:00'),
+  first: { position: 10, time: iso('09:50:00') },
+  position: 10,
+  secretSince: iso('09:50:00'),
+};
+const stretch: Stretch = {
+  stretchId: 's1',
+  fromPosition: 10,
+  toPosition: 40,
+  windowStart: iso('09:50:00'),
+  windowEnd: iso('10:00:01'),
+  body: { conversions: 3, bot_traffic_removed: 1 },
+};
+const closed: End = { type: 'outbound.closed.v1', data: stretch, position: 41, version: 1, time: iso('10:00:01') };
+const failed = (nextTry?: string): End => ({
+  type: 'outbound.failed.v1',
+  data: {
+    ...stretch,
+    ...{ attempt: 1, durationMs: 5, reason: 'HTTP 500', failures: 1, failingSince: iso('10:00:02') },
+    ...(nextTry && { nextTry }),
+  },
+  ...{ position: 42, version: 2, time: iso('10:00:02') },
+});
+const delivered: End = {
+  type: 'outbound.delivered.v1',
+  data: { ...stretch, attempt: 1, durationMs: 5, httpStatus: 200 },
+  ...{ position: 43, version: 3, time: iso('10:00:03') },
+};
+const step = (end: End, clock: string, hook = webhook) => nextStep(hook, end, at(clock), EVERY);
+
+describe('before the first stretch', () => {
+  it('waits for the first tick after the webhook was set', () => {
+    expect(step(undefined, '09:59:59.999')).toEqual({ kind: 'wait', untilMs: at('10:00:00') });
+    expect(step(undefined, '10:00:00')).toEqual({ kind: 'close' });
+  });
+
+  it('begins where the webhook was first set', () => {
+    expect(nextBegin(webhook, undefined)).toEqual({ fromPosition: 10, windowStart: iso('09:50:00') });
+  });
+});
+
+describe('when a stretch is closed', () => {
+  it('sends it, and closes no other whatever time it is', () => {
+    expect(step(closed, '10:00:02')).toEqual({ kind: 'send', stretch });
+    expect(step(closed, '23:00:00')).toEqual({ kind: 'send', stretch });
+  });
+});
+
+describe('when a try has failed', () => {
+  it('waits for the next, also past a tick, and sends the same stretch then', () => {
+    expect(step(failed(iso('10:30:00')), '10:15:00')).toEqual({ kind: 'wait', untilMs: at('10:30:00') });
+    expect(step(failed(iso('10:30:00')), '10:30:00')).toEqual({ kind: 'send', stretch });
+  });
+
+  it('waits for somebody to enable the webhook when no try follows', () => {
+    expect(step(failed(), '23:00:00')).toEqual({ kind: 'wait', untilMs: Number.POSITIVE_INFINITY });
+  });
+
+  it('sends at once when somebody has set or enabled the webhook since, and counts failures anew', () => {
+    const enabled = { ...webhook, position: 50 };
+    expect(step(failed(), '10:00:04', enabled)).toEqual({ kind: 'send', stretch });
+    expect(step(failed(iso('20:00:00')), '10:00:04', enabled)).toEqual({ kind: 'send', stretch });
+    expect(failuresOf(enabled, failed())).toBeUndefined();
+    expect(failuresOf(webhook, failed())).toMatchObject({ failures: 1 });
+  });
+});
+
+describe('when the receiver has taken a stretch', () => {
+  it('closes the next one at the next tick, which begins where it ended', () => {
+    expect(step(delivered, '10:14:59')).toEqual({ kind: 'wait', untilMs: at('10:15:00') });
+    expect(step(delivered, '10:15:00')).toEqual({ kind: 'close' });
+    expect(nextBegin(webhook, delivered)).toEqual({ fromPosition: 40, windowStart: iso('10:00:01') });
+  });
+
+  it('closes it at once when a tick was missed meanwhile', () => {
+    expect(step(delivered, '11:07:00')).toEqual({ kind: 'close' });
+  });
+
+  it('waits when the clock has stepped back', () => {
+    expect(step(delivered, '09:30:00')).toEqual({ kind: 'wait', untilMs: at('10:15:00') });
+  });
+});
+
+describe('ticks', () => {
+  it('are multiples of the interval, after the moment and never further than one interval', () =>
+    fc.assert(
+      fc.property(fc.nat({ max: 4e12 }), fc.integer({ min: 1_000, max: 86_400_000 }), (moment, every) => {
+        const tick = nextTickMs(moment, every);
+        expect(tick % every).toBe(0);
+        expect(tick).toBeGreaterThan(moment);
+        expect(tick - moment).toBeLessThanOrEqual(every);
+      }),
+    ));
+});

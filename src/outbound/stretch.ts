@@ -1,0 +1,105 @@
+import { derivedUuid } from '../kernel/uuid.js';
+import type { StoredEvent } from '../log/event.js';
+import type { SiteWebhook } from '../sites/webhook.js';
+import { nextTickMs } from './ticks.js';
+import type { Totals } from './totals.js';
+
+/** Streams of this noun hold the stretches of one site, one after the other, and all tries to push them. */
+export const OUTBOUND = 'outbound';
+
+/** A stretch of the log that was counted and closed. Nothing about it ever changes. */
+export interface Stretch {
+  readonly stretchId: string;
+  /** Exclusive: where the one before ended. */
+  readonly fromPosition: number;
+  /** Inclusive. */
+  readonly toPosition: number;
+  readonly windowStart: string;
+  readonly windowEnd: string;
+  readonly body: Totals;
+}
+
+export interface Try {
+  /** Counts the tries of this stretch, from 1. */
+  readonly attempt: number;
+  readonly durationMs: number;
+  readonly httpStatus?: number | undefined;
+}
+
+export interface FailedTry extends Try {
+  readonly reason: string;
+  /** How many have failed in a row since the webhook was last set or enabled, and since when. */
+  readonly failures: number;
+  readonly failingSince: string;
+  /** Absent where none follows until somebody enables the webhook again. */
+  readonly nextTry?: string | undefined;
+}
+
+/** Each holds the whole stretch, so the last event of a site's stream tells alone where the site stands. */
+export type OutboundEvent =
+  /** Counted, and not sent yet. */
+  | { type: 'outbound.closed.v1'; data: Stretch }
+  /** The receiver took it: the next stretch begins where it ends. */
+  | { type: 'outbound.delivered.v1'; data: Stretch & Try }
+  | { type: 'outbound.failed.v1'; data: Stretch & FailedTry };
+
+/** The last event of a site's stream; undefined before the first stretch. */
+export type End = (OutboundEvent & Pick<StoredEvent, 'position' | 'version' | 'time'>) | undefined;
+
+export type Step =
+  | { readonly kind: 'wait'; readonly untilMs: number }
+  | { readonly kind: 'close' }
+  | { readonly kind: 'send'; readonly stretch: Stretch };
+
+/**
+ * What is to be done for a site. While a stretch is pending nothing else is: it is sent when its time has come, or when
+ * somebody has set or enabled the webhook since the last try. Otherwise the next one is closed at the first tick after
+ * the last one was; a tick that was missed meanwhile is one that has passed.
+ */
+export function nextStep(webhook: SiteWebhook, end: End, nowMs: number, everyMs: number): Step {
+  const pending = pendingOf(end);
+  if (!pending) {
+    const closed = end?.data.windowEnd ?? webhook.first.time;
+    const dueMs = nextTickMs(Date.parse(closed), everyMs);
+    return dueMs <= nowMs ? { kind: 'close' } : { kind: 'wait', untilMs: dueMs };
+  }
+  const untilMs = isHeldSince(webhook, end) ? Number.NEGATIVE_INFINITY : nextTryMs(end);
+  return untilMs <= nowMs ? { kind: 'send', stretch: pending } : { kind: 'wait', untilMs };
+}
+
+/** Closed, and not taken by the receiver yet. */
+export function pendingOf(end: End): Stretch | undefined {
+  if (!end || end.type === 'outbound.delivered.v1') return undefined;
+  const { stretchId, fromPosition, toPosition, windowStart, windowEnd, body } = end.data;
+  return { stretchId, fromPosition, toPosition, windowStart, windowEnd, body };
+}
+
+/** Where and when the next stretch begins. */
+export function nextBegin(webhook: SiteWebhook, end: End): Pick<Stretch, 'fromPosition' | 'windowStart'> {
+  const { position, time } = webhook.first;
+  return { fromPosition: end?.data.toPosition ?? position, windowStart: end?.data.windowEnd ?? time };
+}
+
+export function attemptsOf(end: End): number {
+  return end && 'attempt' in end.data && end.type !== 'outbound.delivered.v1' ? end.data.attempt : 0;
+}
+
+/** What has failed in a row; undefined where the last try was before the webhook was set or enabled. */
+export function failuresOf(webhook: SiteWebhook, end: End): Pick<FailedTry, 'failures' | 'failingSince'> | undefined {
+  return end?.type === 'outbound.failed.v1' && !isHeldSince(webhook, end) ? end.data : undefined;
+}
+
+/** A site's stream follows from its host: whoever closes a stretch meets the others there, and one of them wins. */
+export function streamOf(site: string): string {
+  return derivedUuid(`outbound ${site}`);
+}
+
+function isHeldSince(webhook: SiteWebhook, end: End): boolean {
+  return end !== undefined && webhook.position > end.position;
+}
+
+function nextTryMs(end: End): number {
+  if (end?.type !== 'outbound.failed.v1') return Number.NEGATIVE_INFINITY;
+  // Without one the webhook is disabled, whether or not this process has heard of it.
+  return end.data.nextTry === undefined ? Number.POSITIVE_INFINITY : Date.parse(end.data.nextTry);
+}

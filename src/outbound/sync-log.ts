@@ -1,0 +1,106 @@
+import { isOutcome, type Outcome } from '../dispatch/delivery.js';
+import type { StoredEvent } from '../log/event.js';
+import type { EventLog } from '../log/event-log.js';
+import type { FailedTry, Stretch, Try } from './stretch.js';
+import type { Totals } from './totals.js';
+
+/** Events that one question looks at: it is answered soon, also where none of them is wanted. */
+const PAGE_EVENTS = 20_000;
+
+const TRIES = [
+  'conversion.delivered.v1',
+  'conversion.accepted.v1',
+  'conversion.confirmed.v1',
+  'conversion.rejected.v1',
+  'conversion.skipped.v1',
+  'conversion.deferred.v1',
+  'conversion.failed.v1',
+  'conversion.validated.v1',
+  'outbound.delivered.v1',
+  'outbound.failed.v1',
+];
+
+/** One try: to deliver a conversion to a platform, or to push totals to the webhook. */
+export interface SyncLine {
+  readonly time: string;
+  readonly kind: 'delivery' | 'push';
+  readonly platform?: string;
+  readonly conversionId?: string;
+  readonly attempt: number;
+  readonly status: string;
+  readonly reason?: string;
+  readonly httpStatus?: number;
+  readonly durationMs: number;
+  readonly nextTry?: string;
+  /** Of a push. */
+  readonly stretch?: Omit<Stretch, 'body'>;
+  readonly payload?: Totals;
+}
+
+export interface SyncFilter {
+  readonly site: string;
+  /** Exclusive. */
+  readonly after: number;
+  /** Inclusive. */
+  readonly until: number;
+  readonly platform?: string | undefined;
+  readonly status?: string | undefined;
+}
+
+/** In log order, page by page: memory holds one, whatever the log's length. A page may have nothing in it. */
+export async function* readSyncLog(
+  log: EventLog,
+  { site, after, until, platform, status }: SyncFilter,
+): AsyncGenerator<SyncLine[]> {
+  for (let at = after; at < until; ) {
+    const end = Math.min(await log.pageEnd(at, PAGE_EVENTS), until);
+    if (end === at) return;
+    const events = await log.read({ after: at, until: end, site, types: TRIES });
+    yield events
+      .map(lineOf)
+      .filter((line) => platform === undefined || line.platform === platform)
+      .filter((line) => status === undefined || line.status === status);
+    at = end;
+  }
+}
+
+export function lineOf(event: StoredEvent): SyncLine {
+  return isOutcome(event) ? deliveryLine(event) : pushLine(event);
+}
+
+function deliveryLine({ time, data }: StoredEvent): SyncLine {
+  const { platform, conversionId, attempt, status, reason, httpStatus, durationMs, nextTry } =
+    data as unknown as Outcome;
+  return {
+    time,
+    kind: 'delivery',
+    platform,
+    conversionId,
+    attempt,
+    status,
+    ...(reason !== undefined && { reason }),
+    ...(httpStatus !== undefined && { httpStatus }),
+    // What was not sent took no time.
+    durationMs: durationMs ?? 0,
+    ...(nextTry !== undefined && { nextTry }),
+  };
+}
+
+function pushLine({ time, type, data }: StoredEvent): SyncLine {
+  const { attempt, durationMs, httpStatus, reason, nextTry, body, ...stretch } = data as unknown as Stretch &
+    Try &
+    Partial<FailedTry>;
+  const { stretchId, fromPosition, toPosition, windowStart, windowEnd } = stretch;
+  return {
+    time,
+    kind: 'push',
+    attempt,
+    status: type === 'outbound.delivered.v1' ? 'delivered' : 'failed',
+    ...(reason !== undefined && { reason }),
+    ...(httpStatus !== undefined && { httpStatus }),
+    durationMs,
+    ...(nextTry !== undefined && { nextTry }),
+    stretch: { stretchId, fromPosition, toPosition, windowStart, windowEnd },
+    payload: body,
+  };
+}

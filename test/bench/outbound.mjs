@@ -1,0 +1,206 @@
+// The outbound part: what closing a stretch costs in a small log and in a large one, and how long the pushes of one tick
+// take for many sites. The product's own parts, in this process, on PostgreSQL servers of their own.
+import { randomBytes, randomUUID } from 'node:crypto';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { Sealer } from '../../dist/kernel/sealing.js';
+import { readSettings } from '../../dist/kernel/settings.js';
+import { EventLog } from '../../dist/log/event-log.js';
+import { OutboundSync } from '../../dist/outbound/outbound-sync.js';
+import { pushNow } from '../../dist/outbound/push-now.js';
+import { openOutgoing, Pusher, pusherOptions } from '../../dist/outbound/pusher.js';
+import { Postgres } from '../../dist/postgres/postgres.js';
+import { SiteDirectory } from '../../dist/sites/site-directory.js';
+import { SiteSecrets } from '../../dist/sites/site-secrets.js';
+import { Sites } from '../../dist/sites/sites.js';
+import { median, meets, ratios, singleRow, spread } from './figures.mjs';
+import { growLog } from './grow.mjs';
+import { databaseUrl, serverVersion, startThrowAwayServer } from './postgres.mjs';
+
+/** The site that `growLog` fills. */
+const FILLED_SITE = 'localhost';
+const SMALL_EVENTS = 100_000;
+const STRETCH_EVENTS = 1_000;
+const SITES = 1_000;
+const TICK_MS = 900_000;
+const RECEIVER_TAKES_MS = 50;
+/** One after the other takes a minute for all of them: a part of them gives the time of each as well. */
+const ONE_BY_ONE = 100;
+const thousands = (count) => count.toLocaleString('en-US');
+
+export async function outboundRun(context) {
+  const { part, settings } = context;
+  const small = await part('the small log', () => openLog(join(context.directory, 'small'), SMALL_EVENTS, context));
+  const large = await part('the large log', () => openLog(join(context.directory, 'large'), settings.events, context));
+  if (!small || !large) return [];
+  context.postgresVersion = await serverVersion(small.server);
+  const closing = (await part('closing', () => closingRows(small, large, context))) ?? [];
+  const pushing = (await part('pushing', () => pushingRows(small, context))) ?? [];
+  for (const { log, postgres } of [small, large]) {
+    await log.close();
+    await postgres.close();
+  }
+  return [...closing, ...pushing];
+}
+
+async function openLog(dataDir, events, { progress, cleanUp }) {
+  const server = await startThrowAwayServer(dataDir);
+  cleanUp.push(server.stop);
+  const postgres = await Postgres.open({ databaseUrl: databaseUrl(server, 'postgres'), dataDir, say: () => {} });
+  const owner = await postgres.connectAsOwner('cc-bench');
+  await growLog(owner, { events, claims: 0 }, (done) =>
+    progress(`filling: ${thousands(done)} of ${thousands(events)} …`),
+  );
+  await owner.end();
+  return { server, postgres, log: new EventLog(postgres) };
+}
+
+/** The two in turns: what the machine did to one it likely did to the other. */
+async function closingRows(small, large, { settings, progress }) {
+  const sides = { small: await closer(small), large: await closer(large) };
+  const samples = { small: [], large: [] };
+  for (let round = -1; round < settings.rounds * 4; round += 1) {
+    progress(`closing stretches, round ${round + 1} …`);
+    for (const name of ['small', 'large']) {
+      const ms = await sides[name]();
+      if (round >= 0) samples[name].push({ ms });
+    }
+  }
+  const figure = (what, name) => ({ what, unit: 'ms', value: spread(samples[name].map(({ ms }) => ms)) });
+  // Of medians rather than round by round: a commit now and then waits for the disk, on either side.
+  const ratio = median(samples.large.map(({ ms }) => ms)) / median(samples.small.map(({ ms }) => ms));
+  const all = spread(ratios(samples.large, samples.small, ({ ms }) => ms));
+  const stretch = `closing a stretch of ${thousands(STRETCH_EVENTS)} conversions`;
+  return [
+    figure(`${stretch}, log of ${thousands(SMALL_EVENTS)} events`, 'small'),
+    figure(`${stretch}, log of ${thousands(settings.events)} events`, 'large'),
+    {
+      what: '↳ large to small',
+      unit: 'ratio',
+      value: { ...all, median: ratio },
+      target: { atMost: 1.2 },
+      met: meets(ratio, { atMost: 1.2 }),
+    },
+  ];
+}
+
+/** Counting and writing down, of a stretch that was filled just before; the filling is not measured. */
+async function closer({ log, postgres }) {
+  const pusher = new Pusher(log, undefined, undefined, { now: Date.now, actor: 'system' });
+  const webhook = { first: { position: await log.head(), time: new Date().toISOString() }, position: 0 };
+  let end;
+  await postgres.pool.query('SELECT 1');
+  return async () => {
+    await appendConversions(log, FILLED_SITE, STRETCH_EVENTS);
+    const began = performance.now();
+    const closed = await pusher.close({ site: FILLED_SITE, webhook }, end);
+    const ms = performance.now() - began;
+    if (closed.data.body.conversions !== STRETCH_EVENTS) throw new Error(`counted ${JSON.stringify(closed.data.body)}`);
+    end = { ...closed, type: 'outbound.delivered.v1' };
+    return ms;
+  };
+}
+
+function appendConversions(log, site, count) {
+  const append = () =>
+    log.append({
+      ...{ noun: 'conversion', stream: randomUUID(), expected: 'new', site, actor: 'system' },
+      events: [{ type: 'conversion.received.v1', data: { trial: false, event: 'purchase', value: 129.9 } }],
+    });
+  return Promise.all(Array.from({ length: count }, append));
+}
+
+async function pushingRows({ log, postgres }, { progress }) {
+  const receiver = await startReceiver();
+  try {
+    progress(`setting ${thousands(SITES)} webhooks …`);
+    const { hosts, sites, secrets } = await openSites(log, postgres, receiver.url);
+    const settings = readSettings({ OUTBOUND_ALLOW_PRIVATE: 'true' });
+    const clock = { aheadMs: 0 };
+    const now = () => Date.now() + clock.aheadMs;
+    const pusher = new Pusher(log, sites, openOutgoing(settings), { ...pusherOptions(settings, 'system'), now });
+    progress('pushing one after the other …');
+    const each = await oneByOne(postgres, secrets, sites, pusher, hosts.slice(0, ONE_BY_ONE));
+    receiver.calls = 0;
+    // All of them are due.
+    clock.aheadMs = TICK_MS;
+    progress('pushing all of them …');
+    const all = await oneTick(log, postgres, secrets, pusher, receiver);
+    await pusher.end();
+    const oneAfterTheOther = (each * SITES) / 1_000;
+    return [
+      singleRow(`pushes of ${thousands(SITES)} sites at one tick, receiver takes ${RECEIVER_TAKES_MS} ms`, all, 's'),
+      singleRow(`one after the other (${ONE_BY_ONE} measured)`, oneAfterTheOther, 's'),
+      singleRow('↳ how many times faster', oneAfterTheOther / all, 'ratio', { atLeast: 10 }),
+    ];
+  } finally {
+    await receiver.stop();
+  }
+}
+
+async function openSites(log, postgres, url) {
+  const secrets = new SiteSecrets(postgres.pool, new Sealer(randomBytes(32)));
+  const sites = new Sites(log, secrets, 'cli');
+  const hosts = Array.from({ length: SITES }, (_, number) => `shop-${number}.example`);
+  for (const host of hosts) {
+    await sites.register(host);
+    await sites.setWebhook(host, { url: `${url}/${host}`, allowPrivate: true });
+  }
+  return { hosts, sites, secrets };
+}
+
+/** @returns milliseconds for each */
+async function oneByOne(postgres, secrets, sites, pusher, hosts) {
+  const all = new Map((await sites.all()).map((site) => [site.host, site.webhook]));
+  const began = performance.now();
+  for (const host of hosts) {
+    const receiver = { site: host, webhook: all.get(host), secrets: await secrets.connectionSecrets(host, 'outbound') };
+    const pushed = await pushNow(postgres.pool, pusher, receiver, 10_000);
+    if (pushed.type !== 'outbound.delivered.v1') throw new Error(JSON.stringify(pushed.data));
+  }
+  return (performance.now() - began) / hosts.length;
+}
+
+/** The service's own way. @returns seconds until the last outcome is in the log */
+async function oneTick(log, postgres, secrets, pusher, receiver) {
+  const directory = new SiteDirectory(log, secrets, {
+    authFailureLimit: 20,
+    authFailureWindowMs: 900_000,
+    instance: 'bench',
+  });
+  await directory.start();
+  const sync = new OutboundSync(postgres.pool, directory, secrets, pusher, {
+    everyMs: TICK_MS,
+    timeoutMs: 10_000,
+    fault: (site, error) => {
+      throw new Error(`${site}: ${error}`);
+    },
+  });
+  const began = performance.now();
+  while (receiver.calls < SITES) {
+    await sync.look();
+    await sync.settled();
+  }
+  const seconds = (performance.now() - began) / 1_000;
+  const failed = await log.read({ types: ['outbound.failed.v1'] });
+  const reasons = [...new Set(failed.map(({ data }) => data.reason))].join(', ');
+  if (receiver.calls !== SITES)
+    throw new Error(`${receiver.calls} calls instead of ${SITES}: ${failed.length} failed, ${reasons}`);
+  return seconds;
+}
+
+async function startReceiver() {
+  const server = createServer((request, response) => {
+    request.resume();
+    receiver.calls += 1;
+    setTimeout(() => response.end(), RECEIVER_TAKES_MS);
+  });
+  await new Promise((listening) => server.listen(0, '127.0.0.1', listening));
+  const stop = () =>
+    new Promise((stopped) => {
+      server.close(stopped);
+      server.closeAllConnections();
+    });
+  const receiver = { url: `http://127.0.0.1:${server.address().port}`, calls: 0, stop };
+  return receiver;
+}

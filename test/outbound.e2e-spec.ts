@@ -1,0 +1,320 @@
+import { execFile } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { Writable } from 'node:stream';
+import { jest } from '@jest/globals';
+import { runCli } from '../src/cli/run-cli.js';
+import type { SyncLine } from '../src/outbound/sync-log.js';
+import { signature } from '../src/platforms/webhook/signature.js';
+import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
+import { createDatabase } from './support/databases.js';
+import { acknowledged, asPush, sum } from './support/outbound.js';
+import { startTestServer, type TestServer } from './support/postgres-server.js';
+import { type Door, eventually, metrics, post, startTestService, type TestService } from './support/service.js';
+import { answerWith, type Call, startReceiver, type WebhookReceiver } from './support/webhook-receiver.js';
+
+jest.setTimeout(60_000);
+
+const HOST = 'shop.example';
+const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
+const ISO = expect.stringMatching(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/);
+
+let server: TestServer;
+let receiver: WebhookReceiver;
+let sandbox: RunningSandbox;
+let environment: Record<string, string>;
+let door: Door;
+let orders = 0;
+
+beforeAll(async () => {
+  server = await startTestServer();
+  receiver = await startReceiver();
+  sandbox = await new Sandbox().start();
+  environment = {
+    DATABASE_URL: await createDatabase(server),
+    SECRET_KEY: randomBytes(32).toString('hex'),
+    OUTBOUND_ALLOW_PRIVATE: 'true',
+    OUTBOUND_TIMEOUT: '1s',
+  };
+  await json('sites', 'add', HOST, '--alias', 'www.shop.example');
+  await json('inbound', 'enable', HOST);
+  const { key, id } = await json('keys', 'create', '--site', HOST, '--name', 'Shop');
+  door = { host: HOST, key, keyId: id };
+});
+afterAll(async () => {
+  await sandbox?.stop();
+  await receiver?.stop();
+  await server?.stop();
+});
+beforeEach(() => {
+  receiver.answer = answerWith(200);
+});
+
+describe('without a service', () => {
+  it('has no webhook until one is set, and says how to', async () => {
+    for (const word of ['show', 'test', 'push', 'enable', 'disable'])
+      expect(await refused('webhook', word, '--site', HOST)).toBe(
+        `Site ${HOST} has no webhook. Set one with "webhook set --site ${HOST} --url https://…".\n`,
+      );
+    const elsewhere = [
+      'webhook',
+      'set',
+      '--site',
+      HOST,
+      '--url',
+      'http://10.0.0.1/',
+      { OUTBOUND_ALLOW_PRIVATE: 'false' },
+    ];
+    expect(await refused(...elsewhere)).toMatch(/^--url: .* has to begin with https/);
+  });
+
+  it('sets one, and shows a secret that it made once', async () => {
+    const set = await json('webhook', 'set', '--site', 'www.shop.example', '--url', `${receiver.url}/made`);
+    expect(set).toEqual({
+      url: `${receiver.url}/made`,
+      enabled: true,
+      since: ISO,
+      secret: expect.stringMatching(/^whsec_/),
+    });
+    const { secret, ...rest } = set;
+    expect(await json('webhook', 'show', '--site', HOST)).toEqual(rest);
+    expect(await json('webhook', 'set', '--site', HOST, '--url', `${receiver.url}/made`)).toEqual(rest);
+    const { stdout } = await cli('events', 'export', '--json');
+    expect(stdout).toContain('site.webhook_configured.v1');
+    expect(stdout).not.toContain(secret);
+  });
+
+  it('tries it out, and moves nothing', async () => {
+    const tested = await json('webhook', 'test', '--site', HOST);
+    expect(tested).toEqual({
+      url: `${receiver.url}/made`,
+      enabled: true,
+      ok: true,
+      httpStatus: 200,
+      durationMs: expect.any(Number),
+    });
+    const [call] = receiver.of('/made') as [Call];
+    expect(call.body).toBe('{"conversions":0,"bot_traffic_removed":0}');
+    expect(call.headers).toMatchObject({ 'x-cc-test': 'true', authorization: expect.stringMatching(/^Bearer whsec_/) });
+    receiver.answer = answerWith(302, { location: '/elsewhere' });
+    const { code, stdout, stderr } = await cli('webhook', 'test', '--site', HOST);
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/^The receiver did not take it: HTTP 302: redirects .*\n$/),
+    ]);
+    expect(stdout).toContain('reason');
+    expect(await json('webhook', 'show', '--site', HOST)).not.toHaveProperty('lastPush');
+    expect(receiver.of('/elsewhere')).toEqual([]);
+  });
+
+  it('changes the secret: the bearer at once, and both signatures for a while', async () => {
+    await json('webhook', 'set', '--site', HOST, '--url', `${receiver.url}/totals`, '--secret', 'first');
+    await json('webhook', 'set', '--site', HOST, '--url', `${receiver.url}/totals`, '--secret', SECRET);
+    await json('webhook', 'push', '--site', HOST);
+    const [{ headers, body }] = receiver.of('/totals') as [Call];
+    const signed = (secret: string) =>
+      signature(secret, String(headers['webhook-id']), Number(headers['webhook-timestamp']), body);
+    expect(headers.authorization).toBe(`Bearer ${SECRET}`);
+    expect(headers['webhook-signature']).toBe(`${signed(SECRET)} ${signed('first')}`);
+  });
+
+  it('pushes by hand, and ends with 1 and the reason when the receiver does not take it', async () => {
+    receiver.answer = answerWith(503);
+    const { code, stdout, stderr } = await cli('webhook', 'push', '--site', HOST);
+    expect([code, stderr]).toEqual([1, 'The receiver did not take it: HTTP 503\n']);
+    expect(stdout).toMatch(/next try +\d{4}/);
+    const failed = await json('webhook', 'show', '--site', HOST);
+    expect(failed.lastPush).toMatchObject({
+      status: 'failed',
+      reason: 'HTTP 503',
+      httpStatus: 503,
+      attempt: 1,
+      nextTry: ISO,
+    });
+    receiver.answer = answerWith(200);
+    const { lastPush } = await json('webhook', 'push', '--site', HOST);
+    expect(lastPush).toMatchObject({ status: 'delivered', fromPosition: failed.lastPush.toPosition, conversions: 0 });
+  });
+});
+
+describe('beside a running service', () => {
+  let service: TestService;
+
+  beforeAll(async () => {
+    service = await startTestService(environment['DATABASE_URL'] as string, {
+      ...environment,
+      OUTBOUND_EVERY: '1s',
+      OUTBOUND_RETRY_SCHEDULE: '200ms',
+    });
+  });
+  afterAll(() => service?.stop());
+
+  it('is pushed at every tick, and adds up to what was answered', async () => {
+    for (let count = 0; count < 12; count += 1) await buy();
+    await json('sites', 'set', HOST, '--block', '@blocked.example');
+    await service.settle();
+    await post(service, door, { email: 'jane@blocked.example', event: 'lead' });
+    const trial = await json('keys', 'create', '--site', HOST, '--name', 'Try', '--trial');
+    await service.settle();
+    await post(service, { ...door, key: trial.key }, { email: 'jane@example.com', event: 'lead' });
+    await eventually(
+      async () => sum(acknowledged(receiver.of('/totals'))),
+      ({ conversions, bot_traffic_removed }) => conversions === 12 && bot_traffic_removed === 1,
+    );
+    const pushes = acknowledged(receiver.of('/totals'));
+    expect(pushes.slice(1).map(({ from }) => from)).toEqual(pushes.slice(0, -1).map(({ to }) => to));
+    const seen = await metrics(service);
+    expect(seen.get('cc_outbound_pushes_total{outcome="delivered"}')).toBeGreaterThan(0);
+  });
+
+  it('is disabled by a receiver that is gone: seen everywhere, and enabled again with what was held', async () => {
+    receiver.answer = answerWith(410);
+    await eventually(
+      () => json('webhook', 'show', '--site', HOST),
+      ({ enabled }) => !enabled,
+    );
+    const { lastPush: held, ...gone } = await json('webhook', 'show', '--site', HOST);
+    expect(gone).toMatchObject({ enabled: false, reason: 'HTTP 410: the receiver wants nothing more' });
+    expect(held).not.toHaveProperty('nextTry');
+    expect(await refused('webhook', 'push', '--site', HOST)).toMatch(/is disabled \(HTTP 410.*"webhook enable/);
+    const { code, stdout } = await cli('doctor', { ...environment, PORT: '0' });
+    expect(code).toBe(1);
+    expect(stdout).toMatch(
+      /FAIL {2}webhooks +1 set; shop\.example is disabled since .*\n.*"webhook enable --site shop\.example"/,
+    );
+    await buy();
+    receiver.answer = answerWith(200);
+    expect(await json('webhook', 'enable', '--site', HOST)).toMatchObject({ enabled: true });
+    await eventually(
+      async () => sum(acknowledged(receiver.of('/totals'))),
+      ({ conversions }) => conversions === 13,
+    );
+    const taken = receiver
+      .of('/totals')
+      .map(asPush)
+      .filter(({ id }) => id === held.id);
+    expect(taken.map((push) => push.taken)).toEqual([...taken.slice(1).map(() => false), true]);
+  });
+
+  it('is held by an operator, who is told so', async () => {
+    expect(await json('webhook', 'disable', '--site', HOST)).toMatchObject({ enabled: false });
+    expect(await refused('webhook', 'push', '--site', HOST)).toMatch(/^The webhook of shop\.example is disabled\. /);
+    expect((await cli('webhook', 'set', '--site', HOST, '--url', `${receiver.url}/totals`)).stderr).toContain(
+      'webhook enable',
+    );
+    await json('webhook', 'enable', '--site', HOST);
+  });
+
+  it('has every try in the sync log, beside those to platforms', async () => {
+    await json(
+      'platforms',
+      'connect',
+      'segment',
+      '--site',
+      HOST,
+      '--set',
+      'write_key=w',
+      '--endpoint',
+      `${sandbox.url}/segment`,
+    );
+    await service.settle();
+    await buy();
+    await eventually(
+      async () => sum(acknowledged(receiver.of('/totals'))),
+      ({ conversions }) => conversions === 14,
+    );
+    const all = await lines('sync', 'log', '--site', 'www.shop.example');
+    expect(all.map(({ time }) => time)).toEqual(all.map(({ time }) => time).sort());
+    expect(all.find(({ kind }) => kind === 'delivery')).toEqual({
+      ...{ time: ISO, kind: 'delivery', platform: 'segment', conversionId: expect.any(String), attempt: 1 },
+      ...{ status: 'delivered', httpStatus: 200, durationMs: expect.any(Number) },
+    });
+    const failed = await lines('sync', 'log', '--site', HOST, '--status', 'failed');
+    expect(failed[0]).toEqual({
+      ...{ time: ISO, kind: 'push', attempt: 1, status: 'failed', reason: 'HTTP 503', httpStatus: 503 },
+      ...{ durationMs: expect.any(Number), nextTry: ISO, payload: { conversions: 0, bot_traffic_removed: 0 } },
+      stretch: {
+        ...{ stretchId: expect.any(String), fromPosition: expect.any(Number), toPosition: expect.any(Number) },
+        ...{ windowStart: ISO, windowEnd: ISO },
+      },
+    });
+    expect(failed.at(-1)).toMatchObject({ httpStatus: 410 });
+    expect(failed.at(-1)).not.toHaveProperty('nextTry');
+    await json('webhook', 'disable', '--site', HOST);
+    const pushed = async () =>
+      (await lines('sync', 'log', '--site', HOST)).filter(({ kind }) => kind === 'push').length;
+    await eventually(pushed, (count) => count === receiver.of('/totals').length);
+    await json('webhook', 'enable', '--site', HOST);
+    const [first, second] = all as [SyncLine, SyncLine];
+    expect(await lines('sync', 'log', '--site', HOST, '--platform', 'segment')).toHaveLength(1);
+    expect(await lines('sync', 'log', '--site', HOST, '--to', second.time)).toEqual([first]);
+    expect(await lines('sync', 'log', '--site', HOST, '--from', '2999-01-01')).toEqual([]);
+    const { stdout } = await cli('sync', 'log', '--site', HOST);
+    expect(stdout.split('\n')[1]).toMatch(
+      /^\S+Z {2}push +0 \+ 0 +\S+ {2}try 1 +failed +503, \d+ ms, HTTP 503, again \S+Z$/,
+    );
+    expect((await cli('sync', 'log', '--site', HOST, '--platform', 'nothing')).code).not.toBe(0);
+  });
+
+  async function buy(): Promise<void> {
+    orders += 1;
+    const { status } = await post(service, door, {
+      email: 'jane@example.com',
+      event: 'purchase',
+      orderId: `ORD-${orders}`,
+    });
+    expect(status).toBe(200);
+  }
+});
+
+describe('under kills and freezes, and in other time zones', () => {
+  it('keeps its books', async () => {
+    const runner = join(import.meta.dirname, 'drills', 'run.mjs');
+    const { code, stdout } = await new Promise<{ code: number; stdout: string }>((done) => {
+      execFile(process.execPath, [runner, '--short', 'outbound-kills', 'outbound-ticks'], (error, stdout) => {
+        done({ code: error ? Number(error.code) : 0, stdout });
+      });
+    });
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/stretches acknowledged: \d\d/)]);
+    expect(stdout).not.toContain('FAIL');
+  }, 300_000);
+});
+
+type Words = (string | Record<string, string>)[];
+
+async function cli(...words: Words) {
+  const env = Object.assign({}, environment, ...words.filter((word) => typeof word !== 'string'));
+  const [stdout, stderr] = [new Collector(), new Collector()];
+  const argv = words.filter((word) => typeof word === 'string');
+  const code = await runCli(argv, { env, stdout, stderr });
+  return { code, stdout: stdout.text, stderr: stderr.text };
+}
+
+async function json(...words: Words) {
+  const { code, stdout, stderr } = await cli(...words, '--json');
+  if (code !== 0) throw new Error(stderr + stdout);
+  return JSON.parse(stdout);
+}
+
+async function lines(...words: Words): Promise<SyncLine[]> {
+  const { stdout } = await cli(...words, '--json');
+  return stdout
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line));
+}
+
+async function refused(...words: Words): Promise<string> {
+  const { code, stdout, stderr } = await cli(...words);
+  expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
+  return stderr;
+}
+
+class Collector extends Writable {
+  text = '';
+
+  override _write(chunk: Buffer, _: string, done: () => void): void {
+    this.text += chunk.toString();
+    done();
+  }
+}

@@ -1,0 +1,434 @@
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { jest } from '@jest/globals';
+import type { StoredEvent } from '../src/log/event.js';
+import { ProjectionRunner } from '../src/log/projection-runner.js';
+import { type Claim, claimSites } from '../src/outbound/claims.js';
+import { pushNow } from '../src/outbound/push-now.js';
+import { OUTBOUND, streamOf } from '../src/outbound/stretch.js';
+import { nextTickMs } from '../src/outbound/ticks.js';
+import { totalsProjection } from '../src/outbound/totals-projection.js';
+import { signature } from '../src/platforms/webhook/signature.js';
+import type { SiteWebhook } from '../src/sites/webhook.js';
+import { createDatabase } from './support/databases.js';
+import {
+  acknowledged,
+  asPush,
+  type Happening,
+  happen,
+  type OutboundInstance,
+  openInstance,
+  sum,
+  totalsOf,
+} from './support/outbound.js';
+import { startTestServer, type TestServer } from './support/postgres-server.js';
+import { type Answer, answerWith, type Call, startReceiver, type WebhookReceiver } from './support/webhook-receiver.js';
+
+jest.setTimeout(60_000);
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const TICK = 15 * MINUTE;
+
+describe('the outbound webhook', () => {
+  let server: TestServer;
+  let receiver: WebhookReceiver;
+  let instance: OutboundInstance;
+  let made = 0;
+
+  beforeAll(async () => {
+    server = await startTestServer();
+    receiver = await startReceiver();
+    instance = await openInstance(await createDatabase(server));
+  });
+  afterAll(async () => {
+    await instance?.stop();
+    await receiver?.stop();
+    await server?.stop();
+  });
+  beforeEach(() => {
+    receiver.answer = answerWith(200);
+  });
+  afterEach(() => {
+    expect(instance.faults).toEqual([]);
+  });
+
+  /** A site whose webhook was set just now, and the path its pushes come to. */
+  async function openSite(secret?: string): Promise<{ host: string; path: string }> {
+    made += 1;
+    const { host } = await instance.sites.register(`shop-${made}.example`);
+    const path = `/${host}`;
+    await instance.sites.setWebhook(host, { url: receiver.url + path, secret, allowPrivate: true });
+    return { host, path };
+  }
+
+  async function later(ms: number): Promise<void> {
+    instance.aheadMs += ms;
+    await instance.look();
+  }
+
+  /** To the next tick, and a little further. */
+  function toNextTick(): Promise<void> {
+    const now = Date.now() + instance.aheadMs;
+    return later(nextTickMs(now, TICK) - now + 50);
+  }
+
+  it('counts what was received and what was taken out, and nothing of a trial or of another site', async () => {
+    const { host, path } = await openSite();
+    const other = await openSite();
+    await happen(instance.log, host, 'received', 'received', 'received', 'filtered', 'detected', 'detected');
+    await happen(instance.log, host, 'observed', 'trial', 'trial-filtered', 'delivered');
+    await happen(instance.log, other.host, 'received', 'filtered');
+    await toNextTick();
+    expect(receiver.of(path).map(({ body }) => body)).toEqual(['{"conversions":3,"bot_traffic_removed":3}']);
+    expect(receiver.of(other.path).map(({ body }) => body)).toEqual(['{"conversions":1,"bot_traffic_removed":1}']);
+  });
+
+  it('adds up over a day of faults', async () => {
+    const sites = await Promise.all([1, 2, 3].map(() => openSite()));
+    const answers = [200, 500, 200, 200, 503, 429, 200, 302, 200, 404, 200, 'cut'] as const;
+    const turns = new Map<string, number>();
+    let isDown = false;
+    receiver.answer = (call, response) => {
+      const turn = turns.get(call.path) ?? 0;
+      turns.set(call.path, turn + 1);
+      const answer = answers[turn % answers.length] ?? 200;
+      if (isDown || answer === 'cut') response.destroy();
+      else answerWith(answer, { 'retry-after': '60', location: '/elsewhere' })(call, response);
+    };
+    const kinds: Happening[] = ['received', 'received', 'filtered', 'detected', 'observed', 'trial', 'delivered'];
+    for (let minutes = 0; minutes < 24 * 60; ) {
+      const step = 3 + ((minutes * 31) % 20);
+      minutes += step;
+      isDown = minutes > 6 * 60 && minutes < 9 * 60;
+      for (const [at, { host }] of sites.entries())
+        await happen(instance.log, host, ...kinds.filter((_, index) => (minutes + index * at) % 3 > 0));
+      await later(step * MINUTE);
+    }
+    receiver.answer = answerWith(200);
+    for (let hours = 0; hours < 12; hours += 1) await later(HOUR);
+    for (const { host, path } of sites) {
+      const pushes = acknowledged(receiver.of(path));
+      const { first } = (await instance.sites.get(host)).webhook as { first: { position: number } };
+      expect(pushes.length).toBeGreaterThan(20);
+      expect(pushes.map(({ from }) => from)).toEqual([first.position, ...pushes.slice(0, -1).map(({ to }) => to)]);
+      const last = pushes.at(-1)?.to as number;
+      expect(sum(pushes)).toEqual(await totalsOf(instance.log, host, first.position, last));
+      // All there is: nothing that counts has happened after the last stretch.
+      expect(sum(pushes)).toEqual(await totalsOf(instance.log, host, 0, await instance.log.head()));
+      // A stretch has one body, however often it was sent.
+      const bodies = new Map(receiver.of(path).map((call) => [asPush(call).id, call.body]));
+      for (const call of receiver.of(path)) expect(call.body).toBe(bodies.get(asPush(call).id));
+    }
+  });
+
+  describe('a push', () => {
+    const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
+
+    it('says whose it is, which stretch it is of, and is signed', async () => {
+      const { host, path } = await openSite(SECRET);
+      await happen(instance.log, host, 'received');
+      const before = await instance.log.head();
+      const { first } = await webhook(host);
+      await toNextTick();
+      const [{ headers, body }] = receiver.of(path) as [Call];
+      const { 'webhook-id': id, 'webhook-timestamp': timestamp } = headers as Record<string, string>;
+      expect(headers).toMatchObject({
+        authorization: `Bearer ${SECRET}`,
+        'content-type': 'application/json',
+        'webhook-signature': signature(SECRET, id as string, Number(timestamp), body),
+        'x-cc-window-start': first.time,
+        'x-cc-from-position': String(first.position),
+        'x-cc-to-position': String(before),
+      });
+      expect(Number(timestamp) * 1_000).toBeLessThanOrEqual(Date.now() + instance.aheadMs);
+      const windowEnd = Date.parse(String(headers['x-cc-window-end']));
+      expect(windowEnd - nextTickMs(windowEnd - TICK, TICK)).toBeLessThan(MINUTE);
+      expect(JSON.stringify(await instance.log.read({ site: host }))).not.toContain(SECRET.slice(6));
+    });
+
+    it('is sent also when there is nothing to say, once for each tick', async () => {
+      const { path } = await openSite();
+      for (let tick = 0; tick < 3; tick += 1) {
+        await toNextTick();
+        await later(MINUTE);
+      }
+      expect(receiver.of(path).map(({ body }) => body)).toEqual(
+        Array(3).fill('{"conversions":0,"bot_traffic_removed":0}'),
+      );
+    });
+
+    it('makes up for ticks that nobody was there for, in one', async () => {
+      const { host, path } = await openSite();
+      await happen(instance.log, host, 'received');
+      await later(2 * HOUR);
+      await later(0);
+      expect(receiver.of(path).map(({ body }) => body)).toEqual(['{"conversions":1,"bot_traffic_removed":0}']);
+    });
+  });
+
+  describe('a receiver', () => {
+    /** One push to a receiver that answers so, and what the log says of it. */
+    async function pushTo(answer: Answer) {
+      const site = await openSite();
+      await happen(instance.log, site.host, 'received');
+      receiver.answer = (call, response) => (call.path === site.path ? answer : answerWith(200))(call, response);
+      await toNextTick();
+      receiver.answer = answerWith(200);
+      const { data } = (await tries(site.host)).at(-1) as StoredEvent;
+      return { ...site, data, waitMs: data['nextTry'] ? waitOf(data) : undefined };
+    }
+    /** Between the try and the next, by the moved clock. */
+    const waitOf = (data: StoredEvent['data']) => {
+      const waitMs = Date.parse(String(data['nextTry'])) - Date.parse(String(data['failingSince']));
+      return Math.round(waitMs / 1_000) * 1_000;
+    };
+    const TAKEN = { attempt: 1, httpStatus: 200, body: { conversions: 1, bot_traffic_removed: 0 } };
+
+    it.each([201, 204, 299])('that answers %d has taken it', async (status) => {
+      const { data } = await pushTo(answerWith(status));
+      expect(data).toMatchObject({ ...TAKEN, httpStatus: status });
+      expect(data).not.toHaveProperty('reason');
+    });
+
+    it.each([
+      ['500', answerWith(500), { httpStatus: 500, reason: 'HTTP 500' }, 5_000],
+      ['400', answerWith(400), { httpStatus: 400, reason: 'HTTP 400' }, 5_000],
+      ['401', answerWith(401), { httpStatus: 401, reason: 'HTTP 401' }, 5_000],
+      ['429 with Retry-After', answerWith(429, { 'retry-after': '120' }), { httpStatus: 429 }, 120_000],
+      ['503 and an earlier time than ours', answerWith(503, { 'retry-after': '1' }), { httpStatus: 503 }, 5_000],
+      ['a redirect', answerWith(302, { location: '/taken' }), { reason: expect.stringContaining('redirects') }, 5_000],
+      ['nothing', () => {}, { reason: expect.stringContaining('timeout: ') }, 5_000],
+      [
+        'a cut',
+        (_: Call, response: ServerResponse) => response.destroy(),
+        { reason: expect.stringContaining('network_error: ') },
+        5_000,
+      ],
+      [
+        'headers that never end',
+        (_: Call, { socket }: ServerResponse) => drip(socket as Socket, 'HTTP/1.1 200 OK\r\n', 'x-more: 1\r\n'),
+        { reason: expect.stringContaining('timeout: ') },
+        5_000,
+      ],
+    ] as [string, Answer, object, number][])('that answers with %s gets it again', async (_, answer, told, wait) => {
+      const { host, path, data, waitMs } = await pushTo(answer);
+      expect(data).toMatchObject({ attempt: 1, failures: 1, ...told });
+      expect(waitMs).toBe(wait);
+      expect(receiver.calls.some(({ path }) => path === '/taken')).toBe(false);
+      await later(wait - 1_500);
+      expect(await tries(host)).toHaveLength(1);
+      await later(2_000);
+      expect((await tries(host)).at(-1)?.data).toMatchObject({ ...TAKEN, attempt: 2 });
+      const [first, second] = receiver.of(path).map(asPush);
+      expect(second).toEqual({ ...first, taken: true });
+    });
+
+    it.each([
+      [
+        'drips its body',
+        (_: Call, { socket }: ServerResponse) =>
+          drip(socket as Socket, 'HTTP/1.1 200 OK\r\ncontent-length: 5000\r\n\r\n', 'x'),
+      ],
+      [
+        'has 10 MB to say',
+        (_: Call, response: ServerResponse) => response.writeHead(200).end(Buffer.alloc(10_000_000)),
+      ],
+      [
+        'hangs up amid its body',
+        (_: Call, { socket }: ServerResponse) => socket?.end('HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\nx'),
+      ],
+      [
+        'sends nonsense as its body',
+        (_: Call, response: ServerResponse) => response.writeHead(200, { 'content-encoding': 'gzip' }).end('no'),
+      ],
+    ] as [string, Answer][])('that says 200 and %s has taken it', async (_, answer) => {
+      expect((await pushTo(answer)).data).toMatchObject(TAKEN);
+    });
+
+    it('that is gone gets nothing more until somebody says so, and then what was held', async () => {
+      const { host, path, data, waitMs } = await pushTo(answerWith(410));
+      expect(data).toMatchObject({ httpStatus: 410, reason: expect.stringContaining('wants nothing more') });
+      expect(waitMs).toBeUndefined();
+      expect(await webhook(host)).toMatchObject({ enabled: false, reason: expect.stringContaining('HTTP 410') });
+      await later(3 * HOUR);
+      expect(receiver.of(path)).toHaveLength(1);
+      await happen(instance.log, host, 'received', 'filtered');
+      await instance.sites.enableWebhook(host);
+      await later(0);
+      const [held, again, next] = receiver.of(path).map(asPush);
+      expect(again).toEqual({ ...held, taken: true });
+      expect(next).toMatchObject({ from: held?.to, totals: { conversions: 1, bot_traffic_removed: 1 } });
+    });
+
+    it('that fails for five days is given up visibly, by the schedule, and nothing is dropped', async () => {
+      const { host, path } = await openSite();
+      await happen(instance.log, host, 'received');
+      const beganMs = Date.now() + instance.aheadMs;
+      receiver.answer = (call, response) => answerWith(call.path === path ? 500 : 200)(call, response);
+      await toNextTick();
+      const waits: number[] = [];
+      for (let turn = 0; turn < 40 && (await webhook(host)).enabled; turn += 1) {
+        const { data } = (await tries(host)).at(-1) as StoredEvent;
+        const waitMs = Date.parse(String(data['nextTry'])) - Date.now() - instance.aheadMs;
+        waits.push(Math.ceil(waitMs / 10_000) * 10_000);
+        await later(waitMs + 50);
+      }
+      const hours = [2, 5, ...Array(11).fill(10)];
+      expect(waits.slice(0, -1)).toEqual([10_000, 5 * MINUTE, 30 * MINUTE, ...hours.map((count) => count * HOUR)]);
+      const failedForMs = Date.now() + instance.aheadMs - beganMs;
+      expect(Math.round(failedForMs / HOUR)).toBe(5 * 24);
+      expect(await webhook(host)).toMatchObject({
+        reason: expect.stringContaining('failed for too long, at last with HTTP 500'),
+      });
+
+      receiver.answer = answerWith(200);
+      await happen(instance.log, host, 'received');
+      await instance.sites.enableWebhook(host);
+      await later(0);
+      const pushes = acknowledged(receiver.of(path));
+      expect(pushes).toHaveLength(2);
+      expect(sum(pushes)).toEqual({ conversions: 2, bot_traffic_removed: 0 });
+    });
+
+    it('that fails again after it was enabled gets the whole schedule again', async () => {
+      const { host } = await pushTo(answerWith(410));
+      await later(6 * 24 * HOUR);
+      receiver.answer = answerWith(500);
+      await instance.sites.enableWebhook(host);
+      await later(0);
+      const { data } = (await tries(host)).at(-1) as StoredEvent;
+      expect(data).toMatchObject({ attempt: 2, failures: 1 });
+      expect(waitOf(data)).toBe(5_000);
+      expect((await webhook(host)).enabled).toBe(true);
+    });
+
+    it('with a new address gets what the old one refused, at once', async () => {
+      const { host, path } = await pushTo(answerWith(500));
+      await instance.sites.setWebhook(host, { url: `${receiver.url}${path}/new`, allowPrivate: true });
+      await later(0);
+      expect(receiver.of(`${path}/new`).map(asPush)).toEqual([
+        { ...asPush(receiver.of(path)[0] as Call), taken: true },
+      ]);
+    });
+  });
+
+  describe('of several that would push', () => {
+    it('one does, tick after tick, and nobody repeats it', async () => {
+      const url = await createDatabase(server);
+      const instances = await Promise.all([1, 2, 3, 4].map(() => openInstance(url)));
+      const [one] = instances as [OutboundInstance];
+      const hosts = Array.from({ length: 12 }, (_, index) => `many-${index}.example`);
+      for (const host of hosts) {
+        await one.sites.register(host);
+        await one.sites.setWebhook(host, { url: `${receiver.url}/${host}`, allowPrivate: true });
+      }
+      for (let tick = 1; tick <= 5; tick += 1) {
+        for (const each of instances) each.aheadMs = tick * TICK;
+        await Promise.all(hosts.map((host) => happen(one.log, host, 'received')));
+        for (let turn = 0; turn < 3; turn += 1) await Promise.all(instances.map((each) => each.look()));
+      }
+      for (const host of hosts) {
+        const calls = receiver.of(`/${host}`);
+        expect(calls).toHaveLength(5);
+        expect(sum(acknowledged(calls))).toEqual({ conversions: 5, bot_traffic_removed: 0 });
+      }
+      await Promise.all(instances.map((each) => each.stop()));
+    });
+
+    it('one closes, when they decide on the same end', async () => {
+      const { host } = await openSite();
+      const target = { site: host, webhook: await webhook(host), secrets: undefined };
+      const closed = await Promise.all([1, 2, 3, 4].map(() => instance.pusher.close(target, undefined)));
+      expect(closed.filter((end) => end !== undefined)).toHaveLength(1);
+      expect(await instance.log.readStream(OUTBOUND, streamOf(host))).toHaveLength(1);
+    });
+
+    it('none has a claim that another has, or one whose time is over', async () => {
+      const { pool } = instance.postgres;
+      const claims = await Promise.all([1, 2, 3].map(() => claimSites(pool, ['a.example', 'b.example'], 100)));
+      expect(claims.map(({ size }) => size).sort()).toEqual([0, 0, 2]);
+      const mine = claims.find(({ size }) => size === 2)?.get('a.example') as Claim;
+      expect([mine.mayBegin, mine.maySend]).toEqual([true, true]);
+      // As if it had run out while its holder was frozen.
+      await pool.query(`UPDATE cc.leases SET until = now() WHERE name = 'outbound:a.example'`);
+      const theirs = (await claimSites(pool, ['a.example'], 100)).get('a.example');
+      expect(theirs).toBeDefined();
+      await mine.release();
+      expect((await claimSites(pool, ['a.example', 'b.example'], 100)).size).toBe(0);
+    });
+  });
+
+  describe('pushed by hand', () => {
+    it('closes and sends at once; the next tick goes on from there', async () => {
+      const { host, path } = await openSite();
+      await happen(instance.log, host, 'received');
+      const pushed = await pushByHand(host);
+      expect(pushed).toMatchObject({ type: 'outbound.delivered.v1', data: { body: { conversions: 1 } } });
+      await happen(instance.log, host, 'received', 'filtered');
+      await toNextTick();
+      const [byHand, atTick] = receiver.of(path).map(asPush);
+      expect(atTick).toMatchObject({ from: byHand?.to, totals: { conversions: 1, bot_traffic_removed: 1 } });
+    });
+
+    it('sends what waits for its next try, then the rest', async () => {
+      const { host, path } = await openSite();
+      receiver.answer = answerWith(500);
+      expect(await pushByHand(host)).toMatchObject({ type: 'outbound.failed.v1', data: { reason: 'HTTP 500' } });
+      await happen(instance.log, host, 'received');
+      receiver.answer = answerWith(200);
+      expect(await pushByHand(host)).toMatchObject({ data: { attempt: 1, body: { conversions: 1 } } });
+      const [failed, again, rest] = receiver.of(path).map(asPush);
+      expect([again?.id, rest?.from]).toEqual([failed?.id, failed?.to]);
+    });
+
+    it('waits for who is at it', async () => {
+      const { host, path } = await openSite();
+      const claim = (await claimSites(instance.postgres.pool, [host], 1_000)).get(host) as Claim;
+      const pushing = pushByHand(host);
+      await new Promise((next) => setTimeout(next, 300));
+      expect(receiver.of(path)).toHaveLength(0);
+      await claim.release();
+      expect(await pushing).toMatchObject({ type: 'outbound.delivered.v1' });
+    });
+  });
+
+  it('has totals by minute for people, the same after a rebuild', async () => {
+    const { host } = await openSite();
+    await happen(instance.log, host, 'received', 'received', 'filtered', 'detected', 'observed', 'trial');
+    const runner = new ProjectionRunner(instance.postgres, [totalsProjection]);
+    await runner.catchUp('totals');
+    const read = async () =>
+      (await instance.postgres.pool.query('SELECT * FROM cc.totals ORDER BY site, minute')).rows as {
+        site: string;
+        conversions: string;
+        bot_traffic_removed: string;
+      }[];
+    const rows = await read();
+    const mine = rows.filter(({ site }) => site === host);
+    const add = (name: 'conversions' | 'bot_traffic_removed') => mine.reduce((all, row) => all + Number(row[name]), 0);
+    expect([add('conversions'), add('bot_traffic_removed')]).toEqual([2, 2]);
+    await runner.rebuild('totals');
+    expect(await read()).toEqual(rows);
+  });
+
+  async function pushByHand(host: string) {
+    const target = { site: host, webhook: await webhook(host), secrets: { secret: 'secret' } };
+    return pushNow(instance.postgres.pool, instance.pusher, target, 1_000);
+  }
+
+  async function webhook(host: string): Promise<SiteWebhook> {
+    return (await instance.sites.get(host)).webhook as SiteWebhook;
+  }
+
+  async function tries(host: string): Promise<StoredEvent[]> {
+    const events = await instance.log.readStream(OUTBOUND, streamOf(host));
+    return events.filter(({ type }) => type !== 'outbound.closed.v1');
+  }
+});
+
+function drip(socket: Socket, begin: string, drop: string): void {
+  socket.write(begin);
+  const timer = setInterval(() => socket.write(drop), 20);
+  socket.on('error', () => {}).on('close', () => clearInterval(timer));
+}

@@ -1,0 +1,133 @@
+import { randomBytes } from 'node:crypto';
+import { Sealer } from '../../src/kernel/sealing.js';
+import { readSettings } from '../../src/kernel/settings.js';
+import { uuidv7 } from '../../src/kernel/uuid.js';
+import { EventLog } from '../../src/log/event-log.js';
+import { OutboundSync } from '../../src/outbound/outbound-sync.js';
+import { openOutgoing, Pusher, pusherOptions } from '../../src/outbound/pusher.js';
+import { addUp, COUNTED, DECIDING, type Totals } from '../../src/outbound/totals.js';
+import type { Postgres } from '../../src/postgres/postgres.js';
+import { SiteDirectory } from '../../src/sites/site-directory.js';
+import { SiteSecrets } from '../../src/sites/site-secrets.js';
+import { Sites } from '../../src/sites/sites.js';
+import { openDatabase } from './databases.js';
+import type { Call } from './webhook-receiver.js';
+
+/** What an instance consists of as far as pushing goes, without Nest and with a clock that can be moved. */
+export interface OutboundInstance {
+  readonly postgres: Postgres;
+  readonly log: EventLog;
+  readonly sites: Sites;
+  readonly directory: SiteDirectory;
+  readonly sync: OutboundSync;
+  readonly pusher: Pusher;
+  readonly faults: string[];
+  /** Added to the real time. */
+  aheadMs: number;
+  /** Looks, and waits until what that began is over. */
+  look(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const KEY = randomBytes(32);
+
+export async function openInstance(
+  databaseUrl: string,
+  environment: Record<string, string> = {},
+): Promise<OutboundInstance> {
+  const settings = readSettings({ OUTBOUND_ALLOW_PRIVATE: 'true', OUTBOUND_TIMEOUT: '1s', ...environment });
+  const postgres = await openDatabase(databaseUrl);
+  const log = new EventLog(postgres);
+  const secrets = new SiteSecrets(postgres.pool, new Sealer(KEY));
+  const sites = new Sites(log, secrets, 'cli');
+  const directory = new SiteDirectory(log, secrets, { ...settings, instance: uuidv7() });
+  await directory.start();
+  const now = () => Date.now() + instance.aheadMs;
+  const pusher = new Pusher(log, sites, openOutgoing(settings), { ...pusherOptions(settings, 'system'), now });
+  const faults: string[] = [];
+  const sync = new OutboundSync(postgres.pool, directory, secrets, pusher, {
+    everyMs: settings.outboundEveryMs,
+    timeoutMs: settings.outboundTimeoutMs,
+    fault: (site, error) => faults.push(`${site}: ${error}`),
+  });
+  const instance: OutboundInstance = {
+    postgres,
+    log,
+    sites,
+    directory,
+    sync,
+    pusher,
+    faults,
+    aheadMs: 0,
+    look: async () => {
+      await directory.refresh();
+      await sync.look();
+      await sync.settled();
+    },
+    stop: async () => {
+      await sync.stop();
+      await log.close();
+      await postgres.close();
+    },
+  };
+  return instance;
+}
+
+/** What the log says, whatever was pushed. */
+export async function totalsOf(log: EventLog, site: string, after: number, until: number): Promise<Totals> {
+  return addUp(await log.count({ site, after, until, types: COUNTED, by: DECIDING }));
+}
+
+/** Of events that count, or do not, as the rooms that bring them about append them. */
+export type Happening = 'received' | 'filtered' | 'detected' | 'observed' | 'trial' | 'trial-filtered' | 'delivered';
+
+const EVENTS = {
+  received: ['conversion', 'conversion.received.v1', { trial: false }],
+  filtered: ['conversion', 'conversion.filtered.v1', { trial: false }],
+  detected: ['visitor', 'visitor.bot_detected.v1', { score: 90, reasons: [], list: '1', mode: 'enforce' }],
+  observed: ['visitor', 'visitor.bot_detected.v1', { score: 90, reasons: [], list: '1', mode: 'observe' }],
+  trial: ['conversion', 'conversion.received.v1', { trial: true }],
+  'trial-filtered': ['conversion', 'conversion.filtered.v1', { trial: true }],
+  delivered: ['conversion', 'conversion.delivered.v1', { platform: 'meta', attempt: 1 }],
+} as const;
+
+export async function happen(log: EventLog, site: string, ...happenings: readonly Happening[]): Promise<void> {
+  await Promise.all(
+    happenings.map((happening) => {
+      const [noun, type, data] = EVENTS[happening];
+      return log.append({ noun, stream: uuidv7(), expected: 'new', site, actor: 'system', events: [{ type, data }] });
+    }),
+  );
+}
+
+/** A push that a receiver has seen, read as a customer reads it. */
+export function asPush({ headers, body, status }: Call) {
+  return {
+    id: String(headers['webhook-id']),
+    from: Number(headers['x-cc-from-position']),
+    to: Number(headers['x-cc-to-position']),
+    totals: JSON.parse(body) as Totals,
+    taken: status === 200,
+  };
+}
+
+/** The pushes that were taken, repeats dropped by their id, in the order of the log. */
+export function acknowledged(calls: readonly Call[]): ReturnType<typeof asPush>[] {
+  const taken = new Map(
+    calls
+      .map(asPush)
+      .filter((push) => push.taken)
+      .map((push) => [push.id, push]),
+  );
+  return [...taken.values()].sort((one, other) => one.from - other.from || one.to - other.to);
+}
+
+export function sum(pushes: readonly { totals: Totals }[]): Totals {
+  return pushes.reduce(
+    (total, { totals }) => ({
+      conversions: total.conversions + totals.conversions,
+      bot_traffic_removed: total.bot_traffic_removed + totals.bot_traffic_removed,
+    }),
+    { conversions: 0, bot_traffic_removed: 0 },
+  );
+}
