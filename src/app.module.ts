@@ -6,6 +6,7 @@ import { DispatchModule } from './dispatch/dispatch.module.js';
 import { Dispatcher } from './dispatch/dispatcher.js';
 import { Retries } from './dispatch/retries.js';
 import { Wires } from './dispatch/wires.js';
+import { KafkaConnection, KafkaModule } from './kafka/kafka.module.js';
 import { type Kernel, KernelModule } from './kernel.module.js';
 import { EventLog } from './log/event-log.js';
 import { LogModule } from './log/log.module.js';
@@ -22,6 +23,7 @@ import { SitesModule } from './sites/sites.module.js';
     LogModule,
     SitesModule,
     ProjectionsModule,
+    KafkaModule,
     DispatchModule,
     ConversionsModule,
     OperationsModule,
@@ -37,12 +39,14 @@ export class AppModule implements OnApplicationBootstrap, OnApplicationShutdown 
     private readonly retries: Retries,
     private readonly dispatcher: Dispatcher,
     private readonly wires: Wires,
+    private readonly kafka: KafkaConnection,
     private readonly projections: ProjectionRunner,
     private readonly log: EventLog,
     private readonly postgres: Postgres,
   ) {}
 
   async onApplicationBootstrap(): Promise<void> {
+    await this.kafka.start();
     await this.projections.start();
   }
 
@@ -51,6 +55,7 @@ export class AppModule implements OnApplicationBootstrap, OnApplicationShutdown 
     await this.retries.stop();
     await this.dispatcher.stop();
     await this.wires.close();
+    await this.kafka.stop();
     await this.projections.stop();
     await this.log.close();
     await this.postgres.close();

@@ -6,10 +6,10 @@ const FLOORS = [
   ['kernel'],
   ['http', 'postgres', 'platforms'],
   ['log'],
-  ['sites'],
+  ['sites', 'kafka'],
   ['dispatch'],
   ['conversions'],
-  ['operations', 'cli', 'sandbox'],
+  ['operations', 'cli', 'sandbox', 'kafka-broker'],
 ];
 
 const src = join(process.cwd(), 'src');
