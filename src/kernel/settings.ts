@@ -119,7 +119,7 @@ function plainName(text: string): string {
 
 function brokers(text: string): string[] {
   return text.split(',').map((part) => {
-    const [, port] = /^(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:]+\]):(\d{1,5})$/.exec(part.trim()) ?? [];
+    const [, port] = /^[A-Za-z0-9._-]+:(\d{1,5})$/.exec(part.trim()) ?? [];
     if (port === undefined || Number(port) > 65_535) throw new Error(`"${part}" is not host:port`);
     return part.trim();
   });
