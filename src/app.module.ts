@@ -46,8 +46,8 @@ export class AppModule implements OnApplicationBootstrap, OnApplicationShutdown 
   ) {}
 
   async onApplicationBootstrap(): Promise<void> {
-    await this.kafka.start();
     await this.projections.start();
+    await this.kafka.start();
   }
 
   /** After HTTP has closed, and from the top down: nobody loses what he stands on while he still works. */

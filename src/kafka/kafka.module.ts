@@ -3,9 +3,11 @@ import { Gauge, Registry } from 'prom-client';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { countAfter, impatient } from '../log/event-reader.js';
+import { ProjectionRunner } from '../log/projection-runner.js';
 import { Postgres } from '../postgres/postgres.js';
 import { Checkpoints, holdLog } from './checkpoint.js';
 import { usesKafka } from './client.js';
+import { ConsumerSource } from './consumer-source.js';
 import { Relay, type RelayState } from './relay.js';
 
 const LAG_COUNTED_TO = 1_000_000;
@@ -15,15 +17,20 @@ const SCRAPE_WAITS_MS = 1_000;
 @Injectable()
 export class KafkaConnection {
   private readonly relay: Relay | undefined;
+  private readonly consumers: readonly ConsumerSource[] = [];
 
   constructor(
     private readonly postgres: Postgres,
     @Inject(SETTINGS) settings: Settings,
     logger: Logger,
     registry: Registry,
+    projections: ProjectionRunner,
   ) {
     if (!usesKafka(settings)) return;
     this.relay = new Relay(postgres, settings, logger);
+    this.consumers = projections.handOver().map((projection) => {
+      return new ConsumerSource(postgres, settings, projection, projections, logger);
+    });
     measureLag(postgres, settings.kafkaTopicPrefix, registry);
   }
 
@@ -35,9 +42,11 @@ export class KafkaConnection {
   async start(): Promise<void> {
     await holdLog(this.postgres.pool, this.relay !== undefined);
     this.relay?.start();
+    for (const consumer of this.consumers) consumer.start();
   }
 
   async stop(): Promise<void> {
+    await Promise.all(this.consumers.map((consumer) => consumer.stop()));
     await this.relay?.stop();
   }
 }
