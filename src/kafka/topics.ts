@@ -50,7 +50,7 @@ export async function ensureTopics(admin: Admin, pool: Pool, settings: KafkaSett
   };
 }
 
-function topicConfig(topic: string, brokers: number, settings: KafkaSettings): ITopicConfig {
+export function topicConfig(topic: string, brokers: number, settings: KafkaSettings): ITopicConfig {
   const replicationFactor = Math.min(3, brokers);
   const config = {
     'retention.ms': String(settings.kafkaRetentionMs),
