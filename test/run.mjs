@@ -36,9 +36,14 @@ passed += numPassedTests;
 failed += Math.max(numFailedTests, numFailedTestSuites, testsPassed ? 0 : 1);
 rmSync(folder, { recursive: true });
 
+// Built by now, so that what the broker needs is said in one place.
+const { missingForBroker } = await import('../dist/kafka-broker/distribution.js');
+const forBroker = missingForBroker();
 const missing = [
   ['/usr/lib/postgresql/15/bin', 'the log on PostgreSQL 15', 'install the package postgresql-15'],
+  ['/usr/bin/kcat', 'a reader of the topics that is not ours', 'install the package kcat'],
 ].filter(([path]) => !existsSync(path));
+if (forBroker) missing.push(['', 'everything about Kafka', forBroker]);
 for (const [, part, remedy] of missing) console.log(`LEFT OUT: ${part} (${remedy}).`);
 console.log(`\n${passed} passed, ${failed} failed`);
 process.exit(failed > 0 || (missing.length > 0 && process.env.CI === 'true') ? 1 : 0);
