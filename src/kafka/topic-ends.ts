@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Admin, Consumer, Kafka } from 'kafkajs';
 import { within } from './client.js';
 import { idIn, positionIn } from './cloud-event.js';
@@ -8,6 +9,8 @@ const READ_WITHIN_MS = 30_000;
 /** The last offsets are markers of transactions and what was taken back: the newest event is a little before them. */
 const FIRST_LOOK_BACK = 50;
 const LOOK_BACK_FURTHER = 8;
+const LEADER_TRIES_MAX = 20;
+const LEADER_WAIT_MS = 200;
 
 /** How a partition ends, for a reader of what is committed. */
 export interface PartitionEnd {
@@ -53,13 +56,26 @@ export async function readEnds(kafka: Kafka, admin: Admin, prefix: string, clust
 }
 
 async function searchesOf(admin: Admin, prefix: string, noun: string): Promise<Search[]> {
-  const offsets = await admin.fetchTopicOffsets(topicOf(prefix, noun));
+  const offsets = await fetchOffsets(admin, topicOf(prefix, noun));
   return offsets.map(({ partition, low, high }) => {
     const [first, stable] = [Number(low), Number(high)];
     const from = Math.max(first, stable - FIRST_LOOK_BACK);
     const settled = stable === first;
     return { noun, partition, low: first, stable, from, highWatermark: stable, last: undefined, settled };
   });
+}
+
+/** A topic that was made a moment ago is known before its leaders are. */
+async function fetchOffsets(admin: Admin, topic: string) {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await admin.fetchTopicOffsets(topic);
+    } catch (error) {
+      const { type } = error as { type?: string };
+      if (type !== 'NOT_LEADER_FOR_PARTITION' || tries === LEADER_TRIES_MAX) throw error;
+      await sleep(LEADER_WAIT_MS);
+    }
+  }
 }
 
 /** kafkajs reads in groups only: this one has a name of its own and is deleted afterwards. */

@@ -1,4 +1,4 @@
-// npm run bench [-- --quick] [--platforms | --grow] [--json | --markdown]
+// npm run bench [-- --quick] [--platforms | --kafka | --grow] [--json | --markdown]
 // Measures the service against a raw echo, a naive design and its peers, and prints one table. `--help` says more.
 
 import { existsSync } from 'node:fs';
@@ -10,6 +10,7 @@ import { killEverything, stopAllChildren, stopWatchedServers } from './children.
 import { hasCounters } from './counters.mjs';
 import { prepareGenerator } from './generator.mjs';
 import { grownRun } from './grown.mjs';
+import { kafkaRun } from './kafka.mjs';
 import { platformsRun } from './platforms.mjs';
 import { standardRun } from './standard.mjs';
 import { markdownReport, textReport } from './table.mjs';
@@ -19,6 +20,7 @@ const HELP = `npm run bench [-- options]
   (none)       the standard run: five rounds of every variant, a million conversions; at most ten minutes
   --quick      a smoke run of a minute or two: shows that everything works, too short to judge a target
   --platforms  the platforms part: what sending costs, how long it takes, how a backlog drains; at most eight minutes
+  --kafka      the Kafka part: what publishing costs, and what it takes from inbound; needs Java and Maven; at most eight minutes
   --grow       the ten-million part: fills a log and compares it with an empty one
   --events N   with --grow: how many events (default 10,000,000)
   --claims N   with --grow: how many of the newest hold a live dedup claim (default 1,000,000)
@@ -59,13 +61,17 @@ const PLATFORMS_STANDARD = {
 };
 const PLATFORMS_QUICK = { arrivalSeconds: 3, backlog: 5_000, drainSeconds: 10, warmUp: 5_000, waiting: 10_000 };
 
+/** Likewise, for the Kafka part. */
+const KAFKA_STANDARD = { seconds: 3, published: 40_000, minutes: 8 };
+const KAFKA_QUICK = { published: 8_000 };
+
 /** npm passes Ctrl-C on to a process that the terminal has told already: only a later one means that somebody insists. */
 const IMPATIENT_MS = 1_000;
 
 const { values: options } = parseArgs({
   options: {
     ...Object.fromEntries(
-      ['quick', 'grow', 'platforms', 'json', 'markdown', 'help'].map((name) => [name, { type: 'boolean' }]),
+      ['quick', 'grow', 'platforms', 'kafka', 'json', 'markdown', 'help'].map((name) => [name, { type: 'boolean' }]),
     ),
     events: { type: 'string', default: '10000000' },
     claims: { type: 'string', default: '1000000' },
@@ -82,6 +88,7 @@ async function main() {
   const settings = {
     ...(options.quick ? QUICK : STANDARD),
     ...(options.platforms && (options.quick ? PLATFORMS_QUICK : PLATFORMS_STANDARD)),
+    ...(options.kafka && (options.quick ? KAFKA_QUICK : KAFKA_STANDARD)),
     events: Number(options.events),
     claims: Number(options.claims),
   };
@@ -110,6 +117,7 @@ async function main() {
 
 function wantedRun() {
   if (options.platforms) return platformsRun;
+  if (options.kafka) return kafkaRun;
   return options.grow ? grownRun : standardRun;
 }
 
@@ -164,7 +172,8 @@ function showProgress(text) {
 
 function title() {
   if (options.grow) return 'Clean Conversions benchmark: a large log against an empty one';
-  const subject = options.platforms ? 'Clean Conversions benchmark, with platforms' : 'Clean Conversions benchmark';
+  const part = options.platforms ? ', with platforms' : options.kafka ? ', with Kafka' : '';
+  const subject = `Clean Conversions benchmark${part}`;
   return options.quick ? `${subject}: smoke run, too short to judge a target` : subject;
 }
 

@@ -24,8 +24,8 @@ import { type ServiceProcess, spawnService } from '../support/service-process.js
  *   DRILL_BREAK=fence       without Kafka's fence: the drill must then fail
  */
 const ROUNDS = Number(process.env['DRILL_ROUNDS'] ?? 50);
-const BROKEN = process.env['DRILL_BREAK'] === 'fence';
-const BROKEN_FENCE = fileURLToPath(new URL('./broken-fence.mjs', import.meta.url));
+const LOADED = ['./freeze-inside.mjs', ...(process.env['DRILL_BREAK'] === 'fence' ? ['./broken-fence.mjs'] : [])];
+const NODE_OPTIONS = LOADED.map((file) => `--import=${fileURLToPath(new URL(file, import.meta.url))}`).join(' ');
 const TOPICS = ['conversions', 'visitors', 'sites', 'auth', 'outbound'].map((name) => `cc.${name}`);
 const NOUNS = ['conversion', 'visitor', 'auth', 'outbound'];
 /** Longer than a lease: somebody else has taken over when it wakes up. */
@@ -58,7 +58,7 @@ describe.each([1, 3])('the relay with %i broker(s) under kills and freezes', (no
     spawnService(dataDir, {
       KAFKA_BROKERS: brokers.brokers,
       KAFKA_PARTITIONS: '3',
-      ...(BROKEN && { NODE_OPTIONS: `--import=${BROKEN_FENCE}` }),
+      NODE_OPTIONS,
     });
 
   const append = () =>
@@ -98,6 +98,12 @@ describe.each([1, 3])('the relay with %i broker(s) under kills and freezes', (no
   const FAULTS: Record<string, () => Promise<unknown>> = {
     'service killed': async () => killService(await publishing()),
     'service frozen': async () => freeze(service(await publishing()), FROZEN_MS),
+    'service frozen inside a transaction': async () => {
+      const { signal } = service(await publishing());
+      signal('SIGUSR2');
+      await sleep(FROZEN_MS);
+      signal('SIGCONT');
+    },
     'broker killed': async () => {
       const node = anyNode();
       await node.kill9();
