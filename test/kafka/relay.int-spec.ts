@@ -2,6 +2,7 @@ import { Checkpoints, holdLog } from '../../src/kafka/checkpoint.js';
 import { usesKafka } from '../../src/kafka/client.js';
 import { openRelaySession } from '../../src/kafka/open-session.js';
 import { Relay } from '../../src/kafka/relay.js';
+import { TopicPublisher } from '../../src/kafka/topic-publisher.js';
 import { missingForBroker } from '../../src/kafka-broker/distribution.js';
 import { Logger } from '../../src/kernel/logger.js';
 import { readSettings } from '../../src/kernel/settings.js';
@@ -297,5 +298,25 @@ if (missing) console.warn(`LEFT OUT: everything about Kafka. ${missing}.`);
     const { rows } = await postgres.pool.query('SELECT name, position::int FROM cc.log_holds');
     expect(rows).toEqual([{ name: 'kafka', position: await log.head() }]);
     expect(judge(await readTopics(brokers.kafka, topics()), await due())).toEqual(NOTHING_WRONG);
+  }, 60_000);
+
+  it('publishes chosen events to a topic of one’s own, and refuses those of the relay', async () => {
+    await appendMany(60);
+    const events = await log.read();
+    await expect(TopicPublisher.open(settingsOf(), `${prefix}sites`)).rejects.toThrow(/is the service's own/);
+    const publisher = await TopicPublisher.open(settingsOf(), `${prefix}again`);
+    await publisher.publish(events.slice(0, 40));
+    await publisher.publish(events.slice(40));
+    await publisher.close();
+    const records = await readTopics(brokers.kafka, [`${prefix}again`]);
+    expect(judge(records, await due())).toEqual(NOTHING_WRONG);
+    for (const { position, value, headers } of records) {
+      const event = events.find((one) => one.position === position);
+      expect([JSON.parse(value), headers['ce_id'], headers['ce_subject']]).toEqual([
+        event?.data,
+        event?.id,
+        event?.stream,
+      ]);
+    }
   }, 60_000);
 });
