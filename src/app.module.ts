@@ -6,6 +6,7 @@ import { DispatchModule } from './dispatch/dispatch.module.js';
 import { Dispatcher } from './dispatch/dispatcher.js';
 import { Retries } from './dispatch/retries.js';
 import { Wires } from './dispatch/wires.js';
+import { KafkaConnection, KafkaModule } from './kafka/kafka.module.js';
 import { type Kernel, KernelModule } from './kernel.module.js';
 import { EventLog } from './log/event-log.js';
 import { LogModule } from './log/log.module.js';
@@ -27,6 +28,7 @@ import { VisitorsModule } from './visitors/visitors.module.js';
     LogModule,
     SitesModule,
     ProjectionsModule,
+    KafkaModule,
     DispatchModule,
     VisitorsModule,
     ConversionsModule,
@@ -47,6 +49,7 @@ export class AppModule implements OnApplicationBootstrap, OnApplicationShutdown 
     private readonly retries: Retries,
     private readonly dispatcher: Dispatcher,
     private readonly wires: Wires,
+    private readonly kafka: KafkaConnection,
     private readonly projections: ProjectionRunner,
     private readonly log: EventLog,
     private readonly postgres: Postgres,
@@ -54,6 +57,7 @@ export class AppModule implements OnApplicationBootstrap, OnApplicationShutdown 
 
   async onApplicationBootstrap(): Promise<void> {
     await this.projections.start();
+    await this.kafka.start();
   }
 
   /** After HTTP has closed, and from the top down: nobody loses what he stands on while he still works. */
@@ -64,6 +68,7 @@ export class AppModule implements OnApplicationBootstrap, OnApplicationShutdown 
     await this.retries.stop();
     await this.dispatcher.stop();
     await this.wires.close();
+    await this.kafka.stop();
     await this.projections.stop();
     await this.log.close();
     await this.postgres.close();

@@ -6,11 +6,11 @@ const FLOORS = [
   ['kernel'],
   ['http', 'postgres', 'platforms', 'tag'],
   ['log'],
-  ['sites'],
+  ['sites', 'kafka'],
   ['dispatch'],
   ['visitors'],
   ['conversions', 'outbound'],
-  ['operations', 'cli', 'sandbox'],
+  ['operations', 'cli', 'sandbox', 'kafka-broker'],
 ];
 
 const src = join(process.cwd(), 'src');

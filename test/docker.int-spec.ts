@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { serverProperties } from '../src/kafka-broker/properties.js';
 import { readSettings } from '../src/kernel/settings.js';
 
 /**
@@ -101,13 +102,13 @@ describe('the image', () => {
     await new Promise((closed) => server.close(closed));
     expect(await check()).toBe(1);
     expect(asked).toEqual(['/healthz', '/healthz']);
-  });
+  }, 30_000);
 });
 
 describe('the composition', () => {
   const text = read('docker-compose.yml');
   const { services, networks, volumes } = readYaml(interpolate(text, { SECRET_KEY })) as unknown as Composition;
-  const { proxy, service, postgres } = services as Record<'proxy' | 'service' | 'postgres', Service>;
+  const { proxy, service, postgres, kafka } = services as Record<'proxy' | 'service' | 'postgres' | 'kafka', Service>;
 
   it('gives the service settings that it knows and can read', () => {
     expect(Object.keys(service.environment).filter((name) => !KNOWN_SETTINGS.includes(name))).toEqual([]);
@@ -141,8 +142,9 @@ describe('the composition', () => {
   it('lets nobody in but the proxy, over TLS, and believes nobody else', () => {
     expect(proxy.ports).toEqual(['443:443']);
     expect(service.ports).toBeUndefined();
-    const to = proxy.command[proxy.command.indexOf('--to') + 1];
-    expect(to).toBe(`service:${service.environment['PORT'] ?? DEFAULTS.port}`);
+    const to = proxy.command.filter((_, at) => proxy.command[at - 1] === '--to');
+    const port = service.environment['PORT'] ?? DEFAULTS.port;
+    expect(to).toEqual([`service:${port}`, `service-2:${port}`]);
     expect(proxy.command[proxy.command.indexOf('--from') + 1]).toBe('localhost');
     const shared = proxy.networks.filter((name) => service.networks.includes(name));
     expect(shared).toEqual(['front']);
@@ -151,11 +153,14 @@ describe('the composition', () => {
       ipam: { config: [`subnet: ${service.environment['TRUSTED_PROXIES']}`] },
     });
     const inFront = Object.keys(services).filter((name) => services[name]?.networks.includes('front'));
-    expect(inFront.sort()).toEqual(['proxy', 'service']);
+    expect(inFront.sort()).toEqual(['proxy', 'service', 'service-2']);
   });
 
   it('starts each when the one behind it is well', () => {
-    expect(proxy.depends_on).toEqual({ service: { condition: 'service_healthy' } });
+    expect(proxy.depends_on).toEqual({
+      service: { condition: 'service_healthy' },
+      'service-2': { condition: 'service_healthy' },
+    });
     expect(service.depends_on).toEqual({ postgres: { condition: 'service_healthy' } });
     expect(service.build).toBe('.');
     expect(read('Dockerfile')).toContain('HEALTHCHECK');
@@ -163,6 +168,33 @@ describe('the composition', () => {
     expect(postgres.healthcheck?.test).toEqual(
       expect.arrayContaining(['CMD', 'pg_isready', `--username=${user}`, `--dbname=${database}`]),
     );
+  });
+
+  it('runs a second instance that differs in nothing from the first', () => {
+    expect(services['service-2']).toEqual(service);
+  });
+
+  it('lets the service find its broker, which is set up as the one that npm run kafka starts', () => {
+    const settings = readSettings(service.environment);
+    expect(settings.kafkaBrokers).toEqual(['kafka:9092']);
+    expect(kafka.environment['KAFKA_ADVERTISED_LISTENERS']).toBe(`PLAINTEXT://${settings.kafkaBrokers?.[0]}`);
+    expect(kafka.networks).toEqual(['back']);
+    expect(kafka.ports).toBeUndefined();
+    expect(kafka.volumes).toEqual([`kafka-data:${kafka.environment['KAFKA_LOG_DIRS']}`]);
+    expect(kafka.healthcheck?.test.slice(0, 2)).toEqual(['CMD', '/opt/kafka/bin/kafka-broker-api-versions.sh']);
+    const node = { id: 1, port: 9092, controllerPort: 9093 };
+    const native = new Map(
+      serverProperties(node, [node], '/var/lib/kafka/data')
+        .trim()
+        .split('\n')
+        .map((line) => line.split('=') as [string, string]),
+    );
+    // The image takes KAFKA_LOG_DIRS for log.dirs, and so on.
+    for (const [name, value] of Object.entries(kafka.environment)) {
+      const property = name.replace('KAFKA_', '').replaceAll('_', '.').toLowerCase();
+      expect(native.has(property)).toBe(true);
+      if (!/listeners$|voters$/.test(property)) expect([property, value]).toEqual([property, native.get(property)]);
+    }
   });
 
   it('declares what it uses', () => {

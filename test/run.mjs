@@ -42,9 +42,14 @@ passed += numPassedTests;
 failed += Math.max(numFailedTests, numFailedTestSuites, testsPassed ? 0 : 1);
 rmSync(folder, { recursive: true });
 
+// Built by now, so that what the broker needs is said in one place.
+const { missingForBroker } = await import('../dist/kafka-broker/distribution.js');
+const forBroker = missingForBroker();
 const missing = [
   [existsSync('/usr/lib/postgresql/15/bin'), 'the log on PostgreSQL 15', 'install the package postgresql-15'],
   [chromium, 'the tag in a browser', CHROMIUM_REMEDY],
+  [existsSync('/usr/bin/kcat'), 'a reader of the topics that is not ours', 'install the package kcat'],
+  [!forBroker, 'everything about Kafka', forBroker],
 ].filter(([isThere]) => !isThere);
 for (const [, part, remedy] of missing) console.log(`LEFT OUT: ${part} (${remedy}).`);
 console.log(`\n${passed} passed, ${failed} failed`);

@@ -3,6 +3,8 @@ import { request as requestPlain } from 'node:http';
 import { request as requestTls } from 'node:https';
 import { join } from 'node:path';
 import { dedupWindowOf } from '../conversions/dedup-window.js';
+import { usesKafka } from '../kafka/client.js';
+import { probeKafka } from '../kafka/probe.js';
 import { formatDuration } from '../kernel/durations.js';
 import { messageOf } from '../kernel/errors.js';
 import { readSettings, type Settings } from '../kernel/settings.js';
@@ -73,6 +75,7 @@ async function examineDatabase(opened: Opened): Promise<Check[]> {
     await check('projections', () => projections(opened)),
     await check('deliveries', () => deliveries(opened)),
     await check('webhooks', () => webhooks(opened)),
+    await check('kafka', () => kafka(opened)),
     await check('clock', () => clock(opened)),
   ];
   // Worth a line only while keys change, or when one is wrong.
@@ -267,6 +270,21 @@ async function webhooks({ log, sites }: Opened): Promise<Finding> {
       fix: `Mend the receiver, then run ${mending.join(', ')}; what was held is pushed then.`,
     }),
   };
+}
+
+async function kafka({ postgres, settings }: Opened): Promise<Finding> {
+  if (!usesKafka(settings)) return { ok: true, detail: 'not configured (KAFKA_BROKERS): events are in the log alone' };
+  try {
+    const { brokers, behind } = await probeKafka(settings, postgres.pool);
+    const detail = behind === 0 ? 'everything is published' : `${behind} events are not published yet`;
+    return { ok: true, detail: `${brokers} ${brokers === 1 ? 'broker' : 'brokers'}, ${detail}` };
+  } catch (error) {
+    return {
+      ok: false,
+      detail: `${settings.kafkaBrokers.join(', ')} cannot be reached: ${messageOf(error)}`,
+      fix: 'Check KAFKA_BROKERS, KAFKA_SSL and KAFKA_SASL_…, and that a broker runs. Conversions are taken meanwhile; the log keeps what is due.',
+    };
+  }
 }
 
 async function secrets({ secrets }: Opened): Promise<Finding> {

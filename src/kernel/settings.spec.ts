@@ -40,6 +40,15 @@ describe('readSettings', () => {
     ['SECRET_KEY', 'short'],
     ['DATABASE_URL', 'mysql://x'],
     ['TLS_CERT', '/no/such/file'],
+    ['CELL', 'eu west'],
+    ['KAFKA_BROKERS', 'broker'],
+    ['KAFKA_BROKERS', 'broker:9092,'],
+    ['KAFKA_TOPIC_PREFIX', 'cc/'],
+    ['KAFKA_PARTITIONS', '0'],
+    ['KAFKA_RETENTION', 'long'],
+    ['KAFKA_SSL', 'yes'],
+    ['KAFKA_SSL_CA', '/no/such/file'],
+    ['KAFKA_SASL_MECHANISM', 'oauth'],
   ])('stops at %s=%s and names it', (name, value) => {
     expect(() => readSettings({ SECRET_KEY: KEY, [name]: value })).toThrow(new RegExp(`^${name}: `));
   });
@@ -53,6 +62,20 @@ describe('readSettings', () => {
   it('wants a secret key beside a database of its own, and says how to make one', () => {
     expect(() => readSettings({ DATABASE_URL: 'postgres://db/cc' })).toThrow(/SECRET_KEY is required.*randomBytes/s);
     expect(readSettings({ DATABASE_URL: 'postgres://db/cc', SECRET_KEY: KEY }).secretKey).toHaveLength(32);
+  });
+
+  it('takes brokers by name and address', () => {
+    const { kafkaBrokers } = readSettings({ KAFKA_BROKERS: 'kafka-1:9092, 10.0.0.1:9093' });
+    expect(kafkaBrokers).toEqual(['kafka-1:9092', '10.0.0.1:9093']);
+  });
+
+  it('wants all of what Kafka asks for at the door, and never repeats the password', () => {
+    const half = { KAFKA_SASL_USERNAME: 'relay', KAFKA_SASL_PASSWORD: 'hunter2' };
+    expect(() => readSettings(half)).toThrow(/KAFKA_SASL_MECHANISM.*go together/);
+    expect(() => readSettings(half)).toThrow(
+      expect.not.objectContaining({ message: expect.stringContaining('hunter2') }),
+    );
+    expect(readSettings({ ...half, KAFKA_SASL_MECHANISM: 'plain' }).kafkaSaslUsername).toBe('relay');
   });
 
   it('wants certificate and key together', () => {

@@ -60,10 +60,29 @@ export function readSettings(environment: NodeJS.ProcessEnv) {
     collectBurst: read('COLLECT_BURST', '100', wholeNumber(1, 1_000_000)),
     countryHeader: optional('COUNTRY_HEADER', headerName),
     erasureList: optional('ERASURE_LIST', (text) => resolve(text)),
+    cell: read('CELL', 'local', plainName),
+    kafkaBrokers: optional('KAFKA_BROKERS', brokers),
+    kafkaTopicPrefix: read('KAFKA_TOPIC_PREFIX', 'cc.', plainName),
+    kafkaPartitions: read('KAFKA_PARTITIONS', '6', wholeNumber(1, 1_000)),
+    kafkaRetentionMs: read('KAFKA_RETENTION', '30d', parseDurationMs),
+    kafkaSsl: read('KAFKA_SSL', 'false', oneOf(['true', 'false'])) === 'true',
+    kafkaSslCa: optional('KAFKA_SSL_CA', readPem),
+    kafkaSaslMechanism: optional('KAFKA_SASL_MECHANISM', oneOf(['plain', 'scram-sha-256', 'scram-sha-512'])),
+    kafkaSaslUsername: optional('KAFKA_SASL_USERNAME', String),
+    kafkaSaslPassword: optional('KAFKA_SASL_PASSWORD', String),
     demoPlatforms: read('DEMO_PLATFORMS', 'true', oneOf(['true', 'false'])) === 'true',
   };
   if (!settings.tlsCert !== !settings.tlsKey)
     throw new UserError('TLS_CERT and TLS_KEY go together: set both, or neither.');
+  const sasl = [settings.kafkaSaslMechanism, settings.kafkaSaslUsername, settings.kafkaSaslPassword];
+  if (sasl.some(Boolean) && !sasl.every(Boolean)) {
+    throw new UserError(
+      'KAFKA_SASL_MECHANISM, KAFKA_SASL_USERNAME and KAFKA_SASL_PASSWORD go together: set all three, or none.',
+    );
+  }
+  if (settings.kafkaSslCa && !settings.kafkaSsl) {
+    throw new UserError('KAFKA_SSL_CA means nothing without TLS: set KAFKA_SSL to true as well.');
+  }
   if (settings.databaseUrl && !settings.secretKey) {
     throw new UserError(
       'SECRET_KEY is required with DATABASE_URL: it seals what is secret in the database. Make one with ' +
@@ -112,6 +131,22 @@ function durations(text: string): number[] {
   const list = text.split(',').map(parseDurationMs);
   if (list.some((ms) => ms === 0)) throw new Error(`"${text}" has a wait of nothing in it`);
   return list;
+}
+
+/** As Kafka allows in names of topics; names of our own keep to it too. */
+function plainName(text: string): string {
+  if (!/^[A-Za-z0-9._-]{1,100}$/.test(text)) {
+    throw new Error(`"${text}" is not a name of at most 100 letters, digits, dots, dashes and underscores`);
+  }
+  return text;
+}
+
+function brokers(text: string): string[] {
+  return text.split(',').map((part) => {
+    const [, port] = /^[A-Za-z0-9._-]+:(\d{1,5})$/.exec(part.trim()) ?? [];
+    if (port === undefined || Number(port) > 65_535) throw new Error(`"${part}" is not host:port`);
+    return part.trim();
+  });
 }
 
 function wholeNumber(least: number, most: number) {

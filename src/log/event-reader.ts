@@ -132,6 +132,50 @@ export async function findByReference(source: Queryable, site: string, reference
   return rows.map(toEvent);
 }
 
+/** An event as others may see it, for handing on: without its personal part, and with its data as the text that is stored. */
+export interface PublicEvent {
+  readonly position: number;
+  readonly id: string;
+  readonly noun: string;
+  /** `<noun>-<id>` */
+  readonly stream: string;
+  readonly version: number;
+  readonly type: string;
+  readonly site: string;
+  readonly time: string;
+  readonly data: string;
+}
+
+export async function readPublicEvents(source: Queryable, after: number, limit: number): Promise<PublicEvent[]> {
+  const { rows } = await source.query<Omit<PublicEvent, 'position'> & { position: string }>({
+    name: 'read-public-events',
+    text: `SELECT position, id, noun, noun || '-' || stream AS stream, version, type, site,
+                  extract(epoch FROM time) * 1000 AS time, data::text AS data
+             FROM cc.events WHERE position > $1 ORDER BY position LIMIT $2`,
+    values: [after, limit],
+  });
+  return rows.map((row) => ({
+    ...row,
+    position: Number(row.position),
+    time: new Date(Number(row.time)).toISOString(),
+  }));
+}
+
+/** What the log holds at these positions: the event's id, or that retention has dropped what stood there. */
+export async function readIdsAt(
+  source: Queryable,
+  positions: readonly number[],
+): Promise<Map<number, string | 'dropped'>> {
+  const { rows } = await source.query<{ position: string; id: string | null; kept: boolean }>(
+    `SELECT p AS position, e.id, EXISTS (
+              SELECT FROM cc.log_partitions WHERE first <= p AND p < beyond AND NOT thinned) AS kept
+       FROM unnest($1::bigint[]) AS p LEFT JOIN cc.events e ON e.position = p`,
+    [positions],
+  );
+  const held = rows.filter(({ id, kept }) => id !== null || !kept);
+  return new Map(held.map(({ position, id }) => [Number(position), id ?? 'dropped']));
+}
+
 /** The position of the newest event, 0 in an empty log. Everything up to it is committed and can be read. */
 export async function readHead(source: Queryable): Promise<number> {
   const { rows } = await source.query<{ head: string | null }>({

@@ -62,7 +62,10 @@ export class PartitionKeeper implements OnModuleInit {
       await keepPartitionsAhead(this.postgres);
       const { logRetentionMs } = this.settings;
       if (logRetentionMs === undefined) return;
-      const dropped = await dropPartitionsBefore(this.postgres, new Date(Date.now() - logRetentionMs), KEPT_FOR_EVER);
+      const before = new Date(Date.now() - logRetentionMs);
+      const dropped = await dropPartitionsBefore(this.postgres, before, KEPT_FOR_EVER, (line) =>
+        this.logger.warn(line),
+      );
       if (dropped > 0) this.logger.info('Dropped partitions older than LOG_RETENTION', { dropped });
     } catch (error) {
       this.logger.warn('Partitions could not be looked after; trying again in a minute', { error: messageOf(error) });

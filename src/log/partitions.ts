@@ -31,14 +31,16 @@ export async function keepPartitionsAhead(
 /**
  * Takes partitions whose newest event is older than the retention out of the log, with the personal parts beside them.
  * Events of the nouns to keep stay, at their positions: a site is what its events say, however old they are. Never the
- * partition being written, nor those ahead.
+ * partition being written, nor those ahead, nor what somebody who must see it has not read yet.
  */
 export async function dropPartitionsBefore(
   postgres: Postgres,
   moment: Date,
   keep: readonly string[] = [],
+  say: (line: string) => void = () => {},
 ): Promise<number> {
   return asKeeper(postgres, async (client) => {
+    const hold = await readHold(client);
     const { rows } = await client.query<{ first: string; beyond: string }>(
       `SELECT first, beyond FROM cc.log_partitions
         WHERE NOT thinned AND beyond <= (SELECT last_value FROM cc.event_position) ORDER BY first`,
@@ -51,11 +53,25 @@ export async function dropPartitionsBefore(
       );
       // In order, and no further than the first that is still wanted: the log keeps no holes. An empty one holds nothing.
       if (newest.rows[0]?.old === false) break;
+      if (hold && hold.position < Number(beyond) - 1) {
+        say(
+          `LOG_RETENTION waits for ${hold.name}, which has read up to position ${hold.position}: nothing is dropped yet.`,
+        );
+        break;
+      }
       await thinPartition(client, first, beyond, keep);
       dropped += 1;
     }
     return dropped;
   });
+}
+
+/** Whoever is furthest behind of those that must see an event before it is dropped. */
+async function readHold(client: ClientBase): Promise<{ name: string; position: number } | undefined> {
+  const { rows } = await client.query<{ name: string; position: string }>(
+    'SELECT name, position FROM cc.log_holds ORDER BY position LIMIT 1',
+  );
+  return rows[0] && { name: rows[0].name, position: Number(rows[0].position) };
 }
 
 async function thinPartition(

@@ -2,7 +2,7 @@ import { type Client, DatabaseError } from 'pg';
 import { UserError } from '../kernel/errors.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { readHead, readPageEnd } from './event-reader.js';
-import { Page, type Projection } from './projection.js';
+import { type Projection, pageFor } from './projection.js';
 
 const PAGE_EVENTS = 20_000;
 /** What may be left to fold while appends (or the runner) wait for the swap. */
@@ -91,7 +91,7 @@ async function swap(client: Client, projection: Projection, position: number): P
 
 async function foldPage(client: Client, projection: Projection, after: number): Promise<number> {
   const until = await readPageEnd(client, after, PAGE_EVENTS);
-  if (until > after) await projection.fold(new Page(client, after, until));
+  if (until > after) await projection.fold(await pageFor(projection, client, after, until, false));
   return until;
 }
 

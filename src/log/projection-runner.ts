@@ -2,7 +2,7 @@ import { DatabaseError } from 'pg';
 import { messageOf, UserError } from '../kernel/errors.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { countAfter, readEvents, readHead, readPageEnd } from './event-reader.js';
-import { Page, type Projection } from './projection.js';
+import { type Projection, pageFor } from './projection.js';
 import { rebuildLock, rebuildProjection } from './projection-rebuild.js';
 
 const LOOK_EVERY_MS = 500;
@@ -30,6 +30,8 @@ export class ProjectionRunner {
   private stopped = false;
   /** As of the last round, for the metrics. */
   lags = new Map<string, number>();
+  /** Fed by somebody else: left out of the rounds, and still caught up, rebuilt and told of here. */
+  private readonly fedByOthers = new Set<string>();
 
   constructor(
     private readonly postgres: Postgres,
@@ -42,6 +44,13 @@ export class ProjectionRunner {
     await this.register();
     await this.postgres.pool.query('UPDATE cc.projections SET parked = false, reason = NULL WHERE parked');
     this.timer = setInterval(() => this.lookQuietly(), LOOK_EVERY_MS);
+  }
+
+  /** Those that may be fed by others are theirs from now on. */
+  handOver(): Projection[] {
+    const theirs = this.projections.filter(({ source }) => source === 'any');
+    for (const { name } of theirs) this.fedByOthers.add(name);
+    return theirs;
   }
 
   async stop(): Promise<void> {
@@ -140,7 +149,7 @@ export class ProjectionRunner {
   private async round(): Promise<void> {
     const head = await readHead(this.postgres.pool);
     for (const projection of this.projections) {
-      if (projection.inline || this.stopped) continue;
+      if (projection.inline || this.fedByOthers.has(projection.name) || this.stopped) continue;
       let position = await this.step(projection, PAGE_EVENTS);
       for (let before = -1; position < head && position > before && !this.stopped; ) {
         before = position;
@@ -164,7 +173,7 @@ export class ProjectionRunner {
       after = Number(rows[0]?.position ?? 0);
       const until = rows[0]?.parked ? after : await readPageEnd(client, after, limit);
       if (until > after) {
-        await projection.fold(new Page(client, after, until));
+        await projection.fold(await pageFor(projection, client, after, until, true));
         await client.query('UPDATE cc.projections SET position = $2 WHERE name = $1', [projection.name, until]);
       }
       await client.query('COMMIT');
@@ -192,7 +201,7 @@ export class ProjectionRunner {
 }
 
 /** The event is at fault, not the database or the way to it (connections, resources, locks, shutdown). */
-function isPoison(error: unknown): boolean {
+export function isPoison(error: unknown): boolean {
   if (error instanceof DatabaseError) return !/^(08|25|40|53|55|57|58)/.test(error.code ?? '');
   return !/connection|timeout|ECONN|EPIPE/i.test(messageOf(error));
 }

@@ -9,6 +9,7 @@ import {
   readNewestByActor,
   readOpenings,
 } from './event-reader.js';
+import { Marks } from './projection-marks.js';
 
 /**
  * A read model that can be thrown away. `fold` writes what a page of the log changes, through `page.tx` and with bare
@@ -19,8 +20,17 @@ export interface Projection {
   readonly tables: readonly string[];
   /** Written by the append itself, in its transaction; `fold` is then only for rebuilding it. */
   readonly inline?: boolean;
+  /**
+   * `any`: it may be fed by Kafka where that is configured, so it sees what others see: `personal` is null, `actor` is
+   * empty, and only the events of one stream come in the order of the log. Without it, the log's tail feeds it.
+   */
+  readonly source?: 'any';
+  /** With `source`: the only nouns whose events it folds, so that the others need not be delivered. */
+  readonly nouns?: readonly string[];
   fold(page: Page): Promise<void>;
 }
+
+export type PageFilter = Pick<ReadOptions, 'nouns' | 'types' | 'unless'>;
 
 /** A stretch of the log, from a position (exclusive) to another (inclusive), in the transaction that moves the checkpoint. */
 export class Page {
@@ -30,7 +40,7 @@ export class Page {
     readonly until: number,
   ) {}
 
-  events(filter: Pick<ReadOptions, 'nouns' | 'types' | 'unless'> = {}): Promise<StoredEvent[]> {
+  events(filter: PageFilter = {}): Promise<StoredEvent[]> {
     return readEvents(this.tx, { after: this.after, until: this.until, ...filter });
   }
 
@@ -46,4 +56,33 @@ export class Page {
   newestByActor(prefix: string): Promise<{ actor: string; time: Date }[]> {
     return readNewestByActor(this.tx, this.after, this.until, prefix);
   }
+}
+
+/** The same for a projection that may be fed by others: nothing that they could not see, nothing that they have folded. */
+class SharedPage extends Page {
+  constructor(
+    tx: ClientBase,
+    after: number,
+    until: number,
+    private readonly marks: Marks,
+  ) {
+    super(tx, after, until);
+  }
+
+  override async events(filter: PageFilter = {}): Promise<StoredEvent[]> {
+    const events = await super.events(filter);
+    return events.filter((event) => !this.marks.cover(event)).map((event) => ({ ...event, actor: '', personal: null }));
+  }
+}
+
+/** `live`: into the rows that others have written to, as opposed to the empty ones of a rebuild. */
+export async function pageFor(
+  projection: Projection,
+  tx: ClientBase,
+  after: number,
+  until: number,
+  live: boolean,
+): Promise<Page> {
+  if (projection.source !== 'any') return new Page(tx, after, until);
+  return new SharedPage(tx, after, until, live ? await Marks.read(tx, projection.name) : Marks.none);
 }

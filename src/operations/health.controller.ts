@@ -2,6 +2,7 @@ import { Controller, Get, HttpStatus, Res } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { FrontDoor } from '../http/front-door.js';
+import { KafkaConnection } from '../kafka/kafka.module.js';
 import { ProjectionRunner } from '../log/projection-runner.js';
 import { Postgres } from '../postgres/postgres.js';
 
@@ -13,6 +14,7 @@ export class HealthController {
   constructor(
     private readonly postgres: Postgres,
     private readonly projections: ProjectionRunner,
+    private readonly kafka: KafkaConnection,
     private readonly frontDoor: FrontDoor,
   ) {}
 
@@ -22,14 +24,15 @@ export class HealthController {
     return { ok: true };
   }
 
-  /** Whether a conversion would be accepted now. What is merely late (a parked projection) is named and changes nothing. */
+  /** Whether a conversion would be accepted now. What is merely late (a parked projection, Kafka) is named and changes nothing. */
   @Get('readyz')
   @ApiOperation({ summary: 'Whether conversions can be accepted' })
   async ready(@Res({ passthrough: true }) reply: FastifyReply) {
     const log = await this.askLog();
     const ok = log.ok && !this.frontDoor.draining;
     if (!ok) reply.status(HttpStatus.SERVICE_UNAVAILABLE);
-    return { ok, ...(this.frontDoor.draining && { stopping: true }), log: { ok: log.ok }, projections: log.parked };
+    const stopping = this.frontDoor.draining && { stopping: true };
+    return { ok, ...stopping, log: { ok: log.ok }, projections: log.parked, kafka: this.kafka.state };
   }
 
   private async askLog(): Promise<{ ok: boolean; parked: { name: string; reason: string | undefined }[] }> {

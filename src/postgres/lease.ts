@@ -24,11 +24,12 @@ export class Lease {
   private constructor(
     private readonly pool: Pool,
     readonly name: string,
+    private readonly leaseMs: number,
   ) {}
 
   /** A new one, or one that has run out; undefined when somebody holds it. `reached` is only for a new one. */
-  static async take(pool: Pool, name: string, reached = 0): Promise<Lease | undefined> {
-    const lease = new Lease(pool, name);
+  static async take(pool: Pool, name: string, reached = 0, leaseMs = LEASE_MS): Promise<Lease | undefined> {
+    const lease = new Lease(pool, name, leaseMs);
     const asked = performance.now();
     const { rows } = await pool.query<{ reached: string; token: string }>(
       `INSERT INTO cc.leases AS l (name, holder, token, until, reached)
@@ -36,7 +37,7 @@ export class Lease {
        ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, token = l.token + 1, until = excluded.until
           WHERE l.until < clock_timestamp()
        RETURNING reached, token`,
-      [name, lease.holder, LEASE_MS / 1_000, reached],
+      [name, lease.holder, leaseMs / 1_000, reached],
     );
     if (!rows[0]) return undefined;
     lease.reached = Number(rows[0].reached);
@@ -68,7 +69,7 @@ export class Lease {
   }
 
   get held(): boolean {
-    return !this.lost && performance.now() - this.renewedAt < LEASE_MS / 2;
+    return !this.lost && performance.now() - this.renewedAt < this.leaseMs / 2;
   }
 
   /** Somebody else has it, or it was given up: it does not come back. */
@@ -122,7 +123,7 @@ export class Lease {
     const { rowCount } = await this.pool.query({
       text: `UPDATE cc.leases SET until = clock_timestamp() + make_interval(secs => $3), reached = $4
               WHERE name = $1 AND holder = $2`,
-      values: [this.name, this.holder, LEASE_MS / 1_000, this.reached],
+      values: [this.name, this.holder, this.leaseMs / 1_000, this.reached],
       // pg knows this option of a query, its types do not.
       query_timeout: RENEWED_WITHIN_MS,
     } as QueryConfig);

@@ -1,4 +1,4 @@
-// npm run bench [-- --quick] [--platforms | --visitors | --outbound | --grow] [--json | --markdown]
+// npm run bench [-- --quick] [--platforms | --visitors | --kafka | --outbound | --grow] [--json | --markdown]
 // Measures the service against a raw echo, a naive design and its peers, and prints one table. `--help` says more.
 
 import { existsSync } from 'node:fs';
@@ -10,6 +10,7 @@ import { killEverything, stopAllChildren, stopWatchedServers } from './children.
 import { hasCounters } from './counters.mjs';
 import { prepareGenerator } from './generator.mjs';
 import { grownRun } from './grown.mjs';
+import { kafkaRun } from './kafka.mjs';
 import { outboundRun } from './outbound.mjs';
 import { platformsRun } from './platforms.mjs';
 import { standardRun } from './standard.mjs';
@@ -23,6 +24,7 @@ const HELP = `npm run bench [-- options]
   --platforms  the platforms part: what sending costs, how long it takes, how a backlog drains; at most eight minutes
   --visitors   the visitors part: judging a visit, the tag on a page and its calls, finding a visit
   --outbound   the outbound part: closing a stretch in a large log, and many sites' pushes of one tick; fills a log
+  --kafka      the Kafka part: what publishing costs, and what it takes from inbound; needs Java and Maven; at most eight minutes
   --grow       the ten-million part: fills a log and compares it with an empty one
   --events N   with --grow and --outbound: how many events (default 10,000,000)
   --claims N   with --grow: how many of the newest hold a live dedup claim (default 1,000,000)
@@ -63,16 +65,25 @@ const PLATFORMS_STANDARD = {
 };
 const PLATFORMS_QUICK = { arrivalSeconds: 3, backlog: 5_000, drainSeconds: 10, warmUp: 5_000, waiting: 10_000 };
 
+/** Likewise, for the Kafka part. */
+const KAFKA_STANDARD = { seconds: 3, published: 40_000, minutes: 8 };
+const KAFKA_QUICK = { published: 8_000 };
+
+/** Beside the usual run: each has a table of its own. */
+const PARTS = {
+  platforms: { run: platformsRun, title: 'with platforms' },
+  visitors: { run: visitorsRun, title: 'visitors' },
+  kafka: { run: kafkaRun, title: 'with Kafka' },
+  outbound: { run: outboundRun, title: 'outbound webhook' },
+};
+
 /** npm passes Ctrl-C on to a process that the terminal has told already: only a later one means that somebody insists. */
 const IMPATIENT_MS = 1_000;
 
 const { values: options } = parseArgs({
   options: {
     ...Object.fromEntries(
-      ['quick', 'grow', 'platforms', 'visitors', 'outbound', 'json', 'markdown', 'help'].map((name) => [
-        name,
-        { type: 'boolean' },
-      ]),
+      ['quick', 'grow', ...Object.keys(PARTS), 'json', 'markdown', 'help'].map((name) => [name, { type: 'boolean' }]),
     ),
     events: { type: 'string', default: '10000000' },
     claims: { type: 'string', default: '1000000' },
@@ -89,6 +100,7 @@ async function main() {
   const settings = {
     ...(options.quick ? QUICK : STANDARD),
     ...(options.platforms && (options.quick ? PLATFORMS_QUICK : PLATFORMS_STANDARD)),
+    ...(options.kafka && (options.quick ? KAFKA_QUICK : KAFKA_STANDARD)),
     events: Number(options.events),
     claims: Number(options.claims),
   };
@@ -115,10 +127,12 @@ async function main() {
   process.exit(context.failures.length > 0 ? 1 : 0);
 }
 
+function partWanted() {
+  return Object.entries(PARTS).find(([name]) => options[name])?.[1];
+}
+
 function wantedRun() {
-  if (options.platforms) return platformsRun;
-  if (options.visitors) return visitorsRun;
-  if (options.outbound) return outboundRun;
+  if (partWanted()) return partWanted().run;
   return options.grow ? grownRun : standardRun;
 }
 
@@ -173,13 +187,7 @@ function showProgress(text) {
 
 function title() {
   if (options.grow) return 'Clean Conversions benchmark: a large log against an empty one';
-  const part = options.platforms
-    ? ', with platforms'
-    : options.visitors
-      ? ', visitors'
-      : options.outbound
-        ? ', outbound webhook'
-        : '';
+  const part = partWanted() ? `, ${partWanted().title}` : '';
   const subject = `Clean Conversions benchmark${part}`;
   return options.quick ? `${subject}: smoke run, too short to judge a target` : subject;
 }

@@ -10,8 +10,8 @@ export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const FIRST_START_WITHIN_MS = 120_000;
 
 /** @returns `{ port, key, pid, dataDir, server, startMs, stop }`; `server` is its PostgreSQL, as in `postgres.mjs` */
-export async function startService(dataDir, environment = {}) {
-  return start(dataDir, process.execPath, ['--enable-source-maps', join(ROOT, 'dist/main.js')], { environment });
+export async function startService(dataDir, settings = {}) {
+  return start(dataDir, process.execPath, ['--enable-source-maps', join(ROOT, 'dist/main.js')], { settings });
 }
 
 /** As a person starts it. npm runs the service below itself, so it gets a group of its own that can be stopped whole. */
@@ -19,7 +19,7 @@ export async function startWithNpm(dataDir) {
   return start(dataDir, 'npm', ['start'], { detached: true });
 }
 
-async function start(dataDir, command, args, { detached = false, environment = {} } = {}) {
+async function start(dataDir, command, args, { detached = false, settings = {} } = {}) {
   const port = await freePort();
   const env = {
     PORT: String(port),
@@ -27,7 +27,7 @@ async function start(dataDir, command, args, { detached = false, environment = {
     LOG_LEVEL: 'warn',
     DATABASE_URL: undefined,
     DEMO_PLATFORMS: 'false',
-    ...environment,
+    ...settings,
   };
   const child = startChild('the service', command, args, { env, cwd: ROOT, detached });
   const startMs = await answers(child, `http://127.0.0.1:${port}/readyz`, { withinMs: FIRST_START_WITHIN_MS });

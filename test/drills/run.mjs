@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util';
 const DRILLS = {
   'outbound-kills': () => import('./outbound-kills.mjs'),
   'outbound-ticks': () => import('./outbound-ticks.mjs'),
+  kafka: () => import('./kafka.mjs'),
 };
 
 const { values, positionals } = parseArgs({ options: { short: { type: 'boolean' } }, allowPositionals: true });

@@ -1,0 +1,55 @@
+import type { IHeaders, KafkaMessage, Message } from 'kafkajs';
+import type { StoredEvent } from '../log/event.js';
+import type { PublicEvent } from '../log/event-reader.js';
+
+/** CloudEvents 1.0 in binary mode: the value is the event's data, the envelope stands in headers. */
+export function toMessage(event: PublicEvent, cell: string, partition: number): Message {
+  return {
+    key: event.stream,
+    value: event.data,
+    partition,
+    headers: {
+      'content-type': 'application/json',
+      ce_specversion: '1.0',
+      ce_id: event.id,
+      ce_type: event.type,
+      ce_source: `/clean-conversions/${cell}`,
+      ce_subject: event.stream,
+      ce_time: event.time,
+      cc_position: String(event.position),
+      cc_site: event.site,
+      cc_version: String(event.version),
+    },
+  };
+}
+
+/** The position alone, for those who need no more; NaN in a message that is not ours. */
+export function positionIn(message: KafkaMessage): number {
+  return Number(headerText(message.headers, 'cc_position') ?? Number.NaN);
+}
+
+export function idIn(message: KafkaMessage): string | undefined {
+  return headerText(message.headers, 'ce_id');
+}
+
+/** The event again, as far as it is on a topic: `personal` never is, nor who did it. */
+export function fromMessage(message: KafkaMessage): StoredEvent {
+  const header = (name: string) => headerText(message.headers, name) ?? '';
+  return {
+    position: positionIn(message),
+    id: header('ce_id'),
+    type: header('ce_type'),
+    stream: header('ce_subject'),
+    version: Number(header('cc_version')),
+    site: header('cc_site'),
+    time: header('ce_time'),
+    actor: '',
+    data: JSON.parse(String(message.value)) as Record<string, unknown>,
+    personal: null,
+  };
+}
+
+function headerText(headers: IHeaders | undefined, name: string): string | undefined {
+  const value = headers?.[name];
+  return value === undefined ? undefined : String(value);
+}

@@ -1,0 +1,25 @@
+import type { ClientBase } from 'pg';
+import type { StoredEvent } from '../log/event.js';
+import { Page, type PageFilter } from '../log/projection.js';
+
+/** What a consumer was handed, in the shape that a projection folds. */
+export class DeliveredPage extends Page {
+  constructor(
+    tx: ClientBase,
+    private readonly delivered: readonly StoredEvent[],
+  ) {
+    super(tx, (delivered[0]?.position ?? 1) - 1, delivered.at(-1)?.position ?? 0);
+  }
+
+  override async events({ nouns, types, unless }: PageFilter = {}): Promise<StoredEvent[]> {
+    return this.delivered.filter(({ stream, type, data }) => {
+      if (nouns && !nouns.includes(stream.slice(0, stream.indexOf('-')))) return false;
+      if (types && !types.includes(type)) return false;
+      return unless === undefined || String(data[unless.field]) !== unless.is;
+    });
+  }
+
+  override newestByActor(): never {
+    throw new Error('Who did something is not on the topics: a projection that asks for it is fed by the log');
+  }
+}

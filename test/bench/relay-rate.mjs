@@ -1,0 +1,79 @@
+// One stretch of publishing, as a process of its own so that its CPU can be told: node relay-rate.mjs <fill|relay|kafkajs>
+//   fill     puts conversions into the log;  relay  publishes them as the service does
+//   kafkajs  sends the same messages, read beforehand, with its idempotent producer and nothing around it
+import kafkajs from 'kafkajs';
+import { makeClient } from '../../dist/kafka/client.js';
+import { toMessage } from '../../dist/kafka/cloud-event.js';
+import { openRelaySession } from '../../dist/kafka/open-session.js';
+import { ensureTopics, topicOf } from '../../dist/kafka/topics.js';
+import { Logger } from '../../dist/kernel/logger.js';
+import { readSettings } from '../../dist/kernel/settings.js';
+import { uuidv7 } from '../../dist/kernel/uuid.js';
+import { EventLog } from '../../dist/log/event-log.js';
+import { readPublicEvents } from '../../dist/log/event-reader.js';
+import { Postgres } from '../../dist/postgres/postgres.js';
+import { conversionData } from './append-loop.mjs';
+
+const [mode] = process.argv.slice(2);
+const BATCH = Number(process.env.BATCH);
+const settings = readSettings({ ...process.env, DATABASE_URL: '', SECRET_KEY: '' });
+const postgres = await Postgres.open({ databaseUrl: process.env.DATABASE_URL, dataDir: '', say: () => {} });
+const result = await { fill, relay, kafkajs: alone }[mode]();
+await postgres.close();
+console.log(JSON.stringify(result));
+process.exit(0);
+
+async function fill() {
+  const log = new EventLog(postgres);
+  const append = () => {
+    const stream = uuidv7();
+    const events = [{ type: 'conversion.received.v1', data: conversionData(stream) }];
+    return log.append({ noun: 'conversion', stream, expected: 'new', site: 'localhost', actor: 'system', events });
+  };
+  for (let left = Number(process.env.EVENTS); left > 0; left -= BATCH) {
+    await Promise.all(Array.from({ length: Math.min(BATCH, left) }, append));
+  }
+  await log.close();
+  return {};
+}
+
+async function relay() {
+  const session = await openRelaySession(postgres, settings, new Logger('silent'));
+  return timed(async () => {
+    let events = 0;
+    for (let page = -1; page !== 0; events += page) page = await session.publishPage(BATCH);
+    return events;
+  });
+}
+
+async function alone() {
+  const kafka = makeClient(settings);
+  const admin = kafka.admin();
+  await admin.connect();
+  await ensureTopics(admin, postgres.pool, settings);
+  const messages = (await readPublicEvents(postgres.pool, 0, 10_000_000)).map((event) => {
+    const { partition, ...message } = toMessage(event, settings.cell, 0);
+    return message;
+  });
+  const createPartitioner = kafkajs.Partitioners.DefaultPartitioner;
+  const producer = kafka.producer({ idempotent: true, maxInFlightRequests: 1, createPartitioner });
+  await producer.connect();
+  const topic = topicOf(settings.kafkaTopicPrefix, 'conversion');
+  const compression = kafkajs.CompressionTypes.GZIP;
+  return timed(async () => {
+    for (let at = 0; at < messages.length; at += BATCH) {
+      await producer.send({ topic, acks: -1, compression, messages: messages.slice(at, at + BATCH) });
+    }
+    return messages.length;
+  });
+}
+
+/** In the shape of a load generator's result. */
+async function timed(work) {
+  const began = performance.now();
+  const before = process.cpuUsage();
+  const requests = await work();
+  const { user, system } = process.cpuUsage(before);
+  const seconds = (performance.now() - began) / 1_000;
+  return { requests, seconds, rate: requests / seconds, failures: 0, cpuSeconds: (user + system) / 1e6 };
+}

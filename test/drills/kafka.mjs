@@ -1,0 +1,21 @@
+// The drills of the relay and the broker have jest's form; each prints its own table.
+import { spawnSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+const JEST = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', 'node_modules/jest/bin/jest.js'];
+
+export async function drill({ short }) {
+  if (short) return [{ what: 'short forms', figure: 'npm test runs them', ok: true }];
+  const { status } = spawnSync(process.execPath, [...JEST, '-c', 'test/drills/jest.config.mjs', '--runInBand'], {
+    cwd: root,
+    stdio: 'inherit',
+  });
+  return [
+    {
+      what: 'kills, freezes and outages',
+      figure: status === 0 ? 'see the tables above' : 'see above',
+      ok: status === 0,
+    },
+  ];
+}

@@ -1,0 +1,172 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { uuidv7 } from '../../src/kernel/uuid.js';
+import { EventLog } from '../../src/log/event-log.js';
+import { Postgres } from '../../src/postgres/postgres.js';
+import {
+  afterTheReadersRule,
+  judge,
+  NOTHING_WRONG,
+  readTopics,
+  startTestBrokers,
+  type TestBrokers,
+  until,
+} from '../support/kafka.js';
+import { type ServiceProcess, spawnService } from '../support/service-process.js';
+
+/**
+ * Two instances of the service publish a log under load, while they and the brokers are killed and frozen in turns.
+ *
+ *   DRILL_ROUNDS=50         how many faults
+ *   DRILL_BREAK=fence       without Kafka's fence: the drill must then fail
+ */
+const ROUNDS = Number(process.env['DRILL_ROUNDS'] ?? 50);
+const LOADED = ['./freeze-inside.mjs', ...(process.env['DRILL_BREAK'] === 'fence' ? ['./broken-fence.mjs'] : [])];
+const NODE_OPTIONS = LOADED.map((file) => `--import=${fileURLToPath(new URL(file, import.meta.url))}`).join(' ');
+const TOPICS = ['conversions', 'visitors', 'sites', 'auth', 'outbound'].map((name) => `cc.${name}`);
+const NOUNS = ['conversion', 'visitor', 'auth', 'outbound'];
+/** Longer than a lease: somebody else has taken over when it wakes up. */
+const FROZEN_MS = 8_000;
+const BETWEEN_ROUNDS_MS = 1_500;
+
+describe.each([1, 3])('the relay with %i broker(s) under kills and freezes', (nodes) => {
+  let brokers: TestBrokers;
+  let dataDir: string;
+  let postgres: Postgres;
+  let log: EventLog;
+  let services: ServiceProcess[];
+
+  beforeAll(async () => {
+    dataDir = mkdtempSync(join(tmpdir(), 'cc-drill-'));
+    brokers = await startTestBrokers(nodes);
+    postgres = await Postgres.open({ databaseUrl: undefined, dataDir, say: () => {} });
+    log = new EventLog(postgres);
+    services = [await start(), await start()];
+  }, 180_000);
+  afterAll(async () => {
+    for (const { child } of services ?? []) child.kill('SIGKILL');
+    await log?.close();
+    await postgres?.close();
+    await brokers?.remove();
+    rmSync(dataDir, { recursive: true, force: true, maxRetries: 5 });
+  }, 120_000);
+
+  const start = () =>
+    spawnService(dataDir, {
+      KAFKA_BROKERS: brokers.brokers,
+      KAFKA_PARTITIONS: '3',
+      NODE_OPTIONS,
+    });
+
+  const append = () =>
+    Promise.all(
+      Array.from({ length: 25 }, (_, at) =>
+        log.append({
+          noun: NOUNS[at % NOUNS.length] as string,
+          stream: uuidv7(),
+          expected: 'new',
+          site: 'shop.example',
+          actor: 'system',
+          events: [{ type: `${NOUNS[at % NOUNS.length]}.happened.v1`, data: { text: 'x'.repeat(200) } }],
+        }),
+      ),
+    );
+
+  /** The one that publishes; either of them while nobody does. */
+  const publishing = async (): Promise<number> => {
+    for (const [at, { url }] of services.entries()) {
+      const ready = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(2_000) }).catch(() => undefined);
+      const body = (await ready?.json()) as { kafka: { state: string } } | undefined;
+      if (body?.kafka.state === 'publishing') return at;
+    }
+    return Math.floor(Math.random() * services.length);
+  };
+  const killService = async (at: number) => {
+    await services[at]?.end('SIGKILL');
+    services[at] = await start();
+  };
+  const freeze = async (process: { signal(name: NodeJS.Signals): void }, ms: number) => {
+    process.signal('SIGSTOP');
+    await sleep(ms);
+    process.signal('SIGCONT');
+  };
+  const service = (at: number) => ({ signal: (name: NodeJS.Signals) => void services[at]?.child.kill(name) });
+
+  const FAULTS: Record<string, () => Promise<unknown>> = {
+    'service killed': async () => killService(await publishing()),
+    'service frozen': async () => freeze(service(await publishing()), FROZEN_MS),
+    'service frozen inside a transaction': async () => {
+      const { signal } = service(await publishing());
+      signal('SIGUSR2');
+      await sleep(FROZEN_MS);
+      signal('SIGCONT');
+    },
+    'broker killed': async () => {
+      const node = anyNode();
+      await node.kill9();
+      await node.restart();
+    },
+    'broker frozen': () => freeze(anyNode(), 5_000 + Math.random() * 5_000),
+    'service and broker killed': async () => {
+      const node = anyNode();
+      const [at] = await Promise.all([publishing(), node.kill9()]);
+      await Promise.all([killService(at), node.restart()]);
+    },
+    'service killed while the broker is frozen': async () => {
+      const node = anyNode();
+      const at = await publishing();
+      node.signal('SIGSTOP');
+      await killService(at);
+      await sleep(2_000);
+      node.signal('SIGCONT');
+    },
+  };
+  const anyNode = () => brokers.nodes[Math.floor(Math.random() * brokers.nodes.length)] as TestBrokers['nodes'][0];
+
+  it(`shows every event once and in order after ${ROUNDS} faults`, async () => {
+    let loading = true;
+    const load = (async () => {
+      while (loading) {
+        await append().catch(() => {});
+        await sleep(100);
+      }
+    })();
+    const kinds = Object.keys(FAULTS);
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const kind = kinds[round % kinds.length] as string;
+      const began = performance.now();
+      await FAULTS[kind]?.();
+      await sleep(BETWEEN_ROUNDS_MS * Math.random());
+      const seconds = ((performance.now() - began) / 1_000).toFixed(1);
+      process.stderr.write(`round ${round + 1}/${ROUNDS}: ${kind}, ${seconds} s, position ${await log.head()}\n`);
+    }
+    loading = false;
+    await load;
+    const head = await log.head();
+    const drained = async () => {
+      const { rows } = await postgres.pool.query<{ position: string }>('SELECT position FROM cc.kafka_relay');
+      return Number(rows[0]?.position) === head;
+    };
+    await until(
+      drained,
+      () => `not drained: ${services.map(({ output }) => output().slice(-500)).join('\n')}`,
+      180_000,
+    );
+
+    const due = (await log.read()).map(({ position }) => position);
+    const committed = await readTopics(brokers.kafka, TOPICS);
+    const uncommitted = await readTopics(brokers.kafka, TOPICS, 'uncommitted');
+    const figures = {
+      [`${nodes} broker(s), ${ROUNDS} faults`]: { events: due.length },
+      'read committed': judge(committed, due),
+      'read uncommitted': judge(uncommitted, due),
+      'read uncommitted, by the rule': judge(afterTheReadersRule(uncommitted), due),
+    };
+    console.table(figures);
+    expect(figures['read committed']).toEqual(NOTHING_WRONG);
+    expect(figures['read uncommitted, by the rule']).toEqual(NOTHING_WRONG);
+  }, 3_600_000);
+});

@@ -1,0 +1,144 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { missingForBroker } from '../../src/kafka-broker/distribution.js';
+import type { StoredEvent } from '../../src/log/event.js';
+import { EventLog } from '../../src/log/event-log.js';
+import { Postgres } from '../../src/postgres/postgres.js';
+import { judge, NOTHING_WRONG, readTopics, startTestBrokers, type TestBrokers, until } from '../support/kafka.js';
+import { type ServiceProcess, spawnService } from '../support/service-process.js';
+
+const READER = fileURLToPath(new URL('../../docs/read-topics.mjs', import.meta.url));
+const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
+const KCAT = '/usr/bin/kcat';
+const TOPICS = ['conversions', 'visitors', 'sites', 'auth', 'outbound'].map((name) => `cc.${name}`);
+
+(missingForBroker() ? describe.skip : describe)('the service with Kafka', () => {
+  let brokers: TestBrokers;
+  let service: ServiceProcess;
+  let dataDir: string;
+  let postgres: Postgres;
+  let log: EventLog;
+
+  beforeAll(async () => {
+    dataDir = mkdtempSync(join(tmpdir(), 'cc-kafka-service-'));
+    brokers = await startTestBrokers();
+    service = await spawnService(dataDir, { KAFKA_BROKERS: brokers.brokers });
+    postgres = await Postgres.open({ databaseUrl: undefined, dataDir, say: () => {} });
+    log = new EventLog(postgres);
+  }, 120_000);
+  afterAll(async () => {
+    await log?.close();
+    await postgres?.close();
+    await service?.end('SIGTERM');
+    await brokers?.remove();
+    rmSync(dataDir, { recursive: true, force: true, maxRetries: 5 });
+  }, 60_000);
+
+  let orders = 0;
+  const post = async (): Promise<number> => {
+    orders += 1;
+    const reply = await fetch(`${service.url.replace('127.0.0.1', 'localhost')}/__cc/inbound`, {
+      method: 'POST',
+      headers: { 'x-cc-api-key': service.key, 'content-type': 'application/json' },
+      body: JSON.stringify({ email: 'jane@example.com', event: 'purchase', value: 1, orderId: `ORD-${orders}` }),
+    });
+    await reply.text();
+    return reply.status;
+  };
+  const postMany = async (count: number) => new Set(await Promise.all(Array.from({ length: count }, post)));
+  const ready = async () => {
+    const reply = await fetch(`${service.url}/readyz`);
+    return {
+      status: reply.status,
+      body: (await reply.json()) as { ok: boolean; kafka: { state: string; reason?: string } },
+    };
+  };
+  const lag = async () => {
+    const metrics = await (await fetch(`${service.url}/metrics`)).text();
+    return Number(/^cc_kafka_relay_lag_events (\d+)$/m.exec(metrics)?.[1]);
+  };
+  const doctor = async () => {
+    const env = { PATH: process.env['PATH'] ?? '', DATA_DIR: dataDir, PORT: '0', KAFKA_BROKERS: brokers.brokers };
+    const run = promisify(execFile)(process.execPath, [CLI, 'doctor', '--json'], { env });
+    const { stdout } = await run.catch((failed: { stdout: string }) => failed);
+    const { checks } = JSON.parse(stdout) as { checks: { name: string; ok: boolean; detail: string; fix?: string }[] };
+    return checks.find(({ name }) => name === 'kafka');
+  };
+  const drained = () =>
+    until(
+      async () => (await lag()) === 0,
+      () => `not drained: ${service.output()}`,
+    );
+  const publicForm = ({ actor, personal, ...event }: StoredEvent) => event;
+
+  it('says how it is doing with Kafka, in readiness, metrics and doctor', async () => {
+    expect(await postMany(50)).toEqual(new Set([200]));
+    await drained();
+    expect(await ready()).toMatchObject({ status: 200, body: { ok: true, kafka: { state: 'publishing' } } });
+    expect(await doctor()).toEqual({ name: 'kafka', ok: true, detail: '1 broker, everything is published' });
+  }, 60_000);
+
+  it('is read by a script that knows the documented contract and nothing else', async () => {
+    await drained();
+    const events = await log.read();
+    const reader = spawn(process.execPath, [READER, brokers.brokers], { stdio: ['ignore', 'pipe', 'inherit'] });
+    let output = '';
+    reader.stdout.on('data', (chunk) => {
+      output += chunk;
+    });
+    const lines = () => output.split('\n').slice(0, -1);
+    await until(
+      () => lines().length >= events.length,
+      () => `${lines().length} of ${events.length}`,
+    );
+    reader.kill('SIGTERM');
+    await once(reader, 'exit');
+    const read = lines().map((line) => JSON.parse(line) as StoredEvent);
+    expect(read.sort((a, b) => a.position - b.position)).toEqual(events.map(publicForm));
+    expect(output).not.toMatch(/personal|subject":"[0-9a-f]{64}/);
+  }, 60_000);
+
+  (existsSync(KCAT) ? it : it.skip)(
+    'is read by kcat, which is not ours',
+    async () => {
+      await drained();
+      const conversions = await log.read({ nouns: ['conversion'] });
+      const { stdout } = await promisify(execFile)(
+        KCAT,
+        ['-b', brokers.brokers, '-t', 'cc.conversions', '-C', '-e', '-q', '-o', 'beginning', '-f', '%k\t%h\t%s\n'],
+        { maxBuffer: 2 ** 26 },
+      );
+      const read = stdout
+        .trim()
+        .split('\n')
+        .map((line) => line.split('\t') as [string, string, string]);
+      const positionIn = (headers: string) => Number(/cc_position=(\d+)/.exec(headers)?.[1]);
+      read.sort(([, a], [, b]) => positionIn(a) - positionIn(b));
+      expect(read.map(([key, headers, value]) => [key, positionIn(headers), JSON.parse(value)])).toEqual(
+        conversions.map(({ stream, position, data }) => [stream, position, data]),
+      );
+    },
+    60_000,
+  );
+
+  it('takes conversions while the broker is frozen, and while it is dead, and publishes them afterwards', async () => {
+    const [node] = brokers.nodes as [TestBrokers['nodes'][0]];
+    node.signal('SIGSTOP');
+    expect(await postMany(50)).toEqual(new Set([200]));
+    expect(await lag()).toBeGreaterThanOrEqual(50);
+    await node.kill9();
+    await until(async () => (await ready()).body.kafka.state === 'unreachable', service.output);
+    expect(await postMany(50)).toEqual(new Set([200]));
+    expect(await ready()).toMatchObject({ status: 200, body: { ok: true, kafka: { reason: expect.any(String) } } });
+    expect(await doctor()).toMatchObject({ ok: false, fix: expect.stringContaining('KAFKA_BROKERS') });
+    await node.restart();
+    await drained();
+    const due = (await log.read()).map(({ position }) => position);
+    expect(judge(await readTopics(brokers.kafka, TOPICS), due)).toEqual(NOTHING_WRONG);
+  }, 120_000);
+});
