@@ -1,3 +1,4 @@
+import { CONVERSION } from '../dispatch/delivery.js';
 import type { StoredEvent } from '../log/event.js';
 import type { Page, Projection } from '../log/projection.js';
 import { inlineOfStored } from './identifier-record.js';
@@ -43,6 +44,8 @@ export const consentProjection = inlineProjection('consent', [
 export const matchRateProjection: Projection = {
   name: 'match_rate',
   tables: ['match_rate'],
+  source: 'any',
+  nouns: [CONVERSION],
   async fold(page: Page): Promise<void> {
     const days = new Map<
       string,
