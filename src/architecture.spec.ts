@@ -9,6 +9,7 @@ const FLOORS = [
   ['sites'],
   ['dispatch'],
   ['conversions'],
+  ['history'],
   ['operations', 'cli', 'sandbox'],
 ];
 

@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import { messageOf, UserError } from '../kernel/errors.js';
 import { addDoctor } from './doctor.commands.js';
 import { addEvents } from './events.commands.js';
+import { addHistory } from './history.commands.js';
 import { addInbound } from './inbound.commands.js';
 import { addKeys } from './keys.commands.js';
 import { Output, OutputClosed } from './output.js';
@@ -43,7 +44,17 @@ export async function runCli(argv: readonly string[], surroundings: CliSurroundi
       'after',
       '\nExample:\n  clean-conversions sites add shop.example\n\nSettings come from the same environment as the service.',
     );
-  for (const add of [addSites, addInbound, addKeys, addPlatforms, addEvents, addReplay, addProjections, addDoctor])
+  for (const add of [
+    addSites,
+    addInbound,
+    addKeys,
+    addPlatforms,
+    addEvents,
+    addReplay,
+    addHistory,
+    addProjections,
+    addDoctor,
+  ])
     add(program, session);
   try {
     await program.parseAsync(argv, { from: 'user' });

@@ -14,6 +14,7 @@ export function dedupProjection(secrets: SiteSecrets): Projection {
     name: 'dedup',
     tables: ['dedup'],
     inline: true,
+    forgetsBy: 'at',
     async fold(page: Page): Promise<void> {
       const claims = new Map<string, { site: string; key: string; stream: string; weak: boolean; at: string }>();
       const secretOf = new Map<string, string>();

@@ -82,13 +82,19 @@ async function swap(client: Client, projection: Projection, position: number): P
   }
 }
 
-async function foldPage(client: Client, projection: Projection, after: number): Promise<number> {
-  const until = await readPageEnd(client, after, PAGE_EVENTS);
+/** Folds the next page of the log; returns where it ends. */
+export async function foldPage(
+  client: Client,
+  projection: Projection,
+  after: number,
+  most = Number.MAX_SAFE_INTEGER,
+): Promise<number> {
+  const until = Math.min(most, await readPageEnd(client, after, PAGE_EVENTS));
   if (until > after) await projection.fold(new Page(client, after, until));
   return until;
 }
 
-async function inTransaction<Result>(client: Client, work: () => Promise<Result>): Promise<Result> {
+export async function inTransaction<Result>(client: Client, work: () => Promise<Result>): Promise<Result> {
   await client.query('BEGIN');
   try {
     const result = await work();

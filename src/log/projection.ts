@@ -1,6 +1,6 @@
 import type { ClientBase } from 'pg';
 import type { StoredEvent } from './event.js';
-import { type ReadOptions, readEvents, readNewestByActor } from './event-reader.js';
+import { copyEvents, type ReadOptions, readNewestByActor } from './event-reader.js';
 
 /**
  * A read model that can be thrown away. `fold` writes what a page of the log changes, through `page.tx` and with bare
@@ -11,6 +11,8 @@ export interface Projection {
   readonly tables: readonly string[];
   /** Written by the append itself, in its transaction; `fold` is then only for rebuilding it. */
   readonly inline?: boolean;
+  /** A time by which its rows are forgotten once nobody can need them: a fold of the whole log has those too. */
+  readonly forgetsBy?: string;
   fold(page: Page): Promise<void>;
 }
 
@@ -22,8 +24,11 @@ export class Page {
     readonly until: number,
   ) {}
 
-  events(filter: Pick<ReadOptions, 'nouns' | 'types' | 'unless'> = {}): Promise<StoredEvent[]> {
-    return readEvents(this.tx, { after: this.after, until: this.until, ...filter });
+  async events(filter: Pick<ReadOptions, 'nouns' | 'types' | 'unless'> = {}): Promise<StoredEvent[]> {
+    const events: StoredEvent[] = [];
+    const { after, until } = this;
+    await copyEvents(this.tx, { after, until, ...filter }, (row) => events.push(row.event()));
+    return events;
   }
 
   newestByActor(prefix: string): Promise<{ actor: string; time: Date }[]> {
