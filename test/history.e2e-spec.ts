@@ -3,7 +3,9 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync } fr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
+import { DiagnosticSeverity, Parser } from '@asyncapi/parser';
 import { jest } from '@jest/globals';
+import { Ajv } from 'ajv';
 import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet';
 import { Client } from 'pg';
 import { runCli } from '../src/cli/run-cli.js';
@@ -117,7 +119,8 @@ describe('events export', () => {
   });
 
   it('spells what was stored in an unusual way as JSON all the same', async () => {
-    const log = new EventLog(await openDatabase(environment['DATABASE_URL'] as string));
+    const postgres = await openDatabase(environment['DATABASE_URL'] as string);
+    const log = new EventLog(postgres);
     const told = { text: 'tab\t "quoted" \\ back\nslash ✓ 😀', nested: { list: [1, 2.5, null] }, empty: {} };
     await log.append({
       noun: 'test',
@@ -132,6 +135,7 @@ describe('events export', () => {
       ],
     });
     await log.close();
+    await postgres.close();
     const exported = await lines('events', 'export', '--type', 'test.odd.v1');
     expect(exported).toEqual((await readLog()).filter(({ type }) => type === 'test.odd.v1'));
     expect(exported[0]).toMatchObject({ data: told, personal: { subject: 'ab'.repeat(32), ...told } });
@@ -264,12 +268,12 @@ describe('history verify', () => {
 
   it('sees an outcome that nobody was to bring', async () => {
     const wrong = await tampered(
-      `INSERT INTO cc.events SELECT 900000, gen_random_uuid(), noun, stream, 90, 'conversion.delivered.v1', site, now(), 'system', NULL,
+      `INSERT INTO cc.events SELECT nextval('cc.event_position'), gen_random_uuid(), noun, stream, 90, 'conversion.delivered.v1', site, now(), 'system', NULL,
          '{"platform":"tiktok","attempt":1,"status":"delivered"}' FROM cc.events WHERE type = 'conversion.received.v1' LIMIT 1`,
-      'DELETE FROM cc.events WHERE position = 900000',
+      'DELETE FROM cc.events WHERE version = 90',
     );
     expect(wrong['deliveries']).toMatch(/tiktok was to get 0 and has 1 results/);
-    expect(wrong['versions']).toMatch(/has version 90 at position 900000 instead of/);
+    expect(wrong['versions']).toMatch(/has version 90 at position \d+ instead of/);
   });
 
   it('sees a conversion that was counted twice', async () => {
@@ -304,13 +308,159 @@ describe('history verify', () => {
     ],
     [
       'deliveries',
-      `INSERT INTO cc.deliveries SELECT gen_random_uuid(), 'meta', 'x', 1, 'send', now(), 1, NULL, '{}'`,
+      `INSERT INTO cc.deliveries SELECT gen_random_uuid(), 'meta', 'x', 1, 'send', now() + interval '9 days', 1, NULL, '{}'`,
       'DELETE FROM cc.deliveries',
     ],
   ])('sees a row of %s that the log does not make', async (name, change, undo) => {
     const wrong = await tampered(change, undo);
     expect(Object.keys(wrong)).toEqual([`projection ${name}`]);
     expect(wrong[`projection ${name}`]).toMatch(new RegExp(`"projections rebuild ${name}" folds it anew`));
+  });
+});
+
+describe('history shadow', () => {
+  const shadow = (...rules: string[]) =>
+    json('history', 'shadow', '--site', SITE, '--from', '1', '--to', '1000000', ...rules);
+
+  it('gives what was, where no rule is changed', async () => {
+    const { conversions, platforms, undecided } = await shadow();
+    const were = { received: 8, deduplicated: 1, filtered: 1 };
+    expect(conversions).toEqual({ was: were, would: were, changes: [] });
+    expect(platforms['meta']).toEqual({
+      was: { sent: 7, validated: 1 },
+      would: { sent: 7, validated: 1 },
+      changes: [],
+      payloadsChanged: 0,
+    });
+    expect(platforms['segment']).toMatchObject({
+      was: { sent: 6, 'skipped: event_not_selected': 1, validated: 1 },
+      changes: [],
+      payloadsChanged: 0,
+    });
+    expect(undecided).toBe(0);
+    expect((await cli(['history', 'shadow', '--site', SITE, '--from', '1', '--to', '1000000'])).stdout).toBe(
+      'Nothing would have differed.\n',
+    );
+  });
+
+  it('tells what another duplicate window would have let through, and who would have got it', async () => {
+    const { conversions, platforms } = await shadow('--dedup-window', '0s');
+    expect(conversions.changes).toEqual([{ was: 'deduplicated', would: 'received', count: 1 }]);
+    expect(conversions.would).toEqual({ received: 9, filtered: 1 });
+    expect(platforms['meta'].changes).toEqual([{ was: 'not sent on', would: 'sent', count: 1 }]);
+  });
+
+  it('tells what other settings of a platform would have done', async () => {
+    const selected = await shadow('--set', 'segment.events=signup');
+    expect(selected.platforms['segment'].changes).toEqual([
+      { was: 'sent', would: 'skipped: event_not_selected', count: 6 },
+      { was: 'skipped: event_not_selected', would: 'sent', count: 1 },
+      { was: 'validated', would: 'skipped: event_not_selected', count: 1 },
+    ]);
+    const renamed = await shadow('--set', 'meta.event.purchase=Bought');
+    expect(renamed.platforms['meta']).toMatchObject({ changes: [], payloadsChanged: 7 });
+    expect(
+      await refused('history', 'shadow', '--site', SITE, '--from', '1', '--to', '9', '--set', 'meta.colour=red'),
+    ).toMatch(/meta has no setting "colour"/);
+    expect((await cli(['history', 'shadow', '--site', SITE, '--from', '1', '--to', '9', '--set', 'meta'])).code).toBe(
+      2,
+    );
+  });
+
+  it('tells what another threshold for bots would have kept out, or let in', async () => {
+    const [received] = await lines('events', 'export', '--type', 'conversion.received.v1');
+    const judged = { ...(received as StoredEvent).data, bot: { score: 60, reasons: ['datacenter'], list: '2026-11' } };
+    const { conversionId: _, ...likeIt } = judged as Record<string, unknown>;
+    const postgres = await openDatabase(environment['DATABASE_URL'] as string);
+    const log = new EventLog(postgres);
+    const open = async (id: string, type: string, data: object) => {
+      const stream = `00000000-0000-7000-8000-0000000${id}`;
+      await log.append({
+        noun: 'conversion',
+        stream,
+        expected: 'new',
+        site: SITE,
+        actor: 'system',
+        events: [{ type, data: { ...likeIt, ...data, conversionId: stream }, personal: { subject: 'ab'.repeat(32) } }],
+      });
+    };
+    const from = String((await log.head()) + 1);
+    await open('b0001', 'conversion.filtered.v1', { orderId: 'BOT-1', reason: 'bot', platforms: undefined });
+    await open('b0002', 'conversion.received.v1', {
+      orderId: 'BOT-2',
+      bot: { score: 20, reasons: [], list: '2026-11' },
+    });
+    await open('b0003', 'conversion.filtered.v1', { orderId: 'BOT-3', reason: 'blocked_domain', bot: undefined });
+    await log.close();
+    await postgres.close();
+    const changes = async (threshold: string) =>
+      (await json('history', 'shadow', '--site', SITE, '--from', from, '--to', '1000000', '--bot-threshold', threshold))
+        .conversions.changes;
+    expect(await changes('30')).toEqual([]);
+    expect(await changes('80')).toEqual([{ was: 'filtered', would: 'received', count: 1 }]);
+    expect(await changes('10')).toEqual([{ was: 'received', would: 'filtered', count: 1 }]);
+  });
+});
+
+describe('the documents', () => {
+  const document = async () => {
+    const { status, body } = await send(service, { path: '/docs/asyncapi.json', headers: { Host: 'localhost' } });
+    expect(status).toBe(200);
+    return JSON.parse(body);
+  };
+
+  it('describe the topics in AsyncAPI 3, and how to read them', async () => {
+    const served = await document();
+    const { document: parsed, diagnostics } = await new Parser().parse(JSON.stringify(served));
+    expect(diagnostics.filter(({ severity }) => severity === DiagnosticSeverity.Error)).toEqual([]);
+    expect(
+      parsed
+        ?.channels()
+        .all()
+        .map((channel) => channel.address()),
+    ).toEqual(['cc.conversions', 'cc.sites', 'cc.auth']);
+    expect(served.info.description).toMatch(/drop every record whose `cc_position` is not above it/);
+  });
+
+  it('are for operators only', async () => {
+    const headers = { Host: SITE, 'X-Forwarded-For': '203.0.113.9', 'X-Forwarded-Proto': 'https' };
+    const trusting = await startTestService(environment['DATABASE_URL'] as string, {
+      ...environment,
+      TRUSTED_PROXIES: '127.0.0.1',
+    });
+    try {
+      expect((await send(trusting, { path: '/docs/asyncapi.json', headers })).status).toBe(404);
+    } finally {
+      await trusting.stop();
+    }
+  });
+
+  it('have a schema for every event, which every event keeps', async () => {
+    const { components } = await document();
+    const ajv = new Ajv({ strict: false, allErrors: true, formats: { uuid: true, 'date-time': true } });
+    const events = (await readLog()).filter(({ type }) => !type.startsWith('test.') && !/BOT-/.test(String(type)));
+    const seen = new Set<string>();
+    for (const { type, data } of events.filter(
+      ({ data }) => data['bot'] === undefined && !String(data['orderId']).startsWith('BOT'),
+    )) {
+      const schema = components.schemas[type];
+      expect([type, schema]).toEqual([type, expect.any(Object)]);
+      const isKept = ajv.compile(schema);
+      expect([type, isKept(data), isKept.errors]).toEqual([type, true, null]);
+      seen.add(type);
+    }
+    expect([...seen].sort()).toEqual(
+      expect.arrayContaining([
+        'auth.failed.v1',
+        'conversion.deduplicated.v1',
+        'conversion.skipped.v1',
+        'site.platform_connected.v1',
+      ]),
+    );
+    expect(ajv.validate(components.schemas['auth.failed.v1'], { reason: 'unknown' })).toBe(false);
+    expect(ajv.validate(components.schemas['auth.failed.v1'], { reason: 'unknown', instance: 'x', more: 1 })).toBe(
+      false,
+    );
   });
 });
 

@@ -5,6 +5,7 @@ import { UserError } from '../kernel/errors.js';
 import { isShortened } from '../log/event-reader.js';
 import { printable } from './output.js';
 import type { Session } from './session.js';
+import { addShadow } from './shadow.command.js';
 import { noun, verb } from './verb.js';
 
 export function addHistory(program: Command, session: Session): void {
@@ -32,6 +33,8 @@ export function addHistory(program: Command, session: Session): void {
     await output.show(json, verdict, () => verdictText(verdict));
     if (!verdict.ok) session.exitCode = 1;
   });
+
+  addShadow(history, session);
 }
 
 function verdictText({ ok, checks }: Verdict): string {

@@ -20,16 +20,21 @@ export async function exportEvents({ client, filter, format, begun, write, progr
   let position = begun?.position ?? filter.after;
   let events = begun?.events ?? 0;
   let writing: Promise<void> = Promise.resolve();
-  for (let isLast = false; !isLast; ) {
-    const page = await filter.copyPage(client, position, (row) => format.add(row));
-    ({ position, isLast } = page);
-    events += page.events;
-    await writing;
-    const reached = { position, events };
-    writing = write(format.take(), () => ({ ...reached, ...(format.state && { state: format.state() }) }));
-    // Heard where it is waited for; until then it must not be taken for one that nobody hears.
-    writing.catch(() => {});
-    progress(events, position);
+  try {
+    for (let isLast = false; !isLast; ) {
+      const page = await filter.copyPage(client, position, (row) => format.add(row));
+      ({ position, isLast } = page);
+      events += page.events;
+      await writing;
+      const reached = { position, events };
+      writing = write(format.take(), () => ({ ...reached, ...(format.state && { state: format.state() }) }));
+      // Heard where it is waited for; until then it must not be taken for one that nobody hears.
+      writing.catch(() => {});
+      progress(events, position);
+    }
+  } finally {
+    // Also when somebody stopped it: what is being written is what a later process goes on with.
+    await writing.catch(() => {});
   }
   await writing;
   await write(format.end(), () => ({ position, events }));

@@ -177,6 +177,17 @@ export async function readOpenings(
   return rows.map(toEvent);
 }
 
+/** These streams whole, each in its order, without what is personal. */
+export async function readStreams(source: Queryable, noun: string, streams: readonly string[]): Promise<StoredEvent[]> {
+  const { rows } = await source.query<Row>({
+    name: 'read-streams',
+    text: `SELECT ${COLUMNS} FROM cc.events e LEFT JOIN cc.personal p ON false
+            WHERE e.stream = ANY ($1) AND e.noun = $2 ORDER BY e.stream, e.version`,
+    values: [streams, noun],
+  });
+  return rows.map(toEvent);
+}
+
 /** All events of a site that carry a name from outside, in log order. */
 export async function findByReference(source: Queryable, site: string, reference: string): Promise<StoredEvent[]> {
   const { rows } = await source.query<Row>({

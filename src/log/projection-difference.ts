@@ -32,7 +32,8 @@ export async function compareProjection(
         await client.query(`CREATE TEMP TABLE ${table} (LIKE cc.${table} INCLUDING ALL)`);
         await client.query(`CREATE TEMP TABLE live_${table} AS SELECT * FROM cc.${table}`);
       }
-      return projection.inline ? readHead(client) : Number(rows[0]?.position ?? 0);
+      const head = await readHead(client);
+      return projection.inline ? head : Math.min(head, Number(rows[0]?.position ?? 0));
     });
     for (let position = 0; position < until; progress())
       position = await inTransaction(client, () => foldPage(client, projection, position, until));
