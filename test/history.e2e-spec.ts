@@ -7,6 +7,7 @@ import { DiagnosticSeverity, Parser } from '@asyncapi/parser';
 import { jest } from '@jest/globals';
 import { Ajv } from 'ajv';
 import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet';
+import { load } from 'js-yaml';
 import { Client } from 'pg';
 import { runCli } from '../src/cli/run-cli.js';
 import { replayEvents } from '../src/history/replay-events.js';
@@ -461,6 +462,57 @@ describe('the documents', () => {
     expect(ajv.validate(components.schemas['auth.failed.v1'], { reason: 'unknown', instance: 'x', more: 1 })).toBe(
       false,
     );
+  });
+});
+
+describe('what operators are given', () => {
+  /** Metrics and their labels as they are served; a histogram has three names. */
+  const served = async () => {
+    const { body } = await send(service, { path: '/metrics', headers: { Host: 'localhost' } });
+    const names = new Set<string>();
+    for (const [, name, type] of body.matchAll(/^# TYPE (\w+) (\w+)/gm))
+      for (const suffix of type === 'histogram' ? ['_bucket', '_sum', '_count'] : ['']) names.add(`${name}${suffix}`);
+    return { names, body };
+  };
+  /** As promtool would: names that a query takes values from, and the label values it asks for. */
+  const namesIn = (query: string) => [...query.matchAll(/\bcc_\w+/g)].map(([name]) => name);
+
+  it('alerts on metrics that there are, by labels that there are', async () => {
+    const { names, body } = await served();
+    const { groups } = load(readFileSync('docs/operate/alerts.yml', 'utf8')) as {
+      groups: {
+        name: string;
+        rules: { alert: string; expr: string; for: string; labels: object; annotations: object }[];
+      }[];
+    };
+    const rules = groups.flatMap((group) => group.rules);
+    expect(rules.length).toBeGreaterThan(5);
+    expect(new Set(rules.map(({ alert }) => alert)).size).toBe(rules.length);
+    for (const { alert, expr, for: wait, labels, annotations } of rules) {
+      expect([alert, namesIn(expr).filter((name) => !names.has(name))]).toEqual([alert, []]);
+      expect(namesIn(expr).length).toBeGreaterThan(0);
+      expect([alert, (expr.match(/[({[]/g) ?? []).length]).toEqual([alert, (expr.match(/[)}\]]/g) ?? []).length]);
+      expect(wait).toMatch(/^\d+[smh]$/);
+      expect(labels).toMatchObject({ severity: expect.stringMatching(/^(info|warning|critical)$/) });
+      expect(annotations).toEqual({ summary: expect.any(String), description: expect.any(String) });
+      for (const [, label, value] of expr.matchAll(/(outcome|quantile|state)="([^"]+)"/g))
+        expect(body).toContain(`${label}="${value}"`);
+    }
+  });
+
+  it('shows metrics that there are', async () => {
+    const { names } = await served();
+    const { panels } = JSON.parse(readFileSync('docs/operate/dashboard.json', 'utf8')) as {
+      panels: { id: number; title: string; targets: { expr: string }[] }[];
+    };
+    expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
+    for (const { title, targets } of panels) {
+      const named = targets.flatMap(({ expr }) => namesIn(expr));
+      expect([title, named.length > 0, named.filter((name) => !names.has(name))]).toEqual([title, true, []]);
+    }
+    const shown = new Set(panels.flatMap(({ targets }) => targets.flatMap(({ expr }) => namesIn(expr))));
+    const own = [...names].filter((name) => !/^cc_(process|nodejs)_|_(bucket|sum|count)$/.test(name));
+    expect(own.filter((name) => !shown.has(name))).toEqual([]);
   });
 });
 

@@ -1,10 +1,10 @@
-import { type Client, DatabaseError } from 'pg';
+import { type Client, type ClientBase, DatabaseError } from 'pg';
 import { UserError } from '../kernel/errors.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { readHead, readPageEnd } from './event-reader.js';
 import { Page, type Projection } from './projection.js';
 
-const PAGE_EVENTS = 20_000;
+const PAGE_EVENTS = 5_000;
 /** What may be left to fold while appends (or the runner) wait for the swap. */
 const LEFT_FOR_THE_SWAP = 2_000;
 const SWAP_TRIES_MAX = 300;
@@ -24,6 +24,7 @@ export async function rebuildProjection(
   progress: (position: number, head: number) => void = () => {},
 ): Promise<void> {
   const client = await postgres.connectAsOwner('cc-rebuild');
+  const reader = await postgres.connectAsOwner('cc-rebuild');
   try {
     const { rows } = await client.query<{ mine: boolean }>('SELECT pg_try_advisory_lock($1, hashtext($2)) AS mine', [
       rebuildLock.classId,
@@ -33,17 +34,22 @@ export async function rebuildProjection(
       throw new UserError(`Projection ${projection.name} is being rebuilt already. Wait for it to end.`);
     await makeShadow(client, projection);
     await client.query('SET search_path = cc_shadow, cc');
+    // Nobody sees the shadow before the swap, whose own commit waits for the disk and with it for all that came before.
+    await client.query('SET synchronous_commit = off');
     let position = 0;
-    let head = await readHead(client);
+    let head = await readHead(reader);
     while (head - position > LEFT_FOR_THE_SWAP) {
-      position = await inTransaction(client, () => foldPage(client, projection, position));
-      progress(position, head);
-      head = await readHead(client);
+      position = await foldAhead(client, reader, projection, position, head - LEFT_FOR_THE_SWAP, (reached) =>
+        progress(reached, head),
+      );
+      head = await readHead(reader);
     }
+    await client.query('RESET synchronous_commit');
     await swap(client, projection, position);
     progress(head, head);
   } finally {
     await client.end();
+    await reader.end();
   }
 }
 
@@ -80,6 +86,50 @@ async function swap(client: Client, projection: Projection, position: number): P
       if (!isLockTimeout || attempt === SWAP_TRIES_MAX) throw error;
     }
   }
+}
+
+/** Folds page after page until one reaches `least`. The events of a page are read while the one before it is written. */
+async function foldAhead(
+  client: Client,
+  reader: Client,
+  projection: Projection,
+  after: number,
+  least: number,
+  progress: (position: number) => void,
+): Promise<number> {
+  let position = after;
+  let written: Promise<void> = Promise.resolve();
+  try {
+    while (position < least) {
+      const until = await readPageEnd(reader, position, PAGE_EVENTS);
+      const before = written;
+      let hasRead: () => void = () => {};
+      const reading = new Promise<void>((resolve) => {
+        hasRead = resolve;
+      });
+      const tx = afterwards(client, before, hasRead);
+      written = projection.fold(new Page(tx, position, until, reader));
+      // Heard below; until then it must not be taken for one that nobody hears.
+      written.catch(() => {});
+      await Promise.race([reading, written]);
+      await before;
+      position = until;
+      progress(position);
+    }
+  } finally {
+    await written;
+  }
+  return position;
+}
+
+/** A connection that lets nobody write before an earlier page is written, and says when somebody wants to. */
+function afterwards(client: Client, before: Promise<void>, wanted: () => void): ClientBase {
+  const query = async (...question: Parameters<Client['query']>) => {
+    wanted();
+    await before;
+    return client.query(...question);
+  };
+  return { query } as unknown as ClientBase;
 }
 
 /** Folds the next page of the log; returns where it ends. */

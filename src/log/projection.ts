@@ -22,16 +22,18 @@ export class Page {
     readonly tx: ClientBase,
     readonly after: number,
     readonly until: number,
+    /** Where its events are read: what was appended does not change, so another connection sees the same. */
+    private readonly source: ClientBase = tx,
   ) {}
 
   async events(filter: Pick<ReadOptions, 'nouns' | 'types' | 'unless'> = {}): Promise<StoredEvent[]> {
     const events: StoredEvent[] = [];
     const { after, until } = this;
-    await copyEvents(this.tx, { after, until, ...filter }, (row) => events.push(row.event()));
+    await copyEvents(this.source, { after, until, ...filter }, (row) => events.push(row.event()));
     return events;
   }
 
   newestByActor(prefix: string): Promise<{ actor: string; time: Date }[]> {
-    return readNewestByActor(this.tx, this.after, this.until, prefix);
+    return readNewestByActor(this.source, this.after, this.until, prefix);
   }
 }

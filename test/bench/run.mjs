@@ -1,4 +1,4 @@
-// npm run bench [-- --quick] [--platforms | --grow] [--json | --markdown]
+// npm run bench [-- --quick] [--platforms | --grow | --history] [--json | --markdown]
 // Measures the service against a raw echo, a naive design and its peers, and prints one table. `--help` says more.
 
 import { existsSync } from 'node:fs';
@@ -10,6 +10,7 @@ import { killEverything, stopAllChildren, stopWatchedServers } from './children.
 import { hasCounters } from './counters.mjs';
 import { prepareGenerator } from './generator.mjs';
 import { grownRun } from './grown.mjs';
+import { historyRun } from './history.mjs';
 import { platformsRun } from './platforms.mjs';
 import { standardRun } from './standard.mjs';
 import { markdownReport, textReport } from './table.mjs';
@@ -20,7 +21,8 @@ const HELP = `npm run bench [-- options]
   --quick      a smoke run of a minute or two: shows that everything works, too short to judge a target
   --platforms  the platforms part: what sending costs, how long it takes, how a backlog drains; at most eight minutes
   --grow       the ten-million part: fills a log and compares it with an empty one
-  --events N   with --grow: how many events (default 10,000,000)
+  --history    the history part: export and rebuild, compared with a plain COPY that is parsed
+  --events N   with --grow or --history: how many events (default 10,000,000, with --history 1,000,000)
   --claims N   with --grow: how many of the newest hold a live dedup claim (default 1,000,000)
   --json       the figures for machines; --markdown the table for a document
 
@@ -65,9 +67,9 @@ const IMPATIENT_MS = 1_000;
 const { values: options } = parseArgs({
   options: {
     ...Object.fromEntries(
-      ['quick', 'grow', 'platforms', 'json', 'markdown', 'help'].map((name) => [name, { type: 'boolean' }]),
+      ['quick', 'grow', 'platforms', 'history', 'json', 'markdown', 'help'].map((name) => [name, { type: 'boolean' }]),
     ),
-    events: { type: 'string', default: '10000000' },
+    events: { type: 'string' },
     claims: { type: 'string', default: '1000000' },
   },
 });
@@ -82,7 +84,7 @@ async function main() {
   const settings = {
     ...(options.quick ? QUICK : STANDARD),
     ...(options.platforms && (options.quick ? PLATFORMS_QUICK : PLATFORMS_STANDARD)),
-    events: Number(options.events),
+    events: Number(options.events ?? (options.history ? (options.quick ? 100_000 : 1_000_000) : 10_000_000)),
     claims: Number(options.claims),
   };
   const context = {
@@ -110,6 +112,7 @@ async function main() {
 
 function wantedRun() {
   if (options.platforms) return platformsRun;
+  if (options.history) return historyRun;
   return options.grow ? grownRun : standardRun;
 }
 
@@ -164,6 +167,7 @@ function showProgress(text) {
 
 function title() {
   if (options.grow) return 'Clean Conversions benchmark: a large log against an empty one';
+  if (options.history) return 'Clean Conversions benchmark: reading the log back';
   const subject = options.platforms ? 'Clean Conversions benchmark, with platforms' : 'Clean Conversions benchmark';
   return options.quick ? `${subject}: smoke run, too short to judge a target` : subject;
 }
