@@ -33,6 +33,29 @@ export class EventRow implements LoggedRow {
     return this.fields[5] as string;
   }
 
+  get site(): string {
+    return plain(this.fields[6] as string);
+  }
+
+  get time(): string {
+    return isoTime(this.fields[7] as string);
+  }
+
+  /** Without the noun. */
+  get streamId(): string {
+    return this.fields[3] as string;
+  }
+
+  data(): Record<string, unknown> {
+    return JSON.parse(plain(this.fields[9] as string));
+  }
+
+  /** Whose it is; undefined where it is nobody's, or erased. The rest of what is personal need not be parsed for it. */
+  get subject(): string | undefined {
+    const subject = this.fields[11] as string;
+    return subject === NOTHING ? undefined : subject;
+  }
+
   event(): StoredEvent {
     const [position, id, noun, stream, version, type, site, time, actor, data, beside, subject, personal] = this
       .fields as Fields;
@@ -61,7 +84,7 @@ export class EventRow implements LoggedRow {
     else
       lines.text(
         `{"position":${position},"id":"${id}","type":"${type}","stream":"${noun}-${stream}","version":${version},` +
-          `"site":${JSON.stringify(plain(site))},"time":"${isoTime(time)}","actor":${JSON.stringify(plain(actor))},` +
+          `"site":${quotedSite(site)},"time":"${isoTime(time)}","actor":${quotedActor(actor)},` +
           `"data":${said},"personal":${told}}\n`,
       );
   }
@@ -89,9 +112,22 @@ function withSubject(subject: string, data: string): string | undefined {
   return `{"subject":"${subject}",${data.slice(1)}`;
 }
 
-function isoTime(ms: string): string {
-  return new Date(Number(ms)).toISOString();
+/** Of one text after the other, many are the same as the one before: that one is not made again. */
+function remembering(make: (text: string) => string): (text: string) => string {
+  let known = '';
+  let made = make(known);
+  return (text) => {
+    if (text !== known) {
+      known = text;
+      made = make(text);
+    }
+    return made;
+  };
 }
+
+const isoTime = remembering((ms) => new Date(Number(ms)).toISOString());
+const quotedSite = remembering((text) => JSON.stringify(plain(text)));
+const quotedActor = remembering((text) => JSON.stringify(plain(text)));
 
 /** Text that grows and is then taken as bytes. It has two buffers: the one that was taken stays as it is until the next take. */
 export class LineBuffer {

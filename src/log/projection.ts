@@ -1,6 +1,7 @@
 import type { ClientBase } from 'pg';
 import type { StoredEvent } from './event.js';
 import { copyEvents, type ReadOptions, readNewestByActor } from './event-reader.js';
+import type { EventRow } from './event-row.js';
 
 /**
  * A read model that can be thrown away. `fold` writes what a page of the log changes, through `page.tx` and with bare
@@ -16,6 +17,8 @@ export interface Projection {
   fold(page: Page): Promise<void>;
 }
 
+type PageFilter = Pick<ReadOptions, 'nouns' | 'types' | 'unless'>;
+
 /** A stretch of the log, from a position (exclusive) to another (inclusive), in the transaction that moves the checkpoint. */
 export class Page {
   constructor(
@@ -26,11 +29,16 @@ export class Page {
     private readonly source: ClientBase = tx,
   ) {}
 
-  async events(filter: Pick<ReadOptions, 'nouns' | 'types' | 'unless'> = {}): Promise<StoredEvent[]> {
+  async events(filter: PageFilter = {}): Promise<StoredEvent[]> {
     const events: StoredEvent[] = [];
-    const { after, until } = this;
-    await copyEvents(this.source, { after, until, ...filter }, (row) => events.push(row.event()));
+    await this.each(filter, (row) => events.push(row.event()));
     return events;
+  }
+
+  /** For folds of millions: each row as it comes, of which only what is asked for is parsed. */
+  async each(filter: PageFilter, take: (row: EventRow) => void): Promise<void> {
+    const { after, until } = this;
+    await copyEvents(this.source, { after, until, ...filter }, take);
   }
 
   newestByActor(prefix: string): Promise<{ actor: string; time: Date }[]> {

@@ -61,6 +61,9 @@ const PLATFORMS_STANDARD = {
 };
 const PLATFORMS_QUICK = { arrivalSeconds: 3, backlog: 5_000, drainSeconds: 10, warmUp: 5_000, waiting: 10_000 };
 
+/** In place of the above, for the history part. */
+const HISTORY = { rounds: 3 };
+
 /** npm passes Ctrl-C on to a process that the terminal has told already: only a later one means that somebody insists. */
 const IMPATIENT_MS = 1_000;
 
@@ -84,6 +87,7 @@ async function main() {
   const settings = {
     ...(options.quick ? QUICK : STANDARD),
     ...(options.platforms && (options.quick ? PLATFORMS_QUICK : PLATFORMS_STANDARD)),
+    ...(options.history && !options.quick && HISTORY),
     events: Number(options.events ?? (options.history ? (options.quick ? 100_000 : 1_000_000) : 10_000_000)),
     claims: Number(options.claims),
   };

@@ -26,7 +26,7 @@ describe('projections', () => {
   beforeAll(async () => {
     server = await startTestServer();
   }, 60_000);
-  afterAll(() => server.stop());
+  afterAll(() => server.stop(), 60_000);
 
   beforeEach(async () => {
     postgres = await openDatabase(await createDatabase(server));
