@@ -4,7 +4,7 @@ import type { Postgres } from '../postgres/postgres.js';
 import { readHead, readPageEnd } from './event-reader.js';
 import { Page, type Projection } from './projection.js';
 
-const PAGE_EVENTS = 5_000;
+const PAGE_EVENTS = 2_000;
 /** What may be left to fold while appends (or the runner) wait for the swap. */
 const LEFT_FOR_THE_SWAP = 2_000;
 const SWAP_TRIES_MAX = 300;
