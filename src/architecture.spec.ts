@@ -10,6 +10,7 @@ const FLOORS = [
   ['dispatch'],
   ['visitors'],
   ['conversions', 'outbound'],
+  ['history'],
   ['operations', 'cli', 'sandbox', 'kafka-broker'],
 ];
 

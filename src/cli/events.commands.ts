@@ -1,13 +1,18 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { exportEvents } from '../history/event-export.js';
+import { EventFilter, type FilterOptions } from '../history/event-filter.js';
+import { ExportFile } from '../history/export-file.js';
+import { FORMATS, type FormatName } from '../history/export-formats.js';
+import { shown } from '../history/shown.js';
 import { UserError } from '../kernel/errors.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
+import { readBound } from './bound-argument.js';
 import { findByConversion, findByOrder } from './conversion-story.js';
 import { storyText } from './conversion-story-output.js';
-import { EventFilter, type FilterOptions, readBound } from './event-filter.js';
-import { eventLine, FORMATS, type Format, ndjson, shown } from './event-output.js';
-import { writeFileWhole } from './export-file.js';
-import type { Session } from './session.js';
+import { eventLine, ndjson } from './event-output.js';
+import { progressBar } from './output.js';
+import type { Opened, Session } from './session.js';
 import { collect, noun, verb, WrongUsage } from './verb.js';
 
 const SHOWN_AT_FIRST = 20;
@@ -21,7 +26,7 @@ interface TailOptions extends FilterOptions {
 }
 
 interface ExportOptions extends FilterOptions {
-  readonly format?: Format | 'parquet';
+  readonly format?: FormatName;
   readonly out?: string;
   readonly json?: true;
 }
@@ -49,7 +54,7 @@ export function addEvents(program: Command, session: Session): void {
     .option('--last <n>', 'how many of the newest to begin with', readCount, SHOWN_AT_FIRST)
     .action(async (options: TailOptions) => {
       const opened = await session.open();
-      const filter = await EventFilter.open(opened, options);
+      const filter = await EventFilter.open(opened.log, opened.sites, options);
       const print = (page: readonly StoredEvent[]) =>
         output.print(options.json ? ndjson(page) : page.map(eventLine).join(''));
       const newest = await filter.last(options.last);
@@ -66,29 +71,23 @@ export function addEvents(program: Command, session: Session): void {
       'events export --from 2025-03-01 --format csv --out march.csv',
     ),
   )
-    .addOption(
-      new Option('--format <format>', 'ndjson unless you say csv').choices([...Object.keys(FORMATS), 'parquet']),
-    )
-    .option('--out <file>', 'into a file instead of standard output')
+    .addOption(new Option('--format <format>', 'ndjson unless you say otherwise').choices(Object.keys(FORMATS)))
+    .option('--out <file>', 'into a file instead of standard output; the same line again goes on after an interruption')
     .action(async (options: ExportOptions) => {
       const { format = 'ndjson', out, json } = options;
-      if (format === 'parquet') {
-        throw new UserError('Parquet is not available yet. Choose --format ndjson or --format csv.');
+      if (format === 'parquet' && out === undefined) {
+        throw new WrongUsage('Parquet goes into a file: name it with --out <file>.');
       }
       if (json && format !== 'ndjson' && out === undefined) {
         throw new WrongUsage(`--json and --format ${format} go together only where the events go into a file (--out).`);
       }
       const opened = await session.open();
-      const filter = await EventFilter.open(opened, options);
-      if (out === undefined) {
-        await exportTo(filter, format, (text) => output.print(text));
-        return;
+      const filter = await EventFilter.open(opened.log, opened.sites, options);
+      if (out === undefined) await exportToOutput(opened, filter, format);
+      else {
+        const count = await exportToFile(opened, filter, out, options);
+        await output.show(json, { file: out, format, events: count }, () => `${count} events are in ${out}\n`);
       }
-      let count = 0;
-      await writeFileWhole(out, async (write) => {
-        count = await exportTo(filter, format, write);
-      });
-      await output.show(json, { file: out, format, events: count }, () => `${count} events are in ${out}\n`);
     });
 
   verb(events, 'show', 'The whole story of one conversion', 'events show --site shop.example --order ORD-1')
@@ -108,23 +107,61 @@ export function addEvents(program: Command, session: Session): void {
       await output.show(json, { ...story, events: story.events.map(shown) }, () => storyText(story));
     });
 
-  async function exportTo(
-    filter: EventFilter,
-    format: Format,
-    write: (text: string) => Promise<void>,
-  ): Promise<number> {
-    let count = 0;
-    let isFirst = true;
-    for await (const page of filter.pages()) {
-      if (session.stop.aborted) throw new UserError('Interrupted: the export is not complete.');
-      const text = FORMATS[format](page, isFirst);
-      if (text !== '') await write(text);
-      isFirst = false;
-      count += page.length;
-      output.progress(`${count} events, at position ${page.at(-1)?.position ?? filter.head} of ${filter.head}`);
+  async function exportToOutput(opened: Opened, filter: EventFilter, format: FormatName): Promise<void> {
+    const client = await opened.postgres.connect('cc-export');
+    try {
+      const write = (bytes: Uint8Array) => (bytes.length > 0 ? output.print(bytes) : Promise.resolve());
+      const progress = watch(filter, 'Interrupted: the export is not complete.');
+      await exportEvents({ client, filter, format: FORMATS[format](false), begun: undefined, write, progress });
+    } finally {
+      await client.end();
     }
-    output.endProgress();
-    return count;
+  }
+
+  async function exportToFile(
+    opened: Opened,
+    filter: EventFilter,
+    out: string,
+    { format = 'ndjson', site, type, order, from, to }: ExportOptions,
+  ): Promise<number> {
+    const file = await ExportFile.open(out, JSON.stringify({ format, site, type, order, from, to }));
+    const { begun } = file;
+    if (begun)
+      output.note(`Going on with ${out}.part after position ${begun.position}: ${begun.events} events are in it.`);
+    const client = await opened.postgres.connect('cc-export');
+    try {
+      const events = await exportEvents({
+        client,
+        filter,
+        format: FORMATS[format](begun !== undefined, begun?.state),
+        begun,
+        write: (bytes, mark) => file.write(bytes, mark),
+        progress: watch(filter, 'Interrupted. The same line again goes on where this stopped.'),
+      });
+      await file.finish();
+      return events;
+    } catch (error) {
+      await file.leave();
+      throw error;
+    } finally {
+      output.endProgress();
+      await client.end();
+    }
+  }
+
+  /** Shows how far an export has come, and stops it when the person at the keyboard has had enough. */
+  function watch({ after, until }: EventFilter, farewell: string) {
+    const startedMs = performance.now();
+    let before: number | undefined;
+    return (events: number, position: number) => {
+      if (session.stop.aborted && position < until) throw new UserError(farewell);
+      before ??= events;
+      const rate = Math.round(((events - before) / Math.max(1, performance.now() - startedMs)) * 1_000);
+      const done = until > after ? Math.min(1, (position - after) / (until - after)) : 1;
+      output.progress(
+        `${progressBar(done)}  ${events.toLocaleString('en')} events, ${rate.toLocaleString('en')} a second`,
+      );
+    };
   }
 
   /** Until Ctrl-C, until nobody reads any more, or until nothing more can come before `--to`. */

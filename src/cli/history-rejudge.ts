@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
+import { type Bound, lastBefore } from '../history/bound.js';
 import { UserError } from '../kernel/errors.js';
 import type { Site } from '../sites/site.js';
 import { BotJudge, loadBotList } from '../visitors/bots/judge.js';
 import { type Change, type Rejudgement, rejudge } from '../visitors/rejudge.js';
-import { type Bound, lastBefore, readBound } from './event-filter.js';
+import { readBound } from './bound-argument.js';
 import { table } from './output.js';
 import type { Session } from './session.js';
 import { verb } from './verb.js';

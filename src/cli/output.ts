@@ -5,6 +5,8 @@ export class OutputClosed extends Error {
   override readonly name = 'OutputClosed';
 }
 
+const BAR_WIDTH = 30;
+
 type Terminal = Writable & { readonly isTTY?: boolean };
 
 /** Standard output is for the answer alone; whatever else there is to say goes to standard error. */
@@ -20,7 +22,7 @@ export class Output {
   }
 
   /** Resolves when the text was taken, so that a slow reader slows us down instead of filling our memory. */
-  print(text: string): Promise<void> {
+  print(text: string | Uint8Array): Promise<void> {
     return new Promise((resolve, reject) => {
       this.stdout.write(text, (error) => {
         if (!error) resolve();
@@ -50,6 +52,12 @@ export class Output {
     if (this.progressShown) this.stderr.write('\r\u001b[K');
     this.progressShown = false;
   }
+}
+
+/** How much of a whole is done, from 0 to 1. */
+export function progressBar(done: number): string {
+  const filled = Math.floor(done * BAR_WIDTH);
+  return `[${'#'.repeat(filled)}${'-'.repeat(BAR_WIDTH - filled)}] ${String(Math.floor(done * 100)).padStart(3)} %`;
 }
 
 export type Columns<Row> = Readonly<Record<string, (row: Row) => unknown>>;

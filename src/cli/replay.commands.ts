@@ -1,15 +1,19 @@
 import { type Command, Option } from 'commander';
 import { type ReplayCounts, type ReplayRequest, replayDeliveries } from '../dispatch/replay.js';
+import { type Bound, stretchOf } from '../history/bound.js';
+import { type Publish, replayEvents } from '../history/replay-events.js';
+import { usesKafka } from '../kafka/client.js';
+import { TopicPublisher } from '../kafka/topic-publisher.js';
 import { UserError } from '../kernel/errors.js';
 import type { EventLog } from '../log/event-log.js';
 import type { SiteConnection } from '../sites/connection.js';
 import { SITE, type Site } from '../sites/site.js';
+import { readBound } from './bound-argument.js';
 import { readConversion, statusOf } from './conversion-story.js';
-import { type Bound, lastBefore, readBound } from './event-filter.js';
-import { table } from './output.js';
+import { progressBar, table } from './output.js';
 import { connectionOf, readPlatform } from './platform-argument.js';
 import type { Session } from './session.js';
-import { noun, verb, WrongUsage } from './verb.js';
+import { collect, noun, verb, WrongUsage } from './verb.js';
 
 const PROGRESS_EVERY = 100;
 
@@ -21,6 +25,15 @@ interface DeliveriesOptions {
   readonly conversion?: string;
   readonly dryRun?: true;
   readonly force?: true;
+  readonly json?: true;
+}
+
+interface EventsOptions {
+  readonly from: Bound;
+  readonly to: Bound;
+  readonly type?: string[];
+  readonly site?: string;
+  readonly toTopic: string;
   readonly json?: true;
 }
 
@@ -72,6 +85,64 @@ export function addReplay(program: Command, session: Session): void {
       const next = nextStep(counts, request, connection);
       if (next !== undefined && !json) output.note(next);
     });
+
+  verb(
+    replay,
+    'events',
+    'Put events on a Kafka topic of your choice, once more and in order',
+    'replay events --from 2025-03-01 --to 2025-03-02 --to-topic audit.march',
+  )
+    .requiredOption('--from <when>', 'from this position or time (UTC unless it says otherwise) on', readBound)
+    .requiredOption('--to <when>', 'up to, and without, this position or time', readBound)
+    .option('--type <type>', 'only events of this type; may be repeated', collect)
+    .option('--site <host>', 'only events of this site (an alias will do)')
+    .requiredOption('--to-topic <topic>', 'the topic; not one that the service itself writes')
+    .action(async ({ from, to, type: types, site: host, toTopic: topic, json }: EventsOptions) => {
+      const { log, sites, postgres, settings } = await session.open();
+      const site = host === undefined ? undefined : (await sites.get(host)).host;
+      if (!usesKafka(settings))
+        throw new UserError('Kafka is not configured: set KAFKA_BROKERS to the addresses of your brokers.');
+      const publisher = await TopicPublisher.open(settings, topic);
+      const publish: Publish = (events) => publisher.publish(events);
+      const stretch = await stretchOf(log, { from, to });
+      const client = await postgres.connect('cc-replay');
+      try {
+        const counts = await replayEvents(client, publish, { ...stretch, types, site, topic }, (events, position) => {
+          if (session.stop.aborted) {
+            throw new UserError(`Interrupted: go on with --from ${position + 1}. Up to there all is on ${topic}.`);
+          }
+          output.progress(`${events} events are on ${topic}`);
+        });
+        output.endProgress();
+        await output.show(json, { topic, ...counts }, () => `${counts.events} events are on ${topic}.\n`);
+      } finally {
+        await client.end();
+        await publisher.close();
+      }
+    });
+
+  verb(
+    replay,
+    'projection <name>',
+    'A read model as it was: folded from the log up to then, one row per line. The present one stays as it is.',
+    'replay projection sites --until 2025-03-01',
+  )
+    .requiredOption('--until <when>', 'up to and with this position, or up to this time', readBound)
+    .action(async (name: string, { until }: { until: Bound }) => {
+      const { log, projections } = await session.open();
+      const head = await log.head();
+      const position = 'position' in until ? until.position : await log.positionBefore(until.time);
+      const then = await projections.asOf(name, position, (reached) => {
+        if (session.stop.aborted) throw new UserError('Interrupted: the read model was not folded to its end.');
+        output.progress(`${progressBar(Math.min(1, reached / Math.min(head, position)))}  ${name}`);
+      });
+      output.endProgress();
+      try {
+        for await (const rows of then.rows()) await output.print(rows.map((row) => `${row}\n`).join(''));
+      } finally {
+        await then.end();
+      }
+    });
 }
 
 async function rangeOf(
@@ -87,11 +158,7 @@ async function rangeOf(
       `Conversion ${conversion} was ${status}, so it is not sent. "events show --conversion ${conversion}" tells why.`,
     );
   }
-  const head = await log.head();
-  return {
-    after: from ? await lastBefore(log, from) : 0,
-    until: to ? Math.min(head, await lastBefore(log, to)) : head,
-  };
+  return stretchOf(log, { ...(from && { from }), ...(to && { to }) });
 }
 
 function countsText({ requested, byStatus }: ReplayCounts, { platform, dryRun }: ReplayRequest): string {

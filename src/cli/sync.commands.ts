@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
+import { type Bound, lastBefore } from '../history/bound.js';
 import { UserError } from '../kernel/errors.js';
 import { readSyncLog, type SyncLine } from '../outbound/sync-log.js';
-import { type Bound, lastBefore, readBound } from './event-filter.js';
+import { readBound } from './bound-argument.js';
 import { printable } from './output.js';
 import { readPlatform } from './platform-argument.js';
 import type { Session } from './session.js';

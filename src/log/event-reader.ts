@@ -1,5 +1,7 @@
-import type { ClientBase, Pool, QueryConfig } from 'pg';
+import { type ClientBase, escapeLiteral, type Pool, type QueryConfig } from 'pg';
+import { copyOut } from './copy-out.js';
 import type { Personal, StoredEvent } from './event.js';
+import { EventRow, ROW_COLUMNS } from './event-row.js';
 
 const COUNTED_AT_ONCE = 200_000;
 
@@ -54,34 +56,59 @@ const COLUMNS = `e.position, e.id, e.noun, e.stream, e.version, e.type, e.site, 
 const FROM = 'cc.events e LEFT JOIN cc.personal p ON p.position = e.position';
 
 export async function readEvents(source: Queryable, options: ReadOptions = {}): Promise<StoredEvent[]> {
-  const values: unknown[] = [options.after ?? -1];
-  const conditions = ['e.position > $1'];
+  const values: unknown[] = [];
+  const { rows } = await source.query<Row>(
+    select(COLUMNS, options, (value) => `$${values.push(value)}`),
+    values,
+  );
+  return (options.newest ? rows.reverse() : rows).map(toEvent);
+}
+
+/**
+ * The same events by `COPY`, handed over one by one as they arrive: twice as fast as rows that pg takes apart, and in
+ * memory there is one at a time. Resolves with their number.
+ */
+export async function copyEvents(
+  client: ClientBase,
+  options: ReadOptions,
+  each: (row: EventRow) => void,
+): Promise<number> {
+  const row = new EventRow();
+  let count = 0;
+  await copyOut(client, `COPY (${select(ROW_COLUMNS, options, literal)}) TO STDOUT`, (line) => {
+    count += 1;
+    each(row.at(line));
+  });
+  return count;
+}
+
+/** `value` says how a value is spelled: as a parameter, or, where there can be none, as a literal. */
+function select(columns: string, options: ReadOptions, value: (of: unknown) => string): string {
+  const after = value(options.after ?? -1);
+  const conditions = [`e.position > ${after}`];
   // Said of both tables: across an outer join PostgreSQL does not conclude it, and a merge would read all that lies before.
-  const beside = ['p.position > $1'];
-  const where = (condition: (parameter: string) => string, value: unknown) => {
-    values.push(value);
-    conditions.push(condition(`$${values.length}`));
-  };
+  const beside = [`p.position > ${after}`];
   if (options.until !== undefined) {
-    where((p) => `e.position <= ${p}`, options.until);
-    beside.push(`p.position <= $${values.length}`);
+    const until = value(options.until);
+    conditions.push(`e.position <= ${until}`);
+    beside.push(`p.position <= ${until}`);
   }
   // As literals, not parameters: only then can the planner see that a partial index on these nouns serves.
   if (options.nouns)
     conditions.push(`e.noun IN (${options.nouns.map((noun) => `'${noun.replaceAll("'", '')}'`).join(', ')})`);
-  if (options.types) where((p) => `e.type = ANY (${p})`, options.types);
-  if (options.unless) {
-    values.push(options.unless.field);
-    where((p) => `(e.data ->> $${values.length - 1}) IS DISTINCT FROM ${p}`, options.unless.is);
-  }
-  if (options.site !== undefined) where((p) => `e.site = ${p}`, options.site);
+  if (options.types) conditions.push(`e.type = ANY (${value(options.types)})`);
+  if (options.unless)
+    conditions.push(`(e.data ->> ${value(options.unless.field)}) IS DISTINCT FROM ${value(options.unless.is)}`);
+  if (options.site !== undefined) conditions.push(`e.site = ${value(options.site)}`);
   const limit = options.limit === undefined ? '' : `LIMIT ${Number(options.limit)}`;
-  const { rows } = await source.query<Row>(
-    `SELECT ${COLUMNS} FROM ${FROM} AND ${beside.join(' AND ')}
-      WHERE ${conditions.join(' AND ')} ORDER BY e.position ${options.newest ? 'DESC' : ''} ${limit}`,
-    values,
-  );
-  return (options.newest ? rows.reverse() : rows).map(toEvent);
+  return `SELECT ${columns} FROM ${FROM} AND ${beside.join(' AND ')}
+    WHERE ${conditions.join(' AND ')} ORDER BY e.position ${options.newest ? 'DESC' : ''} ${limit}`;
+}
+
+function literal(value: unknown): string {
+  if (typeof value === 'number') return String(value);
+  if (Array.isArray(value)) return `ARRAY[${value.map(literal).join(', ')}]::text[]`;
+  return escapeLiteral(String(value));
 }
 
 export async function readStream(source: Queryable, noun: string, stream: string): Promise<StoredEvent[]> {
@@ -114,6 +141,17 @@ export async function readEnds(source: Queryable, noun: string, streams: readonl
     text: `SELECT ${COLUMNS} FROM unnest($1::uuid[]) AS s (stream) CROSS JOIN LATERAL (
              SELECT * FROM cc.events WHERE stream = s.stream AND noun = $2 ORDER BY version DESC LIMIT 1) e
              LEFT JOIN cc.personal p ON p.position = e.position`,
+    values: [streams, noun],
+  });
+  return rows.map(toEvent);
+}
+
+/** These streams whole, each in its order, without what is personal. */
+export async function readStreams(source: Queryable, noun: string, streams: readonly string[]): Promise<StoredEvent[]> {
+  const { rows } = await source.query<Row>({
+    name: 'read-streams',
+    text: `SELECT ${COLUMNS} FROM cc.events e LEFT JOIN cc.personal p ON false
+            WHERE e.stream = ANY ($1) AND e.noun = $2 ORDER BY e.stream, e.version`,
     values: [streams, noun],
   });
   return rows.map(toEvent);

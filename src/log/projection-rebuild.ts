@@ -1,10 +1,10 @@
-import { type Client, DatabaseError } from 'pg';
+import { type Client, type ClientBase, DatabaseError } from 'pg';
 import { UserError } from '../kernel/errors.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { readHead, readPageEnd } from './event-reader.js';
 import { type Projection, pageFor } from './projection.js';
 
-const PAGE_EVENTS = 20_000;
+const PAGE_EVENTS = 2_000;
 /** What may be left to fold while appends (or the runner) wait for the swap. */
 const LEFT_FOR_THE_SWAP = 2_000;
 const SWAP_TRIES_MAX = 300;
@@ -26,21 +26,25 @@ export async function rebuildProjection(
   progress: (position: number, head: number) => void = () => {},
 ): Promise<void> {
   const client = await postgres.connectAsOwner('cc-rebuild');
+  const reader = await postgres.connectAsOwner('cc-rebuild');
   try {
     await takeRebuildLock(client, projection.name);
     await makeShadow(client, projection);
     await client.query('SET search_path = cc_shadow, cc');
     let position = 0;
-    let head = await readHead(client);
+    let head = await readHead(reader);
     while (head - position > LEFT_FOR_THE_SWAP) {
-      position = await inTransaction(client, () => foldPage(client, projection, position));
-      progress(position, head);
-      head = await readHead(client);
+      position = await foldAhead(client, reader, projection, position, head - LEFT_FOR_THE_SWAP, (reached) =>
+        progress(reached, head),
+      );
+      head = await readHead(reader);
     }
+    for (const table of projection.tables) await client.query(`ALTER TABLE cc_shadow.${table} SET LOGGED`);
     await swap(client, projection, position);
     progress(head, head);
   } finally {
     await client.end();
+    await reader.end();
   }
 }
 
@@ -58,7 +62,8 @@ async function makeShadow(client: Client, projection: Projection): Promise<void>
   await client.query('CREATE SCHEMA IF NOT EXISTS cc_shadow');
   for (const table of projection.tables) {
     await client.query(`DROP TABLE IF EXISTS cc_shadow.${table}`);
-    await client.query(`CREATE TABLE cc_shadow.${table} (LIKE cc.${table} INCLUDING ALL)`);
+    // Nobody needs it after a crash: it costs no write-ahead log until it is whole.
+    await client.query(`CREATE UNLOGGED TABLE cc_shadow.${table} (LIKE cc.${table} INCLUDING ALL)`);
   }
 }
 
@@ -89,13 +94,63 @@ async function swap(client: Client, projection: Projection, position: number): P
   }
 }
 
-async function foldPage(client: Client, projection: Projection, after: number): Promise<number> {
-  const until = await readPageEnd(client, after, PAGE_EVENTS);
+/** Folds page after page until one reaches `least`. The events of a page are read while the one before it is written. */
+async function foldAhead(
+  client: Client,
+  reader: Client,
+  projection: Projection,
+  after: number,
+  least: number,
+  progress: (position: number) => void,
+): Promise<number> {
+  let position = after;
+  let written: Promise<void> = Promise.resolve();
+  try {
+    while (position < least) {
+      const until = await readPageEnd(reader, position, PAGE_EVENTS);
+      const before = written;
+      let hasRead: () => void = () => {};
+      const reading = new Promise<void>((resolve) => {
+        hasRead = resolve;
+      });
+      const tx = afterwards(client, before, hasRead);
+      written = projection.fold(await pageFor(projection, tx, position, until, false, reader));
+      // Heard below; until then it must not be taken for one that nobody hears.
+      written.catch(() => {});
+      await Promise.race([reading, written]);
+      await before;
+      position = until;
+      progress(position);
+    }
+  } finally {
+    await written;
+  }
+  return position;
+}
+
+/** A connection that lets nobody write before an earlier page is written, and says when somebody wants to. */
+function afterwards(client: Client, before: Promise<void>, wanted: () => void): ClientBase {
+  const query = async (...question: Parameters<Client['query']>) => {
+    wanted();
+    await before;
+    return client.query(...question);
+  };
+  return { query } as unknown as ClientBase;
+}
+
+/** Folds the next page of the log; returns where it ends. */
+export async function foldPage(
+  client: Client,
+  projection: Projection,
+  after: number,
+  most = Number.MAX_SAFE_INTEGER,
+): Promise<number> {
+  const until = Math.min(most, await readPageEnd(client, after, PAGE_EVENTS));
   if (until > after) await projection.fold(await pageFor(projection, client, after, until, false));
   return until;
 }
 
-async function inTransaction<Result>(client: Client, work: () => Promise<Result>): Promise<Result> {
+export async function inTransaction<Result>(client: Client, work: () => Promise<Result>): Promise<Result> {
   await client.query('BEGIN');
   try {
     const result = await work();

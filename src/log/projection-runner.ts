@@ -3,6 +3,8 @@ import { messageOf, UserError } from '../kernel/errors.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { countAfter, readEvents, readHead, readPageEnd } from './event-reader.js';
 import { type Projection, pageFor } from './projection.js';
+import { ProjectionAsOf } from './projection-as-of.js';
+import { compareProjection, type ProjectionDifference } from './projection-difference.js';
 import { rebuildLock, rebuildProjection } from './projection-rebuild.js';
 
 const LOOK_EVERY_MS = 500;
@@ -79,6 +81,16 @@ export class ProjectionRunner {
   async rebuild(name: string, progress?: (position: number, head: number) => void): Promise<void> {
     await this.register();
     await rebuildProjection(this.postgres, this.find(name), progress);
+  }
+
+  /** The rows as they were at a position. Whoever asked ends it. */
+  asOf(name: string, until: number, progress?: (position: number) => void): Promise<ProjectionAsOf> {
+    return ProjectionAsOf.fold(this.postgres, this.find(name), until, progress);
+  }
+
+  /** Whether the rows are what the log makes of them: as of the checkpoint, which may move on meanwhile. */
+  compare(name: string, forgottenBefore: Date, progress?: () => void): Promise<ProjectionDifference> {
+    return compareProjection(this.postgres, this.find(name), forgottenBefore, progress);
   }
 
   async status(): Promise<ProjectionStatus[]> {

@@ -2,13 +2,14 @@ import type { ClientBase } from 'pg';
 import type { StoredEvent } from './event.js';
 import {
   type CountOptions,
+  copyEvents,
   countEvents,
   type EventCount,
   type ReadOptions,
-  readEvents,
   readNewestByActor,
   readOpenings,
 } from './event-reader.js';
+import type { EventRow } from './event-row.js';
 import { Marks } from './projection-marks.js';
 
 /**
@@ -27,6 +28,8 @@ export interface Projection {
   readonly source?: 'any';
   /** With `source`: the only nouns whose events it folds, so that the others need not be delivered. */
   readonly nouns?: readonly string[];
+  /** A time by which its rows are forgotten once nobody can need them: a fold of the whole log has those too. */
+  readonly forgetsBy?: string;
   fold(page: Page): Promise<void>;
 }
 
@@ -38,23 +41,33 @@ export class Page {
     readonly tx: ClientBase,
     readonly after: number,
     readonly until: number,
+    /** Where its events are read: what was appended does not change, so another connection sees the same. */
+    private readonly source: ClientBase = tx,
   ) {}
 
-  events(filter: PageFilter = {}): Promise<StoredEvent[]> {
-    return readEvents(this.tx, { after: this.after, until: this.until, ...filter });
+  async events(filter: PageFilter = {}): Promise<StoredEvent[]> {
+    const events: StoredEvent[] = [];
+    await this.each(filter, (row) => events.push(row.event()));
+    return events;
+  }
+
+  /** For folds of millions: each row as it comes, of which only what is asked for is parsed. */
+  async each(filter: PageFilter, take: (row: EventRow) => void): Promise<void> {
+    const { after, until } = this;
+    await copyEvents(this.source, { after, until, ...filter }, take);
   }
 
   /** Of streams that go on in this stretch: they may have begun before it. */
   openings(noun: string, streams: readonly string[]): Promise<StoredEvent[]> {
-    return readOpenings(this.tx, noun, streams);
+    return readOpenings(this.source, noun, streams);
   }
 
   count(types: CountOptions['types'], by: CountOptions['by']): Promise<EventCount[]> {
-    return countEvents(this.tx, { after: this.after, until: this.until, types, by });
+    return countEvents(this.source, { after: this.after, until: this.until, types, by });
   }
 
   newestByActor(prefix: string): Promise<{ actor: string; time: Date }[]> {
-    return readNewestByActor(this.tx, this.after, this.until, prefix);
+    return readNewestByActor(this.source, this.after, this.until, prefix);
   }
 }
 
@@ -65,8 +78,9 @@ class SharedPage extends Page {
     after: number,
     until: number,
     private readonly marks: Marks,
+    source?: ClientBase,
   ) {
-    super(tx, after, until);
+    super(tx, after, until, source);
   }
 
   override async events(filter: PageFilter = {}): Promise<StoredEvent[]> {
@@ -82,7 +96,8 @@ export async function pageFor(
   after: number,
   until: number,
   live: boolean,
+  source?: ClientBase,
 ): Promise<Page> {
-  if (projection.source !== 'any') return new Page(tx, after, until);
-  return new SharedPage(tx, after, until, live ? await Marks.read(tx, projection.name) : Marks.none);
+  if (projection.source !== 'any') return new Page(tx, after, until, source);
+  return new SharedPage(tx, after, until, live ? await Marks.read(tx, projection.name) : Marks.none, source);
 }

@@ -1,7 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
 import { inboundPaths } from '../conversions/inbound.openapi.js';
+import { SETTINGS, type Settings } from '../kernel/settings.js';
+import { asyncApiDocument } from './asyncapi.js';
 import { OperatorsOnly } from './operators-only.guard.js';
 
 /** The API's description, made from the schemas that the code itself uses, as JSON and as a page. */
@@ -10,6 +13,10 @@ export function serveDocuments(app: NestFastifyApplication): void {
   app.use('/docs', (request: IncomingMessage, response: ServerResponse, next: () => void) => {
     if (operators.admits(request)) return next();
     response.writeHead(404, { 'content-type': 'text/plain; charset=utf-8' }).end('Not found.');
+  });
+  const topics = JSON.stringify(asyncApiDocument(app.get<Settings>(SETTINGS).kafkaTopicPrefix));
+  app.getHttpAdapter().get('/docs/asyncapi.json', (_: unknown, reply: FastifyReply) => {
+    void reply.type('application/json; charset=utf-8').send(topics);
   });
   const head = new DocumentBuilder()
     .setTitle('Clean Conversions')

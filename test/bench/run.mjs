@@ -1,4 +1,4 @@
-// npm run bench [-- --quick] [--platforms | --visitors | --kafka | --outbound | --grow] [--json | --markdown]
+// npm run bench [-- --quick] [--platforms | --visitors | --kafka | --outbound | --history | --grow] [--json | --markdown]
 // Measures the service against a raw echo, a naive design and its peers, and prints one table. `--help` says more.
 
 import { existsSync } from 'node:fs';
@@ -10,6 +10,7 @@ import { killEverything, stopAllChildren, stopWatchedServers } from './children.
 import { hasCounters } from './counters.mjs';
 import { prepareGenerator } from './generator.mjs';
 import { grownRun } from './grown.mjs';
+import { historyRun } from './history.mjs';
 import { kafkaRun } from './kafka.mjs';
 import { outboundRun } from './outbound.mjs';
 import { platformsRun } from './platforms.mjs';
@@ -26,7 +27,8 @@ const HELP = `npm run bench [-- options]
   --outbound   the outbound part: closing a stretch in a large log, and many sites' pushes of one tick; fills a log
   --kafka      the Kafka part: what publishing costs, and what it takes from inbound; needs Java and Maven; at most eight minutes
   --grow       the ten-million part: fills a log and compares it with an empty one
-  --events N   with --grow and --outbound: how many events (default 10,000,000)
+  --history    the history part: export and rebuild, compared with a plain COPY that is parsed
+  --events N   with --grow, --outbound and --history: how many events (default 10,000,000, with --history 1,000,000)
   --claims N   with --grow: how many of the newest hold a live dedup claim (default 1,000,000)
   --json       the figures for machines; --markdown the table for a document
 
@@ -69,12 +71,16 @@ const PLATFORMS_QUICK = { arrivalSeconds: 3, backlog: 5_000, drainSeconds: 10, w
 const KAFKA_STANDARD = { seconds: 3, published: 40_000, minutes: 8 };
 const KAFKA_QUICK = { published: 8_000 };
 
+/** Likewise, for the history part. */
+const HISTORY = { rounds: 3 };
+
 /** Beside the usual run: each has a table of its own. */
 const PARTS = {
   platforms: { run: platformsRun, title: 'with platforms' },
   visitors: { run: visitorsRun, title: 'visitors' },
   kafka: { run: kafkaRun, title: 'with Kafka' },
   outbound: { run: outboundRun, title: 'outbound webhook' },
+  history: { run: historyRun, title: 'reading the log back' },
 };
 
 /** npm passes Ctrl-C on to a process that the terminal has told already: only a later one means that somebody insists. */
@@ -85,7 +91,7 @@ const { values: options } = parseArgs({
     ...Object.fromEntries(
       ['quick', 'grow', ...Object.keys(PARTS), 'json', 'markdown', 'help'].map((name) => [name, { type: 'boolean' }]),
     ),
-    events: { type: 'string', default: '10000000' },
+    events: { type: 'string' },
     claims: { type: 'string', default: '1000000' },
   },
 });
@@ -101,7 +107,8 @@ async function main() {
     ...(options.quick ? QUICK : STANDARD),
     ...(options.platforms && (options.quick ? PLATFORMS_QUICK : PLATFORMS_STANDARD)),
     ...(options.kafka && (options.quick ? KAFKA_QUICK : KAFKA_STANDARD)),
-    events: Number(options.events),
+    ...(options.history && !options.quick && HISTORY),
+    events: Number(options.events ?? (options.history ? (options.quick ? 100_000 : 1_000_000) : 10_000_000)),
     claims: Number(options.claims),
   };
   const context = {

@@ -1,16 +1,16 @@
-import { InvalidArgumentError } from 'commander';
+import type { ClientBase } from 'pg';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
-import type { Opened } from './session.js';
+import { copyEvents } from '../log/event-reader.js';
+import type { LoggedRow } from '../log/event-row.js';
+import type { Sites } from '../sites/sites.js';
+import { type Bound, stretchOf } from './bound.js';
 
-const PAGE_EVENTS = 2_000;
+const PAGE_EVENTS = 20_000;
 /** Fewer than the connections of the pool. */
 const STREAMS_AT_ONCE = 4;
 /** An event of a moment can be seen this much later: the database's clock is its own, and the tail looks now and then. */
 const LATE_MS = 2_000;
-
-/** A place in the log: a position, or the moment between two. */
-export type Bound = { readonly position: number } | { readonly time: Date };
 
 /** As it is typed. */
 export interface FilterOptions {
@@ -21,17 +21,11 @@ export interface FilterOptions {
   readonly to?: Bound;
 }
 
-const TIME = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)?(Z|[+-]\d{2}:\d{2})?$/;
-
-/** Without a zone a time is UTC, as all times are that we print. */
-export function readBound(text: string): Bound {
-  if (/^\d+$/.test(text) && Number.isSafeInteger(Number(text))) return { position: Number(text) };
-  const [, day = '', clock = 'T00:00', zone = 'Z'] = TIME.exec(text) ?? [];
-  const time = new Date(`${day}${clock}${zone}`);
-  // JavaScript takes the 30th of February for the 2nd of March.
-  const exists = !Number.isNaN(time.getTime()) && new Date(day).toISOString().startsWith(day);
-  if (!exists) throw new InvalidArgumentError('Give a position such as 1017, or a time such as 2025-03-01T09:30:00Z.');
-  return { time };
+/** What was handed over of a page, and where it ended. */
+export interface CopiedPage {
+  readonly events: number;
+  readonly position: number;
+  readonly isLast: boolean;
 }
 
 /** Which events somebody wants to see: in the log as it is, and of those that are still to come. */
@@ -39,22 +33,21 @@ export class EventFilter {
   private constructor(
     private readonly log: EventLog,
     private readonly options: FilterOptions,
-    /** Where the log ended when this was asked: up to here `last` and `pages` tell, from here on one can follow. */
+    /** Where the log ended when this was asked: up to here `last` and `copyPage` tell, from here on one can follow. */
     readonly head: number,
     /** The host, also where an alias was given. */
     private readonly site: string | undefined,
-    private readonly after: number,
-    private readonly until: number,
+    readonly after: number,
+    readonly until: number,
     /** Of the conversions that carry the order. Only their first events do; what became of them stands behind those. */
     private readonly streams: Set<string> | undefined,
   ) {}
 
-  static async open({ log, sites }: Opened, options: FilterOptions): Promise<EventFilter> {
-    const { from, to, order } = options;
+  static async open(log: EventLog, sites: Sites, options: FilterOptions): Promise<EventFilter> {
+    const { order } = options;
     const head = await log.head();
     const site = options.site === undefined ? undefined : (await sites.get(options.site)).host;
-    const after = from ? await lastBefore(log, from) : 0;
-    const until = to ? Math.min(head, await lastBefore(log, to)) : head;
+    const { after, until } = await stretchOf(log, options);
     if (order === undefined) return new EventFilter(log, options, head, site, after, until, undefined);
     const hosts = site === undefined ? (await sites.all()).map(({ host }) => host) : [site];
     const streams = new Set<string>();
@@ -69,19 +62,20 @@ export class EventFilter {
     return this.log.read({ ...this.readOptions(), after: this.after, limit: count, newest: true });
   }
 
-  /** All of them, page by page: memory holds one, whatever the log's length. */
-  async *pages(): AsyncGenerator<StoredEvent[]> {
+  /** The next of them after a position, one by one: memory holds no more, whatever the log's length. */
+  async copyPage(client: ClientBase, after: number, each: (row: LoggedRow) => void): Promise<CopiedPage> {
     if (this.streams) {
-      yield await this.ofStreams([...this.streams]);
-      return;
+      const events = await this.ofStreams([...this.streams]);
+      for (const event of events) each(asRow(event));
+      return { events: events.length, position: this.until, isLast: true };
     }
-    for (let after = this.after; ; ) {
-      const events = await this.log.read({ ...this.readOptions(), after, limit: PAGE_EVENTS });
-      yield events;
-      const last = events.at(-1);
-      if (!last || events.length < PAGE_EVENTS) return;
-      after = last.position;
-    }
+    let position = after;
+    const events = await copyEvents(client, { ...this.readOptions(), after, limit: PAGE_EVENTS }, (row) => {
+      each(row);
+      position = row.position;
+    });
+    const isLast = events < PAGE_EVENTS;
+    return { events, position: isLast ? this.until : position, isLast };
   }
 
   /** Whether an event that came after the head is one of them. Conversions with the order are learned as they come. */
@@ -132,7 +126,7 @@ function isBefore(event: StoredEvent, bound: Bound): boolean {
   return 'position' in bound ? event.position < bound.position : new Date(event.time) < bound.time;
 }
 
-/** The last position before it. */
-export async function lastBefore(log: EventLog, bound: Bound): Promise<number> {
-  return 'position' in bound ? bound.position - 1 : log.positionBefore(bound.time);
+function asRow(event: StoredEvent): LoggedRow {
+  const { position, type } = event;
+  return { position, type, event: () => event, writeLine: (lines) => lines.text(`${JSON.stringify(event)}\n`) };
 }

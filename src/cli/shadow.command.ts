@@ -1,0 +1,125 @@
+import { type Command, InvalidArgumentError } from 'commander';
+import { type Bound, stretchOf } from '../history/bound.js';
+import type { Differences } from '../history/shadow/differences.js';
+import type { ShadowRules } from '../history/shadow/rules.js';
+import { type ShadowResult, shadow } from '../history/shadow/shadow.js';
+import { messageOf, UserError } from '../kernel/errors.js';
+import { dedupWindowMs } from '../kernel/settings.js';
+import type { PlatformName } from '../platforms/platform.js';
+import { changedConnection } from '../sites/connection-settings.js';
+import type { Site } from '../sites/site.js';
+import { readBound } from './bound-argument.js';
+import { table } from './output.js';
+import { connectionOf, readPlatform } from './platform-argument.js';
+import type { Session } from './session.js';
+import { collect, verb, WrongUsage } from './verb.js';
+
+interface ShadowOptions {
+  readonly site: string;
+  readonly from: Bound;
+  readonly to: Bound;
+  readonly dedupWindow?: number;
+  readonly botThreshold?: number;
+  readonly set?: string[];
+  readonly json?: true;
+}
+
+export function addShadow(history: Command, session: Session): void {
+  const { output } = session;
+  verb(
+    history,
+    'shadow',
+    'A stretch of history once more, through other rules: what would have differed. Nothing is sent or stored.',
+    'history shadow --site shop.example --from 2025-03-01 --to 2025-04-01 --dedup-window 1h --set meta.events=purchase',
+  )
+    .requiredOption('--site <host>', 'whose conversions')
+    .requiredOption('--from <when>', 'from this position or time (UTC unless it says otherwise) on', readBound)
+    .requiredOption('--to <when>', 'up to, and without, this position or time', readBound)
+    .option('--dedup-window <duration>', 'another duplicate window, such as 1h', readWindow)
+    .option('--bot-threshold <score>', 'another score from which on a visit is a bot, 0 to 100', readThreshold)
+    .option('--set <platform.name=value>', 'another setting of a platform; may be repeated', collect)
+    .action(async (options: ShadowOptions) => {
+      const { log, sites, secrets, postgres, settings } = await session.open();
+      const site = await sites.get(options.site);
+      const rules: ShadowRules = {
+        dedupWindowMs: options.dedupWindow,
+        botThreshold: options.botThreshold,
+        settings: readChanges(site, options.set ?? []),
+      };
+      const stretch = await stretchOf(log, options);
+      const dedupSecret = await secrets.dedupSecret(site.host);
+      const client = await postgres.connect('cc-shadow');
+      try {
+        const request = { ...stretch, site, rules, dedupSecret, defaultWindowMs: settings.dedupWindowMs };
+        const result = await shadow(log, client, request, (conversions) => {
+          if (session.stop.aborted) throw new UserError('Interrupted: not all were looked at. Nothing has changed.');
+          output.progress(`${conversions} conversions looked at`);
+        });
+        output.endProgress();
+        await output.show(options.json, { site: site.host, ...stretch, ...result }, () => shadowText(result));
+      } finally {
+        await client.end();
+      }
+    });
+}
+
+function readWindow(text: string): number {
+  try {
+    return dedupWindowMs(text);
+  } catch (error) {
+    throw new InvalidArgumentError(`${messageOf(error)}.`);
+  }
+}
+
+function readThreshold(text: string): number {
+  if (!/^\d+$/.test(text) || Number(text) > 100) throw new InvalidArgumentError('Give a whole number from 0 to 100.');
+  return Number(text);
+}
+
+/** `meta.event.lead=Contact`: checked as if it were to be set for good. */
+function readChanges(site: Site, texts: readonly string[]): ShadowRules['settings'] {
+  const changes: Partial<Record<PlatformName, Record<string, string>>> = {};
+  for (const text of texts) {
+    const [, name, setting, value] = /^([^.=]+)\.([^=]+)=(.*)$/s.exec(text) ?? [];
+    if (name === undefined || setting === undefined || value === undefined) {
+      throw new WrongUsage('--set: write <platform>.<name>=<value>, such as meta.events=purchase,lead.');
+    }
+    const platform = readPlatform(name);
+    const { settings, secretNames, endpoint } = connectionOf(site, platform);
+    const known = { ...changes[platform.name], [setting]: value };
+    // Payloads know no secrets: that there are some is all that is looked at.
+    const secrets = Object.fromEntries(secretNames.map((secret) => [secret, 'sealed']));
+    changedConnection(platform, { settings, secrets, endpoint }, { set: known }, 'sealed');
+    changes[platform.name] = known;
+  }
+  return changes;
+}
+
+interface Change {
+  readonly what: string;
+  readonly was: string;
+  readonly would: string;
+  readonly count: number;
+}
+
+function shadowText({ conversions, platforms, undecided }: ShadowResult): string {
+  const rows = changesOf('conversions', conversions);
+  for (const [what, differences] of Object.entries(platforms)) {
+    rows.push(...changesOf(what, differences));
+    const count = differences.payloadsChanged;
+    if (count > 0) rows.push({ what, was: 'sent', would: 'sent, with another payload', count });
+  }
+  const left = undecided > 0 ? `${undecided} cannot be told: their people were erased.\n` : '';
+  if (rows.length === 0) return `Nothing would have differed.\n${left}`;
+  const columns = {
+    WHAT: ({ what }: Change) => what,
+    WAS: ({ was }: Change) => was,
+    'WOULD BE': ({ would }: Change) => would,
+    COUNT: ({ count }: Change) => count,
+  };
+  return `${table(rows, columns)}${left}`;
+}
+
+function changesOf(what: string, { changes }: Differences): Change[] {
+  return changes.map((change) => ({ what, ...change }));
+}

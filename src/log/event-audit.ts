@@ -1,0 +1,50 @@
+import type { ClientBase } from 'pg';
+import { copyOut } from './copy-out.js';
+import type { StoredEvent } from './event.js';
+import type { Queryable } from './event-reader.js';
+import { EventRow, ROW_COLUMNS } from './event-row.js';
+
+/**
+ * Streams one after the other, each whole and in its own order, as far as the log goes up to a position; without what is
+ * personal. The database sorts, on its disk where need be: memory here holds one stream.
+ */
+export async function copyStreams(
+  client: ClientBase,
+  until: number,
+  each: (events: readonly StoredEvent[]) => void,
+): Promise<void> {
+  const row = new EventRow();
+  let stream: StoredEvent[] = [];
+  await copyOut(
+    client,
+    `COPY (SELECT ${ROW_COLUMNS} FROM cc.events e LEFT JOIN cc.personal p ON false
+       WHERE e.position <= ${Number(until)} ORDER BY e.noun, e.stream, e.version) TO STDOUT`,
+    (line) => {
+      const event = row.at(line).event();
+      if (stream.length > 0 && stream[0]?.stream !== event.stream) {
+        each(stream);
+        stream = [];
+      }
+      stream.push(event);
+    },
+  );
+  if (stream.length > 0) each(stream);
+}
+
+/** Whether events were dropped from its old end, or lie before its first partition no more. */
+export async function isShortened(source: Queryable): Promise<boolean> {
+  const { rows } = await source.query<{ shortened: boolean }>(
+    'SELECT bool_or(thinned) OR min(first) > 0 AS shortened FROM cc.log_partitions',
+  );
+  return rows[0]?.shortened ?? false;
+}
+
+/** How many events are older than the one before them: time never goes back along the log. */
+export async function countOutOfOrder(source: Queryable, until: number): Promise<number> {
+  const { rows } = await source.query<{ count: string }>(
+    `SELECT count(*) FROM (
+       SELECT time < lag(time) OVER (ORDER BY position) AS earlier FROM cc.events WHERE position <= $1) e WHERE earlier`,
+    [until],
+  );
+  return Number(rows[0]?.count ?? 0);
+}

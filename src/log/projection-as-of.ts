@@ -1,0 +1,60 @@
+import type { Client } from 'pg';
+import type { Postgres } from '../postgres/postgres.js';
+import { readHead } from './event-reader.js';
+import type { Projection } from './projection.js';
+import { foldPage, inTransaction } from './projection-rebuild.js';
+
+const ROWS_AT_ONCE = 1_000;
+
+/**
+ * A projection as it was at a position, folded by its own code into temporary tables that stand before the live ones in
+ * the connection's search path and go with it: nobody else sees them, and the live ones stay as they are.
+ */
+export class ProjectionAsOf {
+  private constructor(
+    private readonly client: Client,
+    private readonly projection: Projection,
+  ) {}
+
+  static async fold(
+    postgres: Postgres,
+    projection: Projection,
+    until: number,
+    progress: (position: number) => void = () => {},
+  ): Promise<ProjectionAsOf> {
+    const client = await postgres.connectAsOwner('cc-as-of');
+    try {
+      await client.query(`SET search_path = pg_temp, cc; SET timezone = 'UTC'`);
+      for (const table of projection.tables)
+        await client.query(`CREATE TEMP TABLE ${table} (LIKE cc.${table} INCLUDING ALL)`);
+      const end = Math.min(until, await readHead(client));
+      for (let position = 0; position < end; progress(position))
+        position = await inTransaction(client, () => foldPage(client, projection, position, end));
+      return new ProjectionAsOf(client, projection);
+    } catch (error) {
+      await client.end();
+      throw error;
+    }
+  }
+
+  /** Its rows as JSON, some at a time, always in the same order. A projection of several tables says of which each is. */
+  async *rows(): AsyncGenerator<string[]> {
+    for (const table of this.projection.tables) {
+      const named = this.projection.tables.length > 1 ? `'${table}' AS "table", ` : '';
+      await this.client.query(
+        `BEGIN; DECLARE shown CURSOR FOR
+           SELECT row_to_json(r)::text AS row FROM (SELECT ${named}t.* FROM pg_temp.${table} t) r ORDER BY 1`,
+      );
+      for (;;) {
+        const { rows } = await this.client.query<{ row: string }>(`FETCH ${ROWS_AT_ONCE} FROM shown`);
+        if (rows.length === 0) break;
+        yield rows.map(({ row }) => row);
+      }
+      await this.client.query('COMMIT');
+    }
+  }
+
+  async end(): Promise<void> {
+    await this.client.end();
+  }
+}

@@ -1,0 +1,142 @@
+import { execFileSync } from 'node:child_process';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client } from 'pg';
+import { ReceiveConversion, ReceiveConversionHandler } from '../src/conversions/receive-conversion.js';
+import { allChecks, allStreamBooks } from '../src/history/checks.js';
+import { verify } from '../src/history/verify.js';
+import { Sealer } from '../src/kernel/sealing.js';
+import { readSettings } from '../src/kernel/settings.js';
+import { EventLog } from '../src/log/event-log.js';
+import { ProjectionRunner } from '../src/log/projection-runner.js';
+import { allProjections } from '../src/projections.js';
+import { SiteDirectory } from '../src/sites/site-directory.js';
+import { SiteSecrets } from '../src/sites/site-secrets.js';
+import { Sites } from '../src/sites/sites.js';
+import { createDatabase, openDatabase } from './support/databases.js';
+import { hasDebianPostgres, startTestServer, type TestServer } from './support/postgres-server.js';
+
+const SITE = 'shop.example';
+const DAY_MS = 24 * 60 * 60 * 1_000;
+const sealing = randomBytes(32);
+const folder = mkdtempSync(join(tmpdir(), 'cc-backup-'));
+const dump = join(folder, 'clean-conversions.dump');
+const canDump = hasDebianPostgres(15);
+if (!canDump) console.warn('LEFT OUT: dump and restore (install the package postgresql-15 to run it).');
+
+/** From PostgreSQL 15, whose programs come with it, into the embedded one: a restore on another server, and a newer one. */
+(canDump ? describe : describe.skip)('a dump that is restored on another server', () => {
+  let first: TestServer;
+  let second: TestServer;
+
+  beforeAll(async () => {
+    [first, second] = await Promise.all([startTestServer({ major: 15 }), startTestServer()]);
+  }, 120_000);
+  afterAll(async () => {
+    await first?.stop();
+    await second?.stop();
+    rmSync(folder, { recursive: true, force: true });
+  }, 60_000);
+
+  it('has everything, goes on where nobody has seen a position before, and its books close', async () => {
+    const source = await createDatabase(first);
+    const before = await open(source);
+    await before.sites.register(SITE);
+    await before.sites.enableInbound(SITE);
+    const { key } = await before.sites.issueKey(SITE, 'CRM', false);
+    const shop = await before.shop(key);
+    for (let order = 1; order <= 20; order += 1) await shop.post(`ORD-${order}`);
+    await before.catchUp();
+    const events = await before.log.read();
+    const rows = await before.rows();
+    postgresProgram('pg_dump', '--format=custom', `--file=${dump}`, `--dbname=${source}`);
+    await shop.post('ORD-LOST');
+    await before.close();
+
+    const target = await createDatabase(second);
+    const admin = new Client({ connectionString: target });
+    await admin.connect();
+    await admin.query(`DO $$ BEGIN CREATE ROLE cc_service NOLOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$`);
+    await admin.end();
+    postgresProgram('pg_restore', '--no-owner', '--exit-on-error', `--dbname=${target}`, dump);
+
+    const after = await open(target);
+    expect(await after.log.read()).toEqual(events);
+    expect(await after.rows()).toEqual(rows);
+    const again = await after.shop(key);
+    expect((await again.post('ORD-7')).receipt).toEqual({ ok: true, deduped: true });
+    expect((await again.post('ORD-21')).receipt).toEqual({ ok: true, event: 'purchase', results: {} });
+    await after.catchUp();
+    const appended = (await after.log.read()).slice(events.length);
+    expect(appended.map(({ type }) => type)).toEqual(['conversion.deduplicated.v1', 'conversion.received.v1']);
+    for (const { position } of appended) expect(position).toBeGreaterThanOrEqual(1_000_000_000);
+    expect(after.said).toEqual([expect.stringContaining('restored or failed over')]);
+    expect((await after.verify()).checks.filter(({ ok }) => !ok)).toEqual([]);
+    await after.close();
+  }, 180_000);
+});
+
+/** The service's parts on a database, as the command line puts them together. */
+async function open(databaseUrl: string) {
+  const postgres = await openDatabase(databaseUrl);
+  const said: string[] = [];
+  const log = new EventLog(postgres, { say: (line) => said.push(line) });
+  const secrets = new SiteSecrets(postgres.pool, new Sealer(sealing));
+  const sites = new Sites(log, secrets, 'cli');
+  const projections = new ProjectionRunner(postgres, allProjections(secrets));
+  return {
+    log,
+    sites,
+    said,
+    async shop(key: string) {
+      const instance = randomUUID();
+      const directory = new SiteDirectory(log, secrets, {
+        authFailureLimit: 20,
+        authFailureWindowMs: 60_000,
+        instance,
+      });
+      await directory.start();
+      const site = directory.find(SITE) as never;
+      const verdict = directory.judgeKey(site, key, Date.now());
+      if (!verdict.ok) throw new Error('the key should be good');
+      // No platform is connected: nothing is dispatched.
+      const nobody = { find: async () => ({ identifiers: {}, consent: undefined }) } as never;
+      const dispatcher = { pin: () => ({}), dispatch: async () => ({}) } as never;
+      const handler = new ReceiveConversionHandler(log, nobody, dispatcher);
+      const post = (orderId: string) => {
+        const fields = { email: 'jane@example.com', event: 'purchase', currency: 'EUR', value: 10, orderId };
+        return handler.execute(
+          new ReceiveConversion(site, verdict.key, fields, { dedupWindowMs: DAY_MS, identifierTtlMs: 90 * DAY_MS }),
+        );
+      };
+      return { post };
+    },
+    async catchUp() {
+      for (const name of projections.names()) await projections.catchUp(name);
+    },
+    async rows() {
+      const tables = ['sites', 'dedup', 'key_usage', 'auth_failures', 'deliveries', 'projections', 'secrets'];
+      const all = tables.map(async (table) => {
+        const { rows } = await postgres.pool.query(`SELECT t::text AS row FROM cc.${table} t ORDER BY 1`);
+        return [table, rows.map(({ row }) => row)];
+      });
+      return Object.fromEntries(await Promise.all(all));
+    },
+    async verify() {
+      const settings = readSettings({ DATABASE_URL: databaseUrl, SECRET_KEY: sealing.toString('hex') });
+      const until = await log.head();
+      const world = { postgres, log, sites, secrets, projections, settings, until, progress: () => {} };
+      return verify(world, allStreamBooks(false), allChecks(projections, false));
+    },
+    async close() {
+      await log.close();
+      await postgres.close();
+    },
+  };
+}
+
+function postgresProgram(name: string, ...words: string[]): void {
+  execFileSync(join('/usr/lib/postgresql/15/bin', name), words, { stdio: ['ignore', 'ignore', 'inherit'] });
+}

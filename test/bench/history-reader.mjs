@@ -1,0 +1,73 @@
+// Reads the whole log once, in one of the ways that are compared, and prints how fast and with how much memory.
+import { randomBytes } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { exportEvents } from '../../dist/history/event-export.js';
+import { EventFilter } from '../../dist/history/event-filter.js';
+import { ExportFile } from '../../dist/history/export-file.js';
+import { FORMATS } from '../../dist/history/export-formats.js';
+import { Sealer } from '../../dist/kernel/sealing.js';
+import { copyOut } from '../../dist/log/copy-out.js';
+import { EventLog } from '../../dist/log/event-log.js';
+import { ProjectionRunner } from '../../dist/log/projection-runner.js';
+import { Postgres } from '../../dist/postgres/postgres.js';
+import { allProjections } from '../../dist/projections.js';
+import { SiteSecrets } from '../../dist/sites/site-secrets.js';
+
+const { DATABASE_URL, OUT } = process.env;
+const SEAL = Buffer.alloc(32, 7);
+
+const READ = {
+  prepare: async ({ secrets }) => {
+    await secrets.ensure('localhost');
+    return 0;
+  },
+
+  /** The limit: the same rows as text, each taken apart, its JSON parsed and dropped. */
+  copy: async ({ postgres }) => {
+    const client = await postgres.connect('bench');
+    let events = 0;
+    let kept;
+    await copyOut(
+      client,
+      `COPY (SELECT e.position, e.id, e.noun, e.stream, e.version, e.type, e.site, e.time, e.actor, e.data,
+                    encode(p.subject, 'hex'), p.data
+               FROM cc.events e LEFT JOIN cc.personal p ON p.position = e.position ORDER BY e.position) TO STDOUT`,
+      (line) => {
+        const fields = line.toString('utf8', 0, line.length - 1).split('\t');
+        kept = { fields, data: JSON.parse(fields[9]), personal: JSON.parse(fields[11]) };
+        events += 1;
+      },
+    );
+    await client.end();
+    return kept && events;
+  },
+
+  export: async ({ postgres, log }) => {
+    const client = await postgres.connect('bench');
+    const filter = await EventFilter.open(log, undefined, {});
+    const file = await ExportFile.open(OUT, randomBytes(8).toString('hex'));
+    const write = (bytes, mark) => file.write(bytes, mark);
+    const job = { client, filter, format: FORMATS.ndjson(), begun: undefined, write, progress: () => {} };
+    const events = await exportEvents(job);
+    await file.finish();
+    await client.end();
+    await rm(OUT);
+    return events;
+  },
+
+  rebuild: async ({ postgres, secrets }) => {
+    await new ProjectionRunner(postgres, allProjections(secrets)).rebuild('dedup');
+    const { rows } = await postgres.pool.query('SELECT count(*)::int AS events FROM cc.dedup');
+    return rows[0].events;
+  },
+};
+
+const postgres = await Postgres.open({ databaseUrl: DATABASE_URL, dataDir: '.', say: () => {} });
+const log = new EventLog(postgres);
+const secrets = new SiteSecrets(postgres.pool, new Sealer(SEAL));
+const started = performance.now();
+const events = await READ[process.argv[2]]({ postgres, log, secrets });
+const seconds = (performance.now() - started) / 1000;
+await log.close();
+await postgres.close();
+console.log(JSON.stringify({ events, rate: events / seconds, rss: process.resourceUsage().maxRSS / 1024 }));
