@@ -137,7 +137,8 @@ export class OutboundSync {
         step.kind === 'close'
           ? await this.pusher.close(receiver, end)
           : await this.pusher.send(receiver, step.stretch, end, claim);
-      if (!next) return;
+      // After a failure nothing is due, and whether it disabled the webhook is not known here yet.
+      if (!next || next.type === 'outbound.failed.v1') return;
       end = next;
     }
   }

@@ -64,8 +64,9 @@ describe('when a try has failed', () => {
     expect(step(failed(iso('10:30:00')), '10:30:00')).toEqual({ kind: 'send', stretch });
   });
 
-  it('waits for somebody to enable the webhook when no try follows', () => {
-    expect(step(failed(), '23:00:00')).toEqual({ kind: 'wait', untilMs: Number.POSITIVE_INFINITY });
+  it('waits until the disabling is known everywhere when no try follows', () => {
+    expect(step(failed(), '10:01:01')).toEqual({ kind: 'wait', untilMs: at('10:01:02') });
+    expect(step(failed(), '10:01:02')).toEqual({ kind: 'send', stretch });
   });
 
   it('sends at once when somebody has set or enabled the webhook since, and counts failures anew', () => {

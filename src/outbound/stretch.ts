@@ -7,6 +7,9 @@ import type { Totals } from './totals.js';
 /** Streams of this noun hold the stretches of one site, one after the other, and all tries to push them. */
 export const OUTBOUND = 'outbound';
 
+/** By then every process knows what became of a webhook. */
+const HEARD_WITHIN_MS = 60_000;
+
 /** A stretch of the log that was counted and closed. Nothing about it ever changes. */
 export interface Stretch {
   readonly stretchId: string;
@@ -100,6 +103,8 @@ function isHeldSince(webhook: SiteWebhook, end: End): boolean {
 
 function nextTryMs(end: End): number {
   if (end?.type !== 'outbound.failed.v1') return Number.NEGATIVE_INFINITY;
-  // Without one the webhook is disabled, whether or not this process has heard of it.
-  return end.data.nextTry === undefined ? Number.POSITIVE_INFINITY : Date.parse(end.data.nextTry);
+  const { nextTry } = end.data;
+  // Without one the webhook was disabled, of which this process may not have heard yet. One that is enabled all the same
+  // a while later was enabled in that very moment.
+  return nextTry === undefined ? Date.parse(end.time) + HEARD_WITHIN_MS : Date.parse(nextTry);
 }
