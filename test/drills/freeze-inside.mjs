@@ -1,13 +1,13 @@
-// Loaded into the services of a drill, to freeze them at the worst moments. SIGUSR2: when the next page has been read and
-// nothing of it sent. SIGWINCH: when all of it has been sent and nothing committed. SIGCONT wakes the process up, and it goes
-// on as if nothing had been.
+// Loaded into the services of a drill, to freeze them at the worst moments. SIGWINCH: when the next page has been read and
+// nothing of it sent. SIGIO: when all of it has been sent and nothing committed. SIGCONT wakes the process up, and it goes
+// on as if nothing had been. (Not SIGUSR2: Nest takes it for a wish to stop.)
 import kafkajs from 'kafkajs';
 
 const armed = { send: false, commit: false };
-process.on('SIGUSR2', () => {
+process.on('SIGWINCH', () => {
   armed.send = true;
 });
-process.on('SIGWINCH', () => {
+process.on('SIGIO', () => {
   armed.commit = true;
 });
 const { producer } = kafkajs.Kafka.prototype;
