@@ -10,7 +10,7 @@ import { RelayRefusal } from './topics.js';
 
 const PAGE_EVENTS = 2_000;
 /** Without a full page waiting, one batch in this time: under load batches grow, and a transaction is paid for by many. */
-const BATCH_EVERY_MS = 200;
+const BATCH_EVERY_MS = 500;
 const LEASE_NAME = 'kafka-relay';
 /** Shorter than others': Kafka itself keeps two from publishing, so all that a lost lease costs is a new start. */
 const LEASE_MS = 5_000;

@@ -1,10 +1,14 @@
-// Loaded into the services of a drill: SIGUSR2 makes the process freeze itself at the worst moment, when everything of a
-// transaction has been sent and nothing committed. SIGCONT wakes it up, and it goes on as if nothing had been.
+// Loaded into the services of a drill, to freeze them at the worst moments. SIGWINCH: when the next page has been read and
+// nothing of it sent. SIGIO: when all of it has been sent and nothing committed. SIGCONT wakes the process up, and it goes
+// on as if nothing had been. (Not SIGUSR2: Nest takes it for a wish to stop.)
 import kafkajs from 'kafkajs';
 
-let armed = false;
-process.on('SIGUSR2', () => {
-  armed = true;
+const armed = { send: false, commit: false };
+process.on('SIGWINCH', () => {
+  armed.send = true;
+});
+process.on('SIGIO', () => {
+  armed.commit = true;
 });
 const { producer } = kafkajs.Kafka.prototype;
 kafkajs.Kafka.prototype.producer = function freezing(options) {
@@ -12,12 +16,14 @@ kafkajs.Kafka.prototype.producer = function freezing(options) {
   const { transaction } = made;
   made.transaction = async () => {
     const begun = await transaction();
-    const { commit } = begun;
-    begun.commit = () => {
-      if (armed) process.kill(process.pid, 'SIGSTOP');
-      armed = false;
-      return commit();
-    };
+    for (const step of ['send', 'commit']) {
+      const original = begun[step];
+      begun[step] = (...args) => {
+        if (armed[step]) process.kill(process.pid, 'SIGSTOP');
+        armed[step] = false;
+        return original(...args);
+      };
+    }
     return begun;
   };
   return made;

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -28,6 +28,8 @@ describe('a broker that is away for long', () => {
 
   beforeAll(async () => {
     dataDir = mkdtempSync(join(tmpdir(), 'cc-drill-'));
+    // As root, another user runs the database, and it must get to its data.
+    chmodSync(dataDir, 0o755);
     brokers = await startTestBrokers();
     service = await spawnService(dataDir, { KAFKA_BROKERS: brokers.brokers });
     postgres = await Postgres.open({ databaseUrl: undefined, dataDir, say: () => {} });

@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -26,6 +26,8 @@ const TOPICS = ['conversions', 'visitors', 'sites', 'auth', 'outbound'].map((nam
 
   beforeAll(async () => {
     dataDir = mkdtempSync(join(tmpdir(), 'cc-kafka-service-'));
+    // As root, another user runs the database, and it must get to its data.
+    chmodSync(dataDir, 0o755);
     brokers = await startTestBrokers();
     service = await spawnService(dataDir, { KAFKA_BROKERS: brokers.brokers });
     postgres = await Postgres.open({ databaseUrl: undefined, dataDir, say: () => {} });
