@@ -8,5 +8,7 @@ export function countPushes(registry: Registry): (outcome: 'delivered' | 'failed
     labelNames: ['outcome'],
     registers: [registry],
   });
+  // Both are there from the start: an alert must find the one that has not happened yet.
+  for (const outcome of ['delivered', 'failed']) pushes.inc({ outcome }, 0);
   return (outcome) => pushes.inc({ outcome });
 }

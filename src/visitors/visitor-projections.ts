@@ -14,11 +14,12 @@ function notesOf(events: readonly StoredEvent[]): string | undefined {
 }
 
 /** Rows of erased people are not made again: what they were made of is gone. */
-function inlineProjection(name: string, types: readonly string[]): Projection {
+function inlineProjection(name: string, types: readonly string[], more: Partial<Projection> = {}): Projection {
   return {
     name,
     tables: [name],
     inline: true,
+    ...more,
     async fold(page: Page): Promise<void> {
       const notes = notesOf(await page.events({ types }));
       if (notes) await page.tx.query(`SELECT cc.note_${name}($1)`, [notes]);
@@ -27,11 +28,11 @@ function inlineProjection(name: string, types: readonly string[]): Projection {
 }
 
 /** What is known of people by their visits. */
-export const identifiersProjection = inlineProjection('identifiers', [
-  'visitor.visited.v1',
-  'visitor.identified.v1',
-  'visitor.rejudged.v1',
-]);
+export const identifiersProjection = inlineProjection(
+  'identifiers',
+  ['visitor.visited.v1', 'visitor.identified.v1', 'visitor.rejudged.v1'],
+  { forgetsBy: 'at' },
+);
 
 /** What people said last about being told of. */
 export const consentProjection = inlineProjection('consent', [

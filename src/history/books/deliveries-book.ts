@@ -3,7 +3,7 @@ import type { StoredEvent } from '../../log/event.js';
 import type { StreamBook } from '../verify.js';
 import { Wrongs } from './wrongs.js';
 
-/** After these a platform says nothing more, unless an operator asks for it to be sent again. */
+/** After these a platform says nothing more, unless an operator asks for it, or a visit was found that was missing. */
 const FINAL: readonly string[] = ['delivered', 'confirmed', 'rejected', 'skipped', 'failed', 'validated'];
 
 /**
@@ -47,6 +47,8 @@ function examineOutcomes(stream: readonly StoredEvent[], wrongs: Wrongs): void {
   for (const event of stream) {
     const { platform, status } = event.data as unknown as Outcome;
     if (event.type === 'conversion.send_requested.v1') last.delete(platform);
+    // What a platform took stays closed.
+    if (event.type === 'conversion.reopened.v1' && last.get(platform) === 'skipped') last.delete(platform);
     if (!isOutcome(event)) continue;
     const where = `${event.stream} at position ${event.position}`;
     if (event.type !== outcomeType(status)) wrongs.add(`${where} is ${event.type} and says ${status}`);

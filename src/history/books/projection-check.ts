@@ -8,7 +8,8 @@ export function projectionCheck(name: string, isShortened: boolean): Check {
     async examine({ projections, sites, settings, progress }) {
       if (isShortened) return { ok: true, detail: 'not compared: the log no longer reaches back to its beginning' };
       const windows = (await sites.all()).map((site) => dedupWindowOf(site.settings, settings.dedupWindowMs));
-      const forgottenBefore = new Date(Date.now() - Math.max(0, ...windows));
+      const keptMs = name === 'dedup' ? Math.max(0, ...windows) : settings.identifierTtlMs;
+      const forgottenBefore = new Date(Date.now() - keptMs);
       const { position, rows, missing, surplus } = await projections.compare(name, forgottenBefore, () =>
         progress(`projection ${name} …`),
       );
