@@ -96,7 +96,10 @@ describe('Courier', () => {
 
   it('sends none where nothing is connected any more, nor against a wish where the site heeds it', async () => {
     site.settings.withhold = 'everything';
-    expect(await carry({}, {}, { consent: 'denied' })).toMatchObject({ status: 'skipped', reason: 'consent_denied' });
+    expect(await carry({}, {}, { consent: 'denied', withheld: 'opted_out' })).toMatchObject({
+      status: 'skipped',
+      reason: 'consent_denied',
+    });
     connections.clear();
     expect(await carry()).toMatchObject({ status: 'failed', reason: 'disconnected' });
     expect(sent).toEqual([]);
