@@ -530,7 +530,7 @@ describe('bots', () => {
     expect(JSON.parse(reply.body)).toEqual({ ok: true, filtered: true });
     expect(await opening(id)).toMatchObject({
       type: 'conversion.filtered.v1',
-      data: { reason: 'bot', bot: { score: 90, judged: true } },
+      data: { reason: 'bot', bot: { score: 90 }, judged: true },
     });
     // An HTTP client posts for somebody who was never judged.
     const headers = { 'User-Agent': 'curl/8.0', 'X-Forwarded-Proto': 'https' };
@@ -544,7 +544,7 @@ describe('bots', () => {
     await identify(door, email, {}, CRAWLER);
     const { reply, id } = await convert(door, email);
     expect(JSON.parse(reply.body)).toEqual({ ok: true, event: 'purchase', results: {} });
-    expect((await opening(id)).data).toMatchObject({ matched: true, bot: { score: 90, judged: true } });
+    expect((await opening(id)).data).toMatchObject({ matched: true, bot: { score: 90 }, judged: true });
     const [rate] = await matchRates(door);
     expect(rate).toMatchObject({ conversions: 1, matched: 1, judged: 1 });
   });

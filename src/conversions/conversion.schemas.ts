@@ -28,15 +28,8 @@ const properties: DataSchema<ConversionData>['properties'] = {
     enum: ['opted_out', 'consent_missing', 'consent_unreadable'],
     description: 'Why nothing that is stored about visits goes along.',
   },
-  bot: {
-    ...judgementSchema,
-    additionalProperties: false,
-    properties: {
-      ...judgementSchema.properties,
-      judged: { type: 'boolean', const: true, description: "The site's threshold was reached." },
-    },
-    description: "What was thought of the person's visit.",
-  },
+  bot: { ...judgementSchema, description: "What was thought of the person's visit." },
+  judged: { type: 'boolean', const: true, description: "The site's threshold for bots was reached." },
 };
 const required = ['conversionId', 'event', 'currency', 'keyId', 'trial'] as const;
 const common = { type: 'object', required, additionalProperties: false } as const;

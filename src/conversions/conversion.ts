@@ -20,8 +20,10 @@ export interface ConversionData extends Pinned {
   readonly matched?: true;
   readonly consent?: Match['consent'];
   readonly withheld?: Withheld;
-  /** What was thought of the person's visit; `judged`: the site's threshold was reached. */
-  readonly bot?: Judgement & { readonly judged?: true };
+  /** What was thought of the person's visit. */
+  readonly bot?: Judgement;
+  /** The site's threshold was reached. */
+  readonly judged?: true;
 }
 
 export type ConversionEvent =

@@ -125,7 +125,7 @@ describe('deciding on a conversion', () => {
 
     it('lets it through where the site only observes, and marks the judgement as a false one', () => {
       const { opening } = decided({}, { botMode: 'observe' }, {}, { visit, consent: 'unknown', bot });
-      expect(opening).toMatchObject({ type: 'conversion.received.v1', data: { bot: { ...bot, judged: true } } });
+      expect(opening).toMatchObject({ type: 'conversion.received.v1', data: { bot, judged: true } });
     });
   });
 

@@ -118,7 +118,7 @@ export function decide(
   };
   const { visit, bot } = match;
   const isBot = isJudgedBot(bot, settings);
-  const judgement = bot && bot.score > 0 ? { bot: { ...bot, ...(isBot && { judged: true as const }) } } : undefined;
+  const judgement = bot && bot.score > 0 ? { bot, ...(isBot && { judged: true as const }) } : undefined;
   const reason =
     filterReason(settings, personal.subject, fields.email) ??
     (isBot && settings.botMode === 'enforce' ? 'bot' : undefined);

@@ -1,5 +1,6 @@
 import type { ClientBase } from 'pg';
 import type { StoredEvent } from '../log/event.js';
+import { type CountOptions, countAmong, type EventCount } from '../log/event-reader.js';
 import { Page, type PageFilter } from '../log/projection.js';
 
 /** What a consumer was handed, in the shape that a projection folds. */
@@ -17,6 +18,10 @@ export class DeliveredPage extends Page {
       if (types && !types.includes(type)) return false;
       return unless === undefined || String(data[unless.field]) !== unless.is;
     });
+  }
+
+  override async count(types: CountOptions['types'], by: CountOptions['by']): Promise<EventCount[]> {
+    return countAmong(await this.events({ types }), by);
   }
 
   override newestByActor(): never {

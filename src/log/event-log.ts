@@ -16,6 +16,7 @@ import {
   readPageEnd,
   readPositionBefore,
   readStream,
+  readSubjects,
 } from './event-reader.js';
 import { Follower, type FollowOptions } from './follower.js';
 import { WakeUp } from './wake-up.js';
@@ -70,6 +71,10 @@ export class EventLog {
 
   count(options: CountOptions): Promise<EventCount[]> {
     return countEvents(this.postgres.pool, options);
+  }
+
+  subjects(options: Parameters<typeof readSubjects>[1]): ReturnType<typeof readSubjects> {
+    return readSubjects(this.postgres.pool, options);
   }
 
   find(site: string, reference: string): Promise<StoredEvent[]> {

@@ -301,6 +301,32 @@ export async function countEvents(source: Queryable, options: CountOptions): Pro
   }
 }
 
+/** The same of events at hand: one of each. */
+export function countAmong(events: readonly StoredEvent[], by: CountOptions['by']): EventCount[] {
+  return events.map(({ site, type, time, data }) => ({
+    site,
+    type,
+    minute: Math.floor(Date.parse(time) / 60_000) * 60_000,
+    values: by.map((field) => (data[field] === undefined ? null : String(data[field]))),
+    count: 1,
+  }));
+}
+
+/** Whose the events of some types are, where they are somebody's whose subject is this long: nothing else of them is read. */
+export async function readSubjects(
+  source: Queryable,
+  { after, until, types, bytes }: { after: number; until: number; types: readonly string[]; bytes: number },
+): Promise<{ position: number; site: string; subject: string }[]> {
+  const { rows } = await source.query<{ position: number; site: string; subject: string }>({
+    name: 'read-subjects',
+    text: `SELECT e.position::float8 AS position, e.site, encode(p.subject, 'hex') AS subject
+             FROM cc.events e JOIN cc.personal p ON p.position = e.position AND p.position > $1 AND p.position <= $2
+            WHERE e.position > $1 AND e.position <= $2 AND e.type = ANY ($3) AND octet_length(p.subject) = $4`,
+    values: [after, until, types, bytes],
+  });
+  return rows;
+}
+
 /** The last position before a moment. Time never goes back along the log, so a binary search finds it without an index. */
 export async function readPositionBefore(source: Queryable, time: Date): Promise<number> {
   let low = 0;

@@ -27,6 +27,10 @@ export class Marks {
     return new Marks(rows.map((row) => ({ ...row, position: Number(row.position) })));
   }
 
+  get isEmpty(): boolean {
+    return this.rows.length === 0;
+  }
+
   of({ noun, shards, shard }: Shard): number {
     return this.rows.find((row) => row.noun === noun && row.shards === shards && row.shard === shard)?.position ?? 0;
   }

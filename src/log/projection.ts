@@ -3,6 +3,7 @@ import type { StoredEvent } from './event.js';
 import {
   type CountOptions,
   copyEvents,
+  countAmong,
   countEvents,
   type EventCount,
   type ReadOptions,
@@ -86,6 +87,10 @@ class SharedPage extends Page {
   override async events(filter: PageFilter = {}): Promise<StoredEvent[]> {
     const events = await super.events(filter);
     return events.filter((event) => !this.marks.cover(event)).map((event) => ({ ...event, actor: '', personal: null }));
+  }
+
+  override async count(types: CountOptions['types'], by: CountOptions['by']): Promise<EventCount[]> {
+    return this.marks.isEmpty ? super.count(types, by) : countAmong(await this.events({ types }), by);
   }
 }
 

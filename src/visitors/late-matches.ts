@@ -10,14 +10,14 @@ import { Lease } from '../postgres/lease.js';
 import type { OpenSite, SiteDirectory } from '../sites/site-directory.js';
 import { CLICK_KINDS } from './identifier-kinds.js';
 import { isJudgedBot, type Known, type Matcher, matchOf } from './matcher.js';
-import { isWanting, SKIPPED } from './unmatched-projection.js';
-import { isPerson } from './visitor.js';
+import { isWanting } from './unmatched-projection.js';
+import { PERSON_BYTES } from './visitor.js';
 
 const LEASE = 'late-matches';
 const LOOK_EVERY_MS = 1_000;
-const PAGE_EVENTS = 1_000;
-/** What may bring an identifier, and what may have missed one that came in between. */
-const TYPES = ['visitor.visited.v1', 'visitor.identified.v1', 'visitor.consent_changed.v1', SKIPPED];
+const PAGE_EVENTS = 5_000;
+/** What may bring an identifier. */
+const TYPES = ['visitor.visited.v1', 'visitor.identified.v1', 'visitor.consent_changed.v1'];
 
 /** The others are of the moment they were told at. */
 const TELLS_WHEN: ReadonlySet<string> = new Set(['first', ...CLICK_KINDS]);
@@ -83,27 +83,21 @@ export class LateMatches {
     if (!lease) return;
     const head = await this.log.head();
     while (lease.held && lease.reached < head) {
-      const events = await this.log.read({ after: lease.reached, until: head, types: TYPES, limit: PAGE_EVENTS });
-      if (events.length > 0) await this.handle(events);
-      lease.reached = events.length < PAGE_EVENTS ? head : (events.at(-1) as StoredEvent).position;
+      const until = Math.min(head, await this.log.pageEnd(lease.reached, PAGE_EVENTS));
+      await this.handle(lease.reached, until);
+      lease.reached = until;
     }
   }
 
-  private async handle(events: readonly StoredEvent[]): Promise<void> {
+  private async handle(after: number, until: number): Promise<void> {
     await this.world.foldUnmatched();
-    const found = new Map<string, Unmatched>();
-    for (const one of await this.unmatchedOf(events.filter(({ type }) => type !== SKIPPED)))
-      found.set(one.conversion, one);
-    for (const one of await this.overtaken(events.filter(({ type }) => type === SKIPPED)))
-      found.set(one.conversion, one);
-    for (const one of found.values()) await this.reopen(one);
+    const found = [...(await this.unmatchedOf(after, until)), ...(await this.overtaken(after, until))];
+    for (const one of new Map(found.map((one) => [one.conversion, one] as const)).values()) await this.reopen(one);
   }
 
-  /** Conversions of those people, before what they have shown now. */
-  private async unmatchedOf(events: readonly StoredEvent[]): Promise<Unmatched[]> {
-    const people = events
-      .filter(({ personal }) => isPerson(personal?.subject))
-      .map(({ site, personal, position }) => ({ site, subject: personal?.subject, position }));
+  /** Conversions of those people who have shown something in this stretch, from before that. */
+  private async unmatchedOf(after: number, until: number): Promise<Unmatched[]> {
+    const people = await this.log.subjects({ after, until, types: TYPES, bytes: PERSON_BYTES });
     if (people.length === 0) return [];
     const { rows } = await this.pool.query<Unmatched>(
       `SELECT u.conversion, u.site, encode(u.subject, 'hex') AS subject, max(p.position)::float8 AS by
@@ -115,16 +109,14 @@ export class LateMatches {
     return rows;
   }
 
-  /** Conversions that were skipped just when their person was showing something: this one came first, and found nobody. */
-  private async overtaken(events: readonly StoredEvent[]): Promise<Unmatched[]> {
-    const conversions = [...new Set(events.map(({ stream }) => stream.slice(CONVERSION.length + 1)))];
-    if (conversions.length === 0) return [];
+  /** Conversions skipped in this stretch whose person showed something just before: that came first, and found nobody. */
+  private async overtaken(after: number, until: number): Promise<Unmatched[]> {
     const { rows } = await this.pool.query<Unmatched>(
       `SELECT u.conversion, u.site, encode(u.subject, 'hex') AS subject, max(i.position)::float8 AS by
          FROM cc.unmatched u
          JOIN cc.identifiers i ON i.site = u.site AND i.subject = u.subject AND i.position > u.position
-        WHERE u.conversion = ANY ($1) GROUP BY u.conversion`,
-      [conversions],
+        WHERE u.skipped > $1 AND u.skipped <= $2 GROUP BY u.conversion`,
+      [after, until],
     );
     return rows;
   }

@@ -5,7 +5,7 @@ import type { SkipReason } from '../platforms/platform.js';
 /** What a visit that is identified later may mend. */
 export const WANTING: readonly SkipReason[] = ['no_click_identifier', 'no_identifier', 'no_client_identifier'];
 
-export const SKIPPED = 'conversion.skipped.v1';
+const SKIPPED = 'conversion.skipped.v1';
 
 export function isWanting({ reason }: Pick<Outcome, 'reason'>): boolean {
   return WANTING.includes(reason as SkipReason);
@@ -19,19 +19,21 @@ export const unmatchedProjection: Projection = {
   async fold(page: Page): Promise<void> {
     const skipped = await page.events({ types: [SKIPPED] });
     const wanting = skipped.filter(({ data }) => isWanting(data as unknown as Outcome));
-    const conversions = [...new Set(wanting.map(({ stream }) => stream.slice(CONVERSION.length + 1)))];
-    if (conversions.length === 0) return;
+    // The first of each counts, so the last ones are put in first.
+    const skippedAt = new Map(wanting.reverse().map(({ stream, position }) => [stream, position] as const));
+    if (skippedAt.size === 0) return;
+    const conversions = [...skippedAt.keys()].map((stream) => stream.slice(CONVERSION.length + 1));
     const rows = (await page.openings(CONVERSION, conversions))
       // The erased are not looked for, and a trial sends nothing, late or not.
       .filter(({ personal, data }) => personal?.subject !== undefined && !data['trial'])
       .map(({ stream, site, personal, position, time }) => ({
         conversion: stream.slice(CONVERSION.length + 1),
-        ...{ site, subject: personal?.subject, position, time },
+        ...{ site, subject: personal?.subject, position, skipped: skippedAt.get(stream), time },
       }));
     await page.tx.query(
-      `INSERT INTO unmatched (conversion, site, subject, position, time)
-       SELECT conversion, site, decode(subject, 'hex'), position, time FROM json_to_recordset($1) AS u (
-         conversion uuid, site text, subject text, position bigint, time timestamptz)
+      `INSERT INTO unmatched (conversion, site, subject, position, skipped, time)
+       SELECT conversion, site, decode(subject, 'hex'), position, skipped, time FROM json_to_recordset($1) AS u (
+         conversion uuid, site text, subject text, position bigint, skipped bigint, time timestamptz)
        ON CONFLICT (conversion) DO NOTHING`,
       [JSON.stringify(rows)],
     );

@@ -41,6 +41,17 @@ export const consentProjection = inlineProjection('consent', [
   'visitor.consent_changed.v1',
 ]);
 
+interface MatchedDay {
+  readonly site: string;
+  readonly day: string;
+  readonly conversions: number;
+  readonly matched: number;
+  readonly late: number;
+  readonly judged: number;
+}
+
+const MATCHED = ['conversion.received.v1', 'conversion.reopened.v1'];
+
 /** Conversions that counted, by day, and how many of them were joined to a visit. Reads nothing personal. */
 export const matchRateProjection: Projection = {
   name: 'match_rate',
@@ -48,25 +59,25 @@ export const matchRateProjection: Projection = {
   source: 'any',
   nouns: [CONVERSION],
   async fold(page: Page): Promise<void> {
-    const days = new Map<
-      string,
-      { site: string; day: string; conversions: number; matched: number; late: number; judged: number }
-    >();
-    for (const { type, site, time, data } of await page.events({
-      types: ['conversion.received.v1', 'conversion.reopened.v1'],
-    })) {
+    const days = new Map<string, MatchedDay>();
+    for (const { type, site, minute, values, count } of await page.count(MATCHED, [
+      'trial',
+      'matched',
+      'judged',
+      'joins',
+    ])) {
+      const [trial, matched, judged, joins] = values;
       const isLate = type === 'conversion.reopened.v1';
-      const day = isLate ? (data['joins'] as string | undefined) : time.slice(0, 10);
-      if (data['trial'] || day === undefined) continue;
+      const day = isLate ? joins : new Date(minute).toISOString().slice(0, 10);
+      if (trial === 'true' || !day) continue;
       const key = `${site} ${day}`;
-      const counts = days.get(key) ?? { site, day, conversions: 0, matched: 0, late: 0, judged: 0 };
-      const isJudged = (data['bot'] as { judged?: true } | undefined)?.judged === true;
+      const known = days.get(key) ?? { site, day, conversions: 0, matched: 0, late: 0, judged: 0 };
       days.set(key, {
-        ...counts,
-        conversions: counts.conversions + (isLate ? 0 : 1),
-        matched: counts.matched + (isLate || data['matched'] ? 1 : 0),
-        late: counts.late + (isLate ? 1 : 0),
-        judged: counts.judged + (isJudged ? 1 : 0),
+        ...known,
+        conversions: known.conversions + (isLate ? 0 : count),
+        matched: known.matched + (isLate || matched === 'true' ? count : 0),
+        late: known.late + (isLate ? count : 0),
+        judged: known.judged + (judged === 'true' ? count : 0),
       });
     }
     if (days.size === 0) return;

@@ -46,9 +46,11 @@ export function visitorSubject(visitor: string): string {
   return visitor.replaceAll('-', '');
 }
 
-/** Whether a subject is an email's hash, and not a visitor's own id. */
+/** A person's subject is the email's hash; a visitor's own id is shorter. */
+export const PERSON_BYTES = 32;
+
 export function isPerson(subject: string | undefined): subject is string {
-  return subject?.length === 64;
+  return subject?.length === 2 * PERSON_BYTES;
 }
 
 export type NewVisitorEvent = VisitorEvent & NewEvent;

@@ -71,10 +71,12 @@ CREATE TABLE cc.unmatched (
   conversion uuid PRIMARY KEY,
   site       text COLLATE "C" NOT NULL,
   subject    bytea NOT NULL,
-  -- Of the conversion itself.
+  -- Of the conversion itself, and of the first event that says so.
   position   bigint NOT NULL,
+  skipped    bigint NOT NULL,
   time       timestamptz(3) NOT NULL
 );
+CREATE INDEX unmatched_skipped ON cc.unmatched (skipped);
 CREATE INDEX unmatched_subject ON cc.unmatched (site, subject);
 CREATE INDEX unmatched_time ON cc.unmatched USING brin (time) WITH (autosummarize = on);
 
