@@ -18,6 +18,8 @@ import { TagEndpoints } from './tag.endpoints.js';
 import { TagMetrics } from './tag-metrics.js';
 import { TagScriptEndpoint } from './tag-script.endpoint.js';
 
+const WARN_EVERY_MS = 10_000;
+
 @Module({
   imports: [SitesModule, DispatchModule],
   providers: [
@@ -28,10 +30,7 @@ import { TagScriptEndpoint } from './tag-script.endpoint.js';
     },
     {
       provide: Matcher,
-      useFactory: (postgres: Postgres, logger: Logger) =>
-        new Matcher(postgres, (error) =>
-          logger.warn('Visits could not be looked up: conversions go on without them', { error: messageOf(error) }),
-        ),
+      useFactory: (postgres: Postgres, logger: Logger) => new Matcher(postgres, warning(logger)),
       inject: [Postgres, Logger],
     },
     {
@@ -52,6 +51,16 @@ export class VisitorsModule implements OnApplicationBootstrap {
   onApplicationBootstrap(): void {
     this.lateMatches.start();
   }
+}
+
+/** Now and then: while the database is away every look-up fails. */
+function warning(logger: Logger): (error: unknown) => void {
+  let quietUntil = 0;
+  return (error) => {
+    if (performance.now() < quietUntil) return;
+    quietUntil = performance.now() + WARN_EVERY_MS;
+    logger.warn('Visits could not be looked up: conversions go on without them', { error: messageOf(error) });
+  };
 }
 
 function makeLateMatches(

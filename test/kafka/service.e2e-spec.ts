@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { Ajv } from 'ajv';
+import { EVENT_SCHEMAS } from '../../src/history/event-schemas.js';
 import { missingForBroker } from '../../src/kafka-broker/distribution.js';
 import type { StoredEvent } from '../../src/log/event.js';
 import { EventLog } from '../../src/log/event-log.js';
@@ -103,6 +105,41 @@ const TOPICS = ['conversions', 'visitors', 'sites', 'auth', 'outbound'].map((nam
     const read = lines().map((line) => JSON.parse(line) as StoredEvent);
     expect(read.sort((a, b) => a.position - b.position)).toEqual(events.map(publicForm));
     expect(output).not.toMatch(/personal|subject":"[0-9a-f]{64}/);
+    // And what it reads is what the served documents describe.
+    const ajv = new Ajv({ strict: false, validateFormats: false });
+    for (const { type, data } of read) {
+      const schema = EVENT_SCHEMAS[type]?.data;
+      expect([type, schema !== undefined && ajv.validate(schema, data), ajv.errors]).toEqual([type, true, null]);
+    }
+  }, 60_000);
+
+  it('is compared with the log by "history verify", and replayed to a topic of one’s own', async () => {
+    await drained();
+    const env = { PATH: process.env['PATH'] ?? '', DATA_DIR: dataDir, PORT: '0', KAFKA_BROKERS: brokers.brokers };
+    const cli = async (...argv: string[]) => {
+      const { stdout } = await promisify(execFile)(process.execPath, [CLI, ...argv, '--json'], { env });
+      return JSON.parse(stdout);
+    };
+    const { checks } = (await cli('history', 'verify')) as { checks: { name: string; ok: boolean; detail: string }[] };
+    expect(checks.filter(({ ok }) => !ok)).toEqual([]);
+    expect(checks.find(({ name }) => name === 'topics')?.detail).toMatch(/^\d+ partitions hold what was published/);
+    const conversions = await log.read({ types: ['conversion.received.v1'] });
+    const replayed = await cli(
+      'replay',
+      'events',
+      '--from',
+      '1',
+      '--type',
+      'conversion.received.v1',
+      '--to-topic',
+      'mine',
+    );
+    expect(replayed).toMatchObject({ topic: 'mine', events: conversions.length });
+    const admin = brokers.kafka.admin();
+    await admin.connect();
+    const offsets = await admin.fetchTopicOffsets('mine');
+    await admin.disconnect();
+    expect(offsets.reduce((sum, { high }) => sum + Number(high), 0)).toBe(conversions.length);
   }, 60_000);
 
   (existsSync(KCAT) ? it : it.skip)(
