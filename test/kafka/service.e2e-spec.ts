@@ -124,16 +124,8 @@ const TOPICS = ['conversions', 'visitors', 'sites', 'auth', 'outbound'].map((nam
     expect(checks.filter(({ ok }) => !ok)).toEqual([]);
     expect(checks.find(({ name }) => name === 'topics')?.detail).toMatch(/^\d+ partitions hold what was published/);
     const conversions = await log.read({ types: ['conversion.received.v1'] });
-    const replayed = await cli(
-      'replay',
-      'events',
-      '--from',
-      '1',
-      '--type',
-      'conversion.received.v1',
-      '--to-topic',
-      'mine',
-    );
+    const range = ['--from', '1', '--to', String((await log.head()) + 1)];
+    const replayed = await cli('replay', 'events', ...range, '--type', 'conversion.received.v1', '--to-topic', 'mine');
     expect(replayed).toMatchObject({ topic: 'mine', events: conversions.length });
     const admin = brokers.kafka.admin();
     await admin.connect();
