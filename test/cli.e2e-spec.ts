@@ -5,7 +5,6 @@ import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { Writable } from 'node:stream';
 import { jest } from '@jest/globals';
 import { runCli } from '../src/cli/run-cli.js';
 import type { StoredEvent } from '../src/log/event.js';
@@ -16,6 +15,7 @@ import { findPostmaster } from '../src/postgres/postmaster.js';
 import { allProjections } from '../src/projections.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
 import { hashApiKey } from '../src/sites/api-key.js';
+import { Collector } from './support/collector.js';
 import { eventually } from './support/service.js';
 
 jest.setTimeout(60_000);
@@ -906,15 +906,6 @@ function split(words: Words): { argv: string[]; env: Record<string, string> } {
 function withJson(words: Words): Words {
   const { argv, env } = split(words);
   return [...argv, '--json', env];
-}
-
-class Collector extends Writable {
-  text = '';
-
-  override _write(chunk: Buffer, _: string, done: () => void): void {
-    this.text += chunk.toString();
-    done();
-  }
 }
 
 function spawnCli(...argv: string[]) {

@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Writable } from 'node:stream';
 import { DiagnosticSeverity, Parser } from '@asyncapi/parser';
 import { jest } from '@jest/globals';
 import { Ajv } from 'ajv';
@@ -14,6 +13,7 @@ import { replayEvents } from '../src/history/replay-events.js';
 import type { StoredEvent } from '../src/log/event.js';
 import { EventLog } from '../src/log/event-log.js';
 import { Sandbox } from '../src/sandbox/sandbox.js';
+import { Collector } from './support/collector.js';
 import { createDatabase, openDatabase } from './support/databases.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
 import { eventually, type Reply, send, startTestService, type TestService } from './support/service.js';
@@ -622,13 +622,4 @@ async function refused(...argv: string[]): Promise<string> {
   const { code, stdout, stderr } = await cli(argv);
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   return stderr;
-}
-
-class Collector extends Writable {
-  text = '';
-
-  override _write(chunk: Buffer, _: string, done: () => void): void {
-    this.text += chunk.toString();
-    done();
-  }
 }

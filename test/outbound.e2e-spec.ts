@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { Writable } from 'node:stream';
 import { jest } from '@jest/globals';
 import { runCli } from '../src/cli/run-cli.js';
 import type { SyncLine } from '../src/outbound/sync-log.js';
 import { signature } from '../src/platforms/webhook/signature.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
+import { Collector } from './support/collector.js';
 import { createDatabase } from './support/databases.js';
 import { acknowledged, asPush, sum } from './support/outbound.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
@@ -308,13 +308,4 @@ async function refused(...words: Words): Promise<string> {
   const { code, stdout, stderr } = await cli(...words);
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   return stderr;
-}
-
-class Collector extends Writable {
-  text = '';
-
-  override _write(chunk: Buffer, _: string, done: () => void): void {
-    this.text += chunk.toString();
-    done();
-  }
 }

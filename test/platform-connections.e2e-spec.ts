@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { Writable } from 'node:stream';
 import { jest } from '@jest/globals';
 import { runCli } from '../src/cli/run-cli.js';
 import { UserError } from '../src/kernel/errors.js';
@@ -15,6 +14,7 @@ import { type RunningService, startService } from '../src/service.js';
 import { type OpenSite, SiteDirectory } from '../src/sites/site-directory.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
 import { Sites } from '../src/sites/sites.js';
+import { Collector } from './support/collector.js';
 import { createDatabase, openDatabase } from './support/databases.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
 import { captureLog } from './support/service.js';
@@ -462,13 +462,4 @@ async function refused(...words: Words): Promise<string> {
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   expect(stderr).toMatch(/^[^\n]+\n$/);
   return stderr;
-}
-
-class Collector extends Writable {
-  text = '';
-
-  override _write(chunk: Buffer, _: string, done: () => void): void {
-    this.text += chunk.toString();
-    done();
-  }
 }

@@ -1,4 +1,5 @@
 import { isUuid } from '../kernel/uuid.js';
+import type { Signals } from './bots/judge.js';
 import { type ConsentState, readConsent } from './consent.js';
 import { CLICK_KINDS, COOKIE_KINDS, type StoredClickKind, UTM_FIELDS } from './identifier-kinds.js';
 import { isPublicText, pageWithoutQuery } from './public-text.js';
@@ -41,22 +42,8 @@ export interface Touch {
   readonly utm: Readonly<Record<string, string>>;
 }
 
-/** What the browser shows of itself: for the judgement whether somebody sits before it. */
-export interface TagSignals {
-  readonly webdriver?: boolean;
-  readonly automation?: readonly string[];
-  readonly languages?: number;
-  readonly screen?: readonly [number, number];
-  readonly viewport?: readonly [number, number];
-  readonly touch?: number;
-  readonly plugins?: number;
-  readonly hidden?: boolean;
-  readonly loadedMs?: number;
-  readonly submitMs?: number;
-  readonly identifiedBy?: 'form' | 'call';
-  readonly interactions?: number;
-  readonly honeypot?: boolean;
-}
+/** What the browser shows of itself, beside what its request does. */
+export type TagSignals = Omit<Signals, 'ip' | 'userAgent' | 'country' | 'headers'>;
 
 /**
  * The message in a body that has been parsed; undefined when it is none of ours. What is missing, too long or of the wrong
