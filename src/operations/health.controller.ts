@@ -35,16 +35,23 @@ export class HealthController {
     return { ok, ...stopping, log: { ok: log.ok }, projections: log.parked, kafka: this.kafka.state };
   }
 
+  /** Who is parked is told where that is known soon: a database that is only slow still takes conversions. */
   private async askLog(): Promise<{ ok: boolean; parked: { name: string; reason: string | undefined }[] }> {
-    const asked = Promise.all([this.postgres.pool.query('SELECT 1'), this.projections.status()]).then(
-      ([, statuses]) => ({
-        ok: true,
-        parked: statuses.filter(({ state }) => state === 'parked').map(({ name, reason }) => ({ name, reason })),
-      }),
-    );
-    const tooLate = new Promise<never>((_, reject) => {
-      setTimeout(() => reject(new Error('no answer')), ANSWER_WITHIN_MS).unref();
-    });
-    return Promise.race([asked, tooLate]).catch(() => ({ ok: false, parked: [] }));
+    const ask = () => this.postgres.pool.query('SELECT 1').then(() => true);
+    // A second time, because the first may have met a connection that the database has closed since.
+    const answers = ask().catch(ask);
+    const parked = this.projections
+      .status()
+      .then((all) => all.filter(({ state }) => state === 'parked').map(({ name, reason }) => ({ name, reason })));
+    const [ok, named] = await Promise.all([soon(answers, false), soon(parked, [])]);
+    return { ok, parked: named };
   }
+}
+
+/** The answer, or something else when it does not come in time or is a failure. */
+function soon<Answer>(answer: Promise<Answer>, otherwise: Answer): Promise<Answer> {
+  const tooLate = new Promise<Answer>((resolve) => {
+    setTimeout(() => resolve(otherwise), ANSWER_WITHIN_MS).unref();
+  });
+  return Promise.race([answer.catch(() => otherwise), tooLate]);
 }
