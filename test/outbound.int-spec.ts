@@ -1,6 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { jest } from '@jest/globals';
+import { pushesCheck } from '../src/history/books/pushes-check.js';
+import type { VerifyWorld } from '../src/history/verify.js';
 import type { StoredEvent } from '../src/log/event.js';
 import { ProjectionRunner } from '../src/log/projection-runner.js';
 import { type Claim, claimSites } from '../src/outbound/claims.js';
@@ -127,6 +129,41 @@ describe('the outbound webhook', () => {
       for (const call of receiver.of(path)) expect(call.body).toBe(bodies.get(asPush(call).id));
     }
   }, 180_000);
+
+  describe('the book of pushes', () => {
+    const examine = async () => {
+      const { sites, log } = instance;
+      return pushesCheck.examine({ sites, log, until: await log.head(), progress: () => {} } as unknown as VerifyWorld);
+    };
+
+    /** Past every trigger; what was done is undone. */
+    async function tampered(host: string, change: string) {
+      const owner = await instance.postgres.connectAsOwner('test');
+      const closed = `site = '${host}' AND type = 'outbound.closed.v1'`;
+      try {
+        await owner.query(`SET session_replication_role = replica; CREATE TABLE public.kept AS
+          SELECT position, data FROM cc.events WHERE ${closed}; UPDATE cc.events SET data = (${change})::json WHERE ${closed}`);
+        return await examine();
+      } finally {
+        await owner.query(`UPDATE cc.events e SET data = k.data FROM public.kept k WHERE k.position = e.position;
+          DROP TABLE public.kept`);
+        await owner.end();
+      }
+    }
+
+    it('closes over all that the tests before have pushed, and not when a stretch says something else', async () => {
+      const { host } = await openSite();
+      await happen(instance.log, host, 'received');
+      await toNextTick();
+      expect(await examine()).toMatchObject({ ok: true, detail: expect.stringMatching(/^\d+ stretches were taken/) });
+      const other = await tampered(host, `jsonb_set(data::jsonb, '{body,conversions}', '7')`);
+      expect(other).toMatchObject({ ok: false, detail: expect.stringContaining(`${host}: stretch`) });
+      await toNextTick();
+      const apart = await tampered(host, `jsonb_set(data::jsonb, '{fromPosition}', '1')`);
+      expect(apart).toMatchObject({ ok: false, detail: expect.stringContaining('begins at 1') });
+      expect(await examine()).toMatchObject({ ok: true });
+    });
+  });
 
   describe('a push', () => {
     const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';

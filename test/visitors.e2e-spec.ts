@@ -484,6 +484,8 @@ describe('consent', () => {
     const email = somebody();
     await identify(door, email);
     await tell(door, 'collect', { clicks: clicksAt(Date.now()) });
+    await tell(door, 'collect', { clicks: clicksAt(Date.now()), consent: { analytics_storage: 'granted' } });
+    await tell(door, 'collect', { clicks: clicksAt(Date.now()), consent: DENIED });
     expect(await visitorEvents(door)).toEqual([]);
     expect((await opening((await convert(door, email)).id)).data).toMatchObject({
       consent: 'denied',

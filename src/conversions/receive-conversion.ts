@@ -9,7 +9,7 @@ import { EventLog } from '../log/event-log.js';
 import type { PersonalHashes } from '../platforms/personal-hashes.js';
 import type { SiteKey } from '../sites/site.js';
 import type { OpenSite } from '../sites/site-directory.js';
-import { isJudgedBot, type Match, Matcher, matchOf } from '../visitors/matcher.js';
+import { isFilteredBot, isJudgedBot, type Match, Matcher, matchOf } from '../visitors/matcher.js';
 import { type ConversionData, type OpeningEvent } from './conversion.js';
 import { dedupKey } from './dedup-key.js';
 import { dedupWindowOf } from './dedup-window.js';
@@ -117,11 +117,10 @@ export function decide(
     trial: key.trial,
   };
   const { visit, bot } = match;
-  const isBot = isJudgedBot(bot, settings);
-  const judgement = bot && bot.score > 0 ? { bot, ...(isBot && { judged: true as const }) } : undefined;
+  const judgement =
+    bot && bot.score > 0 ? { bot, ...(isJudgedBot(bot, settings) && { judged: true as const }) } : undefined;
   const reason =
-    filterReason(settings, personal.subject, fields.email) ??
-    (isBot && settings.botMode === 'enforce' ? 'bot' : undefined);
+    filterReason(settings, personal.subject, fields.email) ?? (isFilteredBot(bot, settings) ? 'bot' : undefined);
   const reference = fields.orderId;
   const opening: OpeningEvent = reason
     ? { type: 'conversion.filtered.v1', data: { ...data, ...judgement, reason }, personal, reference }

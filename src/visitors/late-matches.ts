@@ -9,7 +9,7 @@ import type { Platform } from '../platforms/platform.js';
 import { Lease } from '../postgres/lease.js';
 import type { OpenSite, SiteDirectory } from '../sites/site-directory.js';
 import { CLICK_KINDS } from './identifier-kinds.js';
-import { isJudgedBot, type Known, type Matcher, matchOf } from './matcher.js';
+import { isFilteredBot, type Known, type Matcher, matchOf } from './matcher.js';
 import { isWanting } from './unmatched-projection.js';
 import { PERSON_BYTES } from './visitor.js';
 
@@ -148,8 +148,7 @@ export class LateMatches {
     const received = asReceived(opening);
     const receivedMs = Date.parse(received.time);
     const match = matchOf(known, open.site.settings, receivedMs, this.world.keptMs);
-    const isFiltered = open.site.settings.botMode === 'enforce' && isJudgedBot(match.bot, open.site.settings);
-    if (!match.visit || !wasThereBefore(known, receivedMs) || isFiltered) return [];
+    if (!match.visit || !wasThereBefore(known, receivedMs) || isFilteredBot(match.bot, open.site.settings)) return [];
     const completed: ReceivedConversion = {
       ...received,
       data: { ...received.data, consent: match.consent },

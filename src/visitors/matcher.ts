@@ -32,6 +32,11 @@ export function isJudgedBot(bot: Judgement | undefined, { botThreshold }: SiteSe
   return bot !== undefined && bot.score >= botThreshold;
 }
 
+/** Whether that keeps the person's conversions out. */
+export function isFilteredBot(bot: Judgement | undefined, settings: SiteSettings): boolean {
+  return settings.botMode === 'enforce' && isJudgedBot(bot, settings);
+}
+
 const NOTHING: Known = { identifiers: {}, consent: undefined };
 const UNREADABLE: Known = { identifiers: {}, consent: 'unreadable' };
 

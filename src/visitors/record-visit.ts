@@ -32,7 +32,8 @@ export function decideVisit(
   const said = meaningOf(message.consent);
   const mayKeep = said === 'granted' || (said === 'unknown' && !settings.consentRequired);
   if (call === 'consent' || !mayKeep || !message.visit || !message.visitor) {
-    const words = consentEvent(message);
+    // A visitor's own id is kept with a word that was meant to be told, not with a visit that nobody agreed to.
+    const words = call === 'consent' || message.subject !== undefined ? consentEvent(message) : undefined;
     return words ? [opened(host, words)] : [];
   }
 

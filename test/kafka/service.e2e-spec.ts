@@ -123,6 +123,18 @@ const TOPICS = ['conversions', 'visitors', 'sites', 'auth', 'outbound'].map((nam
     const { checks } = (await cli('history', 'verify')) as { checks: { name: string; ok: boolean; detail: string }[] };
     expect(checks.filter(({ ok }) => !ok)).toEqual([]);
     expect(checks.find(({ name }) => name === 'topics')?.detail).toMatch(/^\d+ partitions hold what was published/);
+    // A partition that lacks what the relay says that it was given.
+    const given = (by: number) =>
+      postgres.pool.query(
+        `UPDATE cc.kafka_relay SET published = jsonb_set(published::jsonb, '{conversion,0}',
+           to_jsonb((published::jsonb #>> '{conversion,0}')::bigint + $1))::json`,
+        [by],
+      );
+    await given(1_000_000);
+    await expect(cli('history', 'verify')).rejects.toMatchObject({
+      stdout: expect.stringContaining('cc.conversions partition 0 ends at'),
+    });
+    await given(-1_000_000);
     const conversions = await log.read({ types: ['conversion.received.v1'] });
     const range = ['--from', '1', '--to', String((await log.head()) + 1)];
     const replayed = await cli('replay', 'events', ...range, '--type', 'conversion.received.v1', '--to-topic', 'mine');
