@@ -1,20 +1,14 @@
+import type { EventRow } from '../log/event-row.js';
+import { type PiledTable, PileRows } from '../log/pile.js';
 import type { Page, Projection } from '../log/projection.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';
 import { botClaim } from '../visitors/record-visit.js';
-import { VISITOR } from '../visitors/visitor.js';
-import { type ConversionData } from './conversion.js';
+import type { ConversionData } from './conversion.js';
 import { dedupKey } from './dedup-key.js';
 
 const FILTERED = 'conversion.filtered.v1';
-
-interface HeldKey {
-  readonly site: string;
-  readonly data: ConversionData;
-  readonly subject: string;
-  readonly stream: string;
-  readonly weak: boolean;
-  readonly at: string;
-}
+const BOT = 'visitor.bot_detected.v1';
+const CLAIMS: PiledTable = { table: 'dedup', key: ['site', 'key'], others: ['stream', 'weak', 'at'] };
 
 /**
  * Who holds which duplicate key. The append writes these rows itself; here they are folded anew. A conversion that was
@@ -29,45 +23,33 @@ export function dedupProjection(secrets: SiteSecrets): Projection {
     tables: ['dedup'],
     inline: true,
     forgetsBy: 'at',
+    pile: CLAIMS,
     async fold(page: Page): Promise<void> {
-      // By site and key, each row as JSON: a rebuild makes millions of them, and objects would cost as much as the rest.
-      const claims = new Map<string, string>();
-      const claim = (secret: string, { site, data, subject, stream, weak, at }: HeldKey) => {
-        const key = dedupKey(secret, data, subject);
-        claims.set(`${site} ${key}`, rowOf(site, key, stream, weak, at));
+      // As text and nothing else: a rebuild makes millions of them, and objects would cost as much as the rest.
+      const claims = new PileRows();
+      const unknownSites = new Set<string>();
+      const take = (row: EventRow) => {
+        const secret = secretOf.get(row.site);
+        if (secret === undefined) unknownSites.add(row.site);
+        else claims.add(claimOf(row, secret));
       };
-      const ofUnknownSites: HeldKey[] = [];
-      await page.each({ types: ['conversion.received.v1', FILTERED] }, (row) => {
-        const { site, subject, streamId: stream, time: at } = row;
-        const data = row.data() as unknown as ConversionData;
-        if (subject === undefined && data.orderId === undefined) return;
-        const held = { site, data, subject: subject ?? '', stream, weak: row.type === FILTERED, at };
-        const secret = secretOf.get(site);
-        if (secret === undefined) ofUnknownSites.push(held);
-        else claim(secret, held);
-      });
-      for (const held of ofUnknownSites) {
-        const secret = secretOf.get(held.site) ?? (await secrets.dedupSecret(held.site));
-        secretOf.set(held.site, secret);
-        claim(secret, held);
-      }
-      for (const { site, stream, time, data, personal } of await page.events({ types: ['visitor.bot_detected.v1'] })) {
-        if (!personal) continue;
-        const key = botClaim(data['visit'] as string);
-        claims.set(`${site} ${key}`, rowOf(site, key, stream.slice(VISITOR.length + 1), false, time));
-      }
-      if (claims.size === 0) return;
-      await page.tx.query(
-        `INSERT INTO dedup (site, key, stream, weak, at)
-         SELECT site, key, stream, weak, at FROM json_to_recordset($1) AS c (
-           site text, key uuid, stream uuid, weak boolean, at timestamptz)
-         ON CONFLICT (site, key) DO UPDATE SET (stream, weak, at) = (excluded.stream, excluded.weak, excluded.at)`,
-        [`[${[...claims.values()].join(',')}]`],
-      );
+      await page.each({ types: ['conversion.received.v1', FILTERED, BOT] }, take, 'subject');
+      if (unknownSites.size > 0) {
+        for (const site of unknownSites) secretOf.set(site, await secrets.dedupSecret(site));
+        await this.fold(page);
+      } else await claims.addTo(page.tx, CLAIMS);
     },
   };
 }
 
-function rowOf(site: string, key: string, stream: string, weak: boolean, at: string): string {
-  return `{"site":${JSON.stringify(site)},"key":"${key}","stream":"${stream}","weak":${weak},"at":"${at}"}`;
+/** As a line of the pile; empty where the event holds no key. */
+function claimOf(row: EventRow, secret: string): string {
+  const { position, type, site, subject, streamId, time } = row;
+  const data = row.data();
+  const isBot = type === BOT;
+  if (subject === undefined && (isBot || data['orderId'] === undefined)) return '';
+  const key = isBot
+    ? botClaim(data['visit'] as string)
+    : dedupKey(secret, data as unknown as ConversionData, subject ?? '');
+  return `${position}\t${site}\t${key}\t${streamId}\t${type === FILTERED}\t${time}\n`;
 }

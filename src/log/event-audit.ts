@@ -1,8 +1,8 @@
 import type { ClientBase } from 'pg';
-import { copyOut } from './copy-out.js';
+import { copyOut } from './copy.js';
 import type { StoredEvent } from './event.js';
 import type { Queryable } from './event-reader.js';
-import { EventRow, ROW_COLUMNS } from './event-row.js';
+import { EventRow, rowColumns } from './event-row.js';
 
 /**
  * Streams one after the other, each whole and in its own order, as far as the log goes up to a position; without what is
@@ -17,7 +17,7 @@ export async function copyStreams(
   let stream: StoredEvent[] = [];
   await copyOut(
     client,
-    `COPY (SELECT ${ROW_COLUMNS} FROM cc.events e LEFT JOIN cc.personal p ON false
+    `COPY (SELECT ${rowColumns('subject')} FROM cc.events e LEFT JOIN cc.personal p ON false
        WHERE e.position <= ${Number(until)} ORDER BY e.noun, e.stream, e.version) TO STDOUT`,
     (line) => {
       const event = row.at(line).event();

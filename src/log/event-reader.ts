@@ -1,7 +1,7 @@
 import { type ClientBase, escapeLiteral, type Pool, type QueryConfig } from 'pg';
-import { copyOut } from './copy-out.js';
+import { copyOut } from './copy.js';
 import type { Personal, StoredEvent } from './event.js';
-import { EventRow, ROW_COLUMNS } from './event-row.js';
+import { EventRow, rowColumns } from './event-row.js';
 
 const COUNTED_AT_ONCE = 200_000;
 
@@ -72,10 +72,11 @@ export async function copyEvents(
   client: ClientBase,
   options: ReadOptions,
   each: (row: EventRow) => void,
+  personal: 'all' | 'subject' = 'all',
 ): Promise<number> {
   const row = new EventRow();
   let count = 0;
-  await copyOut(client, `COPY (${select(ROW_COLUMNS, options, literal)}) TO STDOUT`, (line) => {
+  await copyOut(client, `COPY (${select(rowColumns(personal), options, literal)}) TO STDOUT`, (line) => {
     count += 1;
     each(row.at(line));
   });

@@ -1,9 +1,11 @@
 import type { Personal, StoredEvent } from './event.js';
 
-/** In this order `EventRow` finds them. */
-export const ROW_COLUMNS = `e.position, e.id, e.noun, e.stream, e.version, e.type, e.site,
-  (extract(epoch FROM e.time) * 1000)::bigint, e.actor, e.data,
-  p.position IS NOT NULL, encode(p.subject, 'hex'), p.data`;
+/** In this order `EventRow` finds them. `personal`: how much of what is beside the event; without `all`, whose it is. */
+export function rowColumns(personal: 'all' | 'subject'): string {
+  return `e.position, e.id, e.noun, e.stream, e.version, e.type, e.site,
+    (extract(epoch FROM e.time) * 1000)::bigint, e.actor, e.data,
+    p.position IS NOT NULL, encode(p.subject, 'hex'), ${personal === 'all' ? 'p.data' : 'NULL'}`;
+}
 
 const NOTHING = '\\N';
 
@@ -112,22 +114,32 @@ function withSubject(subject: string, data: string): string | undefined {
   return `{"subject":"${subject}",${data.slice(1)}`;
 }
 
-/** Of one text after the other, many are the same as the one before: that one is not made again. */
-function remembering(make: (text: string) => string): (text: string) => string {
-  let known = '';
-  let made = make(known);
-  return (text) => {
-    if (text !== known) {
-      known = text;
-      made = make(text);
+/** Of one after the other, many are the same as the one before: that one is not made again. */
+function remembering<Of extends string | number>(make: (of: Of) => string): (of: Of) => string {
+  let known: Of | undefined;
+  let made = '';
+  return (of) => {
+    if (of !== known) {
+      known = of;
+      made = make(of);
     }
     return made;
   };
 }
 
-const isoTime = remembering((ms) => new Date(Number(ms)).toISOString());
-const quotedSite = remembering((text) => JSON.stringify(plain(text)));
-const quotedActor = remembering((text) => JSON.stringify(plain(text)));
+const MINUTE_MS = 60_000;
+const untilTheSeconds = remembering((ms: number) => new Date(ms).toISOString().slice(0, -7));
+
+/** Spelled anew within the minute only: what reads millions of events would spend a fifth of its time on their times. */
+function isoTime(text: string): string {
+  const ms = Number(text);
+  const withinMinute = ms % MINUTE_MS;
+  const digits = String(100_000 + withinMinute);
+  return `${untilTheSeconds(ms - withinMinute)}${digits.slice(1, 3)}.${digits.slice(3)}Z`;
+}
+
+const quotedSite = remembering((text: string) => JSON.stringify(plain(text)));
+const quotedActor = remembering((text: string) => JSON.stringify(plain(text)));
 
 /** Text that grows and is then taken as bytes. It has two buffers: the one that was taken stays as it is until the next take. */
 export class LineBuffer {

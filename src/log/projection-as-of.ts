@@ -1,6 +1,7 @@
 import type { Client } from 'pg';
 import type { Postgres } from '../postgres/postgres.js';
 import { readHead } from './event-reader.js';
+import { makePile, mergePile } from './pile.js';
 import type { Projection } from './projection.js';
 import { foldPage, inTransaction } from './projection-rebuild.js';
 
@@ -27,9 +28,11 @@ export class ProjectionAsOf {
       await client.query(`SET search_path = pg_temp, cc; SET timezone = 'UTC'`);
       for (const table of projection.tables)
         await client.query(`CREATE TEMP TABLE ${table} (LIKE cc.${table} INCLUDING ALL)`);
+      if (projection.pile) await makePile(client, projection.pile, 'TEMP');
       const end = Math.min(until, await readHead(client));
       for (let position = 0; position < end; progress(position))
         position = await inTransaction(client, () => foldPage(client, projection, position, end));
+      if (projection.pile) await mergePile(client, projection.pile);
       return new ProjectionAsOf(client, projection);
     } catch (error) {
       await client.end();

@@ -1,5 +1,6 @@
 import type { Postgres } from '../postgres/postgres.js';
 import { readHead } from './event-reader.js';
+import { makePile, mergePile } from './pile.js';
 import type { Projection } from './projection.js';
 import { foldPage, inTransaction } from './projection-rebuild.js';
 
@@ -32,11 +33,13 @@ export async function compareProjection(
         await client.query(`CREATE TEMP TABLE ${table} (LIKE cc.${table} INCLUDING ALL)`);
         await client.query(`CREATE TEMP TABLE live_${table} AS SELECT * FROM cc.${table}`);
       }
+      if (projection.pile) await makePile(client, projection.pile, 'TEMP');
       const head = await readHead(client);
       return projection.inline ? head : Math.min(head, Number(rows[0]?.position ?? 0));
     });
     for (let position = 0; position < until; progress())
       position = await inTransaction(client, () => foldPage(client, projection, position, until));
+    if (projection.pile) await mergePile(client, projection.pile);
     let difference: ProjectionDifference = { position: until, rows: 0, missing: 0, surplus: 0 };
     for (const table of projection.tables) {
       const { rows } = await client.query<{ rows: number; missing: number; surplus: number }>(

@@ -2,9 +2,12 @@ import { type Client, type ClientBase, DatabaseError } from 'pg';
 import { UserError } from '../kernel/errors.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { readHead, readPageEnd } from './event-reader.js';
+import { makePile, makeTableOfPile, mergePile } from './pile.js';
 import { type Projection, pageFor } from './projection.js';
 
 const PAGE_EVENTS = 2_000;
+/** What is piled up is text and nothing else, and the next page begins with a pause: those are longer. */
+const PILED_PAGE_EVENTS = 5_000;
 /** What may be left to fold while appends (or the runner) wait for the swap. */
 const LEFT_FOR_THE_SWAP = 2_000;
 const SWAP_TRIES_MAX = 300;
@@ -30,7 +33,6 @@ export async function rebuildProjection(
   try {
     await takeRebuildLock(client, projection.name);
     await makeShadow(client, projection);
-    await client.query('SET search_path = cc_shadow, cc');
     let position = 0;
     let head = await readHead(reader);
     while (head - position > LEFT_FOR_THE_SWAP) {
@@ -39,7 +41,8 @@ export async function rebuildProjection(
       );
       head = await readHead(reader);
     }
-    for (const table of projection.tables) await client.query(`ALTER TABLE cc_shadow.${table} SET LOGGED`);
+    if (projection.pile) await makeTableOfPile(client, projection.pile);
+    else for (const table of projection.tables) await client.query(`ALTER TABLE cc_shadow.${table} SET LOGGED`);
     await swap(client, projection, position);
     progress(head, head);
   } finally {
@@ -59,11 +62,12 @@ async function takeRebuildLock(client: Client, name: string): Promise<void> {
 }
 
 async function makeShadow(client: Client, projection: Projection): Promise<void> {
-  await client.query('CREATE SCHEMA IF NOT EXISTS cc_shadow');
+  await client.query('CREATE SCHEMA IF NOT EXISTS cc_shadow; SET search_path = cc_shadow, cc');
   for (const table of projection.tables) {
     await client.query(`DROP TABLE IF EXISTS cc_shadow.${table}`);
     // Nobody needs it after a crash: it costs no write-ahead log until it is whole.
-    await client.query(`CREATE UNLOGGED TABLE cc_shadow.${table} (LIKE cc.${table} INCLUDING ALL)`);
+    if (projection.pile) await makePile(client, projection.pile, 'UNLOGGED');
+    else await client.query(`CREATE UNLOGGED TABLE cc_shadow.${table} (LIKE cc.${table} INCLUDING ALL)`);
   }
 }
 
@@ -76,7 +80,10 @@ async function swap(client: Client, projection: Projection, position: number): P
         if (projection.inline) await client.query('SELECT pg_advisory_xact_lock($1)', [APPEND_LOCK]);
         else await client.query('SELECT FROM cc.projections WHERE name = $1 FOR UPDATE', [projection.name]);
         const head = await readHead(client);
-        for (let at = position; at < head; ) at = await foldPage(client, projection, at);
+        if (projection.pile) await makePile(client, projection.pile, 'TEMP');
+        // Not beyond that head, where the log may have gone meanwhile: the next one to fold begins there.
+        for (let at = position; at < head; ) at = await foldPage(client, projection, at, head);
+        if (projection.pile) await mergePile(client, projection.pile);
         for (const table of projection.tables) {
           await client.query(`DROP TABLE cc.${table}`);
           await client.query(`ALTER TABLE cc_shadow.${table} SET SCHEMA cc`);
@@ -107,7 +114,7 @@ async function foldAhead(
   let written: Promise<void> = Promise.resolve();
   try {
     while (position < least) {
-      const until = await readPageEnd(reader, position, PAGE_EVENTS);
+      const until = await readPageEnd(reader, position, pageLength(projection));
       const before = written;
       let hasRead: () => void = () => {};
       const reading = new Promise<void>((resolve) => {
@@ -138,6 +145,10 @@ function afterwards(client: Client, before: Promise<void>, wanted: () => void): 
   return { query } as unknown as ClientBase;
 }
 
+function pageLength({ pile }: Projection): number {
+  return pile ? PILED_PAGE_EVENTS : PAGE_EVENTS;
+}
+
 /** Folds the next page of the log; returns where it ends. */
 export async function foldPage(
   client: Client,
@@ -145,7 +156,7 @@ export async function foldPage(
   after: number,
   most = Number.MAX_SAFE_INTEGER,
 ): Promise<number> {
-  const until = Math.min(most, await readPageEnd(client, after, PAGE_EVENTS));
+  const until = Math.min(most, await readPageEnd(client, after, pageLength(projection)));
   if (until > after) await projection.fold(await pageFor(projection, client, after, until, false));
   return until;
 }

@@ -11,6 +11,7 @@ import {
   readOpenings,
 } from './event-reader.js';
 import type { EventRow } from './event-row.js';
+import type { PiledTable } from './pile.js';
 import { Marks } from './projection-marks.js';
 
 /**
@@ -31,6 +32,8 @@ export interface Projection {
   readonly nouns?: readonly string[];
   /** A time by which its rows are forgotten once nobody can need them: a fold of the whole log has those too. */
   readonly forgetsBy?: string;
+  /** Its fold only adds to this pile; whoever folds sorts it out. For what the append writes: nobody else folds for good. */
+  readonly pile?: PiledTable;
   fold(page: Page): Promise<void>;
 }
 
@@ -53,9 +56,9 @@ export class Page {
   }
 
   /** For folds of millions: each row as it comes, of which only what is asked for is parsed. */
-  async each(filter: PageFilter, take: (row: EventRow) => void): Promise<void> {
+  async each(filter: PageFilter, take: (row: EventRow) => void, personal?: 'all' | 'subject'): Promise<void> {
     const { after, until } = this;
-    await copyEvents(this.source, { after, until, ...filter }, take);
+    await copyEvents(this.source, { after, until, ...filter }, take, personal);
   }
 
   /** Of streams that go on in this stretch: they may have begun before it. */

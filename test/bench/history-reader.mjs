@@ -6,7 +6,7 @@ import { EventFilter } from '../../dist/history/event-filter.js';
 import { ExportFile } from '../../dist/history/export-file.js';
 import { FORMATS } from '../../dist/history/export-formats.js';
 import { Sealer } from '../../dist/kernel/sealing.js';
-import { copyOut } from '../../dist/log/copy-out.js';
+import { copyOut } from '../../dist/log/copy.js';
 import { EventLog } from '../../dist/log/event-log.js';
 import { ProjectionRunner } from '../../dist/log/projection-runner.js';
 import { Postgres } from '../../dist/postgres/postgres.js';

@@ -261,6 +261,52 @@ describe('projections', () => {
       expect((await post('ORD-1')).receipt).toEqual({ ok: true, deduped: true });
     }, 60_000);
 
+    it('of a log far longer than what is left for the swap has every row once, the newest of its key, and the same indexes', async () => {
+      const { sites, directory, post, runner } = await inbound();
+      await sites.changeSettings('shop.example', { set: [{ flag: 'dedup-window', value: '0' }], unset: [] });
+      await directory.refresh();
+      // Each order is received again and again, in the long part, across its end, and in what the swap folds.
+      for (let turn = 0; turn < 8; turn += 1) {
+        await Promise.all(Array.from({ length: 900 }, (_, at) => post(`ORD-${(at * (turn + 1)) % 1_500}`)));
+      }
+      expect(await log.head()).toBeGreaterThan(7_000);
+      const live = await rowsOf('dedup');
+      const indexes = async () =>
+        (
+          await postgres.pool.query(
+            `SELECT regexp_replace(indexdef, ' INDEX \\S+ ', ' ') AS made FROM pg_indexes WHERE tablename = 'dedup' ORDER BY 1`,
+          )
+        ).rows;
+      const before = await indexes();
+      await runner.rebuild('dedup');
+      expect(await rowsOf('dedup')).toEqual(live);
+      expect(await indexes()).toEqual(before);
+      expect(await runner.compare('dedup', new Date(0))).toMatchObject({ rows: live.length, missing: 0, surplus: 0 });
+      await runner.rebuild('dedup');
+      expect(await rowsOf('dedup')).toEqual(live);
+    }, 60_000);
+
+    it('counts what is appended in the midst of the swap once', async () => {
+      await makeCountedTable();
+      for (let turn = 0; turn < 5; turn += 1) await log.append(thing());
+      // Whoever rebuilds has just read where the log ends, and it goes on.
+      const connectAsOwner = async (name: string) => {
+        const client = await postgres.connectAsOwner(name);
+        const query = client.query.bind(client) as (...question: unknown[]) => Promise<unknown>;
+        const racing = async (...question: unknown[]) => {
+          const answer = await query(...question);
+          if ((question[0] as { name?: string }).name === 'read-head') await log.append(thing());
+          return answer;
+        };
+        return Object.assign(client, { query: racing });
+      };
+      const racing = Object.create(postgres, { connectAsOwner: { value: connectAsOwner } });
+      await new ProjectionRunner(racing, [counting()]).rebuild('counted');
+      const runner = new ProjectionRunner(postgres, [counting()]);
+      await runner.catchUp('counted');
+      expect(await counts()).toEqual([{ type: 'thing.happened.v1', count: await log.head() }]);
+    });
+
     it('leaves the service able to write the new table', async () => {
       const { post, runner } = await inbound();
       await post('ORD-1');
