@@ -265,11 +265,11 @@ describe('projections', () => {
       const { sites, directory, post, runner } = await inbound();
       await sites.changeSettings('shop.example', { set: [{ flag: 'dedup-window', value: '0' }], unset: [] });
       await directory.refresh();
-      // Each order is received again and again, in the long part, across its end, and in what the swap folds.
-      for (let turn = 0; turn < 8; turn += 1) {
+      // Each order is received again and again: in the first page, which is long, and in the rest, which the swap folds.
+      for (let turn = 0; turn < 7; turn += 1) {
         await Promise.all(Array.from({ length: 900 }, (_, at) => post(`ORD-${(at * (turn + 1)) % 1_500}`)));
       }
-      expect(await log.head()).toBeGreaterThan(7_000);
+      expect(await log.head()).toBeGreaterThan(6_000);
       const live = await rowsOf('dedup');
       const indexes = async () =>
         (
