@@ -1,4 +1,6 @@
-import { Kafka, logLevel } from 'kafkajs';
+import { promisify } from 'node:util';
+import { gunzip, gzip } from 'node:zlib';
+import kafkajs, { CompressionTypes, Kafka, logLevel } from 'kafkajs';
 import type { Logger } from '../kernel/logger.js';
 import type { Settings } from '../kernel/settings.js';
 
@@ -18,6 +20,12 @@ export type KafkaSettings = Pick<
 export function usesKafka(settings: Settings): settings is Settings & KafkaSettings {
   return settings.kafkaBrokers !== undefined;
 }
+
+// At the level that kafkajs uses by itself, gzip takes twice the time for three per cent fewer bytes.
+kafkajs.CompressionCodecs[CompressionTypes.GZIP] = () => ({
+  compress: ({ buffer }: { buffer: Buffer }) => promisify(gzip)(buffer, { level: 3 }),
+  decompress: (buffer: Buffer) => promisify(gunzip)(buffer),
+});
 
 /**
  * A client is cheap and is thrown away after any failure: kafkajs is trusted with carrying bytes, not with knowing what
