@@ -5,16 +5,22 @@ export interface NodeAddress {
 }
 
 /** The settings of one node: broker and controller in one process, on loopback, frugal, and quick to come back. */
-export function serverProperties(node: NodeAddress, nodes: readonly NodeAddress[], dataDir: string): string {
+export function serverProperties(
+  node: NodeAddress,
+  nodes: readonly NodeAddress[],
+  dataDir: string,
+  others: Readonly<Record<string, string>> = {},
+): string {
   const replicas = Math.min(3, nodes.length);
   const inSync = replicas > 1 ? 2 : 1;
   const settings = {
     'process.roles': 'broker,controller',
     'node.id': node.id,
-    listeners: `PLAINTEXT://127.0.0.1:${node.port},CONTROLLER://127.0.0.1:${node.controllerPort}`,
-    'advertised.listeners': `PLAINTEXT://127.0.0.1:${node.port}`,
+    listeners: `CLIENTS://127.0.0.1:${node.port},CONTROLLER://127.0.0.1:${node.controllerPort}`,
+    'advertised.listeners': `CLIENTS://127.0.0.1:${node.port}`,
+    'inter.broker.listener.name': 'CLIENTS',
     'controller.listener.names': 'CONTROLLER',
-    'listener.security.protocol.map': 'PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT',
+    'listener.security.protocol.map': 'CLIENTS:PLAINTEXT,CONTROLLER:PLAINTEXT',
     'controller.quorum.voters': nodes.map(({ id, controllerPort }) => `${id}@127.0.0.1:${controllerPort}`).join(','),
     'log.dirs': dataDir,
     // The relay makes its topics itself: one that appears by a typing error would have nobody's partition count.
@@ -36,6 +42,7 @@ export function serverProperties(node: NodeAddress, nodes: readonly NodeAddress[
     'num.network.threads': 2,
     'num.io.threads': 4,
     'background.threads': 2,
+    ...others,
   };
   return `${Object.entries(settings)
     .map(([name, value]) => `${name}=${value}`)
