@@ -1,20 +1,13 @@
-import { execFile } from 'node:child_process';
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { probeKafka } from '../../src/kafka/probe.js';
 import { missingForBroker } from '../../src/kafka-broker/distribution.js';
 import { Logger } from '../../src/kernel/logger.js';
 import { judge, NOTHING_WRONG, readTopics, until } from '../support/kafka.js';
+import { KafkaService } from '../support/kafka-service.js';
 import { startTestServer, type TestServer } from '../support/postgres-server.js';
 import { RelayedLog } from '../support/relayed-log.js';
 import { PASSWORD, type SecuredBrokers, startSecuredBrokers, USER } from '../support/secured-brokers.js';
-import { spawnService } from '../support/service-process.js';
 
-const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 const WRONG_PASSWORD = 'wrong-e91c';
 const MECHANISMS = ['plain', 'scram-sha-256', 'scram-sha-512'];
 const MEASURED_MS = 1_000;
@@ -125,36 +118,21 @@ const CPU_SHARE_MAX = 0.25;
   );
 
   it('are named by the service, which stays ready, and by doctor, without a password in any line', async () => {
-    const dataDir = mkdtempSync(join(tmpdir(), 'cc-secured-'));
-    // As root, another user runs the database, and it must get to its data.
-    chmodSync(dataDir, 0o755);
-    const environment = { KAFKA_BROKERS: brokers.brokers, LOG_LEVEL: 'debug', ...right('scram-sha-512') };
-    const mistaken = { ...environment, KAFKA_SASL_PASSWORD: WRONG_PASSWORD };
-    const kafkaState = async (url: string) => {
-      const ready = await fetch(`${url}/readyz`);
-      expect(ready.status).toBe(200);
-      return ((await ready.json()) as { kafka: { state: string; reason?: string } }).kafka;
-    };
-    let service = await spawnService(dataDir, mistaken);
+    const mistaken = { LOG_LEVEL: 'debug', ...right('scram-sha-512'), KAFKA_SASL_PASSWORD: WRONG_PASSWORD };
+    const kafka = await KafkaService.open(brokers, mistaken);
     try {
-      await until(async () => (await kafkaState(service.url)).state === 'refused', service.output);
-      expect((await kafkaState(service.url)).reason).toMatch(/KAFKA_SASL_PASSWORD\.$/);
-      const env = { PATH: process.env['PATH'] ?? '', DATA_DIR: dataDir, PORT: '0', ...mistaken };
-      const run = promisify(execFile)(process.execPath, [CLI, 'doctor', '--json'], { env });
-      const { stdout, stderr } = await run.catch((failed: { stdout: string; stderr: string }) => failed);
-      const { checks } = JSON.parse(stdout) as { checks: { name: string; ok: boolean; detail: string }[] };
-      expect(checks.find(({ name }) => name === 'kafka')).toMatchObject({
-        ok: false,
-        detail: expect.stringContaining('do not let the user in'),
-      });
-      expect(`${stdout} ${stderr} ${service.output()}`).not.toContain(WRONG_PASSWORD);
-      await service.end('SIGTERM');
-      service = await spawnService(dataDir, environment);
-      await until(async () => (await kafkaState(service.url)).state === 'publishing', service.output);
-      expect(service.output()).not.toContain(PASSWORD);
+      await until(async () => (await kafka.ready()).body.kafka.state === 'refused', kafka.service.output);
+      const { status, body } = await kafka.ready();
+      expect([status, body.ok, body.kafka.reason]).toEqual([200, true, expect.stringContaining('KAFKA_SASL_PASSWORD')]);
+      const { check, output } = await kafka.doctor();
+      expect(check).toMatchObject({ ok: false, detail: expect.stringContaining('do not let the user in') });
+      expect(output + kafka.service.output()).not.toContain(WRONG_PASSWORD);
+      await kafka.service.end('SIGTERM');
+      await kafka.start(0, { KAFKA_SASL_PASSWORD: PASSWORD });
+      await until(async () => (await kafka.ready()).body.kafka.state === 'publishing', kafka.service.output);
+      expect(kafka.service.output()).not.toContain(PASSWORD);
     } finally {
-      await service.end('SIGTERM');
-      rmSync(dataDir, { recursive: true, force: true, maxRetries: 5 });
+      await kafka.close();
     }
   }, 120_000);
 });
