@@ -97,12 +97,14 @@ const KCAT = '/usr/bin/kcat';
       stdout: expect.stringContaining('cc.conversions partition 0 ends at'),
     });
     await given(-1_000_000);
+    const admin = brokers.kafka.admin();
+    await admin.connect();
+    const { groups } = await admin.listGroups();
+    expect(groups.filter(({ groupId }) => groupId.includes('relay-ends'))).toEqual([]);
     const conversions = await log.read({ types: ['conversion.received.v1'] });
     const range = ['--from', '1', '--to', String((await log.head()) + 1)];
     const replayed = await cli('replay', 'events', ...range, '--type', 'conversion.received.v1', '--to-topic', 'mine');
     expect(replayed).toMatchObject({ topic: 'mine', events: conversions.length });
-    const admin = brokers.kafka.admin();
-    await admin.connect();
     const offsets = await admin.fetchTopicOffsets('mine');
     await admin.disconnect();
     expect(offsets.reduce((sum, { high }) => sum + Number(high), 0)).toBe(conversions.length);
