@@ -11,6 +11,12 @@ const MEMBER = fileURLToPath(new URL('../kafka/consumer-process.mjs', import.met
 const SITES = ['one.example', 'two.example', 'three.example'];
 const NOUNS = ['conversion', 'visitor', 'site'];
 
+interface Counted {
+  readonly site: string;
+  readonly type: string;
+  readonly count: number;
+}
+
 /** A projection that Kafka feeds, consumers of it as processes that can be killed and frozen, and what it must hold. */
 export class CountedConsumers {
   readonly runner: ProjectionRunner;
@@ -116,17 +122,17 @@ export class CountedConsumers {
     );
   }
 
-  async rows(): Promise<object[]> {
-    return (await this.relayed.postgres.pool.query('SELECT * FROM cc.counted ORDER BY site, type')).rows;
+  async rows(): Promise<Counted[]> {
+    return (await this.relayed.postgres.pool.query<Counted>('SELECT * FROM cc.counted ORDER BY site, type')).rows;
   }
 
   /** The rows as the log itself makes them. */
-  async folded(): Promise<object[]> {
+  async folded(): Promise<Counted[]> {
     const counts = new Map<string, number>();
     for (const { site, type } of await this.relayed.log.read({ nouns: counted.nouns ?? [] }))
       counts.set(`${site} ${type}`, (counts.get(`${site} ${type}`) ?? 0) + 1);
     return [...counts].sort().map(([key, count]) => {
-      const [site, type] = key.split(' ');
+      const [site, type] = key.split(' ') as [string, string];
       return { site, type, count };
     });
   }
