@@ -26,7 +26,7 @@ export interface ClusterOptions {
   readonly nodes?: number;
   /** Of the first node; the others follow. 0, or nothing: any that are free. */
   readonly port?: number;
-  /** Beside the settings of every node, or instead of them. Clients come to the listener CLIENTS. */
+  /** Beside the settings of every node, or instead of them. */
   readonly properties?: Readonly<Record<string, string>>;
   /** For Kafka's own tool that prepares a folder, such as `--add-scram` and a user. */
   readonly formatArgs?: readonly string[];

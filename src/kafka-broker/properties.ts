@@ -16,11 +16,10 @@ export function serverProperties(
   const settings = {
     'process.roles': 'broker,controller',
     'node.id': node.id,
-    listeners: `CLIENTS://127.0.0.1:${node.port},CONTROLLER://127.0.0.1:${node.controllerPort}`,
-    'advertised.listeners': `CLIENTS://127.0.0.1:${node.port}`,
-    'inter.broker.listener.name': 'CLIENTS',
+    listeners: `PLAINTEXT://127.0.0.1:${node.port},CONTROLLER://127.0.0.1:${node.controllerPort}`,
+    'advertised.listeners': `PLAINTEXT://127.0.0.1:${node.port}`,
     'controller.listener.names': 'CONTROLLER',
-    'listener.security.protocol.map': 'CLIENTS:PLAINTEXT,CONTROLLER:PLAINTEXT',
+    'listener.security.protocol.map': 'PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT',
     'controller.quorum.voters': nodes.map(({ id, controllerPort }) => `${id}@127.0.0.1:${controllerPort}`).join(','),
     'log.dirs': dataDir,
     // The relay makes its topics itself: one that appears by a typing error would have nobody's partition count.

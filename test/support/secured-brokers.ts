@@ -22,19 +22,21 @@ export async function startSecuredBrokers(): Promise<SecuredBrokers> {
   const scram = ['SCRAM-SHA-256', 'SCRAM-SHA-512'].map((kind) => `${kind}=[name=${USER},password=${PASSWORD}]`);
   const login = `username="${USER}" password="${PASSWORD}"`;
   const properties = {
-    'listener.security.protocol.map': 'CLIENTS:SASL_SSL,CONTROLLER:PLAINTEXT',
+    // The listener keeps its name, which is just a name, and is plain text no more.
+    'listener.security.protocol.map': 'PLAINTEXT:SASL_SSL,CONTROLLER:PLAINTEXT',
+    // The broker talks to itself there too.
+    'inter.broker.listener.name': 'PLAINTEXT',
+    'sasl.mechanism.inter.broker.protocol': 'PLAIN',
     'ssl.keystore.type': 'PKCS12',
     'ssl.keystore.location': own.store,
     'ssl.keystore.password': STORE_PASSWORD,
     'ssl.truststore.type': 'PEM',
     'ssl.truststore.location': own.pem,
     'sasl.enabled.mechanisms': 'PLAIN,SCRAM-SHA-256,SCRAM-SHA-512',
-    // The broker talks to itself there too.
-    'sasl.mechanism.inter.broker.protocol': 'PLAIN',
-    'listener.name.clients.plain.sasl.jaas.config': `org.apache.kafka.common.security.plain.PlainLoginModule required ${login} user_${USER}="${PASSWORD}";`,
-    'listener.name.clients.scram-sha-256.sasl.jaas.config':
+    'listener.name.plaintext.plain.sasl.jaas.config': `org.apache.kafka.common.security.plain.PlainLoginModule required ${login} user_${USER}="${PASSWORD}";`,
+    'listener.name.plaintext.scram-sha-256.sasl.jaas.config':
       'org.apache.kafka.common.security.scram.ScramLoginModule required;',
-    'listener.name.clients.scram-sha-512.sasl.jaas.config':
+    'listener.name.plaintext.scram-sha-512.sasl.jaas.config':
       'org.apache.kafka.common.security.scram.ScramLoginModule required;',
   };
   const brokers = await startTestBrokers(
