@@ -620,6 +620,31 @@ describe('a visit that is identified after its conversion', () => {
     expect(await operator.log.readStream('conversion', id)).toHaveLength(chain.length);
   });
 
+  it('opens also what was skipped only after the visit had been looked at', async () => {
+    const { door, email, id } = await skippedSite();
+    // The same once more, as by an instance that is slow to write down what became of it.
+    const [received, ...outcomes] = await operator.log.readStream('conversion', id);
+    const skipped = outcomes.find(({ data }) => data['platform'] === 'ga4');
+    const conversionId = randomUUID();
+    const write = ({ type, data, personal }: StoredEvent, expected: 'new' | number) =>
+      operator.log.append({
+        ...{ noun: 'conversion', stream: conversionId, expected, site: door.host, actor: 'system' },
+        events: [{ type, data: { ...data, conversionId, instance: 'slow' }, ...(personal && { personal }) }],
+      });
+    const reopened = (stream: string) =>
+      eventually(
+        () => operator.log.readStream('conversion', stream),
+        (events) => events.some(({ type }) => type === 'conversion.reopened.v1'),
+      );
+    await write(received as StoredEvent, 'new');
+    await identify(door, email, { first: { t: Date.now() - 3_600_000, page: `https://${door.host}/` } });
+    // The first one is open again: whoever looks for visits has been past this one.
+    await reopened(id);
+    await write(skipped as StoredEvent, 1);
+    const visited = (await visitorEvents(door)).find(({ type }) => type === 'visitor.identified.v1');
+    expect((await reopened(conversionId))[2]?.data).toMatchObject({ platform: 'ga4', by: visited?.position });
+  });
+
   it('does not when it began after the conversion, when the person said no, or when it was a bot’s', async () => {
     const later = await skippedSite();
     const denied = await skippedSite();

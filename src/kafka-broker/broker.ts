@@ -26,6 +26,10 @@ export interface ClusterOptions {
   readonly nodes?: number;
   /** Of the first node; the others follow. 0, or nothing: any that are free. */
   readonly port?: number;
+  /** Beside the settings of every node, or instead of them. */
+  readonly properties?: Readonly<Record<string, string>>;
+  /** For Kafka's own tool that prepares a folder, such as `--add-scram` and a user. */
+  readonly formatArgs?: readonly string[];
   readonly say?: (line: string) => void;
 }
 
@@ -63,7 +67,7 @@ export async function startBrokers(options: ClusterOptions): Promise<BrokerClust
     });
   }
   const nodes = addresses.map((address) => {
-    return new Node(address, addresses, resolve(dataDir, `node-${address.id}`), classPath, clusterId);
+    return new Node(address, addresses, resolve(dataDir, `node-${address.id}`), classPath, clusterId, options);
   });
   try {
     await Promise.all(nodes.map((node) => node.start()));
@@ -88,6 +92,7 @@ class Node implements BrokerNode {
     private readonly folder: string,
     private readonly classPath: string,
     private readonly clusterId: string,
+    private readonly options: ClusterOptions,
   ) {
     // Whatever ends the one who started it ends it too; a broker that nobody knows of would hold its port for ever.
     process.on('exit', () => this.child?.kill('SIGKILL'));
@@ -106,7 +111,7 @@ class Node implements BrokerNode {
     const properties = join(this.folder, 'server.properties');
     const logFile = join(this.folder, 'broker.log');
     mkdirSync(this.folder, { recursive: true });
-    writeFileSync(properties, serverProperties(this.node, this.all, dataDir));
+    writeFileSync(properties, serverProperties(this.node, this.all, dataDir, this.options.properties));
     if (!existsSync(join(dataDir, 'meta.properties'))) await this.format(properties);
     // Emptied first: a ready line of the last run would be believed.
     const log = openSync(logFile, 'w');
@@ -154,7 +159,7 @@ class Node implements BrokerNode {
 
   private async format(properties: string): Promise<void> {
     const tool = ['-cp', this.classPath, 'kafka.tools.StorageTool', 'format', '-t', this.clusterId, '-c', properties];
-    await promisify(execFile)('java', [...JVM, ...LOG_LINES, ...tool]);
+    await promisify(execFile)('java', [...JVM, ...LOG_LINES, ...tool, ...(this.options.formatArgs ?? [])]);
   }
 }
 

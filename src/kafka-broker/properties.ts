@@ -5,7 +5,12 @@ export interface NodeAddress {
 }
 
 /** The settings of one node: broker and controller in one process, on loopback, frugal, and quick to come back. */
-export function serverProperties(node: NodeAddress, nodes: readonly NodeAddress[], dataDir: string): string {
+export function serverProperties(
+  node: NodeAddress,
+  nodes: readonly NodeAddress[],
+  dataDir: string,
+  others: Readonly<Record<string, string>> = {},
+): string {
   const replicas = Math.min(3, nodes.length);
   const inSync = replicas > 1 ? 2 : 1;
   const settings = {
@@ -36,6 +41,7 @@ export function serverProperties(node: NodeAddress, nodes: readonly NodeAddress[
     'num.network.threads': 2,
     'num.io.threads': 4,
     'background.threads': 2,
+    ...others,
   };
   return `${Object.entries(settings)
     .map(([name, value]) => `${name}=${value}`)

@@ -2,6 +2,7 @@ import { readIdsAt } from '../log/event-reader.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { Checkpoints } from './checkpoint.js';
 import { type KafkaSettings, makeClient, within } from './client.js';
+import { explained } from './explained.js';
 import { readEnds } from './topic-ends.js';
 import { ensureTopics, topicOf } from './topics.js';
 
@@ -43,6 +44,8 @@ export async function compareTopics(settings: KafkaSettings, postgres: Postgres)
       return [];
     });
     return { partitions: ends.length, position, wrong };
+  } catch (error) {
+    throw explained(error, settings);
   } finally {
     admin.disconnect().catch(() => {});
   }

@@ -6,6 +6,7 @@ import type { Postgres } from '../postgres/postgres.js';
 import { type Group, makeBatch } from './batch.js';
 import { type Checkpoint, Checkpoints } from './checkpoint.js';
 import { type KafkaSettings, makeClient, within } from './client.js';
+import { explained } from './explained.js';
 import { FencedProducer } from './fenced-producer.js';
 import { RelaySession } from './relay-session.js';
 import { refuseForeignEnds, type StartingPoint, startingPoint } from './starting-point.js';
@@ -35,6 +36,8 @@ export async function openRelaySession(
       producer.drop();
       throw error;
     }
+  } catch (error) {
+    throw explained(error, settings);
   } finally {
     admin.disconnect().catch(() => {});
   }

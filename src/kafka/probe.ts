@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import { countAfter } from '../log/event-reader.js';
 import { Checkpoints } from './checkpoint.js';
 import { type KafkaSettings, makeClient, within } from './client.js';
+import { explained } from './explained.js';
 
 const ANSWERED_WITHIN_MS = 10_000;
 const LAG_COUNTED_TO = 1_000_000;
@@ -17,6 +18,8 @@ export async function probeKafka(settings: KafkaSettings, pool: Pool): Promise<{
     );
     const position = await new Checkpoints(pool, settings.kafkaTopicPrefix).position();
     return { brokers: brokers.brokers.length, behind: await countAfter(pool, position, LAG_COUNTED_TO) };
+  } catch (error) {
+    throw explained(error, settings);
   } finally {
     admin.disconnect().catch(() => {});
   }

@@ -6,6 +6,8 @@ import { idIn, positionIn } from './cloud-event.js';
 import { type Cluster, topicOf } from './topics.js';
 
 const READ_WITHIN_MS = 30_000;
+/** Waited for, since whoever asked may disconnect or end right afterwards. Kafka itself forgets a group after a week. */
+const TIDIED_WITHIN_MS = 3_000;
 /** The last offsets are markers of transactions and what was taken back: the newest event is a little before them. */
 const FIRST_LOOK_BACK = 50;
 const LOOK_BACK_FURTHER = 8;
@@ -88,11 +90,9 @@ async function search(kafka: Kafka, admin: Admin, prefix: string, open: readonly
     await consumer.subscribe({ topics: nouns.map((noun) => topicOf(prefix, noun)), fromBeginning: true });
     await walkBack(consumer, prefix, open);
   } finally {
-    // In this order, and without waiting: a group that still has a member cannot be deleted.
-    void consumer
-      .disconnect()
-      .then(() => admin.deleteGroups([groupId]))
-      .catch(() => {});
+    // In this order: a group that still has a member cannot be deleted.
+    const tidied = consumer.disconnect().then(() => admin.deleteGroups([groupId]));
+    await within(TIDIED_WITHIN_MS, 'Tidying up', tidied).catch(() => {});
   }
 }
 

@@ -1,5 +1,6 @@
 // Several instances, a tick a second, and one of them killed or frozen every other second. Afterwards what the receiver
 // has acknowledged must be the log, cut into stretches: nothing missing, nothing twice, and the same totals.
+//   DRILL_BREAK=claims      every process gets every site: the drill must then fail
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
@@ -33,6 +34,9 @@ const ENVIRONMENT = {
   OUTBOUND_EVERY: '1s',
   OUTBOUND_TIMEOUT: `${TIMEOUT_MS}ms`,
   OUTBOUND_RETRY_SCHEDULE: '500ms',
+  ...(process.env.DRILL_BREAK === 'claims' && {
+    NODE_OPTIONS: `--import=${fileURLToPath(new URL('./broken-claims.mjs', import.meta.url))}`,
+  }),
 };
 
 export async function drill({ short, say }) {

@@ -1,11 +1,6 @@
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { uuidv7 } from '../../src/kernel/uuid.js';
-import { EventLog } from '../../src/log/event-log.js';
-import { Postgres } from '../../src/postgres/postgres.js';
 import {
   afterTheReadersRule,
   judge,
@@ -15,7 +10,7 @@ import {
   type TestBrokers,
   until,
 } from '../support/kafka.js';
-import { type ServiceProcess, spawnService } from '../support/service-process.js';
+import { KafkaService, TOPICS } from '../support/kafka-service.js';
 
 /**
  * Two instances of the service publish a log under load, while they and the brokers are killed and frozen in turns.
@@ -27,7 +22,6 @@ import { type ServiceProcess, spawnService } from '../support/service-process.js
 const ROUNDS = Number(process.env['DRILL_ROUNDS'] ?? 50);
 const LOADED = ['./freeze-inside.mjs', ...(process.env['DRILL_BREAK'] === 'fence' ? ['./broken-fence.mjs'] : [])];
 const NODE_OPTIONS = LOADED.map((file) => `--import=${fileURLToPath(new URL(file, import.meta.url))}`).join(' ');
-const TOPICS = ['conversions', 'visitors', 'sites', 'auth', 'outbound'].map((name) => `cc.${name}`);
 const NOUNS = ['conversion', 'visitor', 'auth', 'outbound'];
 /** Longer than a lease and a take-over: somebody else publishes when it wakes up. */
 const FROZEN_MS = 12_000;
@@ -35,40 +29,21 @@ const BETWEEN_ROUNDS_MS = 1_500;
 
 describe.each([1, 3])('the relay with %i broker(s) under kills and freezes', (nodes) => {
   let brokers: TestBrokers;
-  let dataDir: string;
-  let postgres: Postgres;
-  let log: EventLog;
-  let services: ServiceProcess[];
+  let kafka: KafkaService;
 
   beforeAll(async () => {
-    dataDir = mkdtempSync(join(tmpdir(), 'cc-drill-'));
-    // As root, another user runs the database, and it must get to its data.
-    chmodSync(dataDir, 0o755);
     brokers = await startTestBrokers(nodes);
-    postgres = await Postgres.open({ databaseUrl: undefined, dataDir, say: () => {} });
-    log = new EventLog(postgres);
-    services = [await start(), await start()];
+    kafka = await KafkaService.open(brokers, { KAFKA_PARTITIONS: '3', NODE_OPTIONS }, 2);
   }, 180_000);
   afterAll(async () => {
-    await log?.close();
-    await postgres?.close();
-    // In order: the last one to leave stops the database.
-    for (const service of services ?? []) await service.end('SIGTERM').catch(() => {});
+    await kafka?.close();
     await brokers?.remove();
-    rmSync(dataDir, { recursive: true, force: true, maxRetries: 5 });
   }, 120_000);
-
-  const start = () =>
-    spawnService(dataDir, {
-      KAFKA_BROKERS: brokers.brokers,
-      KAFKA_PARTITIONS: '3',
-      NODE_OPTIONS,
-    });
 
   const append = () =>
     Promise.all(
       Array.from({ length: 25 }, (_, at) =>
-        log.append({
+        kafka.log.append({
           noun: NOUNS[at % NOUNS.length] as string,
           stream: uuidv7(),
           expected: 'new',
@@ -81,16 +56,15 @@ describe.each([1, 3])('the relay with %i broker(s) under kills and freezes', (no
 
   /** The one that publishes; either of them while nobody does. */
   const publishing = async (): Promise<number> => {
-    for (const [at, { url }] of services.entries()) {
-      const ready = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(2_000) }).catch(() => undefined);
-      const body = (await ready?.json()) as { kafka: { state: string } } | undefined;
-      if (body?.kafka.state === 'publishing') return at;
+    for (const [at, service] of kafka.services.entries()) {
+      const ready = await kafka.ready(service).catch(() => undefined);
+      if (ready?.body.kafka.state === 'publishing') return at;
     }
-    return Math.floor(Math.random() * services.length);
+    return Math.floor(Math.random() * kafka.services.length);
   };
   const killService = async (at: number) => {
-    await services[at]?.end('SIGKILL');
-    services[at] = await start();
+    await kafka.services[at]?.end('SIGKILL');
+    await kafka.start(at);
   };
   const freeze = async (process: { signal(name: NodeJS.Signals): void }, ms: number) => {
     process.signal('SIGSTOP');
@@ -103,7 +77,7 @@ describe.each([1, 3])('the relay with %i broker(s) under kills and freezes', (no
     await sleep(FROZEN_MS);
     signal('SIGCONT');
   };
-  const service = (at: number) => ({ signal: (name: NodeJS.Signals) => void services[at]?.child.kill(name) });
+  const service = (at: number) => ({ signal: (name: NodeJS.Signals) => void kafka.services[at]?.child.kill(name) });
 
   const FAULTS: Record<string, () => Promise<unknown>> = {
     'service killed': async () => killService(await publishing()),
@@ -147,22 +121,18 @@ describe.each([1, 3])('the relay with %i broker(s) under kills and freezes', (no
       await FAULTS[kind]?.();
       await sleep(BETWEEN_ROUNDS_MS * Math.random());
       const seconds = ((performance.now() - began) / 1_000).toFixed(1);
-      process.stderr.write(`round ${round + 1}/${ROUNDS}: ${kind}, ${seconds} s, position ${await log.head()}\n`);
+      process.stderr.write(`round ${round + 1}/${ROUNDS}: ${kind}, ${seconds} s, position ${await kafka.log.head()}\n`);
     }
     loading = false;
     await load;
-    const head = await log.head();
-    const drained = async () => {
-      const { rows } = await postgres.pool.query<{ position: string }>('SELECT position FROM cc.kafka_relay');
-      return Number(rows[0]?.position) === head;
-    };
+    const head = await kafka.log.head();
     await until(
-      drained,
-      () => `not drained: ${services.map(({ output }) => output().slice(-500)).join('\n')}`,
+      async () => (await kafka.published()) === head,
+      () => `not drained: ${kafka.services.map(({ output }) => output().slice(-500)).join('\n')}`,
       180_000,
     );
 
-    const due = (await log.read()).map(({ position }) => position);
+    const due = (await kafka.log.read()).map(({ position }) => position);
     const committed = await readTopics(brokers.kafka, TOPICS);
     const uncommitted = await readTopics(brokers.kafka, TOPICS, 'uncommitted');
     const figures = {

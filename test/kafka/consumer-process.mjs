@@ -1,5 +1,7 @@
 // One member of a consumer group, as a process of its own that can be killed: it feeds the projection "counted".
 // node consumer-process.mjs <database> <brokers> <prefix>     Needs the build.
+import { counted } from './counted.mjs';
+
 const [databaseUrl, brokers, prefix] = process.argv.slice(2);
 const from = (path) => import(new URL(`../../dist/${path}.js`, import.meta.url));
 const { ConsumerSource } = await from('kafka/consumer-source');
@@ -7,22 +9,6 @@ const { ProjectionRunner } = await from('log/projection-runner');
 const { Postgres } = await from('postgres/postgres');
 const { Logger } = await from('kernel/logger');
 const { readSettings } = await from('kernel/settings');
-
-/** Conversions by site and type. Sums commute, so the order of partitions does not matter. */
-export const counted = {
-  name: 'counted',
-  tables: ['counted'],
-  source: 'any',
-  nouns: ['conversion', 'visitor'],
-  async fold(page) {
-    for (const { site, type } of await page.events({ nouns: ['conversion', 'visitor'] })) {
-      await page.tx.query(
-        'INSERT INTO counted VALUES ($1, $2, 1) ON CONFLICT (site, type) DO UPDATE SET count = counted.count + 1',
-        [site, type],
-      );
-    }
-  },
-};
 
 const settings = readSettings({ KAFKA_BROKERS: brokers, KAFKA_TOPIC_PREFIX: prefix, KAFKA_PARTITIONS: '3' });
 const postgres = await Postgres.open({ databaseUrl, dataDir: '/tmp', say: () => {} });

@@ -1,90 +1,56 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Ajv } from 'ajv';
 import { EVENT_SCHEMAS } from '../../src/history/event-schemas.js';
 import { missingForBroker } from '../../src/kafka-broker/distribution.js';
 import type { StoredEvent } from '../../src/log/event.js';
-import { EventLog } from '../../src/log/event-log.js';
-import { Postgres } from '../../src/postgres/postgres.js';
+import type { EventLog } from '../../src/log/event-log.js';
 import { judge, NOTHING_WRONG, readTopics, startTestBrokers, type TestBrokers, until } from '../support/kafka.js';
-import { type ServiceProcess, spawnService } from '../support/service-process.js';
+import { KafkaService, TOPICS } from '../support/kafka-service.js';
 
 const READER = fileURLToPath(new URL('../../docs/read-topics.mjs', import.meta.url));
-const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 const KCAT = '/usr/bin/kcat';
-const TOPICS = ['conversions', 'visitors', 'sites', 'auth', 'outbound'].map((name) => `cc.${name}`);
 
 (missingForBroker() ? describe.skip : describe)('the service with Kafka', () => {
   let brokers: TestBrokers;
-  let service: ServiceProcess;
-  let dataDir: string;
-  let postgres: Postgres;
+  let kafka: KafkaService;
   let log: EventLog;
 
   beforeAll(async () => {
-    dataDir = mkdtempSync(join(tmpdir(), 'cc-kafka-service-'));
-    // As root, another user runs the database, and it must get to its data.
-    chmodSync(dataDir, 0o755);
     brokers = await startTestBrokers();
-    service = await spawnService(dataDir, { KAFKA_BROKERS: brokers.brokers });
-    postgres = await Postgres.open({ databaseUrl: undefined, dataDir, say: () => {} });
-    log = new EventLog(postgres);
+    kafka = await KafkaService.open(brokers);
+    log = kafka.log;
   }, 120_000);
   afterAll(async () => {
-    await log?.close();
-    await postgres?.close();
-    await service?.end('SIGTERM');
+    await kafka?.close();
     await brokers?.remove();
-    rmSync(dataDir, { recursive: true, force: true, maxRetries: 5 });
   }, 60_000);
 
-  let orders = 0;
-  const post = async (): Promise<number> => {
-    orders += 1;
-    const reply = await fetch(`${service.url.replace('127.0.0.1', 'localhost')}/__cc/inbound`, {
-      method: 'POST',
-      headers: { 'x-cc-api-key': service.key, 'content-type': 'application/json' },
-      body: JSON.stringify({ email: 'jane@example.com', event: 'purchase', value: 1, orderId: `ORD-${orders}` }),
-    });
-    await reply.text();
-    return reply.status;
-  };
-  const postMany = async (count: number) => new Set(await Promise.all(Array.from({ length: count }, post)));
-  const ready = async () => {
-    const reply = await fetch(`${service.url}/readyz`);
-    return {
-      status: reply.status,
-      body: (await reply.json()) as { ok: boolean; kafka: { state: string; reason?: string } },
-    };
-  };
+  const postMany = async (count: number) =>
+    new Set(await Promise.all(Array.from({ length: count }, () => kafka.post())));
   const lag = async () => {
-    const metrics = await (await fetch(`${service.url}/metrics`)).text();
+    const metrics = await (await fetch(`${kafka.service.url}/metrics`)).text();
     return Number(/^cc_kafka_relay_lag_events (\d+)$/m.exec(metrics)?.[1]);
-  };
-  const doctor = async () => {
-    const env = { PATH: process.env['PATH'] ?? '', DATA_DIR: dataDir, PORT: '0', KAFKA_BROKERS: brokers.brokers };
-    const run = promisify(execFile)(process.execPath, [CLI, 'doctor', '--json'], { env });
-    const { stdout } = await run.catch((failed: { stdout: string }) => failed);
-    const { checks } = JSON.parse(stdout) as { checks: { name: string; ok: boolean; detail: string; fix?: string }[] };
-    return checks.find(({ name }) => name === 'kafka');
   };
   const drained = () =>
     until(
       async () => (await lag()) === 0,
-      () => `not drained: ${service.output()}`,
+      () => `not drained: ${kafka.service.output()}`,
     );
   const publicForm = ({ actor, personal, ...event }: StoredEvent) => event;
 
   it('says how it is doing with Kafka, in readiness, metrics and doctor', async () => {
     expect(await postMany(50)).toEqual(new Set([200]));
     await drained();
-    expect(await ready()).toMatchObject({ status: 200, body: { ok: true, kafka: { state: 'publishing' } } });
-    expect(await doctor()).toEqual({ name: 'kafka', ok: true, detail: '1 broker, everything is published' });
+    expect(await kafka.ready()).toMatchObject({ status: 200, body: { ok: true, kafka: { state: 'publishing' } } });
+    expect((await kafka.doctor()).check).toEqual({
+      name: 'kafka',
+      ok: true,
+      detail: '1 broker, everything is published',
+    });
   }, 60_000);
 
   it('is read by a script that knows the documented contract and nothing else', async () => {
@@ -115,17 +81,13 @@ const TOPICS = ['conversions', 'visitors', 'sites', 'auth', 'outbound'].map((nam
 
   it('is compared with the log by "history verify", and replayed to a topic of one’s own', async () => {
     await drained();
-    const env = { PATH: process.env['PATH'] ?? '', DATA_DIR: dataDir, PORT: '0', KAFKA_BROKERS: brokers.brokers };
-    const cli = async (...argv: string[]) => {
-      const { stdout } = await promisify(execFile)(process.execPath, [CLI, ...argv, '--json'], { env });
-      return JSON.parse(stdout);
-    };
+    const cli = async (...argv: string[]) => JSON.parse((await kafka.cli([...argv, '--json'])).stdout);
     const { checks } = (await cli('history', 'verify')) as { checks: { name: string; ok: boolean; detail: string }[] };
     expect(checks.filter(({ ok }) => !ok)).toEqual([]);
     expect(checks.find(({ name }) => name === 'topics')?.detail).toMatch(/^\d+ partitions hold what was published/);
     // A partition that lacks what the relay says that it was given.
     const given = (by: number) =>
-      postgres.pool.query(
+      kafka.postgres.pool.query(
         `UPDATE cc.kafka_relay SET published = jsonb_set(published::jsonb, '{conversion,0}',
            to_jsonb((published::jsonb #>> '{conversion,0}')::bigint + $1))::json`,
         [by],
@@ -135,12 +97,14 @@ const TOPICS = ['conversions', 'visitors', 'sites', 'auth', 'outbound'].map((nam
       stdout: expect.stringContaining('cc.conversions partition 0 ends at'),
     });
     await given(-1_000_000);
+    const admin = brokers.kafka.admin();
+    await admin.connect();
+    const { groups } = await admin.listGroups();
+    expect(groups.filter(({ groupId }) => groupId.includes('relay-ends'))).toEqual([]);
     const conversions = await log.read({ types: ['conversion.received.v1'] });
     const range = ['--from', '1', '--to', String((await log.head()) + 1)];
     const replayed = await cli('replay', 'events', ...range, '--type', 'conversion.received.v1', '--to-topic', 'mine');
     expect(replayed).toMatchObject({ topic: 'mine', events: conversions.length });
-    const admin = brokers.kafka.admin();
-    await admin.connect();
     const offsets = await admin.fetchTopicOffsets('mine');
     await admin.disconnect();
     expect(offsets.reduce((sum, { high }) => sum + Number(high), 0)).toBe(conversions.length);
@@ -175,10 +139,13 @@ const TOPICS = ['conversions', 'visitors', 'sites', 'auth', 'outbound'].map((nam
     expect(await postMany(50)).toEqual(new Set([200]));
     expect(await lag()).toBeGreaterThanOrEqual(50);
     await node.kill9();
-    await until(async () => (await ready()).body.kafka.state === 'unreachable', service.output);
+    await until(async () => (await kafka.ready()).body.kafka.state === 'unreachable', kafka.service.output);
     expect(await postMany(50)).toEqual(new Set([200]));
-    expect(await ready()).toMatchObject({ status: 200, body: { ok: true, kafka: { reason: expect.any(String) } } });
-    expect(await doctor()).toMatchObject({ ok: false, fix: expect.stringContaining('KAFKA_BROKERS') });
+    expect(await kafka.ready()).toMatchObject({
+      status: 200,
+      body: { ok: true, kafka: { reason: expect.any(String) } },
+    });
+    expect((await kafka.doctor()).check).toMatchObject({ ok: false, fix: expect.stringContaining('KAFKA_BROKERS') });
     await node.restart();
     await drained();
     const due = (await log.read()).map(({ position }) => position);

@@ -2,19 +2,28 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type EachBatchPayload, Kafka, type KafkaMessage, logLevel } from 'kafkajs';
-import { type BrokerCluster, startBrokers } from '../../src/kafka-broker/broker.js';
+import { type EachBatchPayload, Kafka, type KafkaConfig, type KafkaMessage, logLevel } from 'kafkajs';
+import { type BrokerCluster, type ClusterOptions, startBrokers } from '../../src/kafka-broker/broker.js';
 
 export interface TestBrokers extends BrokerCluster {
   readonly kafka: Kafka;
   remove(): Promise<void>;
 }
 
-/** Real brokers with their data in a folder of their own. */
-export async function startTestBrokers(nodes = 1): Promise<TestBrokers> {
+/** Real brokers with their data in a folder of their own, and a client that may read everything. */
+export async function startTestBrokers(
+  nodes = 1,
+  options: Pick<ClusterOptions, 'properties' | 'formatArgs'> = {},
+  client: Pick<KafkaConfig, 'ssl' | 'sasl'> = {},
+): Promise<TestBrokers> {
   const dataDir = mkdtempSync(join(tmpdir(), 'cc-kafka-'));
-  const cluster = await startBrokers({ dataDir, nodes });
-  const kafka = new Kafka({ brokers: cluster.brokers.split(','), logLevel: logLevel.NOTHING, retry: { retries: 20 } });
+  const cluster = await startBrokers({ dataDir, nodes, ...options });
+  const kafka = new Kafka({
+    brokers: cluster.brokers.split(','),
+    logLevel: logLevel.NOTHING,
+    retry: { retries: 20 },
+    ...client,
+  });
   return {
     ...cluster,
     kafka,

@@ -1,0 +1,3 @@
+import type { Projection } from '../../src/log/projection.js';
+
+export const counted: Projection;

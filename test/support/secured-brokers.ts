@@ -1,0 +1,69 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startTestBrokers, type TestBrokers } from './kafka.js';
+
+export const USER = 'relay';
+export const PASSWORD = 'right-7f3a';
+const STORE_PASSWORD = 'of-the-store';
+
+export interface SecuredBrokers extends TestBrokers {
+  /** PEM file with the certificate that signed the broker's, for KAFKA_SSL_CA. */
+  readonly ca: string;
+  /** Another one, which signed nothing. */
+  readonly otherCa: string;
+}
+
+/** A real broker that speaks TLS only and asks for a password: PLAIN and both kinds of SCRAM, for the same user. */
+export async function startSecuredBrokers(): Promise<SecuredBrokers> {
+  const folder = mkdtempSync(join(tmpdir(), 'cc-kafka-keys-'));
+  const [own, other] = [makeCertificate(folder, 'own'), makeCertificate(folder, 'other')];
+  const scram = ['SCRAM-SHA-256', 'SCRAM-SHA-512'].map((kind) => `${kind}=[name=${USER},password=${PASSWORD}]`);
+  const login = `username="${USER}" password="${PASSWORD}"`;
+  const properties = {
+    // The listener keeps its name, which is just a name, and is plain text no more.
+    'listener.security.protocol.map': 'PLAINTEXT:SASL_SSL,CONTROLLER:PLAINTEXT',
+    // The broker talks to itself there too.
+    'inter.broker.listener.name': 'PLAINTEXT',
+    'sasl.mechanism.inter.broker.protocol': 'PLAIN',
+    'ssl.keystore.type': 'PKCS12',
+    'ssl.keystore.location': own.store,
+    'ssl.keystore.password': STORE_PASSWORD,
+    'ssl.truststore.type': 'PEM',
+    'ssl.truststore.location': own.pem,
+    'sasl.enabled.mechanisms': 'PLAIN,SCRAM-SHA-256,SCRAM-SHA-512',
+    'listener.name.plaintext.plain.sasl.jaas.config': `org.apache.kafka.common.security.plain.PlainLoginModule required ${login} user_${USER}="${PASSWORD}";`,
+    'listener.name.plaintext.scram-sha-256.sasl.jaas.config':
+      'org.apache.kafka.common.security.scram.ScramLoginModule required;',
+    'listener.name.plaintext.scram-sha-512.sasl.jaas.config':
+      'org.apache.kafka.common.security.scram.ScramLoginModule required;',
+  };
+  const brokers = await startTestBrokers(
+    1,
+    { properties, formatArgs: scram.flatMap((user) => ['--add-scram', user]) },
+    {
+      ssl: { ca: [readFileSync(own.pem, 'utf8')] },
+      sasl: { mechanism: 'plain', username: USER, password: PASSWORD },
+    },
+  );
+  return {
+    ...brokers,
+    ca: own.pem,
+    otherCa: other.pem,
+    remove: async () => {
+      await brokers.remove();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** With keytool, which comes with every Java: a key that vouches for itself, as good for a broker here as any authority's. */
+function makeCertificate(folder: string, name: string): { store: string; pem: string } {
+  const [store, pem] = [join(folder, `${name}.p12`), join(folder, `${name}.pem`)];
+  const where = ['-alias', name, '-keystore', store, '-storetype', 'PKCS12', '-storepass', STORE_PASSWORD];
+  const keytool = (...args: string[]) => execFileSync('keytool', [...args, ...where], { stdio: 'pipe' });
+  keytool('-genkeypair', '-keyalg', 'EC', '-dname', `CN=${name}`, '-ext', 'SAN=ip:127.0.0.1,dns:localhost');
+  keytool('-exportcert', '-rfc', '-file', pem);
+  return { store, pem };
+}
