@@ -1,5 +1,6 @@
 import type { Admin, ITopicConfig } from 'kafkajs';
 import type { Pool } from 'pg';
+import { UserError } from '../kernel/errors.js';
 import type { KafkaSettings } from './client.js';
 
 /** Every noun has a topic of its own; its streams are the keys. A noun that is not named here stays inside. */
@@ -14,9 +15,7 @@ export const TOPIC_OF_NOUN: Readonly<Record<string, string>> = {
 export const PUBLISHED_NOUNS = Object.keys(TOPIC_OF_NOUN);
 
 /** Something only an operator can mend: going on would put events in wrong places, or leave some out. */
-export class RelayRefusal extends Error {
-  override readonly name = 'RelayRefusal';
-}
+export class RelayRefusal extends UserError {}
 
 export interface Cluster {
   readonly id: string;
