@@ -6,7 +6,7 @@ import type { LoggedRow } from '../log/event-row.js';
 import type { Sites } from '../sites/sites.js';
 import { type Bound, stretchOf } from './bound.js';
 
-const PAGE_EVENTS = 20_000;
+const PAGE_EVENTS = 10_000;
 /** Fewer than the connections of the pool. */
 const STREAMS_AT_ONCE = 4;
 /** An event of a moment can be seen this much later: the database's clock is its own, and the tail looks now and then. */

@@ -158,7 +158,9 @@ class Node implements BrokerNode {
   }
 
   private async format(properties: string): Promise<void> {
-    const tool = ['-cp', this.classPath, 'kafka.tools.StorageTool', 'format', '-t', this.clusterId, '-c', properties];
+    // In one word: an id may begin with a dash, and would be taken for an option.
+    const id = `--cluster-id=${this.clusterId}`;
+    const tool = ['-cp', this.classPath, 'kafka.tools.StorageTool', 'format', id, '--config', properties];
     await promisify(execFile)('java', [...JVM, ...LOG_LINES, ...tool, ...(this.options.formatArgs ?? [])]);
   }
 }

@@ -3,6 +3,7 @@ import { gunzip, gzip } from 'node:zlib';
 import kafkajs, { CompressionTypes, Kafka, logLevel } from 'kafkajs';
 import type { Logger } from '../kernel/logger.js';
 import type { Settings } from '../kernel/settings.js';
+import { replaceRecordEncoder } from './record-encoder.js';
 
 export type KafkaSettings = Pick<
   Settings,
@@ -26,6 +27,8 @@ kafkajs.CompressionCodecs[CompressionTypes.GZIP] = () => ({
   compress: ({ buffer }: { buffer: Buffer }) => promisify(gzip)(buffer, { level: 3 }),
   decompress: (buffer: Buffer) => promisify(gunzip)(buffer),
 });
+
+replaceRecordEncoder();
 
 /**
  * A client is cheap and is thrown away after any failure: kafkajs is trusted with carrying bytes, not with knowing what

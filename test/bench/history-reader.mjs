@@ -16,6 +16,11 @@ import { SiteSecrets } from '../../dist/sites/site-secrets.js';
 const { DATABASE_URL, OUT } = process.env;
 const SEAL = Buffer.alloc(32, 7);
 
+async function rebuild(name, { postgres, secrets, log }) {
+  await new ProjectionRunner(postgres, allProjections(secrets)).rebuild(name);
+  return log.head();
+}
+
 const READ = {
   prepare: async ({ secrets }) => {
     await secrets.ensure('localhost');
@@ -55,11 +60,8 @@ const READ = {
     return events;
   },
 
-  rebuild: async ({ postgres, secrets }) => {
-    await new ProjectionRunner(postgres, allProjections(secrets)).rebuild('dedup');
-    const { rows } = await postgres.pool.query('SELECT count(*)::int AS events FROM cc.dedup');
-    return rows[0].events;
-  },
+  dedup: (world) => rebuild('dedup', world),
+  totals: (world) => rebuild('totals', world),
 };
 
 const postgres = await Postgres.open({ databaseUrl: DATABASE_URL, dataDir: '.', say: () => {} });

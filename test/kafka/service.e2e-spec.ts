@@ -53,6 +53,18 @@ const KCAT = '/usr/bin/kcat';
     });
   }, 60_000);
 
+  it('has kafkajs send records that our own encoder made', async () => {
+    const client = new URL('../../dist/kafka/client.js', import.meta.url).href;
+    // What kafkajs itself loads when it sends: its own encoder would give one of its encoders.
+    const script = `
+      import { createRequire } from 'node:module';
+      await import('${client}');
+      const encode = createRequire('${client}')('kafkajs/src/protocol/recordBatch/record/v0/index.js');
+      console.log(encode({ value: 'x' }).constructor.name, encode({ value: 'x', timestampDelta: 1 }).constructor.name);`;
+    const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script]);
+    expect(stdout).toBe('Object Encoder\n');
+  });
+
   it('is read by a script that knows the documented contract and nothing else', async () => {
     await drained();
     const events = await log.read();

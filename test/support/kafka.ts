@@ -1,4 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -17,6 +18,8 @@ export async function startTestBrokers(
   client: Pick<KafkaConfig, 'ssl' | 'sasl'> = {},
 ): Promise<TestBrokers> {
   const dataDir = mkdtempSync(join(tmpdir(), 'cc-kafka-'));
+  // As one in 64 is by chance: it looks like an option.
+  writeFileSync(join(dataDir, 'cluster-id'), `-${randomBytes(16).toString('base64url').slice(1)}`);
   const cluster = await startBrokers({ dataDir, nodes, ...options });
   const kafka = new Kafka({
     brokers: cluster.brokers.split(','),
