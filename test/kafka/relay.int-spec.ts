@@ -69,6 +69,16 @@ if (missing) console.warn(`LEFT OUT: everything about Kafka. ${missing}.`);
     ).toEqual([0, 1, 2, 3, 4]);
   }, 60_000);
 
+  it('publishes a backlog of many pages, some of them too large for one batch', async () => {
+    const large = { text: 'x'.repeat(3_000) };
+    await relayed.appendMany(2_500);
+    await Promise.all(Array.from({ length: 2_000 }, () => relayed.append('conversion', { data: large })));
+    await relayed.appendMany(1_000);
+    relayed.startRelay();
+    await relayed.published();
+    expect(judge(await readTopics(brokers.kafka, relayed.topics), await relayed.due())).toEqual(NOTHING_WRONG);
+  }, 60_000);
+
   it('publishes nothing twice when it did not get to writing down how far it had come', async () => {
     await relayed.appendMany(300);
     const relay = relayed.startRelay();
