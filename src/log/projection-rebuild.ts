@@ -6,8 +6,6 @@ import { makePile, makeTableOfPile, mergePile } from './pile.js';
 import { type Projection, pageFor } from './projection.js';
 
 const PAGE_EVENTS = 2_000;
-/** What is piled up is text and nothing else, and the next page begins with a pause: those are longer. */
-const PILED_PAGE_EVENTS = 5_000;
 /** What may be left to fold while appends (or the runner) wait for the swap. */
 const LEFT_FOR_THE_SWAP = 2_000;
 const SWAP_TRIES_MAX = 300;
@@ -114,7 +112,7 @@ async function foldAhead(
   let written: Promise<void> = Promise.resolve();
   try {
     while (position < least) {
-      const until = await readPageEnd(reader, position, pageLength(projection));
+      const until = await readPageEnd(reader, position, PAGE_EVENTS);
       const before = written;
       let hasRead: () => void = () => {};
       const reading = new Promise<void>((resolve) => {
@@ -145,10 +143,6 @@ function afterwards(client: Client, before: Promise<void>, wanted: () => void): 
   return { query } as unknown as ClientBase;
 }
 
-function pageLength({ pile }: Projection): number {
-  return pile ? PILED_PAGE_EVENTS : PAGE_EVENTS;
-}
-
 /** Folds the next page of the log; returns where it ends. */
 export async function foldPage(
   client: Client,
@@ -156,7 +150,7 @@ export async function foldPage(
   after: number,
   most = Number.MAX_SAFE_INTEGER,
 ): Promise<number> {
-  const until = Math.min(most, await readPageEnd(client, after, pageLength(projection)));
+  const until = Math.min(most, await readPageEnd(client, after, PAGE_EVENTS));
   if (until > after) await projection.fold(await pageFor(projection, client, after, until, false));
   return until;
 }
