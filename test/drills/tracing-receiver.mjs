@@ -28,7 +28,7 @@ export async function startTracingReceiver(pids, { failing = 0.05 } = {}) {
     await sleep(Math.random() * SLOWEST_MS);
     response.writeHead(call.taken ? 200 : 500).end();
   });
-  server.on('connection', (socket) => senders.set(socket, ownerOf(socket.remotePort, pids())));
+  server.on('connection', (socket) => senders.set(socket, ownerOf(socket, pids())));
   await new Promise((listening) => server.listen(0, '127.0.0.1', listening));
   const stop = () =>
     new Promise((stopped) => {
@@ -38,12 +38,13 @@ export async function startTracingReceiver(pids, { failing = 0.05 } = {}) {
   return { url: `http://127.0.0.1:${server.address().port}`, calls, stop };
 }
 
-function ownerOf(port, pids) {
-  const hex = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+function ownerOf({ remotePort, localPort }, pids) {
+  const hex = (port) => `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+  // Both ends: on a busy machine the same port also leads from somebody else to somewhere else.
   const line = readFileSync('/proc/net/tcp', 'utf8')
     .split('\n')
     .map((text) => text.trim().split(/\s+/))
-    .find(([, local]) => local?.endsWith(hex));
+    .find(([, local, remote]) => local?.endsWith(hex(remotePort)) && remote?.endsWith(hex(localPort)));
   const socket = `socket:[${line?.[9]}]`;
   return pids.find((pid) => socketsOf(pid).includes(socket));
 }
