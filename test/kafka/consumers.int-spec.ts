@@ -32,7 +32,7 @@ const FROZEN_MS = 1_000;
   afterEach(async () => {
     await counts.close();
     await relayed.close();
-  });
+  }, 30_000);
 
   const startConsumer = () => {
     const { postgres } = relayed;

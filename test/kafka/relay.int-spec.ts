@@ -29,7 +29,7 @@ if (missing) console.warn(`LEFT OUT: everything about Kafka. ${missing}.`);
   beforeEach(async () => {
     relayed = await RelayedLog.open(server, brokers);
   });
-  afterEach(() => relayed.close());
+  afterEach(() => relayed.close(), 30_000);
 
   it('publishes what is in the log by the contract: topic, key, value, headers, order, and nothing personal', async () => {
     const stream = uuidv7();

@@ -28,7 +28,7 @@ const CPU_SHARE_MAX = 0.25;
   beforeEach(async () => {
     relayed = await RelayedLog.open(server, brokers);
   });
-  afterEach(() => relayed.close());
+  afterEach(() => relayed.close(), 30_000);
 
   const right = (mechanism = 'plain') => ({
     KAFKA_SSL: 'true',
