@@ -1,5 +1,5 @@
 import { promisify } from 'node:util';
-import { gunzip, gzip } from 'node:zlib';
+import { gunzip, gzip, type ZlibOptions } from 'node:zlib';
 import kafkajs, { CompressionTypes, Kafka, logLevel } from 'kafkajs';
 import type { Logger } from '../kernel/logger.js';
 import type { Settings } from '../kernel/settings.js';
@@ -23,9 +23,10 @@ export function usesKafka(settings: Settings): settings is Settings & KafkaSetti
 }
 
 // At the level that kafkajs uses by itself, gzip takes twice the time for three per cent fewer bytes.
+const [zip, unzip] = [promisify<Buffer, ZlibOptions, Buffer>(gzip), promisify<Buffer, Buffer>(gunzip)];
 kafkajs.CompressionCodecs[CompressionTypes.GZIP] = () => ({
-  compress: ({ buffer }: { buffer: Buffer }) => promisify(gzip)(buffer, { level: 3 }),
-  decompress: (buffer: Buffer) => promisify(gunzip)(buffer),
+  compress: ({ buffer }: { buffer: Buffer }) => zip(buffer, { level: 3 }),
+  decompress: unzip,
 });
 
 replaceRecordEncoder();

@@ -1,10 +1,11 @@
+import type { Admin } from 'kafkajs';
 import { readIdsAt } from '../log/event-reader.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { Checkpoints } from './checkpoint.js';
 import { type KafkaSettings, makeClient, within } from './client.js';
-import { explained } from './explained.js';
 import { readEnds } from './topic-ends.js';
 import { ensureTopics, topicOf } from './topics.js';
+import { withAdmin } from './with-admin.js';
 
 const ASKED_WITHIN_MS = 20_000;
 
@@ -25,9 +26,7 @@ export async function compareTopics(settings: KafkaSettings, postgres: Postgres)
   const checkpoints = new Checkpoints(postgres.pool, prefix);
   if ((await checkpoints.position()) === 0) return undefined;
   const kafka = makeClient(settings);
-  const admin = kafka.admin({ retry: { retries: 2 } });
-  try {
-    await within(ASKED_WITHIN_MS, 'Connecting', admin.connect());
+  const compare = async (admin: Admin): Promise<TopicsCompared> => {
     const cluster = await within(ASKED_WITHIN_MS, 'Asking for topics', ensureTopics(admin, postgres.pool, settings));
     const { position, published } = await checkpoints.load(cluster.id);
     const ends = await readEnds(kafka, admin, prefix, cluster);
@@ -44,9 +43,6 @@ export async function compareTopics(settings: KafkaSettings, postgres: Postgres)
       return [];
     });
     return { partitions: ends.length, position, wrong };
-  } catch (error) {
-    throw explained(error, settings);
-  } finally {
-    admin.disconnect().catch(() => {});
-  }
+  };
+  return withAdmin(kafka, settings, compare, { retry: { retries: 2 } });
 }

@@ -6,12 +6,12 @@ import type { Postgres } from '../postgres/postgres.js';
 import { type Group, makeBatch } from './batch.js';
 import { type Checkpoint, Checkpoints } from './checkpoint.js';
 import { type KafkaSettings, makeClient, within } from './client.js';
-import { explained } from './explained.js';
 import { FencedProducer } from './fenced-producer.js';
 import { RelaySession } from './relay-session.js';
 import { refuseForeignEnds, type StartingPoint, startingPoint } from './starting-point.js';
 import { type PartitionEnd, readEnds } from './topic-ends.js';
 import { type Cluster, ensureTopics, RelayRefusal } from './topics.js';
+import { withAdmin } from './with-admin.js';
 
 const ASKED_WITHIN_MS = 20_000;
 const SWEEPS_MAX = 5;
@@ -24,9 +24,7 @@ export async function openRelaySession(
   logger: Logger,
 ): Promise<RelaySession> {
   const kafka = makeClient(settings, logger);
-  const admin = kafka.admin();
-  try {
-    await within(ASKED_WITHIN_MS, 'Connecting', admin.connect());
+  return withAdmin(kafka, settings, async (admin) => {
     const cluster = await within(ASKED_WITHIN_MS, 'Making topics', ensureTopics(admin, postgres.pool, settings));
     const producer = await FencedProducer.open(kafka, settings.kafkaTopicPrefix);
     try {
@@ -36,11 +34,7 @@ export async function openRelaySession(
       producer.drop();
       throw error;
     }
-  } catch (error) {
-    throw explained(error, settings);
-  } finally {
-    admin.disconnect().catch(() => {});
-  }
+  });
 }
 
 class Opening {

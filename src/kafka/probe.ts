@@ -2,25 +2,17 @@ import type { Pool } from 'pg';
 import { countAfter } from '../log/event-reader.js';
 import { Checkpoints } from './checkpoint.js';
 import { type KafkaSettings, makeClient, within } from './client.js';
-import { explained } from './explained.js';
+import { withAdmin } from './with-admin.js';
 
 const ANSWERED_WITHIN_MS = 10_000;
 const LAG_COUNTED_TO = 1_000_000;
 
 /** A look at the brokers from outside the relay. Throws when they cannot be reached. */
 export async function probeKafka(settings: KafkaSettings, pool: Pool): Promise<{ brokers: number; behind: number }> {
-  const admin = makeClient(settings).admin({ retry: { retries: 2 } });
-  try {
-    const brokers = await within(
-      ANSWERED_WITHIN_MS,
-      'Asking the brokers',
-      admin.connect().then(() => admin.describeCluster()),
-    );
-    const position = await new Checkpoints(pool, settings.kafkaTopicPrefix).position();
-    return { brokers: brokers.brokers.length, behind: await countAfter(pool, position, LAG_COUNTED_TO) };
-  } catch (error) {
-    throw explained(error, settings);
-  } finally {
-    admin.disconnect().catch(() => {});
-  }
+  const asked = withAdmin(makeClient(settings), settings, (admin) => admin.describeCluster(), {
+    retry: { retries: 2 },
+  });
+  const { brokers } = await within(ANSWERED_WITHIN_MS, 'Asking the brokers', asked);
+  const position = await new Checkpoints(pool, settings.kafkaTopicPrefix).position();
+  return { brokers: brokers.length, behind: await countAfter(pool, position, LAG_COUNTED_TO) };
 }

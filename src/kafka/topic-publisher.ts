@@ -5,8 +5,8 @@ import type { StoredEvent } from '../log/event.js';
 import { shardOf } from '../log/shard.js';
 import { type KafkaSettings, makeClient, within } from './client.js';
 import { toMessage } from './cloud-event.js';
-import { explained } from './explained.js';
 import { PUBLISHED_NOUNS, topicConfig, topicOf } from './topics.js';
+import { withAdmin } from './with-admin.js';
 
 const OPENED_WITHIN_MS = 20_000;
 const SENT_WITHIN_MS = 30_000;
@@ -72,20 +72,14 @@ export class TopicPublisher {
 }
 
 async function ensureTopic(kafka: Kafka, settings: KafkaSettings, topic: string): Promise<number> {
-  const admin = kafka.admin();
-  try {
-    await admin.connect();
+  return withAdmin(kafka, settings, async (admin) => {
     if (!(await admin.listTopics()).includes(topic)) {
       const { brokers } = await admin.describeCluster();
       await admin.createTopics({ topics: [topicConfig(topic, brokers.length, settings)], waitForLeaders: true });
     }
     const { topics } = await admin.fetchTopicMetadata({ topics: [topic] });
     return topics[0]?.partitions.length as number;
-  } catch (error) {
-    throw explained(error, settings);
-  } finally {
-    admin.disconnect().catch(() => {});
-  }
+  });
 }
 
 function publicForm(event: StoredEvent) {

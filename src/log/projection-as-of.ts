@@ -1,16 +1,12 @@
 import type { Client } from 'pg';
 import type { Postgres } from '../postgres/postgres.js';
 import { readHead } from './event-reader.js';
-import { makePile, mergePile } from './pile.js';
+import { foldBeside } from './fold-beside.js';
 import type { Projection } from './projection.js';
-import { foldPage, inTransaction } from './projection-rebuild.js';
 
 const ROWS_AT_ONCE = 1_000;
 
-/**
- * A projection as it was at a position, folded by its own code into temporary tables that stand before the live ones in
- * the connection's search path and go with it: nobody else sees them, and the live ones stay as they are.
- */
+/** A projection as it was at a position, folded by its own code beside the live tables. */
 export class ProjectionAsOf {
   private constructor(
     private readonly client: Client,
@@ -25,14 +21,8 @@ export class ProjectionAsOf {
   ): Promise<ProjectionAsOf> {
     const client = await postgres.connectAsOwner('cc-as-of');
     try {
-      await client.query(`SET search_path = pg_temp, cc; SET timezone = 'UTC'`);
-      for (const table of projection.tables)
-        await client.query(`CREATE TEMP TABLE ${table} (LIKE cc.${table} INCLUDING ALL)`);
-      if (projection.pile) await makePile(client, projection.pile, 'TEMP');
-      const end = Math.min(until, await readHead(client));
-      for (let position = 0; position < end; progress(position))
-        position = await inTransaction(client, () => foldPage(client, projection, position, end));
-      if (projection.pile) await mergePile(client, projection.pile);
+      await client.query(`SET timezone = 'UTC'`);
+      await foldBeside(client, projection, Math.min(until, await readHead(client)), progress);
       return new ProjectionAsOf(client, projection);
     } catch (error) {
       await client.end();

@@ -1,8 +1,8 @@
 import type { Postgres } from '../postgres/postgres.js';
 import { readHead } from './event-reader.js';
-import { makePile, mergePile } from './pile.js';
+import { foldBeside } from './fold-beside.js';
 import type { Projection } from './projection.js';
-import { foldPage, inTransaction } from './projection-rebuild.js';
+import { inTransaction } from './projection-rebuild.js';
 
 export interface ProjectionDifference {
   /** As of which both were compared. */
@@ -23,23 +23,17 @@ export async function compareProjection(
 ): Promise<ProjectionDifference> {
   const client = await postgres.connectAsOwner('cc-compare');
   try {
-    await client.query('SET search_path = pg_temp, cc');
     const until = await inTransaction(client, async () => {
       await client.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ');
       const { rows } = await client.query<{ position: string }>('SELECT position FROM cc.projections WHERE name = $1', [
         projection.name,
       ]);
-      for (const table of projection.tables) {
-        await client.query(`CREATE TEMP TABLE ${table} (LIKE cc.${table} INCLUDING ALL)`);
+      for (const table of projection.tables)
         await client.query(`CREATE TEMP TABLE live_${table} AS SELECT * FROM cc.${table}`);
-      }
-      if (projection.pile) await makePile(client, projection.pile, 'TEMP');
       const head = await readHead(client);
       return projection.inline ? head : Math.min(head, Number(rows[0]?.position ?? 0));
     });
-    for (let position = 0; position < until; progress())
-      position = await inTransaction(client, () => foldPage(client, projection, position, until));
-    if (projection.pile) await mergePile(client, projection.pile);
+    await foldBeside(client, projection, until, progress);
     let difference: ProjectionDifference = { position: until, rows: 0, missing: 0, surplus: 0 };
     for (const table of projection.tables) {
       const { rows } = await client.query<{ rows: number; missing: number; surplus: number }>(

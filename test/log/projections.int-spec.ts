@@ -265,7 +265,7 @@ describe('projections', () => {
       const { sites, directory, post, runner } = await inbound();
       await sites.changeSettings('shop.example', { set: [{ flag: 'dedup-window', value: '0' }], unset: [] });
       await directory.refresh();
-      // Each order is received again and again: in the first page, which is long, and in the rest, which the swap folds.
+      // Each order is received again and again: in the first pages, and in the rest, which the swap folds.
       for (let turn = 0; turn < 7; turn += 1) {
         await Promise.all(Array.from({ length: 900 }, (_, at) => post(`ORD-${(at * (turn + 1)) % 1_500}`)));
       }

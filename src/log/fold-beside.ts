@@ -1,0 +1,23 @@
+import type { Client } from 'pg';
+import { makePile, mergePile } from './pile.js';
+import type { Projection } from './projection.js';
+import { foldPage, inTransaction } from './projection-rebuild.js';
+
+/**
+ * Folds the log up to a position into temporary tables. They stand before the live ones in the connection's search path
+ * and go with it: nobody else sees them, and the live ones stay as they are.
+ */
+export async function foldBeside(
+  client: Client,
+  projection: Projection,
+  until: number,
+  progress: (position: number) => void,
+): Promise<void> {
+  await client.query('SET search_path = pg_temp, cc');
+  for (const table of projection.tables)
+    await client.query(`CREATE TEMP TABLE ${table} (LIKE cc.${table} INCLUDING ALL)`);
+  if (projection.pile) await makePile(client, projection.pile, 'TEMP');
+  for (let position = 0; position < until; progress(position))
+    position = await inTransaction(client, () => foldPage(client, projection, position, until));
+  if (projection.pile) await mergePile(client, projection.pile);
+}
