@@ -1,8 +1,8 @@
 import 'reflect-metadata';
 import { setFlagsFromString } from 'node:v8';
+import { startService } from './app/service.js';
 import { messageOf, UserError } from './kernel/errors.js';
 import { readSettings } from './kernel/settings.js';
-import { startService } from './service.js';
 
 // Requests in flight are promoted and die soon after: collected at half again the living heap instead of V8's several
 // times, the process stays some 50 MB smaller under load. What that costs was within the noise.

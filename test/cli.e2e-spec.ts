@@ -6,13 +6,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { jest } from '@jest/globals';
+import { allProjections } from '../src/app/projections.js';
 import { runCli } from '../src/cli/run-cli.js';
 import type { StoredEvent } from '../src/log/event.js';
 import { EventLog } from '../src/log/event-log.js';
 import { PLATFORM_NAMES, type PlatformName } from '../src/platforms/platform.js';
 import { Postgres } from '../src/postgres/postgres.js';
 import { findPostmaster } from '../src/postgres/postmaster.js';
-import { allProjections } from '../src/projections.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
 import { hashApiKey } from '../src/sites/api-key.js';
 import { Collector } from './support/collector.js';
@@ -426,7 +426,7 @@ describe('beside a running service', () => {
     for (let page = 0; page < 9; page += 1) {
       const stream = `00000000-0000-7000-8000-00000000000${page}`;
       await log.append({
-        noun: 'test',
+        category: 'test',
         stream,
         expected: 'new',
         site: 'other.example',

@@ -124,7 +124,7 @@ describe('events export', () => {
     const log = new EventLog(postgres);
     const told = { text: 'tab\t "quoted" \\ back\nslash ✓ 😀', nested: { list: [1, 2.5, null] }, empty: {} };
     await log.append({
-      noun: 'test',
+      category: 'test',
       stream: '00000000-0000-7000-8000-00000000aaaa',
       expected: 'new',
       site: SITE,
@@ -271,7 +271,7 @@ describe('history verify', () => {
 
   it('sees an outcome that nobody was to bring', async () => {
     const wrong = await tampered(
-      `INSERT INTO cc.events SELECT nextval('cc.event_position'), gen_random_uuid(), noun, stream, 90, 'conversion.delivered.v1', site, now(), 'system', NULL,
+      `INSERT INTO cc.events SELECT nextval('cc.event_position'), gen_random_uuid(), category, stream, 90, 'conversion.delivered.v1', site, now(), 'system', NULL,
          '{"platform":"tiktok","attempt":1,"status":"delivered"}' FROM cc.events WHERE type = 'conversion.received.v1' LIMIT 1`,
       'DELETE FROM cc.events WHERE version = 90',
     );
@@ -379,7 +379,7 @@ describe('history shadow', () => {
     const open = async (id: string, type: string, data: object) => {
       const stream = `00000000-0000-7000-8000-0000000${id}`;
       await log.append({
-        noun: 'conversion',
+        category: 'conversion',
         stream,
         expected: 'new',
         site: SITE,
@@ -558,7 +558,7 @@ async function fillTo(count: number): Promise<void> {
   const events = Array.from({ length: 500 }, (_, n) => ({ type: 'test.counted.v1', data: { n } }));
   const one = (stream: number) =>
     log.append({
-      noun: 'test',
+      category: 'test',
       stream: `00000000-0000-7000-8000-${String(stream).padStart(12, '0')}`,
       expected: 'new',
       site: SITE,

@@ -108,7 +108,7 @@ describe('a wrong key', () => {
   const THROTTLED = { status: 429, type: JSON_TYPE, body: failure('Too many failed authentication attempts') };
 
   async function failures(host: string): Promise<StoredEvent[]> {
-    return operator.log.read({ nouns: ['auth'], site: host });
+    return operator.log.read({ categories: ['auth'], site: host });
   }
 
   it('is told so twenty times, then to wait, of whatever kind it is; the right key never is', async () => {

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { jest } from '@jest/globals';
-import { pushesCheck } from '../src/history/books/pushes-check.js';
+import { pushesCheck } from '../src/history/reconciliation/pushes-check.js';
 import type { VerifyWorld } from '../src/history/verify.js';
 import type { StoredEvent } from '../src/log/event.js';
 import { ProjectionRunner } from '../src/log/projection-runner.js';
@@ -9,7 +9,7 @@ import { type Claim, claimSites } from '../src/outbound/claims.js';
 import { pushNow } from '../src/outbound/push-now.js';
 import { OUTBOUND, streamOf } from '../src/outbound/stretch.js';
 import { nextTickMs } from '../src/outbound/ticks.js';
-import { totalsProjection } from '../src/outbound/totals-projection.js';
+import { totalsProjection } from '../src/outbound/totals.projection.js';
 import { signature } from '../src/platforms/webhook/signature.js';
 import type { SiteWebhook } from '../src/sites/webhook.js';
 import { createDatabase } from './support/databases.js';

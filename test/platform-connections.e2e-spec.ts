@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { jest } from '@jest/globals';
+import { type RunningService, startService } from '../src/app/service.js';
 import { runCli } from '../src/cli/run-cli.js';
 import { UserError } from '../src/kernel/errors.js';
 import { Sealer } from '../src/kernel/sealing.js';
@@ -10,7 +11,6 @@ import { PLATFORMS } from '../src/platforms/index.js';
 import { PLATFORM_NAMES } from '../src/platforms/platform.js';
 import { segment } from '../src/platforms/segment/index.js';
 import type { Postgres } from '../src/postgres/postgres.js';
-import { type RunningService, startService } from '../src/service.js';
 import { type OpenSite, SiteDirectory } from '../src/sites/site-directory.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
 import { Sites } from '../src/sites/sites.js';
@@ -427,7 +427,7 @@ function open(directory: SiteDirectory): OpenSite {
 }
 
 function siteEvents(): Promise<StoredEvent[]> {
-  return log.read({ nouns: ['site'] });
+  return log.read({ categories: ['site'] });
 }
 
 async function secretNames(): Promise<string[]> {

@@ -189,7 +189,7 @@ describe('history rejudge', () => {
     const event = { type: 'visitor.identified.v1', data, personal } as const;
     const stream = uuidv7();
     await log.append({
-      noun: VISITOR,
+      category: VISITOR,
       stream,
       expected: 'new',
       site,

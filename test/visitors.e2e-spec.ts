@@ -6,13 +6,13 @@ import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { jest } from '@jest/globals';
+import { allProjections } from '../src/app/projections.js';
 import { runCli } from '../src/cli/run-cli.js';
 import { Sealer } from '../src/kernel/sealing.js';
 import type { StoredEvent } from '../src/log/event.js';
 import { ProjectionRunner } from '../src/log/projection-runner.js';
 import type { Visit } from '../src/platforms/conversion.js';
 import type { Platform } from '../src/platforms/platform.js';
-import { allProjections } from '../src/projections.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
 import { Erasure } from '../src/visitors/erasure.js';
@@ -191,7 +191,7 @@ async function openSite(settings: Record<string, string> = {}): Promise<Door> {
   return door;
 }
 
-const visitorEvents = (door: Door) => operator.log.read({ nouns: ['visitor'], site: door.host });
+const visitorEvents = (door: Door) => operator.log.read({ categories: ['visitor'], site: door.host });
 const types = (events: readonly StoredEvent[]) => events.map(({ type }) => type);
 const opening = async (id: string) => (await operator.conversion(id)) as StoredEvent;
 
@@ -628,7 +628,7 @@ describe('a visit that is identified after its conversion', () => {
     const conversionId = randomUUID();
     const write = ({ type, data, personal }: StoredEvent, expected: 'new' | number) =>
       operator.log.append({
-        ...{ noun: 'conversion', stream: conversionId, expected, site: door.host, actor: 'system' },
+        ...{ category: 'conversion', stream: conversionId, expected, site: door.host, actor: 'system' },
         events: [{ type, data: { ...data, conversionId, instance: 'slow' }, ...(personal && { personal }) }],
       });
     const reopened = (stream: string) =>

@@ -1,6 +1,6 @@
-import { AccessTokens } from '../dispatch/access-tokens.js';
-import { type ConnectionTest, testConnection } from '../dispatch/connection-test.js';
-import { Wires } from '../dispatch/wires.js';
+import { AccessTokens } from '../delivery/access-tokens.js';
+import { type ConnectionTest, testConnection } from '../delivery/connection-test.js';
+import { Wires } from '../delivery/wires.js';
 import { UserError } from '../kernel/errors.js';
 import type { Connection, Platform } from '../platforms/platform.js';
 import type { Site } from '../sites/site.js';

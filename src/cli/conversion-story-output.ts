@@ -1,6 +1,6 @@
 import type { ConversionEvent } from '../conversions/conversion.js';
-import { isOutcome, type SendRequest } from '../dispatch/delivery.js';
-import type { DeliveryStory } from '../dispatch/delivery-story.js';
+import { isOutcome, type SendRequest } from '../delivery/delivery.js';
+import type { DeliveryStory } from '../delivery/delivery-story.js';
 import type { StoredEvent } from '../log/event.js';
 import type { ConversionStory } from './conversion-story.js';
 import { printable } from './output.js';

@@ -1,7 +1,7 @@
 import { type ConversionEvent, isOpening } from '../conversions/conversion.js';
-import { CONVERSION } from '../dispatch/delivery.js';
-import { type DeliveryStory, tellDeliveries } from '../dispatch/delivery-story.js';
-import { asReceived, type ReceivedConversion } from '../dispatch/received.js';
+import { CONVERSION } from '../delivery/delivery.js';
+import { type DeliveryStory, tellDeliveries } from '../delivery/delivery-story.js';
+import { asReceived, type ReceivedConversion } from '../delivery/received.js';
 import { UserError } from '../kernel/errors.js';
 import { isUuid } from '../kernel/uuid.js';
 import type { StoredEvent } from '../log/event.js';

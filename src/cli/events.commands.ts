@@ -13,7 +13,7 @@ import { storyText } from './conversion-story-output.js';
 import { eventLine, ndjson } from './event-output.js';
 import { progressBar } from './output.js';
 import type { Opened, Session } from './session.js';
-import { collect, noun, verb, WrongUsage } from './verb.js';
+import { collect, commandGroup, verb, WrongUsage } from './verb.js';
 
 const SHOWN_AT_FIRST = 20;
 const SHOWN_AT_MOST = 10_000;
@@ -40,7 +40,7 @@ interface ShowOptions {
 
 export function addEvents(program: Command, session: Session): void {
   const { output } = session;
-  const events = noun(program, 'events', 'What the log has recorded');
+  const events = commandGroup(program, 'events', 'What the log has recorded');
 
   withFilters(
     verb(

@@ -7,11 +7,11 @@ import { addRejudge } from './history-rejudge.js';
 import { printable } from './output.js';
 import type { Session } from './session.js';
 import { addShadow } from './shadow.command.js';
-import { noun, verb } from './verb.js';
+import { commandGroup, verb } from './verb.js';
 
 export function addHistory(program: Command, session: Session): void {
   const { output } = session;
-  const history = noun(program, 'history', 'Check the whole log, and try other rules on it');
+  const history = commandGroup(program, 'history', 'Check the whole log, and try other rules on it');
 
   verb(
     history,

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import type { Session } from './session.js';
 import { siteCard, siteDocument } from './site-output.js';
-import { noun, verb } from './verb.js';
+import { commandGroup, verb } from './verb.js';
 
 export function addInbound(program: Command, session: Session): void {
-  const inbound = noun(program, 'inbound', 'Whether a site takes conversions');
+  const inbound = commandGroup(program, 'inbound', 'Whether a site takes conversions');
 
   verb(inbound, 'enable <host>', 'Take conversions for a site', 'inbound enable shop.example').action(
     (host: string, { json }: { json?: true }) => change(host, true, json),

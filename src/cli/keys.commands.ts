@@ -2,11 +2,11 @@ import type { Command } from 'commander';
 import type { SiteKey } from '../sites/site.js';
 import { card, table } from './output.js';
 import type { Opened, Session } from './session.js';
-import { noun, verb } from './verb.js';
+import { commandGroup, verb } from './verb.js';
 
 export function addKeys(program: Command, session: Session): void {
   const { output } = session;
-  const keys = noun(program, 'keys', 'The API keys of a site');
+  const keys = commandGroup(program, 'keys', 'The API keys of a site');
 
   verb(
     keys,

@@ -14,11 +14,11 @@ import {
   settingsText,
 } from './platform-output.js';
 import type { Session } from './session.js';
-import { collect, noun, verb, WrongUsage } from './verb.js';
+import { collect, commandGroup, verb, WrongUsage } from './verb.js';
 
 export function addPlatforms(program: Command, session: Session): void {
   const { output } = session;
-  const platforms = noun(program, 'platforms', 'Where the conversions of a site are sent');
+  const platforms = commandGroup(program, 'platforms', 'Where the conversions of a site are sent');
 
   verb(platforms, 'list', 'The platforms, and how a site is connected to them', 'platforms list --site shop.example')
     .option('--site <host>', 'whose connections')

@@ -3,11 +3,11 @@ import { UserError } from '../kernel/errors.js';
 import type { ProjectionRunner } from '../log/projection-runner.js';
 import { table } from './output.js';
 import type { Session } from './session.js';
-import { noun, verb, WrongUsage } from './verb.js';
+import { commandGroup, verb, WrongUsage } from './verb.js';
 
 export function addProjections(program: Command, session: Session): void {
   const { output } = session;
-  const projections = noun(program, 'projections', 'The read models that are folded from the log');
+  const projections = commandGroup(program, 'projections', 'The read models that are folded from the log');
 
   verb(projections, 'status', 'How far each one has come', 'projections status').action(
     async ({ json }: { json?: true }) => showStatus((await session.open()).projections, json),

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { type ReplayCounts, type ReplayRequest, replayDeliveries } from '../dispatch/replay.js';
+import { type ReplayCounts, type ReplayRequest, replayDeliveries } from '../delivery/replay.js';
 import { type Bound, stretchOf } from '../history/bound.js';
 import { type Publish, replayEvents } from '../history/replay-events.js';
 import { usesKafka } from '../kafka/client.js';
@@ -13,7 +13,7 @@ import { readConversion, statusOf } from './conversion-story.js';
 import { progressBar, table } from './output.js';
 import { connectionOf, readPlatform } from './platform-argument.js';
 import type { Session } from './session.js';
-import { collect, noun, verb, WrongUsage } from './verb.js';
+import { collect, commandGroup, verb, WrongUsage } from './verb.js';
 
 const PROGRESS_EVERY = 100;
 
@@ -39,7 +39,7 @@ interface EventsOptions {
 
 export function addReplay(program: Command, session: Session): void {
   const { output } = session;
-  const replay = noun(program, 'replay', 'Do again what the log has recorded');
+  const replay = commandGroup(program, 'replay', 'Do again what the log has recorded');
 
   verb(
     replay,

@@ -1,10 +1,10 @@
+import { allProjections } from '../app/projections.js';
 import type { Sealer } from '../kernel/sealing.js';
 import { openSealer } from '../kernel/secret-key.js';
 import { readSettings, type Settings } from '../kernel/settings.js';
 import { EventLog } from '../log/event-log.js';
 import { ProjectionRunner } from '../log/projection-runner.js';
 import { Postgres } from '../postgres/postgres.js';
-import { allProjections } from '../projections.js';
 import { openSecrets, type SiteSecrets } from '../sites/site-secrets.js';
 import { Sites } from '../sites/sites.js';
 import type { Output } from './output.js';

@@ -3,7 +3,7 @@ import { SITE_FLAGS } from '../sites/site-settings.js';
 import { table } from './output.js';
 import type { Session } from './session.js';
 import { settingsCard, siteCard, siteDocument, siteWithSettings } from './site-output.js';
-import { collect, noun, verb, WrongUsage } from './verb.js';
+import { collect, commandGroup, verb, WrongUsage } from './verb.js';
 
 /** What stands behind each flag in the help. */
 const HELP: Readonly<Record<string, [value: string, help: string]>> = {
@@ -25,7 +25,7 @@ const HELP: Readonly<Record<string, [value: string, help: string]>> = {
 
 export function addSites(program: Command, session: Session): void {
   const { output } = session;
-  const sites = noun(program, 'sites', 'The sites whose conversions are taken');
+  const sites = commandGroup(program, 'sites', 'The sites whose conversions are taken');
 
   verb(
     sites,

@@ -6,7 +6,7 @@ import { readBound } from './bound-argument.js';
 import { printable } from './output.js';
 import { readPlatform } from './platform-argument.js';
 import type { Session } from './session.js';
-import { noun, verb } from './verb.js';
+import { commandGroup, verb } from './verb.js';
 
 interface LogOptions {
   readonly site: string;
@@ -19,7 +19,7 @@ interface LogOptions {
 
 export function addSync(program: Command, session: Session): void {
   const { output } = session;
-  const sync = noun(program, 'sync', 'What has been sent for a site');
+  const sync = commandGroup(program, 'sync', 'What has been sent for a site');
 
   verb(
     sync,

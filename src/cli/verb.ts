@@ -16,11 +16,11 @@ export class Ended extends Error {
   }
 }
 
-export function noun(parent: Command, name: string, description: string): Command {
+export function commandGroup(parent: Command, name: string, description: string): Command {
   return kindly(parent.command(name).description(description));
 }
 
-/** What can be done to a noun. All of them can answer in JSON, and show how they are typed. */
+/** What can be done within a group. All of them can answer in JSON, and show how they are typed. */
 export function verb(parent: Command, usage: string, description: string, example: string): Command {
   const command = kindly(parent.command(usage).description(description));
   return command

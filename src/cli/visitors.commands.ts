@@ -6,7 +6,7 @@ import { ErasureList } from '../visitors/erasure-list.js';
 import { showVisitor } from '../visitors/show-visitor.js';
 import { card } from './output.js';
 import type { Opened, Session } from './session.js';
-import { noun, verb, WrongUsage } from './verb.js';
+import { commandGroup, verb, WrongUsage } from './verb.js';
 
 interface Whom {
   readonly site?: string;
@@ -16,7 +16,7 @@ interface Whom {
 
 export function addVisitors(program: Command, session: Session): void {
   const { output } = session;
-  const visitors = noun(program, 'visitors', 'What is known of the people behind conversions');
+  const visitors = commandGroup(program, 'visitors', 'What is known of the people behind conversions');
 
   verb(
     visitors,

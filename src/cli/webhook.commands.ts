@@ -9,7 +9,7 @@ import { type Sites, webhookOf } from '../sites/sites.js';
 import type { SiteWebhook } from '../sites/webhook.js';
 import { card } from './output.js';
 import type { Opened, Session } from './session.js';
-import { noun, verb } from './verb.js';
+import { commandGroup, verb } from './verb.js';
 import { webhookCard, webhookDocument } from './webhook-output.js';
 
 interface SiteOptions {
@@ -19,7 +19,7 @@ interface SiteOptions {
 
 export function addWebhook(program: Command, session: Session): void {
   const { output } = session;
-  const webhook = noun(program, 'webhook', "Where a site's totals are pushed to, every 15 minutes");
+  const webhook = commandGroup(program, 'webhook', "Where a site's totals are pushed to, every 15 minutes");
 
   verb(
     webhook,

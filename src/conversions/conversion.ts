@@ -1,4 +1,4 @@
-import type { Pinned } from '../dispatch/received.js';
+import type { Pinned } from '../delivery/received.js';
 import type { NewEvent, StoredEvent } from '../log/event.js';
 import type { Visit } from '../platforms/conversion.js';
 import type { PersonalHashes } from '../platforms/personal-hashes.js';

@@ -1,5 +1,5 @@
 import type { OpenAPIObject } from '@nestjs/swagger';
-import type { PlatformResult } from '../dispatch/delivery.js';
+import type { PlatformResult } from '../delivery/delivery.js';
 import { inboundBodySchema } from './inbound-fields.js';
 
 type Status = PlatformResult['status'];

@@ -1,4 +1,4 @@
-import type { Results } from '../dispatch/delivery.js';
+import type { Results } from '../delivery/delivery.js';
 import type { ConversionEvent } from './conversion.js';
 
 export type Receipt =

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { CONVERSION, resultsOf } from '../dispatch/delivery.js';
-import { answerOf } from '../kernel/patience.js';
+import { CONVERSION, resultsOf } from '../delivery/delivery.js';
+import { withLogTimeout } from '../kernel/log-timeout.js';
 import { isUuid } from '../kernel/uuid.js';
 import { EventLog } from '../log/event-log.js';
 import { type ConversionEvent, isOpening } from './conversion.js';
@@ -28,7 +28,7 @@ export class Receipts {
   async byOrder(site: string, trial: boolean, orderId: string, event?: string): Promise<FoundReceipt | undefined> {
     // PostgreSQL has no such text, so no order is called that; it would refuse the question.
     if (orderId.includes('\0')) return undefined;
-    const openings = (await answerOf(this.log.find(site, orderId))).filter(
+    const openings = (await withLogTimeout(this.log.find(site, orderId))).filter(
       (stored) =>
         isOpening(stored) && stored.data['trial'] === trial && (event === undefined || stored.data['event'] === event),
     );
@@ -37,7 +37,7 @@ export class Receipts {
   }
 
   private async tell(site: string, conversionId: string): Promise<FoundReceipt | undefined> {
-    const events = await answerOf(this.log.readStream(CONVERSION, conversionId));
+    const events = await withLogTimeout(this.log.readStream(CONVERSION, conversionId));
     const [opening] = events;
     if (opening?.site !== site) return undefined;
     return { conversionId, receipt: receiptOf(opening as unknown as ConversionEvent, resultsOf(events)) };

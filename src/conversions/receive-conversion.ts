@@ -1,8 +1,8 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { CONVERSION } from '../dispatch/delivery.js';
-import { Dispatcher } from '../dispatch/dispatcher.js';
-import type { Pinned } from '../dispatch/received.js';
-import { answerOf } from '../kernel/patience.js';
+import { CONVERSION } from '../delivery/delivery.js';
+import { Dispatcher } from '../delivery/dispatcher.js';
+import type { Pinned } from '../delivery/received.js';
+import { withLogTimeout } from '../kernel/log-timeout.js';
 import { uuidv7 } from '../kernel/uuid.js';
 import type { Claim } from '../log/event.js';
 import { EventLog } from '../log/event-log.js';
@@ -72,7 +72,7 @@ export class ReceiveConversionHandler implements ICommandHandler<ReceiveConversi
     if (outcome.status === 'conflict') throw new Error('A new conversion cannot conflict');
 
     const firstConversionId = outcome.by;
-    const [first] = await answerOf(this.log.readStream(CONVERSION, firstConversionId));
+    const [first] = await withLogTimeout(this.log.readStream(CONVERSION, firstConversionId));
     const data = sentData(opening.data);
     const duplicate: OpeningEvent = {
       ...opening,
@@ -86,7 +86,15 @@ export class ReceiveConversionHandler implements ICommandHandler<ReceiveConversi
   private append(site: string, key: SiteKey, event: OpeningEvent, claim?: Claim) {
     const stream = event.data.conversionId;
     const actor = `key:${key.id}`;
-    const stored = this.log.append({ noun: CONVERSION, stream, expected: 'new', site, actor, events: [event], claim });
+    const stored = this.log.append({
+      category: CONVERSION,
+      stream,
+      expected: 'new',
+      site,
+      actor,
+      events: [event],
+      claim,
+    });
     if (event.data.platforms === undefined) return stored;
     return stored.catch((error: unknown) => {
       // It may be in the log all the same, and must then be sent although its sender was told to try again.

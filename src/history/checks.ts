@@ -1,12 +1,12 @@
 import type { ProjectionRunner } from '../log/projection-runner.js';
-import { conversionsBook } from './books/conversions-book.js';
-import { deliveriesBook } from './books/deliveries-book.js';
-import { duplicatesCheck } from './books/duplicates-check.js';
-import { orderCheck } from './books/order-check.js';
-import { projectionCheck } from './books/projection-check.js';
-import { pushesCheck } from './books/pushes-check.js';
-import { topicsCheck } from './books/topics-check.js';
-import { versionsBook } from './books/versions-book.js';
+import { conversionsBook } from './reconciliation/conversions-book.js';
+import { deliveriesBook } from './reconciliation/deliveries-book.js';
+import { duplicatesCheck } from './reconciliation/duplicates-check.js';
+import { orderCheck } from './reconciliation/order-check.js';
+import { projectionCheck } from './reconciliation/projection-check.js';
+import { pushesCheck } from './reconciliation/pushes-check.js';
+import { topicsCheck } from './reconciliation/topics-check.js';
+import { versionsBook } from './reconciliation/versions-book.js';
 import type { Check, StreamBook } from './verify.js';
 
 /** What `history verify` recomputes. Whoever keeps another book adds it here. */

@@ -1,5 +1,5 @@
 import { conversionSchemas } from '../conversions/conversion.schemas.js';
-import { deliverySchemas } from '../dispatch/delivery.schemas.js';
+import { deliverySchemas } from '../delivery/delivery.schemas.js';
 import type { EventSchema } from '../log/event-schema.js';
 import { outboundSchemas } from '../outbound/outbound.schemas.js';
 import { authSchemas, siteSchemas } from '../sites/site.schemas.js';

@@ -5,19 +5,19 @@ import type { PublicEvent } from '../log/event-reader.js';
 import { shardOf } from '../log/shard.js';
 import { Ends, makeBatch } from './batch.js';
 import { fromMessage, toMessage } from './cloud-event.js';
-import { TOPIC_OF_NOUN } from './topics.js';
+import { TOPIC_OF_CATEGORY } from './topics.js';
 
 const PARTITIONS = new Map([
   ['conversion', 3],
   ['site', 2],
 ]);
-const event = (position: number, noun = 'conversion', data = '{}'): PublicEvent => ({
+const event = (position: number, category = 'conversion', data = '{}'): PublicEvent => ({
   position,
   id: `id-${position}`,
-  noun,
-  stream: `${noun}-${position % 17}`,
+  category,
+  stream: `${category}-${position % 17}`,
   version: 1,
-  type: `${noun}.happened.v1`,
+  type: `${category}.happened.v1`,
   site: 'shop.example',
   time: '2026-01-01T00:00:00.000Z',
   data,
@@ -35,23 +35,24 @@ describe('makeBatch', () => {
     );
     fc.assert(
       fc.property(pages, fc.array(fc.integer({ min: 0, max: 500 }), { minLength: 5, maxLength: 5 }), (page, held) => {
-        const events = page.sort(([a], [b]) => a - b).map(([position, noun]) => event(position, noun));
+        const events = page.sort(([a], [b]) => a - b).map(([position, category]) => event(position, category));
         const ends = new Ends(PARTITIONS);
         for (const partition of [0, 1, 2]) ends.set('conversion', partition, held[partition] as number);
         for (const partition of [0, 1]) ends.set('site', partition, held[3 + partition] as number);
         const { groups, until } = makeBatch(events, 0, ends, 'local');
         expect(until).toBe(events.at(-1)?.position ?? 0);
-        const due = events.filter(({ noun, stream, position }) => {
-          const partitions = PARTITIONS.get(noun);
-          return partitions !== undefined && position > ends.get(noun, shardOf(stream, partitions));
+        const due = events.filter(({ category, stream, position }) => {
+          const partitions = PARTITIONS.get(category);
+          return partitions !== undefined && position > ends.get(category, shardOf(stream, partitions));
         });
         const sent = groups.flatMap(({ messages }) => positionsOf(messages));
         expect(sent.sort((a, b) => a - b)).toEqual(due.map(({ position }) => position));
-        for (const { noun, partition, messages, until } of groups) {
+        for (const { category, partition, messages, until } of groups) {
           const positions = positionsOf(messages);
           expect(positions).toEqual([...positions].sort((a, b) => a - b));
           expect(positions.at(-1)).toBe(until);
-          for (const { key } of messages) expect(shardOf(String(key), PARTITIONS.get(noun) as number)).toBe(partition);
+          for (const { key } of messages)
+            expect(shardOf(String(key), PARTITIONS.get(category) as number)).toBe(partition);
         }
       }),
     );
@@ -90,8 +91,10 @@ describe('an event on a topic', () => {
     const code = files
       .filter((file) => /(?<!\.spec)\.ts$/.test(file))
       .map((file) => readFileSync(join(src, file), 'utf8'));
-    const nouns = code.flatMap((text) => [...text.matchAll(/'(\w+)\.\w+\.v\d+'/g)].map(([, noun]) => noun as string));
-    expect(nouns.length).toBeGreaterThan(0);
-    expect(nouns.filter((noun) => !(noun in TOPIC_OF_NOUN))).toEqual([]);
+    const categories = code.flatMap((text) =>
+      [...text.matchAll(/'(\w+)\.\w+\.v\d+'/g)].map(([, category]) => category as string),
+    );
+    expect(categories.length).toBeGreaterThan(0);
+    expect(categories.filter((category) => !(category in TOPIC_OF_CATEGORY))).toEqual([]);
   });
 });

@@ -8,7 +8,7 @@ const GROUP_BYTES_MAX = 700_000;
 const HEADER_BYTES = 350;
 
 export interface Group {
-  readonly noun: string;
+  readonly category: string;
   readonly partition: number;
   readonly messages: Message[];
   /** Of the last message. */
@@ -21,30 +21,30 @@ export interface Batch {
   readonly until: number;
 }
 
-/** The last position in each partition of each noun's topic. */
+/** The last position in each partition of each category's topic. */
 export class Ends {
-  private readonly byNoun = new Map<string, number[]>();
+  private readonly byCategory = new Map<string, number[]>();
 
   constructor(partitions: ReadonlyMap<string, number>) {
-    for (const [noun, count] of partitions) this.byNoun.set(noun, Array(count).fill(0));
+    for (const [category, count] of partitions) this.byCategory.set(category, Array(count).fill(0));
   }
 
-  /** Undefined for a noun without a topic. */
-  partitionsOf(noun: string): number | undefined {
-    return this.byNoun.get(noun)?.length;
+  /** Undefined for a category without a topic. */
+  partitionsOf(category: string): number | undefined {
+    return this.byCategory.get(category)?.length;
   }
 
-  get(noun: string, partition: number): number {
-    return this.byNoun.get(noun)?.[partition] ?? 0;
+  get(category: string, partition: number): number {
+    return this.byCategory.get(category)?.[partition] ?? 0;
   }
 
-  set(noun: string, partition: number, position: number): void {
-    const positions = this.byNoun.get(noun);
+  set(category: string, partition: number, position: number): void {
+    const positions = this.byCategory.get(category);
     if (positions && partition < positions.length) positions[partition] = position;
   }
 
   toJSON(): Record<string, number[]> {
-    return Object.fromEntries(this.byNoun);
+    return Object.fromEntries(this.byCategory);
   }
 }
 
@@ -56,13 +56,13 @@ export function makeBatch(events: readonly PublicEvent[], after: number, ends: E
   const groups = new Map<string, Group & { until: number; bytes: number }>();
   let until = after;
   for (const event of events) {
-    const partitions = ends.partitionsOf(event.noun);
+    const partitions = ends.partitionsOf(event.category);
     if (partitions !== undefined) {
       const partition = shardOf(event.stream, partitions);
-      if (event.position > ends.get(event.noun, partition)) {
-        const key = `${event.noun} ${partition}`;
+      if (event.position > ends.get(event.category, partition)) {
+        const key = `${event.category} ${partition}`;
         const bytes = event.data.length + HEADER_BYTES;
-        const group = groups.get(key) ?? { noun: event.noun, partition, messages: [], until: 0, bytes: 0 };
+        const group = groups.get(key) ?? { category: event.category, partition, messages: [], until: 0, bytes: 0 };
         // The batch ends before the event that no longer fits: the next one begins with it.
         if (group.messages.length > 0 && group.bytes + bytes > GROUP_BYTES_MAX) break;
         groups.set(key, group);

@@ -7,7 +7,7 @@ export const LOG_HOLD = 'kafka';
 
 export interface Checkpoint {
   readonly position: number;
-  /** By noun, the last position that each partition was given. */
+  /** By category, the last position that each partition was given. */
   readonly published: Record<string, number[]>;
   readonly system: string | null;
   readonly timeline: string | null;

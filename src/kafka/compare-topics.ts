@@ -34,9 +34,9 @@ export async function compareTopics(settings: KafkaSettings, postgres: Postgres)
       postgres.pool,
       ends.flatMap(({ last }) => (last ? [last.position] : [])),
     );
-    const wrong = ends.flatMap(({ noun, partition, last }) => {
-      const given = published[noun]?.[partition] ?? 0;
-      const where = `${topicOf(prefix, noun)} partition ${partition}`;
+    const wrong = ends.flatMap(({ category, partition, last }) => {
+      const given = published[category]?.[partition] ?? 0;
+      const where = `${topicOf(prefix, category)} partition ${partition}`;
       if ((last?.position ?? 0) < given) return [`${where} ends at ${last?.position ?? 'nothing'}, not at ${given}`];
       const id = last && ids.get(last.position);
       if (last && id !== 'dropped' && id !== last.id) return [`${where} ends with an event that the log does not have`];

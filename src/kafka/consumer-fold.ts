@@ -1,8 +1,8 @@
 import { DatabaseError, type PoolClient } from 'pg';
 import { messageOf } from '../kernel/errors.js';
 import type { StoredEvent } from '../log/event.js';
+import { lockPartitionCheckpoint, type Shard, savePartitionCheckpoint } from '../log/partition-checkpoints.js';
 import type { Projection } from '../log/projection.js';
-import { type Shard, setMark, takeMark } from '../log/projection-marks.js';
 import { isPoison } from '../log/projection-runner.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { DeliveredPage } from './delivered-page.js';
@@ -65,7 +65,7 @@ export class ConsumerFold {
     );
     if (rows[0]?.parked) return false;
     this.floor = Number(rows[0]?.position ?? 0);
-    let last = Math.max(this.floor, await takeMark(client, this.projection.name, shard));
+    let last = Math.max(this.floor, await lockPartitionCheckpoint(client, this.projection.name, shard));
     const before = last;
     const fresh: StoredEvent[] = [];
     for (const event of events) {
@@ -75,7 +75,7 @@ export class ConsumerFold {
     }
     if (last === before) return true;
     await this.projection.fold(new DeliveredPage(client, fresh));
-    await setMark(client, this.projection.name, shard, last);
+    await savePartitionCheckpoint(client, this.projection.name, shard, last);
     return true;
   }
 

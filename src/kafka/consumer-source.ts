@@ -3,14 +3,14 @@ import type { EachBatchPayload } from 'kafkajs';
 import { messageOf } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
 import { readHead } from '../log/event-reader.js';
+import { PartitionCheckpoints } from '../log/partition-checkpoints.js';
 import type { Projection } from '../log/projection.js';
-import { Marks } from '../log/projection-marks.js';
 import type { ProjectionRunner } from '../log/projection-runner.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { type KafkaSettings, makeClient, within } from './client.js';
 import { fromMessage, positionIn } from './cloud-event.js';
 import { ConsumerFold } from './consumer-fold.js';
-import { ensureTopics, PUBLISHED_NOUNS, TOPIC_OF_NOUN, topicOf } from './topics.js';
+import { ensureTopics, PUBLISHED_CATEGORIES, TOPIC_OF_CATEGORY, topicOf } from './topics.js';
 
 const OPENED_WITHIN_MS = 30_000;
 const BACK_OFF_FIRST_MS = 500;
@@ -28,7 +28,7 @@ const SILENT_MS = 60_000;
 export class ConsumerSource {
   private readonly stopping = new AbortController();
   private readonly folding: ConsumerFold;
-  private readonly nouns: readonly string[];
+  private readonly categories: readonly string[];
   private running: Promise<void> | undefined;
 
   constructor(
@@ -38,7 +38,7 @@ export class ConsumerSource {
     private readonly runner: Pick<ProjectionRunner, 'catchUp' | 'lags'>,
     private readonly logger: Logger,
   ) {
-    this.nouns = projection.nouns ?? PUBLISHED_NOUNS;
+    this.categories = projection.categories ?? PUBLISHED_CATEGORIES;
     this.folding = new ConsumerFold(postgres, projection, (line) => logger.error(line));
   }
 
@@ -91,7 +91,7 @@ export class ConsumerSource {
     try {
       await within(OPENED_WITHIN_MS, 'Connecting', Promise.all([admin.connect(), consumer.connect()]));
       const cluster = await within(OPENED_WITHIN_MS, 'Topics', ensureTopics(admin, this.postgres.pool, this.settings));
-      const topics = this.nouns.map((noun) => topicOf(prefix, noun));
+      const topics = this.categories.map((category) => topicOf(prefix, category));
       await within(OPENED_WITHIN_MS, 'Subscribing', consumer.subscribe({ topics, fromBeginning: true }));
       const eachBatch = (payload: EachBatchPayload) => this.take(payload, cluster.partitions);
       // Our own resolving: a batch that was not folded is delivered again.
@@ -114,8 +114,8 @@ export class ConsumerSource {
   private async take(payload: EachBatchPayload, partitions: ReadonlyMap<string, number>): Promise<void> {
     const { batch, resolveOffset, heartbeat } = payload;
     const name = batch.topic.slice(this.settings.kafkaTopicPrefix.length);
-    const noun = PUBLISHED_NOUNS.find((noun) => TOPIC_OF_NOUN[noun] === name) as string;
-    const shard = { noun, shards: partitions.get(noun) as number, shard: batch.partition };
+    const category = PUBLISHED_CATEGORIES.find((category) => TOPIC_OF_CATEGORY[category] === name) as string;
+    const shard = { category, shards: partitions.get(category) as number, shard: batch.partition };
     const events = batch.messages.filter((message) => positionIn(message) > this.folding.floor).map(fromMessage);
     if (events.length === 0 || (await this.folding.fold(shard, events))) {
       resolveOffset(batch.messages.at(-1)?.offset as string);
@@ -139,12 +139,12 @@ export class ConsumerSource {
     );
     const relay = rows[0];
     if (!relay) return;
-    const marks = await Marks.read(pool, this.projection.name);
+    const marks = await PartitionCheckpoints.read(pool, this.projection.name);
     const checkpoint = await pool.query<{ position: string }>('SELECT position FROM cc.projections WHERE name = $1', [
       this.projection.name,
     ]);
     const position = Number(checkpoint.rows[0]?.position ?? 0);
-    const reached = wholeUpTo(Number(relay.position), relay.published, this.nouns, position, marks);
+    const reached = wholeUpTo(Number(relay.position), relay.published, this.categories, position, marks);
     if (reached > position) {
       await pool.query('UPDATE cc.projections SET position = $2 WHERE name = $1 AND position < $2', [
         this.projection.name,
@@ -163,15 +163,15 @@ export class ConsumerSource {
 export function wholeUpTo(
   relayPosition: number,
   published: Readonly<Record<string, readonly number[]>>,
-  nouns: readonly string[],
+  categories: readonly string[],
   checkpoint: number,
-  marks: Pick<Marks, 'of'>,
+  marks: Pick<PartitionCheckpoints, 'of'>,
 ): number {
   let whole = relayPosition;
-  for (const noun of nouns) {
-    const ends = published[noun] ?? [];
+  for (const category of categories) {
+    const ends = published[category] ?? [];
     ends.forEach((end, shard) => {
-      const reached = Math.max(checkpoint, marks.of({ noun, shards: ends.length, shard }));
+      const reached = Math.max(checkpoint, marks.of({ category, shards: ends.length, shard }));
       if (reached < end) whole = Math.min(whole, reached);
     });
   }

@@ -12,9 +12,9 @@ export class DeliveredPage extends Page {
     super(tx, (delivered[0]?.position ?? 1) - 1, delivered.at(-1)?.position ?? 0);
   }
 
-  override async events({ nouns, types, unless }: PageFilter = {}): Promise<StoredEvent[]> {
+  override async events({ categories, types, unless }: PageFilter = {}): Promise<StoredEvent[]> {
     return this.delivered.filter(({ stream, type, data }) => {
-      if (nouns && !nouns.includes(stream.slice(0, stream.indexOf('-')))) return false;
+      if (categories && !categories.includes(stream.slice(0, stream.indexOf('-')))) return false;
       if (types && !types.includes(type)) return false;
       return unless === undefined || String(data[unless.field]) !== unless.is;
     });

@@ -67,9 +67,9 @@ export class FencedProducer {
     this.transaction = undefined;
     // One partition per send: over several, kafkajs has left partitions out and sent others twice when a broker failed.
     const sent = await Promise.allSettled(
-      groups.map(({ noun, messages }) =>
+      groups.map(({ category, messages }) =>
         transaction.send({
-          topic: topicOf(this.prefix, noun),
+          topic: topicOf(this.prefix, category),
           acks: -1,
           compression: CompressionTypes.GZIP,
           messages,

@@ -2,7 +2,7 @@ import { Global, Inject, Injectable, Module } from '@nestjs/common';
 import { Gauge, Registry } from 'prom-client';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
-import { countAfter, impatient } from '../log/event-reader.js';
+import { countAfter, withQueryTimeout } from '../log/event-reader.js';
 import { ProjectionRunner } from '../log/projection-runner.js';
 import { Postgres } from '../postgres/postgres.js';
 import { Checkpoints, holdLog } from './checkpoint.js';
@@ -59,7 +59,7 @@ function measureLag(postgres: Postgres, prefix: string, registry: Registry): voi
     registers: [registry],
     async collect() {
       try {
-        const source = impatient(postgres.pool, SCRAPE_WAITS_MS);
+        const source = withQueryTimeout(postgres.pool, SCRAPE_WAITS_MS);
         const position = await new Checkpoints(postgres.pool, prefix).position();
         this.set(await countAfter(source, position, LAG_COUNTED_TO));
       } catch {

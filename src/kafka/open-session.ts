@@ -84,14 +84,14 @@ class Opening {
 
   /** One event of each partition, the one that is due there next: readers of what is not committed see nothing false. */
   private async firstDue(hanging: readonly PartitionEnd[], start: StartingPoint): Promise<Group[]> {
-    const wanted = new Set(hanging.map(({ noun, partition }) => `${noun} ${partition}`));
+    const wanted = new Set(hanging.map(({ category, partition }) => `${category} ${partition}`));
     const due: Group[] = [];
     for (let after = start.after; wanted.size > 0; ) {
       const events = await readPublicEvents(this.postgres.pool, after, SWEEP_PAGE_EVENTS);
       if (events.length === 0) break;
       const { groups, until } = makeBatch(events, after, start.ends, this.settings.cell);
       for (const group of groups) {
-        if (wanted.delete(`${group.noun} ${group.partition}`))
+        if (wanted.delete(`${group.category} ${group.partition}`))
           due.push({ ...group, messages: group.messages.slice(0, 1) });
       }
       after = until;

@@ -31,7 +31,7 @@ export class RelaySession {
     const batch = makeBatch(events, this.after, ends, this.cell);
     if (events.length === limit) this.ahead = this.read(batch.until, limit);
     if (batch.groups.length > 0) await this.producer.publish(batch.groups);
-    for (const { noun, partition, until } of batch.groups) ends.set(noun, partition, until);
+    for (const { category, partition, until } of batch.groups) ends.set(category, partition, until);
     this.after = batch.until;
     // A lower bound: should it not be written, the topics' ends tell the rest.
     await this.checkpoints.save(this.clusterId, this.after, ends).catch(() => {});

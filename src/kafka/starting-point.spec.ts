@@ -11,7 +11,7 @@ const checkpoint: Checkpoint = {
   lostBelow: 0,
 };
 const end = (partition: number, position?: number, more: Partial<PartitionEnd> = {}): PartitionEnd => ({
-  noun: 'conversion',
+  category: 'conversion',
   partition,
   last: position === undefined ? undefined : { position, id: `id-${position}` },
   whole: true,

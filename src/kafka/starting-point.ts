@@ -18,11 +18,11 @@ export interface StartingPoint {
 export function startingPoint(checkpoint: Checkpoint, found: readonly PartitionEnd[], cluster: Cluster): StartingPoint {
   const ends = new Ends(cluster.partitions);
   let after = checkpoint.position;
-  for (const { noun, partition, last, whole } of found) {
-    const given = checkpoint.published[noun]?.[partition] ?? 0;
+  for (const { category, partition, last, whole } of found) {
+    const given = checkpoint.published[category]?.[partition] ?? 0;
     // Nothing in it although its beginning was dropped: retention took the last one too, and it was ours.
     const end = last?.position ?? (whole ? 0 : given);
-    ends.set(noun, partition, end);
+    ends.set(category, partition, end);
     if (end < given) after = Math.min(after, end);
   }
   return { after, ends };
@@ -47,14 +47,14 @@ export function refuseForeignEnds(
   const failedOver =
     checkpoint.system !== null && (checkpoint.system !== lineage.system || checkpoint.timeline !== lineage.timeline);
   let lostBelow = checkpoint.lostBelow;
-  for (const { noun, partition, last } of found) {
+  for (const { category, partition, last } of found) {
     if (!last || last.position < checkpoint.lostBelow) continue;
     const id = inLog.get(last.position);
     if (id === last.id || id === 'dropped') continue;
     const isLost = id === undefined && failedOver && lineage.drawn > last.position;
     if (!isLost) {
       throw new RelayRefusal(
-        `Partition ${partition} of topic ${topicOf(prefix, noun)} ends with event ${last.id} at position ${last.position}, ` +
+        `Partition ${partition} of topic ${topicOf(prefix, category)} ends with event ${last.id} at position ${last.position}, ` +
           'which this log does not hold: the database was put back to an earlier state, or the topics belong to another ' +
           'cell. Set KAFKA_TOPIC_PREFIX to a new one; its topics get the whole history of this log.',
       );

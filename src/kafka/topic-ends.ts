@@ -16,7 +16,7 @@ const LEADER_WAIT_MS = 200;
 
 /** How a partition ends, for a reader of what is committed. */
 export interface PartitionEnd {
-  readonly noun: string;
+  readonly category: string;
   readonly partition: number;
   /** The newest event; undefined when there is none. */
   readonly last: { readonly position: number; readonly id: string | undefined } | undefined;
@@ -27,7 +27,7 @@ export interface PartitionEnd {
 }
 
 interface Search {
-  readonly noun: string;
+  readonly category: string;
   readonly partition: number;
   readonly low: number;
   /** Where a reader of what is committed stops. */
@@ -44,12 +44,12 @@ interface Search {
  */
 export async function readEnds(kafka: Kafka, admin: Admin, prefix: string, cluster: Cluster): Promise<PartitionEnd[]> {
   const searches = (
-    await Promise.all([...cluster.partitions.keys()].map((noun) => searchesOf(admin, prefix, noun)))
+    await Promise.all([...cluster.partitions.keys()].map((category) => searchesOf(admin, prefix, category)))
   ).flat();
   const open = searches.filter(({ settled }) => !settled);
   if (open.length > 0) await within(READ_WITHIN_MS, "Reading the topics' ends", search(kafka, admin, prefix, open));
-  return searches.map(({ noun, partition, low, stable, highWatermark, last }) => ({
-    noun,
+  return searches.map(({ category, partition, low, stable, highWatermark, last }) => ({
+    category,
     partition,
     last,
     whole: low === 0,
@@ -57,13 +57,13 @@ export async function readEnds(kafka: Kafka, admin: Admin, prefix: string, clust
   }));
 }
 
-async function searchesOf(admin: Admin, prefix: string, noun: string): Promise<Search[]> {
-  const offsets = await fetchOffsets(admin, topicOf(prefix, noun));
+async function searchesOf(admin: Admin, prefix: string, category: string): Promise<Search[]> {
+  const offsets = await fetchOffsets(admin, topicOf(prefix, category));
   return offsets.map(({ partition, low, high }) => {
     const [first, stable] = [Number(low), Number(high)];
     const from = Math.max(first, stable - FIRST_LOOK_BACK);
     const settled = stable === first;
-    return { noun, partition, low: first, stable, from, highWatermark: stable, last: undefined, settled };
+    return { category, partition, low: first, stable, from, highWatermark: stable, last: undefined, settled };
   });
 }
 
@@ -86,8 +86,8 @@ async function search(kafka: Kafka, admin: Admin, prefix: string, open: readonly
   const consumer = kafka.consumer({ groupId, maxWaitTimeInMs: 100, retry: { retries: 0 } });
   try {
     await consumer.connect();
-    const nouns = [...new Set(open.map(({ noun }) => noun))];
-    await consumer.subscribe({ topics: nouns.map((noun) => topicOf(prefix, noun)), fromBeginning: true });
+    const categories = [...new Set(open.map(({ category }) => category))];
+    await consumer.subscribe({ topics: categories.map((category) => topicOf(prefix, category)), fromBeginning: true });
     await walkBack(consumer, prefix, open);
   } finally {
     // In this order: a group that still has a member cannot be deleted.
@@ -97,9 +97,9 @@ async function search(kafka: Kafka, admin: Admin, prefix: string, open: readonly
 }
 
 function walkBack(consumer: Consumer, prefix: string, open: readonly Search[]): Promise<void> {
-  const byPartition = new Map(open.map((one) => [`${topicOf(prefix, one.noun)} ${one.partition}`, one]));
-  const seek = ({ noun, partition, from }: Search) =>
-    consumer.seek({ topic: topicOf(prefix, noun), partition, offset: String(from) });
+  const byPartition = new Map(open.map((one) => [`${topicOf(prefix, one.category)} ${one.partition}`, one]));
+  const seek = ({ category, partition, from }: Search) =>
+    consumer.seek({ topic: topicOf(prefix, category), partition, offset: String(from) });
   return new Promise((resolve, reject) => {
     consumer.on('consumer.crash', ({ payload }) => reject(payload.error));
     // Also for stretches in which there is nothing for a reader, which never reach `eachBatch`.

@@ -5,7 +5,7 @@ import type { StoredEvent } from '../log/event.js';
 import { shardOf } from '../log/shard.js';
 import { type KafkaSettings, makeClient, within } from './client.js';
 import { toMessage } from './cloud-event.js';
-import { PUBLISHED_NOUNS, topicConfig, topicOf } from './topics.js';
+import { PUBLISHED_CATEGORIES, topicConfig, topicOf } from './topics.js';
 import { withAdmin } from './with-admin.js';
 
 const OPENED_WITHIN_MS = 20_000;
@@ -26,7 +26,7 @@ export class TopicPublisher {
 
   /** Makes the topic, like the others, where there is none. */
   static async open(settings: KafkaSettings, topic: string, logger?: Logger): Promise<TopicPublisher> {
-    if (PUBLISHED_NOUNS.some((noun) => topicOf(settings.kafkaTopicPrefix, noun) === topic)) {
+    if (PUBLISHED_CATEGORIES.some((category) => topicOf(settings.kafkaTopicPrefix, category) === topic)) {
       throw new UserError(`Topic ${topic} is the service's own and holds these events already. Name another one.`);
     }
     const kafka = makeClient(settings, logger);
@@ -83,6 +83,6 @@ async function ensureTopic(kafka: Kafka, settings: KafkaSettings, topic: string)
 }
 
 function publicForm(event: StoredEvent) {
-  const noun = event.stream.slice(0, event.stream.indexOf('-'));
-  return { ...event, noun, data: JSON.stringify(event.data) };
+  const category = event.stream.slice(0, event.stream.indexOf('-'));
+  return { ...event, category, data: JSON.stringify(event.data) };
 }

@@ -3,8 +3,8 @@ import type { Pool } from 'pg';
 import { UserError } from '../kernel/errors.js';
 import type { KafkaSettings } from './client.js';
 
-/** Every noun has a topic of its own; its streams are the keys. A noun that is not named here stays inside. */
-export const TOPIC_OF_NOUN: Readonly<Record<string, string>> = {
+/** Every category has a topic of its own; its streams are the keys. A category that is not named here stays inside. */
+export const TOPIC_OF_CATEGORY: Readonly<Record<string, string>> = {
   conversion: 'conversions',
   visitor: 'visitors',
   site: 'sites',
@@ -12,25 +12,25 @@ export const TOPIC_OF_NOUN: Readonly<Record<string, string>> = {
   outbound: 'outbound',
 };
 
-export const PUBLISHED_NOUNS = Object.keys(TOPIC_OF_NOUN);
+export const PUBLISHED_CATEGORIES = Object.keys(TOPIC_OF_CATEGORY);
 
 /** Something only an operator can mend: going on would put events in wrong places, or leave some out. */
 export class RelayRefusal extends UserError {}
 
 export interface Cluster {
   readonly id: string;
-  /** Partitions of each noun's topic. */
+  /** Partitions of each category's topic. */
   readonly partitions: ReadonlyMap<string, number>;
 }
 
-export function topicOf(prefix: string, noun: string): string {
-  return `${prefix}${TOPIC_OF_NOUN[noun]}`;
+export function topicOf(prefix: string, category: string): string {
+  return `${prefix}${TOPIC_OF_CATEGORY[category]}`;
 }
 
 /** Makes the topics that are missing, and refuses to go on where a topic's partition count is not what it was. */
 export async function ensureTopics(admin: Admin, pool: Pool, settings: KafkaSettings): Promise<Cluster> {
   const { clusterId, brokers } = await admin.describeCluster();
-  const names = PUBLISHED_NOUNS.map((noun) => topicOf(settings.kafkaTopicPrefix, noun));
+  const names = PUBLISHED_CATEGORIES.map((category) => topicOf(settings.kafkaTopicPrefix, category));
   const existing = new Set(await admin.listTopics());
   const missing = names.filter((name) => !existing.has(name));
   if (missing.length > 0) {
@@ -44,7 +44,10 @@ export async function ensureTopics(admin: Admin, pool: Pool, settings: KafkaSett
   return {
     id: clusterId,
     partitions: new Map(
-      PUBLISHED_NOUNS.map((noun) => [noun, counts.get(topicOf(settings.kafkaTopicPrefix, noun)) as number]),
+      PUBLISHED_CATEGORIES.map((category) => [
+        category,
+        counts.get(topicOf(settings.kafkaTopicPrefix, category)) as number,
+      ]),
     ),
   };
 }

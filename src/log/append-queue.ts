@@ -205,7 +205,7 @@ function serialise(request: AppendRequest, index: number): string {
     expected: expected === 'any' ? -1 : typeof expected === 'number' ? expected : undefined,
     base: typeof expected === 'object' ? expected.owned : undefined,
     id: uuidv7(),
-    noun: request.noun,
+    category: request.category,
     stream: request.stream,
     type: event.type,
     site: request.site,

@@ -18,7 +18,7 @@ export async function copyStreams(
   await copyOut(
     client,
     `COPY (SELECT ${rowColumns('subject')} FROM cc.events e LEFT JOIN cc.personal p ON false
-       WHERE e.position <= ${Number(until)} ORDER BY e.noun, e.stream, e.version) TO STDOUT`,
+       WHERE e.position <= ${Number(until)} ORDER BY e.category, e.stream, e.version) TO STDOUT`,
     (line) => {
       const event = row.at(line).event();
       if (stream.length > 0 && stream[0]?.stream !== event.stream) {

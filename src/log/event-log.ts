@@ -7,7 +7,6 @@ import {
   countEvents,
   type EventCount,
   findByReference,
-  impatient,
   type ReadOptions,
   readEnds,
   readEvents,
@@ -17,6 +16,7 @@ import {
   readPositionBefore,
   readStream,
   readSubjects,
+  withQueryTimeout,
 } from './event-reader.js';
 import { Follower, type FollowOptions } from './follower.js';
 import { WakeUp } from './wake-up.js';
@@ -43,7 +43,7 @@ export class EventLog {
     this.connection = new AppendConnection(postgres, (line) => observer.say?.(line));
     this.wakeUp = new WakeUp(postgres);
     this.queue = new AppendQueue(this.connection, (requests, events, seconds) => {
-      for (const { noun } of requests) this.wakeUp.tell(noun);
+      for (const { category } of requests) this.wakeUp.tell(category);
       observer.appended?.(events, seconds);
     });
   }
@@ -57,16 +57,16 @@ export class EventLog {
     return readEvents(this.postgres.pool, options);
   }
 
-  readStream(noun: string, stream: string): Promise<StoredEvent[]> {
-    return readStream(this.postgres.pool, noun, stream);
+  readStream(category: string, stream: string): Promise<StoredEvent[]> {
+    return readStream(this.postgres.pool, category, stream);
   }
 
-  readOpenings(noun: string, streams: readonly string[]): Promise<StoredEvent[]> {
-    return readOpenings(this.postgres.pool, noun, streams);
+  readOpenings(category: string, streams: readonly string[]): Promise<StoredEvent[]> {
+    return readOpenings(this.postgres.pool, category, streams);
   }
 
-  readEnds(noun: string, streams: readonly string[]): Promise<StoredEvent[]> {
-    return readEnds(this.postgres.pool, noun, streams);
+  readEnds(category: string, streams: readonly string[]): Promise<StoredEvent[]> {
+    return readEnds(this.postgres.pool, category, streams);
   }
 
   count(options: CountOptions): Promise<EventCount[]> {
@@ -96,7 +96,7 @@ export class EventLog {
 
   /** Hands on every event after a position, in order and without a gap, until stopped. Resolves once caught up. */
   async follow(options: FollowOptions, apply: (events: StoredEvent[]) => void | Promise<void>): Promise<Follower> {
-    const source = impatient(this.postgres.pool, FOLLOWERS_WAIT_MS);
+    const source = withQueryTimeout(this.postgres.pool, FOLLOWERS_WAIT_MS);
     const follower = new Follower(source, options, apply, () => this.followers.delete(follower));
     await follower.start(this.wakeUp);
     this.followers.add(follower);

@@ -9,7 +9,7 @@ const COUNTED_AT_ONCE = 200_000;
 export type Queryable = Pool | ClientBase;
 
 /** Questions that are answered soon or not at all: a connection that died without a word would be waited on for ever. */
-export function impatient(pool: Pool, answerWithinMs: number): Queryable {
+export function withQueryTimeout(pool: Pool, answerWithinMs: number): Queryable {
   const query = (question: string | QueryConfig, values?: unknown[]) => {
     const config = typeof question === 'string' ? { text: question, values } : question;
     // pg knows this option of a query, its types do not.
@@ -26,7 +26,7 @@ export interface ReadOptions {
   readonly limit?: number;
   /** With a limit: the newest instead of the oldest. They still come in log order. */
   readonly newest?: boolean;
-  readonly nouns?: readonly string[];
+  readonly categories?: readonly string[];
   readonly types?: readonly string[];
   readonly site?: string;
   /** Leaves out events of which a field of the data has this value: what nobody needs is not carried over. */
@@ -36,7 +36,7 @@ export interface ReadOptions {
 interface Row {
   position: string;
   id: string;
-  noun: string;
+  category: string;
   stream: string;
   version: number;
   type: string;
@@ -50,7 +50,7 @@ interface Row {
 }
 
 // Named one by one: a prepared `SELECT *` breaks when a migration adds a column.
-const COLUMNS = `e.position, e.id, e.noun, e.stream, e.version, e.type, e.site, e.actor, e.data,
+const COLUMNS = `e.position, e.id, e.category, e.stream, e.version, e.type, e.site, e.actor, e.data,
   extract(epoch FROM e.time) * 1000 AS time,
   p.position IS NOT NULL AS has_personal, encode(p.subject, 'hex') AS subject, p.data AS personal`;
 const FROM = 'cc.events e LEFT JOIN cc.personal p ON p.position = e.position';
@@ -94,9 +94,11 @@ function select(columns: string, options: ReadOptions, value: (of: unknown) => s
     conditions.push(`e.position <= ${until}`);
     beside.push(`p.position <= ${until}`);
   }
-  // As literals, not parameters: only then can the planner see that a partial index on these nouns serves.
-  if (options.nouns)
-    conditions.push(`e.noun IN (${options.nouns.map((noun) => `'${noun.replaceAll("'", '')}'`).join(', ')})`);
+  // As literals, not parameters: only then can the planner see that a partial index on these categories serves.
+  if (options.categories)
+    conditions.push(
+      `e.category IN (${options.categories.map((category) => `'${category.replaceAll("'", '')}'`).join(', ')})`,
+    );
   if (options.types) conditions.push(`e.type = ANY (${value(options.types)})`);
   if (options.unless)
     conditions.push(`(e.data ->> ${value(options.unless.field)}) IS DISTINCT FROM ${value(options.unless.is)}`);
@@ -112,11 +114,11 @@ function literal(value: unknown): string {
   return escapeLiteral(String(value));
 }
 
-export async function readStream(source: Queryable, noun: string, stream: string): Promise<StoredEvent[]> {
+export async function readStream(source: Queryable, category: string, stream: string): Promise<StoredEvent[]> {
   const { rows } = await source.query<Row>({
     name: 'read-stream',
-    text: `SELECT ${COLUMNS} FROM ${FROM} WHERE e.stream = $1 AND e.noun = $2 ORDER BY e.version`,
-    values: [stream, noun],
+    text: `SELECT ${COLUMNS} FROM ${FROM} WHERE e.stream = $1 AND e.category = $2 ORDER BY e.version`,
+    values: [stream, category],
   });
   return rows.map(toEvent);
 }
@@ -124,36 +126,44 @@ export async function readStream(source: Queryable, noun: string, stream: string
 /** The first event of each of these streams, in log order. */
 export async function readOpenings(
   source: Queryable,
-  noun: string,
+  category: string,
   streams: readonly string[],
 ): Promise<StoredEvent[]> {
   const { rows } = await source.query<Row>({
     name: 'read-openings',
-    text: `SELECT ${COLUMNS} FROM ${FROM} WHERE e.stream = ANY ($1) AND e.version = 1 AND e.noun = $2 ORDER BY e.position`,
-    values: [streams, noun],
+    text: `SELECT ${COLUMNS} FROM ${FROM} WHERE e.stream = ANY ($1) AND e.version = 1 AND e.category = $2 ORDER BY e.position`,
+    values: [streams, category],
   });
   return rows.map(toEvent);
 }
 
 /** The last event of each of these streams that has one: from their ends, however long they are. */
-export async function readEnds(source: Queryable, noun: string, streams: readonly string[]): Promise<StoredEvent[]> {
+export async function readEnds(
+  source: Queryable,
+  category: string,
+  streams: readonly string[],
+): Promise<StoredEvent[]> {
   const { rows } = await source.query<Row>({
     name: 'read-ends',
     text: `SELECT ${COLUMNS} FROM unnest($1::uuid[]) AS s (stream) CROSS JOIN LATERAL (
-             SELECT * FROM cc.events WHERE stream = s.stream AND noun = $2 ORDER BY version DESC LIMIT 1) e
+             SELECT * FROM cc.events WHERE stream = s.stream AND category = $2 ORDER BY version DESC LIMIT 1) e
              LEFT JOIN cc.personal p ON p.position = e.position`,
-    values: [streams, noun],
+    values: [streams, category],
   });
   return rows.map(toEvent);
 }
 
 /** These streams whole, each in its order, without what is personal. */
-export async function readStreams(source: Queryable, noun: string, streams: readonly string[]): Promise<StoredEvent[]> {
+export async function readStreams(
+  source: Queryable,
+  category: string,
+  streams: readonly string[],
+): Promise<StoredEvent[]> {
   const { rows } = await source.query<Row>({
     name: 'read-streams',
     text: `SELECT ${COLUMNS} FROM cc.events e LEFT JOIN cc.personal p ON false
-            WHERE e.stream = ANY ($1) AND e.noun = $2 ORDER BY e.stream, e.version`,
-    values: [streams, noun],
+            WHERE e.stream = ANY ($1) AND e.category = $2 ORDER BY e.stream, e.version`,
+    values: [streams, category],
   });
   return rows.map(toEvent);
 }
@@ -175,8 +185,8 @@ export async function findByReference(source: Queryable, site: string, reference
 export interface PublicEvent {
   readonly position: number;
   readonly id: string;
-  readonly noun: string;
-  /** `<noun>-<id>` */
+  readonly category: string;
+  /** `<category>-<id>` */
   readonly stream: string;
   readonly version: number;
   readonly type: string;
@@ -188,7 +198,7 @@ export interface PublicEvent {
 export async function readPublicEvents(source: Queryable, after: number, limit: number): Promise<PublicEvent[]> {
   const { rows } = await source.query<Omit<PublicEvent, 'position'> & { position: string }>({
     name: 'read-public-events',
-    text: `SELECT position, id, noun, noun || '-' || stream AS stream, version, type, site,
+    text: `SELECT position, id, category, category || '-' || stream AS stream, version, type, site,
                   extract(epoch FROM time) * 1000 AS time, data::text AS data
              FROM cc.events WHERE position > $1 ORDER BY position LIMIT $2`,
     values: [after, limit],
@@ -351,7 +361,7 @@ function toEvent(row: Row): StoredEvent {
     position: Number(row.position),
     id: row.id,
     type: row.type,
-    stream: `${row.noun}-${row.stream}`,
+    stream: `${row.category}-${row.stream}`,
     version: row.version,
     site: row.site,
     time: new Date(Number(row.time)).toISOString(),

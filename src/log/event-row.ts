@@ -2,7 +2,7 @@ import type { Personal, StoredEvent } from './event.js';
 
 /** In this order `EventRow` finds them. `personal`: how much of what is beside the event; without `all`, whose it is. */
 export function rowColumns(personal: 'all' | 'subject'): string {
-  return `e.position, e.id, e.noun, e.stream, e.version, e.type, e.site,
+  return `e.position, e.id, e.category, e.stream, e.version, e.type, e.site,
     (extract(epoch FROM e.time) * 1000)::bigint, e.actor, e.data,
     p.position IS NOT NULL, encode(p.subject, 'hex'), ${personal === 'all' ? 'p.data' : 'NULL'}`;
 }
@@ -43,7 +43,7 @@ export class EventRow implements LoggedRow {
     return isoTime(this.fields[7] as string);
   }
 
-  /** Without the noun. */
+  /** Without the category. */
   get streamId(): string {
     return this.fields[3] as string;
   }
@@ -59,13 +59,13 @@ export class EventRow implements LoggedRow {
   }
 
   event(): StoredEvent {
-    const [position, id, noun, stream, version, type, site, time, actor, data, beside, subject, personal] = this
+    const [position, id, category, stream, version, type, site, time, actor, data, beside, subject, personal] = this
       .fields as Fields;
     return {
       position: Number(position),
       id,
       type,
-      stream: `${noun}-${stream}`,
+      stream: `${category}-${stream}`,
       version: Number(version),
       site: plain(site),
       time: isoTime(time),
@@ -77,7 +77,7 @@ export class EventRow implements LoggedRow {
 
   /** What `JSON.stringify` would make of the event, but for blanks and the spelling of numbers: as they were stored. */
   writeLine(lines: LineBuffer): void {
-    const [position, id, noun, stream, version, type, site, time, actor, data, beside, subject, personal] = this
+    const [position, id, category, stream, version, type, site, time, actor, data, beside, subject, personal] = this
       .fields as Fields;
     const told = beside === 't' ? withSubject(subject, plain(personal)) : 'null';
     const said = plain(data);
@@ -85,7 +85,7 @@ export class EventRow implements LoggedRow {
     if (told === undefined || said.includes('\n')) lines.text(`${JSON.stringify(this.event())}\n`);
     else
       lines.text(
-        `{"position":${position},"id":"${id}","type":"${type}","stream":"${noun}-${stream}","version":${version},` +
+        `{"position":${position},"id":"${id}","type":"${type}","stream":"${category}-${stream}","version":${version},` +
           `"site":${quotedSite(site)},"time":"${isoTime(time)}","actor":${quotedActor(actor)},` +
           `"data":${said},"personal":${told}}\n`,
       );

@@ -16,7 +16,7 @@ export interface StoredEvent {
   readonly position: number;
   readonly id: string;
   readonly type: string;
-  /** `<noun>-<id>` */
+  /** `<category>-<id>` */
   readonly stream: string;
   readonly version: number;
   readonly site: string;
@@ -38,7 +38,7 @@ export interface Claim {
 }
 
 export interface AppendRequest {
-  readonly noun: string;
+  readonly category: string;
   /** UUIDv7: the index on streams then grows at its right edge. */
   readonly stream: string;
   /**

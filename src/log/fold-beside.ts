@@ -1,7 +1,7 @@
 import type { Client } from 'pg';
-import { makePile, mergePile } from './pile.js';
 import type { Projection } from './projection.js';
 import { foldPage, inTransaction } from './projection-rebuild.js';
+import { createStagingTable, mergeStagingTable } from './staging-table.js';
 
 /**
  * Folds the log up to a position into temporary tables. They stand before the live ones in the connection's search path
@@ -16,8 +16,8 @@ export async function foldBeside(
   await client.query('SET search_path = pg_temp, cc');
   for (const table of projection.tables)
     await client.query(`CREATE TEMP TABLE ${table} (LIKE cc.${table} INCLUDING ALL)`);
-  if (projection.pile) await makePile(client, projection.pile, 'TEMP');
+  if (projection.stagingTable) await createStagingTable(client, projection.stagingTable, 'TEMP');
   for (let position = 0; position < until; progress(position))
     position = await inTransaction(client, () => foldPage(client, projection, position, until));
-  if (projection.pile) await mergePile(client, projection.pile);
+  if (projection.stagingTable) await mergeStagingTable(client, projection.stagingTable);
 }

@@ -10,7 +10,7 @@ export interface FollowOptions {
   /** Exclusive. */
   readonly after: number;
   /** Only events of these; without it, all. */
-  readonly nouns?: readonly string[];
+  readonly categories?: readonly string[];
 }
 
 /**
@@ -47,8 +47,8 @@ export class Follower {
 
   async start(wakeUp: WakeUp): Promise<void> {
     await this.look();
-    this.stopWaking = wakeUp.on((noun) => {
-      if (!this.options.nouns || this.options.nouns.includes(noun)) this.lookQuietly();
+    this.stopWaking = wakeUp.on((category) => {
+      if (!this.options.categories || this.options.categories.includes(category)) this.lookQuietly();
     });
     this.timer = setInterval(() => this.lookQuietly(), POLL_EVERY_MS);
   }
@@ -86,7 +86,7 @@ export class Follower {
         after: this.position,
         until: head,
         limit: PAGE_EVENTS,
-        ...(this.options.nouns && { nouns: this.options.nouns }),
+        ...(this.options.categories && { categories: this.options.categories }),
       });
       if (events.length > 0) await this.apply(events);
       this.position = events.length < PAGE_EVENTS ? head : (events.at(-1) as StoredEvent).position;

@@ -30,7 +30,7 @@ export async function keepPartitionsAhead(
 
 /**
  * Takes partitions whose newest event is older than the retention out of the log, with the personal parts beside them.
- * Events of the nouns to keep stay, at their positions: a site is what its events say, however old they are. Never the
+ * Events of the categories to keep stay, at their positions: a site is what its events say, however old they are. Never the
  * partition being written, nor those ahead, nor what somebody who must see it has not read yet.
  */
 export async function dropPartitionsBefore(
@@ -83,9 +83,10 @@ async function thinPartition(
   await client.query(`BEGIN; SET LOCAL lock_timeout = '2s'`);
   try {
     await client.query(`CREATE TEMP TABLE kept (LIKE cc.events) ON COMMIT DROP`);
-    const { rowCount } = await client.query(`INSERT INTO kept SELECT * FROM cc.events_${first} WHERE noun = ANY ($1)`, [
-      keep,
-    ]);
+    const { rowCount } = await client.query(
+      `INSERT INTO kept SELECT * FROM cc.events_${first} WHERE category = ANY ($1)`,
+      [keep],
+    );
     await client.query(`DROP TABLE cc.events_${first}, cc.personal_${first}`);
     await client.query('DELETE FROM cc.log_partitions WHERE first = $1', [first]);
     if (rowCount) {

@@ -2,8 +2,8 @@ import { type Client, type ClientBase, DatabaseError } from 'pg';
 import { UserError } from '../kernel/errors.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { readHead, readPageEnd } from './event-reader.js';
-import { makePile, makeTableOfPile, mergePile } from './pile.js';
 import { type Projection, pageFor } from './projection.js';
+import { createStagingTable, mergeStagingTable, promoteStagingTable } from './staging-table.js';
 
 const PAGE_EVENTS = 2_000;
 /** What may be left to fold while appends (or the runner) wait for the swap. */
@@ -39,7 +39,7 @@ export async function rebuildProjection(
       );
       head = await readHead(reader);
     }
-    if (projection.pile) await makeTableOfPile(client, projection.pile);
+    if (projection.stagingTable) await promoteStagingTable(client, projection.stagingTable);
     else for (const table of projection.tables) await client.query(`ALTER TABLE cc_shadow.${table} SET LOGGED`);
     await swap(client, projection, position);
     progress(head, head);
@@ -64,7 +64,7 @@ async function makeShadow(client: Client, projection: Projection): Promise<void>
   for (const table of projection.tables) {
     await client.query(`DROP TABLE IF EXISTS cc_shadow.${table}`);
     // Nobody needs it after a crash: it costs no write-ahead log until it is whole.
-    if (projection.pile) await makePile(client, projection.pile, 'UNLOGGED');
+    if (projection.stagingTable) await createStagingTable(client, projection.stagingTable, 'UNLOGGED');
     else await client.query(`CREATE UNLOGGED TABLE cc_shadow.${table} (LIKE cc.${table} INCLUDING ALL)`);
   }
 }
@@ -78,10 +78,10 @@ async function swap(client: Client, projection: Projection, position: number): P
         if (projection.inline) await client.query('SELECT pg_advisory_xact_lock($1)', [APPEND_LOCK]);
         else await client.query('SELECT FROM cc.projections WHERE name = $1 FOR UPDATE', [projection.name]);
         const head = await readHead(client);
-        if (projection.pile) await makePile(client, projection.pile, 'TEMP');
+        if (projection.stagingTable) await createStagingTable(client, projection.stagingTable, 'TEMP');
         // Not beyond that head, where the log may have gone meanwhile: the next one to fold begins there.
         for (let at = position; at < head; ) at = await foldPage(client, projection, at, head);
-        if (projection.pile) await mergePile(client, projection.pile);
+        if (projection.stagingTable) await mergeStagingTable(client, projection.stagingTable);
         for (const table of projection.tables) {
           await client.query(`DROP TABLE cc.${table}`);
           await client.query(`ALTER TABLE cc_shadow.${table} SET SCHEMA cc`);

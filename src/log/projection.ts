@@ -11,8 +11,8 @@ import {
   readOpenings,
 } from './event-reader.js';
 import type { EventRow } from './event-row.js';
-import type { PiledTable } from './pile.js';
-import { Marks } from './projection-marks.js';
+import { PartitionCheckpoints } from './partition-checkpoints.js';
+import type { StagedTable } from './staging-table.js';
 
 /**
  * A read model that can be thrown away. `fold` writes what a page of the log changes, through `page.tx` and with bare
@@ -28,16 +28,16 @@ export interface Projection {
    * empty, and only the events of one stream come in the order of the log. Without it, the log's tail feeds it.
    */
   readonly source?: 'any';
-  /** With `source`: the only nouns whose events it folds, so that the others need not be delivered. */
-  readonly nouns?: readonly string[];
+  /** With `source`: the only categories whose events it folds, so that the others need not be delivered. */
+  readonly categories?: readonly string[];
   /** A time by which its rows are forgotten once nobody can need them: a fold of the whole log has those too. */
   readonly forgetsBy?: string;
-  /** Its fold only adds to this pile; whoever folds sorts it out. For what the append writes: nobody else folds for good. */
-  readonly pile?: PiledTable;
+  /** Its fold only adds to this stagingTable; whoever folds sorts it out. For what the append writes: nobody else folds for good. */
+  readonly stagingTable?: StagedTable;
   fold(page: Page): Promise<void>;
 }
 
-export type PageFilter = Pick<ReadOptions, 'nouns' | 'types' | 'unless'>;
+export type PageFilter = Pick<ReadOptions, 'categories' | 'types' | 'unless'>;
 
 /** A stretch of the log, from a position (exclusive) to another (inclusive), in the transaction that moves the checkpoint. */
 export class Page {
@@ -62,8 +62,8 @@ export class Page {
   }
 
   /** Of streams that go on in this stretch: they may have begun before it. */
-  openings(noun: string, streams: readonly string[]): Promise<StoredEvent[]> {
-    return readOpenings(this.source, noun, streams);
+  openings(category: string, streams: readonly string[]): Promise<StoredEvent[]> {
+    return readOpenings(this.source, category, streams);
   }
 
   count(types: CountOptions['types'], by: CountOptions['by']): Promise<EventCount[]> {
@@ -81,7 +81,7 @@ class SharedPage extends Page {
     tx: ClientBase,
     after: number,
     until: number,
-    private readonly marks: Marks,
+    private readonly marks: PartitionCheckpoints,
     source?: ClientBase,
   ) {
     super(tx, after, until, source);
@@ -107,5 +107,11 @@ export async function pageFor(
   source?: ClientBase,
 ): Promise<Page> {
   if (projection.source !== 'any') return new Page(tx, after, until, source);
-  return new SharedPage(tx, after, until, live ? await Marks.read(tx, projection.name) : Marks.none, source);
+  return new SharedPage(
+    tx,
+    after,
+    until,
+    live ? await PartitionCheckpoints.read(tx, projection.name) : PartitionCheckpoints.none,
+    source,
+  );
 }

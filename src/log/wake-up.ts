@@ -10,7 +10,7 @@ const RECONNECT_AFTER_MS = 1_000;
  * is sent after the commit and at most every 20 ms, because inside the append it would hold a lock of the whole server.
  */
 export class WakeUp {
-  private readonly listeners = new Set<(noun: string) => void>();
+  private readonly listeners = new Set<(category: string) => void>();
   private readonly untold = new Set<string>();
   private telling: NodeJS.Timeout | undefined;
   private client: Promise<Client> | undefined;
@@ -19,13 +19,13 @@ export class WakeUp {
 
   constructor(private readonly postgres: Postgres) {}
 
-  tell(noun: string): void {
+  tell(category: string): void {
     if (this.closed) return;
-    this.untold.add(noun);
+    this.untold.add(category);
     this.telling ??= setTimeout(() => void this.send(), TELL_EVERY_MS);
   }
 
-  on(listener: (noun: string) => void): () => void {
+  on(listener: (category: string) => void): () => void {
     this.listeners.add(listener);
     if (!this.client) this.startListening();
     return () => this.listeners.delete(listener);
@@ -42,9 +42,9 @@ export class WakeUp {
 
   private async send(): Promise<void> {
     this.telling = undefined;
-    const nouns = [...this.untold].join(',');
+    const categories = [...this.untold].join(',');
     this.untold.clear();
-    await this.postgres.pool.query('SELECT pg_notify($1, $2)', [CHANNEL, nouns]).catch(() => {});
+    await this.postgres.pool.query('SELECT pg_notify($1, $2)', [CHANNEL, categories]).catch(() => {});
   }
 
   private startListening(): void {
@@ -56,7 +56,8 @@ export class WakeUp {
     try {
       const client = await this.postgres.connect('cc-wake-up');
       client.on('notification', (message) => {
-        for (const noun of (message.payload ?? '').split(',')) for (const listener of this.listeners) listener(noun);
+        for (const category of (message.payload ?? '').split(','))
+          for (const listener of this.listeners) listener(category);
       });
       client.on('end', () => this.listenAgain());
       await client.query(`LISTEN ${CHANNEL}`);

@@ -45,7 +45,7 @@ const HEADERS = {
     ce_id: { type: 'string', format: 'uuid', description: "The event's own id." },
     ce_type: { type: 'string', description: 'Such as conversion.received.v1. A changed shape gets a new number.' },
     ce_source: { type: 'string', description: '/clean-conversions/<cell>' },
-    ce_subject: { type: 'string', description: 'The stream: <noun>-<id>. Also the key of the record.' },
+    ce_subject: { type: 'string', description: 'The stream: <category>-<id>. Also the key of the record.' },
     ce_time: { type: 'string', format: 'date-time', description: 'When it was appended, by the database’s clock.' },
     'content-type': { type: 'string', const: 'application/json' },
     cc_position: {
@@ -61,8 +61,8 @@ const HEADERS = {
 /** The topics, described as AsyncAPI 3 from the schemas that the rooms keep of their events. */
 export function asyncApiDocument(topicPrefix = 'cc.') {
   const types = Object.keys(EVENT_SCHEMAS);
-  const nouns = Object.keys(CHANNELS).filter((noun) => types.some((type) => type.startsWith(`${noun}.`)));
-  const typesOf = (noun: string) => types.filter((type) => type.startsWith(`${noun}.`));
+  const categories = Object.keys(CHANNELS).filter((category) => types.some((type) => type.startsWith(`${category}.`)));
+  const typesOf = (category: string) => types.filter((type) => type.startsWith(`${category}.`));
   return {
     asyncapi: '3.0.0',
     info: {
@@ -72,16 +72,16 @@ export function asyncApiDocument(topicPrefix = 'cc.') {
       license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
     },
     defaultContentType: 'application/json',
-    channels: keyed(nouns, (noun) => ({
-      address: `${topicPrefix}${TOPICS[noun]}`,
-      description: CHANNELS[noun],
-      messages: keyed(typesOf(noun), (type) => ({ $ref: `#/components/messages/${type}` })),
+    channels: keyed(categories, (category) => ({
+      address: `${topicPrefix}${TOPICS[category]}`,
+      description: CHANNELS[category],
+      messages: keyed(typesOf(category), (type) => ({ $ref: `#/components/messages/${type}` })),
     })),
-    operations: keyed(nouns, (noun) => ({
+    operations: keyed(categories, (category) => ({
       action: 'send',
-      channel: { $ref: `#/channels/${noun}` },
+      channel: { $ref: `#/channels/${category}` },
       summary: 'Each event, once it is committed.',
-      messages: typesOf(noun).map((type) => ({ $ref: `#/channels/${noun}/messages/${type}` })),
+      messages: typesOf(category).map((type) => ({ $ref: `#/channels/${category}/messages/${type}` })),
     })),
     components: {
       messages: keyed(types, (type) => ({

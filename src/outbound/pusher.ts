@@ -152,7 +152,7 @@ export class Pusher {
   private async append(site: string, end: End, event: OutboundEvent): Promise<End> {
     const version = end?.version ?? 0;
     const outcome = await this.log.append({
-      noun: OUTBOUND,
+      category: OUTBOUND,
       stream: streamOf(site),
       expected: version,
       site,

@@ -4,7 +4,7 @@ import type { SiteWebhook } from '../sites/webhook.js';
 import { nextTickMs } from './ticks.js';
 import type { Totals } from './totals.js';
 
-/** Streams of this noun hold the stretches of one site, one after the other, and all tries to push them. */
+/** Streams of this category hold the stretches of one site, one after the other, and all tries to push them. */
 export const OUTBOUND = 'outbound';
 
 /** By then every process knows what became of a webhook. */

@@ -1,4 +1,4 @@
-import { isOutcome, type Outcome } from '../dispatch/delivery.js';
+import { isOutcome, type Outcome } from '../delivery/delivery.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import type { FailedTry, Stretch, Try } from './stretch.js';

@@ -1,5 +1,5 @@
 import { LogUnavailable } from '../kernel/errors.js';
-import { answerOf } from '../kernel/patience.js';
+import { withLogTimeout } from '../kernel/log-timeout.js';
 import { derivedUuid } from '../kernel/uuid.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
@@ -66,18 +66,18 @@ export class SiteDirectory {
       record: (site, event) => {
         const stream = derivedUuid(`auth ${site}`);
         // A lost count lets an attacker try once more; a refusal that waits for the database would let him do worse.
-        log.append({ noun: AUTH, stream, expected: 'any', site, actor: 'system', events: [event] }).catch(() => {});
+        log.append({ category: AUTH, stream, expected: 'any', site, actor: 'system', events: [event] }).catch(() => {});
       },
     });
   }
 
   async start(): Promise<void> {
-    this.siteFollower = await this.log.follow({ name: 'sites', after: 0, nouns: [SITE] }, (events) =>
+    this.siteFollower = await this.log.follow({ name: 'sites', after: 0, categories: [SITE] }, (events) =>
       this.inTurn(() => this.applyAll(events)),
     );
     const windowBegan = new Date(Date.now() - this.options.authFailureWindowMs);
     const after = await this.log.positionBefore(windowBegan);
-    await this.log.follow({ name: 'auth', after, nouns: [AUTH] }, (events) => {
+    await this.log.follow({ name: 'auth', after, categories: [AUTH] }, (events) => {
       for (const event of events) this.throttle.apply(event);
     });
   }
@@ -102,7 +102,7 @@ export class SiteDirectory {
   /** For a process that was frozen or cut off: looks at the log before it judges a key. */
   async refresh(): Promise<void> {
     try {
-      if (this.siteFollower) await answerOf(this.siteFollower.look());
+      if (this.siteFollower) await withLogTimeout(this.siteFollower.look());
     } catch {
       throw new LogUnavailable('The log cannot be asked whether keys are still good');
     }
@@ -111,7 +111,7 @@ export class SiteDirectory {
   /** After a secret was replaced, here or by another instance: no event tells of that. */
   async reloadSecrets(host: string, platform: PlatformName): Promise<void> {
     await this.inTurn(async () => {
-      const secrets = await answerOf(this.secrets.connectionSecrets(host, platform));
+      const secrets = await withLogTimeout(this.secrets.connectionSecrets(host, platform));
       const open = this.find(host);
       const before = open?.connections.get(platform);
       if (!open || !before) return;
@@ -157,7 +157,8 @@ export class SiteDirectory {
     for (const [id, { site }] of folded) {
       dedupSecrets.set(id, this.byId.get(id)?.dedupSecret ?? (await this.secrets.dedupSecret(site.host)));
     }
-    const stored = connected.size > 0 ? await answerOf(this.secrets.connectionSecretsOf([...connected])) : undefined;
+    const stored =
+      connected.size > 0 ? await withLogTimeout(this.secrets.connectionSecretsOf([...connected])) : undefined;
     for (const [id, { site, position }] of folded) {
       const before = this.byId.get(id)?.connections;
       const fresh = connected.has(site.host)

@@ -13,7 +13,7 @@ export const sitesProjection: Projection = {
   name: 'sites',
   tables: ['sites'],
   async fold(page: Page): Promise<void> {
-    const events = await page.events({ nouns: [SITE] });
+    const events = await page.events({ categories: [SITE] });
     if (events.length === 0) return;
     const ids = [...new Set(events.map((event) => event.stream.slice(SITE.length + 1)))];
     const { rows } = await page.tx.query<StoredSite>(
@@ -67,7 +67,7 @@ export const authFailuresProjection: Projection = {
   tables: ['auth_failures'],
   async fold(page: Page): Promise<void> {
     const counts = new Map<string, { site: string; minute: string; failed: number; throttled: number }>();
-    for (const stored of await page.events({ nouns: [AUTH] })) {
+    for (const stored of await page.events({ categories: [AUTH] })) {
       const event = stored as unknown as AuthEvent;
       const minute = `${stored.time.slice(0, 16)}:00Z`;
       const id = `${stored.site} ${minute}`;

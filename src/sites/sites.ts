@@ -195,7 +195,7 @@ export class Sites {
   async all(): Promise<Site[]> {
     const sites = new Map<string, Site>();
     for (let after = 0; ; ) {
-      const events = await this.log.read({ after, nouns: [SITE], limit: 1_000 });
+      const events = await this.log.read({ after, categories: [SITE], limit: 1_000 });
       for (const event of events) {
         const site = evolve(sites.get(event.stream), event);
         if (site) sites.set(event.stream, site);
@@ -249,7 +249,7 @@ export class Sites {
       if (!event) return site as Site;
       const events: [NewEvent] = [event];
       const outcome = await this.log.append({
-        noun: SITE,
+        category: SITE,
         stream,
         expected: history.length,
         site: host,

@@ -66,7 +66,7 @@ export class Erasure {
     const erased = { events, identifiers, claims };
     const event: VisitorEvent = { type: 'visitor.erased.v1', data: erased };
     await this.log.append({
-      ...{ noun: VISITOR, stream: uuidv7(), expected: 'new', site, actor: 'cli' },
+      ...{ category: VISITOR, stream: uuidv7(), expected: 'new', site, actor: 'cli' },
       events: [event],
     });
     return erased;

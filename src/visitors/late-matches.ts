@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
-import { settingsAsOf } from '../dispatch/courier.js';
-import { CONVERSION, type Delivery, foldDeliveries, type Reopening } from '../dispatch/delivery.js';
-import { asReceived, type ReceivedConversion, spell } from '../dispatch/received.js';
+import { settingsAsOf } from '../delivery/courier.js';
+import { CONVERSION, type Delivery, foldDeliveries, type Reopening } from '../delivery/delivery.js';
+import { asReceived, type ReceivedConversion, spell } from '../delivery/received.js';
 import { LogUnavailable } from '../kernel/errors.js';
 import type { NewEvent, StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
@@ -10,7 +10,7 @@ import { Lease } from '../postgres/lease.js';
 import type { OpenSite, SiteDirectory } from '../sites/site-directory.js';
 import { CLICK_KINDS } from './identifier-kinds.js';
 import { isFilteredBot, type Known, type Matcher, matchOf } from './matcher.js';
-import { isWanting } from './unmatched-projection.js';
+import { isWanting } from './unmatched.projection.js';
 import { PERSON_BYTES } from './visitor.js';
 
 const LEASE = 'late-matches';
@@ -133,7 +133,7 @@ export class LateMatches {
       const [first, ...others] = reopenings;
       if (!first) return;
       const outcome = await this.log.append({
-        ...{ noun: CONVERSION, stream: conversion, site, actor: 'system' },
+        ...{ category: CONVERSION, stream: conversion, site, actor: 'system' },
         expected: events.length,
         events: [first, ...others],
       });

@@ -77,7 +77,7 @@ function opened(site: string, event: NewVisitorEvent): AppendRequest {
 }
 
 function stream(site: string): Omit<AppendRequest, 'events'> {
-  return { noun: VISITOR, stream: uuidv7(), expected: 'new', site, actor: 'tag' };
+  return { category: VISITOR, stream: uuidv7(), expected: 'new', site, actor: 'tag' };
 }
 
 function botRequest(

@@ -117,7 +117,7 @@ async function apply(
   } as const satisfies NewVisitorEvent;
   const inline = inlineOf(event, event.personal as unknown as VisitPersonal);
   const outcome = await log.append({
-    noun: VISITOR,
+    category: VISITOR,
     stream,
     expected: latest.version,
     site: host,

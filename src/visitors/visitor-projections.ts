@@ -1,4 +1,4 @@
-import { CONVERSION } from '../dispatch/delivery.js';
+import { CONVERSION } from '../delivery/delivery.js';
 import type { StoredEvent } from '../log/event.js';
 import type { Page, Projection } from '../log/projection.js';
 import { inlineOfStored } from './identifier-record.js';
@@ -57,7 +57,7 @@ export const matchRateProjection: Projection = {
   name: 'match_rate',
   tables: ['match_rate'],
   source: 'any',
-  nouns: [CONVERSION],
+  categories: [CONVERSION],
   async fold(page: Page): Promise<void> {
     const days = new Map<string, MatchedDay>();
     for (const { type, site, minute, values, count } of await page.count(MATCHED, [

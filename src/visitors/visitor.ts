@@ -3,7 +3,7 @@ import type { Judgement, Signals } from './bots/judge.js';
 import type { ConsentState } from './consent.js';
 import type { TagMessage } from './tag-message.js';
 
-/** Streams of this noun hold what one call of the tag brought, and what was thought of it later. */
+/** Streams of this category hold what one call of the tag brought, and what was thought of it later. */
 export const VISITOR = 'visitor';
 
 export type VisitorEvent =

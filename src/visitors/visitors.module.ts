@@ -1,6 +1,6 @@
 import { Module, type OnApplicationBootstrap } from '@nestjs/common';
-import { DispatchModule } from '../dispatch/dispatch.module.js';
-import { sendableForMs } from '../dispatch/retry-schedule.js';
+import { DeliveryModule } from '../delivery/delivery.module.js';
+import { sendableForMs } from '../delivery/retry-schedule.js';
 import { messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
@@ -21,7 +21,7 @@ import { TagScriptEndpoint } from './tag-script.endpoint.js';
 const WARN_EVERY_MS = 10_000;
 
 @Module({
-  imports: [SitesModule, DispatchModule],
+  imports: [SitesModule, DeliveryModule],
   providers: [
     {
       provide: BotJudge,

@@ -24,7 +24,7 @@ await driveAppends(async () => {
   const stream = uuidv7();
   const data = conversionData(stream);
   const outcome = await log.append({
-    noun: 'conversion',
+    category: 'conversion',
     stream,
     expected: 'new',
     site: 'localhost',

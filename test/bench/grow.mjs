@@ -49,7 +49,7 @@ WITH drawn AS MATERIALIZED (
          (lpad(to_hex((extract(epoch FROM time) * 1000)::bigint), 12, '0') || '7' || substr(random, 14))::uuid AS stream
     FROM drawn
 ), events AS (
-  INSERT INTO cc.events (position, id, noun, stream, version, type, site, time, actor, reference, data)
+  INSERT INTO cc.events (position, id, category, stream, version, type, site, time, actor, reference, data)
   SELECT position, random::uuid, 'conversion', stream, 1, 'conversion.received.v1', 'localhost', time,
          'key:0199d2f0-7d3a-7c55-9a51-3f0c2a6b9e10', reference,
          json_build_object('conversionId', stream, 'event', 'purchase', 'value', 129.9, 'currency', 'EUR',

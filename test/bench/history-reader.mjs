@@ -1,6 +1,7 @@
 // Reads the whole log once, in one of the ways that are compared, and prints how fast and with how much memory.
 import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
+import { allProjections } from '../../dist/app/projections.js';
 import { exportEvents } from '../../dist/history/event-export.js';
 import { EventFilter } from '../../dist/history/event-filter.js';
 import { ExportFile } from '../../dist/history/export-file.js';
@@ -10,7 +11,6 @@ import { copyOut } from '../../dist/log/copy.js';
 import { EventLog } from '../../dist/log/event-log.js';
 import { ProjectionRunner } from '../../dist/log/projection-runner.js';
 import { Postgres } from '../../dist/postgres/postgres.js';
-import { allProjections } from '../../dist/projections.js';
 import { SiteSecrets } from '../../dist/sites/site-secrets.js';
 
 const { DATABASE_URL, OUT } = process.env;
@@ -34,7 +34,7 @@ const READ = {
     let kept;
     await copyOut(
       client,
-      `COPY (SELECT e.position, e.id, e.noun, e.stream, e.version, e.type, e.site, e.time, e.actor, e.data,
+      `COPY (SELECT e.position, e.id, e.category, e.stream, e.version, e.type, e.site, e.time, e.actor, e.data,
                     encode(p.subject, 'hex'), p.data
                FROM cc.events e LEFT JOIN cc.personal p ON p.position = e.position ORDER BY e.position) TO STDOUT`,
       (line) => {

@@ -104,7 +104,7 @@ async function closer({ log, postgres }) {
 function appendConversions(log, site, count) {
   const append = () =>
     log.append({
-      ...{ noun: 'conversion', stream: randomUUID(), expected: 'new', site, actor: 'system' },
+      ...{ category: 'conversion', stream: randomUUID(), expected: 'new', site, actor: 'system' },
       events: [{ type: 'conversion.received.v1', data: { trial: false, event: 'purchase', value: 129.9 } }],
     });
   return Promise.all(Array.from({ length: count }, append));

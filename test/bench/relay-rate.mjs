@@ -26,7 +26,7 @@ async function fill() {
   const append = () => {
     const stream = uuidv7();
     const events = [{ type: 'conversion.received.v1', data: conversionData(stream) }];
-    return log.append({ noun: 'conversion', stream, expected: 'new', site: 'localhost', actor: 'system', events });
+    return log.append({ category: 'conversion', stream, expected: 'new', site: 'localhost', actor: 'system', events });
   };
   for (let left = Number(process.env.EVENTS); left > 0; left -= BATCH) {
     await Promise.all(Array.from({ length: Math.min(BATCH, left) }, append));

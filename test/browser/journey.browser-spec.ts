@@ -61,13 +61,13 @@ async function order(orderId: string): Promise<{ receipt: object; personal: Reco
   const context = await browser.newContext();
   const page = await context.newPage();
   const landing = `http://shop.localhost:${(pages.address() as AddressInfo).port}/sale?gclid=Cj0_MixedCase&utm_source=google`;
-  const known = (await operator.log.read({ nouns: ['visitor'] })).length;
+  const known = (await operator.log.read({ categories: ['visitor'] })).length;
   await page.goto(landing);
   await page.fill('input[type=email]', ` ${EMAIL} `);
   await page.click('button');
   await page.waitForURL(/thanks/);
   await eventually(
-    () => operator.log.read({ nouns: ['visitor'], types: ['visitor.identified.v1'] }),
+    () => operator.log.read({ categories: ['visitor'], types: ['visitor.identified.v1'] }),
     (events) => events.some(({ position }) => position > known),
   );
   await context.close();

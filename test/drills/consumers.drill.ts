@@ -14,7 +14,7 @@ import { RelayedLog } from '../support/relayed-log.js';
  *   DRILL_BREAK=marks       without a look at what was folded before: the drill must then fail
  */
 const ROUNDS = Number(process.env['DRILL_ROUNDS'] ?? 50);
-const BROKEN = fileURLToPath(new URL('./broken-marks.mjs', import.meta.url));
+const BROKEN = fileURLToPath(new URL('./broken-checkpoints.mjs', import.meta.url));
 const NODE_OPTIONS = process.env['DRILL_BREAK'] === 'marks' ? `--import=${BROKEN}` : '';
 /** Longer than a group waits for a silent member: somebody else has its partitions when it wakes up. */
 const FROZEN_MS = 12_000;

@@ -158,10 +158,10 @@ function writeOn(log, hosts) {
   let stopped = false;
   const writing = (async () => {
     while (!stopped) {
-      const [noun, type, data] = kinds[Math.floor(Math.random() * kinds.length)];
+      const [category, type, data] = kinds[Math.floor(Math.random() * kinds.length)];
       const site = hosts[written % hosts.length];
       const events = [{ type, data }];
-      await log.append({ noun, stream: randomUUID(), expected: 'new', site, actor: 'system', events });
+      await log.append({ category, stream: randomUUID(), expected: 'new', site, actor: 'system', events });
       written += 1;
       await sleep(5);
     }

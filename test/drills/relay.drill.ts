@@ -22,7 +22,7 @@ import { KafkaService, TOPICS } from '../support/kafka-service.js';
 const ROUNDS = Number(process.env['DRILL_ROUNDS'] ?? 50);
 const LOADED = ['./freeze-inside.mjs', ...(process.env['DRILL_BREAK'] === 'fence' ? ['./broken-fence.mjs'] : [])];
 const NODE_OPTIONS = LOADED.map((file) => `--import=${fileURLToPath(new URL(file, import.meta.url))}`).join(' ');
-const NOUNS = ['conversion', 'visitor', 'auth', 'outbound'];
+const CATEGORIES = ['conversion', 'visitor', 'auth', 'outbound'];
 /** Longer than a lease and a take-over: somebody else publishes when it wakes up. */
 const FROZEN_MS = 12_000;
 const BETWEEN_ROUNDS_MS = 1_500;
@@ -44,12 +44,12 @@ describe.each([1, 3])('the relay with %i broker(s) under kills and freezes', (no
     Promise.all(
       Array.from({ length: 25 }, (_, at) =>
         kafka.log.append({
-          noun: NOUNS[at % NOUNS.length] as string,
+          category: CATEGORIES[at % CATEGORIES.length] as string,
           stream: uuidv7(),
           expected: 'new',
           site: 'shop.example',
           actor: 'system',
-          events: [{ type: `${NOUNS[at % NOUNS.length]}.happened.v1`, data: { text: 'x'.repeat(200) } }],
+          events: [{ type: `${CATEGORIES[at % CATEGORIES.length]}.happened.v1`, data: { text: 'x'.repeat(200) } }],
         }),
       ),
     );

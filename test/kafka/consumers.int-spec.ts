@@ -79,7 +79,9 @@ const FROZEN_MS = 1_000;
     startConsumer();
     await counts.underLoad(async () => {
       // Of every partition of both topics: the last part of this test relies on each having its mark.
-      await until(async () => (await relayed.postgres.pool.query('SELECT FROM cc.projection_marks')).rowCount === 6);
+      await until(
+        async () => (await relayed.postgres.pool.query('SELECT FROM cc.partition_checkpoints')).rowCount === 6,
+      );
       for (let round = 0; round < 3; round += 1) {
         await counts.runner.catchUp('counted');
         await counts.runner.rebuild('counted');
@@ -90,7 +92,7 @@ const FROZEN_MS = 1_000;
     // Kafka is switched off: the log's tail takes over where the marks are.
     await relayed.stopAll();
     await relayed.postgres.pool.query('UPDATE cc.projections SET position = 0');
-    await relayed.postgres.pool.query('UPDATE cc.projection_marks SET position = $1', [await relayed.log.head()]);
+    await relayed.postgres.pool.query('UPDATE cc.partition_checkpoints SET position = $1', [await relayed.log.head()]);
     await counts.appendMany(60);
     const tail = new ProjectionRunner(relayed.postgres, [counted]);
     await tail.start();

@@ -126,7 +126,7 @@ const KCAT = '/usr/bin/kcat';
     'is read by kcat, which is not ours',
     async () => {
       await drained();
-      const conversions = await log.read({ nouns: ['conversion'] });
+      const conversions = await log.read({ categories: ['conversion'] });
       const { stdout } = await promisify(execFile)(
         KCAT,
         ['-b', brokers.brokers, '-t', 'cc.conversions', '-C', '-e', '-q', '-o', 'beginning', '-f', '%k\t%h\t%s\n'],

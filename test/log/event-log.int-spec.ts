@@ -13,7 +13,7 @@ const DAY_MS = 24 * 60 * 60 * 1_000;
 
 function thing(stream: string = uuidv7(), over: Partial<AppendRequest> = {}): AppendRequest {
   const events: AppendRequest['events'] = [{ type: 'thing.happened.v1', data: { stream } }];
-  return { noun: 'thing', stream, expected: 'new', site: 'shop.example', actor: 'system', events, ...over };
+  return { category: 'thing', stream, expected: 'new', site: 'shop.example', actor: 'system', events, ...over };
 }
 
 function claiming(key: string, windowMs = DAY_MS, weak = false): AppendRequest {
@@ -181,7 +181,7 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
             n: 1,
             k: 1,
             id: uuidv7(),
-            noun: 'thing',
+            category: 'thing',
             stream: uuidv7(),
             type: 't',
             site: 's',
@@ -280,7 +280,7 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
         n,
         k: 1,
         id: uuidv7(),
-        noun: 'thing',
+        category: 'thing',
         stream: uuidv7(),
         type: 't',
         site: 's',
@@ -390,7 +390,7 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
       const arrival = new Promise<number>((resolve) => {
         arrived = resolve;
       });
-      await log.follow({ name: 'test', after: 0, nouns: ['thing'] }, () => arrived(performance.now()));
+      await log.follow({ name: 'test', after: 0, categories: ['thing'] }, () => arrived(performance.now()));
       await sleep(20);
       await other.append(thing());
       await arrival;
@@ -399,11 +399,11 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
 
     it('is right without being woken, and skips what it did not ask for', async () => {
       const seen: string[] = [];
-      const follower = await log.follow({ name: 'test', after: 0, nouns: ['wanted'] }, (events) => {
+      const follower = await log.follow({ name: 'test', after: 0, categories: ['wanted'] }, (events) => {
         seen.push(...events.map(({ type }) => type));
       });
       await Promise.all(Array.from({ length: 30 }, () => log.append(thing())));
-      await log.append(thing(uuidv7(), { noun: 'wanted' }));
+      await log.append(thing(uuidv7(), { category: 'wanted' }));
       await follower.look();
       expect(seen).toEqual(['thing.happened.v1']);
       expect(follower.position).toBe(await log.head());
@@ -438,7 +438,7 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
         END $$; SELECT cc.add_partition(0, 50)`,
       );
       const stream = uuidv7();
-      const site = thing(uuidv7(), { noun: 'site' });
+      const site = thing(uuidv7(), { category: 'site' });
       await log.append(site);
       for (let round = 0; round < 6; round += 1) {
         await keepPartitionsAhead(postgres, 50);

@@ -1,6 +1,7 @@
 import { hash, randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { pruneClaims } from '../../src/conversions/claim-pruner.js';
+import { allProjections } from '../../src/app/projections.js';
+import { pruneClaims } from '../../src/conversions/dedup-claim-pruner.js';
 import { ReceiveConversion, ReceiveConversionHandler } from '../../src/conversions/receive-conversion.js';
 import { Sealer } from '../../src/kernel/sealing.js';
 import { uuidv7 } from '../../src/kernel/uuid.js';
@@ -9,7 +10,6 @@ import { EventLog } from '../../src/log/event-log.js';
 import type { Page, Projection } from '../../src/log/projection.js';
 import { ProjectionRunner } from '../../src/log/projection-runner.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
-import { allProjections } from '../../src/projections.js';
 import { type OpenSite, SiteDirectory } from '../../src/sites/site-directory.js';
 import { SiteSecrets } from '../../src/sites/site-secrets.js';
 import { Sites } from '../../src/sites/sites.js';
@@ -44,7 +44,7 @@ describe('projections', () => {
   });
 
   const thing = (type = 'thing.happened.v1', data: object = {}): AppendRequest => ({
-    noun: 'thing',
+    category: 'thing',
     stream: uuidv7(),
     expected: 'new',
     site: 'shop.example',
@@ -57,7 +57,7 @@ describe('projections', () => {
     name: 'counted',
     tables: ['counted'],
     async fold(page: Page) {
-      for (const event of await page.events({ nouns: ['thing'] })) {
+      for (const event of await page.events({ categories: ['thing'] })) {
         if (event.data['poison']) throw new Error('cannot count this one');
         await page.tx.query(
           'INSERT INTO counted VALUES ($1, 1) ON CONFLICT (type) DO UPDATE SET count = counted.count + 1',
@@ -187,7 +187,7 @@ describe('projections', () => {
         [{ ...outcome('skipped', 1), data: { ...outcome('skipped', 1).data, reason: 'no_click_identifier' } }],
       ][turn % 5] as [ReturnType<typeof outcome>];
       await log.append({
-        noun: 'conversion',
+        category: 'conversion',
         stream: conversionId,
         expected: 'any',
         site: 'shop.example',

@@ -43,7 +43,14 @@ describe.each(serversUnderTest())('opening $name', ({ major }) => {
     const postgres = await openDatabase(url.replace('postgres@', `plain_${name}@`));
     const log = new EventLog(postgres);
     const events = [{ type: 'thing.happened.v1', data: {} }] as const;
-    const request = { noun: 'thing', stream: uuidv7(), expected: 'new', site: 's', actor: 'system', events } as const;
+    const request = {
+      category: 'thing',
+      stream: uuidv7(),
+      expected: 'new',
+      site: 's',
+      actor: 'system',
+      events,
+    } as const;
     expect(await log.append(request)).toMatchObject({ status: 'appended' });
     await expect(postgres.pool.query('DELETE FROM cc.events')).rejects.toThrow(/append-only/);
     await log.close();

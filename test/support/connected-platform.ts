@@ -1,7 +1,7 @@
-import { AccessTokens } from '../../src/dispatch/access-tokens.js';
-import { Lane, type LaneResult } from '../../src/dispatch/lane.js';
-import { type ReceivedConversion, type Spelled, spell } from '../../src/dispatch/received.js';
-import type { Wires } from '../../src/dispatch/wires.js';
+import { AccessTokens } from '../../src/delivery/access-tokens.js';
+import { Lane, type LaneResult } from '../../src/delivery/lane.js';
+import { type ReceivedConversion, type Spelled, spell } from '../../src/delivery/received.js';
+import type { Wires } from '../../src/delivery/wires.js';
 import type { Conversion } from '../../src/platforms/conversion.js';
 import type { Connection, Platform, Settings, SkipReason } from '../../src/platforms/platform.js';
 import type { PlatformCase } from './platform-cases.js';

@@ -9,7 +9,7 @@ import type { RelayedLog } from './relayed-log.js';
 
 const MEMBER = fileURLToPath(new URL('../kafka/consumer-process.mjs', import.meta.url));
 const SITES = ['one.example', 'two.example', 'three.example'];
-const NOUNS = ['conversion', 'visitor', 'site'];
+const CATEGORIES = ['conversion', 'visitor', 'site'];
 
 interface Counted {
   readonly site: string;
@@ -91,11 +91,11 @@ export class CountedConsumers {
     };
   }
 
-  /** Of three nouns, one of which does not count, for three sites. */
+  /** Of three categories, one of which does not count, for three sites. */
   async appendMany(count: number): Promise<void> {
     await Promise.all(
       Array.from({ length: count }, (_, at) =>
-        this.relayed.append(NOUNS[at % 3] as string, { site: SITES[(at >> 2) % 3] as string }),
+        this.relayed.append(CATEGORIES[at % 3] as string, { site: SITES[(at >> 2) % 3] as string }),
       ),
     );
   }
@@ -129,7 +129,7 @@ export class CountedConsumers {
   /** The rows as the log itself makes them. */
   async folded(): Promise<Counted[]> {
     const counts = new Map<string, number>();
-    for (const { site, type } of await this.relayed.log.read({ nouns: counted.nouns ?? [] }))
+    for (const { site, type } of await this.relayed.log.read({ categories: counted.categories ?? [] }))
       counts.set(`${site} ${type}`, (counts.get(`${site} ${type}`) ?? 0) + 1);
     return [...counts].sort().map(([key, count]) => {
       const [site, type] = key.split(' ') as [string, string];

@@ -94,8 +94,15 @@ const EVENTS = {
 export async function happen(log: EventLog, site: string, ...happenings: readonly Happening[]): Promise<void> {
   await Promise.all(
     happenings.map((happening) => {
-      const [noun, type, data] = EVENTS[happening];
-      return log.append({ noun, stream: uuidv7(), expected: 'new', site, actor: 'system', events: [{ type, data }] });
+      const [category, type, data] = EVENTS[happening];
+      return log.append({
+        category,
+        stream: uuidv7(),
+        expected: 'new',
+        site,
+        actor: 'system',
+        events: [{ type, data }],
+      });
     }),
   );
 }

@@ -1,7 +1,7 @@
 import { Checkpoints } from '../../src/kafka/checkpoint.js';
 import { type KafkaSettings, usesKafka } from '../../src/kafka/client.js';
 import { Relay } from '../../src/kafka/relay.js';
-import { PUBLISHED_NOUNS, topicOf } from '../../src/kafka/topics.js';
+import { PUBLISHED_CATEGORIES, topicOf } from '../../src/kafka/topics.js';
 import { Logger } from '../../src/kernel/logger.js';
 import { readSettings } from '../../src/kernel/settings.js';
 import { uuidv7 } from '../../src/kernel/uuid.js';
@@ -48,7 +48,7 @@ export class RelayedLog {
   }
 
   get topics(): string[] {
-    return PUBLISHED_NOUNS.map((noun) => topicOf(this.prefix, noun));
+    return PUBLISHED_CATEGORIES.map((category) => topicOf(this.prefix, category));
   }
 
   settings(environment: Record<string, string> = {}): KafkaSettings {
@@ -74,16 +74,18 @@ export class RelayedLog {
     this.started.clear();
   }
 
-  async append(noun: string, options: AppendOptions = {}): Promise<void> {
+  async append(category: string, options: AppendOptions = {}): Promise<void> {
     const { data = {}, site = 'shop.example', stream = uuidv7(), expected = 'new' } = options;
-    const event = { type: `${noun}.happened.v1`, data, personal: { subject: 'ab'.repeat(32) } };
-    await this.log.append({ noun, stream, expected, site, actor: 'system', events: [event] });
+    const event = { type: `${category}.happened.v1`, data, personal: { subject: 'ab'.repeat(32) } };
+    await this.log.append({ category, stream, expected, site, actor: 'system', events: [event] });
   }
 
-  /** Of every noun in turns. */
+  /** Of every category in turns. */
   async appendMany(count: number): Promise<void> {
     await Promise.all(
-      Array.from({ length: count }, (_, at) => this.append(PUBLISHED_NOUNS[at % PUBLISHED_NOUNS.length] as string)),
+      Array.from({ length: count }, (_, at) =>
+        this.append(PUBLISHED_CATEGORIES[at % PUBLISHED_CATEGORIES.length] as string),
+      ),
     );
   }
 

@@ -8,12 +8,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
+import { startService } from '../../src/app/service.js';
 import { Sealer } from '../../src/kernel/sealing.js';
 import { readSettings } from '../../src/kernel/settings.js';
 import type { StoredEvent } from '../../src/log/event.js';
 import { EventLog } from '../../src/log/event-log.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
-import { startService } from '../../src/service.js';
 import type { SiteKey } from '../../src/sites/site.js';
 import { SiteDirectory } from '../../src/sites/site-directory.js';
 import { SiteSecrets } from '../../src/sites/site-secrets.js';
@@ -102,7 +102,7 @@ export async function openOperator(databaseUrl: string): Promise<Operator> {
     issueKey: (host, kind = 'live') => sites.issueKey(host, kind, kind === 'trial'),
     set: async (host, flag, value) => void (await sites.changeSettings(host, { set: [{ flag, value }], unset: [] })),
     unset: async (host, what) => void (await sites.changeSettings(host, { set: [], unset: [what] })),
-    conversions: (host) => log.read({ nouns: ['conversion'], site: host }),
+    conversions: (host) => log.read({ categories: ['conversion'], site: host }),
     conversion: async (id) => (await log.readStream('conversion', id))[0],
     async close() {
       await log.close();

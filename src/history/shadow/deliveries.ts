@@ -1,6 +1,6 @@
-import { settingsAsOf } from '../../dispatch/courier.js';
-import { foldDeliveries, resultOf } from '../../dispatch/delivery.js';
-import { asReceived, spell } from '../../dispatch/received.js';
+import { settingsAsOf } from '../../delivery/courier.js';
+import { foldDeliveries, resultOf } from '../../delivery/delivery.js';
+import { asReceived, spell } from '../../delivery/received.js';
 import type { StoredEvent } from '../../log/event.js';
 import { platformOf } from '../../platforms/index.js';
 import type { PlatformName } from '../../platforms/platform.js';

@@ -1,5 +1,5 @@
 import type { ClientBase } from 'pg';
-import { CONVERSION } from '../../dispatch/delivery.js';
+import { CONVERSION } from '../../delivery/delivery.js';
 import type { StoredEvent } from '../../log/event.js';
 import type { EventLog } from '../../log/event-log.js';
 import { copyEvents, readStreams } from '../../log/event-reader.js';

@@ -4,6 +4,7 @@ import { Dispatch0000000000003 } from './0003-dispatch.js';
 import { Visitors0000000000004 } from './0004-visitors.js';
 import { Outbound0000000000007 } from './0007-outbound.js';
 import { Kafka0000000000020 } from './0020-kafka.js';
+import { Names0000000000021 } from './0021-names.js';
 
 /** In the order they run. A migration that has landed is never changed: the next number corrects it. */
 export const MIGRATIONS = [
@@ -13,4 +14,5 @@ export const MIGRATIONS = [
   Visitors0000000000004,
   Outbound0000000000007,
   Kafka0000000000020,
+  Names0000000000021,
 ];

@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { jest } from '@jest/globals';
 import type { Pool } from 'pg';
-import type { Confirmations } from '../src/dispatch/confirmations.js';
-import type { Courier, Errand } from '../src/dispatch/courier.js';
-import { deliveriesProjection } from '../src/dispatch/deliveries-projection.js';
-import { CONVERSION, type Outcome, type OutcomeStatus, outcomeType, resultsOf } from '../src/dispatch/delivery.js';
-import { Dispatcher } from '../src/dispatch/dispatcher.js';
-import type { ReceivedConversion } from '../src/dispatch/received.js';
-import { Retries } from '../src/dispatch/retries.js';
-import { unfinishedAfter } from '../src/dispatch/unfinished.js';
+import type { Confirmations } from '../src/delivery/confirmations.js';
+import type { Courier, Errand } from '../src/delivery/courier.js';
+import { deliveriesProjection } from '../src/delivery/deliveries.projection.js';
+import { CONVERSION, type Outcome, type OutcomeStatus, outcomeType, resultsOf } from '../src/delivery/delivery.js';
+import { Dispatcher } from '../src/delivery/dispatcher.js';
+import type { ReceivedConversion } from '../src/delivery/received.js';
+import { Retries } from '../src/delivery/retries.js';
+import { unfinishedAfter } from '../src/delivery/unfinished.js';
 import { uuidv7 } from '../src/kernel/uuid.js';
 import { EventLog } from '../src/log/event-log.js';
 import { ProjectionRunner } from '../src/log/projection-runner.js';
@@ -59,7 +59,7 @@ async function receive(data: object = {}): Promise<ReceivedConversion> {
     personal: { subject: 'a'.repeat(64) },
   };
   const stored = await log.append({
-    ...{ noun: CONVERSION, stream: conversionId, expected: 'new', site: SITE, actor: 'key:1' },
+    ...{ category: CONVERSION, stream: conversionId, expected: 'new', site: SITE, actor: 'key:1' },
     events: [event],
   });
   if (stored.status !== 'appended') throw new Error(stored.status);
@@ -69,7 +69,7 @@ async function receive(data: object = {}): Promise<ReceivedConversion> {
 function tell(conversionId: string, status: OutcomeStatus, outcome: Partial<Outcome> = {}) {
   const data: Outcome = { conversionId, platform: 'meta', attempt: 1, status, ...outcome };
   return log.append({
-    ...{ noun: CONVERSION, stream: conversionId, expected: 'any', site: SITE, actor: 'system' },
+    ...{ category: CONVERSION, stream: conversionId, expected: 'any', site: SITE, actor: 'system' },
     events: [{ type: outcomeType(status), data }],
   });
 }
@@ -229,7 +229,7 @@ describe('what waits', () => {
     const { data } = await receive();
     await tell(data.conversionId, 'failed', { reason: 'x' });
     await log.append({
-      ...{ noun: CONVERSION, stream: data.conversionId, expected: 'any', site: SITE, actor: 'cli' },
+      ...{ category: CONVERSION, stream: data.conversionId, expected: 'any', site: SITE, actor: 'cli' },
       events: [
         {
           type: 'conversion.send_requested.v1',
@@ -250,7 +250,7 @@ describe('what waits', () => {
       }
     const append = (type: string, platform: string) =>
       log.append({
-        ...{ noun: 'site', stream: uuidv7(), expected: 'new', site: SITE, actor: 'cli' },
+        ...{ category: 'site', stream: uuidv7(), expected: 'new', site: SITE, actor: 'cli' },
         events: [{ type, data: { platform } }],
       });
     await append('site.platform_resumed.v1', 'meta');
@@ -332,7 +332,7 @@ describe('Retries', () => {
       (waiting) => waiting === 0,
     );
     await eventually(
-      () => count('cc.delivery_claims'),
+      () => count('cc.delivery_leases'),
       (claims) => claims === 0,
     );
     expect([...tried].sort()).toEqual([...ids].sort());
@@ -342,7 +342,7 @@ describe('Retries', () => {
   it('leave alone what somebody else tries, until his lease was cleared up after', async () => {
     const [id] = (await defer(1)) as [string];
     const other = (await Lease.take(postgres.pool, 'instance:other')) as Lease;
-    await postgres.pool.query(`INSERT INTO cc.delivery_claims SELECT position, 'instance:other' FROM cc.deliveries`);
+    await postgres.pool.query(`INSERT INTO cc.delivery_leases SELECT position, 'instance:other' FROM cc.deliveries`);
     await other.release();
     await instance('instance:a');
     await sleep(1_500);
@@ -358,7 +358,7 @@ describe('Retries', () => {
   it('take again what this process claimed without hearing of it, and what it was not allowed to send', async () => {
     const [lost, forbidden] = (await defer(2)) as [string, string];
     await postgres.pool.query(
-      `INSERT INTO cc.delivery_claims SELECT position, 'instance:a' FROM cc.deliveries WHERE conversion = $1`,
+      `INSERT INTO cc.delivery_leases SELECT position, 'instance:a' FROM cc.deliveries WHERE conversion = $1`,
       [lost],
     );
     let times = 0;
@@ -439,7 +439,7 @@ describe('what was left unfinished', () => {
     const { data } = await receive({ instance: 'dead' });
     await tell(data.conversionId, 'failed', { reason: 'x' });
     await log.append({
-      ...{ noun: CONVERSION, stream: data.conversionId, expected: 'any', site: SITE, actor: 'cli' },
+      ...{ category: CONVERSION, stream: data.conversionId, expected: 'any', site: SITE, actor: 'cli' },
       events: [{ type: 'conversion.send_requested.v1', data: { platform: 'meta', attempt: 1, settings: 3 } }],
     });
     expect(await unfinishedAfter(log, 0, await log.head(), 'dead')).toEqual([]);

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { isOutcome, type Outcome, type Results, resultsOf } from '../src/dispatch/delivery.js';
+import { isOutcome, type Outcome, type Results, resultsOf } from '../src/delivery/delivery.js';
 import { openSealer } from '../src/kernel/secret-key.js';
 import { readSettings } from '../src/kernel/settings.js';
 import type { StoredEvent } from '../src/log/event.js';
@@ -164,7 +164,7 @@ describe('dispatch', () => {
   async function readConversions(): Promise<Map<string, StoredEvent[]>> {
     const streams = new Map<string, StoredEvent[]>();
     for (let after = 0; ; ) {
-      const page = await log.read({ after, nouns: ['conversion'], limit: 5_000 });
+      const page = await log.read({ after, categories: ['conversion'], limit: 5_000 });
       for (const event of page) {
         const stream = streams.get(event.stream);
         if (stream) stream.push(event);

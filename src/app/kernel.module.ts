@@ -1,10 +1,10 @@
 import { type DynamicModule, Global, Module } from '@nestjs/common';
 import { Registry } from 'prom-client';
-import { FrontDoor } from './http/front-door.js';
-import { Logger } from './kernel/logger.js';
-import { Sealer } from './kernel/sealing.js';
-import { SETTINGS, type Settings } from './kernel/settings.js';
-import { Postgres } from './postgres/postgres.js';
+import { FrontDoor } from '../http/front-door.js';
+import { Logger } from '../kernel/logger.js';
+import { Sealer } from '../kernel/sealing.js';
+import { SETTINGS, type Settings } from '../kernel/settings.js';
+import { Postgres } from '../postgres/postgres.js';
 
 export interface Kernel {
   readonly settings: Settings;

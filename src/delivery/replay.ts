@@ -93,7 +93,7 @@ async function ask(
     ...(eventId !== undefined && { eventId }),
   };
   const outcome = await log.append({
-    noun: CONVERSION,
+    category: CONVERSION,
     stream: data.conversionId,
     expected: events.length,
     site: opening.site,

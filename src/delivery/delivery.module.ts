@@ -112,7 +112,7 @@ import { Wires } from './wires.js';
   ],
   exports: [Dispatcher, Retries, Wires],
 })
-export class DispatchModule implements OnApplicationBootstrap {
+export class DeliveryModule implements OnApplicationBootstrap {
   constructor(
     private readonly dispatcher: Dispatcher,
     private readonly retries: Retries,

@@ -1,4 +1,4 @@
-import { CONVERSION, isOutcome, type Outcome, outcomeType, resultsOf } from '../../dispatch/delivery.js';
+import { CONVERSION, isOutcome, type Outcome, outcomeType, resultsOf } from '../../delivery/delivery.js';
 import type { StoredEvent } from '../../log/event.js';
 import type { StreamBook } from '../verify.js';
 import { Wrongs } from './wrongs.js';

@@ -1,5 +1,5 @@
 import { LogUnavailable } from '../kernel/errors.js';
-import { answerOf } from '../kernel/patience.js';
+import { withLogTimeout } from '../kernel/log-timeout.js';
 import type { EventLog } from '../log/event-log.js';
 import type { PlatformName } from '../platforms/platform.js';
 import { CONVERSION, foldDeliveries, type Outcome, outcomeType, type Results, resultOf } from './delivery.js';
@@ -109,7 +109,7 @@ export class OpenConversion {
     const [first, ...others] = outcomes.map((data) => ({ type: outcomeType(data.status), data }));
     if (!first) return;
     const { site, data } = this.received;
-    const where = { noun: CONVERSION, stream: data.conversionId, expected: { owned: this.version }, site };
+    const where = { category: CONVERSION, stream: data.conversionId, expected: { owned: this.version }, site };
     try {
       await this.log.append({ ...where, actor: 'system', events: [first, ...others] });
       this.version += outcomes.length;
@@ -121,7 +121,7 @@ export class OpenConversion {
 
   /** Whether others have written to the stream. If so, it is looked up what they said. */
   private async isOvertaken(): Promise<boolean> {
-    const events = await answerOf(this.log.readStream(CONVERSION, this.received.data.conversionId));
+    const events = await withLogTimeout(this.log.readStream(CONVERSION, this.received.data.conversionId));
     const reached = events.at(-1)?.version ?? 0;
     if (reached === this.version) return false;
     this.version = reached;

@@ -1,5 +1,5 @@
 import { isOpening } from '../../conversions/conversion.js';
-import { CONVERSION } from '../../dispatch/delivery.js';
+import { CONVERSION } from '../../delivery/delivery.js';
 import type { StreamBook } from '../verify.js';
 import { Wrongs } from './wrongs.js';
 

@@ -11,7 +11,7 @@ const SLICE_ROWS = 500;
 
 /** Forgets claims that no site's window reaches back to, in slices, so that no append waits long behind it. */
 @Injectable()
-export class ClaimPruner {
+export class DedupClaimPruner {
   constructor(
     private readonly postgres: Postgres,
     private readonly sites: SiteDirectory,

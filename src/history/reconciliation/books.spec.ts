@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { type OutcomeStatus, outcomeType } from '../../dispatch/delivery.js';
+import { type OutcomeStatus, outcomeType } from '../../delivery/delivery.js';
 import type { StoredEvent } from '../../log/event.js';
 import type { StreamBook } from '../verify.js';
 import { conversionsBook } from './conversions-book.js';

@@ -1,10 +1,10 @@
 import { Global, Module } from '@nestjs/common';
-import { Logger } from './kernel/logger.js';
-import { ProjectionRunner } from './log/projection-runner.js';
-import { Postgres } from './postgres/postgres.js';
+import { Logger } from '../kernel/logger.js';
+import { ProjectionRunner } from '../log/projection-runner.js';
+import { Postgres } from '../postgres/postgres.js';
+import { SiteSecrets } from '../sites/site-secrets.js';
+import { SitesModule } from '../sites/sites.module.js';
 import { allProjections } from './projections.js';
-import { SiteSecrets } from './sites/site-secrets.js';
-import { SitesModule } from './sites/sites.module.js';
 
 @Global()
 @Module({

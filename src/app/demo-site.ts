@@ -1,8 +1,8 @@
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { hashApiKey } from './sites/api-key.js';
-import type { SiteDirectory } from './sites/site-directory.js';
-import type { Sites } from './sites/sites.js';
+import { hashApiKey } from '../sites/api-key.js';
+import type { SiteDirectory } from '../sites/site-directory.js';
+import type { Sites } from '../sites/sites.js';
 
 export const DEMO_HOST = 'localhost';
 

@@ -1,21 +1,21 @@
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { FrontDoor } from '../http/front-door.js';
+import { createAdapter } from '../http/http-adapter.js';
+import { UserError } from '../kernel/errors.js';
+import { Logger } from '../kernel/logger.js';
+import { openSealer } from '../kernel/secret-key.js';
+import type { Settings } from '../kernel/settings.js';
+import { EventLog } from '../log/event-log.js';
+import { serveDocuments } from '../operations/documents.js';
+import { Postgres } from '../postgres/postgres.js';
+import { SiteDirectory } from '../sites/site-directory.js';
+import { SiteSecrets } from '../sites/site-secrets.js';
+import { Sites } from '../sites/sites.js';
 import { AppModule } from './app.module.js';
 import { bannerText, type Demo } from './banner.js';
 import { connectDemoPlatforms, startDemoSandbox } from './demo-sandbox.js';
 import { DEMO_HOST, ensureDemoSite } from './demo-site.js';
-import { FrontDoor } from './http/front-door.js';
-import { createAdapter } from './http/http-adapter.js';
-import { UserError } from './kernel/errors.js';
-import { Logger } from './kernel/logger.js';
-import { openSealer } from './kernel/secret-key.js';
-import type { Settings } from './kernel/settings.js';
-import { EventLog } from './log/event-log.js';
-import { serveDocuments } from './operations/documents.js';
-import { Postgres } from './postgres/postgres.js';
-import { SiteDirectory } from './sites/site-directory.js';
-import { SiteSecrets } from './sites/site-secrets.js';
-import { Sites } from './sites/sites.js';
 
 export interface RunningService {
   readonly app: NestFastifyApplication;

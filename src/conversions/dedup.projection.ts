@@ -1,6 +1,6 @@
 import type { EventRow } from '../log/event-row.js';
-import { type PiledTable, PileRows } from '../log/pile.js';
 import type { Page, Projection } from '../log/projection.js';
+import { StagedRows, type StagedTable } from '../log/staging-table.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';
 import { botClaim } from '../visitors/record-visit.js';
 import type { ConversionData } from './conversion.js';
@@ -8,7 +8,7 @@ import { dedupKey } from './dedup-key.js';
 
 const FILTERED = 'conversion.filtered.v1';
 const BOT = 'visitor.bot_detected.v1';
-const CLAIMS: PiledTable = { table: 'dedup', key: ['site', 'key'], others: ['stream', 'weak', 'at'] };
+const CLAIMS: StagedTable = { table: 'dedup', key: ['site', 'key'], others: ['stream', 'weak', 'at'] };
 
 /**
  * Who holds which duplicate key. The append writes these rows itself; here they are folded anew. A conversion that was
@@ -23,10 +23,10 @@ export function dedupProjection(secrets: SiteSecrets): Projection {
     tables: ['dedup'],
     inline: true,
     forgetsBy: 'at',
-    pile: CLAIMS,
+    stagingTable: CLAIMS,
     async fold(page: Page): Promise<void> {
       // As text and nothing else: a rebuild makes millions of them, and objects would cost as much as the rest.
-      const claims = new PileRows();
+      const claims = new StagedRows();
       const unknownSites = new Set<string>();
       const take = (row: EventRow) => {
         const secret = secretOf.get(row.site);
@@ -42,7 +42,7 @@ export function dedupProjection(secrets: SiteSecrets): Projection {
   };
 }
 
-/** As a line of the pile; empty where the event holds no key. */
+/** As a line of the stagingTable; empty where the event holds no key. */
 function claimOf(row: EventRow, secret: string): string {
   const { position, type, site, subject, streamId, time } = row;
   const data = row.data();

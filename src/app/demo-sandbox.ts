@@ -2,13 +2,13 @@ import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { platformOf } from '../platforms/index.js';
+import { PLATFORM_NAMES, type Platform, type PlatformName } from '../platforms/platform.js';
+import type { SiteDirectory } from '../sites/site-directory.js';
+import type { Sites } from '../sites/sites.js';
 import { readIfThere } from './demo-site.js';
-import { platformOf } from './platforms/index.js';
-import { PLATFORM_NAMES, type Platform, type PlatformName } from './platforms/platform.js';
-import type { SiteDirectory } from './sites/site-directory.js';
-import type { Sites } from './sites/sites.js';
 
-const MAIN = fileURLToPath(new URL('./sandbox/main.js', import.meta.url));
+const MAIN = fileURLToPath(new URL('../sandbox/main.js', import.meta.url));
 const READY_WITHIN_MS = 10_000;
 
 /** What the demo site is connected with. None of it is a secret: the sandbox takes any. */

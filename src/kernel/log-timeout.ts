@@ -12,7 +12,7 @@ const MAY_PASS = /^(08|53|57|58)/;
  * back (a server that is frozen or behind a cut cable says nothing at all), the log is unavailable. What PostgreSQL
  * itself refuses is our own mistake and stays what it is.
  */
-export async function answerOf<Answer>(question: Promise<Answer>): Promise<Answer> {
+export async function withLogTimeout<Answer>(question: Promise<Answer>): Promise<Answer> {
   let timer: NodeJS.Timeout | undefined;
   const tooLate = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new LogUnavailable('The log did not answer in time')), ANSWER_WITHIN_MS);

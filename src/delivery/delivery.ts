@@ -2,7 +2,7 @@ import type { StoredEvent } from '../log/event.js';
 import type { Conversion } from '../platforms/conversion.js';
 import type { PlatformName, RetryReason } from '../platforms/platform.js';
 
-/** Streams of this noun hold a conversion and all that became of it. */
+/** Streams of this category hold a conversion and all that became of it. */
 export const CONVERSION = 'conversion';
 
 export type DeferReason = RetryReason | 'authorization' | 'paused' | 'circuit_open' | 'pending';

@@ -1,12 +1,12 @@
 import type { Pool } from 'pg';
 import { LogUnavailable } from '../kernel/errors.js';
-import { answerOf } from '../kernel/patience.js';
+import { withLogTimeout } from '../kernel/log-timeout.js';
 import type { EventLog } from '../log/event-log.js';
 import type { PlatformName } from '../platforms/platform.js';
 import type { Lease } from '../postgres/lease.js';
 import type { Confirmations } from './confirmations.js';
 import type { Courier } from './courier.js';
-import type { WaitingDelivery } from './deliveries-projection.js';
+import type { WaitingDelivery } from './deliveries.projection.js';
 import { CONVERSION, foldDeliveries, type Outcome, outcomeType } from './delivery.js';
 import { asReceived, type ReceivedConversion, reopenedBy } from './received.js';
 
@@ -128,10 +128,10 @@ export class Retries {
     const { rows } = await this.pool.query<Due>({
       name: 'take-deliveries',
       text: `WITH taken AS (
-          INSERT INTO cc.delivery_claims AS c (position, holder)
+          INSERT INTO cc.delivery_leases AS c (position, holder)
           SELECT d.position, $3 FROM cc.deliveries d
            WHERE d.site = $1 AND d.platform = $2 AND d.due <= now() AND d.position <> ALL ($5) AND (d.kind = 'send' OR NOT $6)
-             AND NOT EXISTS (SELECT FROM cc.delivery_claims t JOIN cc.leases l ON l.name = t.holder
+             AND NOT EXISTS (SELECT FROM cc.delivery_leases t JOIN cc.leases l ON l.name = t.holder
                               WHERE t.position = d.position AND t.holder <> $3)
            ORDER BY d.due LIMIT $4
           ON CONFLICT (position) DO UPDATE SET holder = excluded.holder
@@ -213,7 +213,7 @@ export class Retries {
 
   private async append({ conversion, site }: Due, outcome: Outcome): Promise<void> {
     await this.log.append({
-      noun: CONVERSION,
+      category: CONVERSION,
       stream: conversion,
       expected: 'any',
       site,
@@ -223,14 +223,14 @@ export class Retries {
   }
 
   private async isWritten({ conversionId, platform, attempt }: Outcome): Promise<boolean> {
-    const deliveries = foldDeliveries(await answerOf(this.log.readStream(CONVERSION, conversionId)));
+    const deliveries = foldDeliveries(await withLogTimeout(this.log.readStream(CONVERSION, conversionId)));
     return deliveries.some((delivery) => delivery.platform === platform && delivery.attempts >= attempt);
   }
 
   /** Of those whose outcome the projection has seen: its row is another one then, or gone. */
   private async forgetClaims(lease: Lease): Promise<void> {
     const { rows } = await this.pool.query<{ position: number }>(
-      `DELETE FROM cc.delivery_claims c
+      `DELETE FROM cc.delivery_leases c
         WHERE NOT EXISTS (SELECT FROM cc.deliveries d WHERE d.position = c.position)
           AND (c.holder = $1 OR NOT EXISTS (SELECT FROM cc.leases l WHERE l.name = c.holder))
         RETURNING c.position::float8 AS position`,

@@ -24,7 +24,7 @@ export async function unfinishedAfter(
   const open = new Map<string, StoredEvent[]>();
   for (let position = after; ; ) {
     // To the head, not to `until`: the outcomes come later than what they are about.
-    const events = await log.read({ after: position, nouns: [CONVERSION], limit: PAGE_EVENTS });
+    const events = await log.read({ after: position, categories: [CONVERSION], limit: PAGE_EVENTS });
     for (const event of events) {
       const known = open.get(event.stream);
       if (known) {

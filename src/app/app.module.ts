@@ -1,26 +1,26 @@
 import { type DynamicModule, Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { APP_FILTER } from '@nestjs/core';
 import { ScheduleModule } from '@nestjs/schedule';
-import { ConversionsModule } from './conversions/conversions.module.js';
-import { DispatchModule } from './dispatch/dispatch.module.js';
-import { Dispatcher } from './dispatch/dispatcher.js';
-import { Retries } from './dispatch/retries.js';
-import { Wires } from './dispatch/wires.js';
-import { KafkaConnection, KafkaModule } from './kafka/kafka.module.js';
+import { ConversionsModule } from '../conversions/conversions.module.js';
+import { DeliveryModule } from '../delivery/delivery.module.js';
+import { Dispatcher } from '../delivery/dispatcher.js';
+import { Retries } from '../delivery/retries.js';
+import { Wires } from '../delivery/wires.js';
+import { KafkaConnection, KafkaModule } from '../kafka/kafka.module.js';
+import { EventLog } from '../log/event-log.js';
+import { LogModule } from '../log/log.module.js';
+import { ProjectionRunner } from '../log/projection-runner.js';
+import { OperationsModule } from '../operations/operations.module.js';
+import { PlainTextErrors } from '../operations/plain-text-errors.filter.js';
+import { OutboundModule } from '../outbound/outbound.module.js';
+import { OutboundSync } from '../outbound/outbound-sync.js';
+import { Postgres } from '../postgres/postgres.js';
+import { SitesModule } from '../sites/sites.module.js';
+import { LateMatches } from '../visitors/late-matches.js';
+import { Matcher } from '../visitors/matcher.js';
+import { VisitorsModule } from '../visitors/visitors.module.js';
 import { type Kernel, KernelModule } from './kernel.module.js';
-import { EventLog } from './log/event-log.js';
-import { LogModule } from './log/log.module.js';
-import { ProjectionRunner } from './log/projection-runner.js';
-import { OperationsModule } from './operations/operations.module.js';
-import { PlainTextErrors } from './operations/plain-text-errors.filter.js';
-import { OutboundModule } from './outbound/outbound.module.js';
-import { OutboundSync } from './outbound/outbound-sync.js';
-import { Postgres } from './postgres/postgres.js';
 import { ProjectionsModule } from './projections.module.js';
-import { SitesModule } from './sites/sites.module.js';
-import { LateMatches } from './visitors/late-matches.js';
-import { Matcher } from './visitors/matcher.js';
-import { VisitorsModule } from './visitors/visitors.module.js';
 
 @Module({
   imports: [
@@ -29,7 +29,7 @@ import { VisitorsModule } from './visitors/visitors.module.js';
     SitesModule,
     ProjectionsModule,
     KafkaModule,
-    DispatchModule,
+    DeliveryModule,
     VisitorsModule,
     ConversionsModule,
     OutboundModule,

@@ -2,7 +2,7 @@
 // see neither the projection's checkpoint nor the marks of its partitions.
 import pg from 'pg';
 
-const HOW_FAR = /FROM cc\.projections WHERE name = \$1 FOR SHARE|FROM cc\.projection_marks[^;]*FOR UPDATE/;
+const HOW_FAR = /FROM cc\.projections WHERE name = \$1 FOR SHARE|FROM cc\.partition_checkpoints[^;]*FOR UPDATE/;
 const { query } = pg.Client.prototype;
 pg.Client.prototype.query = function forgetful(text, ...rest) {
   const answer = query.call(this, text, ...rest);

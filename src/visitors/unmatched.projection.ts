@@ -1,4 +1,4 @@
-import { CONVERSION, type Outcome } from '../dispatch/delivery.js';
+import { CONVERSION, type Outcome } from '../delivery/delivery.js';
 import type { Page, Projection } from '../log/projection.js';
 import type { SkipReason } from '../platforms/platform.js';
 

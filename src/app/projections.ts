@@ -1,0 +1,24 @@
+import { dedupProjection } from '../conversions/dedup.projection.js';
+import { deliveriesProjection } from '../delivery/deliveries.projection.js';
+import type { Projection } from '../log/projection.js';
+import { totalsProjection } from '../outbound/totals.projection.js';
+import { authFailuresProjection, keyUsageProjection, sitesProjection } from '../sites/site-projections.js';
+import type { SiteSecrets } from '../sites/site-secrets.js';
+import { unmatchedProjection } from '../visitors/unmatched.projection.js';
+import { consentProjection, identifiersProjection, matchRateProjection } from '../visitors/visitor-projections.js';
+
+/** Every projection there is. The service keeps them current; the command line rebuilds them and catches them up. */
+export function allProjections(secrets: SiteSecrets): Projection[] {
+  return [
+    sitesProjection,
+    dedupProjection(secrets),
+    authFailuresProjection,
+    keyUsageProjection,
+    deliveriesProjection,
+    identifiersProjection,
+    consentProjection,
+    unmatchedProjection,
+    matchRateProjection,
+    totalsProjection,
+  ];
+}
