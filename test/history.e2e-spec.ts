@@ -15,6 +15,7 @@ import { EventLog } from '../src/log/event-log.js';
 import { Sandbox } from '../src/sandbox/sandbox.js';
 import { Collector } from './support/collector.js';
 import { createDatabase, openDatabase } from './support/databases.js';
+import { type LooseEvent, loosely } from './support/loose-event.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
 import { eventually, type Reply, send, startTestService, type TestService } from './support/service.js';
 
@@ -442,7 +443,7 @@ describe('the documents', () => {
     const { components } = await document();
     const ajv = new Ajv({ strict: false, allErrors: true, formats: { uuid: true, 'date-time': true } });
     // What other tests put there by hand is left out.
-    const isOurs = ({ type, data }: StoredEvent) => !type.startsWith('test.') && !/^BOT-/.test(String(data['orderId']));
+    const isOurs = ({ type, data }: LooseEvent) => !type.startsWith('test.') && !/^BOT-/.test(String(data['orderId']));
     const seen = new Set<string>();
     for (const { type, data } of (await readLog()).filter(isOurs)) {
       const schema = components.schemas[type];
@@ -571,10 +572,10 @@ async function fillTo(count: number): Promise<void> {
   await postgres.close();
 }
 
-async function readLog(): Promise<StoredEvent[]> {
+async function readLog(): Promise<LooseEvent[]> {
   const postgres = await openDatabase(environment['DATABASE_URL'] as string);
   const log = new EventLog(postgres);
-  const events = await log.read();
+  const events = loosely(await log.read());
   await log.close();
   await postgres.close();
   return events;

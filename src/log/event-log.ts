@@ -1,7 +1,7 @@
 import type { Postgres } from '../postgres/postgres.js';
 import { AppendConnection } from './append-connection.js';
 import { AppendQueue } from './append-queue.js';
-import type { AppendOutcome, AppendRequest, StoredEvent } from './event.js';
+import type { AppendOutcome, AppendRequest, EventsOf, StoredEvent, StreamEvent } from './event.js';
 import {
   type CountOptions,
   countEvents,
@@ -53,19 +53,22 @@ export class EventLog {
     return this.queue.append(request);
   }
 
-  read(options: ReadOptions = {}): Promise<StoredEvent[]> {
+  read<Type extends string = string>(options: ReadOptions<Type> = {}): Promise<EventsOf<Type>[]> {
     return readEvents(this.postgres.pool, options);
   }
 
-  readStream(category: string, stream: string): Promise<StoredEvent[]> {
+  readStream<Category extends string>(category: Category, stream: string): Promise<StreamEvent<Category>[]> {
     return readStream(this.postgres.pool, category, stream);
   }
 
-  readOpenings(category: string, streams: readonly string[]): Promise<StoredEvent[]> {
+  readOpenings<Category extends string>(
+    category: Category,
+    streams: readonly string[],
+  ): Promise<StreamEvent<Category>[]> {
     return readOpenings(this.postgres.pool, category, streams);
   }
 
-  readEnds(category: string, streams: readonly string[]): Promise<StoredEvent[]> {
+  readEnds<Category extends string>(category: Category, streams: readonly string[]): Promise<StreamEvent<Category>[]> {
     return readEnds(this.postgres.pool, category, streams);
   }
 

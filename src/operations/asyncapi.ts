@@ -1,4 +1,4 @@
-import { EVENT_SCHEMAS } from '../history/event-schemas.js';
+import { EVENT_SCHEMAS, type EventType } from '../events/index.js';
 
 /** By the first word of the event types on it. */
 const CHANNELS: Readonly<Record<string, string>> = {
@@ -60,7 +60,7 @@ const HEADERS = {
 
 /** The topics, described as AsyncAPI 3 from the schemas that the rooms keep of their events. */
 export function asyncApiDocument(topicPrefix = 'cc.') {
-  const types = Object.keys(EVENT_SCHEMAS);
+  const types = Object.keys(EVENT_SCHEMAS) as EventType[];
   const categories = Object.keys(CHANNELS).filter((category) => types.some((type) => type.startsWith(`${category}.`)));
   const typesOf = (category: string) => types.filter((type) => type.startsWith(`${category}.`));
   return {
@@ -86,17 +86,20 @@ export function asyncApiDocument(topicPrefix = 'cc.') {
     components: {
       messages: keyed(types, (type) => ({
         name: type,
-        summary: EVENT_SCHEMAS[type]?.summary,
+        summary: EVENT_SCHEMAS[type].summary,
         contentType: 'application/json',
         headers: { $ref: '#/components/schemas/headers' },
         payload: { $ref: `#/components/schemas/${type}` },
         bindings: { kafka: { key: { type: 'string', description: 'The stream.' } } },
       })),
-      schemas: { headers: HEADERS, ...keyed(types, (type) => EVENT_SCHEMAS[type]?.data) },
+      schemas: { headers: HEADERS, ...keyed(types, (type) => EVENT_SCHEMAS[type].data) },
     },
   };
 }
 
-function keyed<Value>(names: readonly string[], value: (name: string) => Value): Record<string, Value> {
+function keyed<Name extends string, Value>(
+  names: readonly Name[],
+  value: (name: Name) => Value,
+): Record<string, Value> {
   return Object.fromEntries(names.map((name) => [name, value(name)]));
 }

@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto';
+import { type Totals } from '../../src/events/outbound.events.js';
 import { Sealer } from '../../src/kernel/sealing.js';
 import { readSettings } from '../../src/kernel/settings.js';
 import { uuidv7 } from '../../src/kernel/uuid.js';
 import { EventLog } from '../../src/log/event-log.js';
 import { OutboundSync } from '../../src/outbound/outbound-sync.js';
 import { openOutgoing, Pusher, pusherOptions } from '../../src/outbound/pusher.js';
-import { addUp, COUNTED, DECIDING, type Totals } from '../../src/outbound/totals.js';
+import { addUp, COUNTED, DECIDING } from '../../src/outbound/totals.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
 import { SiteDirectory } from '../../src/sites/site-directory.js';
 import { SiteSecrets } from '../../src/sites/site-secrets.js';

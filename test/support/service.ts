@@ -1,3 +1,4 @@
+import { type LooseEvent, loosely } from './loose-event.js';
 import 'reflect-metadata';
 import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 import fs from 'node:fs';
@@ -11,7 +12,6 @@ import { connect as connectTls } from 'node:tls';
 import { startService } from '../../src/app/service.js';
 import { Sealer } from '../../src/kernel/sealing.js';
 import { readSettings } from '../../src/kernel/settings.js';
-import type { StoredEvent } from '../../src/log/event.js';
 import { EventLog } from '../../src/log/event-log.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
 import type { SiteKey } from '../../src/sites/site.js';
@@ -77,8 +77,8 @@ export interface Operator {
   set(host: string, flag: string, value: string): Promise<void>;
   unset(host: string, what: string): Promise<void>;
   /** The conversions of a site, in log order. */
-  conversions(host: string): Promise<StoredEvent[]>;
-  conversion(id: string): Promise<StoredEvent | undefined>;
+  conversions(host: string): Promise<LooseEvent[]>;
+  conversion(id: string): Promise<LooseEvent | undefined>;
   close(): Promise<void>;
 }
 
@@ -102,8 +102,8 @@ export async function openOperator(databaseUrl: string): Promise<Operator> {
     issueKey: (host, kind = 'live') => sites.issueKey(host, kind, kind === 'trial'),
     set: async (host, flag, value) => void (await sites.changeSettings(host, { set: [{ flag, value }], unset: [] })),
     unset: async (host, what) => void (await sites.changeSettings(host, { set: [], unset: [what] })),
-    conversions: (host) => log.read({ categories: ['conversion'], site: host }),
-    conversion: async (id) => (await log.readStream('conversion', id))[0],
+    conversions: async (host) => loosely(await log.read({ categories: ['conversion'], site: host })),
+    conversion: async (id) => loosely(await log.readStream('conversion', id))[0],
     async close() {
       await log.close();
       await postgres.close();
