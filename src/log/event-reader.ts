@@ -1,6 +1,7 @@
 import { type ClientBase, escapeLiteral, type Pool, type QueryConfig } from 'pg';
 import { copyOut } from './copy.js';
 import type { EventsOf, StoredEvent, StreamEvent } from './event.js';
+import type { EventSubject, SubjectOptions } from './event-log.js';
 import { EventRow, rowColumns } from './event-row.js';
 
 const COUNTED_AT_ONCE = 200_000;
@@ -336,9 +337,9 @@ export function countAmong(events: readonly StoredEvent[], by: CountOptions['by'
 /** Whose the events of some types are, where they are somebody's whose subject is this long: nothing else of them is read. */
 export async function readSubjects(
   source: Queryable,
-  { after, until, types, bytes }: { after: number; until: number; types: readonly string[]; bytes: number },
-): Promise<{ position: number; site: string; subject: string }[]> {
-  const { rows } = await source.query<{ position: number; site: string; subject: string }>({
+  { after, until, types, bytes }: SubjectOptions,
+): Promise<EventSubject[]> {
+  const { rows } = await source.query<EventSubject>({
     name: 'read-subjects',
     text: `SELECT e.position::float8 AS position, e.site, encode(p.subject, 'hex') AS subject
              FROM cc.events e JOIN cc.personal p ON p.position = e.position AND p.position > $1 AND p.position <= $2

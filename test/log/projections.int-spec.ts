@@ -6,7 +6,8 @@ import { ReceiveConversion, ReceiveConversionHandler } from '../../src/conversio
 import { Sealer } from '../../src/kernel/sealing.js';
 import { uuidv7 } from '../../src/kernel/uuid.js';
 import type { AppendRequest } from '../../src/log/event.js';
-import { EventLog } from '../../src/log/event-log.js';
+import type { EventLog } from '../../src/log/event-log.js';
+import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
 import type { Page, Projection } from '../../src/log/projection.js';
 import { ProjectionRunner } from '../../src/log/projection-runner.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
@@ -36,7 +37,7 @@ describe('projections', () => {
 
   beforeEach(async () => {
     postgres = await openDatabase(await createDatabase(server));
-    log = new EventLog(postgres);
+    log = new PostgresEventLog(postgres);
   });
   afterEach(async () => {
     for (const close of closing.splice(0)) await close();

@@ -12,7 +12,8 @@ import { connect as connectTls } from 'node:tls';
 import { startService } from '../../src/app/service.js';
 import { Sealer } from '../../src/kernel/sealing.js';
 import { readSettings } from '../../src/kernel/settings.js';
-import { EventLog } from '../../src/log/event-log.js';
+import type { EventLog } from '../../src/log/event-log.js';
+import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
 import type { SiteKey } from '../../src/sites/site.js';
 import { SiteDirectory } from '../../src/sites/site-directory.js';
@@ -84,7 +85,7 @@ export interface Operator {
 
 export async function openOperator(databaseUrl: string): Promise<Operator> {
   const postgres = await openDatabase(databaseUrl);
-  const log = new EventLog(postgres);
+  const log = new PostgresEventLog(postgres);
   const secrets = new SiteSecrets(postgres.pool, new Sealer(Buffer.from(SECRET_KEY, 'hex')));
   const sites = new Sites(log, secrets, 'cli');
   let made = 0;
