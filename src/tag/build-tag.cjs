@@ -1,5 +1,5 @@
-// Bundles src/tag/browser into dist/tag/tag.js, the browser tag. A plugin of `nest build` (see nest-cli.json), so that every
-// build contains the tag. CommonJS, because Nest loads plugins with `require`.
+// Bundles src/tag/browser into dist/tag/tag.js, the browser tag. A plugin of `nest build` (see nest-cli.json), so that
+// every build contains the tag. CommonJS, because Nest loads plugins with `require`.
 const { mkdirSync, readFileSync, writeFileSync } = require('node:fs');
 const { dirname, join } = require('node:path');
 const { minifySync, transformSync } = require('@swc/core');

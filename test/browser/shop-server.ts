@@ -28,8 +28,8 @@ const SITES: Record<string, TagConfig> = {
 const TIMEOUT_MS = 30_000;
 
 /**
- * Serves shop pages on `<site>.localhost` and the tag on `track.<site>.localhost`, all on one loopback port. Browsers resolve
- * names below localhost to this machine and treat them as secure, like https.
+ * Serves shop pages on `<site>.localhost` and the tag on `track.<site>.localhost`, all on one loopback port. Browsers
+ * resolve names below localhost to this machine and treat them as secure, like https.
  */
 export class ShopServer {
   readonly posts: Post[] = [];
@@ -89,7 +89,7 @@ export class ShopServer {
    * then was not sent.
    */
   async waitForIdle(page: Page): Promise<void> {
-    // The tag's longest chain is hash, timer, timer. Hashes and timers complete in the order in which they were started.
+    // The tag's longest chain is hash, timer, timer. Hashes and timers complete in the order in which they start.
     for (let step = 0; step < 3; step += 1) {
       await page.evaluate(async () => {
         if (crypto.subtle) await crypto.subtle.digest('SHA-256', new Uint8Array(64));

@@ -20,7 +20,7 @@ export function readSubmission(form: HTMLFormElement): Submission {
   };
 }
 
-/** Email and text inputs only: hidden fields often hold the shop's own address. Password and card fields are never read. */
+/** Email and text inputs only: hidden fields may hold the shop's own address. Never reads password and card fields. */
 function isEmailField({ tagName, type, disabled, autocomplete, name, id }: Field): boolean {
   if (tagName !== 'INPUT' || disabled) return false;
   if (type === 'email') return true;

@@ -26,7 +26,7 @@ export function afterCall<K extends string>(
   };
 }
 
-/** Reports earlier and later pushes to the page's `dataLayer`. Call the result again to find one that is created late. */
+/** Reports earlier and later pushes to the page's `dataLayer`. Call the result again to find one created late. */
 export function watchDataLayer(onPush: (call: ArrayLike<unknown>) => void): () => void {
   let watched: unknown;
   return () => {

@@ -8,7 +8,7 @@ const RETRY_DELAYS_MS = [2_000, 10_000, 60_000];
 const { src } = (document.currentScript || {}) as HTMLScriptElement;
 export const origin = src ? new URL(src).origin : '';
 
-/** Plain text avoids a CORS preflight. No cookies are sent. `keepalive` completes the request after the page is left. */
+/** Plain text avoids a CORS preflight. No cookies are sent. `keepalive` lets the request outlast the page. */
 export function post(endpoint: 'collect' | 'identify' | 'consent', message: object): void {
   const body = stringifyWithin(message, BODY_BYTES, (text) => new Blob([text]).size);
   const url = `${origin}/__cc/${endpoint}`;

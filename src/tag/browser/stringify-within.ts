@@ -1,6 +1,6 @@
 import type { Click } from './visitor-record.js';
 
-/** JSON of at most `limit`, as measured by `size`. Drops the least important fields first and the newest clicks last. */
+/** JSON of at most `limit` by `size`. Drops the least important fields first and the newest clicks last. */
 export function stringifyWithin(whole: object, limit: number, size: (text: string) => number): string {
   const part = { ...whole } as Record<string, unknown>;
   const clicks = { ...(part.clicks as Record<string, Click>) };

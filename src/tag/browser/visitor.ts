@@ -41,7 +41,7 @@ export function flush(): void {
 export function recordLanding(isArrival: boolean): void {
   const landing = parseLanding(location.href);
   const touch = { t: Date.now(), ...pageUrls(), utm: landing.utm };
-  // Without consent this queue is not emptied: skip empty landings, so that it stays short on a page that navigates often.
+  // Without consent the queue is not drained. Skip empty landings to keep it short on a page that navigates often.
   if (!pendingLandings.length || JSON.stringify(landing) !== NO_LANDING)
     pendingLandings.push([landing, touch, isArrival]);
   reconcile();
