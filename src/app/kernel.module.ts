@@ -1,4 +1,4 @@
-import { type DynamicModule, Global, Module } from '@nestjs/common';
+import { type DynamicModule, Global, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { Registry } from 'prom-client';
 import { FrontDoor } from '../http/front-door.js';
 import { Logger } from '../kernel/logger.js';
@@ -14,10 +14,13 @@ export interface Kernel {
   readonly frontDoor: FrontDoor;
 }
 
-/** What every room stands on. It is opened before Nest starts, so that a bad setting is one clear line and no stack. */
+/**
+ * What every module uses. It is opened before Nest starts, so that an invalid setting is reported in one line without a
+ * stack trace. Global modules stop last, so PostgreSQL closes after everything that uses it.
+ */
 @Global()
 @Module({})
-export class KernelModule {
+export class KernelModule implements OnApplicationShutdown {
   static with(kernel: Kernel): DynamicModule {
     const providers = [
       { provide: SETTINGS, useValue: kernel.settings },
@@ -28,5 +31,11 @@ export class KernelModule {
       { provide: Registry, useValue: new Registry() },
     ];
     return { module: KernelModule, providers, exports: providers.map(({ provide }) => provide) };
+  }
+
+  constructor(private readonly postgres: Postgres) {}
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.postgres.close();
   }
 }

@@ -7,7 +7,7 @@ import type { SiteSecrets } from '../sites/site-secrets.js';
 import { unmatchedProjection } from '../visitors/unmatched.projection.js';
 import { consentProjection, identifiersProjection, matchRateProjection } from '../visitors/visitor-projections.js';
 
-/** Every projection there is. The service keeps them current; the command line rebuilds them and catches them up. */
+/** All projections. The service keeps them up to date; the command line rebuilds them and catches them up. */
 export function allProjections(secrets: SiteSecrets): Projection[] {
   return [
     sitesProjection,

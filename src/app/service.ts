@@ -33,11 +33,11 @@ export async function startService(settings: Settings): Promise<RunningService> 
     createAdapter(settings, frontDoor),
     { logger, abortOnError: false },
   ).catch(async (error: unknown) => {
-    // What it could not be made of is told; an embedded server must not stay behind alone.
+    // Nest reports the error. Without this an embedded server would keep running.
     await postgres.close();
     throw error;
   });
-  // Signals end in exit code 0 once everything has been answered and closed.
+  // On a signal the process exits with 0 after every request is answered and every module has stopped.
   app.enableShutdownHooks(undefined, { useProcessExit: true });
   serveDocuments(app);
   const sandbox = databaseUrl || !settings.demoPlatforms ? undefined : startDemoSandbox(dataDir);
@@ -49,13 +49,13 @@ export async function startService(settings: Settings): Promise<RunningService> 
     await app.close();
     if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
     throw new UserError(
-      `Port ${settings.port} on ${settings.host} is taken. Stop what listens there, or set PORT to another one.`,
+      `Port ${settings.port} on ${settings.host} is in use. Stop the process that listens on it, or set PORT to another one.`,
     );
   }
   return { app, banner: bannerText(await app.getUrl(), demo) };
 }
 
-/** Something to try things on, in embedded mode only. */
+/** A demo site, in embedded mode only. */
 async function prepareDemo(
   app: NestFastifyApplication,
   dataDir: string,

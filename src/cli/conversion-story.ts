@@ -1,5 +1,5 @@
 import { isOpening, type StoredOpening } from '../conversions/conversion.js';
-import { type DeliveryStory, tellDeliveries } from '../delivery/delivery-story.js';
+import { type DeliveryHistory, deliveryHistories } from '../delivery/delivery-history.js';
 import { type AdConsent, CONVERSION } from '../events/conversion.events.js';
 import { UserError } from '../kernel/errors.js';
 import { isUuid } from '../kernel/uuid.js';
@@ -20,7 +20,7 @@ export interface ConversionStory {
   /** The visit that brought it. */
   readonly match: Visit | null;
   readonly consent: AdConsent | null;
-  readonly deliveries: readonly DeliveryStory[];
+  readonly deliveries: readonly DeliveryHistory[];
   /** Its own, and its repeats. */
   readonly events: readonly StoredEvent[];
 }
@@ -75,7 +75,7 @@ async function tell({ log, sites }: Opened, own: [StoredOpening, ...StoredEvent[
     },
     match: opening.personal?.visit ?? null,
     consent: consent ?? null,
-    deliveries: tellDeliveries(own, connections, platformOf),
+    deliveries: deliveryHistories(own, connections, platformOf),
     events: [...own, ...repeats].sort((one, other) => one.position - other.position),
   };
 }

@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
-import { type ReplayCounts, type ReplayRequest, replayDeliveries } from '../delivery/replay.js';
+import { type ReplayCounts, ReplayDeliveries, type ReplayRequest } from '../delivery/replay-deliveries.command.js';
+import { ReplayDeliveriesHandler } from '../delivery/replay-deliveries.handler.js';
 import { SITE } from '../events/site.events.js';
 import { type Bound, positionRangeOf } from '../history/bound.js';
 import { type Publish, replayEvents } from '../history/replay-events.js';
@@ -75,7 +76,8 @@ export function addReplay(program: Command, session: Session): void {
         force,
         dryRun,
       };
-      const counts = await replayDeliveries(log, request, (looked) => {
+      const command = new ReplayDeliveries(request, 'cli');
+      const counts = await new ReplayDeliveriesHandler(log).execute(command, (looked) => {
         if (session.stop.aborted) {
           throw new UserError('Interrupted: not all were looked at. The same line again goes on with the rest.');
         }

@@ -17,7 +17,7 @@ import { InboundMetrics, type InboundOutcome } from './inbound-metrics.js';
 import { INBOUND_PATH, type InboundRoute, routeInbound } from './inbound-route.js';
 import { isJsonContentType } from './json-content-type.js';
 import { Receipts } from './receipts.js';
-import { ReceiveConversion, type Received } from './receive-conversion.js';
+import { ReceiveConversion, type Received } from './receive-conversion.command.js';
 
 /** Long enough for a database to come back, short enough that a conversion is not late. */
 const RETRY_AFTER = { 'Retry-After': '2' };

@@ -1,10 +1,11 @@
-import { Injectable, Module } from '@nestjs/common';
+import { Injectable, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { Interval } from '@nestjs/schedule';
 import { Registry } from 'prom-client';
 import { messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { EventLog } from '../log/event-log.js';
+import { LogModule } from '../log/log.module.js';
 import { Postgres } from '../postgres/postgres.js';
 import { SiteDirectory } from '../sites/site-directory.js';
 import { SiteSecrets } from '../sites/site-secrets.js';
@@ -26,7 +27,7 @@ export class OutboundClock {
 }
 
 @Module({
-  imports: [SitesModule],
+  imports: [LogModule, SitesModule],
   providers: [
     {
       provide: OutboundSync,
@@ -55,6 +56,11 @@ export class OutboundClock {
     },
     OutboundClock,
   ],
-  exports: [OutboundSync],
 })
-export class OutboundModule {}
+export class OutboundModule implements OnApplicationShutdown {
+  constructor(private readonly sync: OutboundSync) {}
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.sync.stop();
+  }
+}

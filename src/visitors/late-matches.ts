@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
-import { settingsAsOf } from '../delivery/courier.js';
 import { type Delivery, foldDeliveries } from '../delivery/delivery.js';
-import { type ReceivedConversion, spell } from '../delivery/received.js';
+import { buildPayload, settingsAsOf } from '../delivery/payload.js';
+import type { ReceivedConversion } from '../delivery/received-conversion.js';
 import { CONVERSION } from '../events/conversion.events.js';
 import { type Reopening } from '../events/delivery.events.js';
 import { LogUnavailable } from '../kernel/errors.js';
@@ -183,7 +183,7 @@ export class LateMatches {
     if (last?.status !== 'skipped' || !isWanting(last) || !platform || !connection) return false;
     if (Date.now() - Date.parse(completed.time) > this.world.sendableForMs(platform)) return false;
     const asOf = settingsAsOf(connection, settings ?? completed.data.settings);
-    return !('skip' in spell(completed, platform, asOf, eventId));
+    return !('skip' in buildPayload(completed, platform, asOf, eventId));
   }
 }
 

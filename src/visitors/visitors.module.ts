@@ -1,10 +1,11 @@
-import { Module, type OnApplicationBootstrap } from '@nestjs/common';
+import { Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { DeliveryModule } from '../delivery/delivery.module.js';
 import { sendableForMs } from '../delivery/retry-schedule.js';
 import { messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { EventLog } from '../log/event-log.js';
+import { LogModule } from '../log/log.module.js';
 import { ProjectionRunner } from '../log/projection-runner.js';
 import { platformOf } from '../platforms/index.js';
 import { Postgres } from '../postgres/postgres.js';
@@ -21,7 +22,7 @@ import { TagScriptEndpoint } from './tag-script.endpoint.js';
 const WARN_EVERY_MS = 10_000;
 
 @Module({
-  imports: [SitesModule, DeliveryModule],
+  imports: [LogModule, SitesModule, DeliveryModule],
   providers: [
     {
       provide: BotJudge,
@@ -43,13 +44,21 @@ const WARN_EVERY_MS = 10_000;
     TagMetrics,
     IdentifierPruner,
   ],
-  exports: [Matcher, LateMatches, BotJudge],
+  exports: [Matcher, BotJudge],
 })
-export class VisitorsModule implements OnApplicationBootstrap {
-  constructor(private readonly lateMatches: LateMatches) {}
+export class VisitorsModule implements OnApplicationBootstrap, OnApplicationShutdown {
+  constructor(
+    private readonly lateMatches: LateMatches,
+    private readonly matcher: Matcher,
+  ) {}
 
   onApplicationBootstrap(): void {
     this.lateMatches.start();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.lateMatches.stop();
+    await this.matcher.close();
   }
 }
 

@@ -1,7 +1,6 @@
 import type { StoredOpening } from '../../conversions/conversion.js';
-import { settingsAsOf } from '../../delivery/courier.js';
 import { foldDeliveries, resultOf } from '../../delivery/delivery.js';
-import { spell } from '../../delivery/received.js';
+import { buildPayload, settingsAsOf } from '../../delivery/payload.js';
 import type { StoredEvent } from '../../log/event.js';
 import { platformOf } from '../../platforms/index.js';
 import type { PlatformName } from '../../platforms/platform.js';
@@ -43,9 +42,9 @@ export function fatesThatWouldBe(received: StoredOpening, site: Site, rules: Sha
       continue;
     }
     const settings = changed(settingsAsOf(connection, pinned ?? received.position), rules.settings[name] ?? {});
-    const spelled = spell(received, platform, settings, undefined);
-    if ('skip' in spelled) fates.set(name, { status: `skipped: ${spelled.skip}` });
-    else fates.set(name, { status: trial ? 'validated' : 'sent', bodySha256: spelled.bodySha256 });
+    const payload = buildPayload(received, platform, settings, undefined);
+    if ('skip' in payload) fates.set(name, { status: `skipped: ${payload.skip}` });
+    else fates.set(name, { status: trial ? 'validated' : 'sent', bodySha256: payload.bodySha256 });
   }
   return fates;
 }

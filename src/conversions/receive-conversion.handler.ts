@@ -1,5 +1,5 @@
-import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { Dispatcher } from '../delivery/dispatcher.js';
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { DeliveryService } from '../delivery/delivery.service.js';
 import { CONVERSION, type ConversionData, type DeliveryPlan } from '../events/conversion.events.js';
 import { withLogTimeout } from '../kernel/log-timeout.js';
 import { uuidv7 } from '../kernel/uuid.js';
@@ -7,7 +7,6 @@ import type { Claim } from '../log/event.js';
 import { EventLog } from '../log/event-log.js';
 import type { PersonalHashes } from '../platforms/personal-hashes.js';
 import type { SiteKey } from '../sites/site.js';
-import type { OpenSite } from '../sites/site-directory.js';
 import { isFilteredBot, isJudgedBot, type Match, Matcher, matchOf } from '../visitors/matcher.js';
 import { isOpening, type OpeningEvent } from './conversion.js';
 import { dedupKey } from './dedup-key.js';
@@ -15,40 +14,15 @@ import { dedupWindowOf } from './dedup-window.js';
 import { differences } from './differences.js';
 import { filterReason } from './filter.js';
 import { hashPersonal } from './hash-personal.js';
-import type { InboundFields } from './inbound-fields.js';
-import { type Receipt, receiptOf } from './receipt.js';
-
-export interface Received {
-  readonly conversionId: string;
-  /** Of a duplicate: the one it repeats. */
-  readonly firstConversionId?: string;
-  readonly receipt: Receipt;
-}
-
-/** The service's own settings that count here. */
-export interface ReceiveRules {
-  readonly dedupWindowMs: number;
-  readonly identifierTtlMs: number;
-}
-
-/** A sender's conversion, authenticated and checked, still with its raw personal values: they go no further than this. */
-export class ReceiveConversion extends Command<Received> {
-  constructor(
-    readonly open: OpenSite,
-    readonly key: SiteKey,
-    readonly fields: InboundFields,
-    readonly rules: ReceiveRules,
-  ) {
-    super();
-  }
-}
+import { receiptOf } from './receipt.js';
+import { ReceiveConversion, type Received } from './receive-conversion.command.js';
 
 @CommandHandler(ReceiveConversion)
 export class ReceiveConversionHandler implements ICommandHandler<ReceiveConversion> {
   constructor(
     private readonly log: EventLog,
     private readonly matcher: Matcher,
-    private readonly dispatcher: Dispatcher,
+    private readonly deliveries: DeliveryService,
   ) {}
 
   async execute(command: ReceiveConversion): Promise<Received> {
@@ -57,14 +31,14 @@ export class ReceiveConversionHandler implements ICommandHandler<ReceiveConversi
     const personal = hashPersonal(fields, settings.country ?? undefined);
     const known = await this.matcher.find(host, personal.subject);
     const match = matchOf(known, settings, Date.now(), rules.identifierTtlMs);
-    const { opening, claim } = decide(command, personal, match, uuidv7(), this.dispatcher.pin(open));
+    const { opening, claim } = decide(command, personal, match, uuidv7(), this.deliveries.planFor(open));
     const { conversionId } = opening.data;
     const outcome = await this.append(open.site.host, key, opening, claim);
     if (outcome.status === 'appended') {
       const { position, time } = outcome;
       const isReceived = opening.type === 'conversion.received.v1';
       const results = isReceived
-        ? await this.dispatcher.dispatch({ site: open.site.host, position, time, ...opening })
+        ? await this.deliveries.deliver({ site: open.site.host, position, time, ...opening })
         : {};
       return { conversionId, receipt: receiptOf(opening, results) };
     }
@@ -101,7 +75,7 @@ export class ReceiveConversionHandler implements ICommandHandler<ReceiveConversi
     if (event.data.platforms === undefined) return stored;
     return stored.catch((error: unknown) => {
       // It may be in the log all the same, and must then be sent although its sender was told to try again.
-      this.dispatcher.doubt();
+      this.deliveries.appendInDoubt();
       throw error;
     });
   }
@@ -113,7 +87,7 @@ export function decide(
   personal: PersonalHashes,
   match: Match,
   conversionId: string,
-  pinned: DeliveryPlan,
+  plan: DeliveryPlan,
 ): { opening: OpeningEvent; claim: Claim } {
   const { open, key, fields, rules } = command;
   const { settings } = open.site;
@@ -137,7 +111,7 @@ export function decide(
     ? { type: 'conversion.filtered.v1', data: { ...data, ...judgement, reason }, personal, reference }
     : {
         type: 'conversion.received.v1',
-        data: { ...data, ...joined(match), ...judgement, ...pinned },
+        data: { ...data, ...joined(match), ...judgement, ...plan },
         personal: visit ? { ...personal, visit } : personal,
         reference,
       };

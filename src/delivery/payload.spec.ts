@@ -2,7 +2,8 @@ import { hash } from 'node:crypto';
 import type { Conversion } from '../platforms/conversion.js';
 import { PLATFORMS } from '../platforms/index.js';
 import type { Platform, Settings } from '../platforms/platform.js';
-import { type ReceivedConversion, spell } from './received.js';
+import { buildPayload } from './payload.js';
+import type { ReceivedConversion } from './received-conversion.js';
 
 const RECEIVED: ReceivedConversion = {
   site: 'shop.example',
@@ -27,16 +28,16 @@ const RECEIVED: ReceivedConversion = {
   },
 };
 
-/** Shows what it was given. */
-const mirror = {
+/** Its payload contains the arguments. */
+const echo = {
   payload: (conversion: Conversion, settings: Settings) => ({ item: { conversion, settings }, group: 'g' }),
 } as unknown as Platform;
 
-describe('spelling a conversion', () => {
-  it('tells the platform all that is known of it, and when it came in', () => {
-    const spelled = spell(RECEIVED, mirror, { pixel_id: '1' }, undefined);
-    if ('skip' in spelled) throw new Error(spelled.skip);
-    const { conversion, settings } = JSON.parse(spelled.body);
+describe('buildPayload', () => {
+  it('passes all data of the conversion and its time of receipt to the platform', () => {
+    const payload = buildPayload(RECEIVED, echo, { pixel_id: '1' }, undefined);
+    if ('skip' in payload) throw new Error(payload.skip);
+    const { conversion, settings } = JSON.parse(payload.body);
     expect(settings).toEqual({ pixel_id: '1' });
     expect(conversion).toMatchObject({
       id: RECEIVED.data.conversionId,
@@ -47,35 +48,35 @@ describe('spelling a conversion', () => {
       visit: { pageUrl: 'https://shop.example/' },
     });
     expect(conversion.hashes.visit).toBeUndefined();
-    expect(spelled).toMatchObject({ bodySha256: hash('sha256', spelled.body), group: 'g' });
+    expect(payload).toMatchObject({ bodySha256: hash('sha256', payload.body), group: 'g' });
   });
 
   it.each([
-    ['the order', {}, undefined, 'ORD-1'],
-    ['the conversion, where there is no order', { orderId: undefined }, undefined, RECEIVED.data.conversionId],
-    ['what an operator gave it', {}, 'ORD-1-r2', 'ORD-1-r2'],
-  ])('is known by %s', (_, data, eventId, expected) => {
-    const spelled = spell({ ...RECEIVED, data: { ...RECEIVED.data, ...data } }, mirror, {}, eventId);
-    if ('skip' in spelled) throw new Error(spelled.skip);
-    expect(JSON.parse(spelled.body).conversion.eventId).toBe(expected);
+    ['order id', {}, undefined, 'ORD-1'],
+    ['conversion id if there is no order id', { orderId: undefined }, undefined, RECEIVED.data.conversionId],
+    ['id of a forced delivery', {}, 'ORD-1-r2', 'ORD-1-r2'],
+  ])('sends as event id the %s', (_, data, eventId, expected) => {
+    const payload = buildPayload({ ...RECEIVED, data: { ...RECEIVED.data, ...data } }, echo, {}, eventId);
+    if ('skip' in payload) throw new Error(payload.skip);
+    expect(JSON.parse(payload.body).conversion.eventId).toBe(expected);
   });
 
   it.each(PLATFORMS.map((platform) => [platform.name, platform] as const))(
-    'gives %s the same bytes from memory and from the log, now and later',
+    'builds the same bytes for %s from memory and from the log',
     (_, platform) => {
       const settings = { 'event.purchase': 'p111', pixel_id: '1', synthetic_client_id: 'yes' };
-      const first = spell(RECEIVED, platform, settings, undefined);
+      const first = buildPayload(RECEIVED, platform, settings, undefined);
       const fromLog: ReceivedConversion = JSON.parse(JSON.stringify(RECEIVED));
-      expect(spell(fromLog, platform, { ...settings }, undefined)).toEqual(first);
+      expect(buildPayload(fromLog, platform, { ...settings }, undefined)).toEqual(first);
       expect(first).toHaveProperty('bodySha256');
     },
   );
 
-  it('skips what the connection does not want', () => {
-    expect(spell(RECEIVED, mirror, { events: 'lead,signup' }, undefined)).toEqual({ skip: 'event_not_selected' });
+  it('skips an event that the connection does not select', () => {
+    expect(buildPayload(RECEIVED, echo, { events: 'lead,signup' }, undefined)).toEqual({ skip: 'event_not_selected' });
   });
 
-  it('cannot spell what was erased', () => {
-    expect(() => spell({ ...RECEIVED, personal: null }, mirror, {}, undefined)).toThrow('erased');
+  it('refuses an erased conversion', () => {
+    expect(() => buildPayload({ ...RECEIVED, personal: null }, echo, {}, undefined)).toThrow('erased');
   });
 });

@@ -1,30 +1,30 @@
-import { type Outcome } from '../events/delivery.events.js';
+import type { Outcome } from '../events/delivery.events.js';
 import type { StoredEvent } from '../log/event.js';
 import type { Platform, PlatformName } from '../platforms/platform.js';
 import type { SiteConnection } from '../sites/connection.js';
-import { settingsAsOf } from './courier.js';
 import { type Delivery, foldDeliveries, isOutcome, resultOf } from './delivery.js';
-import { type ReceivedConversion, reopenedBy, spell } from './received.js';
+import { buildPayload, settingsAsOf } from './payload.js';
+import { type ReceivedConversion, withReopenedVisit } from './received-conversion.js';
 
-/** All that the log knows of one delivery. */
-export interface DeliveryStory {
+/** Everything the log contains about one delivery. */
+export interface DeliveryHistory {
   readonly platform: PlatformName;
   readonly status: string;
   readonly reason?: string;
-  /** Each try, oldest first. */
+  /** Oldest first. */
   readonly attempts: readonly (Omit<Outcome, 'conversionId' | 'platform'> & { readonly time: string })[];
-  /** What was sent, built again; absent when nothing was, or when the person has been erased. */
+  /** The payload that was sent, rebuilt; absent if none was sent or the data subject has been erased. */
   readonly payload?: unknown;
-  /** Whether it is what was sent, by its digest. */
+  /** Whether the rebuilt payload has the digest of the one that was sent. */
   readonly payloadIsExact?: boolean;
 }
 
-/** From a conversion's stream, and the connections of its site as they were and are. */
-export function tellDeliveries(
+/** Built from a conversion's stream and the connections of its site with all their settings versions. */
+export function deliveryHistories(
   events: readonly StoredEvent[],
   connections: readonly SiteConnection[],
   platformOf: (name: string) => Platform | undefined,
-): DeliveryStory[] {
+): DeliveryHistory[] {
   const [opening] = events;
   if (opening?.type !== 'conversion.received.v1') return [];
   return foldDeliveries(events).map((delivery) => {
@@ -40,19 +40,25 @@ export function tellDeliveries(
       status,
       ...(reason !== undefined && { reason }),
       attempts,
-      ...rebuild(reopenedBy(opening, events, delivery.reopened), delivery, connection, platformOf(platform)),
+      ...rebuildPayload(
+        withReopenedVisit(opening, events, delivery.reopened),
+        delivery,
+        connection,
+        platformOf(platform),
+      ),
     };
   });
 }
 
-function rebuild(
+function rebuildPayload(
   received: ReceivedConversion,
   { bodySha256, eventId, settings }: Delivery,
   connection: SiteConnection | undefined,
   platform: Platform | undefined,
-): Pick<DeliveryStory, 'payload' | 'payloadIsExact'> {
+): Pick<DeliveryHistory, 'payload' | 'payloadIsExact'> {
   if (!connection || !platform || !received.personal || bodySha256 === undefined) return {};
-  const spelled = spell(received, platform, settingsAsOf(connection, settings ?? received.data.settings), eventId);
-  if ('skip' in spelled) return {};
-  return { payload: JSON.parse(spelled.body), payloadIsExact: spelled.bodySha256 === bodySha256 };
+  const asOf = settingsAsOf(connection, settings ?? received.data.settings);
+  const payload = buildPayload(received, platform, asOf, eventId);
+  if ('skip' in payload) return {};
+  return { payload: JSON.parse(payload.body), payloadIsExact: payload.bodySha256 === bodySha256 };
 }
