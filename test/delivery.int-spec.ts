@@ -8,6 +8,8 @@ import { outcomeType, resultsOf } from '../src/delivery/delivery.js';
 import { DeliveryService } from '../src/delivery/delivery.service.js';
 import type { DeliveryRequest, PlatformDelivery } from '../src/delivery/platform-delivery.js';
 import type { ReceivedConversion } from '../src/delivery/received-conversion.js';
+import { ReplayDeliveries } from '../src/delivery/replay-deliveries.command.js';
+import { ReplayDeliveriesHandler } from '../src/delivery/replay-deliveries.handler.js';
 import { RetryScheduler } from '../src/delivery/retry.scheduler.js';
 import { SagaRunner } from '../src/delivery/saga-runner.js';
 import { findUnsettled } from '../src/delivery/unsettled.js';
@@ -419,6 +421,22 @@ describe('RetryScheduler', () => {
     );
     await close();
     expect(await outcomesOf(id)).toEqual(['meta 1 deferred', 'meta 2 delivered']);
+  });
+});
+
+describe('ReplayDeliveries', () => {
+  it('requests failed deliveries as the actor of the command', async () => {
+    const failed = await receive();
+    await record(failed.data.conversionId, 'failed', { reason: 'x' });
+    const delivered = await receive();
+    await record(delivered.data.conversionId, 'delivered');
+    const range = { after: 0, until: await log.head() };
+    const request = { site: SITE, platform: 'meta', range, settings: 3, force: false, dryRun: false } as const;
+    const counts = await new ReplayDeliveriesHandler(log).execute(new ReplayDeliveries('user:jane', request));
+    expect(counts).toEqual({ requested: 1, byStatus: { failed: 1, delivered: 1 } });
+    const events = await log.readStream(CONVERSION, failed.data.conversionId);
+    expect(events.at(-1)).toMatchObject({ type: 'conversion.send_requested.v1', actor: 'user:jane' });
+    expect(await log.readStream(CONVERSION, delivered.data.conversionId)).toHaveLength(2);
   });
 });
 

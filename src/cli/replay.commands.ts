@@ -76,7 +76,7 @@ export function addReplay(program: Command, session: Session): void {
         force,
         dryRun,
       };
-      const command = new ReplayDeliveries(request, 'cli');
+      const command = new ReplayDeliveries('cli', request);
       const counts = await new ReplayDeliveriesHandler(log).execute(command, (looked) => {
         if (session.stop.aborted) {
           throw new UserError('Interrupted: not all were looked at. The same line again goes on with the rest.');

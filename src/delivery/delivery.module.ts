@@ -1,7 +1,9 @@
 import { Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { CqrsModule } from '@nestjs/cqrs';
 import { KafkaModule } from '../kafka/kafka.module.js';
+import { provideCommandHandler } from '../kernel/command-handler.provider.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
+import { EventLog } from '../log/event-log.js';
 import { LogModule } from '../log/log.module.js';
 import { SitesModule } from '../sites/sites.module.js';
 import { AccessTokens } from './access-tokens.js';
@@ -38,7 +40,7 @@ import { SagaRunner } from './saga-runner.js';
     CrashRecovery,
     DeliveryService,
     RetryScheduler,
-    ReplayDeliveriesHandler,
+    provideCommandHandler(ReplayDeliveriesHandler, [EventLog]),
   ],
   exports: [DeliveryService],
 })

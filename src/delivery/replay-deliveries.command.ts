@@ -1,4 +1,4 @@
-import { Command } from '@nestjs/cqrs';
+import { type Actor, Command } from '../kernel/command.js';
 import type { PlatformName } from '../platforms/platform.js';
 
 export interface ReplayRequest {
@@ -23,8 +23,8 @@ export interface ReplayCounts {
 /** Requests deliveries of conversions that the platform has not accepted: those that failed or were skipped. */
 export class ReplayDeliveries extends Command<ReplayCounts> {
   constructor(
+    readonly actor: Actor,
     readonly request: ReplayRequest,
-    readonly actor: string,
   ) {
     super();
   }

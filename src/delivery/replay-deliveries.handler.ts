@@ -1,8 +1,9 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import type { ICommandHandler } from '@nestjs/cqrs';
 import { CONVERSION } from '../events/conversion.events.js';
 import type { SendRequest } from '../events/delivery.events.js';
+import { CommandHandler } from '../kernel/command.js';
 import type { StoredEvent } from '../log/event.js';
-import { EventLog } from '../log/event-log.js';
+import type { EventLog } from '../log/event-log.js';
 import { type Delivery, foldDeliveries, resultOf } from './delivery.js';
 import { type ReplayCounts, ReplayDeliveries, type ReplayRequest } from './replay-deliveries.command.js';
 
