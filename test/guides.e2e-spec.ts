@@ -133,6 +133,17 @@ describe('guides', () => {
     expect(shown.replace(/ \\\n */, ' ').trim()).toBe(shortened);
   });
 
+  (canRun('bash') ? it : it.skip)("the README's receipt is the answer of the demo site", async () => {
+    const demo = await spawnService(join(root, 'demo'), { DEMO_PLATFORMS: 'true' });
+    try {
+      const line = /^curl .*$/m.exec(demo.output())?.[0] as string;
+      const [shown] = blocksOf('README.md', 'json') as [string];
+      expect(readReceipt(await run('bash', ['-c', line]))).toEqual(JSON.parse(shown));
+    } finally {
+      await demo.end('SIGTERM');
+    }
+  });
+
   it('leave each conversion in the log once, without raw personal data', async () => {
     const { stdout } = await cli('events export --site localhost --type conversion.received.v1 --json');
     const events = stdout
@@ -243,6 +254,8 @@ describe('command line in the documents', () => {
 
   it('runs every shown command', async () => {
     expect(lines.length).toBeGreaterThanOrEqual(5);
+    // The stub of npm stands for this script.
+    expect(JSON.parse(read('package.json')).scripts.cc).toBe('node --enable-source-maps dist/cli.js');
     let output = '';
     for (const line of lines) {
       expect(line).toMatch(/^npm run cc -- /);
