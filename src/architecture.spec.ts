@@ -5,6 +5,7 @@ import { dirname, join, relative } from 'node:path';
 const LAYERS = [
   ['kernel'],
   ['http', 'postgres', 'platforms', 'tag'],
+  ['events'],
   ['log'],
   ['sites', 'kafka'],
   ['delivery'],

@@ -10,7 +10,7 @@ import { allChecks, allStreamBooks } from '../src/history/checks.js';
 import { verify } from '../src/history/verify.js';
 import { Sealer } from '../src/kernel/sealing.js';
 import { readSettings } from '../src/kernel/settings.js';
-import { EventLog } from '../src/log/event-log.js';
+import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { ProjectionRunner } from '../src/log/projection-runner.js';
 import { SiteDirectory } from '../src/sites/site-directory.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
@@ -82,7 +82,7 @@ if (!canDump) console.warn('LEFT OUT: dump and restore (install the package post
 async function open(databaseUrl: string) {
   const postgres = await openDatabase(databaseUrl);
   const said: string[] = [];
-  const log = new EventLog(postgres, { say: (line) => said.push(line) });
+  const log = new PostgresEventLog(postgres, { say: (line) => said.push(line) });
   const secrets = new SiteSecrets(postgres.pool, new Sealer(sealing));
   const sites = new Sites(log, secrets, 'cli');
   const projections = new ProjectionRunner(postgres, allProjections(secrets));

@@ -7,16 +7,18 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { isOutcome, type Outcome, type Results, resultsOf } from '../src/delivery/delivery.js';
+import { isOutcome, type Results, resultsOf } from '../src/delivery/delivery.js';
 import { openSealer } from '../src/kernel/secret-key.js';
 import { readSettings } from '../src/kernel/settings.js';
 import type { StoredEvent } from '../src/log/event.js';
-import { EventLog } from '../src/log/event-log.js';
+import type { EventLog } from '../src/log/event-log.js';
+import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { platformOf } from '../src/platforms/index.js';
 import type { Platform } from '../src/platforms/platform.js';
 import { Postgres } from '../src/postgres/postgres.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
 import { Sites } from '../src/sites/sites.js';
+import { loosely } from './support/loose-event.js';
 import { type ServiceProcess, spawnService } from './support/service-process.js';
 
 const SANDBOX = fileURLToPath(new URL('../dist/sandbox/main.js', import.meta.url));
@@ -119,7 +121,7 @@ describe('dispatch', () => {
   beforeEach(async () => {
     dataDir = mkdtempSync(join(tmpdir(), 'cc-dispatch-'));
     postgres = await Postgres.open({ databaseUrl: undefined, dataDir, say: () => {} });
-    log = new EventLog(postgres);
+    log = new PostgresEventLog(postgres);
     const sealer = openSealer(readSettings({ DATA_DIR: dataDir }));
     sites = new Sites(log, new SiteSecrets(postgres.pool, sealer), 'cli');
   }, 60_000);
@@ -248,7 +250,7 @@ describe('dispatch', () => {
       await sleep(500);
       streams = await readConversions();
     }
-    expect(open().map(([received]) => [received?.data['conversionId'], received?.data['instance']])).toEqual([]);
+    expect(open().map((events) => loosely(events)[0]?.data)).toEqual([]);
 
     const accounts = new Map<string, Account>();
     for (const name of NAMES)
@@ -273,12 +275,12 @@ describe('dispatch', () => {
         const key = `${name} ${idAt(name, orderId, conversionId)}`;
         known.add(key);
         const { times = 0, bodies = [] } = seen.get(key) ?? {};
-        const outcomes = events.filter((event) => isOutcome(event) && event.data['platform'] === name);
-        const digests = new Set(outcomes.map(({ data }) => data['bodySha256']));
+        const outcomes = events.filter(isOutcome).filter(({ data }) => data.platform === name);
+        const digests = new Set(outcomes.map(({ data }) => data.bodySha256));
         const { status } = results[name] as { status: string };
         counts[`${wanted[at]} ${status}`] = (counts[`${wanted[at]} ${status}`] ?? 0) + 1;
         repeats += Math.max(0, times - 1);
-        const attempts = outcomes.map(({ data }) => (data as unknown as Outcome).attempt);
+        const attempts = outcomes.map(({ data }) => data.attempt);
         const faults = [
           (status === 'delivered') !== times > 0 && 'the log and the ledger differ',
           status !== (wanted[at] === 'fail' ? 'failed' : 'delivered') && 'another end than the platform meant',
@@ -292,9 +294,9 @@ describe('dispatch', () => {
           const story = outcomes.map(({ time, version, data }) => [
             time,
             version,
-            data['attempt'],
-            data['status'],
-            data['reason'],
+            data.attempt,
+            data.status,
+            data.reason,
           ]);
           wrong.push(
             `${name} ${wanted[at]} ${orderId}: ${faults.join(', ')}; received ${received.time}, ${story.join(' | ')}`,

@@ -16,9 +16,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { jest } from '@jest/globals';
 import { inboundBodySchema } from '../src/conversions/inbound-fields.js';
-import type { StoredEvent } from '../src/log/event.js';
 import { signature } from '../src/platforms/webhook/signature.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
+import { type LooseEvent } from './support/loose-event.js';
 import { type ServiceProcess, spawnService } from './support/service-process.js';
 
 jest.setTimeout(60_000);
@@ -149,7 +149,7 @@ describe('guides', () => {
     const events = stdout
       .trimEnd()
       .split('\n')
-      .map((line) => JSON.parse(line) as StoredEvent);
+      .map((line) => JSON.parse(line) as LooseEvent);
     const orders = events.map(({ data }) => String(data['orderId']));
     expect(orders.filter((order) => !/^ORD-\d{10}$/.test(order)).sort()).toEqual([...expected].sort());
     for (const { data, personal } of events) {

@@ -11,10 +11,11 @@ import { Client } from 'pg';
 import { runCli } from '../src/cli/run-cli.js';
 import { replayEvents } from '../src/history/replay-events.js';
 import type { StoredEvent } from '../src/log/event.js';
-import { EventLog } from '../src/log/event-log.js';
+import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { Sandbox } from '../src/sandbox/sandbox.js';
 import { Collector } from './support/collector.js';
 import { createDatabase, openDatabase } from './support/databases.js';
+import { type LooseEvent, loosely } from './support/loose-event.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
 import { eventually, type Reply, send, startTestService, type TestService } from './support/service.js';
 
@@ -121,7 +122,7 @@ describe('events export', () => {
 
   it('spells what was stored in an unusual way as JSON all the same', async () => {
     const postgres = await openDatabase(environment['DATABASE_URL'] as string);
-    const log = new EventLog(postgres);
+    const log = new PostgresEventLog(postgres);
     const told = { text: 'tab\t "quoted" \\ back\nslash ✓ 😀', nested: { list: [1, 2.5, null] }, empty: {} };
     await log.append({
       category: 'test',
@@ -375,7 +376,7 @@ describe('history shadow', () => {
     const judged = { ...(received as StoredEvent).data, bot: { score: 60, reasons: ['datacenter'], list: '2026-11' } };
     const { conversionId: _, ...likeIt } = judged as Record<string, unknown>;
     const postgres = await openDatabase(environment['DATABASE_URL'] as string);
-    const log = new EventLog(postgres);
+    const log = new PostgresEventLog(postgres);
     const open = async (id: string, type: string, data: object) => {
       const stream = `00000000-0000-7000-8000-0000000${id}`;
       await log.append({
@@ -442,7 +443,7 @@ describe('the documents', () => {
     const { components } = await document();
     const ajv = new Ajv({ strict: false, allErrors: true, formats: { uuid: true, 'date-time': true } });
     // What other tests put there by hand is left out.
-    const isOurs = ({ type, data }: StoredEvent) => !type.startsWith('test.') && !/^BOT-/.test(String(data['orderId']));
+    const isOurs = ({ type, data }: LooseEvent) => !type.startsWith('test.') && !/^BOT-/.test(String(data['orderId']));
     const seen = new Set<string>();
     for (const { type, data } of (await readLog()).filter(isOurs)) {
       const schema = components.schemas[type];
@@ -554,7 +555,7 @@ async function fillTo(count: number): Promise<void> {
   );
   if (there >= count) return;
   const postgres = await openDatabase(environment['DATABASE_URL'] as string);
-  const log = new EventLog(postgres);
+  const log = new PostgresEventLog(postgres);
   const events = Array.from({ length: 500 }, (_, n) => ({ type: 'test.counted.v1', data: { n } }));
   const one = (stream: number) =>
     log.append({
@@ -571,10 +572,10 @@ async function fillTo(count: number): Promise<void> {
   await postgres.close();
 }
 
-async function readLog(): Promise<StoredEvent[]> {
+async function readLog(): Promise<LooseEvent[]> {
   const postgres = await openDatabase(environment['DATABASE_URL'] as string);
-  const log = new EventLog(postgres);
-  const events = await log.read();
+  const log = new PostgresEventLog(postgres);
+  const events = loosely(await log.read());
   await log.close();
   await postgres.close();
   return events;

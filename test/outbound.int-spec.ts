@@ -1,18 +1,19 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { jest } from '@jest/globals';
+import { OUTBOUND } from '../src/events/outbound.events.js';
 import { pushesCheck } from '../src/history/reconciliation/pushes-check.js';
 import type { VerifyWorld } from '../src/history/verify.js';
-import type { StoredEvent } from '../src/log/event.js';
 import { ProjectionRunner } from '../src/log/projection-runner.js';
 import { type Claim, claimSites } from '../src/outbound/claims.js';
 import { pushNow } from '../src/outbound/push-now.js';
-import { OUTBOUND, streamOf } from '../src/outbound/stretch.js';
+import { streamOf } from '../src/outbound/reporting-window.js';
 import { nextTickMs } from '../src/outbound/ticks.js';
 import { totalsProjection } from '../src/outbound/totals.projection.js';
 import { signature } from '../src/platforms/webhook/signature.js';
 import type { SiteWebhook } from '../src/sites/webhook.js';
 import { createDatabase } from './support/databases.js';
+import { type LooseEvent, loosely } from './support/loose-event.js';
 import {
   acknowledged,
   asPush,
@@ -222,11 +223,11 @@ describe('the outbound webhook', () => {
       receiver.answer = (call, response) => (call.path === site.path ? answer : answerWith(200))(call, response);
       await toNextTick();
       receiver.answer = answerWith(200);
-      const { data } = (await tries(site.host)).at(-1) as StoredEvent;
+      const { data } = (await tries(site.host)).at(-1) as LooseEvent;
       return { ...site, data, waitMs: data['nextTry'] ? waitOf(data) : undefined };
     }
     /** Between the try and the next, by the moved clock. */
-    const waitOf = (data: StoredEvent['data']) => {
+    const waitOf = (data: LooseEvent['data']) => {
       const waitMs = Date.parse(String(data['nextTry'])) - Date.parse(String(data['failingSince']));
       return Math.round(waitMs / 1_000) * 1_000;
     };
@@ -316,7 +317,7 @@ describe('the outbound webhook', () => {
       await toNextTick();
       const waits: number[] = [];
       for (let turn = 0; turn < 40 && (await webhook(host)).enabled; turn += 1) {
-        const { data } = (await tries(host)).at(-1) as StoredEvent;
+        const { data } = (await tries(host)).at(-1) as LooseEvent;
         const waitMs = Date.parse(String(data['nextTry'])) - Date.now() - instance.aheadMs;
         waits.push(Math.ceil(waitMs / 10_000) * 10_000);
         await later(waitMs + 50);
@@ -344,7 +345,7 @@ describe('the outbound webhook', () => {
       receiver.answer = answerWith(500);
       await instance.sites.enableWebhook(host);
       await later(0);
-      const { data } = (await tries(host)).at(-1) as StoredEvent;
+      const { data } = (await tries(host)).at(-1) as LooseEvent;
       expect(data).toMatchObject({ attempt: 2, failures: 1 });
       expect(waitOf(data)).toBe(5_000);
       expect((await webhook(host)).enabled).toBe(true);
@@ -468,9 +469,9 @@ describe('the outbound webhook', () => {
     return (await instance.sites.get(host)).webhook as SiteWebhook;
   }
 
-  async function tries(host: string): Promise<StoredEvent[]> {
+  async function tries(host: string): Promise<LooseEvent[]> {
     const events = await instance.log.readStream(OUTBOUND, streamOf(host));
-    return events.filter(({ type }) => type !== 'outbound.closed.v1');
+    return loosely(events.filter(({ type }) => type !== 'outbound.closed.v1'));
   }
 });
 

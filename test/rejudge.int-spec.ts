@@ -4,15 +4,16 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { jest } from '@jest/globals';
 import { runCli } from '../src/cli/run-cli.js';
+import { VISITOR, type VisitData, type VisitPersonal, type VisitSignals } from '../src/events/visitor.events.js';
 import { uuidv7 } from '../src/kernel/uuid.js';
 import type { StoredEvent } from '../src/log/event.js';
-import { EventLog } from '../src/log/event-log.js';
+import type { EventLog } from '../src/log/event-log.js';
+import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { ProjectionRunner } from '../src/log/projection-runner.js';
 import type { Postgres } from '../src/postgres/postgres.js';
 import { DEFAULT_SITE_SETTINGS } from '../src/sites/site-settings.js';
-import { BotJudge, loadBotList, type Signals, siteRulesOf } from '../src/visitors/bots/judge.js';
+import { BotJudge, loadBotList, siteRulesOf } from '../src/visitors/bots/judge.js';
 import { inlineOf } from '../src/visitors/identifier-record.js';
-import { VISITOR, type VisitData, type VisitPersonal } from '../src/visitors/visitor.js';
 import { identifiersProjection } from '../src/visitors/visitor-projections.js';
 import { createDatabase, openDatabase } from './support/databases.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
@@ -49,7 +50,7 @@ describe('history rejudge', () => {
   beforeEach(async () => {
     url = await createDatabase(server);
     postgres = await openDatabase(url);
-    log = new EventLog(postgres);
+    log = new PostgresEventLog(postgres);
     expect(await cli('sites', 'add', SITE)).toMatchObject({ code: 0 });
   });
   afterEach(async () => {
@@ -178,7 +179,7 @@ describe('history rejudge', () => {
   });
 
   async function visit(
-    signals: Signals,
+    signals: VisitSignals,
     subject = PERSON,
     judgement: { score?: number; reasons?: string[] } = {},
     site = SITE,
@@ -194,7 +195,7 @@ describe('history rejudge', () => {
       expected: 'new',
       site,
       actor: 'tag',
-      events: [{ ...event, inline: inlineOf(event, personal) }],
+      events: [{ ...event, inline: inlineOf(event) }],
     });
     return (await log.readStream(VISITOR, stream))[0] as StoredEvent;
   }

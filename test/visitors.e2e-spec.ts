@@ -19,6 +19,7 @@ import { Erasure } from '../src/visitors/erasure.js';
 import { ErasureList } from '../src/visitors/erasure-list.js';
 import { consentProjection, identifiersProjection, matchRateProjection } from '../src/visitors/visitor-projections.js';
 import { createDatabase } from './support/databases.js';
+import { type LooseEvent, loosely } from './support/loose-event.js';
 import { PLATFORM_CASES, type PlatformCase } from './support/platform-cases.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
 import {
@@ -191,9 +192,10 @@ async function openSite(settings: Record<string, string> = {}): Promise<Door> {
   return door;
 }
 
-const visitorEvents = (door: Door) => operator.log.read({ categories: ['visitor'], site: door.host });
-const types = (events: readonly StoredEvent[]) => events.map(({ type }) => type);
-const opening = async (id: string) => (await operator.conversion(id)) as StoredEvent;
+const visitorEvents = async (door: Door) =>
+  loosely(await operator.log.read({ categories: ['visitor'], site: door.host }));
+const types = (events: readonly LooseEvent[]) => events.map(({ type }) => type);
+const opening = async (id: string) => (await operator.conversion(id)) as LooseEvent;
 
 describe('GET /__cc/tag.js', () => {
   const get = (door: Door, headers: Record<string, string> = {}, method = 'GET') =>
@@ -603,7 +605,7 @@ describe('a visit that is identified after its conversion', () => {
     const { door, email, id } = await skippedSite();
     await identify(door, email, { first: { t: Date.now() - 3_600_000, page: `https://${door.host}/` } });
     const chain = await eventually(
-      () => operator.log.readStream('conversion', id),
+      async () => loosely(await operator.log.readStream('conversion', id)),
       (events) => events.some(({ type, data }) => type === 'conversion.accepted.v1' && data['platform'] === 'ga4'),
     );
     const reopened = chain.filter(({ type }) => type === 'conversion.reopened.v1');
@@ -623,7 +625,7 @@ describe('a visit that is identified after its conversion', () => {
   it('opens also what was skipped only after the visit had been looked at', async () => {
     const { door, email, id } = await skippedSite();
     // The same once more, as by an instance that is slow to write down what became of it.
-    const [received, ...outcomes] = await operator.log.readStream('conversion', id);
+    const [received, ...outcomes] = loosely(await operator.log.readStream('conversion', id));
     const skipped = outcomes.find(({ data }) => data['platform'] === 'ga4');
     const conversionId = randomUUID();
     const write = ({ type, data, personal }: StoredEvent, expected: 'new' | number) =>
@@ -655,7 +657,7 @@ describe('a visit that is identified after its conversion', () => {
     await identify(bot.door, bot.email, then, { headers: { 'User-Agent': 'curl/8.0' } });
     await sleep(3_500);
     for (const { id } of [later, denied, bot])
-      expect(types(await operator.log.readStream('conversion', id))).not.toContain('conversion.reopened.v1');
+      expect(types(loosely(await operator.log.readStream('conversion', id)))).not.toContain('conversion.reopened.v1');
   });
 });
 

@@ -1,13 +1,14 @@
 import { type Command, Option } from 'commander';
 import { type ReplayCounts, type ReplayRequest, replayDeliveries } from '../delivery/replay.js';
-import { type Bound, stretchOf } from '../history/bound.js';
+import { SITE } from '../events/site.events.js';
+import { type Bound, positionRangeOf } from '../history/bound.js';
 import { type Publish, replayEvents } from '../history/replay-events.js';
 import { usesKafka } from '../kafka/client.js';
 import { TopicPublisher } from '../kafka/topic-publisher.js';
 import { UserError } from '../kernel/errors.js';
 import type { EventLog } from '../log/event-log.js';
 import type { SiteConnection } from '../sites/connection.js';
-import { SITE, type Site } from '../sites/site.js';
+import { type Site } from '../sites/site.js';
 import { readBound } from './bound-argument.js';
 import { readConversion, statusOf } from './conversion-story.js';
 import { progressBar, table } from './output.js';
@@ -104,7 +105,7 @@ export function addReplay(program: Command, session: Session): void {
         throw new UserError('Kafka is not configured: set KAFKA_BROKERS to the addresses of your brokers.');
       const publisher = await TopicPublisher.open(settings, topic);
       const publish: Publish = (events) => publisher.publish(events);
-      const stretch = await stretchOf(log, { from, to });
+      const stretch = await positionRangeOf(log, { from, to });
       const client = await postgres.connect('cc-replay');
       try {
         const counts = await replayEvents(client, publish, { ...stretch, types, site, topic }, (events, position) => {
@@ -158,7 +159,7 @@ async function rangeOf(
       `Conversion ${conversion} was ${status}, so it is not sent. "events show --conversion ${conversion}" tells why.`,
     );
   }
-  return stretchOf(log, { ...(from && { from }), ...(to && { to }) });
+  return positionRangeOf(log, { ...(from && { from }), ...(to && { to }) });
 }
 
 function countsText({ requested, byStatus }: ReplayCounts, { platform, dryRun }: ReplayRequest): string {

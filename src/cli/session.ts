@@ -2,7 +2,8 @@ import { allProjections } from '../app/projections.js';
 import type { Sealer } from '../kernel/sealing.js';
 import { openSealer } from '../kernel/secret-key.js';
 import { readSettings, type Settings } from '../kernel/settings.js';
-import { EventLog } from '../log/event-log.js';
+import type { EventLog } from '../log/event-log.js';
+import { PostgresEventLog } from '../log/postgres-event-log.js';
 import { ProjectionRunner } from '../log/projection-runner.js';
 import { Postgres } from '../postgres/postgres.js';
 import { openSecrets, type SiteSecrets } from '../sites/site-secrets.js';
@@ -50,7 +51,7 @@ export class Session {
     const { databaseUrl, dataDir } = settings;
     const say = (line: string) => this.output.note(line);
     const postgres = await Postgres.open({ databaseUrl, dataDir, say });
-    const log = new EventLog(postgres, { say });
+    const log = new PostgresEventLog(postgres, { say });
     const secrets = openSecrets(postgres.pool, sealer, settings);
     const sites = new Sites(log, secrets, 'cli');
     return {

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { type Bound, stretchOf } from '../history/bound.js';
+import { type Bound, positionRangeOf } from '../history/bound.js';
 import type { Differences } from '../history/shadow/differences.js';
 import type { ShadowRules } from '../history/shadow/rules.js';
 import { type ShadowResult, shadow } from '../history/shadow/shadow.js';
@@ -46,7 +46,7 @@ export function addShadow(history: Command, session: Session): void {
         botThreshold: options.botThreshold,
         settings: readChanges(site, options.set ?? []),
       };
-      const stretch = await stretchOf(log, options);
+      const stretch = await positionRangeOf(log, options);
       const dedupSecret = await secrets.dedupSecret(site.host);
       const client = await postgres.connect('cc-shadow');
       try {

@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
+import { OUTBOUND } from '../events/outbound.events.js';
 import { UserError } from '../kernel/errors.js';
 import { pushNow } from '../outbound/push-now.js';
 import { type WebhookSecrets, webhookSecrets } from '../outbound/push-request.js';
 import { openOutgoing, Pusher, pusherOptions, type Receiver } from '../outbound/pusher.js';
-import { type End, OUTBOUND, streamOf } from '../outbound/stretch.js';
+import { streamOf } from '../outbound/reporting-window.js';
 import type { Site } from '../sites/site.js';
 import { type Sites, webhookOf } from '../sites/sites.js';
 import type { SiteWebhook } from '../sites/webhook.js';
@@ -111,7 +112,7 @@ export function addWebhook(program: Command, session: Session): void {
     madeSecret?: string,
   ): Promise<void> {
     const [end] = await log.readEnds(OUTBOUND, [streamOf(host)]);
-    const document = webhookDocument(webhook, end as unknown as End, madeSecret);
+    const document = webhookDocument(webhook, end, madeSecret);
     await output.show(json, document, () => webhookCard(document));
   }
 }

@@ -1,5 +1,7 @@
 import { hash } from 'node:crypto';
-import type { ConversionData } from './conversion.js';
+import { type ConversionData } from '../events/conversion.events.js';
+
+export type DedupFields = Pick<ConversionData, 'trial' | 'event' | 'orderId' | 'value' | 'currency'>;
 
 /**
  * What makes two posts the same conversion: site, event and order; without an order, site, event, person, value and
@@ -7,7 +9,7 @@ import type { ConversionData } from './conversion.js';
  * a claim tells nobody whose it is. (Half of a SHA-256 cannot be extended, so the plain digest serves as a MAC here; an
  * HMAC object costs six times as much, on every request.)
  */
-export function dedupKey(secret: string, conversion: ConversionData, subject: string): string {
+export function dedupKey(secret: string, conversion: DedupFields, subject: string): string {
   const { trial, event, orderId, value, currency } = conversion;
   const parts =
     orderId === undefined

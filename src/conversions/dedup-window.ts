@@ -1,5 +1,5 @@
+import { type SiteSettings } from '../events/site.events.js';
 import { parseDurationMs } from '../kernel/durations.js';
-import type { SiteSettings } from '../sites/site-settings.js';
 
 /** How long a repeat counts as one: the site's own window, or the service's default. */
 export function dedupWindowOf(settings: SiteSettings, defaultMs: number): number {

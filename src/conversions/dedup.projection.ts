@@ -3,8 +3,7 @@ import type { Page, Projection } from '../log/projection.js';
 import { StagedRows, type StagedTable } from '../log/staging-table.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';
 import { botClaim } from '../visitors/record-visit.js';
-import type { ConversionData } from './conversion.js';
-import { dedupKey } from './dedup-key.js';
+import { type DedupFields, dedupKey } from './dedup-key.js';
 
 const FILTERED = 'conversion.filtered.v1';
 const BOT = 'visitor.bot_detected.v1';
@@ -50,6 +49,6 @@ function claimOf(row: EventRow, secret: string): string {
   if (subject === undefined && (isBot || data['orderId'] === undefined)) return '';
   const key = isBot
     ? botClaim(data['visit'] as string)
-    : dedupKey(secret, data as unknown as ConversionData, subject ?? '');
+    : dedupKey(secret, data as unknown as DedupFields, subject ?? '');
   return `${position}\t${site}\t${key}\t${streamId}\t${type === FILTERED}\t${time}\n`;
 }

@@ -1,5 +1,5 @@
-import type { StoredEvent } from '../log/event.js';
-import type { ConversionData } from './conversion.js';
+import { type ConversionData } from '../events/conversion.events.js';
+import type { StoredOpening } from './conversion.js';
 import { differences } from './differences.js';
 
 const data: ConversionData = {
@@ -12,7 +12,7 @@ const data: ConversionData = {
   trial: false,
 };
 const personal = { subject: 's', firstName: 'f', lastName: 'l', phone: 'p' };
-const first = { data: { ...data, conversionId: 'c1' }, personal } as unknown as StoredEvent;
+const first = { data: { ...data, conversionId: 'c1' }, personal } as unknown as StoredOpening;
 
 describe('differences', () => {
   it('finds none in a plain repeat', () => {

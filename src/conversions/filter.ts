@@ -1,5 +1,5 @@
 import { createRequire } from 'node:module';
-import type { SiteSettings } from '../sites/site-settings.js';
+import { type SiteSettings } from '../events/site.events.js';
 
 export type FilterReason = 'blocked_address' | 'blocked_domain' | 'disposable_address';
 

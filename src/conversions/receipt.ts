@@ -1,5 +1,5 @@
 import type { Results } from '../delivery/delivery.js';
-import type { ConversionEvent } from './conversion.js';
+import { type ConversionEvent } from '../events/conversion.events.js';
 
 export type Receipt =
   | { readonly ok: true; readonly event: string; readonly results: Results }
@@ -7,7 +7,7 @@ export type Receipt =
   | { readonly ok: true; readonly filtered: true };
 
 /** The answer to the post, and to every later question about it: the same body with that moment's results. */
-export function receiptOf(opening: ConversionEvent, results: Results): Receipt {
+export function receiptOf(opening: Pick<ConversionEvent, 'type' | 'data'>, results: Results): Receipt {
   switch (opening.type) {
     case 'conversion.received.v1':
       return { ok: true, event: opening.data.event, results };

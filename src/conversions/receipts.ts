@@ -1,9 +1,10 @@
 import { Injectable } from '@nestjs/common';
-import { CONVERSION, resultsOf } from '../delivery/delivery.js';
+import { resultsOf } from '../delivery/delivery.js';
+import { CONVERSION } from '../events/conversion.events.js';
 import { withLogTimeout } from '../kernel/log-timeout.js';
 import { isUuid } from '../kernel/uuid.js';
 import { EventLog } from '../log/event-log.js';
-import { type ConversionEvent, isOpening } from './conversion.js';
+import { isOpening } from './conversion.js';
 import { type Receipt, receiptOf } from './receipt.js';
 
 export interface FoundReceipt {
@@ -28,18 +29,17 @@ export class Receipts {
   async byOrder(site: string, trial: boolean, orderId: string, event?: string): Promise<FoundReceipt | undefined> {
     // PostgreSQL has no such text, so no order is called that; it would refuse the question.
     if (orderId.includes('\0')) return undefined;
-    const openings = (await withLogTimeout(this.log.find(site, orderId))).filter(
-      (stored) =>
-        isOpening(stored) && stored.data['trial'] === trial && (event === undefined || stored.data['event'] === event),
-    );
+    const openings = (await withLogTimeout(this.log.find(site, orderId)))
+      .filter(isOpening)
+      .filter(({ data }) => data.trial === trial && (event === undefined || data.event === event));
     const first = openings.filter(({ type }) => type !== 'conversion.deduplicated.v1').at(-1);
-    return first && this.tell(site, first.data['conversionId'] as string);
+    return first && this.tell(site, first.data.conversionId);
   }
 
   private async tell(site: string, conversionId: string): Promise<FoundReceipt | undefined> {
     const events = await withLogTimeout(this.log.readStream(CONVERSION, conversionId));
     const [opening] = events;
-    if (opening?.site !== site) return undefined;
-    return { conversionId, receipt: receiptOf(opening as unknown as ConversionEvent, resultsOf(events)) };
+    if (opening?.site !== site || !isOpening(opening)) return undefined;
+    return { conversionId, receipt: receiptOf(opening, resultsOf(events)) };
   }
 }

@@ -1,6 +1,7 @@
+import { type SiteSettings } from '../events/site.events.js';
 import type { SiteKey } from '../sites/site.js';
 import type { OpenSite } from '../sites/site-directory.js';
-import { DEFAULT_SITE_SETTINGS, type SiteSettings } from '../sites/site-settings.js';
+import { DEFAULT_SITE_SETTINGS } from '../sites/site-settings.js';
 import type { Match } from '../visitors/matcher.js';
 import { hashPersonal } from './hash-personal.js';
 import type { InboundFields } from './inbound-fields.js';

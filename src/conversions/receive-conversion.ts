@@ -1,7 +1,6 @@
 import { Command, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { CONVERSION } from '../delivery/delivery.js';
 import { Dispatcher } from '../delivery/dispatcher.js';
-import type { Pinned } from '../delivery/received.js';
+import { CONVERSION, type ConversionData, type DeliveryPlan } from '../events/conversion.events.js';
 import { withLogTimeout } from '../kernel/log-timeout.js';
 import { uuidv7 } from '../kernel/uuid.js';
 import type { Claim } from '../log/event.js';
@@ -10,7 +9,7 @@ import type { PersonalHashes } from '../platforms/personal-hashes.js';
 import type { SiteKey } from '../sites/site.js';
 import type { OpenSite } from '../sites/site-directory.js';
 import { isFilteredBot, isJudgedBot, type Match, Matcher, matchOf } from '../visitors/matcher.js';
-import { type ConversionData, type OpeningEvent } from './conversion.js';
+import { isOpening, type OpeningEvent } from './conversion.js';
 import { dedupKey } from './dedup-key.js';
 import { dedupWindowOf } from './dedup-window.js';
 import { differences } from './differences.js';
@@ -77,7 +76,11 @@ export class ReceiveConversionHandler implements ICommandHandler<ReceiveConversi
     const duplicate: OpeningEvent = {
       ...opening,
       type: 'conversion.deduplicated.v1',
-      data: { ...data, firstConversionId, differs: differences(first, data, opening.personal) },
+      data: {
+        ...data,
+        firstConversionId,
+        differs: differences(first && isOpening(first) ? first : undefined, data, opening.personal),
+      },
     };
     await this.append(open.site.host, key, duplicate);
     return { conversionId, firstConversionId, receipt: receiptOf(duplicate, {}) };
@@ -110,7 +113,7 @@ export function decide(
   personal: PersonalHashes,
   match: Match,
   conversionId: string,
-  pinned: Pinned,
+  pinned: DeliveryPlan,
 ): { opening: OpeningEvent; claim: Claim } {
   const { open, key, fields, rules } = command;
   const { settings } = open.site;

@@ -1,7 +1,7 @@
+import { type Outcome } from '../events/delivery.events.js';
 import type { Connection, Platform, PlatformResponse, Verdict } from '../platforms/platform.js';
 import { AccessTokens } from './access-tokens.js';
 import { Confirmations } from './confirmations.js';
-import type { Outcome } from './delivery.js';
 import type { ReceivedConversion } from './received.js';
 import type { Due } from './retries.js';
 

@@ -1,7 +1,8 @@
+import { type Outcome } from '../events/delivery.events.js';
 import { shorten } from '../platforms/common-verdict.js';
 import type { Connection, Platform, PlatformName, PlatformRequest, PlatformResponse } from '../platforms/platform.js';
 import type { AccessTokens } from './access-tokens.js';
-import { isoTime, type Outcome, type Words } from './delivery.js';
+import { isoTime, type Words } from './delivery.js';
 import type { ReceivedConversion } from './received.js';
 import type { Due } from './retries.js';
 

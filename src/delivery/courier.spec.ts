@@ -1,8 +1,8 @@
+import { type Outcome } from '../events/delivery.events.js';
 import type { Platform, PlatformResponse, Verdict } from '../platforms/platform.js';
 import type { OpenSite, SiteDirectory } from '../sites/site-directory.js';
 import type { AccessTokens } from './access-tokens.js';
 import { Courier, type Errand } from './courier.js';
-import type { Outcome } from './delivery.js';
 import type { ReceivedConversion } from './received.js';
 
 const HOUR_MS = 3_600_000;

@@ -1,3 +1,4 @@
+import { type Outcome } from '../events/delivery.events.js';
 import type {
   Connection,
   Platform,
@@ -9,7 +10,7 @@ import type {
 import { type SiteConnection, settingsAt } from '../sites/connection.js';
 import type { OpenConnection, OpenSite, SiteDirectory } from '../sites/site-directory.js';
 import type { AccessTokens } from './access-tokens.js';
-import { isoTime, type Outcome, type Words } from './delivery.js';
+import { isoTime, type Words } from './delivery.js';
 import { Lane, type LaneResult } from './lane.js';
 import { type ReceivedConversion, type Spelled, spell } from './received.js';
 import { nextTryMs, type RetryRules, sendableForMs } from './retry-schedule.js';

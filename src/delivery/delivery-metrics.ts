@@ -1,5 +1,5 @@
 import { Counter, type Registry } from 'prom-client';
-import type { Outcome } from './delivery.js';
+import { type Outcome } from '../events/delivery.events.js';
 
 /** Outcomes by platform and status. */
 export class DeliveryMetrics {

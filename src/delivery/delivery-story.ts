@@ -1,9 +1,10 @@
+import { type Outcome } from '../events/delivery.events.js';
 import type { StoredEvent } from '../log/event.js';
 import type { Platform, PlatformName } from '../platforms/platform.js';
 import type { SiteConnection } from '../sites/connection.js';
 import { settingsAsOf } from './courier.js';
-import { type Delivery, foldDeliveries, isOutcome, type Outcome, resultOf } from './delivery.js';
-import { asReceived, type ReceivedConversion, reopenedBy, spell } from './received.js';
+import { type Delivery, foldDeliveries, isOutcome, resultOf } from './delivery.js';
+import { type ReceivedConversion, reopenedBy, spell } from './received.js';
 
 /** All that the log knows of one delivery. */
 export interface DeliveryStory {
@@ -26,23 +27,20 @@ export function tellDeliveries(
 ): DeliveryStory[] {
   const [opening] = events;
   if (opening?.type !== 'conversion.received.v1') return [];
-  const received = asReceived(opening);
   return foldDeliveries(events).map((delivery) => {
     const { platform, last } = delivery;
-    const { status, reason } = resultOf(last, received.data.trial);
+    const { status, reason } = resultOf(last, opening.data.trial);
     const attempts = events
-      .filter((event) => isOutcome(event) && event.data['platform'] === platform)
-      .map(({ time, data }) => {
-        const { conversionId: _, platform: __, ...outcome } = data as unknown as Outcome;
-        return { time, ...outcome };
-      });
+      .filter(isOutcome)
+      .filter(({ data }) => data.platform === platform)
+      .map(({ time, data: { conversionId: _, platform: __, ...outcome } }) => ({ time, ...outcome }));
     const connection = connections.find((candidate) => candidate.platform === platform);
     return {
       platform,
       status,
       ...(reason !== undefined && { reason }),
       attempts,
-      ...rebuild(reopenedBy(received, events, delivery.reopened), delivery, connection, platformOf(platform)),
+      ...rebuild(reopenedBy(opening, events, delivery.reopened), delivery, connection, platformOf(platform)),
     };
   });
 }

@@ -1,5 +1,6 @@
 import { Module, type OnApplicationBootstrap } from '@nestjs/common';
 import { Registry } from 'prom-client';
+import { type Outcome } from '../events/delivery.events.js';
 import { messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
@@ -15,7 +16,6 @@ import { SitesModule } from '../sites/sites.module.js';
 import { AccessTokens } from './access-tokens.js';
 import { Confirmations } from './confirmations.js';
 import { asConnection, Courier } from './courier.js';
-import type { Outcome } from './delivery.js';
 import { DeliveryMetrics } from './delivery-metrics.js';
 import { Dispatcher } from './dispatcher.js';
 import { Retries } from './retries.js';

@@ -1,5 +1,6 @@
+import { type Outcome, type OutcomeStatus } from '../events/delivery.events.js';
 import type { StoredEvent } from '../log/event.js';
-import { foldDeliveries, type Outcome, type OutcomeStatus, outcomeType, resultOf, resultsOf } from './delivery.js';
+import { foldDeliveries, outcomeType, resultOf, resultsOf } from './delivery.js';
 
 const event = (type: string, data: object) => ({ type, data }) as StoredEvent;
 const received = (data: object = {}) => event('conversion.received.v1', { platforms: ['meta', 'segment'], ...data });

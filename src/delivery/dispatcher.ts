@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { type DeliveryPlan } from '../events/conversion.events.js';
 import type { EventLog } from '../log/event-log.js';
 import { Lease } from '../postgres/lease.js';
 import type { Postgres } from '../postgres/postgres.js';
@@ -6,7 +7,7 @@ import type { OpenSite } from '../sites/site-directory.js';
 import type { Courier } from './courier.js';
 import { type Results, resultOf } from './delivery.js';
 import { type Closing, OpenConversion } from './open-conversion.js';
-import type { Pinned, ReceivedConversion } from './received.js';
+import type { ReceivedConversion } from './received.js';
 import { type Unfinished, unfinishedAfter } from './unfinished.js';
 
 const INSTANCE = 'instance:';
@@ -16,7 +17,7 @@ const STOP_WITHIN_MS = 3_000;
 /** An append that nobody waits for any more may still be committed so much later. */
 const DOUBT_RIPENS_MS = 5_000;
 
-const UNCONNECTED: Pinned = {};
+const UNCONNECTED: DeliveryPlan = {};
 
 export interface DispatcherOptions {
   /** How long a sender waits for platforms. */
@@ -36,7 +37,7 @@ export class Dispatcher {
   /** Of others, and of this process's past. */
   private readonly rescued = new Set<OpenConversion>();
   /** The same for all conversions of a site until the site changes. */
-  private readonly pins = new WeakMap<OpenSite, Pinned>();
+  private readonly pins = new WeakMap<OpenSite, DeliveryPlan>();
   private instance = '';
   private lease: Lease | undefined;
   private newest = 0;
@@ -66,7 +67,7 @@ export class Dispatcher {
   }
 
   /** What a conversion of this site says of its dispatch; nothing while no platform is connected. */
-  pin(site: OpenSite): Pinned {
+  pin(site: OpenSite): DeliveryPlan {
     if (site.connections.size === 0) return UNCONNECTED;
     const known = this.pins.get(site);
     if (known?.instance === this.instance) return known;

@@ -1,8 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises';
+import { type Outcome, type OutcomeStatus } from '../events/delivery.events.js';
 import { LogUnavailable } from '../kernel/errors.js';
-import type { AppendOutcome, AppendRequest, StoredEvent } from '../log/event.js';
+import type { AppendOutcome, AppendRequest } from '../log/event.js';
+import type { EventLog } from '../log/event-log.js';
 import type { PlatformName } from '../platforms/platform.js';
-import type { Outcome, OutcomeStatus } from './delivery.js';
 import { type Closing, OpenConversion } from './open-conversion.js';
 import type { ReceivedConversion } from './received.js';
 
@@ -11,7 +12,7 @@ const RECEIVED = {
   site: 'shop.example',
   position: 1,
   time: '2026-03-01T10:00:00.000Z',
-  data: { conversionId: 'c1', event: 'purchase', currency: 'EUR', trial: false, platforms: PLATFORMS },
+  data: { conversionId: 'c1', event: 'purchase', currency: 'EUR', keyId: 'k1', trial: false, platforms: PLATFORMS },
   personal: { subject: 's' },
 } as const satisfies ReceivedConversion;
 
@@ -37,7 +38,7 @@ class OneStream {
     for (const event of events) this.events.push({ ...event, version: this.events.length + 1 });
   }
 
-  readStream = async () => this.events as unknown as StoredEvent[];
+  readStream: EventLog['readStream'] = async () => this.events as never;
 
   told(): string[] {
     return this.events.slice(1).map(({ type, data }) => `${(data as Outcome).platform} ${type.split('.')[1]}`);

@@ -1,8 +1,10 @@
+import { CONVERSION } from '../events/conversion.events.js';
+import { type Outcome } from '../events/delivery.events.js';
 import { LogUnavailable } from '../kernel/errors.js';
 import { withLogTimeout } from '../kernel/log-timeout.js';
 import type { EventLog } from '../log/event-log.js';
 import type { PlatformName } from '../platforms/platform.js';
-import { CONVERSION, foldDeliveries, type Outcome, outcomeType, type Results, resultOf } from './delivery.js';
+import { foldDeliveries, outcomeType, type Results, resultOf } from './delivery.js';
 import type { ReceivedConversion } from './received.js';
 
 /**

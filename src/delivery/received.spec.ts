@@ -14,6 +14,7 @@ const RECEIVED: ReceivedConversion = {
     value: 129.9,
     currency: 'EUR',
     orderId: 'ORD-1',
+    keyId: '019535d0-6b10-7000-8000-000000002001',
     trial: false,
     platforms: ['meta'],
     settings: 3,

@@ -1,43 +1,14 @@
 import { hash } from 'node:crypto';
 import type { StoredEvent } from '../log/event.js';
-import type { Conversion, Visit } from '../platforms/conversion.js';
+import type { Conversion } from '../platforms/conversion.js';
 import { isSelected } from '../platforms/event-mapping.js';
-import type { PersonalHashes } from '../platforms/personal-hashes.js';
-import type { Platform, PlatformName, Settings, SkipReason } from '../platforms/platform.js';
+import type { Platform, Settings, SkipReason } from '../platforms/platform.js';
 
-/** What the event of a received conversion says of its dispatch, so that any process can take it up at any time. */
-export interface Pinned {
-  /** Connected when it came in. */
-  readonly platforms?: readonly PlatformName[] | undefined;
-  /** Position of the site's newest event then: payloads are built with the settings as they were. */
-  readonly settings?: number | undefined;
-  /** The process that took it. */
-  readonly instance?: string | undefined;
-}
-
-/** A conversion as it stands in the log. */
-export interface ReceivedConversion {
-  readonly site: string;
-  readonly position: number;
-  readonly time: string;
-  readonly data: Pinned & {
-    readonly conversionId: string;
-    readonly event: string;
-    readonly value?: number | undefined;
-    readonly currency: string;
-    readonly orderId?: string | undefined;
-    readonly trial: boolean;
-    readonly consent?: Conversion['consent'] | undefined;
-    /** Why nothing of the visit is told: the person's word, its absence, or that it could not be read. */
-    readonly withheld?: string | undefined;
-  };
-  /** Null once erased. */
-  readonly personal: (PersonalHashes & { readonly visit?: Visit }) | null;
-}
-
-export function asReceived(event: StoredEvent): ReceivedConversion {
-  return event as unknown as ReceivedConversion;
-}
+/** What the delivery of a received conversion needs of its event. */
+export type ReceivedConversion = Pick<
+  StoredEvent<'conversion.received.v1'>,
+  'site' | 'position' | 'time' | 'data' | 'personal'
+>;
 
 /** As a later event of its stream has completed it: with the visit that was identified after it. */
 export function reopenedBy(
@@ -46,9 +17,9 @@ export function reopenedBy(
   version: number | undefined,
 ): ReceivedConversion {
   const later = version === undefined ? undefined : events.find((event) => event.version === version);
-  if (!later) return received;
-  const { consent } = later.data as { consent?: Conversion['consent'] };
-  const { visit } = (later.personal ?? {}) as { visit?: Visit };
+  if (later?.type !== 'conversion.reopened.v1') return received;
+  const { consent } = later.data;
+  const visit = later.personal?.visit;
   const personal = received.personal && visit ? { ...received.personal, visit } : received.personal;
   return { ...received, data: { ...received.data, consent }, personal };
 }

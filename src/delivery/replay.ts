@@ -1,8 +1,9 @@
+import { CONVERSION } from '../events/conversion.events.js';
+import { type SendRequest } from '../events/delivery.events.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import type { PlatformName } from '../platforms/platform.js';
-import { CONVERSION, type Delivery, foldDeliveries, resultOf, type SendRequest } from './delivery.js';
-import { asReceived } from './received.js';
+import { type Delivery, foldDeliveries, resultOf } from './delivery.js';
 
 const PAGE_EVENTS = 500;
 
@@ -46,23 +47,26 @@ export async function replayDeliveries(
   return counts;
 }
 
-async function replayOne(log: EventLog, opening: StoredEvent, request: ReplayRequest) {
+async function replayOne(log: EventLog, opening: StoredEvent<'conversion.received.v1'>, request: ReplayRequest) {
   for (;;) {
     const events = await log.readStream(CONVERSION, opening.stream.slice(CONVERSION.length + 1));
     const delivery = foldDeliveries(events).find(({ platform }) => platform === request.platform);
     const status = delivery ? resultOf(delivery.last, false).status : 'not_connected';
     const isWanted = request.force || status === 'failed' || status === 'skipped';
-    if (!delivery || !isWanted || opening.data['trial']) return { status, requested: false };
+    if (!delivery || !isWanted || opening.data.trial) return { status, requested: false };
     if (request.dryRun || (await ask(log, opening, events, delivery, request))) return { status, requested: true };
     // Something has become of it meanwhile, or somebody else has asked: look again.
   }
 }
 
-async function* received(log: EventLog, { site, range }: ReplayRequest): AsyncGenerator<StoredEvent> {
-  const types = ['conversion.received.v1'];
+async function* received(
+  log: EventLog,
+  { site, range }: ReplayRequest,
+): AsyncGenerator<StoredEvent<'conversion.received.v1'>> {
+  const types = ['conversion.received.v1'] as const;
   if ('conversion' in range) {
     const [opening] = await log.readStream(CONVERSION, range.conversion);
-    if (opening && opening.site === site && types.includes(opening.type)) yield opening;
+    if (opening?.type === 'conversion.received.v1' && opening.site === site) yield opening;
     return;
   }
   for (let { after } = range; ; ) {
@@ -77,12 +81,11 @@ async function* received(log: EventLog, { site, range }: ReplayRequest): AsyncGe
 /** False when the stream is no longer what the decision was made on. */
 async function ask(
   log: EventLog,
-  opening: StoredEvent,
+  { data, site }: StoredEvent<'conversion.received.v1'>,
   events: readonly StoredEvent[],
   delivery: Delivery,
   { platform, settings, force }: ReplayRequest,
 ): Promise<boolean> {
-  const { data } = asReceived(opening);
   const eventId = force ? nextEventId(data.orderId ?? data.conversionId, events) : delivery.eventId;
   const request: SendRequest = {
     conversionId: data.conversionId,
@@ -96,7 +99,7 @@ async function ask(
     category: CONVERSION,
     stream: data.conversionId,
     expected: events.length,
-    site: opening.site,
+    site,
     actor: 'cli',
     events: [{ type: 'conversion.send_requested.v1', data: request }],
   });
@@ -105,10 +108,9 @@ async function ask(
 
 /** `<id>-r2`, `-r3`, …: each force is an intent of its own, at whichever platform. */
 function nextEventId(id: string, events: readonly StoredEvent[]): string {
-  const forced = events.filter(
-    ({ type, data }) => type === 'conversion.send_requested.v1' && data['eventId'] !== undefined,
+  const used = new Set(
+    events.map((event) => (event.type === 'conversion.send_requested.v1' ? event.data.eventId : undefined)),
   );
-  const used = new Set(forced.map(({ data }) => data['eventId']));
   let number = 2;
   while (used.has(`${id}-r${number}`)) number += 1;
   return `${id}-r${number}`;

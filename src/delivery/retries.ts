@@ -1,4 +1,6 @@
 import type { Pool } from 'pg';
+import { CONVERSION } from '../events/conversion.events.js';
+import { type Outcome } from '../events/delivery.events.js';
 import { LogUnavailable } from '../kernel/errors.js';
 import { withLogTimeout } from '../kernel/log-timeout.js';
 import type { EventLog } from '../log/event-log.js';
@@ -7,8 +9,8 @@ import type { Lease } from '../postgres/lease.js';
 import type { Confirmations } from './confirmations.js';
 import type { Courier } from './courier.js';
 import type { WaitingDelivery } from './deliveries.projection.js';
-import { CONVERSION, foldDeliveries, type Outcome, outcomeType } from './delivery.js';
-import { asReceived, type ReceivedConversion, reopenedBy } from './received.js';
+import { foldDeliveries, outcomeType } from './delivery.js';
+import { type ReceivedConversion, reopenedBy } from './received.js';
 
 const LOOK_EVERY_MS = 500;
 /** One look takes at most that many of one lane; the next look takes more. */
@@ -173,7 +175,8 @@ export class Retries {
   /** A conversion's stream begins with the event that says what was received. */
   private async readReceived(rows: readonly Due[]): Promise<Map<string, ReceivedConversion>> {
     const openings = await this.log.readOpenings(CONVERSION, [...new Set(rows.map((row) => row.conversion))]);
-    return new Map(openings.map((event) => [event.stream.slice(CONVERSION.length + 1), asReceived(event)]));
+    const received = openings.filter((event) => event.type === 'conversion.received.v1');
+    return new Map(received.map((event) => [event.data.conversionId, event]));
   }
 
   /** Those with a visit that came later: few, so each stream is read by itself. */

@@ -1,8 +1,9 @@
+import { CONVERSION } from '../events/conversion.events.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import type { PlatformName } from '../platforms/platform.js';
-import { CONVERSION, foldDeliveries } from './delivery.js';
-import { asReceived, type ReceivedConversion } from './received.js';
+import { foldDeliveries } from './delivery.js';
+import { type ReceivedConversion } from './received.js';
 
 const PAGE_EVENTS = 2_000;
 
@@ -21,7 +22,7 @@ export async function unfinishedAfter(
   until: number,
   instance: string,
 ): Promise<Unfinished[]> {
-  const open = new Map<string, StoredEvent[]>();
+  const open = new Map<string, [StoredEvent<'conversion.received.v1'>, ...StoredEvent[]]>();
   for (let position = after; ; ) {
     // To the head, not to `until`: the outcomes come later than what they are about.
     const events = await log.read({ after: position, categories: [CONVERSION], limit: PAGE_EVENTS });
@@ -38,15 +39,14 @@ export async function unfinishedAfter(
     position = last.position;
   }
   return [...open.values()].map((events) => ({
-    received: asReceived(events[0] as StoredEvent),
+    received: events[0],
     missing: missingOf(events),
     version: events.length,
   }));
 }
 
-function isOf(event: StoredEvent, instance: string): boolean {
-  const { data, type } = event;
-  return type === 'conversion.received.v1' && data['instance'] === instance && missingOf([event]).length > 0;
+function isOf(event: StoredEvent, instance: string): event is StoredEvent<'conversion.received.v1'> {
+  return event.type === 'conversion.received.v1' && event.data.instance === instance && missingOf([event]).length > 0;
 }
 
 /** One that an operator wants sent again waits in the projection, for the retries. */

@@ -21,13 +21,16 @@ export async function lastBefore(log: EventLog, bound: Bound): Promise<number> {
 }
 
 /** A stretch of the log: after a position, up to and with another. */
-export interface Stretch {
+export interface PositionRange {
   readonly after: number;
   readonly until: number;
 }
 
 /** `from` is part of it, `to` is not; unless given, from the beginning and up to now. */
-export async function stretchOf(log: EventLog, { from, to }: { from?: Bound; to?: Bound }): Promise<Stretch> {
+export async function positionRangeOf(
+  log: EventLog,
+  { from, to }: { from?: Bound; to?: Bound },
+): Promise<PositionRange> {
   const head = await log.head();
   return {
     after: from ? await lastBefore(log, from) : 0,

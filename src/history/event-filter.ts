@@ -4,7 +4,7 @@ import type { EventLog } from '../log/event-log.js';
 import { copyEvents } from '../log/event-reader.js';
 import type { LoggedRow } from '../log/event-row.js';
 import type { Sites } from '../sites/sites.js';
-import { type Bound, stretchOf } from './bound.js';
+import { type Bound, positionRangeOf } from './bound.js';
 
 const PAGE_EVENTS = 10_000;
 /** Fewer than the connections of the pool. */
@@ -47,7 +47,7 @@ export class EventFilter {
     const { order } = options;
     const head = await log.head();
     const site = options.site === undefined ? undefined : (await sites.get(options.site)).host;
-    const { after, until } = await stretchOf(log, options);
+    const { after, until } = await positionRangeOf(log, options);
     if (order === undefined) return new EventFilter(log, options, head, site, after, until, undefined);
     const hosts = site === undefined ? (await sites.all()).map(({ host }) => host) : [site];
     const streams = new Set<string>();
@@ -82,7 +82,7 @@ export class EventFilter {
   isWanted(event: StoredEvent): boolean {
     const { from, to, type, order } = this.options;
     if (this.site !== undefined && event.site !== this.site) return false;
-    if (this.streams && event.data['orderId'] === order) this.streams.add(event.stream);
+    if (this.streams && 'orderId' in event.data && event.data.orderId === order) this.streams.add(event.stream);
     if (this.streams && !this.streams.has(event.stream)) return false;
     if ((from && isBefore(event, from)) || (to && !isBefore(event, to))) return false;
     return type === undefined || type.includes(event.type);

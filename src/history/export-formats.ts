@@ -1,7 +1,6 @@
-import type { StoredEvent } from '../log/event.js';
 import { LineBuffer, type LoggedRow } from '../log/event-row.js';
 import { ParquetFormat } from './parquet-format.js';
-import { isShownWhole, shown } from './shown.js';
+import { isShownWhole, type ShownEvent, shown } from './shown.js';
 
 /** How events are written down. Rows are added one by one, and what they made is taken page by page. */
 export interface ExportFormat {
@@ -74,7 +73,7 @@ class CsvFormat implements ExportFormat {
   }
 }
 
-function textOf(event: StoredEvent, column: (typeof COLUMNS)[number]): string {
+function textOf(event: ShownEvent, column: (typeof COLUMNS)[number]): string {
   return column === 'data' || column === 'personal' ? JSON.stringify(event[column]) : String(event[column]);
 }
 

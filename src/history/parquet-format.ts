@@ -2,7 +2,7 @@ import { type BasicType, ByteWriter, ParquetWriter, type SchemaElement, schemaFr
 import type { StoredEvent } from '../log/event.js';
 import type { LoggedRow } from '../log/event-row.js';
 import type { ExportFormat } from './export-formats.js';
-import { shown } from './shown.js';
+import { type ShownEvent, shown } from './shown.js';
 
 type Column = keyof StoredEvent;
 
@@ -82,7 +82,7 @@ function emptyColumns(): Record<Column, unknown[]> {
   return Object.fromEntries(NAMES.map((name) => [name, []])) as never;
 }
 
-function cellOf(event: StoredEvent, name: Column): unknown {
+function cellOf(event: ShownEvent, name: Column): unknown {
   if (name === 'position') return BigInt(event.position);
   return name === 'time' ? new Date(event.time) : event[name];
 }

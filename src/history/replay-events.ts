@@ -1,14 +1,14 @@
 import type { ClientBase } from 'pg';
 import type { StoredEvent } from '../log/event.js';
 import { copyEvents } from '../log/event-reader.js';
-import type { Stretch } from './bound.js';
+import type { PositionRange } from './bound.js';
 
 const PAGE_EVENTS = 1_000;
 
 /** Puts events on a topic, in this order, and resolves once the brokers have them. */
 export type Publish = (events: readonly StoredEvent[], topic: string) => Promise<void>;
 
-export interface ReplayEventsRequest extends Stretch {
+export interface ReplayEventsRequest extends PositionRange {
   readonly types?: readonly string[] | undefined;
   readonly site?: string | undefined;
   readonly topic: string;

@@ -7,9 +7,11 @@ export function isShownWhole(type: string): boolean {
   return type !== WITH_KEY;
 }
 
+export type ShownEvent = Omit<StoredEvent, 'data'> & { readonly data: object };
+
 /** An event as it is shown: whole, but for the hash of an API key, which nobody outside has a use for. */
-export function shown(event: StoredEvent): StoredEvent {
-  if (isShownWhole(event.type)) return event;
+export function shown(event: StoredEvent): ShownEvent {
+  if (event.type !== WITH_KEY) return event;
   const { hash: _, ...data } = event.data;
   return { ...event, data };
 }

@@ -44,9 +44,9 @@ export function fromMessage(message: KafkaMessage): StoredEvent {
     site: header('cc_site'),
     time: header('ce_time'),
     actor: '',
-    data: JSON.parse(String(message.value)) as Record<string, unknown>,
+    data: JSON.parse(String(message.value)),
     personal: null,
-  };
+  } as StoredEvent;
 }
 
 function headerText(headers: IHeaders | undefined, name: string): string | undefined {

@@ -1,5 +1,5 @@
 import type { ClientBase } from 'pg';
-import type { StoredEvent } from '../log/event.js';
+import type { EventsOf, StoredEvent } from '../log/event.js';
 import { type CountOptions, countAmong, type EventCount } from '../log/event-reader.js';
 import { Page, type PageFilter } from '../log/projection.js';
 
@@ -12,12 +12,14 @@ export class DeliveredPage extends Page {
     super(tx, (delivered[0]?.position ?? 1) - 1, delivered.at(-1)?.position ?? 0);
   }
 
-  override async events({ categories, types, unless }: PageFilter = {}): Promise<StoredEvent[]> {
+  override async events<Type extends string = string>(filter: PageFilter<Type> = {}): Promise<EventsOf<Type>[]> {
+    const { categories, unless } = filter;
+    const types: readonly string[] | undefined = filter.types;
     return this.delivered.filter(({ stream, type, data }) => {
       if (categories && !categories.includes(stream.slice(0, stream.indexOf('-')))) return false;
       if (types && !types.includes(type)) return false;
-      return unless === undefined || String(data[unless.field]) !== unless.is;
-    });
+      return unless === undefined || String((data as Record<string, unknown>)[unless.field]) !== unless.is;
+    }) as EventsOf<Type>[];
   }
 
   override async count(types: CountOptions['types'], by: CountOptions['by']): Promise<EventCount[]> {

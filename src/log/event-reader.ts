@@ -1,6 +1,7 @@
 import { type ClientBase, escapeLiteral, type Pool, type QueryConfig } from 'pg';
 import { copyOut } from './copy.js';
-import type { Personal, StoredEvent } from './event.js';
+import type { EventsOf, StoredEvent, StreamEvent } from './event.js';
+import type { EventSubject, SubjectOptions } from './event-log.js';
 import { EventRow, rowColumns } from './event-row.js';
 
 const COUNTED_AT_ONCE = 200_000;
@@ -18,7 +19,7 @@ export function withQueryTimeout(pool: Pool, answerWithinMs: number): Queryable 
   return { query } as unknown as Queryable;
 }
 
-export interface ReadOptions {
+export interface ReadOptions<Type extends string = string> {
   /** Exclusive. */
   readonly after?: number;
   /** Inclusive. */
@@ -27,7 +28,7 @@ export interface ReadOptions {
   /** With a limit: the newest instead of the oldest. They still come in log order. */
   readonly newest?: boolean;
   readonly categories?: readonly string[];
-  readonly types?: readonly string[];
+  readonly types?: readonly Type[];
   readonly site?: string;
   /** Leaves out events of which a field of the data has this value: what nobody needs is not carried over. */
   readonly unless?: { readonly field: string; readonly is: string };
@@ -55,13 +56,16 @@ const COLUMNS = `e.position, e.id, e.category, e.stream, e.version, e.type, e.si
   p.position IS NOT NULL AS has_personal, encode(p.subject, 'hex') AS subject, p.data AS personal`;
 const FROM = 'cc.events e LEFT JOIN cc.personal p ON p.position = e.position';
 
-export async function readEvents(source: Queryable, options: ReadOptions = {}): Promise<StoredEvent[]> {
+export async function readEvents<Type extends string = string>(
+  source: Queryable,
+  options: ReadOptions<Type> = {},
+): Promise<EventsOf<Type>[]> {
   const values: unknown[] = [];
   const { rows } = await source.query<Row>(
     select(COLUMNS, options, (value) => `$${values.push(value)}`),
     values,
   );
-  return (options.newest ? rows.reverse() : rows).map(toEvent);
+  return (options.newest ? rows.reverse() : rows).map((row) => toEvent<EventsOf<Type>>(row));
 }
 
 /**
@@ -114,35 +118,39 @@ function literal(value: unknown): string {
   return escapeLiteral(String(value));
 }
 
-export async function readStream(source: Queryable, category: string, stream: string): Promise<StoredEvent[]> {
+export async function readStream<Category extends string>(
+  source: Queryable,
+  category: Category,
+  stream: string,
+): Promise<StreamEvent<Category>[]> {
   const { rows } = await source.query<Row>({
     name: 'read-stream',
     text: `SELECT ${COLUMNS} FROM ${FROM} WHERE e.stream = $1 AND e.category = $2 ORDER BY e.version`,
     values: [stream, category],
   });
-  return rows.map(toEvent);
+  return rows.map((row) => toEvent<StreamEvent<Category>>(row));
 }
 
 /** The first event of each of these streams, in log order. */
-export async function readOpenings(
+export async function readOpenings<Category extends string>(
   source: Queryable,
-  category: string,
+  category: Category,
   streams: readonly string[],
-): Promise<StoredEvent[]> {
+): Promise<StreamEvent<Category>[]> {
   const { rows } = await source.query<Row>({
     name: 'read-openings',
     text: `SELECT ${COLUMNS} FROM ${FROM} WHERE e.stream = ANY ($1) AND e.version = 1 AND e.category = $2 ORDER BY e.position`,
     values: [streams, category],
   });
-  return rows.map(toEvent);
+  return rows.map((row) => toEvent<StreamEvent<Category>>(row));
 }
 
 /** The last event of each of these streams that has one: from their ends, however long they are. */
-export async function readEnds(
+export async function readEnds<Category extends string>(
   source: Queryable,
-  category: string,
+  category: Category,
   streams: readonly string[],
-): Promise<StoredEvent[]> {
+): Promise<StreamEvent<Category>[]> {
   const { rows } = await source.query<Row>({
     name: 'read-ends',
     text: `SELECT ${COLUMNS} FROM unnest($1::uuid[]) AS s (stream) CROSS JOIN LATERAL (
@@ -150,22 +158,22 @@ export async function readEnds(
              LEFT JOIN cc.personal p ON p.position = e.position`,
     values: [streams, category],
   });
-  return rows.map(toEvent);
+  return rows.map((row) => toEvent<StreamEvent<Category>>(row));
 }
 
 /** These streams whole, each in its order, without what is personal. */
-export async function readStreams(
+export async function readStreams<Category extends string>(
   source: Queryable,
-  category: string,
+  category: Category,
   streams: readonly string[],
-): Promise<StoredEvent[]> {
+): Promise<StreamEvent<Category>[]> {
   const { rows } = await source.query<Row>({
     name: 'read-streams',
     text: `SELECT ${COLUMNS} FROM cc.events e LEFT JOIN cc.personal p ON false
             WHERE e.stream = ANY ($1) AND e.category = $2 ORDER BY e.stream, e.version`,
     values: [streams, category],
   });
-  return rows.map(toEvent);
+  return rows.map((row) => toEvent<StreamEvent<Category>>(row));
 }
 
 /** All events of a site that carry a name from outside, in log order. */
@@ -178,7 +186,7 @@ export async function findByReference(source: Queryable, site: string, reference
             ORDER BY e.position`,
     values: [site, reference],
   });
-  return rows.map(toEvent);
+  return rows.map((row) => toEvent(row));
 }
 
 /** An event as others may see it, for handing on: without its personal part, and with its data as the text that is stored. */
@@ -314,21 +322,24 @@ export async function countEvents(source: Queryable, options: CountOptions): Pro
 
 /** The same of events at hand: one of each. */
 export function countAmong(events: readonly StoredEvent[], by: CountOptions['by']): EventCount[] {
-  return events.map(({ site, type, time, data }) => ({
-    site,
-    type,
-    minute: Math.floor(Date.parse(time) / 60_000) * 60_000,
-    values: by.map((field) => (data[field] === undefined ? null : String(data[field]))),
-    count: 1,
-  }));
+  return events.map(({ site, type, time, data }) => {
+    const fields = data as Record<string, unknown>;
+    return {
+      site,
+      type,
+      minute: Math.floor(Date.parse(time) / 60_000) * 60_000,
+      values: by.map((field) => (fields[field] === undefined ? null : String(fields[field]))),
+      count: 1,
+    };
+  });
 }
 
 /** Whose the events of some types are, where they are somebody's whose subject is this long: nothing else of them is read. */
 export async function readSubjects(
   source: Queryable,
-  { after, until, types, bytes }: { after: number; until: number; types: readonly string[]; bytes: number },
-): Promise<{ position: number; site: string; subject: string }[]> {
-  const { rows } = await source.query<{ position: number; site: string; subject: string }>({
+  { after, until, types, bytes }: SubjectOptions,
+): Promise<EventSubject[]> {
+  const { rows } = await source.query<EventSubject>({
     name: 'read-subjects',
     text: `SELECT e.position::float8 AS position, e.site, encode(p.subject, 'hex') AS subject
              FROM cc.events e JOIN cc.personal p ON p.position = e.position AND p.position > $1 AND p.position <= $2
@@ -356,7 +367,8 @@ export async function readPositionBefore(source: Queryable, time: Date): Promise
   return low;
 }
 
-function toEvent(row: Row): StoredEvent {
+/** The one place where a row becomes a typed event: `type` decides the shape, which the event's schema describes. */
+function toEvent<Event = StoredEvent>(row: Row): Event {
   return {
     position: Number(row.position),
     id: row.id,
@@ -367,6 +379,6 @@ function toEvent(row: Row): StoredEvent {
     time: new Date(Number(row.time)).toISOString(),
     actor: row.actor,
     data: row.data,
-    personal: row.has_personal ? ({ ...(row.subject && { subject: row.subject }), ...row.personal } as Personal) : null,
-  };
+    personal: row.has_personal ? { ...(row.subject && { subject: row.subject }), ...row.personal } : null,
+  } as Event;
 }

@@ -1,4 +1,4 @@
-import type { Personal, StoredEvent } from './event.js';
+import type { StoredEvent } from './event.js';
 
 /** In this order `EventRow` finds them. `personal`: how much of what is beside the event; without `all`, whose it is. */
 export function rowColumns(personal: 'all' | 'subject'): string {
@@ -72,7 +72,7 @@ export class EventRow implements LoggedRow {
       actor: plain(actor),
       data: JSON.parse(plain(data)),
       personal: beside === 't' ? personalOf(subject, personal) : null,
-    };
+    } as StoredEvent;
   }
 
   /** What `JSON.stringify` would make of the event, but for blanks and the spelling of numbers: as they were stored. */
@@ -103,7 +103,7 @@ function plain(field: string): string {
     : field;
 }
 
-function personalOf(subject: string, data: string): Personal {
+function personalOf(subject: string, data: string): object {
   const parsed = data === NOTHING ? {} : JSON.parse(plain(data));
   return subject === NOTHING ? parsed : { subject, ...parsed };
 }

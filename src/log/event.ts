@@ -1,5 +1,4 @@
-/** What is about a person, kept beside the event so that it can be erased: `subject` says whose it is (SHA-256, hex). */
-export type Personal = { readonly subject?: string } & { readonly [name: string]: unknown };
+import type { DomainEvent, EventType, TypesOf } from '../events/index.js';
 
 export interface NewEvent {
   /** A literal such as `conversion.received.v1`; a changed shape is a new version of the name. */
@@ -12,20 +11,40 @@ export interface NewEvent {
   readonly inline?: object | undefined;
 }
 
-export interface StoredEvent {
+interface Envelope {
   readonly position: number;
   readonly id: string;
-  readonly type: string;
   /** `<category>-<id>` */
   readonly stream: string;
+  /** Version within the stream, from 1. */
   readonly version: number;
   readonly site: string;
   /** ISO 8601, milliseconds, UTC. */
   readonly time: string;
   readonly actor: string;
-  readonly data: Record<string, unknown>;
-  readonly personal: Personal | null;
 }
+
+/**
+ * An event as read from the log: a union discriminated by `type`. The personal part is stored beside the event and is null
+ * after erasure. A newer version may have written types that are not in the union, so a `switch` needs a default branch.
+ */
+export type StoredEvent<Type extends EventType = EventType> = {
+  [Each in Type]: Envelope & {
+    readonly type: Each;
+    readonly data: Extract<DomainEvent, { type: Each }>['data'];
+    readonly personal: PersonalOf<Extract<DomainEvent, { type: Each }>>;
+  };
+}[Type];
+
+/** The events that a read for some types returns; all of them when the types are known at run time only. */
+export type EventsOf<Type extends string> = string extends Type ? StoredEvent : StoredEvent<Extract<EventType, Type>>;
+
+/** The events of a category's streams. */
+export type StreamEvent<Category extends string> = [TypesOf<Category>] extends [never]
+  ? StoredEvent
+  : StoredEvent<TypesOf<Category>>;
+
+type PersonalOf<Event> = Event extends { personal: infer Personal } ? Personal | null : null;
 
 /** A key that one stream of a site may hold at a time, for a while. */
 export interface Claim {

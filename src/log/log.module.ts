@@ -7,6 +7,7 @@ import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { Postgres } from '../postgres/postgres.js';
 import { EventLog } from './event-log.js';
 import { dropPartitionsBefore, keepPartitionsAhead } from './partitions.js';
+import { PostgresEventLog } from './postgres-event-log.js';
 
 function openLog(postgres: Postgres, registry: Registry, logger: Logger): EventLog {
   const batchSize = new Histogram({
@@ -21,7 +22,7 @@ function openLog(postgres: Postgres, registry: Registry, logger: Logger): EventL
     buckets: [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5],
     registers: [registry],
   });
-  const log = new EventLog(postgres, {
+  const log = new PostgresEventLog(postgres, {
     appended: (events, seconds) => {
       batchSize.observe(events);
       duration.observe(seconds);

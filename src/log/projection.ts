@@ -1,5 +1,5 @@
 import type { ClientBase } from 'pg';
-import type { StoredEvent } from './event.js';
+import type { EventsOf, StreamEvent } from './event.js';
 import {
   type CountOptions,
   copyEvents,
@@ -37,7 +37,7 @@ export interface Projection {
   fold(page: Page): Promise<void>;
 }
 
-export type PageFilter = Pick<ReadOptions, 'categories' | 'types' | 'unless'>;
+export type PageFilter<Type extends string = string> = Pick<ReadOptions<Type>, 'categories' | 'types' | 'unless'>;
 
 /** A stretch of the log, from a position (exclusive) to another (inclusive), in the transaction that moves the checkpoint. */
 export class Page {
@@ -49,9 +49,9 @@ export class Page {
     private readonly source: ClientBase = tx,
   ) {}
 
-  async events(filter: PageFilter = {}): Promise<StoredEvent[]> {
-    const events: StoredEvent[] = [];
-    await this.each(filter, (row) => events.push(row.event()));
+  async events<Type extends string = string>(filter: PageFilter<Type> = {}): Promise<EventsOf<Type>[]> {
+    const events: EventsOf<Type>[] = [];
+    await this.each(filter, (row) => events.push(row.event() as EventsOf<Type>));
     return events;
   }
 
@@ -62,7 +62,7 @@ export class Page {
   }
 
   /** Of streams that go on in this stretch: they may have begun before it. */
-  openings(category: string, streams: readonly string[]): Promise<StoredEvent[]> {
+  openings<Category extends string>(category: Category, streams: readonly string[]): Promise<StreamEvent<Category>[]> {
     return readOpenings(this.source, category, streams);
   }
 
@@ -87,9 +87,13 @@ class SharedPage extends Page {
     super(tx, after, until, source);
   }
 
-  override async events(filter: PageFilter = {}): Promise<StoredEvent[]> {
-    const events = await super.events(filter);
-    return events.filter((event) => !this.marks.cover(event)).map((event) => ({ ...event, actor: '', personal: null }));
+  override async events<Type extends string = string>(filter: PageFilter<Type> = {}): Promise<EventsOf<Type>[]> {
+    const events: EventsOf<Type>[] = [];
+    await this.each(filter, (row) => {
+      const event = row.event();
+      if (!this.marks.cover(event)) events.push({ ...event, actor: '', personal: null } as EventsOf<Type>);
+    });
+    return events;
   }
 
   override async count(types: CountOptions['types'], by: CountOptions['by']): Promise<EventCount[]> {

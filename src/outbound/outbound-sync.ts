@@ -5,7 +5,7 @@ import type { SiteWebhook } from '../sites/webhook.js';
 import { type Claim, claimSites } from './claims.js';
 import { webhookSecrets } from './push-request.js';
 import type { Pusher, Receiver } from './pusher.js';
-import { type End, nextStep } from './stretch.js';
+import { type End, nextStep } from './reporting-window.js';
 
 /** Pushes under way at a time, of this process. */
 const AT_ONCE = 256;

@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
+import { type ReportingWindow } from '../events/outbound.events.js';
 import { UserError } from '../kernel/errors.js';
 import { type Claim, claimSites } from './claims.js';
 import type { Pusher, Receiver } from './pusher.js';
-import { type End, pendingOf, type Stretch } from './stretch.js';
+import { type End, pendingOf } from './reporting-window.js';
 
 const ASK_AGAIN_MS = 200;
 
@@ -27,7 +28,7 @@ async function pushOne(pool: Pool, pusher: Pusher, receiver: Receiver, timeoutMs
     const end = (await pusher.readEnds([site])).get(site);
     const wasHeld = pendingOf(end) !== undefined;
     const closed = wasHeld ? end : await pusher.close(receiver, end);
-    const pushed = closed && (await pusher.send(receiver, pendingOf(closed) as Stretch, closed, claim));
+    const pushed = closed && (await pusher.send(receiver, pendingOf(closed) as ReportingWindow, closed, claim));
     if (!pushed)
       throw new UserError(
         `What came of the push of ${site} could not be written down. "webhook show --site ${site}" tells how it stands.`,

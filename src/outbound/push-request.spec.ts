@@ -1,7 +1,7 @@
+import { type ReportingWindow } from '../events/outbound.events.js';
 import { signature } from '../platforms/webhook/signature.js';
 import type { SiteWebhook } from '../sites/webhook.js';
 import { pushRequest, testRequest, webhookSecrets } from './push-request.js';
-import type { Stretch } from './stretch.js';
 
 const CHANGED = Date.parse('2026-03-29T01:00:00Z');
 const HOUR = 3_600_000;
@@ -9,7 +9,7 @@ const webhook = {
   url: 'https://hooks.shop.example/totals?of=shop',
   secretSince: new Date(CHANGED).toISOString(),
 } as SiteWebhook;
-const stretch: Stretch = {
+const stretch: ReportingWindow = {
   stretchId: '0199d2f0-7d3a-7c55-9a51-3f0c2a6b9e10',
   fromPosition: 10,
   toPosition: 40,

@@ -1,9 +1,9 @@
+import { type ReportingWindow, type Totals } from '../events/outbound.events.js';
 import type { OutgoingRequest } from '../http/outgoing/outgoing.js';
 import { signature } from '../platforms/webhook/signature.js';
 import type { ConnectionSecrets } from '../sites/site-secrets.js';
 import type { SiteWebhook } from '../sites/webhook.js';
-import type { Stretch } from './stretch.js';
-import { NO_TOTALS, type Totals } from './totals.js';
+import { NO_TOTALS } from './totals.js';
 
 /** How long the secret before the present one signs too. */
 const OVERLAP_MS = 24 * 60 * 60 * 1_000;
@@ -24,7 +24,7 @@ export function webhookSecrets(stored: ConnectionSecrets = {}): WebhookSecrets |
 export function pushRequest(
   webhook: SiteWebhook,
   secrets: WebhookSecrets,
-  stretch: Stretch,
+  stretch: ReportingWindow,
   nowMs: number,
 ): OutgoingRequest {
   return post(

@@ -1,3 +1,4 @@
+import { OUTBOUND, type OutboundEvent, type ReportingWindow } from '../events/outbound.events.js';
 import { Outgoing } from '../http/outgoing/outgoing.js';
 import { SendFailure } from '../http/outgoing/send-failure.js';
 import { LogUnavailable } from '../kernel/errors.js';
@@ -8,16 +9,7 @@ import type { Sites } from '../sites/sites.js';
 import type { SiteWebhook } from '../sites/webhook.js';
 import type { Claim } from './claims.js';
 import { pushRequest, testRequest, type WebhookSecrets } from './push-request.js';
-import {
-  attemptsOf,
-  type End,
-  failuresOf,
-  nextBegin,
-  OUTBOUND,
-  type OutboundEvent,
-  type Stretch,
-  streamOf,
-} from './stretch.js';
+import { attemptsOf, type End, failuresOf, nextBegin, streamOf } from './reporting-window.js';
 import { addUp, COUNTED, DECIDING } from './totals.js';
 import { afterFailure, type RetryRules, type Verdict, verdictOf, verdictOfFailure } from './verdict.js';
 
@@ -68,7 +60,7 @@ export class Pusher {
 
   async readEnds(sites: readonly string[]): Promise<Map<string, NonNullable<End>>> {
     const events = await this.log.readEnds(OUTBOUND, sites.map(streamOf));
-    return new Map(events.map((event) => [event.site, event as unknown as NonNullable<End>]));
+    return new Map(events.map((event) => [event.site, event]));
   }
 
   /** Counts from where the last stretch ended to the log's head, and writes that down. Undefined when somebody else did. */
@@ -78,12 +70,18 @@ export class Pusher {
     const counts = await this.log.count({ site, after: begin.fromPosition, until, types: COUNTED, by: DECIDING });
     // Clocks may step back, windows do not.
     const windowEnd = new Date(Math.max(this.options.now(), Date.parse(begin.windowStart))).toISOString();
-    const stretch: Stretch = { stretchId: uuidv7(), ...begin, toPosition: until, windowEnd, body: addUp(counts) };
+    const stretch: ReportingWindow = {
+      stretchId: uuidv7(),
+      ...begin,
+      toPosition: until,
+      windowEnd,
+      body: addUp(counts),
+    };
     return this.append(site, end, { type: 'outbound.closed.v1', data: stretch });
   }
 
   /** One try. Undefined when the claim ended before it was sent, or before its outcome could be written down. */
-  async send(receiver: Receiver, stretch: Stretch, end: End, claim: Claim): Promise<End> {
+  async send(receiver: Receiver, stretch: ReportingWindow, end: End, claim: Claim): Promise<End> {
     const { now } = this.options;
     const { site, webhook } = receiver;
     const beganMs = performance.now();
@@ -111,7 +109,11 @@ export class Pusher {
     await this.outgoing.close();
   }
 
-  private async call({ webhook, secrets }: Receiver, stretch: Stretch, claim: Claim): Promise<Verdict | undefined> {
+  private async call(
+    { webhook, secrets }: Receiver,
+    stretch: ReportingWindow,
+    claim: Claim,
+  ): Promise<Verdict | undefined> {
     if (!secrets)
       return { taken: false, reason: 'secret_missing: SECRET_KEY does not open it, give it again with "webhook set"' };
     return this.exchange(pushRequest(webhook, secrets, stretch, this.options.now()), claim);

@@ -1,8 +1,8 @@
-import { isOutcome, type Outcome } from '../delivery/delivery.js';
+import { isOutcome } from '../delivery/delivery.js';
+import type { OutcomeType } from '../events/delivery.events.js';
+import type { FailedPushAttempt, ReportingWindow, Totals } from '../events/outbound.events.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
-import type { FailedTry, Stretch, Try } from './stretch.js';
-import type { Totals } from './totals.js';
 
 /** Events that one question looks at: it is answered soon, also where none of them is wanted. */
 const PAGE_EVENTS = 20_000;
@@ -18,7 +18,7 @@ const TRIES = [
   'conversion.validated.v1',
   'outbound.delivered.v1',
   'outbound.failed.v1',
-];
+] as const;
 
 /** One try: to deliver a conversion to a platform, or to push totals to the webhook. */
 export interface SyncLine {
@@ -33,7 +33,7 @@ export interface SyncLine {
   readonly durationMs: number;
   readonly nextTry?: string;
   /** Of a push. */
-  readonly stretch?: Omit<Stretch, 'body'>;
+  readonly stretch?: Omit<ReportingWindow, 'body'>;
   readonly payload?: Totals;
 }
 
@@ -64,13 +64,14 @@ export async function* readSyncLog(
   }
 }
 
-export function lineOf(event: StoredEvent): SyncLine {
+type PushOutcomeType = 'outbound.delivered.v1' | 'outbound.failed.v1';
+
+export function lineOf(event: StoredEvent<OutcomeType | PushOutcomeType>): SyncLine {
   return isOutcome(event) ? deliveryLine(event) : pushLine(event);
 }
 
-function deliveryLine({ time, data }: StoredEvent): SyncLine {
-  const { platform, conversionId, attempt, status, reason, httpStatus, durationMs, nextTry } =
-    data as unknown as Outcome;
+function deliveryLine({ time, data }: StoredEvent<OutcomeType>): SyncLine {
+  const { platform, conversionId, attempt, status, reason, httpStatus, durationMs, nextTry } = data;
   return {
     time,
     kind: 'delivery',
@@ -86,11 +87,9 @@ function deliveryLine({ time, data }: StoredEvent): SyncLine {
   };
 }
 
-function pushLine({ time, type, data }: StoredEvent): SyncLine {
-  const { attempt, durationMs, httpStatus, reason, nextTry, body, ...stretch } = data as unknown as Stretch &
-    Try &
-    Partial<FailedTry>;
-  const { stretchId, fromPosition, toPosition, windowStart, windowEnd } = stretch;
+function pushLine({ time, type, data }: StoredEvent<PushOutcomeType>): SyncLine {
+  const { stretchId, fromPosition, toPosition, windowStart, windowEnd, body, attempt, durationMs, httpStatus } = data;
+  const { reason, nextTry }: Partial<FailedPushAttempt> = type === 'outbound.failed.v1' ? data : {};
   return {
     time,
     kind: 'push',

@@ -1,10 +1,5 @@
+import { type Totals } from '../events/outbound.events.js';
 import type { EventCount } from '../log/event-reader.js';
-
-/** The body of a push, as it goes out. */
-export interface Totals {
-  readonly conversions: number;
-  readonly bot_traffic_removed: number;
-}
 
 export const NO_TOTALS = { conversions: 0, bot_traffic_removed: 0 };
 

@@ -1,7 +1,7 @@
+import { type FailedPushAttempt } from '../events/outbound.events.js';
 import type { OutgoingResponse } from '../http/outgoing/response.js';
 import type { SendFailure } from '../http/outgoing/send-failure.js';
 import { retryAfterMs } from '../platforms/common-verdict.js';
-import type { FailedTry } from './stretch.js';
 
 export type Verdict =
   | { readonly taken: true; readonly httpStatus: number }
@@ -42,10 +42,10 @@ export interface RetryRules {
 /** What a failure leads to: a next try, or none. */
 export function afterFailure(
   verdict: Verdict & { readonly taken: false },
-  before: Pick<FailedTry, 'failures' | 'failingSince'> | undefined,
+  before: Pick<FailedPushAttempt, 'failures' | 'failingSince'> | undefined,
   nowMs: number,
   { scheduleMs, disableAfterMs }: RetryRules,
-): Pick<FailedTry, 'reason' | 'failures' | 'failingSince' | 'nextTry'> {
+): Pick<FailedPushAttempt, 'reason' | 'failures' | 'failingSince' | 'nextTry'> {
   const failures = (before?.failures ?? 0) + 1;
   const failingSinceMs = before ? Date.parse(before.failingSince) : nowMs;
   const told = { reason: verdict.reason, failures, failingSince: isoTime(failingSinceMs) };

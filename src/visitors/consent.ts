@@ -1,13 +1,5 @@
-/** The four fields of Google's Consent Mode v2, as the tag spells every signal, and Global Privacy Control. */
-export interface ConsentState {
-  readonly ad_storage?: ConsentWord;
-  readonly ad_user_data?: ConsentWord;
-  readonly ad_personalization?: ConsentWord;
-  readonly analytics_storage?: ConsentWord;
-  readonly gpc?: true;
-}
-
-export type ConsentWord = 'granted' | 'denied';
+import { type WithheldReason } from '../events/conversion.events.js';
+import { type ConsentState } from '../events/visitor.events.js';
 
 const FIELDS = ['ad_storage', 'ad_user_data', 'ad_personalization', 'analytics_storage'] as const;
 
@@ -29,19 +21,10 @@ export function meaningOf(state: ConsentState | undefined): 'granted' | 'denied'
   return words.every((word) => word === 'granted') ? 'granted' : 'unknown';
 }
 
-/** Why nothing that was stored about visits goes out with a conversion. */
-export type Withheld =
-  /** The person said no. */
-  | 'opted_out'
-  /** The site needs a yes, and there is none. */
-  | 'consent_missing'
-  /** It could not be found out: then it counts as a no, but is not told as one. */
-  | 'consent_unreadable';
-
 export interface ConsentDecision {
   /** What platforms are told. */
   readonly consent: 'granted' | 'denied' | 'unknown';
-  readonly withheld?: Withheld;
+  readonly withheld?: WithheldReason;
 }
 
 /** `state` is `unreadable` where the record could not be read. */

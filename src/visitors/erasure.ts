@@ -1,9 +1,10 @@
+import { VISITOR, type VisitorEvent } from '../events/visitor.events.js';
 import { uuidv7 } from '../kernel/uuid.js';
 import { eraseSubject } from '../log/erasure.js';
 import type { EventLog } from '../log/event-log.js';
 import type { Postgres } from '../postgres/postgres.js';
 import type { ErasureList } from './erasure-list.js';
-import { VISITOR, type VisitorEvent, visitorSubject } from './visitor.js';
+import { visitorSubject } from './visitor.js';
 
 const TABLES = ['identifiers', 'consent', 'unmatched'] as const;
 

@@ -1,7 +1,9 @@
 import type { Pool } from 'pg';
 import { settingsAsOf } from '../delivery/courier.js';
-import { CONVERSION, type Delivery, foldDeliveries, type Reopening } from '../delivery/delivery.js';
-import { asReceived, type ReceivedConversion, spell } from '../delivery/received.js';
+import { type Delivery, foldDeliveries } from '../delivery/delivery.js';
+import { type ReceivedConversion, spell } from '../delivery/received.js';
+import { CONVERSION } from '../events/conversion.events.js';
+import { type Reopening } from '../events/delivery.events.js';
 import { LogUnavailable } from '../kernel/errors.js';
 import type { NewEvent, StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
@@ -145,26 +147,25 @@ export class LateMatches {
   private decide(events: readonly StoredEvent[], open: OpenSite, known: Known, by: number): NewEvent[] {
     const [opening] = events;
     if (opening?.type !== 'conversion.received.v1' || !opening.personal) return [];
-    const received = asReceived(opening);
-    const receivedMs = Date.parse(received.time);
+    const receivedMs = Date.parse(opening.time);
     const match = matchOf(known, open.site.settings, receivedMs, this.world.keptMs);
     if (!match.visit || !wasThereBefore(known, receivedMs) || isFilteredBot(match.bot, open.site.settings)) return [];
     const completed: ReceivedConversion = {
-      ...received,
-      data: { ...received.data, consent: match.consent },
-      personal: { ...opening.personal, visit: match.visit } as ReceivedConversion['personal'],
+      ...opening,
+      data: { ...opening.data, consent: match.consent },
+      personal: { ...opening.personal, visit: match.visit },
     };
     const wanted = foldDeliveries(events).filter((delivery) => this.isMended(delivery, completed, open));
-    const isJoined = opening.data['matched'] || events.some(({ type }) => type === 'conversion.reopened.v1');
+    const isJoined = opening.data.matched || events.some(({ type }) => type === 'conversion.reopened.v1');
     return wanted.map(({ platform, attempts }, index) => {
       const data: Reopening = {
-        conversionId: received.data.conversionId,
+        conversionId: opening.data.conversionId,
         platform,
         attempt: attempts,
         by,
         consent: match.consent,
-        trial: received.data.trial,
-        ...(!isJoined && index === 0 && { joins: received.time.slice(0, 10) }),
+        trial: opening.data.trial,
+        ...(!isJoined && index === 0 && { joins: opening.time.slice(0, 10) }),
       };
       const personal = { subject: opening.personal?.subject as string, visit: match.visit };
       return { type: 'conversion.reopened.v1', data, personal };

@@ -1,9 +1,10 @@
 import type { Client, QueryConfig } from 'pg';
+import { type WithheldReason } from '../events/conversion.events.js';
+import { type SiteSettings } from '../events/site.events.js';
+import { type BotVerdict, type ConsentState } from '../events/visitor.events.js';
 import type { Visit } from '../platforms/conversion.js';
 import type { Postgres } from '../postgres/postgres.js';
-import type { SiteSettings } from '../sites/site-settings.js';
-import type { Judgement } from './bots/judge.js';
-import { type ConsentState, decideConsent, type Withheld } from './consent.js';
+import { decideConsent } from './consent.js';
 import { recordOf, type StoredIdentifiers } from './identifier-record.js';
 
 /** What is known of the person behind a conversion, as far as it may be used. */
@@ -11,8 +12,8 @@ export interface Match {
   /** Absent when there was none, and when it is withheld. */
   readonly visit?: Visit | undefined;
   readonly consent: 'granted' | 'denied' | 'unknown';
-  readonly withheld?: Withheld | undefined;
-  readonly bot?: Judgement | undefined;
+  readonly withheld?: WithheldReason | undefined;
+  readonly bot?: BotVerdict | undefined;
 }
 
 /** As it stands in the tables. */
@@ -28,12 +29,12 @@ export function matchOf(known: Known, settings: SiteSettings, asOfMs: number, ke
 }
 
 /** Whether the site's own threshold is reached. What follows from it is for the site's mode to say. */
-export function isJudgedBot(bot: Judgement | undefined, { botThreshold }: SiteSettings): boolean {
+export function isJudgedBot(bot: BotVerdict | undefined, { botThreshold }: SiteSettings): boolean {
   return bot !== undefined && bot.score >= botThreshold;
 }
 
 /** Whether that keeps the person's conversions out. */
-export function isFilteredBot(bot: Judgement | undefined, settings: SiteSettings): boolean {
+export function isFilteredBot(bot: BotVerdict | undefined, settings: SiteSettings): boolean {
   return settings.botMode === 'enforce' && isJudgedBot(bot, settings);
 }
 

@@ -1,18 +1,20 @@
+import type { VisitSignals } from '../events/visitor.events.js';
+import { type BotVerdict, VISITOR, type VisitPersonal } from '../events/visitor.events.js';
 import { derivedUuid, uuidv7 } from '../kernel/uuid.js';
 import type { AppendRequest } from '../log/event.js';
 import type { OpenSite } from '../sites/site-directory.js';
-import { type BotJudge, type Judgement, type Signals, siteRulesOf } from './bots/judge.js';
+import { type BotJudge, siteRulesOf } from './bots/judge.js';
 import { meaningOf } from './consent.js';
 import { inlineOf } from './identifier-record.js';
 import { isJudgedBot } from './matcher.js';
 import type { TagMessage } from './tag-message.js';
-import { type NewVisitorEvent, VISITOR, type VisitPersonal, visitorSubject } from './visitor.js';
+import { type NewVisitorEvent, visitorSubject } from './visitor.js';
 
 /** What the tag can tell. */
 export type TagCall = 'collect' | 'identify' | 'consent';
 
 /** What the request itself shows, beside what the tag says in it. */
-export type RequestSignals = Pick<Signals, 'ip' | 'userAgent' | 'country' | 'headers'>;
+export type RequestSignals = Pick<VisitSignals, 'ip' | 'userAgent' | 'country' | 'headers'>;
 
 /** One visit is counted as a bot's once, whatever it does; longer than any visit lasts. */
 const BOT_ONCE_MS = 24 * 60 * 60 * 1_000;
@@ -37,7 +39,7 @@ export function decideVisit(
     return words ? [opened(host, words)] : [];
   }
 
-  const signals: Signals = { ...message.signals, ...request };
+  const signals: VisitSignals = { ...message.signals, ...request };
   const bot = judge.judge(signals, siteRulesOf(settings));
   const seen = visitEvent(call, message, signals, bot);
   const requests = seen ? [opened(host, seen)] : [];
@@ -49,8 +51,8 @@ export function decideVisit(
 function visitEvent(
   call: 'collect' | 'identify',
   message: TagMessage,
-  signals: Signals,
-  bot: Judgement,
+  signals: VisitSignals,
+  bot: BotVerdict,
 ): NewVisitorEvent | undefined {
   const { visitor = '', visit = '', subject, page, referrer, clicks, first, utm, cookies, consent } = message;
   const isIdentified = call === 'identify' && subject !== undefined;
@@ -72,7 +74,7 @@ function consentEvent({ consent, visit, visitor, subject }: TagMessage): NewVisi
 }
 
 function opened(site: string, event: NewVisitorEvent): AppendRequest {
-  const inline = inlineOf(event, (event.personal as VisitPersonal | undefined) ?? null);
+  const inline = inlineOf(event);
   return { ...stream(site), events: [{ ...event, inline }] };
 }
 

@@ -1,14 +1,15 @@
-import type { StoredEvent } from '../log/event.js';
+import { type BotVerdict, VISITOR, type VisitorEvent } from '../events/visitor.events.js';
+import type { EventsOf, StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import type { Site } from '../sites/site.js';
-import { type BotJudge, type Judgement, type Signals, siteRulesOf } from './bots/judge.js';
+import { type BotJudge, siteRulesOf } from './bots/judge.js';
 import { inlineOf } from './identifier-record.js';
 import { isJudgedBot } from './matcher.js';
-import { type NewVisitorEvent, personalOf, VISITOR, type VisitorEvent, type VisitPersonal } from './visitor.js';
+import type { NewVisitorEvent } from './visitor.js';
 
 const PAGE_EVENTS = 1_000;
 /** `visitor.bot_detected.v1` is not among them: it says what was thought of a visit, and keeps nothing to think it over by. */
-const JUDGED = ['visitor.visited.v1', 'visitor.identified.v1'];
+const JUDGED = ['visitor.visited.v1', 'visitor.identified.v1'] as const;
 
 export interface RejudgeRequest {
   readonly site: Site;
@@ -24,8 +25,8 @@ export interface Change {
   readonly position: number;
   readonly time: string;
   readonly type: string;
-  readonly before: Judgement;
-  readonly after: Judgement;
+  readonly before: BotVerdict;
+  readonly after: BotVerdict;
   /** Seen from the site's threshold of today. */
   readonly verdict: 'becomes_bot' | 'becomes_person' | 'stays';
 }
@@ -57,13 +58,13 @@ export async function rejudge(
   let [judged, erased, applied] = [0, 0, 0];
   for await (const seen of events(log, request, JUDGED)) {
     progress(judged + erased);
-    const signals = personalOf(seen)?.signals as Signals | undefined;
+    const signals = seen.personal?.signals;
     if (!signals) {
       erased += 1;
       continue;
     }
     judged += 1;
-    const before = earlier.get(seen.stream) ?? botOf(seen);
+    const before = earlier.get(seen.stream) ?? seen.data.bot;
     const after = judge.judge(signals, rules);
     if (isSame(before, after)) continue;
     const { position, time, type } = seen;
@@ -76,18 +77,18 @@ export async function rejudge(
 }
 
 /** What has been thought over before, by stream. Only changed verdicts leave such an event, so they are few. */
-async function earlierLooks(log: EventLog, { site, after }: RejudgeRequest): Promise<Map<string, Judgement>> {
-  const found = new Map<string, Judgement>();
+async function earlierLooks(log: EventLog, { site, after }: RejudgeRequest): Promise<Map<string, BotVerdict>> {
+  const found = new Map<string, BotVerdict>();
   const range = { site, after, until: await log.head() };
-  for await (const event of events(log, range, ['visitor.rejudged.v1'])) found.set(event.stream, botOf(event));
+  for await (const event of events(log, range, ['visitor.rejudged.v1'])) found.set(event.stream, event.data.bot);
   return found;
 }
 
-async function* events(
+async function* events<Type extends VisitorEvent['type']>(
   log: EventLog,
   { site, after: start, until }: Omit<RejudgeRequest, 'apply'>,
-  types: readonly string[],
-): AsyncGenerator<StoredEvent> {
+  types: readonly Type[],
+): AsyncGenerator<EventsOf<Type>> {
   for (let after = start; ; ) {
     const page = await log.read({ after, until, site: site.host, types, limit: PAGE_EVENTS });
     yield* page;
@@ -101,21 +102,21 @@ async function* events(
 async function apply(
   log: EventLog,
   seen: StoredEvent,
-  before: Judgement,
-  bot: Judgement,
+  before: BotVerdict,
+  bot: BotVerdict,
   { host, settings }: Site,
 ): Promise<boolean> {
   const stream = seen.stream.slice(VISITOR.length + 1);
   const known = await log.readStream(VISITOR, stream);
   const subject = known[0]?.personal?.subject;
   const latest = known.at(-1);
-  if (subject === undefined || !latest || !isSame(botOf(latest), before)) return false;
+  if (subject === undefined || !latest || !hasVerdict(latest) || !isSame(latest.data.bot, before)) return false;
   const event = {
     type: 'visitor.rejudged.v1',
     data: { bot, mode: settings.botMode, from: before.score, seenAt: seen.time },
     personal: { subject },
   } as const satisfies NewVisitorEvent;
-  const inline = inlineOf(event, event.personal as unknown as VisitPersonal);
+  const inline = inlineOf(event);
   const outcome = await log.append({
     category: VISITOR,
     stream,
@@ -127,16 +128,16 @@ async function apply(
   return outcome.status === 'appended';
 }
 
-function botOf(event: StoredEvent): Judgement {
-  return (event as unknown as VisitorEvent & { data: { bot: Judgement } }).data.bot;
+function hasVerdict(event: StoredEvent): event is StoredEvent<(typeof JUDGED)[number] | 'visitor.rejudged.v1'> {
+  return event.type === 'visitor.rejudged.v1' || JUDGED.some((type) => type === event.type);
 }
 
 /** Another version of the list that says the same is no change. */
-function isSame(one: Judgement, other: Judgement): boolean {
+function isSame(one: BotVerdict, other: BotVerdict): boolean {
   return one.score === other.score && [...one.reasons].sort().join() === [...other.reasons].sort().join();
 }
 
-function verdictOf(before: Judgement, after: Judgement, { settings }: Site): Change['verdict'] {
+function verdictOf(before: BotVerdict, after: BotVerdict, { settings }: Site): Change['verdict'] {
   const [was, is] = [isJudgedBot(before, settings), isJudgedBot(after, settings)];
   if (was === is) return 'stays';
   return is ? 'becomes_bot' : 'becomes_person';

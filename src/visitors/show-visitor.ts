@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
-import { type ConsentState, meaningOf } from './consent.js';
+import { type ConsentState } from '../events/visitor.events.js';
+import { meaningOf } from './consent.js';
 import { CLICK_KINDS } from './identifier-kinds.js';
 
 /** Everything that is kept of a person outside the log. */

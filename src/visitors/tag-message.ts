@@ -1,6 +1,6 @@
+import { type ConsentState, type TagClick, type Touch, type VisitSignals } from '../events/visitor.events.js';
 import { isUuid } from '../kernel/uuid.js';
-import type { Signals } from './bots/judge.js';
-import { type ConsentState, readConsent } from './consent.js';
+import { readConsent } from './consent.js';
 import { CLICK_KINDS, COOKIE_KINDS, type StoredClickKind, UTM_FIELDS } from './identifier-kinds.js';
 import { isPublicText, pageWithoutQuery } from './public-text.js';
 
@@ -27,23 +27,8 @@ export interface TagMessage {
   readonly signals: TagSignals;
 }
 
-export interface TagClick {
-  readonly id: string;
-  readonly timeMs: number;
-  /** Where it landed. */
-  readonly page?: string | undefined;
-}
-
-/** A landing that brought a campaign. */
-export interface Touch {
-  readonly timeMs: number;
-  readonly page?: string | undefined;
-  readonly referrer?: string | undefined;
-  readonly utm: Readonly<Record<string, string>>;
-}
-
 /** What the browser shows of itself, beside what its request does. */
-export type TagSignals = Omit<Signals, 'ip' | 'userAgent' | 'country' | 'headers'>;
+export type TagSignals = Omit<VisitSignals, 'ip' | 'userAgent' | 'country' | 'headers'>;
 
 /**
  * The message in a body that has been parsed; undefined when it is none of ours. What is missing, too long or of the wrong

@@ -1,4 +1,5 @@
-import { CONVERSION, type Outcome } from '../delivery/delivery.js';
+import { CONVERSION } from '../events/conversion.events.js';
+import { type Outcome } from '../events/delivery.events.js';
 import type { Page, Projection } from '../log/projection.js';
 import type { SkipReason } from '../platforms/platform.js';
 
@@ -18,14 +19,14 @@ export const unmatchedProjection: Projection = {
   forgetsBy: 'time',
   async fold(page: Page): Promise<void> {
     const skipped = await page.events({ types: [SKIPPED] });
-    const wanting = skipped.filter(({ data }) => isWanting(data as unknown as Outcome));
+    const wanting = skipped.filter(({ data }) => isWanting(data));
     // The first of each counts, so the last ones are put in first.
     const skippedAt = new Map(wanting.reverse().map(({ stream, position }) => [stream, position] as const));
     if (skippedAt.size === 0) return;
     const conversions = [...skippedAt.keys()].map((stream) => stream.slice(CONVERSION.length + 1));
     const rows = (await page.openings(CONVERSION, conversions))
       // The erased are not looked for, and a trial sends nothing, late or not.
-      .filter(({ personal, data }) => personal?.subject !== undefined && !data['trial'])
+      .filter((event) => event.type === 'conversion.received.v1' && event.personal !== null && !event.data.trial)
       .map(({ stream, site, personal, position, time }) => ({
         conversion: stream.slice(CONVERSION.length + 1),
         ...{ site, subject: personal?.subject, position, skipped: skippedAt.get(stream), time },

@@ -1,12 +1,12 @@
-import { CONVERSION } from '../delivery/delivery.js';
+import { CONVERSION } from '../events/conversion.events.js';
 import type { StoredEvent } from '../log/event.js';
 import type { Page, Projection } from '../log/projection.js';
-import { inlineOfStored } from './identifier-record.js';
+import { inlineOf } from './identifier-record.js';
 
 /** What the append hands to the inline projections, as SQL reads it. */
 function notesOf(events: readonly StoredEvent[]): string | undefined {
   const notes = events.flatMap((event) => {
-    const inline = inlineOfStored(event);
+    const inline = inlineOf(event);
     const { position, site, personal, time } = event;
     return inline ? [{ position, site, subject: personal?.subject, time: Date.parse(time), inline }] : [];
   });

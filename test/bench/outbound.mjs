@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { Sealer } from '../../dist/kernel/sealing.js';
 import { readSettings } from '../../dist/kernel/settings.js';
-import { EventLog } from '../../dist/log/event-log.js';
+import { PostgresEventLog } from '../../dist/log/postgres-event-log.js';
 import { OutboundSync } from '../../dist/outbound/outbound-sync.js';
 import { pushNow } from '../../dist/outbound/push-now.js';
 import { openOutgoing, Pusher, pusherOptions } from '../../dist/outbound/pusher.js';
@@ -52,7 +52,7 @@ async function openLog(dataDir, events, { progress, cleanUp }) {
     progress(`filling: ${thousands(done)} of ${thousands(events)} …`),
   );
   await owner.end();
-  return { server, postgres, log: new EventLog(postgres) };
+  return { server, postgres, log: new PostgresEventLog(postgres) };
 }
 
 /** The two in turns: what the machine did to one it likely did to the other. */

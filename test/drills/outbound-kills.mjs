@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { openSealer } from '../../dist/kernel/secret-key.js';
 import { readSettings } from '../../dist/kernel/settings.js';
-import { EventLog } from '../../dist/log/event-log.js';
+import { PostgresEventLog } from '../../dist/log/postgres-event-log.js';
 import { addUp, COUNTED, DECIDING } from '../../dist/outbound/totals.js';
 import { Postgres } from '../../dist/postgres/postgres.js';
 import { SiteSecrets } from '../../dist/sites/site-secrets.js';
@@ -45,7 +45,7 @@ export async function drill({ short, say }) {
   // As root, another user runs the database, and it must get to its data.
   chmodSync(dataDir, 0o755);
   const postgres = await Postgres.open({ databaseUrl: undefined, dataDir, say: () => {} });
-  const log = new EventLog(postgres);
+  const log = new PostgresEventLog(postgres);
   const secrets = new SiteSecrets(postgres.pool, openSealer(readSettings({ DATA_DIR: dataDir })));
   const fleet = new Fleet(dataDir);
   const receiver = await startTracingReceiver(() => fleet.pids());

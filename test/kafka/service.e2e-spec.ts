@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Ajv } from 'ajv';
-import { EVENT_SCHEMAS } from '../../src/history/event-schemas.js';
+import { EVENT_SCHEMAS } from '../../src/events/index.js';
 import { missingForBroker } from '../../src/kafka-broker/distribution.js';
 import type { StoredEvent } from '../../src/log/event.js';
 import type { EventLog } from '../../src/log/event-log.js';

@@ -3,22 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { uuidv7 } from '../../src/kernel/uuid.js';
 import type { AppendRequest, StoredEvent } from '../../src/log/event.js';
-import { EventLog } from '../../src/log/event-log.js';
+import type { EventLog } from '../../src/log/event-log.js';
 import { dropPartitionsBefore, keepPartitionsAhead, readPartitions } from '../../src/log/partitions.js';
+import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
 import { createDatabase, openDatabase, serversUnderTest } from '../support/databases.js';
+import { claiming, DAY_MS, describeEventLog, thing } from '../support/event-log.contract.js';
 import { startTestServer, type TestServer } from '../support/postgres-server.js';
-
-const DAY_MS = 24 * 60 * 60 * 1_000;
-
-function thing(stream: string = uuidv7(), over: Partial<AppendRequest> = {}): AppendRequest {
-  const events: AppendRequest['events'] = [{ type: 'thing.happened.v1', data: { stream } }];
-  return { category: 'thing', stream, expected: 'new', site: 'shop.example', actor: 'system', events, ...over };
-}
-
-function claiming(key: string, windowMs = DAY_MS, weak = false): AppendRequest {
-  return thing(uuidv7(), { claim: { key, windowMs, weak } });
-}
 
 describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
   let server: TestServer;
@@ -36,46 +27,16 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
     url = await createDatabase(server);
     postgres = await openDatabase(url);
     batches = [];
-    log = new EventLog(postgres, { appended: (events) => batches.push(events) });
+    log = new PostgresEventLog(postgres, { appended: (events) => batches.push(events) });
   });
   afterEach(async () => {
     await log.close();
     await postgres.close();
   });
 
-  describe('append', () => {
-    it('stores an event and shows it whole, its personal part beside it', async () => {
-      const stream = uuidv7();
-      const personal = { subject: 'ab'.repeat(32), phone: 'cd' };
-      const events: AppendRequest['events'] = [
-        {
-          type: 'thing.happened.v1',
-          data: { amount: 12.5, name: 'Zoë "quoted" \\ 日本' },
-          personal,
-          reference: 'ORD-1',
-        },
-        { type: 'thing.ended.v1', data: {} },
-      ];
-      const outcome = await log.append(thing(stream, { events }));
-      const [first, second] = await log.readStream('thing', stream);
-      expect(first).toEqual({
-        position: expect.any(Number),
-        id: expect.stringMatching(/^[0-9a-f-]{36}$/),
-        type: 'thing.happened.v1',
-        stream: `thing-${stream}`,
-        version: 1,
-        site: 'shop.example',
-        time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
-        actor: 'system',
-        data: { amount: 12.5, name: 'Zoë "quoted" \\ 日本' },
-        personal,
-      });
-      expect(second).toMatchObject({ type: 'thing.ended.v1', version: 2, personal: null });
-      expect(outcome).toEqual({ status: 'appended', position: second?.position, time: second?.time });
-      expect((await log.find('shop.example', 'ORD-1')).map(({ id }) => id)).toEqual([first?.id]);
-      expect(await log.find('other.example', 'ORD-1')).toEqual([]);
-    });
+  describeEventLog(() => log);
 
+  describe('group commit', () => {
     it('puts what has queued up into few commits, and answers each with its own position', async () => {
       const streams = Array.from({ length: 500 }, () => uuidv7());
       const outcomes = await Promise.all(streams.map((stream) => log.append(thing(stream))));
@@ -85,23 +46,6 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
       expect(outcomes.map((outcome) => outcome.status === 'appended' && outcome.position)).toEqual(
         streams.map((stream) => positions.get(`thing-${stream}`)),
       );
-    });
-
-    it('refuses a decision made on an old version, and only that one', async () => {
-      const stream = uuidv7();
-      await log.append(thing(stream, { expected: 0 }));
-      const racers = await Promise.all([1, 1, 1].map((expected) => log.append(thing(stream, { expected }))));
-      expect(racers.map(({ status }) => status).sort()).toEqual(['appended', 'conflict', 'conflict']);
-      expect((await log.readStream('thing', stream)).map(({ version }) => version)).toEqual([1, 2]);
-    });
-
-    it('numbers events of a stream whose version nobody knows, in the order they came', async () => {
-      const stream = uuidv7();
-      const outcomes = await Promise.all(
-        Array.from({ length: 5 }, () => log.append(thing(stream, { expected: 'any' }))),
-      );
-      expect(outcomes.every(({ status }) => status === 'appended')).toBe(true);
-      expect((await log.readStream('thing', stream)).map(({ version }) => version)).toEqual([1, 2, 3, 4, 5]);
     });
 
     it('fails one event that cannot be stored without failing those beside it', async () => {
@@ -129,43 +73,6 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
       await log.append(thing());
       const [, next] = await log.read();
       expect(Date.parse(next?.time as string)).toBe(Date.parse(event?.time as string) + 60 * 60 * 1_000);
-    });
-  });
-
-  describe('a claim', () => {
-    it('is won by the first, also within one batch, and names the holder to the others', async () => {
-      const key = randomUUID();
-      const requests = Array.from({ length: 20 }, () => claiming(key));
-      const outcomes = await Promise.all(requests.map((request) => log.append(request)));
-      expect(outcomes[0]?.status).toBe('appended');
-      expect(outcomes.slice(1)).toEqual(outcomes.slice(1).map(() => ({ status: 'claimed', by: requests[0]?.stream })));
-      expect(await log.read()).toHaveLength(1);
-    });
-
-    it('ends with its window, and a window of nothing never refuses', async () => {
-      const key = randomUUID();
-      await log.append(claiming(key));
-      await sleep(60);
-      expect(await log.append(claiming(key, 50))).toMatchObject({ status: 'appended' });
-      expect(await log.append(claiming(key, 60_000))).toMatchObject({ status: 'claimed' });
-      expect(await log.append(claiming(key, 0))).toMatchObject({ status: 'appended' });
-    });
-
-    it('yields when it is weak, to one that is not', async () => {
-      const key = randomUUID();
-      const strong = claiming(key);
-      expect(await log.append(claiming(key, DAY_MS, true))).toMatchObject({ status: 'appended' });
-      expect(await log.append(claiming(key, DAY_MS, true))).toMatchObject({ status: 'claimed' });
-      expect(await log.append(strong)).toMatchObject({ status: 'appended' });
-      expect(await log.append(claiming(key, DAY_MS, true))).toEqual({ status: 'claimed', by: strong.stream });
-    });
-
-    it('of one site is no concern of another', async () => {
-      const key = randomUUID();
-      const outcomes = await Promise.all(
-        [claiming(key), { ...claiming(key), site: 'other.example' }].map((r) => log.append(r)),
-      );
-      expect(outcomes.map(({ status }) => status)).toEqual(['appended', 'appended']);
     });
   });
 
@@ -369,7 +276,7 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
 
   describe('a follower', () => {
     it('sees every event once and in order while several instances append', async () => {
-      const other = new EventLog(postgres);
+      const other = new PostgresEventLog(postgres);
       const seen: number[] = [];
       const follower = await log.follow({ name: 'test', after: 0 }, (events) => {
         seen.push(...events.map(({ position }) => position));
@@ -385,7 +292,7 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
     });
 
     it('is woken by another instance well before its next look would come', async () => {
-      const other = new EventLog(postgres);
+      const other = new PostgresEventLog(postgres);
       let arrived: (at: number) => void = () => {};
       const arrival = new Promise<number>((resolve) => {
         arrived = resolve;
@@ -395,34 +302,6 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
       await other.append(thing());
       await arrival;
       await other.close();
-    });
-
-    it('is right without being woken, and skips what it did not ask for', async () => {
-      const seen: string[] = [];
-      const follower = await log.follow({ name: 'test', after: 0, categories: ['wanted'] }, (events) => {
-        seen.push(...events.map(({ type }) => type));
-      });
-      await Promise.all(Array.from({ length: 30 }, () => log.append(thing())));
-      await log.append(thing(uuidv7(), { category: 'wanted' }));
-      await follower.look();
-      expect(seen).toEqual(['thing.happened.v1']);
-      expect(follower.position).toBe(await log.head());
-    });
-  });
-
-  describe('time and position', () => {
-    it('an ISO time becomes the last position before it', async () => {
-      const outcomes = [];
-      for (let turn = 0; turn < 12; turn += 1) {
-        outcomes.push(await log.append(thing()));
-        await sleep(3);
-      }
-      const events = await log.read();
-      for (const event of events) {
-        const earlier = events.filter(({ time }) => time < event.time).at(-1);
-        expect(await log.positionBefore(new Date(event.time))).toBe(earlier?.position ?? 0);
-      }
-      expect(await log.positionBefore(new Date(Date.now() + 60_000))).toBe(events.at(-1)?.position);
     });
   });
 
@@ -486,7 +365,7 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
       await owner.query(`UPDATE cc.lineage SET timeline = '000000FF'`);
       await owner.end();
       const said: string[] = [];
-      log = new EventLog(postgres, { say: (line) => said.push(line) });
+      log = new PostgresEventLog(postgres, { say: (line) => said.push(line) });
       const outcome = await log.append(thing());
       expect(outcome).toMatchObject({ status: 'appended', position: 1_000_000_000 });
       expect(said).toEqual([expect.stringContaining('positions go on at 1000000000')]);

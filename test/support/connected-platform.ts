@@ -149,7 +149,7 @@ function asReceived({ id, event, value, currency, orderId, timeMs, hashes, visit
     site: SITE,
     position: 1,
     time: new Date(timeMs).toISOString(),
-    data: { conversionId: id, event, value, currency, orderId, trial: false, consent },
+    data: { conversionId: id, event, value, currency, orderId, keyId: 'k1', trial: false, consent },
     personal: { ...hashes, ...(visit && { visit }) },
   } satisfies ReceivedConversion;
 }

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { EventLog } from '../../src/log/event-log.js';
+import type { EventLog } from '../../src/log/event-log.js';
+import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
 import { Postgres } from '../../src/postgres/postgres.js';
 import type { TestBrokers } from './kafka.js';
 import { type ServiceProcess, spawnService } from './service-process.js';
@@ -25,7 +26,7 @@ export class KafkaService {
     readonly postgres: Postgres,
     private readonly environment: Record<string, string>,
   ) {
-    this.log = new EventLog(postgres);
+    this.log = new PostgresEventLog(postgres);
   }
 
   static async open(

@@ -1,11 +1,13 @@
 import { randomBytes } from 'node:crypto';
+import { type Totals } from '../../src/events/outbound.events.js';
 import { Sealer } from '../../src/kernel/sealing.js';
 import { readSettings } from '../../src/kernel/settings.js';
 import { uuidv7 } from '../../src/kernel/uuid.js';
-import { EventLog } from '../../src/log/event-log.js';
+import type { EventLog } from '../../src/log/event-log.js';
+import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
 import { OutboundSync } from '../../src/outbound/outbound-sync.js';
 import { openOutgoing, Pusher, pusherOptions } from '../../src/outbound/pusher.js';
-import { addUp, COUNTED, DECIDING, type Totals } from '../../src/outbound/totals.js';
+import { addUp, COUNTED, DECIDING } from '../../src/outbound/totals.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
 import { SiteDirectory } from '../../src/sites/site-directory.js';
 import { SiteSecrets } from '../../src/sites/site-secrets.js';
@@ -37,7 +39,7 @@ export async function openInstance(
 ): Promise<OutboundInstance> {
   const settings = readSettings({ OUTBOUND_ALLOW_PRIVATE: 'true', OUTBOUND_TIMEOUT: '1s', ...environment });
   const postgres = await openDatabase(databaseUrl);
-  const log = new EventLog(postgres);
+  const log = new PostgresEventLog(postgres);
   const secrets = new SiteSecrets(postgres.pool, new Sealer(KEY));
   const sites = new Sites(log, secrets, 'cli');
   const directory = new SiteDirectory(log, secrets, { ...settings, instance: uuidv7() });

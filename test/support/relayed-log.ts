@@ -5,7 +5,8 @@ import { PUBLISHED_CATEGORIES, topicOf } from '../../src/kafka/topics.js';
 import { Logger } from '../../src/kernel/logger.js';
 import { readSettings } from '../../src/kernel/settings.js';
 import { uuidv7 } from '../../src/kernel/uuid.js';
-import { EventLog } from '../../src/log/event-log.js';
+import type { EventLog } from '../../src/log/event-log.js';
+import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
 import { createDatabase, openDatabase } from './databases.js';
 import { type TestBrokers, until } from './kafka.js';
@@ -31,7 +32,7 @@ export class RelayedLog {
     readonly databaseUrl: string,
     readonly postgres: Postgres,
   ) {
-    this.log = new EventLog(postgres);
+    this.log = new PostgresEventLog(postgres);
     opened += 1;
     this.prefix = `t${opened}.`;
   }

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
-import { type OutcomeStatus, outcomeType } from '../../delivery/delivery.js';
+import { outcomeType } from '../../delivery/delivery.js';
+import { type OutcomeStatus } from '../../events/delivery.events.js';
 import type { StoredEvent } from '../../log/event.js';
 import type { StreamBook } from '../verify.js';
 import { conversionsBook } from './conversions-book.js';
@@ -24,7 +25,7 @@ function stream(id: number, events: readonly (readonly [type: string, data: obje
     actor: 'system',
     data: { conversionId: name, ...data },
     personal: null,
-  }));
+  })) as StoredEvent[];
 }
 
 function closes(book: StreamBook, streams: readonly (readonly StoredEvent[])[]) {

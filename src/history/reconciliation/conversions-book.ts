@@ -1,5 +1,5 @@
 import { isOpening } from '../../conversions/conversion.js';
-import { CONVERSION } from '../../delivery/delivery.js';
+import { CONVERSION } from '../../events/conversion.events.js';
 import type { StreamBook } from '../verify.js';
 import { Wrongs } from './wrongs.js';
 
@@ -21,8 +21,9 @@ export function conversionsBook(isShortened: boolean): StreamBook {
       }
       if (!isOpening(first)) wrongs.add(`${first.stream} begins with ${first.type}`);
       else if (openings.length > 1) wrongs.add(`${first.stream} opens ${openings.length} times`);
-      if (first.data['conversionId'] !== first.stream.slice(CONVERSION.length + 1))
-        wrongs.add(`${first.stream} says that it is conversion ${first.data['conversionId']}`);
+      const conversionId = 'conversionId' in first.data ? first.data.conversionId : undefined;
+      if (conversionId !== first.stream.slice(CONVERSION.length + 1))
+        wrongs.add(`${first.stream} says that it is conversion ${conversionId}`);
     },
     close() {
       const { received, deduplicated, filtered } = counts as Record<'received' | 'deduplicated' | 'filtered', number>;

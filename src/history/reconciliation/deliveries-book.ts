@@ -1,4 +1,5 @@
-import { CONVERSION, isOutcome, type Outcome, outcomeType, resultsOf } from '../../delivery/delivery.js';
+import { isOutcome, outcomeType, resultsOf } from '../../delivery/delivery.js';
+import { CONVERSION } from '../../events/conversion.events.js';
 import type { StoredEvent } from '../../log/event.js';
 import type { StreamBook } from '../verify.js';
 import { Wrongs } from './wrongs.js';
@@ -19,7 +20,7 @@ export function deliveriesBook(isShortened: boolean): StreamBook {
     read(stream) {
       const [first] = stream;
       if (!first?.stream.startsWith(`${CONVERSION}-`) || (isShortened && first.version > 1)) return;
-      const pinned = first.type === 'conversion.received.v1' ? ((first.data['platforms'] ?? []) as string[]) : [];
+      const pinned = first.type === 'conversion.received.v1' ? (first.data.platforms ?? []) : [];
       for (const platform of pinned) received.set(platform, (received.get(platform) ?? 0) + 1);
       for (const [platform, { status }] of Object.entries(resultsOf(stream))) {
         const counts = statuses.get(platform) ?? new Map<string, number>();
@@ -45,11 +46,12 @@ export function deliveriesBook(isShortened: boolean): StreamBook {
 function examineOutcomes(stream: readonly StoredEvent[], wrongs: Wrongs): void {
   const last = new Map<string, string>();
   for (const event of stream) {
-    const { platform, status } = event.data as unknown as Outcome;
-    if (event.type === 'conversion.send_requested.v1') last.delete(platform);
+    if (event.type === 'conversion.send_requested.v1') last.delete(event.data.platform);
     // What a platform took stays closed.
-    if (event.type === 'conversion.reopened.v1' && last.get(platform) === 'skipped') last.delete(platform);
+    if (event.type === 'conversion.reopened.v1' && last.get(event.data.platform) === 'skipped')
+      last.delete(event.data.platform);
     if (!isOutcome(event)) continue;
+    const { platform, status } = event.data;
     const where = `${event.stream} at position ${event.position}`;
     if (event.type !== outcomeType(status)) wrongs.add(`${where} is ${event.type} and says ${status}`);
     const before = last.get(platform);

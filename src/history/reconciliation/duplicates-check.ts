@@ -1,10 +1,11 @@
 import type { Client } from 'pg';
-import type { ConversionData } from '../../conversions/conversion.js';
+import { isOpening } from '../../conversions/conversion.js';
 import { dedupKey } from '../../conversions/dedup-key.js';
 import { dedupWindowOf } from '../../conversions/dedup-window.js';
+import { SITE } from '../../events/site.events.js';
 import type { StoredEvent } from '../../log/event.js';
 import { copyEvents } from '../../log/event-reader.js';
-import { evolve, SITE, type Site } from '../../sites/site.js';
+import { evolve, type Site } from '../../sites/site.js';
 import type { SiteSecrets } from '../../sites/site-secrets.js';
 import type { Check, VerifyWorld } from '../verify.js';
 
@@ -92,11 +93,11 @@ async function claimsOf(
 ): Promise<ClaimRow[]> {
   const rows: ClaimRow[] = [];
   for (const event of page) {
-    if (!TYPES.includes(event.type)) {
+    if (!isOpening(event)) {
       windows.apply(event);
       continue;
     }
-    const data = event.data as unknown as ConversionData;
+    const { data } = event;
     const subject = event.personal?.subject;
     // Of an erased person without an order: nobody can make that key again.
     if (subject === undefined && data.orderId === undefined) continue;

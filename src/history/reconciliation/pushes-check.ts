@@ -1,7 +1,7 @@
-import type { StoredEvent } from '../../log/event.js';
+import { OUTBOUND, type ReportingWindow, type Totals } from '../../events/outbound.events.js';
 import type { EventLog } from '../../log/event-log.js';
-import { OUTBOUND, type Stretch, streamOf } from '../../outbound/stretch.js';
-import { addUp, COUNTED, DECIDING, type Totals } from '../../outbound/totals.js';
+import { streamOf } from '../../outbound/reporting-window.js';
+import { addUp, COUNTED, DECIDING } from '../../outbound/totals.js';
 import type { Check } from '../verify.js';
 import { Wrongs } from './wrongs.js';
 
@@ -15,8 +15,8 @@ export const pushesCheck: Check = {
       if (!webhook) continue;
       progress(`pushes of ${host} …`);
       const events = (await log.readStream(OUTBOUND, streamOf(host))).filter(({ position }) => position <= until);
-      const closed = stretchesOf(events, 'outbound.closed.v1');
-      const delivered = stretchesOf(events, 'outbound.delivered.v1');
+      const closed = events.filter((event) => event.type === 'outbound.closed.v1').map(({ data }) => data);
+      const delivered = events.filter((event) => event.type === 'outbound.delivered.v1').map(({ data }) => data);
       acknowledged += delivered.length;
       for (const wrong of [...tiling(host, closed), ...(await counting(log, host, closed))]) wrongs.add(wrong);
       for (const stretch of delivered)
@@ -27,19 +27,15 @@ export const pushesCheck: Check = {
   },
 };
 
-function stretchesOf(events: readonly StoredEvent[], type: string): Stretch[] {
-  return events.filter((event) => event.type === type).map(({ data }) => data as unknown as Stretch);
-}
-
-function tiling(host: string, closed: readonly Stretch[]): string[] {
+function tiling(host: string, closed: readonly ReportingWindow[]): string[] {
   return closed.slice(1).flatMap(({ stretchId, fromPosition }, index) => {
-    const { toPosition } = closed[index] as Stretch;
+    const { toPosition } = closed[index] as ReportingWindow;
     if (fromPosition === toPosition) return [];
     return [`${host}: stretch ${stretchId} begins at ${fromPosition}, the one before ends at ${toPosition}`];
   });
 }
 
-async function counting(log: EventLog, host: string, closed: readonly Stretch[]): Promise<string[]> {
+async function counting(log: EventLog, host: string, closed: readonly ReportingWindow[]): Promise<string[]> {
   const wrong: string[] = [];
   for (const { stretchId, fromPosition, toPosition, body } of closed) {
     const range = { after: fromPosition, until: toPosition };
@@ -50,7 +46,7 @@ async function counting(log: EventLog, host: string, closed: readonly Stretch[])
   return wrong;
 }
 
-function isSame(one: Stretch, other: Stretch): boolean {
+function isSame(one: ReportingWindow, other: ReportingWindow): boolean {
   return one.stretchId === other.stretchId && isEqual(one.body, other.body);
 }
 

@@ -1,6 +1,7 @@
+import type { StoredOpening } from '../../conversions/conversion.js';
 import { settingsAsOf } from '../../delivery/courier.js';
 import { foldDeliveries, resultOf } from '../../delivery/delivery.js';
-import { asReceived, spell } from '../../delivery/received.js';
+import { spell } from '../../delivery/received.js';
 import type { StoredEvent } from '../../log/event.js';
 import { platformOf } from '../../platforms/index.js';
 import type { PlatformName } from '../../platforms/platform.js';
@@ -16,7 +17,8 @@ export interface Fate {
 
 /** What really became of a conversion at each platform, from its stream. Whatever was handed to a platform was sent. */
 export function fatesThatWere(stream: readonly StoredEvent[]): Map<PlatformName, Fate> {
-  const trial = stream[0]?.data['trial'] === true;
+  const [first] = stream;
+  const trial = first?.type === 'conversion.received.v1' && first.data.trial;
   return new Map(
     foldDeliveries(stream).map(({ platform, last, bodySha256 }) => {
       const { status, reason } = resultOf(last, trial);
@@ -28,8 +30,7 @@ export function fatesThatWere(stream: readonly StoredEvent[]): Map<PlatformName,
 }
 
 /** What would have become of it under the rules: spelled by the platform's own code, and sent nowhere. */
-export function fatesThatWouldBe(event: StoredEvent, site: Site, rules: ShadowRules): Map<PlatformName, Fate> {
-  const received = asReceived(event);
+export function fatesThatWouldBe(received: StoredOpening, site: Site, rules: ShadowRules): Map<PlatformName, Fate> {
   const { platforms, settings: pinned, trial, consent } = received.data;
   const connected = site.connections.filter(({ disconnected }) => !disconnected).map(({ platform }) => platform);
   const fates = new Map<PlatformName, Fate>();
@@ -41,7 +42,7 @@ export function fatesThatWouldBe(event: StoredEvent, site: Site, rules: ShadowRu
       fates.set(name, { status: 'skipped: consent_denied' });
       continue;
     }
-    const settings = changed(settingsAsOf(connection, pinned ?? event.position), rules.settings[name] ?? {});
+    const settings = changed(settingsAsOf(connection, pinned ?? received.position), rules.settings[name] ?? {});
     const spelled = spell(received, platform, settings, undefined);
     if ('skip' in spelled) fates.set(name, { status: `skipped: ${spelled.skip}` });
     else fates.set(name, { status: trial ? 'validated' : 'sent', bodySha256: spelled.bodySha256 });

@@ -1,4 +1,4 @@
-import type { ConversionData } from '../../conversions/conversion.js';
+import type { StoredOpening } from '../../conversions/conversion.js';
 import { dedupKey } from '../../conversions/dedup-key.js';
 import { dedupWindowOf } from '../../conversions/dedup-window.js';
 import { filterReason } from '../../conversions/filter.js';
@@ -15,11 +15,6 @@ export interface ShadowRules {
 }
 
 export type Opening = 'received' | 'deduplicated' | 'filtered';
-
-/** What the judgement of a visit leaves in a conversion's event. */
-interface BotJudgement {
-  readonly score: number;
-}
 
 /** A site as it was, position by position: asked in the order of the log. */
 export class SiteTimeline {
@@ -57,14 +52,14 @@ export class ShadowDesk {
   ) {}
 
   /** One that came before the stretch: it holds its key as it really did. */
-  remember(event: StoredEvent): void {
+  remember(event: StoredOpening): void {
     const key = this.keyOf(event);
     if (key === undefined || openingOf(event) === 'deduplicated') return;
     this.claims.set(key, { atMs: Date.parse(event.time), weak: openingOf(event) === 'filtered' });
   }
 
   /** `firstWasFiltered`: of a duplicate, what it repeats. Undefined when the person was erased and nobody can tell any more. */
-  decide(event: StoredEvent, firstWasFiltered: boolean): Opening | undefined {
+  decide(event: StoredOpening, firstWasFiltered: boolean): Opening | undefined {
     const key = this.keyOf(event);
     if (key === undefined) return undefined;
     const site = this.timeline.as(event.position);
@@ -78,18 +73,17 @@ export class ShadowDesk {
     return weak ? 'filtered' : 'received';
   }
 
-  private isFiltered({ type, data, personal }: StoredEvent, { settings }: Site, firstWasFiltered: boolean): boolean {
-    const bot = data['bot'] as BotJudgement | undefined;
+  private isFiltered({ type, data, personal }: StoredOpening, { settings }: Site, firstWasFiltered: boolean): boolean {
+    const { bot } = data;
     if (bot && settings.botMode === 'enforce' && bot.score >= (this.rules.botThreshold ?? settings.botThreshold))
       return true;
-    if (type === 'conversion.filtered.v1') return data['reason'] !== 'bot';
+    if (type === 'conversion.filtered.v1') return 'reason' in data && data.reason !== 'bot';
     // A repeat says nothing of that itself. Had it not been unwanted too, it would have taken the key over.
     if (type === 'conversion.deduplicated.v1' && firstWasFiltered && !bot) return true;
     return filterReason(settings, personal?.subject ?? '', undefined) !== undefined;
   }
 
-  private keyOf({ data, personal }: StoredEvent): string | undefined {
-    const conversion = data as unknown as ConversionData;
+  private keyOf({ data: conversion, personal }: StoredOpening): string | undefined {
     const subject = personal?.subject;
     if (subject === undefined && conversion.orderId === undefined) return undefined;
     return dedupKey(this.dedupSecret, conversion, subject ?? '');
@@ -103,6 +97,6 @@ export class ShadowDesk {
   }
 }
 
-export function openingOf({ type }: StoredEvent): Opening {
+export function openingOf({ type }: StoredOpening): Opening {
   return type.split('.')[1] as Opening;
 }

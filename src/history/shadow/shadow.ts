@@ -1,10 +1,12 @@
 import type { ClientBase } from 'pg';
-import { CONVERSION } from '../../delivery/delivery.js';
+import { isOpening, type StoredOpening } from '../../conversions/conversion.js';
+import { CONVERSION } from '../../events/conversion.events.js';
+import { SITE } from '../../events/site.events.js';
 import type { StoredEvent } from '../../log/event.js';
 import type { EventLog } from '../../log/event-log.js';
 import { copyEvents, readStreams } from '../../log/event-reader.js';
-import { SITE, type Site } from '../../sites/site.js';
-import type { Stretch } from '../bound.js';
+import { type Site } from '../../sites/site.js';
+import type { PositionRange } from '../bound.js';
 import { type Fate, fatesThatWere, fatesThatWouldBe } from './deliveries.js';
 import { Comparison, type Differences } from './differences.js';
 import { openingOf, ShadowDesk, type ShadowRules, SiteTimeline } from './rules.js';
@@ -14,7 +16,7 @@ const OPENINGS = ['conversion.received.v1', 'conversion.deduplicated.v1', 'conve
 /** The longest window a site can have. */
 const WINDOW_MAX_MS = 30 * 24 * 60 * 60 * 1_000;
 
-export interface ShadowRequest extends Stretch {
+export interface ShadowRequest extends PositionRange {
   readonly site: Site;
   readonly rules: ShadowRules;
   readonly dedupSecret: string;
@@ -45,7 +47,7 @@ export async function shadow(
   for await (const page of openings(client, site.host, after, until)) {
     const streams = await streamsOf(client, page);
     for (const event of page) {
-      const first = streams.get(`${CONVERSION}-${event.data['firstConversionId']}`)?.[0];
+      const first = streams.get(`${CONVERSION}-${firstOf(event)}`)?.[0];
       const would = desk.decide(event, first?.type === 'conversion.filtered.v1');
       const was = openingOf(event);
       // Without the person's hashes no payload can be built, neither as it was nor otherwise.
@@ -83,20 +85,23 @@ async function* openings(
   site: string,
   after: number,
   until: number,
-): AsyncGenerator<StoredEvent[]> {
+): AsyncGenerator<StoredOpening[]> {
   for (let position = after; ; ) {
-    const page: StoredEvent[] = [];
+    const page: StoredOpening[] = [];
     const options = { after: position, until, site, types: OPENINGS, limit: PAGE_EVENTS };
-    await copyEvents(client, options, (row) => page.push(row.event()));
+    await copyEvents(client, options, (row) => {
+      const event = row.event();
+      if (isOpening(event)) page.push(event);
+    });
     if (page.length > 0) yield page;
     if (page.length < PAGE_EVENTS) return;
-    position = (page.at(-1) as StoredEvent).position;
+    position = (page.at(-1) as StoredOpening).position;
   }
 }
 
 /** Those of a page, and those that its duplicates repeat. */
-async function streamsOf(client: ClientBase, page: readonly StoredEvent[]): Promise<Map<string, StoredEvent[]>> {
-  const ids = page.flatMap(({ data }) => [data['conversionId'], data['firstConversionId']].filter(Boolean) as string[]);
+async function streamsOf(client: ClientBase, page: readonly StoredOpening[]): Promise<Map<string, StoredEvent[]>> {
+  const ids = page.flatMap((event) => [event.data.conversionId, firstOf(event) ?? []].flat());
   const streams = new Map<string, StoredEvent[]>();
   for (const event of await readStreams(client, CONVERSION, [...new Set(ids)])) {
     const known = streams.get(event.stream);
@@ -104,4 +109,8 @@ async function streamsOf(client: ClientBase, page: readonly StoredEvent[]): Prom
     else streams.set(event.stream, [event]);
   }
   return streams;
+}
+
+function firstOf(event: StoredOpening): string | undefined {
+  return event.type === 'conversion.deduplicated.v1' ? event.data.firstConversionId : undefined;
 }

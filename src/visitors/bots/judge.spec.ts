@@ -3,8 +3,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { list as isbotPatterns } from 'isbot';
-import { DEFAULT_SITE_SETTINGS, type SiteSettings } from '../../sites/site-settings.js';
-import { BotJudge, loadBotList, type Signals, siteRulesOf } from './judge.js';
+import { type SiteSettings } from '../../events/site.events.js';
+import { type VisitSignals } from '../../events/visitor.events.js';
+import { DEFAULT_SITE_SETTINGS } from '../../sites/site-settings.js';
+import { BotJudge, loadBotList, siteRulesOf } from './judge.js';
 import { RULES, WEIGHTS } from './weights.js';
 
 const CHROME =
@@ -17,11 +19,11 @@ const HOSTED = '3.85.1.1';
 const judge = new BotJudge(loadBotList());
 const rulesOf = (settings: Partial<SiteSettings> = {}) => siteRulesOf({ ...DEFAULT_SITE_SETTINGS, ...settings });
 const NO_RULES = rulesOf();
-const judged = (signals: Signals, settings?: Partial<SiteSettings>) => judge.judge(signals, rulesOf(settings));
-const isLeftOut = (signals: Signals) => judged(signals).score >= DEFAULT_SITE_SETTINGS.botThreshold;
+const judged = (signals: VisitSignals, settings?: Partial<SiteSettings>) => judge.judge(signals, rulesOf(settings));
+const isLeftOut = (signals: VisitSignals) => judged(signals).score >= DEFAULT_SITE_SETTINGS.botThreshold;
 
 /** Somebody at a desk who fills in a form. */
-const PERSON: Signals = {
+const PERSON: VisitSignals = {
   userAgent: CHROME,
   ip: '198.51.100.7',
   headers: { acceptLanguage: true, secFetch: true },
@@ -45,7 +47,7 @@ describe('a person', () => {
     expect(judged(PERSON)).toEqual({ score: 0, reasons: [], list: `${loadBotList().version}/rules-${RULES}` });
   });
 
-  it.each<[string, Partial<Signals>, string[]]>([
+  it.each<[string, Partial<VisitSignals>, string[]]>([
     ['through the VPN of a company that runs in a cloud', { ip: HOSTED }, ['datacenter']],
     [
       'at a virtual desktop in a cloud, without the PDF viewer',
@@ -97,7 +99,7 @@ describe('a person', () => {
 });
 
 describe('a bot', () => {
-  it.each<[string, Partial<Signals>, string[]]>([
+  it.each<[string, Partial<VisitSignals>, string[]]>([
     [
       'that says so',
       { userAgent: 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)' },
@@ -138,7 +140,7 @@ describe('a bot', () => {
 });
 
 describe("a site's own rules", () => {
-  it.each<[string, Partial<SiteSettings>, Partial<Signals>]>([
+  it.each<[string, Partial<SiteSettings>, Partial<VisitSignals>]>([
     ['blocked_ip', { blockIps: ['203.0.113.0/24,2001:db8::/32'] }, { ip: '2001:db8::5' }],
     ['blocked_user_agent', { blockUserAgents: ['ShopWatch'] }, { userAgent: `${CHROME} shopwatch/2` }],
     ['blocked_country', { blockCountries: ['FR'] }, { country: 'fr' }],
@@ -218,7 +220,7 @@ const signalsOf = fc.record(
     honeypot: fc.boolean(),
   },
   { requiredKeys: [] },
-) as fc.Arbitrary<Signals>;
+) as fc.Arbitrary<VisitSignals>;
 const settingsOf = fc.record({
   blockIps: fc.subarray(['203.0.113.0/24', '0.0.0.0/0', '::/0']),
   allowIps: fc.subarray(['203.0.113.9', '2a01:4f8::/32']),
@@ -227,7 +229,7 @@ const settingsOf = fc.record({
 });
 
 /** Each makes a visit more suspicious, whatever it was before. */
-const BOT_SIGNS: readonly Partial<Signals>[] = [
+const BOT_SIGNS: readonly Partial<VisitSignals>[] = [
   { webdriver: true },
   { automation: ['cdc'] },
   { honeypot: true },
@@ -280,10 +282,10 @@ describe('any signals at all', () => {
   });
 
   it('are judged without a throw, also if they are not what they should be', () => {
-    const names = Object.keys(PERSON) as (keyof Signals)[];
+    const names = Object.keys(PERSON) as (keyof VisitSignals)[];
     fc.assert(
       fc.property(fc.dictionary(fc.constantFrom(...names), fc.anything({ withNullPrototype: true })), (signals) => {
-        expect(judge.judge(signals as Signals, NO_RULES).score).toBeLessThanOrEqual(100);
+        expect(judge.judge(signals as VisitSignals, NO_RULES).score).toBeLessThanOrEqual(100);
       }),
     );
   });

@@ -1,5 +1,5 @@
+import { type SiteSettings } from '../../events/site.events.js';
 import { type AddressRange, addressRanges } from '../../kernel/settings.js';
-import type { SiteSettings } from '../../sites/site-settings.js';
 
 /** What a site has said about its visitors, ready to be compared with. */
 export interface SiteRules {

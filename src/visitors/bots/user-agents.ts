@@ -1,11 +1,11 @@
 import { isbot } from 'isbot';
+import type { BotReason } from '../../events/visitor.events.js';
 import type { BotList } from './bot-list.js';
-import type { Reason } from './weights.js';
 
 /** What can be told from a User-Agent alone. */
 export interface UserAgent {
   /** Software that says that it is no browser. */
-  readonly declares: Extract<Reason, 'declared_crawler' | 'http_client' | 'headless'> | undefined;
+  readonly declares: Extract<BotReason, 'declared_crawler' | 'http_client' | 'headless'> | undefined;
   /** Claims to be a phone, which has a touch screen. */
   readonly isPhone: boolean;
   /** Claims to be a browser on a desktop that comes with plug-ins for PDF. */

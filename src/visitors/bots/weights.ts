@@ -1,3 +1,4 @@
+import { type BotReason } from '../../events/visitor.events.js';
 /**
  * Counts the versions of what stands in this folder: the weights below, the rules that give them, isbot's patterns. A
  * judgement names it, so that whoever asks later why a visit was left out can tell by which rules.
@@ -35,6 +36,4 @@ export const WEIGHTS = {
   no_plugins: 10,
   // Stands alone, with a score of 0: the site vouches for the address.
   allowed_ip: 0,
-} as const;
-
-export type Reason = keyof typeof WEIGHTS;
+} as const satisfies Record<BotReason, number>;

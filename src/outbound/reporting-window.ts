@@ -1,50 +1,11 @@
+import { type FailedPushAttempt, type OutboundEvent, type ReportingWindow } from '../events/outbound.events.js';
 import { derivedUuid } from '../kernel/uuid.js';
 import type { StoredEvent } from '../log/event.js';
 import type { SiteWebhook } from '../sites/webhook.js';
 import { nextTickMs } from './ticks.js';
-import type { Totals } from './totals.js';
-
-/** Streams of this category hold the stretches of one site, one after the other, and all tries to push them. */
-export const OUTBOUND = 'outbound';
 
 /** By then every process knows what became of a webhook. */
 const HEARD_WITHIN_MS = 60_000;
-
-/** A stretch of the log that was counted and closed. Nothing about it ever changes. */
-export interface Stretch {
-  readonly stretchId: string;
-  /** Exclusive: where the one before ended. */
-  readonly fromPosition: number;
-  /** Inclusive. */
-  readonly toPosition: number;
-  readonly windowStart: string;
-  readonly windowEnd: string;
-  readonly body: Totals;
-}
-
-export interface Try {
-  /** Counts the tries of this stretch, from 1. */
-  readonly attempt: number;
-  readonly durationMs: number;
-  readonly httpStatus?: number | undefined;
-}
-
-export interface FailedTry extends Try {
-  readonly reason: string;
-  /** How many have failed in a row since the webhook was last set or enabled, and since when. */
-  readonly failures: number;
-  readonly failingSince: string;
-  /** Absent where none follows until somebody enables the webhook again. */
-  readonly nextTry?: string | undefined;
-}
-
-/** Each holds the whole stretch, so the last event of a site's stream tells alone where the site stands. */
-export type OutboundEvent =
-  /** Counted, and not sent yet. */
-  | { type: 'outbound.closed.v1'; data: Stretch }
-  /** The receiver took it: the next stretch begins where it ends. */
-  | { type: 'outbound.delivered.v1'; data: Stretch & Try }
-  | { type: 'outbound.failed.v1'; data: Stretch & FailedTry };
 
 /** The last event of a site's stream; undefined before the first stretch. */
 export type End = (OutboundEvent & Pick<StoredEvent, 'position' | 'version' | 'time'>) | undefined;
@@ -52,7 +13,7 @@ export type End = (OutboundEvent & Pick<StoredEvent, 'position' | 'version' | 't
 export type Step =
   | { readonly kind: 'wait'; readonly untilMs: number }
   | { readonly kind: 'close' }
-  | { readonly kind: 'send'; readonly stretch: Stretch };
+  | { readonly kind: 'send'; readonly stretch: ReportingWindow };
 
 /**
  * What is to be done for a site. While a stretch is pending nothing else is: it is sent when its time has come, or when
@@ -71,14 +32,14 @@ export function nextStep(webhook: SiteWebhook, end: End, nowMs: number, everyMs:
 }
 
 /** Closed, and not taken by the receiver yet. */
-export function pendingOf(end: End): Stretch | undefined {
+export function pendingOf(end: End): ReportingWindow | undefined {
   if (!end || end.type === 'outbound.delivered.v1') return undefined;
   const { stretchId, fromPosition, toPosition, windowStart, windowEnd, body } = end.data;
   return { stretchId, fromPosition, toPosition, windowStart, windowEnd, body };
 }
 
 /** Where and when the next stretch begins. */
-export function nextBegin(webhook: SiteWebhook, end: End): Pick<Stretch, 'fromPosition' | 'windowStart'> {
+export function nextBegin(webhook: SiteWebhook, end: End): Pick<ReportingWindow, 'fromPosition' | 'windowStart'> {
   const { position, time } = webhook.first;
   return { fromPosition: end?.data.toPosition ?? position, windowStart: end?.data.windowEnd ?? time };
 }
@@ -88,7 +49,10 @@ export function attemptsOf(end: End): number {
 }
 
 /** What has failed in a row; undefined where the last try was before the webhook was set or enabled. */
-export function failuresOf(webhook: SiteWebhook, end: End): Pick<FailedTry, 'failures' | 'failingSince'> | undefined {
+export function failuresOf(
+  webhook: SiteWebhook,
+  end: End,
+): Pick<FailedPushAttempt, 'failures' | 'failingSince'> | undefined {
   return end?.type === 'outbound.failed.v1' && !isHeldSince(webhook, end) ? end.data : undefined;
 }
 

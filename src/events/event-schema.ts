@@ -1,4 +1,4 @@
-/** A part of JSON Schema, draft 2020-12: as much of it as describes events. */
+/** The subset of JSON Schema, draft 2020-12, that describes events. */
 export interface JsonSchema {
   readonly type?: string | readonly string[];
   readonly description?: string;
@@ -17,8 +17,8 @@ export interface JsonSchema {
 type RequiredName<Data> = { [Name in keyof Data]-?: object extends Pick<Data, Name> ? never : Name }[keyof Data];
 
 /**
- * The schema of an event's data. The compiler keeps it with the TypeScript type: every field of the one is in the other,
- * and what the type demands is required. What the fields hold is compared with real events by the tests.
+ * The schema of an event's data. The compiler checks it against the TypeScript type: both have the same fields, and every
+ * required field is listed. Integration tests compare the values of real events with it.
  */
 export interface DataSchema<Data> extends Omit<JsonSchema, 'properties' | 'required'> {
   readonly type: 'object';
@@ -27,13 +27,12 @@ export interface DataSchema<Data> extends Omit<JsonSchema, 'properties' | 'requi
   readonly additionalProperties: false;
 }
 
-/** What an event means, and what is in it. */
 export interface EventSchema {
   readonly summary: string;
   readonly data: JsonSchema;
 }
 
-/** The schemas of a union of events: none of its types may be missing. */
+/** The schemas of a union of events. The compiler reports a missing type. */
 export type SchemasOf<Event extends { type: string; data: object }> = {
   readonly [Type in Event['type']]: {
     readonly summary: string;
@@ -42,5 +41,7 @@ export type SchemasOf<Event extends { type: string; data: object }> = {
 };
 
 export const uuid: JsonSchema = { type: 'string', format: 'uuid' };
-export const position: JsonSchema = { type: 'integer', minimum: 0, description: 'A position in the log.' };
+export const position: JsonSchema = { type: 'integer', minimum: 0, description: 'Position in the log.' };
 export const time: JsonSchema = { type: 'string', format: 'date-time' };
+export const count: JsonSchema = { type: 'integer', minimum: 0 };
+export const strings: JsonSchema = { type: 'array', items: { type: 'string' } };

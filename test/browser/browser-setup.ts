@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { jest } from '@jest/globals';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { CHROMIUM_REMEDY, launchChromium } from './chromium.mjs';
-import { type Post, Shops } from './shop.js';
+import { type Post, ShopServer } from './shop-server.js';
 
-// One browser per file of tests, and for every test a visitor who has never been there. Importing this sets it up.
+// Importing this module starts one browser per test file, and for every test a shop and a new visitor.
 
 jest.setTimeout(60_000);
 
@@ -12,8 +12,8 @@ export type { Post };
 export const EMAIL = ' Jo.Doe+Sale@Customer.example ';
 export const HASH = sha256('jo.doe+sale@customer.example');
 export const FORM = '<form action="/thanks"><input type="email" name="email"><button>Send</button></form>';
-/** One that goes nowhere. */
-export const STILL_FORM = FORM.replace('<form', '<form onsubmit="return false"');
+/** Submitting it does not navigate. */
+export const INERT_FORM = FORM.replace('<form', '<form onsubmit="return false"');
 export const [GRANTED, DENIED] = ['granted', 'denied'].map((all) => ({
   ad_storage: all,
   ad_user_data: all,
@@ -22,15 +22,15 @@ export const [GRANTED, DENIED] = ['granted', 'denied'].map((all) => ({
 }));
 
 let browser: Browser;
-export let shops: Shops;
+export let shop: ShopServer;
 export let context: BrowserContext;
 export let page: Page;
-/** Errors and warnings of the browser's console, and errors that the page did not catch. */
-export let complaints: string[];
+/** Errors and warnings on the browser's console, and uncaught errors. */
+export let browserErrors: string[];
 
 beforeAll(async () => {
   const started = await launchChromium();
-  if (!started) throw new Error(`No Chromium starts here: ${CHROMIUM_REMEDY}.`);
+  if (!started) throw new Error(`Chromium does not start: ${CHROMIUM_REMEDY}.`);
   browser = started;
 });
 
@@ -39,34 +39,35 @@ afterAll(async () => {
 });
 
 beforeEach(async () => {
-  shops = await new Shops().open();
+  shop = await new ShopServer().open();
   await newVisitor();
 });
 
 afterEach(async () => {
   await context.close();
-  await shops.close();
-  // Whatever the test was about: no request to the service tells the address, and the page heard no complaint.
-  for (const post of shops.posts) {
+  await shop.close();
+  // In every test: no post contains the email address or a cookie, and the tag causes no error on the page.
+  for (const post of shop.posts) {
     expect(decodeAll(JSON.stringify(post))).not.toMatch(/customer\.example|jo\.doe/i);
     expect(post.request.headers).not.toHaveProperty('cookie');
     expect(Buffer.byteLength(post.text)).toBeLessThanOrEqual(8192);
   }
-  expect(complaints).toEqual([]);
+  expect(browserErrors).toEqual([]);
 });
 
 export async function newVisitor(): Promise<void> {
   await context?.close();
-  complaints = [];
+  browserErrors = [];
   context = await browser.newContext();
-  context.on('weberror', (error) => complaints.push(String(error.error())));
+  shop.watch(context);
+  context.on('weberror', (error) => browserErrors.push(String(error.error())));
   context.on('console', (message) => {
-    if (/error|warning/.test(message.type())) complaints.push(message.text());
+    if (/error|warning/.test(message.type())) browserErrors.push(message.text());
   });
   page = await context.newPage();
 }
 
-/** As a visitor does, except that hidden fields are filled in too. */
+/** Fills in and submits the form like a visitor, but fills in hidden fields too. */
 export async function submit(value: string): Promise<void> {
   await page.evaluate((text) => {
     const form = document.querySelector('form') as HTMLFormElement;
@@ -79,20 +80,20 @@ export async function identifyEmail(email = EMAIL): Promise<void> {
   await page.evaluate((address) => cc.identifyEmail(address), email);
 }
 
-export async function say(consent: unknown): Promise<void> {
-  await page.evaluate((said) => cc('consent', said), consent);
+export async function setConsent(consent: unknown): Promise<void> {
+  await page.evaluate((value) => cc('consent', value), consent);
 }
 
-/** Everything that the page's host keeps in this browser. */
-export async function stored(): Promise<string> {
-  const kept = await page.evaluate(() => ({ ...localStorage }));
-  for (const { name, value } of await context.cookies(page.url())) kept[`cookie ${name}`] = value;
-  return decodeAll(JSON.stringify(kept));
+/** The localStorage and cookies of the page's host, as text. */
+export async function storedText(): Promise<string> {
+  const values = await page.evaluate(() => ({ ...localStorage }));
+  for (const { name, value } of await context.cookies(page.url())) values[`cookie ${name}`] = value;
+  return decodeAll(JSON.stringify(values));
 }
 
-/** The posts that tell of a person. */
-export function toldOfSomebody(): Post[] {
-  return shops.posts.filter(({ to, body }) => to === 'identify' || to === 'consent' || body.hash);
+/** The posts that identify a person or change a person's consent. */
+export function personalPosts(): Post[] {
+  return shop.posts.filter(({ endpoint, body }) => endpoint === 'identify' || endpoint === 'consent' || body.hash);
 }
 
 export function sha256(text: string): string {

@@ -1,7 +1,7 @@
-import type { Click } from './kept.js';
+import type { Click } from './visitor-record.js';
 
-/** The JSON text of it that is not longer than `limit`: what matters least is left out first, the newest clicks last. */
-export function fitting(whole: object, limit: number, size: (text: string) => number): string {
+/** JSON of at most `limit` by `size`. Drops the least important fields first and the newest clicks last. */
+export function stringifyWithin(whole: object, limit: number, size: (text: string) => number): string {
   const part = { ...whole } as Record<string, unknown>;
   const clicks = { ...(part.clicks as Record<string, Click>) };
   const oldestFirst = Object.keys(clicks).sort((a, b) => (clicks[a] as Click).t - (clicks[b] as Click).t);

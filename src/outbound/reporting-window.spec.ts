@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
+import { type ReportingWindow } from '../events/outbound.events.js';
 import type { SiteWebhook } from '../sites/webhook.js';
-import { type End, failuresOf, nextBegin, nextStep, type Stretch } from './stretch.js';
+import { type End, failuresOf, nextBegin, nextStep } from './reporting-window.js';
 import { nextTickMs } from './ticks.js';
 
 const EVERY = 15 * 60_000;
@@ -15,7 +16,7 @@ const webhook: SiteWebhook = {
   position: 10,
   secretSince: iso('09:50:00'),
 };
-const stretch: Stretch = {
+const stretch: ReportingWindow = {
   stretchId: 's1',
   fromPosition: 10,
   toPosition: 40,
