@@ -254,7 +254,7 @@ describe('command line in the documents', () => {
 
   it('runs every shown command', async () => {
     expect(lines.length).toBeGreaterThanOrEqual(5);
-    // The stub of npm stands for this script.
+    // The npm stub replaces this script.
     expect(JSON.parse(read('package.json')).scripts.cc).toBe('node --enable-source-maps dist/cli.js');
     let output = '';
     for (const line of lines) {

@@ -316,7 +316,7 @@ async function visits(): Promise<{ personal: { signals: { ip: string } } }[]> {
     .map((line) => JSON.parse(line));
 }
 
-/** Runs the page's Worker as a module of its own. */
+/** Runs the page's Worker in a separate process. */
 async function runWorker(url: string, init: RequestInit): Promise<unknown> {
   const section = page.slice(page.indexOf('## Cloudflare'));
   const worker = /^```js\n([\s\S]*?)^```$/m.exec(section)?.[1] as string;
