@@ -16,7 +16,7 @@ const IN_DOUBT_MS = 5_000;
  * Delivers conversions that a crash left unsettled. Each process holds a lease on an instance id, which it writes into
  * every conversion it receives. The lease stores the position up to which the instance has settled everything, so an
  * instance that takes over an expired lease reads the log from there and needs no row per conversion in flight:
- * `docs/decisions/0006-no-open-rows.md`.
+ * `docs/decisions/0006-no-row-per-conversion-in-flight.md`.
  */
 @Injectable()
 export class CrashRecovery {
