@@ -81,7 +81,7 @@ export class CrashRecovery {
     return true;
   }
 
-  /** One round: renews a lost registration, checks appends in doubt and takes over expired leases. */
+  /** One round: registers again after a lost lease, checks appends in doubt and takes over expired leases. */
   async recover(): Promise<void> {
     if (this.instanceLease?.isLost) this.handleLostLease();
     if (!this.instanceLease) await this.register();
@@ -131,7 +131,7 @@ export class CrashRecovery {
     this.started = new Set(this.sagas.positionsInFlight());
     try {
       const { isSettled } = await this.recoverRange(inDoubtAfter, await this.log.head(), this.instanceId, lease);
-      // An append that came into doubt meanwhile is checked in a later round.
+      // An append that was marked in doubt meanwhile is checked in a later round.
       if (isSettled && this.inDoubtSince === inDoubtSince) this.inDoubtAfter = undefined;
     } finally {
       this.started = undefined;

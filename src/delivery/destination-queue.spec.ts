@@ -23,7 +23,7 @@ class TestQueue {
   answer: (items: readonly string[], request: number) => Answer | Promise<Answer> = () => DELIVERED;
   token: (stale?: string) => string | undefined | Promise<string> = () => undefined;
   change: Promise<void> = Promise.resolve();
-  readonly queue: DestinationQueue;
+  private readonly queue: DestinationQueue;
 
   constructor(platform: Partial<Platform> = {}) {
     let verdict: Answer = DELIVERED;
@@ -75,6 +75,14 @@ class TestQueue {
       },
       ...delivery,
     });
+  }
+
+  get capacity(): number {
+    return this.queue.capacity;
+  }
+
+  tick(): void {
+    this.queue.tick();
   }
 
   /** Waits until no more progress is possible. */
@@ -138,14 +146,14 @@ describe('DestinationQueue', () => {
       for (let index = 0; index < 2_000; index += 1) queue.enqueue(`pending ${index}`);
       await queue.settle();
       expect(queue.requests).toHaveLength(32);
-      expect(queue.queue.capacity).toBe(0);
+      expect(queue.capacity).toBe(0);
       queue.enqueue('one too many');
       expect(queue.statuses()).toEqual({ 'one too many': 'deferred pending' });
       request.release(DELIVERED);
       await sleep(50);
       expect(queue.requests).toHaveLength(2_032);
       expect(queue.results.size).toBe(2_033);
-      expect(queue.queue.capacity).toBe(2_000);
+      expect(queue.capacity).toBe(2_000);
     });
   });
 
@@ -252,7 +260,7 @@ describe('DestinationQueue', () => {
       await queue.settle();
       expect(queue.requests).toEqual([['a']]);
       expect(queue.statuses()).toEqual({ a: 'deferred authorization' });
-      expect(queue.queue.capacity).toBe(0);
+      expect(queue.capacity).toBe(0);
       change.release(DELIVERED);
       await queue.settle();
       expect(queue.requests).toEqual([['a']]);
@@ -320,20 +328,20 @@ describe('DestinationQueue', () => {
       await queue.settle();
       queue.enqueue('refused');
       expect(queue.statuses()).toMatchObject({ 0: 'deferred network_error', refused: 'deferred circuit_open' });
-      expect(queue.queue.capacity).toBe(0);
+      expect(queue.capacity).toBe(0);
 
       jest.spyOn(performance, 'now').mockReturnValue(performance.now() + OPEN_MS);
-      expect(queue.queue.capacity).toBe(1);
+      expect(queue.capacity).toBe(1);
       const request = hanging();
       queue.answer = () => request.promise;
       for (const body of ['decides', 'pending']) queue.enqueue(body);
       await queue.settle();
       expect(queue.requests).toHaveLength(6);
-      expect(queue.queue.capacity).toBe(0);
+      expect(queue.capacity).toBe(0);
       request.release(DELIVERED);
       await queue.settle();
       expect(queue.statuses()).toMatchObject({ decides: 'delivered', pending: 'delivered' });
-      expect(queue.queue.capacity).toBe(2_000);
+      expect(queue.capacity).toBe(2_000);
       jest.restoreAllMocks();
     });
 
@@ -343,10 +351,10 @@ describe('DestinationQueue', () => {
       for (let index = 0; index < 8; index += 1) queue.enqueue(`request ${index}`);
       await queue.settle();
       queue.enqueue('pending');
-      queue.queue.tick();
+      queue.tick();
       expect(queue.results.size).toBe(0);
       jest.spyOn(performance, 'now').mockReturnValue(performance.now() + 2_000);
-      queue.queue.tick();
+      queue.tick();
       queue.enqueue('later');
       expect(queue.statuses()).toEqual({ pending: 'deferred circuit_open', later: 'deferred circuit_open' });
       jest.restoreAllMocks();
