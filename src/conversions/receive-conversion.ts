@@ -8,10 +8,9 @@ import { EventLog } from '../log/event-log.js';
 import type { PersonalHashes } from '../platforms/personal-hashes.js';
 import type { SiteKey } from '../sites/site.js';
 import type { OpenSite } from '../sites/site-directory.js';
-import { isFilteredBot, isJudgedBot, type Match, Matcher, matchOf } from '../visitors/matcher.js';
+import { isFilteredBot, type Match, Matcher, matchOf, reachesBotThreshold } from '../visitors/matcher.js';
 import { isOpening, type OpeningEvent } from './conversion.js';
-import { dedupKey } from './dedup-key.js';
-import { dedupWindowOf } from './dedup-window.js';
+import { dedupKey, dedupWindowOf } from './dedup-key.js';
 import { differences } from './differences.js';
 import { filterReason } from './filter.js';
 import { hashPersonal } from './hash-personal.js';
@@ -129,7 +128,7 @@ export function decide(
   };
   const { visit, bot } = match;
   const judgement =
-    bot && bot.score > 0 ? { bot, ...(isJudgedBot(bot, settings) && { judged: true as const }) } : undefined;
+    bot && bot.score > 0 ? { bot, ...(reachesBotThreshold(bot, settings) && { judged: true as const }) } : undefined;
   const reason =
     filterReason(settings, personal.subject, fields.email) ?? (isFilteredBot(bot, settings) ? 'bot' : undefined);
   const reference = fields.orderId;
