@@ -82,7 +82,7 @@ if (!canDump) console.warn('LEFT OUT: dump and restore (install the package post
 async function open(databaseUrl: string) {
   const postgres = await openDatabase(databaseUrl);
   const said: string[] = [];
-  const log = new PostgresEventLog(postgres, { say: (line) => said.push(line) });
+  const log = new PostgresEventLog(postgres, { onMessage: (line) => said.push(line) });
   const secrets = new SiteSecrets(postgres.pool, new Sealer(sealing));
   const sites = new Sites(log, secrets, 'cli');
   const projections = new ProjectionRunner(postgres, allProjections(secrets));

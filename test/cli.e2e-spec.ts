@@ -700,7 +700,7 @@ describe('beside a running service', () => {
       expect(await json('projections', 'rebuild', 'sites')).toEqual(current);
       expect((await cli('projections', 'status')).stdout).toMatch(/^NAME +STATE +POSITION +HEAD +LAG/);
       expect(await refused('projections', 'rebuild', 'nothing')).toMatch(
-        /^There is no projection "nothing"\. There are: sites/,
+        /^Unknown projection "nothing"\. Projections: sites/,
       );
     });
   });

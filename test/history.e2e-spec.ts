@@ -173,9 +173,7 @@ describe('replay', () => {
       const live = await owner.query(`SELECT row_to_json(t) AS row FROM cc.${name} t`);
       expect(rows).toHaveLength(live.rows.length);
     }
-    expect(await refused('replay', 'projection', 'nothing', '--until', '5')).toMatch(
-      /There is no projection "nothing"/,
-    );
+    expect(await refused('replay', 'projection', 'nothing', '--until', '5')).toMatch(/Unknown projection "nothing"/);
   });
 
   it('needs Kafka to put events on a topic', async () => {

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { allChecks, allStreamBooks } from '../history/checks.js';
 import { type Verdict, verify } from '../history/verify.js';
 import { UserError } from '../kernel/errors.js';
-import { isShortened } from '../log/event-audit.js';
+import { isShortened } from '../log/log-audit.js';
 import { addRejudge } from './history-rejudge.js';
 import { printable } from './output.js';
 import type { Session } from './session.js';

@@ -51,7 +51,7 @@ export class Session {
     const { databaseUrl, dataDir } = settings;
     const say = (line: string) => this.output.note(line);
     const postgres = await Postgres.open({ databaseUrl, dataDir, say });
-    const log = new PostgresEventLog(postgres, { say });
+    const log = new PostgresEventLog(postgres, { onMessage: say });
     const secrets = openSecrets(postgres.pool, sealer, settings);
     const sites = new Sites(log, secrets, 'cli');
     return {

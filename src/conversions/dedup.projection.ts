@@ -21,7 +21,7 @@ export function dedupProjection(secrets: SiteSecrets): Projection {
     name: 'dedup',
     tables: ['dedup'],
     inline: true,
-    forgetsBy: 'at',
+    prunedBy: 'at',
     stagingTable: CLAIMS,
     async fold(page: Page): Promise<void> {
       // Rows are built as text: a rebuild makes millions, and objects would double its cost.

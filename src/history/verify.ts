@@ -1,8 +1,8 @@
 import { messageOf } from '../kernel/errors.js';
 import type { Settings } from '../kernel/settings.js';
 import type { StoredEvent } from '../log/event.js';
-import { copyStreams } from '../log/event-audit.js';
 import type { EventLog } from '../log/event-log.js';
+import { copyStreams } from '../log/log-audit.js';
 import type { ProjectionRunner } from '../log/projection-runner.js';
 import type { Postgres } from '../postgres/postgres.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';

@@ -1,6 +1,6 @@
+import type { AppendNotifications } from './append-notifications.js';
 import type { StoredEvent } from './event.js';
 import type { EventLog } from './event-log.js';
-import type { WakeUp } from './wake-up.js';
 
 const POLL_EVERY_MS = 250;
 const PAGE_EVENTS = 1_000;
@@ -47,9 +47,9 @@ export class Follower {
     return performance.now() - this.readAtMs;
   }
 
-  async start(wakeUp: Pick<WakeUp, 'on'>): Promise<void> {
+  async start(notifications: Pick<AppendNotifications, 'on'>): Promise<void> {
     await this.look();
-    this.unsubscribe = wakeUp.on((category) => {
+    this.unsubscribe = notifications.on((category) => {
       if (!this.options.categories || this.options.categories.includes(category)) this.lookQuietly();
     });
     this.timer = setInterval(() => this.lookQuietly(), POLL_EVERY_MS);

@@ -1,5 +1,6 @@
 import type { Postgres } from '../postgres/postgres.js';
 import { AppendConnection } from './append-connection.js';
+import { AppendNotifications } from './append-notifications.js';
 import { AppendQueue } from './append-queue.js';
 import type { AppendOutcome, AppendRequest, EventsOf, StoredEvent, StreamEvent } from './event.js';
 import { EventLog, type EventSubject, type SubjectOptions } from './event-log.js';
@@ -20,12 +21,11 @@ import {
   withQueryTimeout,
 } from './event-reader.js';
 import { Follower, type FollowerSource, type FollowOptions } from './follower.js';
-import { WakeUp } from './wake-up.js';
 
 export interface LogObserver {
-  /** A batch was stored. */
+  /** A batch was committed. */
   appended?(events: number, seconds: number): void;
-  say?(line: string): void;
+  onMessage?(line: string): void;
 }
 
 const FOLLOWER_QUERY_TIMEOUT_MS = 2_500;
@@ -33,7 +33,7 @@ const FOLLOWER_QUERY_TIMEOUT_MS = 2_500;
 export class PostgresEventLog extends EventLog {
   private readonly connection: AppendConnection;
   private readonly queue: AppendQueue;
-  private readonly wakeUp: WakeUp;
+  private readonly notifications: AppendNotifications;
   private readonly followers = new Set<Follower>();
 
   constructor(
@@ -41,10 +41,10 @@ export class PostgresEventLog extends EventLog {
     observer: LogObserver = {},
   ) {
     super();
-    this.connection = new AppendConnection(postgres, (line) => observer.say?.(line));
-    this.wakeUp = new WakeUp(postgres);
+    this.connection = new AppendConnection(postgres, (line) => observer.onMessage?.(line));
+    this.notifications = new AppendNotifications(postgres);
     this.queue = new AppendQueue(this.connection, (requests, events, seconds) => {
-      for (const { category } of requests) this.wakeUp.tell(category);
+      for (const { category } of requests) this.notifications.notify(category);
       observer.appended?.(events, seconds);
     });
   }
@@ -103,7 +103,7 @@ export class PostgresEventLog extends EventLog {
       read: (readOptions) => readEvents(pool, readOptions),
     };
     const follower = new Follower(source, options, apply, () => this.followers.delete(follower));
-    await follower.start(this.wakeUp);
+    await follower.start(this.notifications);
     this.followers.add(follower);
     return follower;
   }
@@ -115,7 +115,7 @@ export class PostgresEventLog extends EventLog {
   async close(): Promise<void> {
     await this.queue.drained();
     for (const follower of this.followers) await follower.stop();
-    await this.wakeUp.close();
+    await this.notifications.close();
     await this.connection.close();
   }
 }

@@ -9,7 +9,7 @@ import { inlineOf } from './identifier-record.js';
 export function inlineProjection(
   name: string,
   types: readonly string[],
-  options: Pick<Projection, 'forgetsBy'> = {},
+  options: Pick<Projection, 'prunedBy'> = {},
 ): Projection {
   return {
     name,

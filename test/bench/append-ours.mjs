@@ -19,7 +19,7 @@ const conversion = (data) => ({
 const content = process.env.APPEND === 'conversion' ? conversion : event;
 
 const postgres = await Postgres.open({ databaseUrl: process.env.DATABASE_URL, dataDir: '', say });
-const log = new PostgresEventLog(postgres, { say });
+const log = new PostgresEventLog(postgres, { onMessage: say });
 await driveAppends(async () => {
   const stream = uuidv7();
   const data = conversionData(stream);

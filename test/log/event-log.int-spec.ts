@@ -37,7 +37,7 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
   describeEventLog(() => log);
 
   describe('group commit', () => {
-    it('puts what has queued up into few commits, and answers each with its own position', async () => {
+    it('stores queued requests in few commits and answers each with its own position', async () => {
       const streams = Array.from({ length: 500 }, () => uuidv7());
       const outcomes = await Promise.all(streams.map((stream) => log.append(thing(stream))));
       expect(batches.length).toBeLessThan(20);
@@ -48,7 +48,7 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
       );
     });
 
-    it('fails one event that cannot be stored without failing those beside it', async () => {
+    it('rejects an event that cannot be stored without rejecting the others of its batch', async () => {
       const bad = thing(uuidv7(), { events: [{ type: 'thing.happened.v1', data: {}, reference: 'nul \u0000 byte' }] });
       const requests = [thing(), thing(), bad, thing(), thing()];
       const outcomes = await Promise.allSettled(requests.map((request) => log.append(request)));
@@ -62,11 +62,11 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
       expect(await log.read()).toHaveLength(4);
     });
 
-    it('never lets time go back along the log, even when the clock does', async () => {
+    it('keeps time monotonic when the clock steps back', async () => {
       await log.append(thing());
       const [event] = await log.read();
       const owner = await postgres.connectAsOwner('test');
-      // As if the event had been stored by a server whose clock was an hour ahead. The trigger is for everybody, so it is put aside.
+      // Simulates a server clock that was an hour ahead. The append-only trigger applies to the owner too, so disable it.
       await owner.query(`ALTER TABLE cc.events_0 DISABLE TRIGGER ALL; ALTER TABLE cc.events DISABLE TRIGGER ALL;
         UPDATE cc.events SET time = time + interval '1 hour'; ALTER TABLE cc.events ENABLE TRIGGER ALL; ALTER TABLE cc.events_0 ENABLE TRIGGER ALL`);
       await owner.end();
@@ -77,7 +77,7 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
   });
 
   describe('position order is commit order', () => {
-    /** Writers that commit at once, writers that hold their transaction open, writers that roll back. */
+    /** Writers that commit immediately, hold their transaction open, or roll back. */
     async function writeInterleaved(until: number): Promise<number> {
       const write = async (writer: number) => {
         const client = new Client({ connectionString: url });
@@ -108,7 +108,7 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
       return (await Promise.all([0, 1, 2, 3, 4, 5].map(write))).reduce((sum, count) => sum + count, 0);
     }
 
-    /** A reader that remembers one number. */
+    /** A reader that stores only its last position. */
     async function countMissed(): Promise<{ committed: number; missed: number }> {
       const seen: StoredEvent[] = [];
       let last = -1;
@@ -129,13 +129,13 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
       return { committed, missed: committed - seen.length };
     }
 
-    it('so a reader that remembers one position misses nothing', async () => {
+    it('lets a reader that stores only its last position miss no event', async () => {
       const { committed, missed } = await countMissed();
       expect(committed).toBeGreaterThan(100);
       expect(missed).toBe(0);
     }, 20_000);
 
-    it('and without the lock the same reader misses events: the lock is what the line above rests on', async () => {
+    it('makes the same reader miss events when the lock is removed from cc.append', async () => {
       const owner = await postgres.connectAsOwner('test');
       const { rows } = await owner.query<{ source: string }>(
         `SELECT pg_get_functiondef('cc.append'::regproc) AS source`,
@@ -150,7 +150,7 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
   });
 
   describe('when the connection breaks', () => {
-    it('finds out what was stored and stores the rest: nothing twice, nothing lost, nobody told otherwise', async () => {
+    it('stores every request exactly once while its connections are terminated', async () => {
       const killer = new Client({ connectionString: url });
       await killer.connect();
       let writing = true;
@@ -180,7 +180,7 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
       expect(new Set(stored)).toEqual(new Set(streams));
     }, 60_000);
 
-    it('answers that a batch is stored when only the answer was lost', async () => {
+    it('reports a batch as stored when only the response was lost', async () => {
       const client = new Client({ connectionString: url });
       await client.connect();
       const row = (n: number) => ({
@@ -208,7 +208,7 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
       await client.end();
     });
 
-    it('gives up in time when the server is frozen, and the same request is then accepted or a duplicate', async () => {
+    it('times out when the server is frozen, and a retry is accepted or a duplicate', async () => {
       await log.append(thing());
       process.kill(server.pid, 'SIGSTOP');
       const backends = await backendPids(server.pid);
@@ -225,7 +225,7 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
       expect(await log.read()).toHaveLength(2);
     }, 30_000);
 
-    it('keeps every acknowledged event over kill -9 of the server', async () => {
+    it('keeps every acknowledged event after kill -9 of the server', async () => {
       const acknowledged: string[] = [];
       for (let round = 0; round < 3; round += 1) {
         const until = performance.now() + 300;
@@ -259,13 +259,13 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
       'UPDATE cc.events_0 SET actor = $$x$$',
     ];
 
-    it.each(changes)('the service cannot %s', async (change) => {
+    it.each(changes)('refuses the service: %s', async (change) => {
       await log.append(thing());
       await expect(postgres.pool.query(change)).rejects.toThrow(/permission denied/);
       expect(await log.read()).toHaveLength(1);
     });
 
-    it.each(changes)('nor can the owner of the schema by mistake: %s', async (change) => {
+    it.each(changes)('refuses the owner of the schema: %s', async (change) => {
       await log.append(thing());
       const owner = await postgres.connectAsOwner('test');
       await expect(owner.query(change)).rejects.toThrow(/append-only/);
@@ -275,7 +275,7 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
   });
 
   describe('a follower', () => {
-    it('sees every event once and in order while several instances append', async () => {
+    it('receives every event once and in order while several instances append', async () => {
       const other = new PostgresEventLog(postgres);
       const seen: number[] = [];
       const follower = await log.follow({ name: 'test', after: 0 }, (events) => {
@@ -291,7 +291,7 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
       await other.close();
     });
 
-    it('is woken by another instance well before its next look would come', async () => {
+    it('is notified of an append by another instance', async () => {
       const other = new PostgresEventLog(postgres);
       let arrived: (at: number) => void = () => {};
       const arrival = new Promise<number>((resolve) => {
@@ -306,9 +306,9 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
   });
 
   describe('partitions', () => {
-    it('are kept two ahead, appends cross from one to the next, and old ones are dropped', async () => {
+    it('are created two ahead, appends cross from one to the next, and old ones are dropped', async () => {
       const owner = await postgres.connectAsOwner('test');
-      // Small ones, in place of the first: 50 positions each.
+      // Replace the partitions by small ones of 50 positions each.
       await owner.query(
         `DO $$ DECLARE first bigint; BEGIN
           FOR first IN DELETE FROM cc.log_partitions p RETURNING p.first LOOP
@@ -333,17 +333,17 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
       expect(await log.append(thing(stream, { expected: 2 }))).toEqual({ status: 'conflict' });
 
       expect(await dropPartitionsBefore(postgres, new Date(Date.now() - DAY_MS))).toBe(0);
-      // Somebody who must see it has read the first partition only: the rest waits for him, and it is said.
-      const said: string[] = [];
+      // A registered reader has read the first partition only: retention waits for it and logs that.
+      const messages: string[] = [];
       const drop = () =>
-        dropPartitionsBefore(postgres, new Date(Date.now() + 1_000), ['site'], (line) => said.push(line));
+        dropPartitionsBefore(postgres, new Date(Date.now() + 1_000), ['site'], (line) => messages.push(line));
       await owner.query(`INSERT INTO cc.log_holds VALUES ('reader', 49)`);
       expect(await drop()).toBe(1);
       expect(await drop()).toBe(0);
-      expect(said.at(-1)).toMatch(/^LOG_RETENTION waits for reader, which has read up to position 49/);
+      expect(messages.at(-1)).toMatch(/^LOG_RETENTION waits for reader, which has read up to position 49/);
       await owner.query('DELETE FROM cc.log_holds');
       expect(await drop()).toBe(3);
-      // What a site is made of stays where it was; everything else of those partitions is gone, and gone once only.
+      // Site events stay at their positions; all other events of those partitions are dropped, and only once.
       const left = await log.read();
       expect(left.filter(({ position }) => position < 200).map((event) => event.stream)).toEqual([
         `site-${site.stream}`,
@@ -357,18 +357,18 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
     }, 30_000);
   });
 
-  describe('after a fail-over or a restored backup', () => {
-    it('leaps ahead of every position that may have been seen before', async () => {
+  describe('after a failover or a restored backup', () => {
+    it('continues beyond every position that a reader may have seen', async () => {
       await log.append(thing());
       await log.close();
       const owner = await postgres.connectAsOwner('test');
       await owner.query(`UPDATE cc.lineage SET timeline = '000000FF'`);
       await owner.end();
-      const said: string[] = [];
-      log = new PostgresEventLog(postgres, { say: (line) => said.push(line) });
+      const messages: string[] = [];
+      log = new PostgresEventLog(postgres, { onMessage: (line) => messages.push(line) });
       const outcome = await log.append(thing());
       expect(outcome).toMatchObject({ status: 'appended', position: 1_000_000_000 });
-      expect(said).toEqual([expect.stringContaining('positions go on at 1000000000')]);
+      expect(messages).toEqual([expect.stringContaining('positions continue at 1000000000')]);
       expect(await log.append(thing())).toMatchObject({ position: 1_000_000_001 });
       expect((await keepPartitionsAhead(postgres)).ahead).toBe(2);
     });

@@ -4,7 +4,7 @@ import { EventLog, type EventSubject, type SubjectOptions } from '../../src/log/
 import { type CountOptions, countAmong, type EventCount, type ReadOptions } from '../../src/log/event-reader.js';
 import { Follower, type FollowOptions } from '../../src/log/follower.js';
 
-interface Claim {
+interface DedupClaim {
   readonly stream: string;
   readonly weak: boolean;
   readonly atMs: number;
@@ -16,7 +16,7 @@ interface Claim {
  */
 export class InMemoryLog extends EventLog {
   private readonly events: { readonly event: StoredEvent; readonly reference: string | undefined }[] = [];
-  private readonly claims = new Map<string, Claim>();
+  private readonly claims = new Map<string, DedupClaim>();
   private readonly followers = new Set<Follower>();
   private readonly listeners = new Set<(category: string) => void>();
 

@@ -1,4 +1,4 @@
-import { countOutOfOrder } from '../../log/event-audit.js';
+import { countOutOfOrder } from '../../log/log-audit.js';
 import type { Check } from '../verify.js';
 
 /** Time never goes back along the log: a moment is found in it by that. */

@@ -2,27 +2,27 @@ import type { Client } from 'pg';
 import type { Postgres } from '../postgres/postgres.js';
 
 const CHANNEL = 'cc_log';
-const TELL_EVERY_MS = 20;
+const NOTIFY_EVERY_MS = 20;
 const RECONNECT_AFTER_MS = 1_000;
 
 /**
- * Tells readers, in this process and in others, that something was appended. A courtesy: nothing depends on it. NOTIFY
- * is sent after the commit and at most every 20 ms, because inside the append it would hold a lock of the whole server.
+ * Notifies followers in this and other processes of appends (LISTEN/NOTIFY). Best effort: correctness does not depend on it.
+ * NOTIFY is sent after the commit and at most every 20 ms, because inside the append it would hold a server-wide lock.
  */
-export class WakeUp {
+export class AppendNotifications {
   private readonly listeners = new Set<(category: string) => void>();
-  private readonly untold = new Set<string>();
-  private telling: NodeJS.Timeout | undefined;
+  private readonly pending = new Set<string>();
+  private timer: NodeJS.Timeout | undefined;
   private client: Promise<Client> | undefined;
   private reconnecting: NodeJS.Timeout | undefined;
   private closed = false;
 
   constructor(private readonly postgres: Postgres) {}
 
-  tell(category: string): void {
+  notify(category: string): void {
     if (this.closed) return;
-    this.untold.add(category);
-    this.telling ??= setTimeout(() => void this.send(), TELL_EVERY_MS);
+    this.pending.add(category);
+    this.timer ??= setTimeout(() => void this.send(), NOTIFY_EVERY_MS);
   }
 
   on(listener: (category: string) => void): () => void {
@@ -33,17 +33,17 @@ export class WakeUp {
 
   async close(): Promise<void> {
     this.closed = true;
-    clearTimeout(this.telling);
-    // A verb of the command line is over in less than the wait: others hear of it all the same.
-    if (this.untold.size > 0) await this.send();
+    clearTimeout(this.timer);
+    // A command of the CLI ends before the timer fires; notify other processes all the same.
+    if (this.pending.size > 0) await this.send();
     clearTimeout(this.reconnecting);
     await this.client?.then((client) => client.end()).catch(() => {});
   }
 
   private async send(): Promise<void> {
-    this.telling = undefined;
-    const categories = [...this.untold].join(',');
-    this.untold.clear();
+    this.timer = undefined;
+    const categories = [...this.pending].join(',');
+    this.pending.clear();
     await this.postgres.pool.query('SELECT pg_notify($1, $2)', [CHANNEL, categories]).catch(() => {});
   }
 

@@ -5,8 +5,8 @@ import type { Queryable } from './event-reader.js';
 import { EventRow, rowColumns } from './event-row.js';
 
 /**
- * Streams one after the other, each whole and in its own order, as far as the log goes up to a position; without what is
- * personal. The database sorts, on its disk where need be: memory here holds one stream.
+ * Reads the log stream by stream up to a position, each stream complete and ordered by version, without personal parts. The
+ * database sorts, on disk if necessary: this process holds one stream in memory.
  */
 export async function copyStreams(
   client: ClientBase,
@@ -31,7 +31,7 @@ export async function copyStreams(
   if (stream.length > 0) each(stream);
 }
 
-/** Whether events were dropped from its old end, or lie before its first partition no more. */
+/** Whether retention has removed events from the start of the log. */
 export async function isShortened(source: Queryable): Promise<boolean> {
   const { rows } = await source.query<{ shortened: boolean }>(
     'SELECT bool_or(thinned) OR min(first) > 0 AS shortened FROM cc.log_partitions',
@@ -39,7 +39,7 @@ export async function isShortened(source: Queryable): Promise<boolean> {
   return rows[0]?.shortened ?? false;
 }
 
-/** How many events are older than the one before them: time never goes back along the log. */
+/** Number of events whose time is before that of the previous event. The append keeps time monotonic, so it must be 0. */
 export async function countOutOfOrder(source: Queryable, until: number): Promise<number> {
   const { rows } = await source.query<{ count: string }>(
     `SELECT count(*) FROM (

@@ -4,10 +4,10 @@ import { foldPage, inTransaction } from './projection-rebuild.js';
 import { createStagingTable, mergeStagingTable } from './staging-table.js';
 
 /**
- * Folds the log up to a position into temporary tables. They stand before the live ones in the connection's search path
- * and go with it: nobody else sees them, and the live ones stay as they are.
+ * Folds the log up to a position into temporary tables. They precede the live tables in the search path of the connection and
+ * are dropped with it: no other session sees them, and the live tables stay unchanged.
  */
-export async function foldBeside(
+export async function foldIntoTempTables(
   client: Client,
   projection: Projection,
   until: number,
