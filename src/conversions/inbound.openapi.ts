@@ -80,7 +80,7 @@ const refusals = {
   401: failure('The key is missing, malformed, unknown or revoked.', 'Invalid API key'),
   403: {
     ...failure('The host belongs to no site, or its inbound webhook is switched off.', 'Inbound webhook not enabled'),
-    description: 'Inbound is not enabled for the host; or, in plain text, the request did not come over HTTPS.',
+    description: 'Inbound is not enabled for the host; or, in plain text, the request was not sent over HTTPS.',
   },
   429: failure(
     'Too many wrong keys for the site; a correct key is never throttled.',

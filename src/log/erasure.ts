@@ -28,7 +28,7 @@ export interface ErasureOptions {
 
 /**
  * Deletes the personal parts of all events about a subject, and the subject's rows in projections. The events stay. The
- * search runs beside appends; only the deletion and a second search for newer events hold the append lock.
+ * search runs concurrently with appends; only the deletion and a second search for newer events hold the append lock.
  */
 export async function eraseSubject(postgres: Postgres, options: ErasureOptions): Promise<Erased> {
   const client = await postgres.connect('cc-erasure', { lock_timeout: '0' });

@@ -8,8 +8,8 @@ import { Postgres } from '../postgres/postgres.js';
 const BATCH_ROWS = 1_000;
 
 /**
- * Deletes expired identifiers, and unmatched conversions that are too old for a late match. Consent does not expire and
- * is kept.
+ * Deletes expired identifiers, and unmatched conversions that are too old for a late match. Consent does not
+ * expire.
  */
 @Injectable()
 export class IdentifierPruner {

@@ -5,7 +5,7 @@ import { CLICK_KINDS, COOKIE_KINDS, type StoredClickKind, UTM_FIELDS } from './i
 import { isPublicText, pageWithoutQuery } from './public-text.js';
 
 const TEXT_MAX = 500;
-/** Older times are taken for a wrong clock. */
+/** An older time indicates a wrong clock. */
 const CLICK_AGE_MAX_MS = 400 * 24 * 60 * 60 * 1_000;
 
 /** Endpoints of the tag: `POST /__cc/<call>`. */
