@@ -4,6 +4,7 @@ import kafkajs, { CompressionTypes, Kafka, logLevel } from 'kafkajs';
 import type { Logger } from '../kernel/logger.js';
 import type { Settings } from '../kernel/settings.js';
 import { replaceRecordEncoder } from './record-encoder.js';
+import { stopIdleQueueChecks } from './request-queue.js';
 
 export type KafkaSettings = Pick<
   Settings,
@@ -30,6 +31,7 @@ kafkajs.CompressionCodecs[CompressionTypes.GZIP] = () => ({
 });
 
 replaceRecordEncoder();
+stopIdleQueueChecks();
 
 /**
  * Clients are cheap and are discarded after any failure: kafkajs does not report reliably which messages the broker has
