@@ -93,7 +93,7 @@ export class ProjectionConsumer {
       await withTimeout(OPEN_TIMEOUT_MS, 'Connecting', Promise.all([admin.connect(), consumer.connect()]));
       const cluster = await withTimeout(
         OPEN_TIMEOUT_MS,
-        'Topics',
+        'Creating the topics',
         ensureTopics(admin, this.postgres.pool, this.settings),
       );
       const topics = this.categories.map((category) => topicOf(prefix, category));
