@@ -9,8 +9,8 @@ export const topicsCheck: Check = {
     if (!usesKafka(settings)) return { ok: true, detail: 'not compared: Kafka is not configured' };
     const compared = await compareTopics(settings, postgres);
     if (!compared) return { ok: true, detail: 'nothing has been published yet' };
-    const { partitions, position, wrong } = compared;
-    if (wrong.length > 0) return { ok: false, detail: wrong.join('; ') };
+    const { partitions, position, violations } = compared;
+    if (violations.length > 0) return { ok: false, detail: violations.join('; ') };
     return { ok: true, detail: `${partitions} partitions hold what was published, up to position ${position}` };
   },
 };
