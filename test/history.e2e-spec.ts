@@ -11,6 +11,7 @@ import { Client } from 'pg';
 import { runCli } from '../src/cli/run-cli.js';
 import { replayEvents } from '../src/history/replay-events.js';
 import type { StoredEvent } from '../src/log/event.js';
+import type { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { Sandbox } from '../src/sandbox/sandbox.js';
 import { Collector } from './support/collector.js';
@@ -121,23 +122,21 @@ describe('events export', () => {
   });
 
   it('exports valid JSON for control characters, quotes and events without data', async () => {
-    const postgres = await openDatabase(environment['DATABASE_URL'] as string);
-    const log = new PostgresEventLog(postgres);
     const data = { text: 'tab\t "quoted" \\ back\nslash ✓ 😀', nested: { list: [1, 2.5, null] }, empty: {} };
-    await log.append({
-      category: 'test',
-      stream: '00000000-0000-7000-8000-00000000aaaa',
-      expected: 'new',
-      site: SITE,
-      actor: 'user:"Ann" \\ B',
-      events: [
-        { type: 'test.odd.v1', data, personal: { subject: 'ab'.repeat(32), ...data } },
-        { type: 'test.odd.v1', data: {}, personal: { subject: 'cd'.repeat(32) } },
-        { type: 'test.odd.v1', data: {}, personal: { ...data } as { subject?: string } },
-      ],
-    });
-    await log.close();
-    await postgres.close();
+    await withLog((log) =>
+      log.append({
+        category: 'test',
+        stream: '00000000-0000-7000-8000-00000000aaaa',
+        expected: 'new',
+        site: SITE,
+        actor: 'user:"Ann" \\ B',
+        events: [
+          { type: 'test.odd.v1', data, personal: { subject: 'ab'.repeat(32), ...data } },
+          { type: 'test.odd.v1', data: {}, personal: { subject: 'cd'.repeat(32) } },
+          { type: 'test.odd.v1', data: {}, personal: { ...data } as { subject?: string } },
+        ],
+      }),
+    );
     const exported = await lines('events', 'export', '--type', 'test.odd.v1');
     expect(exported).toEqual((await readLog()).filter(({ type }) => type === 'test.odd.v1'));
     expect(exported[0]).toMatchObject({ data, personal: { subject: 'ab'.repeat(32), ...data } });
@@ -376,9 +375,7 @@ describe('history shadow', () => {
       bot: { score: 60, reasons: ['datacenter'], list: '2026-11' },
     };
     const { conversionId: _, ...template } = withBotScore as Record<string, unknown>;
-    const postgres = await openDatabase(environment['DATABASE_URL'] as string);
-    const log = new PostgresEventLog(postgres);
-    const append = async (id: string, type: string, data: object) => {
+    const append = async (log: EventLog, id: string, type: string, data: object) => {
       const stream = `00000000-0000-7000-8000-0000000${id}`;
       await log.append({
         category: 'conversion',
@@ -391,15 +388,20 @@ describe('history shadow', () => {
         ],
       });
     };
-    const from = String((await log.head()) + 1);
-    await append('b0001', 'conversion.filtered.v1', { orderId: 'BOT-1', reason: 'bot', platforms: undefined });
-    await append('b0002', 'conversion.received.v1', {
-      orderId: 'BOT-2',
-      bot: { score: 20, reasons: [], list: '2026-11' },
+    const from = await withLog(async (log) => {
+      const first = (await log.head()) + 1;
+      await append(log, 'b0001', 'conversion.filtered.v1', { orderId: 'BOT-1', reason: 'bot', platforms: undefined });
+      await append(log, 'b0002', 'conversion.received.v1', {
+        orderId: 'BOT-2',
+        bot: { score: 20, reasons: [], list: '2026-11' },
+      });
+      await append(log, 'b0003', 'conversion.filtered.v1', {
+        orderId: 'BOT-3',
+        reason: 'blocked_domain',
+        bot: undefined,
+      });
+      return String(first);
     });
-    await append('b0003', 'conversion.filtered.v1', { orderId: 'BOT-3', reason: 'blocked_domain', bot: undefined });
-    await log.close();
-    await postgres.close();
     const changes = async (threshold: string) =>
       (await json('history', 'shadow', '--site', SITE, '--from', from, '--to', '1000000', '--bot-threshold', threshold))
         .conversions.changes;
@@ -429,7 +431,7 @@ describe('AsyncAPI document', () => {
     expect(served.info.description).toMatch(/drop every record whose `cc_position` is not above it/);
   });
 
-  it('is not served to requests through a proxy', async () => {
+  it('is served to operators only', async () => {
     const headers = { Host: SITE, 'X-Forwarded-For': '203.0.113.9', 'X-Forwarded-Proto': 'https' };
     const trusting = await startTestService(environment['DATABASE_URL'] as string, {
       ...environment,
@@ -557,10 +559,8 @@ async function fillTo(count: number): Promise<void> {
     (await owner.query(`SELECT count(*) FROM cc.events WHERE type = 'test.counted.v1'`)).rows[0].count,
   );
   if (existing >= count) return;
-  const postgres = await openDatabase(environment['DATABASE_URL'] as string);
-  const log = new PostgresEventLog(postgres);
   const events = Array.from({ length: 500 }, (_, n) => ({ type: 'test.counted.v1', data: { n } }));
-  const appendStream = (stream: number) =>
+  const appendStream = (log: EventLog, stream: number) =>
     log.append({
       category: 'test',
       stream: `00000000-0000-7000-8000-${String(stream).padStart(12, '0')}`,
@@ -569,19 +569,27 @@ async function fillTo(count: number): Promise<void> {
       actor: 'system',
       events: events as never,
     });
-  for (let stream = 0; stream < count / 500; stream += 10)
-    await Promise.all(Array.from({ length: 10 }, (_, n) => appendStream(stream + n)).slice(0, count / 500 - stream));
-  await log.close();
-  await postgres.close();
+  await withLog(async (log) => {
+    for (let stream = 0; stream < count / 500; stream += 10)
+      await Promise.all(
+        Array.from({ length: 10 }, (_, n) => appendStream(log, stream + n)).slice(0, count / 500 - stream),
+      );
+  });
 }
 
 async function readLog(): Promise<LooseEvent[]> {
+  return withLog(async (log) => loosely(await log.read()));
+}
+
+async function withLog<Result>(use: (log: EventLog) => Promise<Result>): Promise<Result> {
   const postgres = await openDatabase(environment['DATABASE_URL'] as string);
   const log = new PostgresEventLog(postgres);
-  const events = loosely(await log.read());
-  await log.close();
-  await postgres.close();
-  return events;
+  try {
+    return await use(log);
+  } finally {
+    await log.close();
+    await postgres.close();
+  }
 }
 
 async function readParquet(file: string): Promise<StoredEvent[]> {

@@ -14,7 +14,7 @@ export function allStreamChecks(isShortened: boolean): StreamCheck[] {
   return [versionsCheck(isShortened), conversionsCheck(isShortened), deliveriesCheck(isShortened)];
 }
 
-/** Checks of `history verify` that read what they need themselves. */
+/** The other checks of `history verify`. Each reads its own data. */
 export function allChecks(projections: ProjectionRunner, isShortened: boolean): Check[] {
   return [
     orderCheck,

@@ -8,7 +8,7 @@ import type { Postgres } from '../postgres/postgres.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';
 import type { Sites } from '../sites/sites.js';
 
-/** What checks read from. */
+/** Dependencies of the checks. */
 export interface VerifyDependencies {
   readonly postgres: Postgres;
   readonly log: EventLog;

@@ -15,7 +15,7 @@ const PLATFORMS = ['meta', 'tiktok', 'webhook'] as const;
 const INTERMEDIATE: readonly OutcomeStatus[] = ['deferred', 'accepted'];
 const FINAL: readonly OutcomeStatus[] = ['delivered', 'confirmed', 'rejected', 'skipped', 'failed', 'validated'];
 
-/** Appends each list of events to a stream of its own, one after the other, and reads the streams back. */
+/** Appends each list of events to a separate stream, in this order, and reads the streams back. */
 async function store(...conversions: readonly (readonly TypeAndData[])[]): Promise<StoredEvent[][]> {
   const log = new InMemoryLog();
   const streams: StoredEvent[][] = [];
