@@ -63,12 +63,13 @@ export function addWebhook(program: Command, session: Session): void {
       const receiver = await receiverOf(opened, await opened.sites.get(site));
       const { url, enabled } = receiver.webhook;
       const beganMs = performance.now();
-      const { taken, ...told } = await withPusher(opened, (pusher) => pusher.test(receiver));
+      const { accepted, ...result } = await withPusher(opened, (pusher) => pusher.test(receiver));
       const durationMs = Math.round(performance.now() - beganMs);
-      const document = { url, enabled, ok: taken, ...plain(told), durationMs };
+      const document = { url, enabled, ok: accepted, ...plain(result), durationMs };
       await output.show(json, document, () => card(document));
-      if (!taken) session.exitCode = 1;
-      if (!taken && !json) output.note(`The receiver did not take it: ${'reason' in told ? told.reason : ''}`);
+      if (!accepted) session.exitCode = 1;
+      if (!accepted && !json)
+        output.note(`The receiver did not accept the test push: ${'reason' in result ? result.reason : ''}`);
     });
 
   verb(webhook, 'push', 'Close and push now what has come up to now', 'webhook push --site shop.example')
@@ -86,7 +87,7 @@ export function addWebhook(program: Command, session: Session): void {
       await output.show(json, document, () => webhookCard(document));
       if (pushed.type === 'outbound.delivered.v1') return;
       session.exitCode = 1;
-      if (!json) output.note(`The receiver did not take it: ${pushed.data.reason}`);
+      if (!json) output.note(`The receiver did not accept the push: ${pushed.data.reason}`);
     });
 
   change('enable', 'Push again, beginning with what was held', (sites, host) => sites.enableWebhook(host));

@@ -172,13 +172,13 @@ async function oneTick(log, postgres, secrets, pusher, receiver) {
   const sync = new OutboundSync(postgres.pool, directory, secrets, pusher, {
     everyMs: TICK_MS,
     timeoutMs: 10_000,
-    fault: (site, error) => {
+    onError: (site, error) => {
       throw new Error(`${site}: ${error}`);
     },
   });
   const began = performance.now();
   while (receiver.calls < SITES) {
-    await sync.look();
+    await sync.check();
     await sync.settled();
   }
   const seconds = (performance.now() - began) / 1_000;

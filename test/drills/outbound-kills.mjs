@@ -11,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 import { openSealer } from '../../dist/kernel/secret-key.js';
 import { readSettings } from '../../dist/kernel/settings.js';
 import { PostgresEventLog } from '../../dist/log/postgres-event-log.js';
-import { addUp, COUNTED, DECIDING } from '../../dist/outbound/totals.js';
+import { COUNTED, COUNTED_BY, sumTotals } from '../../dist/outbound/totals.js';
 import { Postgres } from '../../dist/postgres/postgres.js';
 import { SiteSecrets } from '../../dist/sites/site-secrets.js';
 import { Sites } from '../../dist/sites/sites.js';
@@ -201,7 +201,7 @@ function sumOf(pushes) {
 }
 
 async function totalsOf(log, site, after, until) {
-  return JSON.stringify(addUp(await log.count({ site, after, until, types: COUNTED, by: DECIDING })));
+  return JSON.stringify(sumTotals(await log.count({ site, after, until, types: COUNTED, by: COUNTED_BY })));
 }
 
 async function untilWhole(log, hosts, { calls }, withinMs) {

@@ -1,7 +1,7 @@
 import { OUTBOUND, type ReportingWindow, type Totals } from '../../events/outbound.events.js';
 import type { EventLog } from '../../log/event-log.js';
 import { streamOf } from '../../outbound/reporting-window.js';
-import { addUp, COUNTED, DECIDING } from '../../outbound/totals.js';
+import { COUNTED, COUNTED_BY, sumTotals } from '../../outbound/totals.js';
 import type { Check } from '../verify.js';
 import { Violations } from './violations.js';
 
@@ -42,7 +42,7 @@ async function wrongTotals(log: EventLog, host: string, closed: readonly Reporti
   const violations: string[] = [];
   for (const { stretchId, fromPosition, toPosition, body } of closed) {
     const range = { after: fromPosition, until: toPosition };
-    const counted = addUp(await log.count({ ...range, site: host, types: COUNTED, by: DECIDING }));
+    const counted = sumTotals(await log.count({ ...range, site: host, types: COUNTED, by: COUNTED_BY }));
     if (!isEqual(counted, body))
       violations.push(
         `${host}: reporting window ${stretchId} has the totals ${JSON.stringify(body)}, the log has ${JSON.stringify(counted)}`,

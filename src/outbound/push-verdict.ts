@@ -4,56 +4,56 @@ import type { SendFailure } from '../http/outgoing/send-failure.js';
 import { retryAfterMs } from '../platforms/common-verdict.js';
 
 export type Verdict =
-  | { readonly taken: true; readonly httpStatus: number }
+  | { readonly accepted: true; readonly httpStatus: number }
   | {
-      readonly taken: false;
+      readonly accepted: false;
       readonly reason: string;
       readonly httpStatus?: number;
-      /** What the receiver asked for: it can make a wait longer, never shorter. */
+      /** Retry-After of the receiver. It can lengthen a wait, never shorten it. */
       readonly afterMs?: number | undefined;
-      /** The receiver wants nothing more. */
+      /** HTTP 410: the receiver wants no more pushes. */
       readonly gone?: true;
     };
 
-/** The status line is the answer; what a receiver writes below it is its own affair. */
+/** Only the status matters; the response body is ignored. */
 export function verdictOf(response: OutgoingResponse, nowMs: number): Verdict {
   const { status: httpStatus } = response;
-  if (httpStatus >= 200 && httpStatus < 300) return { taken: true, httpStatus };
+  if (httpStatus >= 200 && httpStatus < 300) return { accepted: true, httpStatus };
   if (httpStatus === 410)
-    return { taken: false, httpStatus, gone: true, reason: 'HTTP 410: the receiver wants nothing more' };
+    return { accepted: false, httpStatus, gone: true, reason: 'HTTP 410: the receiver wants no more pushes' };
   if (httpStatus >= 300 && httpStatus < 400) {
-    const reason = `HTTP ${httpStatus}: redirects are not followed, set the address that it leads to`;
-    return { taken: false, httpStatus, reason };
+    const reason = `HTTP ${httpStatus}: redirects are not followed, set the target address`;
+    return { accepted: false, httpStatus, reason };
   }
-  return { taken: false, httpStatus, reason: `HTTP ${httpStatus}`, afterMs: retryAfterMs(response, nowMs) };
+  return { accepted: false, httpStatus, reason: `HTTP ${httpStatus}`, afterMs: retryAfterMs(response, nowMs) };
 }
 
 export function verdictOfFailure({ kind, message }: SendFailure): Verdict {
-  return { taken: false, reason: `${kind}: ${message}` };
+  return { accepted: false, reason: `${kind}: ${message}` };
 }
 
 export interface RetryRules {
-  /** The wait after each failure in a row; the last one repeats. */
+  /** Wait after each consecutive failure; the last one repeats. */
   readonly scheduleMs: readonly number[];
-  /** A webhook that fails for so long is disabled. */
+  /** A webhook that fails for this long is disabled. */
   readonly disableAfterMs: number;
 }
 
-/** What a failure leads to: a next try, or none. */
+/** The consequence of a failure: another attempt, or none. */
 export function afterFailure(
-  verdict: Verdict & { readonly taken: false },
+  verdict: Verdict & { readonly accepted: false },
   before: Pick<FailedPushAttempt, 'failures' | 'failingSince'> | undefined,
   nowMs: number,
   { scheduleMs, disableAfterMs }: RetryRules,
 ): Pick<FailedPushAttempt, 'reason' | 'failures' | 'failingSince' | 'nextTry'> {
   const failures = (before?.failures ?? 0) + 1;
   const failingSinceMs = before ? Date.parse(before.failingSince) : nowMs;
-  const told = { reason: verdict.reason, failures, failingSince: isoTime(failingSinceMs) };
+  const failure = { reason: verdict.reason, failures, failingSince: isoTime(failingSinceMs) };
   const lastMs = failingSinceMs + disableAfterMs;
-  if (verdict.gone || nowMs >= lastMs) return told;
+  if (verdict.gone || nowMs >= lastMs) return failure;
   const waitMs = scheduleMs[Math.min(failures, scheduleMs.length) - 1] as number;
-  // The last try is made when the time is up, not up to ten hours later, whatever the receiver asked for.
-  return { ...told, nextTry: isoTime(Math.min(nowMs + Math.max(waitMs, verdict.afterMs ?? 0), lastMs)) };
+  // The last attempt is made when the time is up, not up to ten hours later, whatever the receiver requested.
+  return { ...failure, nextTry: isoTime(Math.min(nowMs + Math.max(waitMs, verdict.afterMs ?? 0), lastMs)) };
 }
 
 function isoTime(ms: number): string {
