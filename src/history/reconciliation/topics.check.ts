@@ -2,7 +2,7 @@ import { usesKafka } from '../../kafka/client.js';
 import { compareTopics } from '../../kafka/compare-topics.js';
 import type { Check } from '../verify.js';
 
-/** What the relay says that it published is on the topics. */
+/** The topics contain every event that the relay has recorded as published. */
 export const topicsCheck: Check = {
   name: 'topics',
   async examine({ settings, postgres }) {
