@@ -3,13 +3,13 @@ import type { EventLog } from '../../log/event-log.js';
 import { streamOf } from '../../outbound/reporting-window.js';
 import { COUNTED, COUNTED_BY, sumTotals } from '../../outbound/totals.js';
 import type { Check } from '../verify.js';
-import { Wrongs } from './wrongs.js';
+import { Violations } from './violations.js';
 
-/** The totals that receivers took add up to what the log holds, stretch by stretch, without gap or overlap. */
+/** The reporting windows of every webhook follow each other without gap or overlap, and their totals match the log. */
 export const pushesCheck: Check = {
   name: 'pushes',
   async examine({ sites, log, until, progress }) {
-    const wrongs = new Wrongs();
+    const violations = new Violations();
     let acknowledged = 0;
     for (const { host, webhook } of await sites.all()) {
       if (!webhook) continue;
@@ -18,32 +18,37 @@ export const pushesCheck: Check = {
       const closed = events.filter((event) => event.type === 'outbound.closed.v1').map(({ data }) => data);
       const delivered = events.filter((event) => event.type === 'outbound.delivered.v1').map(({ data }) => data);
       acknowledged += delivered.length;
-      for (const wrong of [...tiling(host, closed), ...(await counting(log, host, closed))]) wrongs.add(wrong);
-      for (const stretch of delivered)
-        if (!closed.some((one) => isSame(one, stretch)))
-          wrongs.add(`${host}: stretch ${stretch.stretchId} was not pushed as it was closed`);
+      for (const violation of [...gapsIn(host, closed), ...(await wrongTotals(log, host, closed))])
+        violations.add(violation);
+      for (const window of delivered)
+        if (!closed.some((candidate) => isSame(candidate, window)))
+          violations.add(
+            `${host}: reporting window ${window.stretchId} was pushed with other totals than it was closed with`,
+          );
     }
-    return wrongs.finding(`${acknowledged} stretches were taken, and add up to what the log holds`);
+    return violations.finding(`${acknowledged} reporting windows were delivered, and their totals match the log`);
   },
 };
 
-function tiling(host: string, closed: readonly ReportingWindow[]): string[] {
+function gapsIn(host: string, closed: readonly ReportingWindow[]): string[] {
   return closed.slice(1).flatMap(({ stretchId, fromPosition }, index) => {
     const { toPosition } = closed[index] as ReportingWindow;
     if (fromPosition === toPosition) return [];
-    return [`${host}: stretch ${stretchId} begins at ${fromPosition}, the one before ends at ${toPosition}`];
+    return [`${host}: reporting window ${stretchId} starts at ${fromPosition}, the previous one ends at ${toPosition}`];
   });
 }
 
-async function counting(log: EventLog, host: string, closed: readonly ReportingWindow[]): Promise<string[]> {
-  const wrong: string[] = [];
+async function wrongTotals(log: EventLog, host: string, closed: readonly ReportingWindow[]): Promise<string[]> {
+  const violations: string[] = [];
   for (const { stretchId, fromPosition, toPosition, body } of closed) {
     const range = { after: fromPosition, until: toPosition };
     const counted = sumTotals(await log.count({ ...range, site: host, types: COUNTED, by: COUNTED_BY }));
     if (!isEqual(counted, body))
-      wrong.push(`${host}: stretch ${stretchId} says ${JSON.stringify(body)}, the log ${JSON.stringify(counted)}`);
+      violations.push(
+        `${host}: reporting window ${stretchId} has the totals ${JSON.stringify(body)}, the log has ${JSON.stringify(counted)}`,
+      );
   }
-  return wrong;
+  return violations;
 }
 
 function isSame(one: ReportingWindow, other: ReportingWindow): boolean {

@@ -1,18 +1,18 @@
 import { isOutcome, outcomeType, resultsOf } from '../../delivery/delivery.js';
 import { CONVERSION } from '../../events/conversion.events.js';
 import type { StoredEvent } from '../../log/event.js';
-import type { StreamBook } from '../verify.js';
-import { Wrongs } from './wrongs.js';
+import type { StreamCheck } from '../verify.js';
+import { Violations } from './violations.js';
 
-/** After these a platform says nothing more, unless an operator asks for it, or a visit was found that was missing. */
+/** No outcome follows these, unless an operator requests another delivery or a visit is matched later. */
 const FINAL: readonly string[] = ['delivered', 'confirmed', 'rejected', 'skipped', 'failed', 'validated'];
 
 /**
- * For every conversion that was received and every platform that was connected then there is one status, and no outcome
- * that belongs to neither: per platform, received = delivered + accepted + skipped + queued + failed + validated.
+ * Every received conversion has exactly one status for each platform that was connected at that time, and no outcome for any
+ * other: per platform, received = delivered + accepted + skipped + queued + failed + validated.
  */
-export function deliveriesBook(isShortened: boolean): StreamBook {
-  const wrongs = new Wrongs();
+export function deliveriesCheck(isShortened: boolean): StreamCheck {
+  const violations = new Violations();
   const received = new Map<string, number>();
   const statuses = new Map<string, Map<string, number>>();
   return {
@@ -26,9 +26,9 @@ export function deliveriesBook(isShortened: boolean): StreamBook {
         const counts = statuses.get(platform) ?? new Map<string, number>();
         statuses.set(platform, counts.set(status, (counts.get(status) ?? 0) + 1));
       }
-      examineOutcomes(stream, wrongs);
+      checkOutcomes(stream, violations);
     },
-    close() {
+    finish() {
       const lines: string[] = [];
       for (const platform of new Set([...received.keys(), ...statuses.keys()])) {
         const counts = [...(statuses.get(platform) ?? [])];
@@ -36,26 +36,28 @@ export function deliveriesBook(isShortened: boolean): StreamBook {
         const expected = received.get(platform) ?? 0;
         const parts = counts.map(([status, count]) => `${status} ${count}`).join(' + ');
         lines.push(`${platform}: received ${expected} = ${parts}`);
-        if (sum !== expected) wrongs.add(`${platform} was to get ${expected} and has ${sum} results`);
+        if (sum !== expected) violations.add(`${platform} has ${sum} results for ${expected} deliveries`);
       }
-      return wrongs.finding(lines.join(', ') || 'no platform was connected');
+      return violations.finding(lines.join(', ') || 'no platform was connected');
     },
   };
 }
 
-function examineOutcomes(stream: readonly StoredEvent[], wrongs: Wrongs): void {
+function checkOutcomes(stream: readonly StoredEvent[], violations: Violations): void {
   const last = new Map<string, string>();
   for (const event of stream) {
     if (event.type === 'conversion.send_requested.v1') last.delete(event.data.platform);
-    // What a platform took stays closed.
+    // Only a skipped delivery is reopened; one that the platform accepted stays final.
     if (event.type === 'conversion.reopened.v1' && last.get(event.data.platform) === 'skipped')
       last.delete(event.data.platform);
     if (!isOutcome(event)) continue;
     const { platform, status } = event.data;
     const where = `${event.stream} at position ${event.position}`;
-    if (event.type !== outcomeType(status)) wrongs.add(`${where} is ${event.type} and says ${status}`);
+    if (event.type !== outcomeType(status))
+      violations.add(`${where} has the type ${event.type} but the status ${status}`);
     const before = last.get(platform);
-    if (before !== undefined && FINAL.includes(before)) wrongs.add(`${where}: ${platform} had ${before} already`);
+    if (before !== undefined && FINAL.includes(before))
+      violations.add(`${where}: ${platform} already had the final outcome ${before}`);
     last.set(platform, status);
   }
 }

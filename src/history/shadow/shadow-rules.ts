@@ -5,20 +5,21 @@ import type { StoredEvent } from '../../log/event.js';
 import type { PlatformName } from '../../platforms/platform.js';
 import { evolve, type Site } from '../../sites/site.js';
 
-/** What is to be different. What is not said stays as it was at the time. */
+/** The rules to change. Everything else stays as it was at that time. */
 export interface ShadowRules {
   readonly dedupWindowMs?: number | undefined;
   readonly botThreshold?: number | undefined;
-  /** By platform and name; an empty value takes a setting away. */
+  /** By platform and name; an empty value removes a setting. */
   readonly settings: Readonly<Partial<Record<PlatformName, Readonly<Record<string, string>>>>>;
 }
 
-export type Opening = 'received' | 'deduplicated' | 'filtered';
+/** The decision on a request: the type of its opening event. */
+export type Decision = 'received' | 'deduplicated' | 'filtered';
 
-/** A site as it was, position by position: asked in the order of the log. */
+/** The state of a site by position, for reads in log order. */
 export class SiteTimeline {
   private readonly states: { readonly position: number; readonly site: Site }[] = [];
-  private at = 0;
+  private index = 0;
 
   constructor(events: readonly StoredEvent[]) {
     let site: Site | undefined;
@@ -28,20 +29,20 @@ export class SiteTimeline {
     }
   }
 
-  /** Of a position that is not before the last one asked for. */
-  as(position: number): Site {
-    while ((this.states[this.at + 1]?.position ?? Number.POSITIVE_INFINITY) <= position) this.at += 1;
-    return (this.states[this.at] as { site: Site }).site;
+  /** The position must not be before that of the previous call. */
+  at(position: number): Site {
+    while ((this.states[this.index + 1]?.position ?? Number.POSITIVE_INFINITY) <= position) this.index += 1;
+    return (this.states[this.index] as { site: Site }).site;
   }
 }
 
 /**
- * Decides once more what became of each request, in the order they came, as the append would have: who holds which
- * duplicate key is kept in memory as far back as the window reaches.
+ * Decides on each request again, in log order, as the append would have done under the rules. Dedup claims are held in memory
+ * for the length of the window.
  */
-export class ShadowDesk {
+export class ShadowRulesEngine {
   private readonly claims = new Map<string, { readonly atMs: number; readonly weak: boolean }>();
-  private forgottenUpToMs = 0;
+  private prunedUpToMs = 0;
 
   constructor(
     private readonly rules: ShadowRules,
@@ -50,25 +51,28 @@ export class ShadowDesk {
     private readonly defaultWindowMs: number,
   ) {}
 
-  /** One that came before the stretch: it holds its key as it really did. */
-  remember(event: StoredOpening): void {
+  /** Adds the claim of a conversion before the position range, as it was recorded. */
+  addEarlierClaim(event: StoredOpening): void {
     const key = this.keyOf(event);
-    if (key === undefined || openingOf(event) === 'deduplicated') return;
-    this.claims.set(key, { atMs: Date.parse(event.time), weak: openingOf(event) === 'filtered' });
+    if (key === undefined || decisionOf(event) === 'deduplicated') return;
+    this.claims.set(key, { atMs: Date.parse(event.time), weak: decisionOf(event) === 'filtered' });
   }
 
-  /** `firstWasFiltered`: of a duplicate, what it repeats. Undefined when the person was erased and nobody can tell any more. */
-  decide(event: StoredOpening, firstWasFiltered: boolean): Opening | undefined {
+  /**
+   * `firstWasFiltered`: whether the conversion that a duplicate repeats was filtered. Undefined if the key cannot be computed
+   * because the person was erased.
+   */
+  decide(event: StoredOpening, firstWasFiltered: boolean): Decision | undefined {
     const key = this.keyOf(event);
     if (key === undefined) return undefined;
-    const site = this.timeline.as(event.position);
+    const site = this.timeline.at(event.position);
     const atMs = Date.parse(event.time);
     const weak = this.isFiltered(event, site, firstWasFiltered);
     const windowMs = this.rules.dedupWindowMs ?? dedupWindowOf(site.settings, this.defaultWindowMs);
     const held = this.claims.get(key);
     if (held && held.atMs > atMs - windowMs && (weak || !held.weak)) return 'deduplicated';
     this.claims.set(key, { atMs, weak });
-    this.forget(atMs - windowMs);
+    this.pruneClaims(atMs - windowMs);
     return weak ? 'filtered' : 'received';
   }
 
@@ -77,7 +81,8 @@ export class ShadowDesk {
     if (bot && settings.botMode === 'enforce' && bot.score >= (this.rules.botThreshold ?? settings.botThreshold))
       return true;
     if (type === 'conversion.filtered.v1') return 'reason' in data && data.reason !== 'bot';
-    // A repeat says nothing of that itself. Had it not been unwanted too, it would have taken the key over.
+    // A duplicate does not record whether it would have been filtered. A strong claim would have replaced the weak one of the
+    // first conversion, so this one was weak too.
     if (type === 'conversion.deduplicated.v1' && firstWasFiltered && !bot) return true;
     return filterReason(settings, personal?.subject ?? '', undefined) !== undefined;
   }
@@ -88,14 +93,14 @@ export class ShadowDesk {
     return dedupKey(this.dedupSecret, conversion, subject ?? '');
   }
 
-  /** Now and then: what no window reaches back to any more. */
-  private forget(beforeMs: number): void {
-    if (beforeMs < this.forgottenUpToMs + 3_600_000) return;
-    this.forgottenUpToMs = beforeMs;
+  /** Removes expired claims, at most once per hour of log time. */
+  private pruneClaims(beforeMs: number): void {
+    if (beforeMs < this.prunedUpToMs + 3_600_000) return;
+    this.prunedUpToMs = beforeMs;
     for (const [key, { atMs }] of this.claims) if (atMs <= beforeMs) this.claims.delete(key);
   }
 }
 
-export function openingOf({ type }: StoredOpening): Opening {
-  return type.split('.')[1] as Opening;
+export function decisionOf({ type }: StoredOpening): Decision {
+  return type.split('.')[1] as Decision;
 }

@@ -7,27 +7,28 @@ import { PartitionCheckpoints } from '../log/partition-checkpoints.js';
 import type { Projection } from '../log/projection.js';
 import type { ProjectionRunner } from '../log/projection-runner.js';
 import type { Postgres } from '../postgres/postgres.js';
-import { type KafkaSettings, makeClient, within } from './client.js';
+import { type KafkaSettings, makeClient, withTimeout } from './client.js';
 import { fromMessage, positionIn } from './cloud-event.js';
 import { ConsumerFold } from './consumer-fold.js';
 import { ensureTopics, PUBLISHED_CATEGORIES, TOPIC_OF_CATEGORY, topicOf } from './topics.js';
 
-const OPENED_WITHIN_MS = 30_000;
+const OPEN_TIMEOUT_MS = 30_000;
+const LEAVE_TIMEOUT_MS = 5_000;
 const BACK_OFF_FIRST_MS = 500;
 const BACK_OFF_MAX_MS = 10_000;
 const CHECKPOINT_EVERY_MS = 1_000;
-const PARKED_LOOK_AGAIN_MS = 5_000;
-/** A consumer that has not been heard of for so long is replaced, whatever it believes about itself. */
-const SILENT_MS = 60_000;
+const PARKED_CHECK_EVERY_MS = 5_000;
+/** A consumer without a heartbeat for this long is replaced, even if kafkajs reports no error. */
+const HEARTBEAT_TIMEOUT_MS = 60_000;
 
 /**
- * Feeds one projection from Kafka, as a member of its consumer group: every instance of the service is one, and Kafka
- * gives each its share of the partitions. What Kafka remembers of how far a group has read is a hint that saves reading;
- * what counts is in the database, with the rows.
+ * Feeds one projection from Kafka. Every instance of the service is a member of the projection's consumer group, and Kafka
+ * assigns each a share of the partitions. Committed offsets only avoid rereading; the authoritative progress is in the
+ * database, in the same transaction as the rows.
  */
-export class ConsumerSource {
+export class ProjectionConsumer {
   private readonly stopping = new AbortController();
-  private readonly folding: ConsumerFold;
+  private readonly consumerFold: ConsumerFold;
   private readonly categories: readonly string[];
   private running: Promise<void> | undefined;
 
@@ -39,7 +40,7 @@ export class ConsumerSource {
     private readonly logger: Logger,
   ) {
     this.categories = projection.categories ?? PUBLISHED_CATEGORIES;
-    this.folding = new ConsumerFold(postgres, projection, (line) => logger.error(line));
+    this.consumerFold = new ConsumerFold(postgres, projection, (line) => logger.error(line));
   }
 
   start(): void {
@@ -55,21 +56,21 @@ export class ConsumerSource {
     let backOffMs = BACK_OFF_FIRST_MS;
     while (!this.stopping.signal.aborted) {
       try {
-        // First from the log, to its head: whatever topics no longer keep, or were told under other names, is in it.
+        // Catch up from the log first: it also has events that the topics no longer retain or that have another prefix.
         await this.runner.catchUp(this.projection.name);
         await this.consume(() => {
           backOffMs = BACK_OFF_FIRST_MS;
         });
       } catch (error) {
-        this.logger.debug('A consumer begins anew', { projection: this.projection.name, reason: messageOf(error) });
+        this.logger.debug('Restarting a consumer', { projection: this.projection.name, reason: messageOf(error) });
         await this.pause(backOffMs);
         backOffMs = Math.min(2 * backOffMs, BACK_OFF_MAX_MS);
       }
     }
   }
 
-  /** Until it is stopped; throws when the consumer has died. A new one is made then, with a client of its own. */
-  private async consume(joined: () => void): Promise<void> {
+  /** Consumes until stopped. Throws when the consumer crashes; the caller then starts over with a new client. */
+  private async consume(onJoined: () => void): Promise<void> {
     const { kafkaTopicPrefix: prefix } = this.settings;
     const kafka = makeClient(this.settings, this.logger);
     const admin = kafka.admin();
@@ -80,56 +81,62 @@ export class ConsumerSource {
       heartbeatInterval: 2_000,
       retry: { retries: 3, restartOnFailure: async () => false },
     });
-    const died = new Promise<never>((_, reject) => {
+    const crashed = new Promise<never>((_, reject) => {
       consumer.on('consumer.crash', ({ payload }) => reject(payload.error));
     });
-    died.catch(() => {});
-    let heardOfMs = performance.now();
+    crashed.catch(() => {});
+    let lastHeartbeatMs = performance.now();
     consumer.on('consumer.heartbeat', () => {
-      heardOfMs = performance.now();
+      lastHeartbeatMs = performance.now();
     });
     try {
-      await within(OPENED_WITHIN_MS, 'Connecting', Promise.all([admin.connect(), consumer.connect()]));
-      const cluster = await within(OPENED_WITHIN_MS, 'Topics', ensureTopics(admin, this.postgres.pool, this.settings));
+      await withTimeout(OPEN_TIMEOUT_MS, 'Connecting', Promise.all([admin.connect(), consumer.connect()]));
+      const cluster = await withTimeout(
+        OPEN_TIMEOUT_MS,
+        'Creating the topics',
+        ensureTopics(admin, this.postgres.pool, this.settings),
+      );
       const topics = this.categories.map((category) => topicOf(prefix, category));
-      await within(OPENED_WITHIN_MS, 'Subscribing', consumer.subscribe({ topics, fromBeginning: true }));
-      const eachBatch = (payload: EachBatchPayload) => this.take(payload, cluster.partitions);
-      // Our own resolving: a batch that was not folded is delivered again.
-      await within(OPENED_WITHIN_MS, 'Joining', consumer.run({ eachBatchAutoResolve: false, eachBatch }));
-      joined();
+      await withTimeout(OPEN_TIMEOUT_MS, 'Subscribing', consumer.subscribe({ topics, fromBeginning: true }));
+      const eachBatch = (payload: EachBatchPayload) => this.handleBatch(payload, cluster.partitions);
+      // Offsets are resolved manually, so a batch that was not folded is delivered again.
+      await withTimeout(OPEN_TIMEOUT_MS, 'Joining', consumer.run({ eachBatchAutoResolve: false, eachBatch }));
+      onJoined();
       while (!this.stopping.signal.aborted) {
-        await Promise.race([died, this.pause(CHECKPOINT_EVERY_MS)]);
-        if (performance.now() - heardOfMs > SILENT_MS)
-          throw new Error('Nothing was heard of the consumer for a minute');
-        // The database is away: the next look finds what this one could not.
+        await Promise.race([crashed, this.pause(CHECKPOINT_EVERY_MS)]);
+        if (performance.now() - lastHeartbeatMs > HEARTBEAT_TIMEOUT_MS)
+          throw new Error(`The consumer sent no heartbeat for ${HEARTBEAT_TIMEOUT_MS / 1_000} s`);
+        // A failure of the database is not fatal: the next round computes the checkpoint again.
         await this.moveCheckpoint(cluster.id).catch(() => {});
       }
     } finally {
       admin.disconnect().catch(() => {});
-      // It leaves the group, so that others need not wait for its silence to be noticed; but nobody waits for that.
-      await within(5_000, 'Leaving', consumer.disconnect()).catch(() => {});
+      // Leave the group, so that the other members need not wait for the session timeout.
+      await withTimeout(LEAVE_TIMEOUT_MS, 'Leaving', consumer.disconnect()).catch(() => {});
     }
   }
 
-  private async take(payload: EachBatchPayload, partitions: ReadonlyMap<string, number>): Promise<void> {
+  private async handleBatch(payload: EachBatchPayload, partitions: ReadonlyMap<string, number>): Promise<void> {
     const { batch, resolveOffset, heartbeat } = payload;
     const name = batch.topic.slice(this.settings.kafkaTopicPrefix.length);
     const category = PUBLISHED_CATEGORIES.find((category) => TOPIC_OF_CATEGORY[category] === name) as string;
     const shard = { category, shards: partitions.get(category) as number, shard: batch.partition };
-    const events = batch.messages.filter((message) => positionIn(message) > this.folding.floor).map(fromMessage);
-    if (events.length === 0 || (await this.folding.fold(shard, events))) {
+    const events = batch.messages
+      .filter((message) => positionIn(message) > this.consumerFold.checkpoint)
+      .map(fromMessage);
+    if (events.length === 0 || (await this.consumerFold.fold(shard, events))) {
       resolveOffset(batch.messages.at(-1)?.offset as string);
     } else {
-      // Parked: looked at again in a while. Somebody may have rebuilt it.
+      // The projection is parked. Check again later: it may have been rebuilt.
       const resume = payload.pause();
-      setTimeout(resume, PARKED_LOOK_AGAIN_MS).unref();
+      setTimeout(resume, PARKED_CHECK_EVERY_MS).unref();
     }
     await heartbeat();
   }
 
   /**
-   * Where all partitions have come at least as far as the relay gave them, everything up to the relay's own checkpoint is
-   * folded. Any member may say so for all, since all of it is in the database.
+   * When every partition is folded up to its last published position, everything up to the relay's checkpoint is folded.
+   * Any member of the group can decide this, because all partition checkpoints are in the database.
    */
   private async moveCheckpoint(clusterId: string): Promise<void> {
     const { pool } = this.postgres;
@@ -139,12 +146,18 @@ export class ConsumerSource {
     );
     const relay = rows[0];
     if (!relay) return;
-    const marks = await PartitionCheckpoints.read(pool, this.projection.name);
+    const partitionCheckpoints = await PartitionCheckpoints.read(pool, this.projection.name);
     const checkpoint = await pool.query<{ position: string }>('SELECT position FROM cc.projections WHERE name = $1', [
       this.projection.name,
     ]);
     const position = Number(checkpoint.rows[0]?.position ?? 0);
-    const reached = wholeUpTo(Number(relay.position), relay.published, this.categories, position, marks);
+    const reached = foldedUpTo(
+      Number(relay.position),
+      relay.published,
+      this.categories,
+      position,
+      partitionCheckpoints,
+    );
     if (reached > position) {
       await pool.query('UPDATE cc.projections SET position = $2 WHERE name = $1 AND position < $2', [
         this.projection.name,
@@ -159,21 +172,21 @@ export class ConsumerSource {
   }
 }
 
-/** The position up to which every shard is folded: the relay's, unless one has not come as far as it was published. */
-export function wholeUpTo(
+/** The position up to which every shard is folded: the relay's position, unless a shard lags behind its published events. */
+export function foldedUpTo(
   relayPosition: number,
   published: Readonly<Record<string, readonly number[]>>,
   categories: readonly string[],
   checkpoint: number,
-  marks: Pick<PartitionCheckpoints, 'of'>,
+  partitionCheckpoints: Pick<PartitionCheckpoints, 'of'>,
 ): number {
-  let whole = relayPosition;
+  let foldedTo = relayPosition;
   for (const category of categories) {
-    const ends = published[category] ?? [];
-    ends.forEach((end, shard) => {
-      const reached = Math.max(checkpoint, marks.of({ category, shards: ends.length, shard }));
-      if (reached < end) whole = Math.min(whole, reached);
+    const lastPositions = published[category] ?? [];
+    lastPositions.forEach((lastPosition, shard) => {
+      const reached = Math.max(checkpoint, partitionCheckpoints.of({ category, shards: lastPositions.length, shard }));
+      if (reached < lastPosition) foldedTo = Math.min(foldedTo, reached);
     });
   }
-  return whole;
+  return foldedTo;
 }

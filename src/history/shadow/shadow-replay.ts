@@ -7,32 +7,32 @@ import type { EventLog } from '../../log/event-log.js';
 import { copyEvents, readStreams } from '../../log/event-reader.js';
 import { type Site } from '../../sites/site.js';
 import type { PositionRange } from '../bound.js';
-import { type Fate, fatesThatWere, fatesThatWouldBe } from './deliveries.js';
+import { type DeliveryOutcome, recordedOutcomes, simulatedOutcomes } from './delivery-outcomes.js';
 import { Comparison, type Differences } from './differences.js';
-import { openingOf, ShadowDesk, type ShadowRules, SiteTimeline } from './rules.js';
+import { decisionOf, type ShadowRules, ShadowRulesEngine, SiteTimeline } from './shadow-rules.js';
 
 const PAGE_EVENTS = 1_000;
 const OPENINGS = ['conversion.received.v1', 'conversion.deduplicated.v1', 'conversion.filtered.v1'];
-/** The longest window a site can have. */
+/** The longest dedup window that a site can have. */
 const WINDOW_MAX_MS = 30 * 24 * 60 * 60 * 1_000;
 
 export interface ShadowRequest extends PositionRange {
   readonly site: Site;
   readonly rules: ShadowRules;
   readonly dedupSecret: string;
-  /** The service's own. */
+  /** The dedup window of sites that do not set one. */
   readonly defaultWindowMs: number;
 }
 
 export interface ShadowResult {
   readonly conversions: Differences;
   readonly platforms: Readonly<Record<string, Differences & { readonly payloadsChanged: number }>>;
-  /** Of people who were erased since: nobody can tell any more. */
+  /** Conversions that cannot be decided because their person was erased since. */
   readonly undecided: number;
 }
 
-/** A stretch of history once more, through other rules. Nothing is sent, and nothing stored. */
-export async function shadow(
+/** Runs a position range of the log through changed rules. Nothing is sent or stored. */
+export async function shadowReplay(
   log: EventLog,
   client: ClientBase,
   request: ShadowRequest,
@@ -40,44 +40,45 @@ export async function shadow(
 ): Promise<ShadowResult> {
   const { site, rules, dedupSecret, defaultWindowMs, after, until } = request;
   const timeline = new SiteTimeline(await log.readStream(SITE, site.id));
-  const desk = new ShadowDesk(rules, timeline, dedupSecret, defaultWindowMs);
-  await rememberEarlier(log, client, request, desk);
+  const engine = new ShadowRulesEngine(rules, timeline, dedupSecret, defaultWindowMs);
+  await addEarlierClaims(log, client, request, engine);
   const comparison = new Comparison();
-  let looked = 0;
+  let examined = 0;
   for await (const page of openings(client, site.host, after, until)) {
     const streams = await streamsOf(client, page);
     for (const event of page) {
       const first = streams.get(`${CONVERSION}-${firstOf(event)}`)?.[0];
-      const would = desk.decide(event, first?.type === 'conversion.filtered.v1');
-      const was = openingOf(event);
-      // Without the person's hashes no payload can be built, neither as it was nor otherwise.
+      const would = engine.decide(event, first?.type === 'conversion.filtered.v1');
+      const was = decisionOf(event);
+      // No payload can be built without the person's hashes.
       if (would === undefined || (would === 'received' && !event.personal)) comparison.undecided += 1;
       else {
-        const before = was === 'received' ? fatesThatWere(streams.get(event.stream) ?? [event]) : NOWHERE;
-        const after = would === 'received' ? fatesThatWouldBe(event, timeline.as(event.position), rules) : NOWHERE;
-        comparison.add({ was, would }, before, after);
+        const recorded = was === 'received' ? recordedOutcomes(streams.get(event.stream) ?? [event]) : NONE;
+        const simulated = would === 'received' ? simulatedOutcomes(event, timeline.at(event.position), rules) : NONE;
+        comparison.add({ was, would }, recorded, simulated);
       }
     }
-    looked += page.length;
-    progress(looked, page.at(-1)?.position ?? until);
+    examined += page.length;
+    progress(examined, page.at(-1)?.position ?? until);
   }
   return comparison.result();
 }
 
-const NOWHERE: ReadonlyMap<string, Fate> = new Map();
+const NONE: ReadonlyMap<string, DeliveryOutcome> = new Map();
 
-/** Who held which key when the stretch began. */
-async function rememberEarlier(
+/** Adds the dedup claims that were valid at the start of the position range. */
+async function addEarlierClaims(
   log: EventLog,
   client: ClientBase,
   { after, site, rules }: ShadowRequest,
-  desk: ShadowDesk,
+  engine: ShadowRulesEngine,
 ): Promise<void> {
   const [first] = await log.read({ after, limit: 1 });
   if (!first) return;
   const windowMs = rules.dedupWindowMs ?? WINDOW_MAX_MS;
-  const began = await log.positionBefore(new Date(Date.parse(first.time) - windowMs));
-  for await (const page of openings(client, site.host, began, after)) for (const event of page) desk.remember(event);
+  const start = await log.positionBefore(new Date(Date.parse(first.time) - windowMs));
+  for await (const page of openings(client, site.host, start, after))
+    for (const event of page) engine.addEarlierClaim(event);
 }
 
 async function* openings(
@@ -99,13 +100,13 @@ async function* openings(
   }
 }
 
-/** Those of a page, and those that its duplicates repeat. */
+/** The streams of a page's conversions, and of those that its duplicates repeat. */
 async function streamsOf(client: ClientBase, page: readonly StoredOpening[]): Promise<Map<string, StoredEvent[]>> {
   const ids = page.flatMap((event) => [event.data.conversionId, firstOf(event) ?? []].flat());
   const streams = new Map<string, StoredEvent[]>();
   for (const event of await readStreams(client, CONVERSION, [...new Set(ids)])) {
-    const known = streams.get(event.stream);
-    if (known) known.push(event);
+    const stream = streams.get(event.stream);
+    if (stream) stream.push(event);
     else streams.set(event.stream, [event]);
   }
   return streams;

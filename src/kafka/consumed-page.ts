@@ -3,19 +3,19 @@ import type { EventsOf, StoredEvent } from '../log/event.js';
 import { type CountOptions, countAmong, type EventCount } from '../log/event-reader.js';
 import { Page, type PageFilter } from '../log/projection.js';
 
-/** What a consumer was handed, in the shape that a projection folds. */
-export class DeliveredPage extends Page {
+/** Events received from Kafka, as a page that a projection can fold. */
+export class ConsumedPage extends Page {
   constructor(
     tx: ClientBase,
-    private readonly delivered: readonly StoredEvent[],
+    private readonly consumed: readonly StoredEvent[],
   ) {
-    super(tx, (delivered[0]?.position ?? 1) - 1, delivered.at(-1)?.position ?? 0);
+    super(tx, (consumed[0]?.position ?? 1) - 1, consumed.at(-1)?.position ?? 0);
   }
 
   override async events<Type extends string = string>(filter: PageFilter<Type> = {}): Promise<EventsOf<Type>[]> {
     const { categories, unless } = filter;
     const types: readonly string[] | undefined = filter.types;
-    return this.delivered.filter(({ stream, type, data }) => {
+    return this.consumed.filter(({ stream, type, data }) => {
       if (categories && !categories.includes(stream.slice(0, stream.indexOf('-')))) return false;
       if (types && !types.includes(type)) return false;
       return unless === undefined || String((data as Record<string, unknown>)[unless.field]) !== unless.is;
@@ -27,6 +27,6 @@ export class DeliveredPage extends Page {
   }
 
   override newestByActor(): never {
-    throw new Error('Who did something is not on the topics: a projection that asks for it is fed by the log');
+    throw new Error('The actor is not published to Kafka: a projection that needs it must be fed from the log');
   }
 }

@@ -6,11 +6,11 @@ import type { StoredEvent } from '../../log/event.js';
 import { copyEvents } from '../../log/event-reader.js';
 import { evolve, type Site } from '../../sites/site.js';
 import type { SiteSecrets } from '../../sites/site-secrets.js';
-import type { Check, VerifyWorld } from '../verify.js';
+import type { Check, VerifyDependencies } from '../verify.js';
 
 const PAGE_EVENTS = 20_000;
-/** An instance hears of a changed window a moment after it was changed: so much later it may still have used the old one. */
-const HEARD_WITHIN_MS = 2_000;
+/** Instances learn of a changed window with a delay. Until then they may use the old one. */
+const SETTINGS_DELAY_MS = 2_000;
 const TYPES = ['conversion.received.v1', 'conversion.filtered.v1'];
 
 interface ClaimRow {
@@ -19,34 +19,34 @@ interface ClaimRow {
   readonly position: number;
   readonly weak: boolean;
   readonly atMs: number;
-  /** How far back an earlier one would have made it a duplicate. */
+  /** A claim after this time would have made the conversion a duplicate. */
   readonly sinceMs: number;
 }
 
 /**
- * One conversion per duplicate key and window. The keys are made anew from the log, with the window each site had at the
- * time, and sorted by the database: two claims on one key that are closer than the window should not both be there.
+ * One conversion per dedup key and window. The keys are recomputed from the log, with the window that each site had at that
+ * time, and sorted by the database: two claims of one key that are closer than the window are a violation.
  */
 export const duplicatesCheck: Check = {
   name: 'duplicates',
-  async examine(world) {
-    const client = await world.postgres.connectAsOwner('cc-verify');
+  async examine(dependencies) {
+    const client = await dependencies.postgres.connectAsOwner('cc-verify');
     try {
       await client.query(
         `CREATE TEMP TABLE claims (site text COLLATE "C", key uuid, position bigint, weak boolean, at bigint, since bigint)`,
       );
-      const claims = await writeClaims(client, world);
+      const claims = await writeClaims(client, dependencies);
       const { rows } = await client.query<{ position: string; before: string }>(TOO_CLOSE);
-      if (rows.length === 0) return { ok: true, detail: `${claims} claims, none within the window of another` };
+      if (rows.length === 0) return { ok: true, detail: `${claims} dedup claims, none within the window of another` };
       const first = `the conversion at position ${rows[0]?.position} repeats the one at ${rows[0]?.before}`;
-      return { ok: false, detail: `${rows.length} were counted that repeat another: ${first}` };
+      return { ok: false, detail: `${rows.length} duplicates were counted: ${first}` };
     } finally {
       await client.end();
     }
   },
 };
 
-/** A real one is refused by an earlier real one, a filtered one by any. */
+/** An earlier strong claim refuses any claim; an earlier weak one refuses weak claims only. */
 const TOO_CLOSE = `
   SELECT position, CASE WHEN weak THEN any_position ELSE real_position END AS before FROM (
     SELECT position, weak, since,
@@ -57,26 +57,26 @@ const TOO_CLOSE = `
     WINDOW earlier AS (PARTITION BY site, key ORDER BY position ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)) c
    WHERE CASE WHEN weak THEN any_at ELSE real_at END > since ORDER BY position`;
 
-async function writeClaims(client: Client, world: VerifyWorld): Promise<number> {
-  const reader = await world.postgres.connect('cc-verify');
-  const windows = new Windows(world.settings.dedupWindowMs);
+async function writeClaims(client: Client, dependencies: VerifyDependencies): Promise<number> {
+  const reader = await dependencies.postgres.connect('cc-verify');
+  const windows = new DedupWindows(dependencies.settings.dedupWindowMs);
   const secretOf = new Map<string, string>();
   let claims = 0;
   try {
     for (let after = 0; ; ) {
       const page: StoredEvent[] = [];
-      const read = await copyEvents(reader, { after, until: world.until, limit: PAGE_EVENTS }, (row) => {
+      const read = await copyEvents(reader, { after, until: dependencies.until, limit: PAGE_EVENTS }, (row) => {
         if (TYPES.includes(row.type) || row.type.startsWith(`${SITE}.`)) page.push(row.event());
         after = row.position;
       });
-      const rows = await claimsOf(page, windows, secretOf, world.secrets);
+      const rows = await claimsOf(page, windows, secretOf, dependencies.secrets);
       claims += rows.length;
       await client.query(
         `INSERT INTO claims SELECT site, key, position, weak, "atMs", "sinceMs" FROM json_to_recordset($1) AS c (
            site text, key uuid, position bigint, weak boolean, "atMs" bigint, "sinceMs" bigint)`,
         [JSON.stringify(rows)],
       );
-      world.progress(`duplicates: up to position ${after}`);
+      dependencies.progress(`duplicates: up to position ${after}`);
       if (read < PAGE_EVENTS) return claims;
     }
   } finally {
@@ -86,7 +86,7 @@ async function writeClaims(client: Client, world: VerifyWorld): Promise<number> 
 
 async function claimsOf(
   page: readonly StoredEvent[],
-  windows: Windows,
+  windows: DedupWindows,
   secretOf: Map<string, string>,
   secrets: SiteSecrets,
 ): Promise<ClaimRow[]> {
@@ -98,7 +98,7 @@ async function claimsOf(
     }
     const { data } = event;
     const subject = event.personal?.subject;
-    // Of an erased person without an order: nobody can make that key again.
+    // The person was erased and there is no order: the key cannot be computed.
     if (subject === undefined && data.orderId === undefined) continue;
     const secret = secretOf.get(event.site) ?? (await secrets.dedupSecret(event.site));
     secretOf.set(event.site, secret);
@@ -115,10 +115,10 @@ async function claimsOf(
   return rows;
 }
 
-/** The duplicate window of each site as the log goes on. */
-class Windows {
+/** The dedup window of each site at the position that the log has been read to. */
+class DedupWindows {
   private readonly sites = new Map<string, Site>();
-  private readonly known = new Map<string, { windowMs: number; earlierMs: number; changedAtMs: number }>();
+  private readonly windows = new Map<string, { windowMs: number; earlierMs: number; changedAtMs: number }>();
 
   constructor(private readonly defaultMs: number) {}
 
@@ -127,17 +127,17 @@ class Windows {
     if (!site) return;
     this.sites.set(event.site, site);
     const windowMs = dedupWindowOf(site.settings, this.defaultMs);
-    const before = this.known.get(event.site)?.windowMs ?? windowMs;
-    if (before !== windowMs || !this.known.has(event.site))
-      this.known.set(event.site, { windowMs, earlierMs: before, changedAtMs: Date.parse(event.time) });
+    const before = this.windows.get(event.site)?.windowMs ?? windowMs;
+    if (before !== windowMs || !this.windows.has(event.site))
+      this.windows.set(event.site, { windowMs, earlierMs: before, changedAtMs: Date.parse(event.time) });
   }
 
   of(site: string, atMs: number): number {
-    const { windowMs, earlierMs, changedAtMs } = this.known.get(site) ?? {
+    const { windowMs, earlierMs, changedAtMs } = this.windows.get(site) ?? {
       windowMs: this.defaultMs,
       earlierMs: this.defaultMs,
       changedAtMs: 0,
     };
-    return atMs - changedAtMs < HEARD_WITHIN_MS ? Math.min(windowMs, earlierMs) : windowMs;
+    return atMs - changedAtMs < SETTINGS_DELAY_MS ? Math.min(windowMs, earlierMs) : windowMs;
   }
 }

@@ -1,13 +1,13 @@
 import type { Pool } from 'pg';
 import type { Lineage } from '../log/lineage.js';
-import type { Ends } from './batch.js';
+import type { PublishedPositions } from './batch.js';
 
-/** Under which name the log keeps what has not been published yet, whatever its retention says. */
+/** Name of the log hold that keeps unpublished events in the log beyond its retention. */
 export const LOG_HOLD = 'kafka';
 
-export interface Checkpoint {
+export interface RelayCheckpoint {
   readonly position: number;
-  /** By category, the last position that each partition was given. */
+  /** By category: the last position published to each partition. */
   readonly published: Record<string, number[]>;
   readonly system: string | null;
   readonly timeline: string | null;
@@ -22,14 +22,17 @@ interface Row {
   lost_below: string;
 }
 
-/** How far the log has been published to one cluster under one prefix: a lower bound, and what was put where. */
-export class Checkpoints {
+/**
+ * Progress of publishing the log to one cluster under one prefix. The position is a lower bound: a crash between the
+ * Kafka commit and the write of the checkpoint leaves it behind the topics.
+ */
+export class RelayCheckpoints {
   constructor(
     private readonly pool: Pool,
     private readonly prefix: string,
   ) {}
 
-  async load(cluster: string): Promise<Checkpoint> {
+  async load(cluster: string): Promise<RelayCheckpoint> {
     await this.pool.query('INSERT INTO cc.kafka_relay (cluster, prefix) VALUES ($1, $2) ON CONFLICT DO NOTHING', [
       cluster,
       this.prefix,
@@ -43,8 +46,8 @@ export class Checkpoints {
     return { ...row, position: Number(row.position), lostBelow: Number(row.lost_below) };
   }
 
-  /** Never back: one that was frozen after its commit may write this long after its successor has gone further. */
-  async save(cluster: string, position: number, published: Ends): Promise<void> {
+  /** Never moves backwards: an instance that was frozen after its commit may write long after its successor. */
+  async save(cluster: string, position: number, published: PublishedPositions): Promise<void> {
     await this.pool.query({
       name: 'save-kafka-checkpoint',
       text: `WITH moved AS (
@@ -63,7 +66,7 @@ export class Checkpoints {
     );
   }
 
-  /** Of the cluster that was published to last under this prefix, for those who watch; 0 before the first event. */
+  /** The highest position published under this prefix to any cluster; 0 before the first event. For monitoring. */
   async position(): Promise<number> {
     const { rows } = await this.pool.query<{ position: string | null }>(
       'SELECT max(position) AS position FROM cc.kafka_relay WHERE prefix = $1',
@@ -73,7 +76,7 @@ export class Checkpoints {
   }
 }
 
-/** With Kafka configured, the log keeps what has not been published; without it, nobody waits for anything. */
+/** With Kafka configured, log retention waits for unpublished events. Without Kafka, the hold is removed. */
 export async function holdLog(pool: Pool, configured: boolean): Promise<void> {
   if (configured) {
     await pool.query('INSERT INTO cc.log_holds (name, position) VALUES ($1, 0) ON CONFLICT DO NOTHING', [LOG_HOLD]);
