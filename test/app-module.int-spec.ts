@@ -7,7 +7,7 @@ import { DeliveryService } from '../src/delivery/delivery.service.js';
 import { PlatformClient } from '../src/delivery/platform-client.js';
 import { ReplayDeliveries } from '../src/delivery/replay-deliveries.command.js';
 import { RetryScheduler } from '../src/delivery/retry.scheduler.js';
-import { KafkaConnection } from '../src/kafka/kafka.module.js';
+import { KafkaService } from '../src/kafka/kafka.module.js';
 import { readSettings } from '../src/kernel/settings.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { ProjectionRunner } from '../src/log/projection-runner.js';
@@ -48,9 +48,8 @@ const oneByOne = (...names: string[]) => names.flatMap((name) => [`${name} …`,
 beforeEach(async () => {
   calls = [];
   record('projections', ProjectionRunner.prototype, 'start');
-  record('kafka', KafkaConnection.prototype, 'start');
+  record('kafka', KafkaService.prototype, 'start');
   record('delivery', DeliveryService.prototype, 'start');
-  record('late matches', LateMatches.prototype, 'start');
   const databaseUrl = await createDatabase(server);
   const SECRET_KEY = randomBytes(32).toString('hex');
   const environment = { PORT: '0', LOG_LEVEL: 'silent', DATABASE_URL: databaseUrl, SECRET_KEY };
@@ -64,7 +63,7 @@ afterEach(async () => {
 
 describe('AppModule', () => {
   it('starts dependencies before dependents', () => {
-    expect(calls).toEqual(oneByOne('projections', 'kafka', 'delivery', 'late matches'));
+    expect(calls).toEqual(oneByOne('projections', 'kafka', 'delivery'));
   });
 
   it('stops dependents before dependencies, after HTTP has closed', async () => {
@@ -76,7 +75,7 @@ describe('AppModule', () => {
     record('retry scheduler', RetryScheduler.prototype, 'stop');
     record('delivery', DeliveryService.prototype, 'stop');
     record('platform client', PlatformClient.prototype, 'close');
-    record('kafka', KafkaConnection.prototype, 'stop');
+    record('kafka', KafkaService.prototype, 'stop');
     record('projections', ProjectionRunner.prototype, 'stop');
     record('log', PostgresEventLog.prototype, 'close');
     record('postgres', Postgres.prototype, 'close');

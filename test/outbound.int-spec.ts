@@ -2,8 +2,8 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { jest } from '@jest/globals';
 import { OUTBOUND } from '../src/events/outbound.events.js';
-import { pushesCheck } from '../src/history/reconciliation/pushes-check.js';
-import type { VerifyWorld } from '../src/history/verify.js';
+import { pushesCheck } from '../src/history/reconciliation/pushes.check.js';
+import type { VerifyDependencies } from '../src/history/verify.js';
 import { ProjectionRunner } from '../src/log/projection-runner.js';
 import { acquirePushLeases, type PushLease } from '../src/outbound/push-lease.js';
 import { pushNow } from '../src/outbound/push-now.js';
@@ -134,7 +134,12 @@ describe('the outbound webhook', () => {
   describe('the check of pushes', () => {
     const examine = async () => {
       const { sites, log } = instance;
-      return pushesCheck.examine({ sites, log, until: await log.head(), progress: () => {} } as unknown as VerifyWorld);
+      return pushesCheck.examine({
+        sites,
+        log,
+        until: await log.head(),
+        progress: () => {},
+      } as unknown as VerifyDependencies);
     };
 
     /** Bypasses the append-only trigger and rolls back afterwards. */
@@ -156,12 +161,15 @@ describe('the outbound webhook', () => {
       const { host } = await openSite();
       await happen(instance.log, host, 'received');
       await toNextTick();
-      expect(await examine()).toMatchObject({ ok: true, detail: expect.stringMatching(/^\d+ stretches were taken/) });
+      expect(await examine()).toMatchObject({
+        ok: true,
+        detail: expect.stringMatching(/^\d+ reporting windows were delivered/),
+      });
       const other = await tampered(host, `jsonb_set(data::jsonb, '{body,conversions}', '7')`);
-      expect(other).toMatchObject({ ok: false, detail: expect.stringContaining(`${host}: stretch`) });
+      expect(other).toMatchObject({ ok: false, detail: expect.stringContaining(`${host}: reporting window`) });
       await toNextTick();
       const apart = await tampered(host, `jsonb_set(data::jsonb, '{fromPosition}', '1')`);
-      expect(apart).toMatchObject({ ok: false, detail: expect.stringContaining('begins at 1') });
+      expect(apart).toMatchObject({ ok: false, detail: expect.stringContaining('starts at 1') });
       expect(await examine()).toMatchObject({ ok: true });
     });
   });

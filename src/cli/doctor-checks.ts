@@ -2,7 +2,7 @@ import { stat, statfs } from 'node:fs/promises';
 import { request as requestPlain } from 'node:http';
 import { request as requestTls } from 'node:https';
 import { join } from 'node:path';
-import { dedupWindowOf } from '../conversions/dedup-window.js';
+import { dedupWindowOf } from '../conversions/dedup-key.js';
 import { OUTBOUND } from '../events/outbound.events.js';
 import { usesKafka } from '../kafka/client.js';
 import { probeKafka } from '../kafka/probe.js';

@@ -6,18 +6,18 @@ import type { Receipt } from './receipt.js';
 
 export interface Received {
   readonly conversionId: string;
-  /** Of a duplicate: the one it repeats. */
+  /** The conversion that a duplicate repeats. */
   readonly firstConversionId?: string;
   readonly receipt: Receipt;
 }
 
-/** The service's own settings that count here. */
+/** Settings of the service that the decision depends on. */
 export interface ReceiveRules {
   readonly dedupWindowMs: number;
   readonly identifierTtlMs: number;
 }
 
-/** A sender's conversion, authenticated and checked, still with its raw personal values: they go no further than this. */
+/** A sender's conversion, authenticated and validated. It holds raw personal values; the handler passes on only their hashes. */
 export class ReceiveConversion extends Command<Received> {
   constructor(
     readonly open: OpenSite,

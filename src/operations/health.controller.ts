@@ -2,7 +2,7 @@ import { Controller, Get, HttpStatus, Res } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { FrontDoor } from '../http/front-door.js';
-import { KafkaConnection } from '../kafka/kafka.module.js';
+import { KafkaService } from '../kafka/kafka.module.js';
 import { ProjectionRunner } from '../log/projection-runner.js';
 import { Postgres } from '../postgres/postgres.js';
 
@@ -14,7 +14,7 @@ export class HealthController {
   constructor(
     private readonly postgres: Postgres,
     private readonly projections: ProjectionRunner,
-    private readonly kafka: KafkaConnection,
+    private readonly kafka: KafkaService,
     private readonly frontDoor: FrontDoor,
   ) {}
 

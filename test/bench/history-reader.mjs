@@ -51,8 +51,8 @@ const READ = {
     const client = await postgres.connect('bench');
     const filter = await EventFilter.open(log, undefined, {});
     const file = await ExportFile.open(OUT, randomBytes(8).toString('hex'));
-    const write = (bytes, mark) => file.write(bytes, mark);
-    const job = { client, filter, format: FORMATS.ndjson(), begun: undefined, write, progress: () => {} };
+    const write = (bytes, checkpoint) => file.write(bytes, checkpoint);
+    const job = { client, filter, format: FORMATS.ndjson(), resumeFrom: undefined, write, progress: () => {} };
     const events = await exportEvents(job);
     await file.finish();
     await client.end();
