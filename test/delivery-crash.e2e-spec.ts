@@ -118,7 +118,7 @@ describe('dispatch', () => {
 
   beforeEach(async () => {
     dataDir = mkdtempSync(join(tmpdir(), 'cc-dispatch-'));
-    postgres = await Postgres.open({ databaseUrl: undefined, dataDir, say: () => {} });
+    postgres = await Postgres.open({ databaseUrl: undefined, dataDir, onMessage: () => {} });
     log = new EventLog(postgres);
     const sealer = openSealer(readSettings({ DATA_DIR: dataDir }));
     sites = new Sites(log, new SiteSecrets(postgres.pool, sealer), 'cli');

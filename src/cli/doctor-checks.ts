@@ -11,7 +11,7 @@ import { readSettings, type Settings } from '../kernel/settings.js';
 import { readPartitions } from '../log/partitions.js';
 import { OUTBOUND, streamOf } from '../outbound/stretch.js';
 import { MIGRATIONS } from '../postgres/migrations/index.js';
-import { readMigrations } from '../postgres/postgres.js';
+import { readMigrations } from '../postgres/schema.js';
 import { SERVICE_ROLE } from '../postgres/service-role.js';
 import type { Opened, Session } from './session.js';
 

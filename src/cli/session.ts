@@ -49,7 +49,7 @@ export class Session {
     const sealer = openSealer(settings);
     const { databaseUrl, dataDir } = settings;
     const say = (line: string) => this.output.note(line);
-    const postgres = await Postgres.open({ databaseUrl, dataDir, say });
+    const postgres = await Postgres.open({ databaseUrl, dataDir, onMessage: say });
     const log = new EventLog(postgres, { say });
     const secrets = openSecrets(postgres.pool, sealer, settings);
     const sites = new Sites(log, secrets, 'cli');

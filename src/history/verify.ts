@@ -64,7 +64,7 @@ export async function verify(
 }
 
 async function readStreams({ postgres, until, progress }: VerifyWorld, books: readonly StreamBook[]) {
-  const client = await postgres.connect('cc-verify');
+  const client = await postgres.connect('verify');
   let events = 0;
   try {
     await copyStreams(client, until, (stream) => {

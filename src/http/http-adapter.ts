@@ -4,7 +4,7 @@ import { NotFoundException } from '@nestjs/common';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Settings } from '../kernel/settings.js';
-import type { FrontDoor, Handler } from './front-door.js';
+import type { Handler, HotRoutes } from './hot-routes.js';
 
 const HEADERS_WITHIN_MS = 5_000;
 const REQUEST_WITHIN_MS = 10_000;
@@ -22,7 +22,7 @@ const BOUNDS: ServerOptions = {
   noDelay: true,
 };
 
-export function createAdapter(settings: Settings, frontDoor: FrontDoor): FastifyAdapter {
+export function createAdapter(settings: Settings, hotRoutes: HotRoutes): FastifyAdapter {
   const { tlsCert, tlsKey } = settings;
   const adapter = new FastifyAdapter({
     logger: false,
@@ -32,7 +32,7 @@ export function createAdapter(settings: Settings, frontDoor: FrontDoor): Fastify
     requestTimeout: REQUEST_WITHIN_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
     serverFactory: (router: Handler) => {
-      const server = frontDoor.createServer(
+      const server = hotRoutes.createServer(
         router,
         BOUNDS,
         tlsCert && tlsKey ? { cert: tlsCert, key: tlsKey, handshakeTimeout: HEADERS_WITHIN_MS } : undefined,

@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import { Server as NetServer } from 'node:net';
 import { type BeforeApplicationShutdown, Injectable } from '@nestjs/common';
 import { HttpAdapterHost } from '@nestjs/core';
-import { FrontDoor } from './front-door.js';
+import { HotRoutes } from './hot-routes.js';
 
 const GRACE_MS = 1_000;
 const LOOK_EVERY_MS = 20;
@@ -15,12 +15,12 @@ const LOOK_EVERY_MS = 20;
 export class HttpDrain implements BeforeApplicationShutdown {
   constructor(
     private readonly adapter: HttpAdapterHost,
-    private readonly frontDoor: FrontDoor,
+    private readonly hotRoutes: HotRoutes,
   ) {}
 
   async beforeApplicationShutdown(): Promise<void> {
     const server = this.adapter.httpAdapter.getHttpServer() as Server;
-    this.frontDoor.draining = true;
+    this.hotRoutes.draining = true;
     // The plain socket server's close: HTTP's own would also cut connections on which a request is just about to come.
     NetServer.prototype.close.call(server);
     const until = performance.now() + GRACE_MS;

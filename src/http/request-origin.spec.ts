@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { addressRanges } from '../kernel/settings.js';
+import { addressRanges } from '../kernel/addresses.js';
 import { RequestOrigin } from './request-origin.js';
 
 function request(from: string, headers: Record<string, string> = {}, socket: object = {}): IncomingMessage {

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { TLSSocket } from 'node:tls';
-import { isLoopback, isWithin } from '../kernel/addresses.js';
-import type { AddressRange } from '../kernel/settings.js';
+import { type AddressRange, isLoopback, isWithin } from '../kernel/addresses.js';
 
 /** What proxies add of themselves: a request that carries one of these was passed on. */
 const PROXY_HEADERS = ['x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip', 'forwarded', 'via'];

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { isWithin } from './code-points.js';
+import { fitsCodePoints } from './code-points.js';
 
 /** The spelling of an email that is hashed into the subject's key. */
 export function normaliseEmail(text: string): string {
@@ -18,8 +18,8 @@ export function isEmail(email: string): boolean {
     at > 0 &&
     email.indexOf('@', at + 1) === -1 &&
     email.indexOf('.', at + 1) !== -1 &&
-    isWithin(email, 254) &&
-    (at <= 64 || isWithin(email.slice(0, at), 64)) &&
+    fitsCodePoints(email, 254) &&
+    (at <= 64 || fitsCodePoints(email.slice(0, at), 64)) &&
     !/[\s\p{Cc}]/u.test(email)
   );
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import ipaddr from 'ipaddr.js';
+import { addressRanges } from './addresses.js';
 import { parseDurationMs } from './durations.js';
 import { messageOf, UserError } from './errors.js';
 
@@ -9,8 +9,6 @@ export type Settings = ReturnType<typeof readSettings>;
 
 /** What it is injected as. */
 export const SETTINGS = Symbol('settings');
-
-export type AddressRange = [ipaddr.IPv4 | ipaddr.IPv6, number];
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 const DAY_MS = 24 * 60 * 60 * 1_000;
@@ -110,20 +108,6 @@ function outboundTimeoutMs(text: string): number {
   const ms = parseDurationMs(text);
   if (ms < 100 || ms > 60_000) throw new Error(`"${text}" is out of range: 100ms to 60s`);
   return ms;
-}
-
-/** Accepts a single address as well as a CIDR. */
-export function addressRanges(text: string): AddressRange[] {
-  return text
-    .split(',')
-    .map((part) => part.trim())
-    .filter((part) => part !== '')
-    .map((part) => {
-      if (ipaddr.isValidCIDR(part)) return ipaddr.parseCIDR(part) as AddressRange;
-      if (!ipaddr.isValid(part)) throw new Error(`"${part}" is neither an address nor a CIDR such as 10.0.0.0/8`);
-      const address = ipaddr.process(part);
-      return [address, address.kind() === 'ipv4' ? 32 : 128];
-    });
 }
 
 /** With commas; the last one repeats. */

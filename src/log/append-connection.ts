@@ -40,7 +40,7 @@ export class AppendConnection implements AppendPort {
   }
 
   private async connect(): Promise<Client> {
-    const client = await this.postgres.connect('cc-append', {
+    const client = await this.postgres.connect('append', {
       // A plan made while the log was empty is kept: it must look claims up one by one, never read a whole table.
       enable_seqscan: 'off',
       enable_hashjoin: 'off',

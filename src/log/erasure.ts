@@ -26,7 +26,7 @@ export interface ErasureOptions {
  * traffic; only the deletion itself, and a last look at what came meanwhile, wait behind the append's lock.
  */
 export async function eraseSubject(postgres: Postgres, options: ErasureOptions): Promise<Erased> {
-  const client = await postgres.connect('cc-erasure', { lock_timeout: '0' });
+  const client = await postgres.connect('erasure', { lock_timeout: '0' });
   try {
     await client.query('SELECT pg_advisory_lock_shared($1, hashtext(name)) FROM unnest($2::text[]) AS name', [
       erasureLock.classId,

@@ -112,7 +112,7 @@ export async function readPartitions(client: Pick<ClientBase, 'query'>): Promise
 
 /** One instance at a time, as the owner of the schema. */
 async function asKeeper<Result>(postgres: Postgres, work: (client: ClientBase) => Promise<Result>): Promise<Result> {
-  const client = await postgres.connectAsOwner('cc-partitions');
+  const client = await postgres.connectAsOwner('partitions');
   try {
     await client.query('SELECT pg_advisory_lock(4845004)');
     return await work(client);

@@ -12,7 +12,7 @@ import { Sites } from '../sites/sites.js';
 import { SitesModule } from '../sites/sites.module.js';
 import { countPushes } from './outbound-metrics.js';
 import { OutboundSync } from './outbound-sync.js';
-import { openOutgoing, Pusher, pusherOptions } from './pusher.js';
+import { openHttpClient, Pusher, pusherOptions } from './pusher.js';
 
 /** Only wakes: what is due, and whose it is, is decided in the database. */
 @Injectable()
@@ -41,7 +41,7 @@ export class OutboundClock {
       ) => {
         const sites = new Sites(log, secrets, 'system');
         const options = { ...pusherOptions(settings, 'system'), count: countPushes(registry) };
-        const pusher = new Pusher(log, sites, openOutgoing(settings), {
+        const pusher = new Pusher(log, sites, openHttpClient(settings), {
           ...options,
           disabled: (site, reason) => logger.warn('A webhook is disabled until somebody enables it', { site, reason }),
         });

@@ -1,4 +1,4 @@
-import type { OutgoingRequest } from '../http/outgoing/outgoing.js';
+import type { HttpRequest } from '../http/client/http-client.js';
 import { signature } from '../platforms/webhook/signature.js';
 import type { ConnectionSecrets } from '../sites/site-secrets.js';
 import type { SiteWebhook } from '../sites/webhook.js';
@@ -26,7 +26,7 @@ export function pushRequest(
   secrets: WebhookSecrets,
   stretch: Stretch,
   nowMs: number,
-): OutgoingRequest {
+): HttpRequest {
   return post(
     webhook,
     secrets,
@@ -41,7 +41,7 @@ export function pushRequest(
 }
 
 /** An id of its own, so that no test is dropped as a repeat. It stands for no stretch. */
-export function testRequest(webhook: SiteWebhook, secrets: WebhookSecrets, nowMs: number): OutgoingRequest {
+export function testRequest(webhook: SiteWebhook, secrets: WebhookSecrets, nowMs: number): HttpRequest {
   return post(webhook, secrets, { id: `test-${nowMs}`, totals: NO_TOTALS, nowMs }, { 'x-cc-test': 'true' });
 }
 
@@ -50,7 +50,7 @@ function post(
   { secret, previous }: WebhookSecrets,
   { id, totals, nowMs }: { id: string; totals: Totals; nowMs: number },
   headers: Readonly<Record<string, string>>,
-): OutgoingRequest {
+): HttpRequest {
   // Spelled out: the bytes must be the same whatever way the totals came here.
   const body = JSON.stringify({
     conversions: totals.conversions,

@@ -1,5 +1,5 @@
-import { Outgoing } from '../http/outgoing/outgoing.js';
-import { SendFailure } from '../http/outgoing/send-failure.js';
+import { HttpClient } from '../http/client/http-client.js';
+import { SendFailure } from '../http/client/send-failure.js';
 import { LogUnavailable } from '../kernel/errors.js';
 import type { Settings } from '../kernel/settings.js';
 import { uuidv7 } from '../kernel/uuid.js';
@@ -40,8 +40,11 @@ export function pusherOptions(settings: Settings, actor: PusherOptions['actor'])
 }
 
 /** The way out to customers' receivers. */
-export function openOutgoing({ outboundTimeoutMs: timeoutMs, outboundAllowPrivate: allowPrivate }: Settings): Outgoing {
-  return new Outgoing({ connectionsPerOrigin: CONNECTIONS_MAX, timeoutMs, allowPrivate });
+export function openHttpClient({
+  outboundTimeoutMs: timeoutMs,
+  outboundAllowPrivate: allowPrivate,
+}: Settings): HttpClient {
+  return new HttpClient({ connectionsPerOrigin: CONNECTIONS_MAX, timeoutMs, allowPrivate });
 }
 
 /** A site, as far as it is about pushing. */
@@ -57,7 +60,7 @@ export class Pusher {
   constructor(
     private readonly log: EventLog,
     private readonly sites: Sites,
-    private readonly outgoing: Outgoing,
+    private readonly httpClient: HttpClient,
     private readonly options: PusherOptions,
   ) {}
 
@@ -108,7 +111,7 @@ export class Pusher {
 
   /** Waits for calls under way. */
   async end(): Promise<void> {
-    await this.outgoing.close();
+    await this.httpClient.close();
   }
 
   private async call({ webhook, secrets }: Receiver, stretch: Stretch, claim: Claim): Promise<Verdict | undefined> {
@@ -120,7 +123,7 @@ export class Pusher {
   private async exchange(request: ReturnType<typeof pushRequest>, claim?: Claim): Promise<Verdict | undefined> {
     const mayGo = claim && (() => claim.maySend);
     try {
-      const response = await this.outgoing.send(request, { guarded: true, statusSuffices: true, mayGo });
+      const response = await this.httpClient.send(request, { guarded: true, statusSuffices: true, mayGo });
       return verdictOf(response, this.options.now());
     } catch (error) {
       if (!(error instanceof SendFailure)) throw error;

@@ -1,5 +1,5 @@
-import type { OutgoingResponse } from '../http/outgoing/response.js';
-import type { SendFailure } from '../http/outgoing/send-failure.js';
+import type { HttpResponse } from '../http/client/response.js';
+import type { SendFailure } from '../http/client/send-failure.js';
 import { retryAfterMs } from '../platforms/common-verdict.js';
 import type { FailedTry } from './stretch.js';
 
@@ -16,7 +16,7 @@ export type Verdict =
     };
 
 /** The status line is the answer; what a receiver writes below it is its own affair. */
-export function verdictOf(response: OutgoingResponse, nowMs: number): Verdict {
+export function verdictOf(response: HttpResponse, nowMs: number): Verdict {
   const { status: httpStatus } = response;
   if (httpStatus >= 200 && httpStatus < 300) return { taken: true, httpStatus };
   if (httpStatus === 410)

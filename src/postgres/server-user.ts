@@ -1,15 +1,15 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { UserError } from '../kernel/errors.js';
 
-/** The account PostgreSQL's programs run under; empty where that is our own. Made to be spread into spawn's options. */
+/** The account that runs PostgreSQL's programs, as options for `spawn`; empty if it is the account of this process. */
 export interface ServerUser {
   uid?: number;
   gid?: number;
 }
 
-/** PostgreSQL refuses to run as root and to touch data that another account owns. */
+/** PostgreSQL refuses to run as root and to use data that another account owns. */
 export function serverUserFor(folder: string): ServerUser {
   const owner = statSync(folder, { throwIfNoEntry: false });
   if (process.getuid?.() !== 0) {
@@ -22,7 +22,7 @@ export function serverUserFor(folder: string): ServerUser {
     return {};
   }
 
-  // A folder without data, such as a fresh volume, does not tell who shall run the server.
+  // The owner of a folder without data, such as a new volume, does not determine the account.
   if (!owner || !existsSync(join(folder, 'PG_VERSION'))) return account('postgres') ?? account('nobody') ?? noAccount();
   if (owner.uid === 0) {
     throw new UserError(
@@ -33,16 +33,24 @@ export function serverUserFor(folder: string): ServerUser {
   return { uid: owner.uid, gid: owner.gid };
 }
 
-/** Asks as that user, because modes, groups, ACLs and every folder above have a say in it. */
+/** Tested as that user, because modes, groups, ACLs and every parent folder matter. */
 export function canReach(user: ServerUser, path: string): boolean {
   if (user.uid === undefined) return true;
   return spawnSync('/bin/sh', ['-c', 'test -x "$0"', path], { cwd: '/', ...user }).status === 0;
 }
 
+/** For root only: a persistent folder that every account may enter, whatever root's umask is. */
+export function systemFolder(): string {
+  const folder = '/var/lib/clean-conversions';
+  mkdirSync(folder, { recursive: true });
+  chmodSync(folder, 0o755);
+  return folder;
+}
+
 function account(name: string): ServerUser | undefined {
   const [uid, gid] = ['-u', '-g'].map((flag) => {
-    const asked = spawnSync('id', [flag, name], { encoding: 'utf8' });
-    return asked.status === 0 ? Number(asked.stdout) : undefined;
+    const { status, stdout } = spawnSync('id', [flag, name], { encoding: 'utf8' });
+    return status === 0 ? Number(stdout) : undefined;
   });
   return uid === undefined || gid === undefined ? undefined : { uid, gid };
 }

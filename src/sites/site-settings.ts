@@ -1,7 +1,8 @@
+import { addressRanges } from '../kernel/addresses.js';
 import { formatDuration } from '../kernel/durations.js';
 import { isEmail, normaliseEmail, subjectOf } from '../kernel/email.js';
 import { messageOf, UserError } from '../kernel/errors.js';
-import { addressRanges, dedupWindowMs } from '../kernel/settings.js';
+import { dedupWindowMs } from '../kernel/settings.js';
 import { normaliseHost } from './host.js';
 
 /** What can be set per site. Values are stored as they are shown. */

@@ -129,7 +129,7 @@ export class Matcher {
   }
 
   private connect(): Promise<Client> {
-    return this.postgres.connect('cc-match', {
+    return this.postgres.connect('match', {
       // A plan made while the tables were empty is kept: it must look people up one by one, never read a whole table.
       enable_seqscan: 'off',
       enable_hashjoin: 'off',

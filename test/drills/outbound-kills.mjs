@@ -44,7 +44,7 @@ export async function drill({ short, say }) {
   const dataDir = mkdtempSync(join(tmpdir(), 'cc-drill-'));
   // As root, another user runs the database, and it must get to its data.
   chmodSync(dataDir, 0o755);
-  const postgres = await Postgres.open({ databaseUrl: undefined, dataDir, say: () => {} });
+  const postgres = await Postgres.open({ databaseUrl: undefined, dataDir, onMessage: () => {} });
   const log = new EventLog(postgres);
   const secrets = new SiteSecrets(postgres.pool, openSealer(readSettings({ DATA_DIR: dataDir })));
   const fleet = new Fleet(dataDir);

@@ -11,7 +11,7 @@ const { Logger } = await from('kernel/logger');
 const { readSettings } = await from('kernel/settings');
 
 const settings = readSettings({ KAFKA_BROKERS: brokers, KAFKA_TOPIC_PREFIX: prefix, KAFKA_PARTITIONS: '3' });
-const postgres = await Postgres.open({ databaseUrl, dataDir: '/tmp', say: () => {} });
+const postgres = await Postgres.open({ databaseUrl, dataDir: '/tmp', onMessage: () => {} });
 const runner = new ProjectionRunner(postgres, [counted]);
 new ConsumerSource(postgres, settings, counted, runner, new Logger('silent')).start();
 console.log('started');

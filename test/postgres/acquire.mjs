@@ -4,7 +4,7 @@ const [modulePath, dataDir] = process.argv.slice(2);
 const { acquireEmbeddedServer } = await import(modulePath);
 
 try {
-  const server = await acquireEmbeddedServer({ dataDir, say: () => {} });
+  const server = await acquireEmbeddedServer({ dataDir, onMessage: () => {} });
   process.once('message', async () => {
     await server.release();
     process.disconnect();

@@ -53,7 +53,7 @@ const leftBehind: string[] = [root, compiled];
 const said: string[] = [];
 
 beforeAll(async () => {
-  for (const folder of ['kernel', 'postgres']) {
+  for (const folder of ['kernel', 'postgres', 'postgres/migrations']) {
     mkdirSync(join(compiled, folder), { recursive: true });
     for (const file of readdirSync(join(checkout, 'src', folder)).filter((name) => /(?<!\.spec)\.ts$/.test(name))) {
       const { code } = await transformFile(join(checkout, 'src', folder, file), {
@@ -123,13 +123,13 @@ describe('a database folder', () => {
   it('that was lost is not silently replaced', async () => {
     const lost = join(root, 'lost');
     mkdirSync(join(lost, 'postgres', 'base'), { recursive: true });
-    await expect(acquireEmbeddedServer({ dataDir: lost, say })).rejects.toThrow(/holds no PostgreSQL database/);
+    await expect(acquireEmbeddedServer({ dataDir: lost, onMessage })).rejects.toThrow(/holds no PostgreSQL database/);
   });
 
   it('may have a path too long for a socket', async () => {
     const long = join(root, 'a-folder-with-a-long-name'.repeat(5));
     leftBehind.push(long);
-    const server = await acquireEmbeddedServer({ dataDir: long, say });
+    const server = await acquireEmbeddedServer({ dataDir: long, onMessage });
     leftBehind.push(server.host);
     expect(dirname(server.host)).toBe(tmpdir());
     expect(statSync(server.host).mode & 0o777).toBe(0o700);
@@ -195,9 +195,9 @@ describe('a server that several processes use', () => {
   });
 
   it('gets new settings when nobody is using it', async () => {
-    const cluster = await prepareCluster({ dataDir, say });
+    const cluster = await prepareCluster({ dataDir, onMessage });
     const earlier = { ...cluster, settings: { ...cluster.settings, max_connections: '20' } };
-    const holder = await holdServer(earlier, say);
+    const holder = await holdServer(earlier, onMessage);
 
     const neighbour = await acquire();
     expect(await query(neighbour, 'SHOW max_connections')).toEqual([{ max_connections: '20' }]);
@@ -263,7 +263,7 @@ describe('the programs from npm', () => {
     const links = readdirSync(join(copy, 'lib')).filter((name) => lstatSync(join(copy, 'lib', name)).isSymbolicLink());
     for (const link of links) rmSync(join(copy, 'lib', link));
 
-    expect(findBinaries({}, say, copy).major).toBeGreaterThanOrEqual(18);
+    expect(findBinaries({}, onMessage, copy).major).toBeGreaterThanOrEqual(18);
     expect(links.length).toBeGreaterThan(0);
     for (const link of links) expect(existsSync(join(copy, 'lib', link))).toBe(true);
   });
@@ -273,7 +273,7 @@ describe('the programs from npm', () => {
     const place = `/var/lib/clean-conversions/postgresql-test-${process.pid}`;
     leftBehind.push(place);
     chmodSync(join(root, 'package'), 0o700);
-    expect(findBinaries(NOBODY, say, copy).binDir).toBe(join(place, 'bin'));
+    expect(findBinaries(NOBODY, onMessage, copy).binDir).toBe(join(place, 'bin'));
     expect(said.at(-1)).toMatch(/^Copying PostgreSQL to/);
     expect(readdirSync(dirname(place)).filter((name) => name.startsWith(`postgresql-test-${process.pid}.`))).toEqual(
       [],
@@ -285,16 +285,16 @@ describe('started by root', () => {
   asRoot('data below a closed folder lies in a lasting place that the server can reach', async () => {
     const closed = join(root, 'closed');
     mkdirSync(closed, { mode: 0o700 });
-    const server = await acquireEmbeddedServer({ dataDir: join(closed, 'data'), say });
+    const server = await acquireEmbeddedServer({ dataDir: join(closed, 'data'), onMessage });
     const place = readlinkSync(join(closed, 'data', 'postgres'));
     leftBehind.push(place);
     expect(place).toMatch(/^\/var\/lib\/clean-conversions\/[0-9a-f]{16}$/);
-    expect(said.slice(-2)[0]).toContain(`so the database lies in ${place}`);
+    expect(said.slice(-2)[0]).toContain(`so the database is stored in ${place}`);
     await query(server, 'CREATE TABLE kept (note text)');
     await server.release();
 
     const linesSaid = said.length;
-    const again = await acquireEmbeddedServer({ dataDir: join(closed, 'data'), say });
+    const again = await acquireEmbeddedServer({ dataDir: join(closed, 'data'), onMessage });
     expect(await notes(again)).toEqual([]);
     await again.release();
     expect(said).toHaveLength(linesSaid);
@@ -311,7 +311,7 @@ describe('started by root', () => {
     const user = await acquireInChild(theirs, NOBODY);
     await user.release();
 
-    const server = await acquireEmbeddedServer({ dataDir: theirs, say });
+    const server = await acquireEmbeddedServer({ dataDir: theirs, onMessage });
     expect(statSync(join(theirs, 'postgres', 'postmaster.pid')).uid).toBe(NOBODY.uid);
     await server.release();
 
@@ -320,12 +320,12 @@ describe('started by root', () => {
   });
 });
 
-function say(line: string): void {
+function onMessage(line: string): void {
   said.push(line);
 }
 
 function acquire(): Promise<EmbeddedServer> {
-  return acquireEmbeddedServer({ dataDir, say });
+  return acquireEmbeddedServer({ dataDir, onMessage });
 }
 
 async function acquireInChild(folder = dataDir, user: { uid?: number; gid?: number } = {}) {

@@ -24,7 +24,7 @@ describe.each(serversUnderTest())('opening $name', ({ major }) => {
     const url = await createDatabase(server);
     const instances = await Promise.all([1, 2, 3, 4].map(() => openDatabase(url)));
     const { rows } = await (instances[0] as (typeof instances)[0]).pool.query(
-      'SELECT name FROM cc.migrations ORDER BY id',
+      'SELECT name FROM cc.schema_migrations ORDER BY id',
     );
     expect(rows.map(({ name }) => name)).toEqual(MIGRATIONS.map((Migration) => new Migration().name));
     for (const instance of instances) await instance.close();

@@ -23,5 +23,5 @@ export async function createDatabase(server: TestServer): Promise<string> {
 }
 
 export function openDatabase(databaseUrl: string): Promise<Postgres> {
-  return Postgres.open({ databaseUrl, dataDir: tmpdir(), say: () => {} });
+  return Postgres.open({ databaseUrl, dataDir: tmpdir(), onMessage: () => {} });
 }

@@ -36,7 +36,7 @@ export class KafkaService {
     const dataDir = mkdtempSync(join(tmpdir(), 'cc-kafka-service-'));
     // As root, another user runs the database, and it must get to its data.
     chmodSync(dataDir, 0o755);
-    const postgres = await Postgres.open({ databaseUrl: undefined, dataDir, say: () => {} });
+    const postgres = await Postgres.open({ databaseUrl: undefined, dataDir, onMessage: () => {} });
     const opened = new KafkaService(dataDir, postgres, { KAFKA_BROKERS: brokers, ...environment });
     for (let at = 0; at < instances; at += 1) await opened.start(at);
     return opened;

@@ -43,8 +43,8 @@ export async function startTestServer({ binDir, major, settings }: TestServerOpt
   const dir = binDir ?? (major === undefined ? undefined : debianBinDir(major));
   const prepared = await prepareCluster({
     dataDir,
-    say: () => {},
-    find: (user, say) => (dir === undefined ? findBinaries(user, say) : binariesIn(dir, user)),
+    onMessage: () => {},
+    find: (user, onMessage) => (dir === undefined ? findBinaries(user, onMessage) : binariesIn(dir, user)),
   });
   const cluster = { ...prepared, settings: { ...prepared.settings, ...settings } };
 

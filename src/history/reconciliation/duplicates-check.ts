@@ -30,7 +30,7 @@ interface ClaimRow {
 export const duplicatesCheck: Check = {
   name: 'duplicates',
   async examine(world) {
-    const client = await world.postgres.connectAsOwner('cc-verify');
+    const client = await world.postgres.connectAsOwner('verify');
     try {
       await client.query(
         `CREATE TEMP TABLE claims (site text COLLATE "C", key uuid, position bigint, weak boolean, at bigint, since bigint)`,
@@ -58,7 +58,7 @@ const TOO_CLOSE = `
    WHERE CASE WHEN weak THEN any_at ELSE real_at END > since ORDER BY position`;
 
 async function writeClaims(client: Client, world: VerifyWorld): Promise<number> {
-  const reader = await world.postgres.connect('cc-verify');
+  const reader = await world.postgres.connect('verify');
   const windows = new Windows(world.settings.dedupWindowMs);
   const secretOf = new Map<string, string>();
   let claims = 0;

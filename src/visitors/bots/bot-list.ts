@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { type AddressRange, addressRanges } from '../../kernel/addresses.js';
 import { messageOf, UserError } from '../../kernel/errors.js';
-import { type AddressRange, addressRanges } from '../../kernel/settings.js';
 
 /** What is known about bots as data: it ages, so it can be replaced without a new version of the service. */
 export interface BotList {

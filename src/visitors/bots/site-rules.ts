@@ -1,4 +1,4 @@
-import { type AddressRange, addressRanges } from '../../kernel/settings.js';
+import { type AddressRange, addressRanges } from '../../kernel/addresses.js';
 import type { SiteSettings } from '../../sites/site-settings.js';
 
 /** What a site has said about its visitors, ready to be compared with. */

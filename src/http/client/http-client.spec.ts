@@ -3,7 +3,7 @@ import { createServer as createHttpServer, type RequestListener } from 'node:htt
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
-import { Outgoing, type OutgoingOptions, type OutgoingRequest } from './outgoing.js';
+import { HttpClient, type HttpClientOptions, type HttpRequest } from './http-client.js';
 import { SendFailure } from './send-failure.js';
 
 const TOKEN = 'EAAB-s3cret-token';
@@ -17,12 +17,12 @@ interface Listener {
   mostAtOnce: number;
 }
 
-describe('Outgoing', () => {
+describe('HttpClient', () => {
   const servers = new Set<{ server: Server; sockets: Set<Socket> }>();
-  const clients = new Set<Outgoing>();
+  const clients = new Set<HttpClient>();
 
   afterEach(async () => {
-    await Promise.all([...clients].map((outgoing) => outgoing.close()));
+    await Promise.all([...clients].map((httpClient) => httpClient.close()));
     for (const { server, sockets } of servers) {
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => server.close(resolve));
@@ -50,13 +50,13 @@ describe('Outgoing', () => {
   const serveRaw = (handle: (socket: Socket) => void) =>
     listen(createServer((socket) => socket.once('data', () => handle(socket))));
 
-  function make(options: Partial<OutgoingOptions> = {}): Outgoing {
-    const outgoing = new Outgoing({ connectionsPerOrigin: 4, timeoutMs: 2_000, allowPrivate: false, ...options });
-    clients.add(outgoing);
-    return outgoing;
+  function make(options: Partial<HttpClientOptions> = {}): HttpClient {
+    const httpClient = new HttpClient({ connectionsPerOrigin: 4, timeoutMs: 2_000, allowPrivate: false, ...options });
+    clients.add(httpClient);
+    return httpClient;
   }
 
-  const to = (address: string | Listener): OutgoingRequest => ({
+  const to = (address: string | Listener): HttpRequest => ({
     method: 'POST',
     url: `${typeof address === 'string' ? address : `http://127.0.0.1:${address.port}`}/events?access_token=${TOKEN}`,
     headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' },
@@ -118,9 +118,9 @@ describe('Outgoing', () => {
     it('has no JSON where there is none, and reads past a byte order mark', async () => {
       const bodies = ['', '<html>', '{"a":', '\ufeff{"a":1}', '0', 'null'];
       const listener = await serve((_, response) => response.end(bodies.shift()));
-      const outgoing = make({ connectionsPerOrigin: 1 });
+      const httpClient = make({ connectionsPerOrigin: 1 });
       const answers: unknown[] = [];
-      for (let count = bodies.length; count > 0; count -= 1) answers.push((await outgoing.send(to(listener))).json);
+      for (let count = bodies.length; count > 0; count -= 1) answers.push((await httpClient.send(to(listener))).json);
       expect(answers).toEqual([undefined, undefined, undefined, { a: 1 }, 0, null]);
     });
 
@@ -159,19 +159,19 @@ describe('Outgoing', () => {
   describe('connections', () => {
     it('are used again', async () => {
       const listener = await serve((_, response) => response.end('ok'));
-      const outgoing = make();
-      for (let count = 0; count < 20; count += 1) await outgoing.send(to(listener));
+      const httpClient = make();
+      for (let count = 0; count < 20; count += 1) await httpClient.send(to(listener));
       expect(listener.connections).toBe(1);
-      expect(outgoing.stats()).toEqual({ origins: 1, connections: 1, active: 0 });
+      expect(httpClient.stats()).toEqual({ origins: 1, connections: 1, active: 0 });
     });
 
     it('are opened again when the other side has closed them', async () => {
       const listener = await serve((_, response) => response.end('ok'));
-      const outgoing = make();
-      await outgoing.send(to(listener));
+      const httpClient = make();
+      await httpClient.send(to(listener));
       for (const socket of listener.sockets) socket.destroy();
       await sleep(30);
-      expect((await outgoing.send(to(listener))).status).toBe(200);
+      expect((await httpClient.send(to(listener))).status).toBe(200);
       expect(listener.connections).toBe(2);
     });
 
@@ -186,9 +186,9 @@ describe('Outgoing', () => {
           response.end('ok');
         }, 10);
       });
-      const outgoing = make({ connectionsPerOrigin: 4 });
-      const calls = Array.from({ length: 60 }, () => outgoing.send(to(listener)));
-      expect(outgoing.stats()).toMatchObject({ origins: 1, active: 4 });
+      const httpClient = make({ connectionsPerOrigin: 4 });
+      const calls = Array.from({ length: 60 }, () => httpClient.send(to(listener)));
+      expect(httpClient.stats()).toMatchObject({ origins: 1, active: 4 });
       expect((await Promise.all(calls)).every(({ status }) => status === 200)).toBe(true);
       expect([most, listener.connections]).toEqual([4, 4]);
     });
@@ -196,9 +196,9 @@ describe('Outgoing', () => {
     it('are never more than so many also when they keep breaking', async () => {
       let turn = 0;
       let most = 0;
-      const outgoing = make({ connectionsPerOrigin: 3 });
+      const httpClient = make({ connectionsPerOrigin: 3 });
       const listener = await serve((_, response) => {
-        most = Math.max(most, outgoing.stats().connections);
+        most = Math.max(most, httpClient.stats().connections);
         turn += 1;
         const how = turn % 4;
         if (how === 0) response.socket?.resetAndDestroy();
@@ -206,43 +206,43 @@ describe('Outgoing', () => {
         else if (how === 2) response.writeHead(200, { 'content-length': 9 }).write('half', () => response.destroy());
         else response.end('ok');
       });
-      const calls = await Promise.allSettled(Array.from({ length: 200 }, () => outgoing.send(to(listener))));
+      const calls = await Promise.allSettled(Array.from({ length: 200 }, () => httpClient.send(to(listener))));
       expect(calls.filter(({ status }) => status === 'fulfilled')).toHaveLength(100);
       expect(most).toBe(3);
       // The other side may not have noticed yet that a socket is closed.
       expect(listener.mostAtOnce).toBeLessThanOrEqual(6);
-      expect(outgoing.stats().active).toBe(0);
+      expect(httpClient.stats().active).toBe(0);
     });
 
     it('are kept for so many origins only: the one idle longest makes room', async () => {
       const listeners = await Promise.all([1, 2, 3].map(() => serve((_, response) => response.end('ok'))));
       const [first, second, third] = listeners as [Listener, Listener, Listener];
-      const outgoing = make({ originsMax: 2 });
-      await outgoing.send(to(first));
-      await outgoing.send(to(second));
-      await outgoing.send(to(first));
-      await outgoing.send(to(third));
+      const httpClient = make({ originsMax: 2 });
+      await httpClient.send(to(first));
+      await httpClient.send(to(second));
+      await httpClient.send(to(first));
+      await httpClient.send(to(third));
       await gone(second);
-      expect(outgoing.stats()).toMatchObject({ origins: 2, connections: 2 });
+      expect(httpClient.stats()).toMatchObject({ origins: 2, connections: 2 });
       expect(first.sockets.size).toBe(1);
     });
 
     it('are not made room for by cutting a call short', async () => {
       const slow = await serve((_, response) => setTimeout(() => response.end('ok'), 100));
       const other = await serve((_, response) => response.end('ok'));
-      const outgoing = make({ originsMax: 1 });
-      const call = outgoing.send(to(slow));
-      expect(await failure(outgoing.send(to(other)))).toMatchObject({ kind: 'network_error', sent: false });
+      const httpClient = make({ originsMax: 1 });
+      const call = httpClient.send(to(slow));
+      expect(await failure(httpClient.send(to(other)))).toMatchObject({ kind: 'network_error', sent: false });
       expect((await call).status).toBe(200);
     });
 
     it('are dropped with their origin once it is idle', async () => {
       const listener = await serve((_, response) => response.end('ok'));
-      const outgoing = make({ originIdleMs: 60 });
-      await outgoing.send(to(listener));
+      const httpClient = make({ originIdleMs: 60 });
+      await httpClient.send(to(listener));
       await gone(listener);
-      expect(outgoing.stats()).toEqual({ origins: 0, connections: 0, active: 0 });
-      expect((await outgoing.send(to(listener))).status).toBe(200);
+      expect(httpClient.stats()).toEqual({ origins: 0, connections: 0, active: 0 });
+      expect((await httpClient.send(to(listener))).status).toBe(200);
     });
   });
 
@@ -279,14 +279,14 @@ describe('Outgoing', () => {
       ],
     ])('gives up on %s, closes the socket and opens no other', async (_, handle) => {
       const listener = await serveRaw(handle);
-      const outgoing = make();
-      const error = await inTime(() => outgoing.send(to(listener), { timeoutMs }));
+      const httpClient = make();
+      const error = await inTime(() => httpClient.send(to(listener), { timeoutMs }));
       expect(error).toMatchObject({ kind: 'timeout', sent: true });
       expect(error.message).toBe(`127.0.0.1:${listener.port} did not answer in full within 150 ms.`);
       await gone(listener);
       await sleep(50);
       expect(listener.connections).toBe(1);
-      expect(outgoing.stats()).toMatchObject({ connections: 0, active: 0 });
+      expect(httpClient.stats()).toMatchObject({ connections: 0, active: 0 });
     });
 
     it('gives up on a connection that is not made', async () => {
@@ -304,9 +304,9 @@ describe('Outgoing', () => {
         urls.push(request.url?.slice(0, 2));
         if (urls.length > 1) response.end('ok');
       });
-      const outgoing = make({ connectionsPerOrigin: 1 });
+      const httpClient = make({ connectionsPerOrigin: 1 });
       const send = (path: string, ms: number) =>
-        outgoing.send(
+        httpClient.send(
           { ...to(listener), url: `http://127.0.0.1:${listener.port}/${path}?t=${TOKEN}` },
           { timeoutMs: ms },
         );
@@ -369,9 +369,9 @@ describe('Outgoing', () => {
       const listener = await serve((_, response) => response.end());
       for (const { server } of servers) await new Promise((resolve) => server.close(resolve));
       servers.clear();
-      const outgoing = make({ connectionsPerOrigin: 2 });
+      const httpClient = make({ connectionsPerOrigin: 2 });
       // One after the other, and nobody is forgotten.
-      const calls = Array.from({ length: 10 }, () => failure(outgoing.send(to(listener))));
+      const calls = Array.from({ length: 10 }, () => failure(httpClient.send(to(listener))));
       for (const refused of await Promise.all(calls)) {
         expect(refused).toMatchObject({ kind: 'network_error', sent: false });
         expect(refused.message).toContain('refused the connection');
@@ -380,12 +380,12 @@ describe('Outgoing', () => {
 
     it('says that nothing was sent when a header cannot be, however many wait behind it', async () => {
       const listener = await serve((_, response) => setTimeout(() => response.end('ok'), 20));
-      const outgoing = make({ connectionsPerOrigin: 1 });
-      const good = [outgoing.send(to(listener))];
+      const httpClient = make({ connectionsPerOrigin: 1 });
+      const good = [httpClient.send(to(listener))];
       const bad = Array.from({ length: 500 }, () =>
-        failure(outgoing.send({ ...to(listener), headers: { authorization: `Bearer ${TOKEN}\r\nx: y` } })),
+        failure(httpClient.send({ ...to(listener), headers: { authorization: `Bearer ${TOKEN}\r\nx: y` } })),
       );
-      good.push(outgoing.send(to(listener)));
+      good.push(httpClient.send(to(listener)));
       for (const error of await Promise.all(bad)) expect(error).toMatchObject({ kind: 'network_error', sent: false });
       expect((await Promise.all(good)).map(({ status }) => status)).toEqual([200, 200]);
     });
@@ -394,11 +394,11 @@ describe('Outgoing', () => {
   describe('when the answer is large', () => {
     it('keeps 64 KiB, whole characters only, and the connection', async () => {
       const listener = await serve((_, response) => response.end(`"${'é'.repeat(50_000)}"`));
-      const outgoing = make();
-      const answer = await outgoing.send(to(listener));
+      const httpClient = make();
+      const answer = await httpClient.send(to(listener));
       expect(answer).toMatchObject({ status: 200, truncated: true, json: undefined });
       expect(answer.text).toBe(`"${'é'.repeat((TEXT_MAX - 2) / 2)}`);
-      await outgoing.send(to(listener));
+      await httpClient.send(to(listener));
       expect(listener.connections).toBe(1);
     });
 
@@ -433,11 +433,11 @@ describe('Outgoing', () => {
         };
         pour();
       });
-      const outgoing = make();
-      const answer = await outgoing.send(to(listener));
+      const httpClient = make();
+      const answer = await httpClient.send(to(listener));
       expect(answer).toMatchObject({ status: 500, text: 'x'.repeat(TEXT_MAX), truncated: true, json: undefined });
       await gone(listener);
-      expect(outgoing.stats()).toMatchObject({ connections: 0, active: 0 });
+      expect(httpClient.stats()).toMatchObject({ connections: 0, active: 0 });
       expect(listener.connections).toBe(1);
       // Most of it never left the other side: what the two kernels keep for the socket is all.
       expect(written).toBeLessThan(30_000_000);
@@ -446,10 +446,10 @@ describe('Outgoing', () => {
     it('holds no more than it keeps, however many such answers there are', async () => {
       const body = Buffer.alloc(10_000_000, 'x');
       const listener = await serve((_, response) => response.end(body));
-      const outgoing = make({ connectionsPerOrigin: 2 });
-      await outgoing.send(to(listener));
+      const httpClient = make({ connectionsPerOrigin: 2 });
+      await httpClient.send(to(listener));
       const before = process.memoryUsage();
-      for (let count = 0; count < 30; count += 1) await outgoing.send(to(listener));
+      for (let count = 0; count < 30; count += 1) await httpClient.send(to(listener));
       const after = process.memoryUsage();
       expect(after.arrayBuffers - before.arrayBuffers).toBeLessThan(60_000_000);
     });
@@ -481,12 +481,12 @@ describe('Outgoing', () => {
     ])('blows up 64 KiB of a bomb in %s and no more', async (encoding, bomb) => {
       expect(bomb.length).toBeLessThan(256 * 1024);
       const listener = await answering(encoding, bomb);
-      const outgoing = make();
+      const httpClient = make();
       const before = process.memoryUsage().arrayBuffers;
-      const answer = await outgoing.send(to(listener));
+      const answer = await httpClient.send(to(listener));
       expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(8_000_000);
       expect(answer).toMatchObject({ text: 'x'.repeat(TEXT_MAX), truncated: true, json: undefined });
-      await outgoing.send(to(listener));
+      await httpClient.send(to(listener));
       expect(listener.connections).toBe(1);
     });
 
@@ -569,13 +569,13 @@ describe('Outgoing', () => {
       const near6 = await listen(createServer(), '::1').catch(() => undefined);
       for (const listener of [near, near6]) {
         if (!listener) continue;
-        const outgoing = make();
-        const error = await failure(outgoing.send(to(`https://${host}:${listener.port}`), { guarded: true }));
+        const httpClient = make();
+        const error = await failure(httpClient.send(to(`https://${host}:${listener.port}`), { guarded: true }));
         expect(error).toMatchObject({ kind: 'address_refused', sent: false });
         expect(error.message).toContain('OUTBOUND_ALLOW_PRIVATE');
         await sleep(20);
         expect(listener.connections).toBe(0);
-        expect(outgoing.stats()).toMatchObject({ connections: 0, active: 0 });
+        expect(httpClient.stats()).toMatchObject({ connections: 0, active: 0 });
       }
     });
 
@@ -591,7 +591,7 @@ describe('Outgoing', () => {
 
     it('takes https and no credentials', async () => {
       const listener = await serve((_, response) => response.end('ok'));
-      const outgoing = make();
+      const httpClient = make();
       for (const [url, word] of [
         [`http://127.0.0.1:${listener.port}`, 'https://'],
         [`https://user:${TOKEN}@127.0.0.1:${listener.port}`, 'user name or password'],
@@ -600,7 +600,7 @@ describe('Outgoing', () => {
         [`${TOKEN}://receiver.example`, 'valid URL'],
         [TOKEN, 'valid URL'],
       ] as const) {
-        const error = await failure(outgoing.send(to(url), { guarded: true }));
+        const error = await failure(httpClient.send(to(url), { guarded: true }));
         expect(error).toMatchObject({ kind: 'address_refused', sent: false });
         expect(error.message).toContain(word);
       }
@@ -611,12 +611,12 @@ describe('Outgoing', () => {
       'may be private and plain at %s where that is allowed',
       async (host) => {
         const listener = await serve((_, response) => response.end('ok'));
-        const outgoing = make({ allowPrivate: true });
-        const answer = await outgoing.send(to(`http://${host}:${listener.port}`), { guarded: true });
+        const httpClient = make({ allowPrivate: true });
+        const answer = await httpClient.send(to(`http://${host}:${listener.port}`), { guarded: true });
         expect(answer).toMatchObject({ status: 200, text: 'ok' });
         expect(listener.connections).toBe(1);
         const error = await failure(
-          outgoing.send(to(`http://user:${TOKEN}@${host}:${listener.port}`), { guarded: true }),
+          httpClient.send(to(`http://user:${TOKEN}@${host}:${listener.port}`), { guarded: true }),
         );
         expect(error.kind).toBe('address_refused');
       },
@@ -646,16 +646,16 @@ describe('Outgoing', () => {
       ],
     ])('is answered although the body %s', async (_, handle) => {
       const listener = await serveRaw(handle);
-      const outgoing = make({ timeoutMs: 300 });
-      expect(await outgoing.send(to(listener), enough)).toMatchObject({ status: 200, truncated: true });
+      const httpClient = make({ timeoutMs: 300 });
+      expect(await httpClient.send(to(listener), enough)).toMatchObject({ status: 200, truncated: true });
       await gone(listener);
-      expect((await failure(outgoing.send(to(listener)))).kind).toMatch(/timeout|network_error/);
+      expect((await failure(httpClient.send(to(listener)))).kind).toMatch(/timeout|network_error/);
     });
 
     it('reads no more than 64 KiB', async () => {
       const listener = await serve((_, response) => response.end(Buffer.alloc(10_000_000, 'x')));
-      const outgoing = make();
-      expect(await outgoing.send(to(listener), enough)).toMatchObject({ status: 200, text: 'x'.repeat(TEXT_MAX) });
+      const httpClient = make();
+      expect(await httpClient.send(to(listener), enough)).toMatchObject({ status: 200, text: 'x'.repeat(TEXT_MAX) });
       await gone(listener);
     });
 
@@ -674,13 +674,13 @@ describe('Outgoing', () => {
         requests += 1;
         response.end('ok');
       });
-      const outgoing = make({ connectionsPerOrigin: 1 });
-      const error = await failure(outgoing.send(to(listener), { mayGo: () => false }));
+      const httpClient = make({ connectionsPerOrigin: 1 });
+      const error = await failure(httpClient.send(to(listener), { mayGo: () => false }));
       expect(error).toMatchObject({ kind: 'network_error', sent: false });
       expect(listener.connections).toBe(1);
-      expect((await outgoing.send(to(listener), { mayGo: () => true })).text).toBe('ok');
+      expect((await httpClient.send(to(listener), { mayGo: () => true })).text).toBe('ok');
       // Also on a connection that is open already.
-      expect(await failure(outgoing.send(to(listener), { mayGo: () => false }))).toMatchObject({ sent: false });
+      expect(await failure(httpClient.send(to(listener), { mayGo: () => false }))).toMatchObject({ sent: false });
       expect(requests).toBe(1);
     });
   });
@@ -688,12 +688,12 @@ describe('Outgoing', () => {
   describe('when it is closed', () => {
     it('lets a call under way end, sends nothing that waits, and takes nothing more', async () => {
       const listener = await serve((_, response) => setTimeout(() => response.end('ok'), 100));
-      const outgoing = make({ connectionsPerOrigin: 1 });
-      const [running, waiting] = [outgoing.send(to(listener)), failure(outgoing.send(to(listener)))];
+      const httpClient = make({ connectionsPerOrigin: 1 });
+      const [running, waiting] = [httpClient.send(to(listener)), failure(httpClient.send(to(listener)))];
       await sleep(30);
-      const closed = outgoing.close();
+      const closed = httpClient.close();
       expect(await waiting).toMatchObject({ kind: 'network_error', sent: false });
-      expect(await failure(outgoing.send(to(listener)))).toMatchObject({ kind: 'network_error', sent: false });
+      expect(await failure(httpClient.send(to(listener)))).toMatchObject({ kind: 'network_error', sent: false });
       expect((await running).status).toBe(200);
       await closed;
       await gone(listener);
@@ -701,9 +701,9 @@ describe('Outgoing', () => {
 
     it('waits for a call that hangs until its deadline and no longer', async () => {
       const listener = await serveRaw(() => {});
-      const outgoing = make({ timeoutMs: 150 });
-      const call = failure(outgoing.send(to(listener)));
-      await outgoing.close();
+      const httpClient = make({ timeoutMs: 150 });
+      const call = failure(httpClient.send(to(listener)));
+      await httpClient.close();
       expect(await call).toMatchObject({ kind: 'timeout' });
     });
   });

@@ -3,7 +3,7 @@ import type { Connection } from './connection.js';
 import type { Deadlines, Expiring } from './deadlines.js';
 import { decompress } from './decompress.js';
 import { FirstBytes } from './first-bytes.js';
-import { joinRepeated, type OutgoingResponse, responseOf, TEXT_MAX_BYTES } from './response.js';
+import { type HttpResponse, joinRepeated, responseOf, TEXT_MAX_BYTES } from './response.js';
 import { failureOf, SendFailure } from './send-failure.js';
 
 /** As it comes over the wire. A longer body is not worth the socket that waits for its end. */
@@ -32,7 +32,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring {
 
   private sent = false;
   private status = 0;
-  private headers: OutgoingResponse['headers'] = {};
+  private headers: HttpResponse['headers'] = {};
   private body: FirstBytes | undefined;
   private received = 0;
 
@@ -41,7 +41,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring {
     private readonly host: string,
     private readonly rules: ExchangeOptions,
     private readonly deadlines: Deadlines,
-    private readonly resolve: (response: OutgoingResponse) => void,
+    private readonly resolve: (response: HttpResponse) => void,
     private readonly reject: (failure: SendFailure) => void,
   ) {
     this.dueMs = performance.now() + rules.timeoutMs;

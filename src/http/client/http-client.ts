@@ -1,7 +1,7 @@
 import { Deadlines } from './deadlines.js';
 import { Exchange, type ExchangeOptions } from './exchange.js';
 import { Origin } from './origin.js';
-import type { OutgoingResponse } from './response.js';
+import type { HttpResponse } from './response.js';
 import { SendFailure } from './send-failure.js';
 import { targetOf } from './target.js';
 
@@ -14,7 +14,7 @@ const USUAL_HEADERS: Readonly<Record<string, string>> = {
   'user-agent': 'clean-conversions',
 };
 
-export interface OutgoingRequest {
+export interface HttpRequest {
   readonly method: 'POST' | 'GET';
   readonly url: string;
   /** Lower-case names. */
@@ -22,7 +22,7 @@ export interface OutgoingRequest {
   readonly body?: string;
 }
 
-export interface OutgoingOptions {
+export interface HttpClientOptions {
   readonly connectionsPerOrigin: number;
   /** For a call as a whole: waiting for a connection, connecting, sending, and the answer to its last byte. */
   readonly timeoutMs: number;
@@ -41,7 +41,7 @@ export interface SendOptions extends Partial<ExchangeOptions> {
  * The way out: every call to a platform or to a customer's address. It bounds time, memory and sockets, verifies TLS,
  * follows no redirect, and either has the whole answer (or says that it was cut) or rejects with a `SendFailure`.
  */
-export class Outgoing {
+export class HttpClient {
   /** Guarded calls have connections of their own: they must not borrow one to an address they may not reach. */
   private readonly origins = { guarded: new Map<string, Origin>(), open: new Map<string, Origin>() };
   private readonly deadlines = new Deadlines();
@@ -50,13 +50,13 @@ export class Outgoing {
   private readonly sweeper: NodeJS.Timeout;
   private closing = false;
 
-  constructor(private readonly options: OutgoingOptions) {
+  constructor(private readonly options: HttpClientOptions) {
     this.originsMax = options.originsMax ?? ORIGINS_MAX;
     this.originIdleMs = options.originIdleMs ?? ORIGIN_IDLE_MS;
     this.sweeper = setInterval(() => this.forgetIdle(), this.originIdleMs / 2).unref();
   }
 
-  send(request: OutgoingRequest, { guarded = false, ...rules }: SendOptions = {}): Promise<OutgoingResponse> {
+  send(request: HttpRequest, { guarded = false, ...rules }: SendOptions = {}): Promise<HttpResponse> {
     return new Promise((resolve, reject) => {
       const guard = guarded && !this.options.allowPrivate;
       const target = targetOf(request.url, guard);
@@ -137,7 +137,7 @@ export class Outgoing {
 }
 
 /** Names and values in turn, which costs undici less than an object. */
-function headersOf({ headers }: OutgoingRequest): string[] {
+function headersOf({ headers }: HttpRequest): string[] {
   const list: string[] = [];
   for (const name in headers) list.push(name, headers[name] as string);
   for (const name in USUAL_HEADERS) if (headers[name] === undefined) list.push(name, USUAL_HEADERS[name] as string);

@@ -4,7 +4,7 @@ import type { Dispatcher } from 'undici';
 /** Of the body, decoded. */
 export const TEXT_MAX_BYTES = 64 * 1024;
 
-export interface OutgoingResponse {
+export interface HttpResponse {
   readonly status: number;
   /** Lower-case names; a header that came more than once has its values joined with commas. */
   readonly headers: Readonly<Record<string, string | undefined>>;
@@ -18,10 +18,10 @@ export interface OutgoingResponse {
 
 export function responseOf(
   status: number,
-  headers: OutgoingResponse['headers'],
+  headers: HttpResponse['headers'],
   body: Buffer,
   truncated: boolean,
-): OutgoingResponse {
+): HttpResponse {
   // The decoder keeps half a character at the end to itself.
   const decoded = truncated ? new StringDecoder('utf8').write(body) : body.toString('utf8');
   const text = decoded.startsWith('\ufeff') ? decoded.slice(1) : decoded;
@@ -31,7 +31,7 @@ export function responseOf(
 type RawHeaders = Parameters<NonNullable<Dispatcher.DispatchHandler['onResponseStart']>>[2];
 
 /** Joins in place: nobody else has the object. */
-export function joinRepeated(headers: RawHeaders): OutgoingResponse['headers'] {
+export function joinRepeated(headers: RawHeaders): HttpResponse['headers'] {
   for (const name in headers) {
     const value = headers[name];
     if (Array.isArray(value)) headers[name] = value.join(', ');

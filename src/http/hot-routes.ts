@@ -14,13 +14,13 @@ export type Handler = (request: IncomingMessage, response: ServerResponse) => vo
  * The HTTP server itself. Hot paths are answered right here, by handlers that rooms put up; everything else goes on to
  * Nest's router, whose routing, hooks and reply object would come on top: `docs/decisions/0001-front-door.md`.
  */
-export class FrontDoor {
+export class HotRoutes {
   /** From now on every reply says `Connection: close`: busy keep-alive connections then end after a reply, not inside one. */
   draining = false;
   private readonly handlers: { readonly path: string; readonly handle: Handler }[] = [];
 
   /** Takes every request to the path, to what lies below it, and with any query. */
-  put(path: string, handle: Handler): void {
+  add(path: string, handle: Handler): void {
     this.handlers.push({ path, handle });
   }
 
