@@ -3,7 +3,8 @@ import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } 
 import { join } from 'node:path';
 import { messageOf, UserError } from './errors.js';
 import { Sealer } from './sealing.js';
-import { type Settings, secretKey } from './settings.js';
+import { secretKey } from './setting-formats.js';
+import type { Settings } from './settings.js';
 
 /** The key from the settings; with an embedded database, one that is made once and kept beside the data. */
 export function openSealer(settings: Settings): Sealer {
