@@ -16,6 +16,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { jest } from '@jest/globals';
 import { inboundBodySchema } from '../src/conversions/inbound-fields.js';
+import { DEFINITIONS } from '../src/kernel/settings.js';
 import type { StoredEvent } from '../src/log/event.js';
 import { signature } from '../src/platforms/webhook/signature.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
@@ -290,7 +291,7 @@ describe('what the documents name', () => {
       const text = read(file);
       const sources = [...text.matchAll(/`(src\/[^`\s]*)`/g)].map(([, path]) => path as string);
       expect(sources.filter((path) => !existsSync(join(checkout, path)))).toEqual([]);
-      const named = [...text.matchAll(/npm (?:run (?:-s )?([\w-]+)|(start|test))/g)].map(
+      const named = [...text.matchAll(/npm (?:run (?:-s )?([\w:-]+)|(start|test))/g)].map(
         ([, one, other]) => one ?? other,
       );
       expect(named.filter((name) => !(String(name) in scripts))).toEqual([]);
@@ -299,15 +300,14 @@ describe('what the documents name', () => {
   });
 
   it('are all settings there are, with their defaults', () => {
-    const source = read('src/kernel/settings.ts');
-    const known = [...source.matchAll(/\b(?:read|optional)\(\s*'([A-Z_]+)'(?:,\s*'([^']*)')?/g)];
-    const listed = tableOf('README.md', 'name').map(([name, value]) => [
+    const known = Object.values(DEFINITIONS);
+    const listed = tableOf('docs/settings.md', 'name').map(([name, value]) => [
       code(name as string)[0],
       code(value as string)[0],
     ]);
     expect(known.length).toBeGreaterThan(10);
     expect(Object.fromEntries(listed)).toEqual(
-      Object.fromEntries(known.map(([, name, value]) => [name, value || undefined])),
+      Object.fromEntries(known.map(({ name, default: value }) => [name, value || undefined])),
     );
   });
 

@@ -1,43 +1,42 @@
 const TICK_MS = 25;
 
 export interface Expiring {
-  /** By the clock of `performance.now()`. */
+  /** On the clock of `performance.now()`. */
   readonly dueMs: number;
-  /** Where it stands among the others; kept by `Deadlines`. */
-  place: number;
+  /** Its index in the list; maintained by `Deadlines`. */
+  index: number;
   expire(): void;
 }
 
 /**
- * One timer for everything that is under way, and none when nothing is. Coarse: what is due expires up to two ticks
- * late, never early. A look at each once a tick costs less than keeping them in order: nearly all are gone long before
- * they are due.
+ * One timer for all exchanges, and none while there are none. Coarse: an item expires up to two ticks late, never early. Checking
+ * every item once per tick costs less than keeping them sorted: nearly all are removed long before they are due.
  */
 export class Deadlines {
   private readonly items: Expiring[] = [];
   private timer: NodeJS.Timeout | undefined;
 
   add(item: Expiring): void {
-    item.place = this.items.length;
+    item.index = this.items.length;
     this.items.push(item);
-    // Where the process was held up, what has arrived meanwhile is read first, and only then somebody judged late.
-    this.timer ??= setTimeout(() => setImmediate(() => this.look()), TICK_MS);
+    // If the event loop was blocked, responses that have arrived are read before deadlines are checked.
+    this.timer ??= setTimeout(() => setImmediate(() => this.check()), TICK_MS);
   }
 
-  /** The last one takes its place. */
+  /** The last item moves to its index. */
   delete(item: Expiring): void {
-    if (this.items[item.place] !== item) return;
+    if (this.items[item.index] !== item) return;
     const last = this.items.pop() as Expiring;
     if (last === item) return;
-    this.items[item.place] = last;
-    last.place = item.place;
+    this.items[item.index] = last;
+    last.index = item.index;
   }
 
-  private look(): void {
+  private check(): void {
     const nowMs = performance.now();
-    // From the end, so that what takes a place was looked at already.
-    for (let place = this.items.length - 1; place >= 0; place -= 1) {
-      const item = this.items[place];
+    // From the end, so that an item that moves to a lower index was checked already.
+    for (let index = this.items.length - 1; index >= 0; index -= 1) {
+      const item = this.items[index];
       if (item === undefined || item.dueMs > nowMs) continue;
       this.delete(item);
       item.expire();

@@ -1,35 +1,35 @@
-const SMALLEST = 4_096;
+const MIN_BYTES = 4_096;
 
-/** The first bytes of what comes in pieces, up to a maximum. However small the pieces, it takes no more memory than that twice. */
+/** Collects the first bytes of a stream, up to a maximum. Uses at most twice that memory, however small the chunks are. */
 export class FirstBytes {
   private buffer: Buffer = Buffer.alloc(0);
   private length = 0;
-  /** Whether there was more than the maximum. */
+  /** Whether there were more bytes than the maximum. */
   cut = false;
 
   constructor(private readonly max: number) {}
 
-  take(piece: Buffer): void {
-    const room = this.max - this.length;
-    const taken = piece.length > room ? piece.subarray(0, room) : piece;
-    if (taken !== piece) this.cut = true;
-    // Nearly always there is one piece, which is not copied.
-    if (this.length === 0) this.buffer = taken;
+  append(piece: Buffer): void {
+    const free = this.max - this.length;
+    const kept = piece.length > free ? piece.subarray(0, free) : piece;
+    if (kept !== piece) this.cut = true;
+    // Most responses are one chunk, which is not copied.
+    if (this.length === 0) this.buffer = kept;
     else {
-      this.makeRoomFor(taken.length);
-      taken.copy(this.buffer, this.length);
+      this.growBy(kept.length);
+      kept.copy(this.buffer, this.length);
     }
-    this.length += taken.length;
+    this.length += kept.length;
   }
 
   get bytes(): Buffer {
     return this.buffer.subarray(0, this.length);
   }
 
-  private makeRoomFor(more: number): void {
+  private growBy(more: number): void {
     const needed = this.length + more;
     if (needed <= this.buffer.length) return;
-    const grown = Buffer.allocUnsafe(Math.min(this.max, Math.max(needed, 2 * this.buffer.length, SMALLEST)));
+    const grown = Buffer.allocUnsafe(Math.min(this.max, Math.max(needed, 2 * this.buffer.length, MIN_BYTES)));
     this.buffer.copy(grown, 0, 0, this.length);
     this.buffer = grown;
   }

@@ -4,7 +4,7 @@ import { makeCertificate } from '../../../test/support/service.js';
 import { HttpClient } from './http-client.js';
 
 describe('HttpClient, over TLS', () => {
-  it('tells nothing to whom it cannot verify, also where private addresses are allowed', async () => {
+  it('sends nothing to a server with an untrusted certificate, even if private addresses are allowed', async () => {
     let requests = 0;
     const server = createServer(makeCertificate(), (_, response) => {
       requests += 1;

@@ -9,7 +9,7 @@ import { SendFailure } from './send-failure.js';
 const TOKEN = 'EAAB-s3cret-token';
 const TEXT_MAX = 64 * 1024;
 
-/** A server on loopback that keeps count of its visitors. */
+/** A server on loopback that counts its connections. */
 interface Listener {
   readonly port: number;
   readonly sockets: Set<Socket>;
@@ -46,7 +46,7 @@ describe('HttpClient', () => {
   }
 
   const serve = (handle: RequestListener) => listen(createHttpServer(handle));
-  /** What each visitor is told as soon as it has said something. */
+  /** Calls `handle` for each connection once it has received data. */
   const serveRaw = (handle: (socket: Socket) => void) =>
     listen(createServer((socket) => socket.once('data', () => handle(socket))));
 
@@ -63,7 +63,7 @@ describe('HttpClient', () => {
     body: JSON.stringify({ token: TOKEN }),
   });
 
-  /** How a call failed; and nothing in the failure, however one looks at it, is secret. */
+  /** The failure of a call; checks that no part of it contains a secret. */
   async function failure(call: Promise<unknown>): Promise<SendFailure> {
     const error = await call.then(
       (answer) => Promise.reject(new Error(`It did not fail: ${JSON.stringify(answer)}`)),
@@ -81,8 +81,8 @@ describe('HttpClient', () => {
     expect(listener.sockets.size).toBe(0);
   }
 
-  describe('when it is answered', () => {
-    it('has status, headers, text and JSON', async () => {
+  describe('with a response', () => {
+    it('returns status, headers, text and JSON', async () => {
       let seen: unknown;
       const listener = await serve((request, response) => {
         let body = '';
@@ -115,7 +115,7 @@ describe('HttpClient', () => {
       });
     });
 
-    it('has no JSON where there is none, and reads past a byte order mark', async () => {
+    it('returns no JSON for other text and skips a byte order mark', async () => {
       const bodies = ['', '<html>', '{"a":', '\ufeff{"a":1}', '0', 'null'];
       const listener = await serve((_, response) => response.end(bodies.shift()));
       const httpClient = make({ connectionsPerOrigin: 1 });
@@ -132,14 +132,14 @@ describe('HttpClient', () => {
       expect((await make().send({ method: 'GET', url, headers: {} })).text).toBe('GET none');
     });
 
-    it('takes the last word: hints before the answer are none', async () => {
+    it('ignores interim responses', async () => {
       const listener = await serveRaw((socket) =>
         socket.write('HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.1 202 OK\r\ncontent-length: 2\r\n\r\nok'),
       );
       expect(await make().send(to(listener))).toMatchObject({ status: 202, text: 'ok' });
     });
 
-    it('takes a body that lasts until the connection ends', async () => {
+    it('reads a body that is delimited by the end of the connection', async () => {
       const listener = await serveRaw((socket) => socket.end('HTTP/1.1 200 OK\r\n\r\nthat is all'));
       expect(await make().send(to(listener))).toMatchObject({ status: 200, text: 'that is all' });
     });
@@ -157,7 +157,7 @@ describe('HttpClient', () => {
   });
 
   describe('connections', () => {
-    it('are used again', async () => {
+    it('are reused', async () => {
       const listener = await serve((_, response) => response.end('ok'));
       const httpClient = make();
       for (let count = 0; count < 20; count += 1) await httpClient.send(to(listener));
@@ -165,7 +165,7 @@ describe('HttpClient', () => {
       expect(httpClient.stats()).toEqual({ origins: 1, connections: 1, active: 0 });
     });
 
-    it('are opened again when the other side has closed them', async () => {
+    it('are reopened if the server has closed them', async () => {
       const listener = await serve((_, response) => response.end('ok'));
       const httpClient = make();
       await httpClient.send(to(listener));
@@ -175,7 +175,7 @@ describe('HttpClient', () => {
       expect(listener.connections).toBe(2);
     });
 
-    it('are never more than so many to one origin, and nobody is left waiting', async () => {
+    it('never exceed the limit per origin, and every call completes', async () => {
       let requests = 0;
       let most = 0;
       const listener = await serve((_, response) => {
@@ -193,7 +193,7 @@ describe('HttpClient', () => {
       expect([most, listener.connections]).toEqual([4, 4]);
     });
 
-    it('are never more than so many also when they keep breaking', async () => {
+    it('never exceed the limit per origin when they keep breaking', async () => {
       let turn = 0;
       let most = 0;
       const httpClient = make({ connectionsPerOrigin: 3 });
@@ -209,12 +209,12 @@ describe('HttpClient', () => {
       const calls = await Promise.allSettled(Array.from({ length: 200 }, () => httpClient.send(to(listener))));
       expect(calls.filter(({ status }) => status === 'fulfilled')).toHaveLength(100);
       expect(most).toBe(3);
-      // The other side may not have noticed yet that a socket is closed.
+      // The server may not have noticed yet that a socket is closed.
       expect(listener.mostAtOnce).toBeLessThanOrEqual(6);
       expect(httpClient.stats().active).toBe(0);
     });
 
-    it('are kept for so many origins only: the one idle longest makes room', async () => {
+    it('are kept for a limited number of origins: the one idle longest is removed', async () => {
       const listeners = await Promise.all([1, 2, 3].map(() => serve((_, response) => response.end('ok'))));
       const [first, second, third] = listeners as [Listener, Listener, Listener];
       const httpClient = make({ originsMax: 2 });
@@ -227,7 +227,7 @@ describe('HttpClient', () => {
       expect(first.sockets.size).toBe(1);
     });
 
-    it('are not made room for by cutting a call short', async () => {
+    it('of a busy origin are never removed for another origin', async () => {
       const slow = await serve((_, response) => setTimeout(() => response.end('ok'), 100));
       const other = await serve((_, response) => response.end('ok'));
       const httpClient = make({ originsMax: 1 });
@@ -236,7 +236,7 @@ describe('HttpClient', () => {
       expect((await call).status).toBe(200);
     });
 
-    it('are dropped with their origin once it is idle', async () => {
+    it('are closed when their origin has been idle for long', async () => {
       const listener = await serve((_, response) => response.end('ok'));
       const httpClient = make({ originIdleMs: 60 });
       await httpClient.send(to(listener));
@@ -246,9 +246,9 @@ describe('HttpClient', () => {
     });
   });
 
-  describe('when time is up', () => {
+  describe('at the deadline', () => {
     const timeoutMs = 150;
-    /** Coarse, on a busy machine: but not minutes. */
+    /** Tolerant of a busy machine. */
     const inTime = async (call: () => Promise<unknown>) => {
       const startedMs = performance.now();
       const error = await failure(call());
@@ -262,22 +262,22 @@ describe('HttpClient', () => {
       ['no answer', () => {}],
       ['half a header', (socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-le')],
       ['headers and no body', (socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n')],
-      ['hints without end', (socket) => drip(socket, 'HTTP/1.1 103 Early Hints\r\n\r\n')],
+      ['endless interim responses', (socket) => drip(socket, 'HTTP/1.1 103 Early Hints\r\n\r\n')],
       [
-        'a body that drips',
+        'a slow body',
         (socket) => {
           socket.write('HTTP/1.1 200 OK\r\ncontent-length: 50000\r\n\r\n');
           drip(socket, 'x');
         },
       ],
       [
-        'a body that drips until the connection ends',
+        'a slow body without a length',
         (socket) => {
           socket.write('HTTP/1.1 200 OK\r\n\r\n');
           drip(socket, 'x');
         },
       ],
-    ])('gives up on %s, closes the socket and opens no other', async (_, handle) => {
+    ])('times out on %s, closes the socket and opens no other', async (_, handle) => {
       const listener = await serveRaw(handle);
       const httpClient = make();
       const error = await inTime(() => httpClient.send(to(listener), { timeoutMs }));
@@ -289,8 +289,8 @@ describe('HttpClient', () => {
       expect(httpClient.stats()).toMatchObject({ connections: 0, active: 0 });
     });
 
-    it('gives up on a connection that is not made', async () => {
-      // It accepts, but never says a word of TLS.
+    it('times out on a connection that is not established', async () => {
+      // It accepts the connection but never starts the TLS handshake.
       const listener = await serveRaw(() => {});
       const error = await inTime(() => make().send(to(`https://127.0.0.1:${listener.port}`), { timeoutMs }));
       expect(error).toMatchObject({ kind: 'timeout', sent: false });
@@ -298,7 +298,7 @@ describe('HttpClient', () => {
       expect(listener.connections).toBe(1);
     });
 
-    it('does not send what waited for a connection too long, and goes on with what did not', async () => {
+    it('does not send a call that waited too long for a connection, and sends the next one', async () => {
       const urls: (string | undefined)[] = [];
       const listener = await serve((request, response) => {
         urls.push(request.url?.slice(0, 2));
@@ -312,39 +312,39 @@ describe('HttpClient', () => {
         );
       const hanging = failure(send('1', 300));
       const waiting = inTime(() => send('2', timeoutMs));
-      const patient = send('3', 2_000);
+      const later = send('3', 2_000);
       expect(await waiting).toMatchObject({ kind: 'timeout', sent: false });
       expect(await hanging).toMatchObject({ kind: 'timeout', sent: true });
-      expect((await patient).status).toBe(200);
+      expect((await later).status).toBe(200);
       expect(urls).toEqual(['/1', '/3']);
     });
   });
 
-  describe('when the answer is not whole', () => {
+  describe('with an incomplete response', () => {
     it.each<[string, string, (socket: Socket) => void]>([
-      ['hung up on', 'closed', (socket) => socket.end()],
-      ['reset', 'closed', (socket) => socket.resetAndDestroy()],
+      ['a closed connection', 'closed', (socket) => socket.end()],
+      ['a reset', 'closed', (socket) => socket.resetAndDestroy()],
       ['half a header', 'closed', (socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-le')],
-      ['half a body', 'half', (socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf')],
+      ['half a body', 'incomplete', (socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf')],
       [
-        'half a body of a last answer',
-        'half',
+        'half a body on a closing connection',
+        'incomplete',
         (socket) => socket.end('HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 9\r\n\r\nhalf'),
       ],
       [
         'half of the chunks',
-        'half',
+        'incomplete',
         (socket) => socket.end('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nhalf\r\n'),
       ],
       [
-        'half of the chunks of a last answer',
-        'half',
+        'half of the chunks on a closing connection',
+        'incomplete',
         (socket) =>
           socket.end('HTTP/1.1 200 OK\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n4\r\nhalf\r\n'),
       ],
       [
-        'a reset in a body that lasts until the connection ends',
-        'half',
+        'a reset in a body without a length',
+        'incomplete',
         (socket) => socket.write('HTTP/1.1 200 OK\r\n\r\nhalf', () => setTimeout(() => socket.resetAndDestroy(), 30)),
       ],
       ['something that is not HTTP', 'HTTP', (socket) => socket.write('220 mail.example ESMTP\r\n')],
@@ -365,12 +365,12 @@ describe('HttpClient', () => {
       expect(listener.connections).toBe(1);
     });
 
-    it('says that nothing was sent when nobody listens', async () => {
+    it('reports that nothing was sent if the connection is refused', async () => {
       const listener = await serve((_, response) => response.end());
       for (const { server } of servers) await new Promise((resolve) => server.close(resolve));
       servers.clear();
       const httpClient = make({ connectionsPerOrigin: 2 });
-      // One after the other, and nobody is forgotten.
+      // Sequentially: every queued call fails, none hangs.
       const calls = Array.from({ length: 10 }, () => failure(httpClient.send(to(listener))));
       for (const refused of await Promise.all(calls)) {
         expect(refused).toMatchObject({ kind: 'network_error', sent: false });
@@ -378,7 +378,7 @@ describe('HttpClient', () => {
       }
     });
 
-    it('says that nothing was sent when a header cannot be, however many wait behind it', async () => {
+    it('reports that nothing was sent if a header is invalid, and sends the calls queued behind it', async () => {
       const listener = await serve((_, response) => setTimeout(() => response.end('ok'), 20));
       const httpClient = make({ connectionsPerOrigin: 1 });
       const good = [httpClient.send(to(listener))];
@@ -391,8 +391,8 @@ describe('HttpClient', () => {
     });
   });
 
-  describe('when the answer is large', () => {
-    it('keeps 64 KiB, whole characters only, and the connection', async () => {
+  describe('with a large response', () => {
+    it('returns 64 KiB of complete characters and reuses the connection', async () => {
       const listener = await serve((_, response) => response.end(`"${'é'.repeat(50_000)}"`));
       const httpClient = make();
       const answer = await httpClient.send(to(listener));
@@ -402,13 +402,13 @@ describe('HttpClient', () => {
       expect(listener.connections).toBe(1);
     });
 
-    it('keeps all of exactly 64 KiB', async () => {
+    it('returns a body of exactly 64 KiB completely', async () => {
       const body = JSON.stringify('x'.repeat(TEXT_MAX - 2));
       const listener = await serve((_, response) => response.end(body));
       expect(await make().send(to(listener))).toMatchObject({ text: body, truncated: false, json: expect.any(String) });
     });
 
-    it('puts many small pieces together', async () => {
+    it('joins many small chunks', async () => {
       const listener = await serve(async (_, response) => {
         for (let count = 0; count < 500; count += 1) {
           response.write('é'.repeat(7));
@@ -422,7 +422,7 @@ describe('HttpClient', () => {
     it.each([
       ['100 MB', { 'content-length': 100_000_000 }],
       ['no end', {}],
-    ])('reads no further than it has to in a body of %s', async (_, headers) => {
+    ])('stops reading early in a body of %s', async (_, headers) => {
       const piece = Buffer.alloc(50_000, 'x');
       let written = 0;
       const listener = await serve((_, response) => {
@@ -439,11 +439,11 @@ describe('HttpClient', () => {
       await gone(listener);
       expect(httpClient.stats()).toMatchObject({ connections: 0, active: 0 });
       expect(listener.connections).toBe(1);
-      // Most of it never left the other side: what the two kernels keep for the socket is all.
+      // Most of it was never sent: only the socket buffers of the two kernels were filled.
       expect(written).toBeLessThan(30_000_000);
     });
 
-    it('holds no more than it keeps, however many such answers there are', async () => {
+    it('holds no more memory than the returned text, with many such responses', async () => {
       const body = Buffer.alloc(10_000_000, 'x');
       const listener = await serve((_, response) => response.end(body));
       const httpClient = make({ connectionsPerOrigin: 2 });
@@ -455,7 +455,7 @@ describe('HttpClient', () => {
     });
   });
 
-  describe('when the answer is compressed all the same', () => {
+  describe('with a compressed response', () => {
     const json = JSON.stringify({ ok: true, text: 'Zoë'.repeat(100) });
 
     const answering = (encoding: string, body: Buffer) =>
@@ -469,7 +469,7 @@ describe('HttpClient', () => {
       ['deflate', deflateRawSync(json)],
       ['br', brotliCompressSync(json)],
       ['identity', Buffer.from(json)],
-    ])('reads %s', async (encoding, body) => {
+    ])('decompresses %s', async (encoding, body) => {
       const listener = await answering(encoding, body);
       expect(await make().send(to(listener))).toMatchObject({ json: JSON.parse(json), truncated: false });
     });
@@ -478,7 +478,7 @@ describe('HttpClient', () => {
       ['gzip', gzipSync(Buffer.alloc(20_000_000, 'x'))],
       ['deflate', deflateSync(Buffer.alloc(20_000_000, 'x'))],
       ['br', brotliCompressSync(Buffer.alloc(20_000_000, 'x'))],
-    ])('blows up 64 KiB of a bomb in %s and no more', async (encoding, bomb) => {
+    ])('decompresses only 64 KiB of a %s bomb', async (encoding, bomb) => {
       expect(bomb.length).toBeLessThan(256 * 1024);
       const listener = await answering(encoding, bomb);
       const httpClient = make();
@@ -493,7 +493,7 @@ describe('HttpClient', () => {
     it.each([
       ['gzip', gzipSync(Buffer.alloc(80_000_000, 'x'), { level: 1 })],
       ['br', Buffer.concat([brotliCompressSync(randomBytes(400_000).toString('base64')), Buffer.alloc(10)])],
-    ])('reads what it has of a larger one in %s', async (encoding, body) => {
+    ])('decompresses the part that it has of a larger %s body', async (encoding, body) => {
       expect(body.length).toBeGreaterThan(256 * 1024);
       const listener = await answering(encoding, body);
       const answer = await make().send(to(listener));
@@ -509,13 +509,13 @@ describe('HttpClient', () => {
       ['br', brotliCompressSync(json).subarray(0, -5)],
       ['gzip', Buffer.from(json)],
       ['br', Buffer.from(json)],
-    ])('fails on broken %s', async (encoding, body) => {
+    ])('fails on corrupt %s', async (encoding, body) => {
       const error = await failure(make().send(to(await answering(encoding, body))));
       expect(error).toMatchObject({ kind: 'network_error', sent: true });
       expect(error.message).toContain('cannot be decompressed');
     });
 
-    it('looks at nothing behind the 64 KiB it keeps', async () => {
+    it('ignores errors after the first 64 KiB', async () => {
       const text = randomBytes(150_000).toString('base64');
       const body = gzipSync(text);
       body.fill(0xff, body.length - 20_000);
@@ -523,7 +523,7 @@ describe('HttpClient', () => {
       expect(await make().send(to(listener))).toMatchObject({ text: text.slice(0, TEXT_MAX), truncated: true });
     });
 
-    it('knows no other encoding, and says so', async () => {
+    it('marks a body in an unsupported encoding as truncated', async () => {
       const listener = await answering('zstd', Buffer.from('whatever'));
       expect(await make().send(to(listener))).toMatchObject({
         status: 200,
@@ -533,14 +533,14 @@ describe('HttpClient', () => {
       });
     });
 
-    it('takes an empty body for empty', async () => {
+    it('accepts an empty body', async () => {
       const listener = await answering('gzip', Buffer.alloc(0));
       expect(await make().send(to(listener))).toMatchObject({ status: 200, text: '', truncated: false });
     });
   });
 
-  describe('when the address is a customer’s', () => {
-    const SPELLINGS = [
+  describe('with the URL of a customer', () => {
+    const NOTATIONS = [
       ...[
         'localhost',
         'LOCALHOST',
@@ -564,7 +564,7 @@ describe('HttpClient', () => {
       ],
     ];
 
-    it.each(SPELLINGS)('connects to nobody at %s', async (host) => {
+    it.each(NOTATIONS)('does not connect to %s', async (host) => {
       const near = await serveRaw(() => {});
       const near6 = await listen(createServer(), '::1').catch(() => undefined);
       for (const listener of [near, near6]) {
@@ -580,7 +580,7 @@ describe('HttpClient', () => {
     });
 
     it.each(['10.0.0.1', '169.254.169.254', '192.168.1.1', '100.64.0.1', '[fd00::1]', '[fe80::1]', '198.18.0.1'])(
-      'does not even try %s',
+      'does not attempt to connect to %s',
       async (host) => {
         const startedMs = performance.now();
         const error = await failure(make().send(to(`https://${host}`), { guarded: true }));
@@ -589,7 +589,7 @@ describe('HttpClient', () => {
       },
     );
 
-    it('takes https and no credentials', async () => {
+    it('must be https and have no credentials', async () => {
       const listener = await serve((_, response) => response.end('ok'));
       const httpClient = make();
       for (const [url, word] of [
@@ -608,7 +608,7 @@ describe('HttpClient', () => {
     });
 
     it.each(['localhost', '127.0.0.1', '127.1', '0x7f000001'])(
-      'may be private and plain at %s where that is allowed',
+      'may be private and plain http at %s if that is allowed',
       async (host) => {
         const listener = await serve((_, response) => response.end('ok'));
         const httpClient = make({ allowPrivate: true });
@@ -622,18 +622,18 @@ describe('HttpClient', () => {
       },
     );
 
-    it('does not hold for ours and the operator’s', async () => {
+    it('does not restrict URLs of the operator', async () => {
       const listener = await serve((_, response) => response.end('ok'));
       expect((await make().send(to(`http://localhost:${listener.port}`))).status).toBe(200);
     });
   });
 
-  describe('when the status line is enough', () => {
+  describe('if the status suffices', () => {
     const enough = { statusSuffices: true };
 
     it.each<[string, (socket: Socket) => void]>([
       [
-        'drips',
+        'is slow',
         (socket) => {
           socket.write('HTTP/1.1 200 OK\r\ncontent-length: 9000\r\n\r\n');
           drip(socket, 'x');
@@ -644,7 +644,7 @@ describe('HttpClient', () => {
         'cannot be read',
         (socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 2\r\n\r\nno'),
       ],
-    ])('is answered although the body %s', async (_, handle) => {
+    ])('resolves although the body %s', async (_, handle) => {
       const listener = await serveRaw(handle);
       const httpClient = make({ timeoutMs: 300 });
       expect(await httpClient.send(to(listener), enough)).toMatchObject({ status: 200, truncated: true });
@@ -659,7 +659,7 @@ describe('HttpClient', () => {
       await gone(listener);
     });
 
-    it('is not answered by a hint, or by half a status line', async () => {
+    it('does not resolve with an interim response or half a status line', async () => {
       const hint = await serveRaw((socket) => socket.write('HTTP/1.1 103 Early Hints\r\n\r\n'));
       const half = await serveRaw((socket) => socket.write('HTTP/1.1 200'));
       for (const listener of [hint, half])
@@ -667,8 +667,8 @@ describe('HttpClient', () => {
     });
   });
 
-  describe('when it may be too late', () => {
-    it('sends nothing that it may no longer send once the connection is made, and goes on', async () => {
+  describe('with mayGo', () => {
+    it('sends nothing if it returns false once connected, and continues with the next call', async () => {
       let requests = 0;
       const listener = await serve((_, response) => {
         requests += 1;
@@ -679,14 +679,14 @@ describe('HttpClient', () => {
       expect(error).toMatchObject({ kind: 'network_error', sent: false });
       expect(listener.connections).toBe(1);
       expect((await httpClient.send(to(listener), { mayGo: () => true })).text).toBe('ok');
-      // Also on a connection that is open already.
+      // Also on a connection that is already open.
       expect(await failure(httpClient.send(to(listener), { mayGo: () => false }))).toMatchObject({ sent: false });
       expect(requests).toBe(1);
     });
   });
 
-  describe('when it is closed', () => {
-    it('lets a call under way end, sends nothing that waits, and takes nothing more', async () => {
+  describe('when closed', () => {
+    it('completes calls in progress, cancels queued calls and rejects new ones', async () => {
       const listener = await serve((_, response) => setTimeout(() => response.end('ok'), 100));
       const httpClient = make({ connectionsPerOrigin: 1 });
       const [running, waiting] = [httpClient.send(to(listener)), failure(httpClient.send(to(listener)))];
@@ -699,7 +699,7 @@ describe('HttpClient', () => {
       await gone(listener);
     });
 
-    it('waits for a call that hangs until its deadline and no longer', async () => {
+    it('waits for a hanging call no longer than its deadline', async () => {
       const listener = await serveRaw(() => {});
       const httpClient = make({ timeoutMs: 150 });
       const call = failure(httpClient.send(to(listener)));

@@ -3,15 +3,15 @@ import { AddressRefused } from './guarded-lookup.js';
 export type SendFailureKind = 'timeout' | 'network_error' | 'address_refused';
 
 /**
- * A call that brought no answer. The message names the host and what happened, and nothing of the path, the query, the
- * headers or the body: they hold tokens and people's data.
+ * A call without a response. The message names the host and the cause, but no part of the path, query, headers or body, which
+ * contain tokens and personal data.
  */
 export class SendFailure extends Error {
   override readonly name = 'SendFailure';
 
   constructor(
     readonly kind: SendFailureKind,
-    /** Whether something may have reached the other side. */
+    /** Whether the request may have reached the server. */
     readonly sent: boolean,
     message: string,
   ) {
@@ -19,7 +19,7 @@ export class SendFailure extends Error {
   }
 }
 
-/** What an error before the answer means to somebody who is to mend it. Never repeats the error's own words. */
+/** Explains an error before the response to the person who fixes it. Never contains the text of the error. */
 export function failureOf(error: Error, host: string, sent: boolean): SendFailure {
   if (error instanceof AddressRefused) {
     return new SendFailure(
@@ -30,28 +30,28 @@ export function failureOf(error: Error, host: string, sent: boolean): SendFailur
     );
   }
   const code = codeOf(error);
-  return new SendFailure('network_error', sent, `${host} ${meaningOf(code)} (${code}).`);
+  return new SendFailure('network_error', sent, `${host} ${explanationOf(code)} (${code}).`);
 }
 
-const MEANINGS: readonly (readonly [RegExp, string])[] = [
+const EXPLANATIONS: readonly (readonly [RegExp, string])[] = [
   [/^ENOTFOUND$/, 'has no address: check the name'],
   [/^EAI_/, 'could not be looked up: check the name server'],
   [/^ECONNREFUSED$/, 'refused the connection: check the port, and whether the server is running'],
-  [/^(EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|EADDRNOTAVAIL)$/, 'cannot be reached: check the network between'],
-  [/^(ECONNRESET|EPIPE|UND_ERR_SOCKET)$/, 'closed the connection before it answered: try again'],
-  [/^UND_ERR_HEADERS_OVERFLOW$/, 'sent more headers than are read: look at what answers there'],
-  [/^(HPE_|HTTPParserError$)/, 'did not answer in HTTP: check the scheme and the port'],
-  [/^(ERR_SSL_|EPROTO$)/, 'did not answer in TLS: check the scheme and the port'],
-  [/CERT|SIGNATURE|ISSUER|CRL|ALTNAME|PURPOSE/, 'has a certificate that is not trusted: mend it there'],
-  [/^UND_ERR_(INVALID_ARG|NOT_SUPPORTED)$/, 'was not called, because a header or the path is not valid HTTP: mend it'],
+  [/^(EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|EADDRNOTAVAIL)$/, 'cannot be reached: check the network'],
+  [/^(ECONNRESET|EPIPE|UND_ERR_SOCKET)$/, 'closed the connection before it answered: retry later'],
+  [/^UND_ERR_HEADERS_OVERFLOW$/, 'sent too many headers: check which server answers there'],
+  [/^(HPE_|HTTPParserError$)/, 'did not answer with HTTP: check the scheme and the port'],
+  [/^(ERR_SSL_|EPROTO$)/, 'did not answer with TLS: check the scheme and the port'],
+  [/CERT|SIGNATURE|ISSUER|CRL|ALTNAME|PURPOSE/, 'has a certificate that is not trusted: fix the certificate'],
+  [/^UND_ERR_(INVALID_ARG|NOT_SUPPORTED)$/, 'was not called, because a header or the path is not valid HTTP: fix it'],
 ];
 
-function meaningOf(code: string): string {
-  return MEANINGS.find(([codes]) => codes.test(code))?.[1] ?? 'could not be called: try again';
+function explanationOf(code: string): string {
+  return EXPLANATIONS.find(([codes]) => codes.test(code))?.[1] ?? 'could not be called: retry later';
 }
 
 function codeOf(error: Error): string {
-  // Undici's parser leaves some of its errors without a code.
+  // Some errors of undici's parser have no code.
   const { code, name } = error as NodeJS.ErrnoException;
   return code ?? name;
 }
