@@ -29,7 +29,9 @@ function requireNode(major, minor) {
 /** npm writes its own lock file last: if it is not older than ours, the install is complete and current. */
 function installed() {
   const installedLock = join(root, 'node_modules', '.package-lock.json');
-  return existsSync(installedLock) && statSync(installedLock).mtimeMs >= statSync(join(root, 'package-lock.json')).mtimeMs;
+  return (
+    existsSync(installedLock) && statSync(installedLock).mtimeMs >= statSync(join(root, 'package-lock.json')).mtimeMs
+  );
 }
 
 function fingerprint() {
