@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { type AddressRange, addressRanges } from './addresses.js';
 import { formatDuration, parseDurationMs } from './durations.js';
 
-/** How the text of a setting is written, in the words of `docs/settings.md`, and read. */
+/** Describes the format of a setting for `docs/settings.md`, and parses it. */
 export interface Format<Value> {
   readonly text: string;
   parse(text: string): Value;

@@ -80,7 +80,7 @@ export const DEFINITIONS = {
     'OPERATIONS_FROM',
     '',
     addresses,
-    'Clients that may read `/metrics` and `/docs`, besides this machine.',
+    'Clients that may read `/metrics` and `/docs`, in addition to this machine.',
   ),
   logLevel: setting(
     'LOG_LEVEL',

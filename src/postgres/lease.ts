@@ -49,7 +49,7 @@ export class Lease {
 
   /**
    * Registers work after a position that no process does: an expired lease, as if its holder had died there. If the lease is
-   * held, it is kept for the next holder, because the present one may already be past the position.
+   * held, the work is left to the next holder, because the present one may already be past the position.
    */
   static async createExpired(pool: Pool, name: string, reached: number): Promise<void> {
     await pool.query(

@@ -3,6 +3,9 @@ import { chmodSync, existsSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { UserError } from '../kernel/errors.js';
 
+/** Accounts that can run the server for root, in order of preference. */
+const ACCOUNTS = ['postgres', 'nobody'];
+
 /** The account that runs PostgreSQL's programs, as options for `spawn`; empty if it is the account of this process. */
 export interface ServerUser {
   uid?: number;
@@ -23,11 +26,11 @@ export function serverUserFor(folder: string): ServerUser {
   }
 
   // The owner of a folder without data, such as a new volume, does not determine the account.
-  if (!owner || !existsSync(join(folder, 'PG_VERSION'))) return account('postgres') ?? account('nobody') ?? noAccount();
+  if (!owner || !existsSync(join(folder, 'PG_VERSION'))) return firstAccount();
   if (owner.uid === 0) {
     throw new UserError(
       `The database in ${folder} belongs to root, but PostgreSQL does not run as root. ` +
-        `Give it to another user, for example: chown -R nobody ${folder}`,
+        `Give it to another user, for example: chown -R ${ACCOUNTS.at(-1)} ${folder}`,
     );
   }
   return { uid: owner.uid, gid: owner.gid };
@@ -55,9 +58,13 @@ function account(name: string): ServerUser | undefined {
   return uid === undefined || gid === undefined ? undefined : { uid, gid };
 }
 
-function noAccount(): never {
+function firstAccount(): ServerUser {
+  for (const name of ACCOUNTS) {
+    const user = account(name);
+    if (user) return user;
+  }
   throw new UserError(
-    'PostgreSQL does not run as root, and this machine has no user "postgres" or "nobody". ' +
+    `PostgreSQL does not run as root, and this machine has no user "${ACCOUNTS.join('" or "')}". ` +
       'Start as a normal user, or set DATABASE_URL to a PostgreSQL server of your own.',
   );
 }

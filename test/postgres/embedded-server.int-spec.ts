@@ -41,7 +41,7 @@ jest.setTimeout(60_000);
 const isRoot = process.getuid?.() === 0;
 const asRoot = isRoot ? it : it.skip;
 if (!isRoot) console.warn('SKIPPED: the embedded server started by root (the tests do not run as root).');
-const NOBODY = { uid: 65534, gid: 65534 };
+const UNPRIVILEGED = { uid: 65534, gid: 65534 };
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), 'cc-embedded-')));
 chmodSync(root, 0o755);
@@ -273,7 +273,7 @@ describe('the programs of the npm package', () => {
     const place = `/var/lib/clean-conversions/postgresql-test-${process.pid}`;
     cleanUp.push(place);
     chmodSync(join(root, 'package'), 0o700);
-    expect(findBinaries(NOBODY, onMessage, copy).binDir).toBe(join(place, 'bin'));
+    expect(findBinaries(UNPRIVILEGED, onMessage, copy).binDir).toBe(join(place, 'bin'));
     expect(messages.at(-1)).toMatch(/^Copying PostgreSQL to/);
     expect(readdirSync(dirname(place)).filter((name) => name.startsWith(`postgresql-test-${process.pid}.`))).toEqual(
       [],
@@ -301,18 +301,18 @@ describe('started by root', () => {
   });
 
   asRoot('the server runs as the owner of the data; another user is rejected', async () => {
-    if (!canReach(NOBODY, process.execPath) || !canReach(NOBODY, compiled)) {
+    if (!canReach(UNPRIVILEGED, process.execPath) || !canReach(UNPRIVILEGED, compiled)) {
       console.warn('SKIPPED: a data folder of another user (other users cannot read the checkout).');
       return;
     }
-    const owned = join(root, 'owned-by-nobody');
+    const owned = join(root, 'owned-by-another-user');
     mkdirSync(owned);
-    chownSync(owned, NOBODY.uid, NOBODY.gid);
-    const user = await acquireInChild(owned, NOBODY);
+    chownSync(owned, UNPRIVILEGED.uid, UNPRIVILEGED.gid);
+    const user = await acquireInChild(owned, UNPRIVILEGED);
     await user.release();
 
     const server = await acquireEmbeddedServer({ dataDir: owned, onMessage });
-    expect(statSync(join(owned, 'postgres', 'postmaster.pid')).uid).toBe(NOBODY.uid);
+    expect(statSync(join(owned, 'postgres', 'postmaster.pid')).uid).toBe(UNPRIVILEGED.uid);
     await server.release();
 
     const otherUser = { uid: 12345, gid: 12345 };

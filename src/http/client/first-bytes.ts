@@ -11,15 +11,15 @@ export class FirstBytes {
 
   append(piece: Buffer): void {
     const free = this.max - this.length;
-    const kept = piece.length > free ? piece.subarray(0, free) : piece;
-    if (kept !== piece) this.cut = true;
+    const part = piece.length > free ? piece.subarray(0, free) : piece;
+    if (part !== piece) this.cut = true;
     // Most responses are one chunk, which is not copied.
-    if (this.length === 0) this.buffer = kept;
+    if (this.length === 0) this.buffer = part;
     else {
-      this.growBy(kept.length);
-      kept.copy(this.buffer, this.length);
+      this.growBy(part.length);
+      part.copy(this.buffer, this.length);
     }
-    this.length += kept.length;
+    this.length += part.length;
   }
 
   get bytes(): Buffer {

@@ -19,7 +19,7 @@ export class SendFailure extends Error {
   }
 }
 
-/** Explains an error before the response to the person who fixes it. Never contains the text of the error. */
+/** Explains an error that occurred before the response. Never contains the text of the error. */
 export function failureOf(error: Error, host: string, sent: boolean): SendFailure {
   if (error instanceof AddressRefused) {
     return new SendFailure(

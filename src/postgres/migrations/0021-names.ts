@@ -9,9 +9,8 @@ export class Names0000000000021 implements MigrationInterface {
 
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
-ALTER TABLE cc.events RENAME COLUMN noun TO category;
+ALTER TABLE cc.events RENAME COLUMN noun TO category; ALTER TABLE cc.projection_marks RENAME COLUMN noun TO category;
 ALTER TABLE cc.projection_marks RENAME TO partition_checkpoints;
-ALTER TABLE cc.partition_checkpoints RENAME COLUMN noun TO category;
 ALTER TABLE cc.delivery_claims RENAME TO delivery_leases;
 `);
     await runner.query(APPEND);
