@@ -120,7 +120,7 @@ describe('dispatch', () => {
 
   beforeEach(async () => {
     dataDir = mkdtempSync(join(tmpdir(), 'cc-dispatch-'));
-    postgres = await Postgres.open({ databaseUrl: undefined, dataDir, say: () => {} });
+    postgres = await Postgres.open({ databaseUrl: undefined, dataDir, onMessage: () => {} });
     log = new PostgresEventLog(postgres);
     const sealer = openSealer(readSettings({ DATA_DIR: dataDir }));
     sites = new Sites(log, new SiteSecrets(postgres.pool, sealer), 'cli');

@@ -184,10 +184,10 @@ describe('Lease', () => {
   });
 
   it('that more was left to is not gone when its holder ends', async () => {
-    await Lease.leave(postgres.pool, 'instance:a', 5);
+    await Lease.createExpired(postgres.pool, 'instance:a', 5);
     const lease = await taken();
     expect(lease.reached).toBe(5);
-    await Lease.leave(postgres.pool, 'instance:a', 8);
+    await Lease.createExpired(postgres.pool, 'instance:a', 8);
     expect(await take(postgres.pool)).toBeUndefined();
     await lease.end();
     const next = await taken();
@@ -496,7 +496,7 @@ describe('Dispatcher', () => {
 
   it('sends what another one left behind', async () => {
     const left = await receive({ ...dispatcher.pin(site), instance: 'dead' });
-    await Lease.leave(postgres.pool, 'instance:dead', 0);
+    await Lease.createExpired(postgres.pool, 'instance:dead', 0);
     await settled(left);
     expect(carried).toEqual([left.data.conversionId]);
     await eventually(

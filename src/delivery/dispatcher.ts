@@ -241,7 +241,7 @@ export class Dispatcher {
 
   private async tellWhatIsLeft(): Promise<void> {
     for (const [instance, after] of this.left) {
-      await Lease.leave(this.postgres.pool, INSTANCE + instance, after);
+      await Lease.createExpired(this.postgres.pool, INSTANCE + instance, after);
       if (this.left.get(instance) === after) this.left.delete(instance);
     }
   }

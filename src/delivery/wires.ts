@@ -1,5 +1,5 @@
-import { Outgoing } from '../http/outgoing/outgoing.js';
-import { SendFailure } from '../http/outgoing/send-failure.js';
+import { HttpClient } from '../http/client/http-client.js';
+import { SendFailure } from '../http/client/send-failure.js';
 import type { Connection, Platform, PlatformRequest, PlatformResponse } from '../platforms/platform.js';
 import { NoAnswer } from './lane.js';
 
@@ -9,7 +9,7 @@ const TIMEOUT_MS = 10_000;
 
 /** The way to each platform: sockets of its own, so that one that hangs takes none from another. */
 export class Wires {
-  private readonly byPlatform = new Map<string, Outgoing>();
+  private readonly byPlatform = new Map<string, HttpClient>();
 
   constructor(
     private readonly allowPrivate: boolean,
@@ -31,11 +31,11 @@ export class Wires {
     await Promise.all([...this.byPlatform.values()].map((wire) => wire.close()));
   }
 
-  private wire({ name }: Platform): Outgoing {
+  private wire({ name }: Platform): HttpClient {
     let wire = this.byPlatform.get(name);
     if (!wire) {
       const { allowPrivate, timeoutMs } = this;
-      wire = new Outgoing({ connectionsPerOrigin: CONNECTIONS_MAX, timeoutMs, allowPrivate });
+      wire = new HttpClient({ connectionsPerOrigin: CONNECTIONS_MAX, timeoutMs, allowPrivate });
       this.byPlatform.set(name, wire);
     }
     return wire;
