@@ -128,6 +128,9 @@ function loadTypeorm() {
 
 async function connected(config: ClientConfig): Promise<Client> {
   const client = new Client({ ...config, connectionTimeoutMillis: 5_000 });
+  // The next query reports a broken connection; without a listener the event would end the process. Added before connecting:
+  // the server may close the connection before the promise below resolves.
+  client.on('error', () => {});
   try {
     await client.connect();
   } catch (error) {
@@ -135,8 +138,6 @@ async function connected(config: ClientConfig): Promise<Client> {
       `PostgreSQL cannot be reached: ${messageOf(error)}. Check DATABASE_URL and that the server runs.`,
     );
   }
-  // The next query reports a broken connection; without a listener the event would end the process.
-  client.on('error', () => {});
   return client;
 }
 
