@@ -125,7 +125,7 @@ describe('delivery through crashes', () => {
 
   beforeEach(async () => {
     dataDir = mkdtempSync(join(tmpdir(), 'cc-delivery-'));
-    postgres = await Postgres.open({ databaseUrl: undefined, dataDir, say: () => {} });
+    postgres = await Postgres.open({ databaseUrl: undefined, dataDir, onMessage: () => {} });
     log = new PostgresEventLog(postgres);
     const sealer = openSealer(readSettings({ DATA_DIR: dataDir }));
     sites = new Sites(log, new SiteSecrets(postgres.pool, sealer), 'cli');

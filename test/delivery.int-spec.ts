@@ -192,10 +192,10 @@ describe('Lease', () => {
   });
 
   it('is not deleted when it ends if more work was added meanwhile', async () => {
-    await Lease.leave(postgres.pool, 'instance:a', 5);
+    await Lease.createExpired(postgres.pool, 'instance:a', 5);
     const lease = await mustTake();
     expect(lease.reached).toBe(5);
-    await Lease.leave(postgres.pool, 'instance:a', 8);
+    await Lease.createExpired(postgres.pool, 'instance:a', 8);
     expect(await take(postgres.pool)).toBeUndefined();
     await lease.end();
     const next = await mustTake();
@@ -522,7 +522,7 @@ describe('DeliveryService', () => {
 
   it('delivers unsettled conversions of an instance whose lease has expired', async () => {
     const unsettled = await receive({ ...deliveries.planFor(site), instance: 'dead' });
-    await Lease.leave(postgres.pool, 'instance:dead', 0);
+    await Lease.createExpired(postgres.pool, 'instance:dead', 0);
     await settled(unsettled);
     expect(sent).toEqual([unsettled.data.conversionId]);
     await eventually(

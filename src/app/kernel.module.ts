@@ -1,6 +1,6 @@
 import { type DynamicModule, Global, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { Registry } from 'prom-client';
-import { FrontDoor } from '../http/front-door.js';
+import { HotRoutes } from '../http/hot-routes.js';
 import { Logger } from '../kernel/logger.js';
 import { Sealer } from '../kernel/sealing.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
@@ -11,7 +11,7 @@ export interface Kernel {
   readonly logger: Logger;
   readonly sealer: Sealer;
   readonly postgres: Postgres;
-  readonly frontDoor: FrontDoor;
+  readonly hotRoutes: HotRoutes;
 }
 
 /**
@@ -27,7 +27,7 @@ export class KernelModule implements OnApplicationShutdown {
       { provide: Logger, useValue: kernel.logger },
       { provide: Sealer, useValue: kernel.sealer },
       { provide: Postgres, useValue: kernel.postgres },
-      { provide: FrontDoor, useValue: kernel.frontDoor },
+      { provide: HotRoutes, useValue: kernel.hotRoutes },
       { provide: Registry, useValue: new Registry() },
     ];
     return { module: KernelModule, providers, exports: providers.map(({ provide }) => provide) };

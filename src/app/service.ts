@@ -1,6 +1,6 @@
 import { NestFactory } from '@nestjs/core';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
-import { FrontDoor } from '../http/front-door.js';
+import { HotRoutes } from '../http/hot-routes.js';
 import { createAdapter } from '../http/http-adapter.js';
 import { UserError } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
@@ -26,14 +26,18 @@ export async function startService(settings: Settings): Promise<RunningService> 
   const logger = new Logger(settings.logLevel);
   const sealer = openSealer(settings);
   const { databaseUrl, dataDir } = settings;
-  const postgres = await Postgres.open({ databaseUrl, dataDir, say: (line) => process.stderr.write(`${line}\n`) });
-  const frontDoor = new FrontDoor();
+  const postgres = await Postgres.open({
+    databaseUrl,
+    dataDir,
+    onMessage: (line) => process.stderr.write(`${line}\n`),
+  });
+  const hotRoutes = new HotRoutes();
   const app = await NestFactory.create<NestFastifyApplication>(
-    AppModule.with({ settings, logger, sealer, postgres, frontDoor }),
-    createAdapter(settings, frontDoor),
+    AppModule.with({ settings, logger, sealer, postgres, hotRoutes }),
+    createAdapter(settings, hotRoutes),
     { logger, abortOnError: false },
   ).catch(async (error: unknown) => {
-    // Nest reports the error. Without this an embedded server would keep running.
+    // The caller reports the error. An embedded server must not keep running.
     await postgres.close();
     throw error;
   });

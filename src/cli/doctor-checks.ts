@@ -12,7 +12,7 @@ import { readSettings, type Settings } from '../kernel/settings.js';
 import { readPartitions } from '../log/partitions.js';
 import { streamOf } from '../outbound/reporting-window.js';
 import { MIGRATIONS } from '../postgres/migrations/index.js';
-import { readMigrations } from '../postgres/postgres.js';
+import { readMigrations } from '../postgres/schema.js';
 import { SERVICE_ROLE } from '../postgres/service-role.js';
 import type { Opened, Session } from './session.js';
 

@@ -108,7 +108,7 @@ export function addEvents(program: Command, session: Session): void {
     });
 
   async function exportToOutput(opened: Opened, filter: EventFilter, format: FormatName): Promise<void> {
-    const client = await opened.postgres.connect('cc-export');
+    const client = await opened.postgres.connect('export');
     try {
       const write = (bytes: Uint8Array) => (bytes.length > 0 ? output.print(bytes) : Promise.resolve());
       const progress = watch(filter, 'Interrupted: the export is not complete.');
@@ -130,7 +130,7 @@ export function addEvents(program: Command, session: Session): void {
       output.note(
         `Going on with ${out}.part after position ${resumeFrom.position}: ${resumeFrom.events} events are in it.`,
       );
-    const client = await opened.postgres.connect('cc-export');
+    const client = await opened.postgres.connect('export');
     try {
       const events = await exportEvents({
         client,

@@ -108,7 +108,7 @@ export function addReplay(program: Command, session: Session): void {
       const publisher = await TopicPublisher.open(settings, topic);
       const publish: Publish = (events) => publisher.publish(events);
       const stretch = await positionRangeOf(log, { from, to });
-      const client = await postgres.connect('cc-replay');
+      const client = await postgres.connect('replay');
       try {
         const counts = await replayEvents(client, publish, { ...stretch, types, site, topic }, (events, position) => {
           if (session.stop.aborted) {

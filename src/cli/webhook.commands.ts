@@ -3,7 +3,7 @@ import { OUTBOUND } from '../events/outbound.events.js';
 import { UserError } from '../kernel/errors.js';
 import { pushNow } from '../outbound/push-now.js';
 import { type WebhookSecrets, webhookSecrets } from '../outbound/push-request.js';
-import { openOutgoing, Pusher, pusherOptions, type Receiver } from '../outbound/pusher.js';
+import { openHttpClient, Pusher, pusherOptions, type Receiver } from '../outbound/pusher.js';
 import { streamOf } from '../outbound/reporting-window.js';
 import type { Site } from '../sites/site.js';
 import { type Sites, webhookOf } from '../sites/sites.js';
@@ -132,7 +132,7 @@ async function withPusher<Result>(
   { log, sites, settings }: Opened,
   work: (pusher: Pusher) => Promise<Result>,
 ): Promise<Result> {
-  const pusher = new Pusher(log, sites, openOutgoing(settings), pusherOptions(settings, 'cli'));
+  const pusher = new Pusher(log, sites, openHttpClient(settings), pusherOptions(settings, 'cli'));
   try {
     return await work(pusher);
   } finally {

@@ -120,7 +120,7 @@ export class CrashRecovery {
 
   private async storeAbandoned(): Promise<void> {
     for (const [instance, after] of this.abandoned) {
-      await Lease.leave(this.postgres.pool, LEASE_PREFIX + instance, after);
+      await Lease.createExpired(this.postgres.pool, LEASE_PREFIX + instance, after);
       if (this.abandoned.get(instance) === after) this.abandoned.delete(instance);
     }
   }

@@ -1,5 +1,5 @@
-import { Outgoing } from '../http/outgoing/outgoing.js';
-import { SendFailure } from '../http/outgoing/send-failure.js';
+import { HttpClient } from '../http/client/http-client.js';
+import { SendFailure } from '../http/client/send-failure.js';
 import type { Connection, Platform, PlatformRequest, PlatformResponse } from '../platforms/platform.js';
 
 /** More than all destination queues of a platform use at a time in one process: they are the limit, not this. */
@@ -18,7 +18,7 @@ export class NoResponse extends Error {
 
 /** HTTP client of the platforms. Each platform has its own sockets, so that one that hangs does not block the others. */
 export class PlatformClient {
-  private readonly byPlatform = new Map<string, Outgoing>();
+  private readonly byPlatform = new Map<string, HttpClient>();
 
   constructor(
     private readonly allowPrivate: boolean,
@@ -40,11 +40,11 @@ export class PlatformClient {
     await Promise.all([...this.byPlatform.values()].map((client) => client.close()));
   }
 
-  private clientOf({ name }: Platform): Outgoing {
+  private clientOf({ name }: Platform): HttpClient {
     let client = this.byPlatform.get(name);
     if (!client) {
       const { allowPrivate, timeoutMs } = this;
-      client = new Outgoing({ connectionsPerOrigin: CONNECTIONS_MAX, timeoutMs, allowPrivate });
+      client = new HttpClient({ connectionsPerOrigin: CONNECTIONS_MAX, timeoutMs, allowPrivate });
       this.byPlatform.set(name, client);
     }
     return client;

@@ -13,7 +13,7 @@ import { Sites } from '../sites/sites.js';
 import { SitesModule } from '../sites/sites.module.js';
 import { countPushes } from './outbound-metrics.js';
 import { OutboundSync } from './outbound-sync.js';
-import { openOutgoing, Pusher, pusherOptions } from './pusher.js';
+import { openHttpClient, Pusher, pusherOptions } from './pusher.js';
 
 /** Only triggers a check: leases in the database decide what is due and which instance acts. */
 @Injectable()
@@ -42,7 +42,7 @@ export class OutboundScheduler {
       ) => {
         const sites = new Sites(log, secrets, 'system');
         const options = { ...pusherOptions(settings, 'system'), count: countPushes(registry) };
-        const pusher = new Pusher(log, sites, openOutgoing(settings), {
+        const pusher = new Pusher(log, sites, openHttpClient(settings), {
           ...options,
           disabled: (site, reason) =>
             logger.warn('Webhook disabled until it is enabled again with "webhook enable"', { site, reason }),

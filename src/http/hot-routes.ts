@@ -11,16 +11,16 @@ import type { TlsOptions } from 'node:tls';
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
 /**
- * The HTTP server itself. Hot paths are answered right here, by handlers that rooms put up; everything else goes on to
- * Nest's router, whose routing, hooks and reply object would come on top: `docs/decisions/0001-hot-route-before-router.md`.
+ * Creates the HTTP server and answers hot paths before Nest's router, which would add the cost of its routing, hooks and reply
+ * object to each request; all other requests go to that router: `docs/decisions/0001-hot-route-before-router.md`.
  */
-export class FrontDoor {
-  /** From now on every reply says `Connection: close`: busy keep-alive connections then end after a reply, not inside one. */
+export class HotRoutes {
+  /** Adds `Connection: close` to every response: busy keep-alive connections then end after a response, not during one. */
   draining = false;
   private readonly handlers: { readonly path: string; readonly handle: Handler }[] = [];
 
-  /** Takes every request to the path, to what lies below it, and with any query. */
-  put(path: string, handle: Handler): void {
+  /** Handles every request to the path and to paths below it, with any query. */
+  add(path: string, handle: Handler): void {
     this.handlers.push({ path, handle });
   }
 
@@ -45,7 +45,7 @@ export class FrontDoor {
   }
 }
 
-/** A request may name its target by a whole URL (RFC 9112, 3.2.2): then that one's host counts, not the Host header. */
+/** A request target may be an absolute URL (RFC 9112, 3.2.2): its host then takes precedence over the Host header. */
 function toOriginForm(request: IncomingMessage): void {
   const { host, rest } = /^https?:\/\/(?<host>[^/?#]+)(?<rest>.*)$/i.exec(request.url ?? '')?.groups ?? {};
   if (host === undefined || rest === undefined) return;

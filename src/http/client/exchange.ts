@@ -3,36 +3,36 @@ import type { Connection } from './connection.js';
 import type { Deadlines, Expiring } from './deadlines.js';
 import { decompress } from './decompress.js';
 import { FirstBytes } from './first-bytes.js';
-import { joinRepeated, type OutgoingResponse, responseOf, TEXT_MAX_BYTES } from './response.js';
+import { type HttpResponse, joinRepeated, responseOf, TEXT_MAX_BYTES } from './response.js';
 import { failureOf, SendFailure } from './send-failure.js';
 
-/** As it comes over the wire. A longer body is not worth the socket that waits for its end. */
+/** Before decompression. The rest of a longer body is not read: the connection is closed instead. */
 const BODY_MAX_BYTES = 256 * 1024;
-const NOTHING = Buffer.alloc(0);
+const EMPTY = Buffer.alloc(0);
 
 export interface ExchangeOptions {
   readonly timeoutMs: number;
-  /** Asked at the last moment, with the connection made and nothing sent: a process may have been frozen on the way there. */
+  /** Called when connected and before anything is sent: the process may have been frozen since the call was queued. */
   readonly mayGo?: (() => boolean) | undefined;
-  /** The status line is the answer: whatever befalls the body, which is read to 64 KiB, does not change it. */
+  /** Only the status matters: an error in the body, of which 64 KiB are read, does not fail the call. */
   readonly statusSuffices?: boolean | undefined;
 }
 
 type ResponseStart = NonNullable<Dispatcher.DispatchHandler['onResponseStart']>;
 
-/** One call, from the queue to the answer: undici tells it what happens, and it ends in exactly one way. */
+/** One call, from the queue to the response. Undici notifies it of events; it settles exactly once. */
 export class Exchange implements Dispatcher.DispatchHandler, Expiring {
-  /** The one behind it in the queue. */
+  /** The next exchange in the queue. */
   next: Exchange | undefined;
-  /** While one carries it. */
+  /** Set while a connection runs it. */
   connection: Connection | undefined;
   settled = false;
   readonly dueMs: number;
-  place = 0;
+  index = 0;
 
   private sent = false;
   private status = 0;
-  private headers: OutgoingResponse['headers'] = {};
+  private headers: HttpResponse['headers'] = {};
   private body: FirstBytes | undefined;
   private received = 0;
 
@@ -41,7 +41,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring {
     private readonly host: string,
     private readonly rules: ExchangeOptions,
     private readonly deadlines: Deadlines,
-    private readonly resolve: (response: OutgoingResponse) => void,
+    private readonly resolve: (response: HttpResponse) => void,
     private readonly reject: (failure: SendFailure) => void,
   ) {
     this.dueMs = performance.now() + rules.timeoutMs;
@@ -49,12 +49,12 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring {
   }
 
   onRequestStart(): void {
-    // Undici sends nothing when this throws.
-    if (this.rules.mayGo?.() === false) throw new NoLongerWanted();
+    // Undici sends nothing if this throws.
+    if (this.rules.mayGo?.() === false) throw new NoLongerNeeded();
     this.sent = true;
   }
 
-  /** Also called for what comes before the answer, such as 103: the last one counts. */
+  /** Also called for interim responses such as 103: the last call is the final response. */
   onResponseStart(_: unknown, status: number, headers: Parameters<ResponseStart>[2]): void {
     this.status = status;
     this.headers = joinRepeated(headers);
@@ -62,67 +62,67 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring {
 
   onResponseData(_: unknown, piece: Buffer): void {
     this.body ??= new FirstBytes(this.encoding === undefined ? TEXT_MAX_BYTES : BODY_MAX_BYTES);
-    this.body.take(piece);
+    this.body.append(piece);
     this.received += piece.length;
     if (this.received <= (this.rules.statusSuffices ? TEXT_MAX_BYTES : BODY_MAX_BYTES)) return;
-    this.leave()?.discard();
-    this.answer(false);
+    this.detach()?.discard();
+    this.respond(false);
   }
 
   onResponseEnd(): void {
-    const connection = this.leave();
+    const connection = this.detach();
     if (!connection) return;
     if (connection.broken) {
       connection.discard();
-      this.failHalfway();
+      this.failIncomplete();
       return;
     }
     connection.release();
-    this.answer(true);
+    this.respond(true);
   }
 
   onResponseError(_: unknown, error: Error): void {
-    // Its own end comes back here too, once the connection is gone.
-    const connection = this.leave();
+    // Also called after this exchange has ended, when its connection closes.
+    const connection = this.detach();
     if (!connection) return;
     connection.discard();
-    if (error instanceof NoLongerWanted) this.cancel('it was too late');
+    if (error instanceof NoLongerNeeded) this.cancel('it was too late');
     else if (this.status === 0) this.fail(failureOf(error, this.host, this.sent));
-    else this.failHalfway();
+    else this.failIncomplete();
   }
 
   expire(): void {
-    const connection = this.leave();
+    const connection = this.detach();
     connection?.discard();
     if (this.hasStatus) {
-      this.answer(false);
+      this.respond(false);
       return;
     }
-    const what = this.sent
+    const reason = this.sent
       ? `${this.host} did not answer in full`
       : connection
-        ? `${this.host} took no connection`
+        ? `${this.host} did not accept a connection`
         : `No connection to ${this.host} became free`;
-    this.fail(new SendFailure('timeout', this.sent, `${what} within ${this.rules.timeoutMs} ms.`));
+    this.fail(new SendFailure('timeout', this.sent, `${reason} within ${this.rules.timeoutMs} ms.`));
   }
 
-  /** Before it was sent. */
+  /** Ends an exchange that was not sent. */
   cancel(why: string): void {
     this.fail(new SendFailure('network_error', false, `${this.host} was not called: ${why}.`));
   }
 
-  private failHalfway(): void {
-    if (this.hasStatus) this.answer(false);
-    else this.fail(this.broken('half an answer'));
+  private failIncomplete(): void {
+    if (this.hasStatus) this.respond(false);
+    else this.fail(this.invalidResponse('an incomplete response'));
   }
 
-  /** Whether it is answered already, as far as its sender cares. A hint such as 103 is no answer. */
+  /** Whether the caller already has what it needs. An interim response such as 103 does not count. */
   private get hasStatus(): boolean {
     return this.rules.statusSuffices === true && this.status >= 200;
   }
 
-  private broken(what: string): SendFailure {
-    return new SendFailure('network_error', this.sent, `${this.host} sent ${what}: try again.`);
+  private invalidResponse(what: string): SendFailure {
+    return new SendFailure('network_error', this.sent, `${this.host} sent ${what}. Retry.`);
   }
 
   private get encoding(): string | undefined {
@@ -130,23 +130,23 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring {
     return encoding === '' || encoding === 'identity' ? undefined : encoding;
   }
 
-  private leave(): Connection | undefined {
+  private detach(): Connection | undefined {
     const { connection } = this;
     this.connection = undefined;
     return connection;
   }
 
-  private answer(whole: boolean): void {
+  private respond(whole: boolean): void {
     const { body, encoding } = this;
     if (!body || encoding === undefined) {
-      this.succeed(body?.bytes ?? NOTHING, !whole || (body?.cut ?? false));
+      this.succeed(body?.bytes ?? EMPTY, !whole || (body?.cut ?? false));
       return;
     }
     decompress(body.bytes, encoding, { whole, maxBytes: TEXT_MAX_BYTES }).then(
-      (text) => this.succeed(text?.bytes ?? NOTHING, !whole || !text || text.cut),
+      (text) => this.succeed(text?.bytes ?? EMPTY, !whole || !text || text.cut),
       () => {
-        if (this.hasStatus) this.succeed(NOTHING, true);
-        else this.fail(this.broken('an answer that cannot be decompressed'));
+        if (this.hasStatus) this.succeed(EMPTY, true);
+        else this.fail(this.invalidResponse('a response that cannot be decompressed'));
       },
     );
   }
@@ -167,7 +167,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring {
   }
 }
 
-/** Said to undici in the place of sending. */
-class NoLongerWanted extends Error {
-  override readonly name = 'NoLongerWanted';
+/** Thrown to undici instead of sending. */
+class NoLongerNeeded extends Error {
+  override readonly name = 'NoLongerNeeded';
 }

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-/** All of IANA's IPv4 special-purpose registry, then multicast. Also its reachable parts: no receiver lives there. */
+/** IANA's IPv4 special-purpose registry, including its globally reachable entries (no receiver uses them), and multicast. */
 const SPECIAL_IPV4 = [
   '0.0.0.0/8',
   '10.0.0.0/8',
@@ -23,21 +23,21 @@ const SPECIAL_IPV4 = [
   '224.0.0.0/4',
 ].map((range) => ipaddr.IPv4.parseCIDR(range));
 
-/** The only space that global unicast addresses are given out from: what lies elsewhere is special or nobody's. */
+/** The only block from which global unicast addresses are allocated. */
 const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3');
 
-/** What IANA's IPv6 special-purpose registry has set aside within that space. */
+/** Entries of IANA's IPv6 special-purpose registry within that block. */
 const SPECIAL_IPV6 = ['2001::/23', '2001:db8::/32', '2002::/16', '2620:4f:8000::/48', '3fff::/20'].map((range) =>
   ipaddr.IPv6.parseCIDR(range),
 );
 
 /**
- * Whether an address, as a socket is given it, belongs to one host on the public internet. An IPv6 address that carries
- * an IPv4 one (mapped, compatible, NAT64, 6to4, Teredo) never does, whatever it carries, and neither does text that is
- * no plain address: other spellings of IPv4, zones, names.
+ * Whether an address, as it is passed to a socket, belongs to one host on the public internet. Never for an IPv6 address that
+ * embeds an IPv4 address (mapped, compatible, NAT64, 6to4, Teredo), and never for text that is not a plain address: other
+ * notations of IPv4, zones, names.
  */
 export function isGlobalUnicast(address: string): boolean {
-  // A range of ipaddr.js is not asked for: it calls addresses outside 2000::/3 that have no range of their own unicast.
+  // Not `range()` of ipaddr.js: it returns unicast for addresses outside 2000::/3 that have no named range.
   switch (isIP(address)) {
     case 4: {
       const ip = ipaddr.IPv4.parse(address);

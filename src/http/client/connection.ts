@@ -3,21 +3,21 @@ import { Client } from 'undici';
 import type { Dialer } from './dialer.js';
 import type { Exchange } from './exchange.js';
 
-/** Longer than this and a server that does not say when it hangs up may do so under the next call. */
+/** Used if the server announces no keep-alive timeout: a longer one risks that it closes the connection during a call. */
 const KEEP_ALIVE_MS = 4_000;
 const KEEP_ALIVE_MAX_MS = 60_000;
 const HEADERS_MAX_BYTES = 16 * 1024;
 
-/** Who lends connections out, and hears what became of them. */
+/** Assigns connections to exchanges, and is notified when one becomes free or is lost. */
 export interface ConnectionOwner {
   freed(connection: Connection): void;
   lost(connection: Connection): void;
 }
 
 /**
- * One socket to one origin, for one exchange at a time; opened when it is needed and again when the other side has
- * closed it in between. Undici's Client rather than its Pool, because a pool forgets a client that could not connect but
- * goes on using it, and so opens more sockets than it was told to.
+ * One socket to one origin, for one exchange at a time; opened on demand, and reopened if the server has closed it. Uses undici's
+ * Client and not its Pool, because a pool drops a client that could not connect from its count but still uses it, and so opens
+ * more sockets than its limit.
  */
 export class Connection {
   private readonly client: Client;
@@ -34,7 +34,7 @@ export class Connection {
       maxHeaderSize: HEADERS_MAX_BYTES,
       keepAliveTimeout: KEEP_ALIVE_MS,
       keepAliveMaxTimeout: KEEP_ALIVE_MAX_MS,
-      // An exchange has one deadline for all it does.
+      // An exchange has one deadline for all its phases.
       headersTimeout: 0,
       bodyTimeout: 0,
       connect: (_, callback) => {
@@ -43,12 +43,12 @@ export class Connection {
     });
   }
 
-  carry(exchange: Exchange): void {
+  run(exchange: Exchange): void {
     exchange.connection = this;
     this.client.dispatch(exchange.options, exchange);
   }
 
-  /** Whether the socket ended by an error: a body that lasts until the end of the connection is then not known to be whole. */
+  /** Whether the socket ended with an error: a body that is delimited by the end of the connection may then be incomplete. */
   get broken(): boolean {
     return this.socket?.errored != null;
   }
@@ -61,7 +61,7 @@ export class Connection {
     this.owner.freed(this);
   }
 
-  /** Closes the socket, whatever it is doing. Aborting the exchange alone would make the client connect anew. */
+  /** Closes the socket immediately. Aborting only the exchange would make the client reconnect. */
   discard(): void {
     this.destroy();
     this.owner.lost(this);
@@ -73,7 +73,7 @@ export class Connection {
     this.socket?.destroy();
   }
 
-  /** Once the exchange under way has ended. */
+  /** Waits for the current exchange to end. */
   async close(): Promise<void> {
     if (!this.client.destroyed) await this.client.close();
   }

@@ -1,7 +1,7 @@
 import type { lookup } from 'node:dns';
 import { AddressRefused, guardedLookup } from './guarded-lookup.js';
 
-/** A name server that answers one list after the other, whatever it is asked. */
+/** A name server that returns one list after the other, for any name. */
 function answering(...answers: readonly (readonly string[])[]): typeof lookup {
   let turn = 0;
   return ((_: string, __: object, callback: (error: null, addresses: object[]) => void) => {
@@ -24,7 +24,7 @@ function ask(lookupGlobal: ReturnType<typeof guardedLookup>, all: boolean): Prom
 }
 
 describe('guardedLookup', () => {
-  it('tells a socket the global addresses of a name and no others', async () => {
+  it('returns only the global addresses of a name', async () => {
     const answer = ['10.0.0.1', '8.8.8.8', '::1', '2606:4700:4700::1111', '::ffff:127.0.0.1'];
     const lookupGlobal = guardedLookup(answering(answer, answer));
     expect(await ask(lookupGlobal, true)).toEqual([
@@ -34,18 +34,18 @@ describe('guardedLookup', () => {
     expect(await ask(lookupGlobal, false)).toEqual({ address: '8.8.8.8', family: 4 });
   });
 
-  it.each([true, false])('refuses a name that has none (all: %p)', async (all) => {
+  it.each([true, false])('rejects a name without a global address (all: %p)', async (all) => {
     const lookupGlobal = guardedLookup(answering(['127.0.0.1', 'fd00::1']));
     await expect(ask(lookupGlobal, all)).rejects.toBeInstanceOf(AddressRefused);
   });
 
-  it('judges anew each time: a name that was global and then is not', async () => {
+  it('checks every look-up: rejects a name that was global before and is not now', async () => {
     const lookupGlobal = guardedLookup(answering(['8.8.8.8'], ['127.0.0.1']));
     await ask(lookupGlobal, true);
     await expect(ask(lookupGlobal, true)).rejects.toBeInstanceOf(AddressRefused);
   });
 
-  it('passes on that a name is unknown', async () => {
+  it('passes on the error of an unknown name', async () => {
     const unknown = Object.assign(new Error(), { code: 'ENOTFOUND' });
     const lookupGlobal = guardedLookup(((_: string, __: object, callback: (error: Error) => void) =>
       callback(unknown)) as never);

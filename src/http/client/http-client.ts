@@ -1,20 +1,20 @@
 import { Deadlines } from './deadlines.js';
 import { Exchange, type ExchangeOptions } from './exchange.js';
 import { Origin } from './origin.js';
-import type { OutgoingResponse } from './response.js';
+import type { HttpResponse } from './response.js';
 import { SendFailure } from './send-failure.js';
 import { targetOf } from './target.js';
 
 const ORIGINS_MAX = 1_024;
 const ORIGIN_IDLE_MS = 60_000;
 
-/** A plain answer costs less than decompressing one; some servers compress regardless. */
-const USUAL_HEADERS: Readonly<Record<string, string>> = {
+/** An uncompressed response costs less than decompressing one; some servers compress regardless. */
+const DEFAULT_HEADERS: Readonly<Record<string, string>> = {
   'accept-encoding': 'identity',
   'user-agent': 'clean-conversions',
 };
 
-export interface OutgoingRequest {
+export interface HttpRequest {
   readonly method: 'POST' | 'GET';
   readonly url: string;
   /** Lower-case names. */
@@ -22,27 +22,27 @@ export interface OutgoingRequest {
   readonly body?: string;
 }
 
-export interface OutgoingOptions {
+export interface HttpClientOptions {
   readonly connectionsPerOrigin: number;
-  /** For a call as a whole: waiting for a connection, connecting, sending, and the answer to its last byte. */
+  /** For a whole call: waiting for a connection, connecting, sending, and receiving the response completely. */
   readonly timeoutMs: number;
-  /** Lets guarded calls go to private addresses and over plain http. */
+  /** Allows guarded calls to private addresses and over plain http. */
   readonly allowPrivate: boolean;
   readonly originsMax?: number;
   readonly originIdleMs?: number;
 }
 
 export interface SendOptions extends Partial<ExchangeOptions> {
-  /** The address is a customer's, not ours nor the operator's: it has to be https and on the public internet. */
+  /** The URL comes from a customer, not from us or the operator: it must be https and on the public internet. */
   readonly guarded?: boolean;
 }
 
 /**
- * The way out: every call to a platform or to a customer's address. It bounds time, memory and sockets, verifies TLS,
- * follows no redirect, and either has the whole answer (or says that it was cut) or rejects with a `SendFailure`.
+ * The client for every call to a platform or to a customer's URL. It bounds time, memory and sockets, verifies TLS and follows no
+ * redirect. It resolves with the complete response (or one marked as truncated) or rejects with a `SendFailure`.
  */
-export class Outgoing {
-  /** Guarded calls have connections of their own: they must not borrow one to an address they may not reach. */
+export class HttpClient {
+  /** Guarded calls have separate connections: they must not reuse one to an address that they may not reach. */
   private readonly origins = { guarded: new Map<string, Origin>(), open: new Map<string, Origin>() };
   private readonly deadlines = new Deadlines();
   private readonly originsMax: number;
@@ -50,13 +50,13 @@ export class Outgoing {
   private readonly sweeper: NodeJS.Timeout;
   private closing = false;
 
-  constructor(private readonly options: OutgoingOptions) {
+  constructor(private readonly options: HttpClientOptions) {
     this.originsMax = options.originsMax ?? ORIGINS_MAX;
     this.originIdleMs = options.originIdleMs ?? ORIGIN_IDLE_MS;
-    this.sweeper = setInterval(() => this.forgetIdle(), this.originIdleMs / 2).unref();
+    this.sweeper = setInterval(() => this.removeIdle(), this.originIdleMs / 2).unref();
   }
 
-  send(request: OutgoingRequest, { guarded = false, ...rules }: SendOptions = {}): Promise<OutgoingResponse> {
+  send(request: HttpRequest, { guarded = false, ...rules }: SendOptions = {}): Promise<HttpResponse> {
     return new Promise((resolve, reject) => {
       const guard = guarded && !this.options.allowPrivate;
       const target = targetOf(request.url, guard);
@@ -68,11 +68,11 @@ export class Outgoing {
       };
       const origin = this.originOf(target, guard);
       const { timeoutMs } = this.options;
-      origin.take(new Exchange(options, target.host, { timeoutMs, ...rules }, this.deadlines, resolve, reject));
+      origin.send(new Exchange(options, target.host, { timeoutMs, ...rules }, this.deadlines, resolve, reject));
     });
   }
 
-  /** What is open right now. */
+  /** Current numbers. */
   stats(): { origins: number; connections: number; active: number } {
     let [origins, connections, active] = [0, 0, 0];
     for (const origin of this.all()) {
@@ -83,7 +83,7 @@ export class Outgoing {
     return { origins, connections, active };
   }
 
-  /** Takes no more calls, and waits for those under way. */
+  /** Rejects new calls and waits for those in progress. */
   async close(): Promise<void> {
     this.closing = true;
     clearInterval(this.sweeper);
@@ -95,7 +95,7 @@ export class Outgoing {
     const origins = guarded ? this.origins.guarded : this.origins.open;
     let origin = origins.get(target.origin);
     if (!origin) {
-      this.makeRoom(target);
+      this.evictIdle(target);
       origin = new Origin(target, guarded, this.options.connectionsPerOrigin);
       origins.set(target.origin, origin);
     }
@@ -103,8 +103,8 @@ export class Outgoing {
     return origin;
   }
 
-  /** The origin that has been idle longest goes. */
-  private makeRoom(target: URL): void {
+  /** At the limit, removes the origin that has been idle longest. */
+  private evictIdle(target: URL): void {
     if (this.origins.guarded.size + this.origins.open.size < this.originsMax) return;
     let oldest: readonly [Map<string, Origin>, string, Origin] | undefined;
     for (const origins of Object.values(this.origins)) {
@@ -113,13 +113,13 @@ export class Outgoing {
           oldest = [origins, name, origin];
       }
     }
-    if (!oldest) throw notCalled(target, `${this.originsMax} other hosts are being called right now; try again`);
+    if (!oldest) throw notCalled(target, `${this.originsMax} other hosts are being called; retry later`);
     const [origins, name, origin] = oldest;
     origins.delete(name);
     origin.destroy();
   }
 
-  private forgetIdle(): void {
+  private removeIdle(): void {
     const before = performance.now() - this.originIdleMs;
     for (const origins of Object.values(this.origins)) {
       for (const [name, origin] of origins) {
@@ -136,11 +136,11 @@ export class Outgoing {
   }
 }
 
-/** Names and values in turn, which costs undici less than an object. */
-function headersOf({ headers }: OutgoingRequest): string[] {
+/** A flat list of names and values, which costs undici less than an object. */
+function headersOf({ headers }: HttpRequest): string[] {
   const list: string[] = [];
   for (const name in headers) list.push(name, headers[name] as string);
-  for (const name in USUAL_HEADERS) if (headers[name] === undefined) list.push(name, USUAL_HEADERS[name] as string);
+  for (const name in DEFAULT_HEADERS) if (headers[name] === undefined) list.push(name, DEFAULT_HEADERS[name] as string);
   return list;
 }
 

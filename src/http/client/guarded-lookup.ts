@@ -2,14 +2,14 @@ import { lookup } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import { isGlobalUnicast } from './global-unicast.js';
 
-/** The name or address leads to no host on the public internet. */
+/** The name or address does not resolve to a host on the public internet. */
 export class AddressRefused extends Error {
   override readonly name = 'AddressRefused';
 }
 
 /**
- * Looks a name up for a socket and tells it global unicast addresses only. The socket connects to what it is told here
- * and asks anew for every connection, so a name cannot be one address when it is judged and another when it is used.
+ * A `lookup` for sockets that returns only global unicast addresses. The socket connects to exactly these addresses and resolves
+ * the name for every connection, so that DNS rebinding cannot change the address between check and use.
  */
 export function guardedLookup(resolve: typeof lookup = lookup): LookupFunction {
   return (hostname, options, callback) => {

@@ -1,10 +1,10 @@
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { makeCertificate } from '../../../test/support/service.js';
-import { Outgoing } from './outgoing.js';
+import { HttpClient } from './http-client.js';
 
-describe('Outgoing, over TLS', () => {
-  it('tells nothing to whom it cannot verify, also where private addresses are allowed', async () => {
+describe('HttpClient, over TLS', () => {
+  it('sends nothing to a server with an untrusted certificate, even if private addresses are allowed', async () => {
     let requests = 0;
     const server = createServer(makeCertificate(), (_, response) => {
       requests += 1;
@@ -12,10 +12,10 @@ describe('Outgoing, over TLS', () => {
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
-    const outgoing = new Outgoing({ connectionsPerOrigin: 1, timeoutMs: 2_000, allowPrivate: true });
+    const httpClient = new HttpClient({ connectionsPerOrigin: 1, timeoutMs: 2_000, allowPrivate: true });
     try {
       for (const guarded of [true, false]) {
-        const call = outgoing.send({ method: 'GET', url: `https://localhost:${port}/`, headers: {} }, { guarded });
+        const call = httpClient.send({ method: 'GET', url: `https://localhost:${port}/`, headers: {} }, { guarded });
         await expect(call).rejects.toMatchObject({
           kind: 'network_error',
           sent: false,
@@ -24,7 +24,7 @@ describe('Outgoing, over TLS', () => {
       }
       expect(requests).toBe(0);
     } finally {
-      await outgoing.close();
+      await httpClient.close();
       await new Promise((resolve) => server.close(resolve));
     }
   });

@@ -3,13 +3,13 @@ import { createServer as createHttpServer, type RequestListener } from 'node:htt
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
-import { Outgoing, type OutgoingOptions, type OutgoingRequest } from './outgoing.js';
+import { HttpClient, type HttpClientOptions, type HttpRequest } from './http-client.js';
 import { SendFailure } from './send-failure.js';
 
 const TOKEN = 'EAAB-s3cret-token';
 const TEXT_MAX = 64 * 1024;
 
-/** A server on loopback that keeps count of its visitors. */
+/** A server on loopback that counts its connections. */
 interface Listener {
   readonly port: number;
   readonly sockets: Set<Socket>;
@@ -17,12 +17,12 @@ interface Listener {
   mostAtOnce: number;
 }
 
-describe('Outgoing', () => {
+describe('HttpClient', () => {
   const servers = new Set<{ server: Server; sockets: Set<Socket> }>();
-  const clients = new Set<Outgoing>();
+  const clients = new Set<HttpClient>();
 
   afterEach(async () => {
-    await Promise.all([...clients].map((outgoing) => outgoing.close()));
+    await Promise.all([...clients].map((httpClient) => httpClient.close()));
     for (const { server, sockets } of servers) {
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => server.close(resolve));
@@ -46,24 +46,24 @@ describe('Outgoing', () => {
   }
 
   const serve = (handle: RequestListener) => listen(createHttpServer(handle));
-  /** What each visitor is told as soon as it has said something. */
+  /** Calls `handle` for each connection once it has received data. */
   const serveRaw = (handle: (socket: Socket) => void) =>
     listen(createServer((socket) => socket.once('data', () => handle(socket))));
 
-  function make(options: Partial<OutgoingOptions> = {}): Outgoing {
-    const outgoing = new Outgoing({ connectionsPerOrigin: 4, timeoutMs: 2_000, allowPrivate: false, ...options });
-    clients.add(outgoing);
-    return outgoing;
+  function make(options: Partial<HttpClientOptions> = {}): HttpClient {
+    const httpClient = new HttpClient({ connectionsPerOrigin: 4, timeoutMs: 2_000, allowPrivate: false, ...options });
+    clients.add(httpClient);
+    return httpClient;
   }
 
-  const to = (address: string | Listener): OutgoingRequest => ({
+  const to = (address: string | Listener): HttpRequest => ({
     method: 'POST',
     url: `${typeof address === 'string' ? address : `http://127.0.0.1:${address.port}`}/events?access_token=${TOKEN}`,
     headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'application/json' },
     body: JSON.stringify({ token: TOKEN }),
   });
 
-  /** How a call failed; and nothing in the failure, however one looks at it, is secret. */
+  /** The failure of a call; checks that no part of it contains a secret. */
   async function failure(call: Promise<unknown>): Promise<SendFailure> {
     const error = await call.then(
       (answer) => Promise.reject(new Error(`It did not fail: ${JSON.stringify(answer)}`)),
@@ -81,8 +81,8 @@ describe('Outgoing', () => {
     expect(listener.sockets.size).toBe(0);
   }
 
-  describe('when it is answered', () => {
-    it('has status, headers, text and JSON', async () => {
+  describe('with a response', () => {
+    it('returns status, headers, text and JSON', async () => {
       let seen: unknown;
       const listener = await serve((request, response) => {
         let body = '';
@@ -115,12 +115,12 @@ describe('Outgoing', () => {
       });
     });
 
-    it('has no JSON where there is none, and reads past a byte order mark', async () => {
+    it('returns no JSON for other text and skips a byte order mark', async () => {
       const bodies = ['', '<html>', '{"a":', '\ufeff{"a":1}', '0', 'null'];
       const listener = await serve((_, response) => response.end(bodies.shift()));
-      const outgoing = make({ connectionsPerOrigin: 1 });
+      const httpClient = make({ connectionsPerOrigin: 1 });
       const answers: unknown[] = [];
-      for (let count = bodies.length; count > 0; count -= 1) answers.push((await outgoing.send(to(listener))).json);
+      for (let count = bodies.length; count > 0; count -= 1) answers.push((await httpClient.send(to(listener))).json);
       expect(answers).toEqual([undefined, undefined, undefined, { a: 1 }, 0, null]);
     });
 
@@ -132,14 +132,14 @@ describe('Outgoing', () => {
       expect((await make().send({ method: 'GET', url, headers: {} })).text).toBe('GET none');
     });
 
-    it('takes the last word: hints before the answer are none', async () => {
+    it('ignores interim responses', async () => {
       const listener = await serveRaw((socket) =>
         socket.write('HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\nHTTP/1.1 202 OK\r\ncontent-length: 2\r\n\r\nok'),
       );
       expect(await make().send(to(listener))).toMatchObject({ status: 202, text: 'ok' });
     });
 
-    it('takes a body that lasts until the connection ends', async () => {
+    it('reads a body that is delimited by the end of the connection', async () => {
       const listener = await serveRaw((socket) => socket.end('HTTP/1.1 200 OK\r\n\r\nthat is all'));
       expect(await make().send(to(listener))).toMatchObject({ status: 200, text: 'that is all' });
     });
@@ -157,25 +157,25 @@ describe('Outgoing', () => {
   });
 
   describe('connections', () => {
-    it('are used again', async () => {
+    it('are reused', async () => {
       const listener = await serve((_, response) => response.end('ok'));
-      const outgoing = make();
-      for (let count = 0; count < 20; count += 1) await outgoing.send(to(listener));
+      const httpClient = make();
+      for (let count = 0; count < 20; count += 1) await httpClient.send(to(listener));
       expect(listener.connections).toBe(1);
-      expect(outgoing.stats()).toEqual({ origins: 1, connections: 1, active: 0 });
+      expect(httpClient.stats()).toEqual({ origins: 1, connections: 1, active: 0 });
     });
 
-    it('are opened again when the other side has closed them', async () => {
+    it('are reopened if the server has closed them', async () => {
       const listener = await serve((_, response) => response.end('ok'));
-      const outgoing = make();
-      await outgoing.send(to(listener));
+      const httpClient = make();
+      await httpClient.send(to(listener));
       for (const socket of listener.sockets) socket.destroy();
       await sleep(30);
-      expect((await outgoing.send(to(listener))).status).toBe(200);
+      expect((await httpClient.send(to(listener))).status).toBe(200);
       expect(listener.connections).toBe(2);
     });
 
-    it('are never more than so many to one origin, and nobody is left waiting', async () => {
+    it('never exceed the limit per origin, and every call completes', async () => {
       let requests = 0;
       let most = 0;
       const listener = await serve((_, response) => {
@@ -186,19 +186,19 @@ describe('Outgoing', () => {
           response.end('ok');
         }, 10);
       });
-      const outgoing = make({ connectionsPerOrigin: 4 });
-      const calls = Array.from({ length: 60 }, () => outgoing.send(to(listener)));
-      expect(outgoing.stats()).toMatchObject({ origins: 1, active: 4 });
+      const httpClient = make({ connectionsPerOrigin: 4 });
+      const calls = Array.from({ length: 60 }, () => httpClient.send(to(listener)));
+      expect(httpClient.stats()).toMatchObject({ origins: 1, active: 4 });
       expect((await Promise.all(calls)).every(({ status }) => status === 200)).toBe(true);
       expect([most, listener.connections]).toEqual([4, 4]);
     });
 
-    it('are never more than so many also when they keep breaking', async () => {
+    it('never exceed the limit per origin when they keep breaking', async () => {
       let turn = 0;
       let most = 0;
-      const outgoing = make({ connectionsPerOrigin: 3 });
+      const httpClient = make({ connectionsPerOrigin: 3 });
       const listener = await serve((_, response) => {
-        most = Math.max(most, outgoing.stats().connections);
+        most = Math.max(most, httpClient.stats().connections);
         turn += 1;
         const how = turn % 4;
         if (how === 0) response.socket?.resetAndDestroy();
@@ -206,49 +206,49 @@ describe('Outgoing', () => {
         else if (how === 2) response.writeHead(200, { 'content-length': 9 }).write('half', () => response.destroy());
         else response.end('ok');
       });
-      const calls = await Promise.allSettled(Array.from({ length: 200 }, () => outgoing.send(to(listener))));
+      const calls = await Promise.allSettled(Array.from({ length: 200 }, () => httpClient.send(to(listener))));
       expect(calls.filter(({ status }) => status === 'fulfilled')).toHaveLength(100);
       expect(most).toBe(3);
-      // The other side may not have noticed yet that a socket is closed.
+      // The server may not have noticed yet that a socket is closed.
       expect(listener.mostAtOnce).toBeLessThanOrEqual(6);
-      expect(outgoing.stats().active).toBe(0);
+      expect(httpClient.stats().active).toBe(0);
     });
 
-    it('are kept for so many origins only: the one idle longest makes room', async () => {
+    it('are kept for a limited number of origins: the one idle longest is removed', async () => {
       const listeners = await Promise.all([1, 2, 3].map(() => serve((_, response) => response.end('ok'))));
       const [first, second, third] = listeners as [Listener, Listener, Listener];
-      const outgoing = make({ originsMax: 2 });
-      await outgoing.send(to(first));
-      await outgoing.send(to(second));
-      await outgoing.send(to(first));
-      await outgoing.send(to(third));
+      const httpClient = make({ originsMax: 2 });
+      await httpClient.send(to(first));
+      await httpClient.send(to(second));
+      await httpClient.send(to(first));
+      await httpClient.send(to(third));
       await gone(second);
-      expect(outgoing.stats()).toMatchObject({ origins: 2, connections: 2 });
+      expect(httpClient.stats()).toMatchObject({ origins: 2, connections: 2 });
       expect(first.sockets.size).toBe(1);
     });
 
-    it('are not made room for by cutting a call short', async () => {
+    it('of a busy origin are never removed for another origin', async () => {
       const slow = await serve((_, response) => setTimeout(() => response.end('ok'), 100));
       const other = await serve((_, response) => response.end('ok'));
-      const outgoing = make({ originsMax: 1 });
-      const call = outgoing.send(to(slow));
-      expect(await failure(outgoing.send(to(other)))).toMatchObject({ kind: 'network_error', sent: false });
+      const httpClient = make({ originsMax: 1 });
+      const call = httpClient.send(to(slow));
+      expect(await failure(httpClient.send(to(other)))).toMatchObject({ kind: 'network_error', sent: false });
       expect((await call).status).toBe(200);
     });
 
-    it('are dropped with their origin once it is idle', async () => {
+    it('are closed when their origin has been idle for long', async () => {
       const listener = await serve((_, response) => response.end('ok'));
-      const outgoing = make({ originIdleMs: 60 });
-      await outgoing.send(to(listener));
+      const httpClient = make({ originIdleMs: 60 });
+      await httpClient.send(to(listener));
       await gone(listener);
-      expect(outgoing.stats()).toEqual({ origins: 0, connections: 0, active: 0 });
-      expect((await outgoing.send(to(listener))).status).toBe(200);
+      expect(httpClient.stats()).toEqual({ origins: 0, connections: 0, active: 0 });
+      expect((await httpClient.send(to(listener))).status).toBe(200);
     });
   });
 
-  describe('when time is up', () => {
+  describe('at the deadline', () => {
     const timeoutMs = 150;
-    /** Coarse, on a busy machine: but not minutes. */
+    /** Tolerant of a busy machine. */
     const inTime = async (call: () => Promise<unknown>) => {
       const startedMs = performance.now();
       const error = await failure(call());
@@ -262,35 +262,35 @@ describe('Outgoing', () => {
       ['no answer', () => {}],
       ['half a header', (socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-le')],
       ['headers and no body', (socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n')],
-      ['hints without end', (socket) => drip(socket, 'HTTP/1.1 103 Early Hints\r\n\r\n')],
+      ['endless interim responses', (socket) => drip(socket, 'HTTP/1.1 103 Early Hints\r\n\r\n')],
       [
-        'a body that drips',
+        'a slow body',
         (socket) => {
           socket.write('HTTP/1.1 200 OK\r\ncontent-length: 50000\r\n\r\n');
           drip(socket, 'x');
         },
       ],
       [
-        'a body that drips until the connection ends',
+        'a slow body without a length',
         (socket) => {
           socket.write('HTTP/1.1 200 OK\r\n\r\n');
           drip(socket, 'x');
         },
       ],
-    ])('gives up on %s, closes the socket and opens no other', async (_, handle) => {
+    ])('times out on %s, closes the socket and opens no other', async (_, handle) => {
       const listener = await serveRaw(handle);
-      const outgoing = make();
-      const error = await inTime(() => outgoing.send(to(listener), { timeoutMs }));
+      const httpClient = make();
+      const error = await inTime(() => httpClient.send(to(listener), { timeoutMs }));
       expect(error).toMatchObject({ kind: 'timeout', sent: true });
       expect(error.message).toBe(`127.0.0.1:${listener.port} did not answer in full within 150 ms.`);
       await gone(listener);
       await sleep(50);
       expect(listener.connections).toBe(1);
-      expect(outgoing.stats()).toMatchObject({ connections: 0, active: 0 });
+      expect(httpClient.stats()).toMatchObject({ connections: 0, active: 0 });
     });
 
-    it('gives up on a connection that is not made', async () => {
-      // It accepts, but never says a word of TLS.
+    it('times out on a connection that is not established', async () => {
+      // It accepts the connection but never starts the TLS handshake.
       const listener = await serveRaw(() => {});
       const error = await inTime(() => make().send(to(`https://127.0.0.1:${listener.port}`), { timeoutMs }));
       expect(error).toMatchObject({ kind: 'timeout', sent: false });
@@ -298,53 +298,53 @@ describe('Outgoing', () => {
       expect(listener.connections).toBe(1);
     });
 
-    it('does not send what waited for a connection too long, and goes on with what did not', async () => {
+    it('does not send a call that waited too long for a connection, and sends the next one', async () => {
       const urls: (string | undefined)[] = [];
       const listener = await serve((request, response) => {
         urls.push(request.url?.slice(0, 2));
         if (urls.length > 1) response.end('ok');
       });
-      const outgoing = make({ connectionsPerOrigin: 1 });
+      const httpClient = make({ connectionsPerOrigin: 1 });
       const send = (path: string, ms: number) =>
-        outgoing.send(
+        httpClient.send(
           { ...to(listener), url: `http://127.0.0.1:${listener.port}/${path}?t=${TOKEN}` },
           { timeoutMs: ms },
         );
       const hanging = failure(send('1', 300));
       const waiting = inTime(() => send('2', timeoutMs));
-      const patient = send('3', 2_000);
+      const later = send('3', 2_000);
       expect(await waiting).toMatchObject({ kind: 'timeout', sent: false });
       expect(await hanging).toMatchObject({ kind: 'timeout', sent: true });
-      expect((await patient).status).toBe(200);
+      expect((await later).status).toBe(200);
       expect(urls).toEqual(['/1', '/3']);
     });
   });
 
-  describe('when the answer is not whole', () => {
+  describe('with an incomplete response', () => {
     it.each<[string, string, (socket: Socket) => void]>([
-      ['hung up on', 'closed', (socket) => socket.end()],
-      ['reset', 'closed', (socket) => socket.resetAndDestroy()],
+      ['a closed connection', 'closed', (socket) => socket.end()],
+      ['a reset', 'closed', (socket) => socket.resetAndDestroy()],
       ['half a header', 'closed', (socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-le')],
-      ['half a body', 'half', (socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf')],
+      ['half a body', 'incomplete', (socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf')],
       [
-        'half a body of a last answer',
-        'half',
+        'half a body on a closing connection',
+        'incomplete',
         (socket) => socket.end('HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 9\r\n\r\nhalf'),
       ],
       [
         'half of the chunks',
-        'half',
+        'incomplete',
         (socket) => socket.end('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n4\r\nhalf\r\n'),
       ],
       [
-        'half of the chunks of a last answer',
-        'half',
+        'half of the chunks on a closing connection',
+        'incomplete',
         (socket) =>
           socket.end('HTTP/1.1 200 OK\r\nconnection: close\r\ntransfer-encoding: chunked\r\n\r\n4\r\nhalf\r\n'),
       ],
       [
-        'a reset in a body that lasts until the connection ends',
-        'half',
+        'a reset in a body without a length',
+        'incomplete',
         (socket) => socket.write('HTTP/1.1 200 OK\r\n\r\nhalf', () => setTimeout(() => socket.resetAndDestroy(), 30)),
       ],
       ['something that is not HTTP', 'HTTP', (socket) => socket.write('220 mail.example ESMTP\r\n')],
@@ -365,50 +365,50 @@ describe('Outgoing', () => {
       expect(listener.connections).toBe(1);
     });
 
-    it('says that nothing was sent when nobody listens', async () => {
+    it('reports that nothing was sent if the connection is refused', async () => {
       const listener = await serve((_, response) => response.end());
       for (const { server } of servers) await new Promise((resolve) => server.close(resolve));
       servers.clear();
-      const outgoing = make({ connectionsPerOrigin: 2 });
-      // One after the other, and nobody is forgotten.
-      const calls = Array.from({ length: 10 }, () => failure(outgoing.send(to(listener))));
+      const httpClient = make({ connectionsPerOrigin: 2 });
+      // Sequentially: every queued call fails, none hangs.
+      const calls = Array.from({ length: 10 }, () => failure(httpClient.send(to(listener))));
       for (const refused of await Promise.all(calls)) {
         expect(refused).toMatchObject({ kind: 'network_error', sent: false });
         expect(refused.message).toContain('refused the connection');
       }
     });
 
-    it('says that nothing was sent when a header cannot be, however many wait behind it', async () => {
+    it('reports that nothing was sent if a header is invalid, and sends the calls queued behind it', async () => {
       const listener = await serve((_, response) => setTimeout(() => response.end('ok'), 20));
-      const outgoing = make({ connectionsPerOrigin: 1 });
-      const good = [outgoing.send(to(listener))];
+      const httpClient = make({ connectionsPerOrigin: 1 });
+      const good = [httpClient.send(to(listener))];
       const bad = Array.from({ length: 500 }, () =>
-        failure(outgoing.send({ ...to(listener), headers: { authorization: `Bearer ${TOKEN}\r\nx: y` } })),
+        failure(httpClient.send({ ...to(listener), headers: { authorization: `Bearer ${TOKEN}\r\nx: y` } })),
       );
-      good.push(outgoing.send(to(listener)));
+      good.push(httpClient.send(to(listener)));
       for (const error of await Promise.all(bad)) expect(error).toMatchObject({ kind: 'network_error', sent: false });
       expect((await Promise.all(good)).map(({ status }) => status)).toEqual([200, 200]);
     });
   });
 
-  describe('when the answer is large', () => {
-    it('keeps 64 KiB, whole characters only, and the connection', async () => {
+  describe('with a large response', () => {
+    it('returns 64 KiB of complete characters and reuses the connection', async () => {
       const listener = await serve((_, response) => response.end(`"${'é'.repeat(50_000)}"`));
-      const outgoing = make();
-      const answer = await outgoing.send(to(listener));
+      const httpClient = make();
+      const answer = await httpClient.send(to(listener));
       expect(answer).toMatchObject({ status: 200, truncated: true, json: undefined });
       expect(answer.text).toBe(`"${'é'.repeat((TEXT_MAX - 2) / 2)}`);
-      await outgoing.send(to(listener));
+      await httpClient.send(to(listener));
       expect(listener.connections).toBe(1);
     });
 
-    it('keeps all of exactly 64 KiB', async () => {
+    it('returns a body of exactly 64 KiB completely', async () => {
       const body = JSON.stringify('x'.repeat(TEXT_MAX - 2));
       const listener = await serve((_, response) => response.end(body));
       expect(await make().send(to(listener))).toMatchObject({ text: body, truncated: false, json: expect.any(String) });
     });
 
-    it('puts many small pieces together', async () => {
+    it('joins many small chunks', async () => {
       const listener = await serve(async (_, response) => {
         for (let count = 0; count < 500; count += 1) {
           response.write('é'.repeat(7));
@@ -422,7 +422,7 @@ describe('Outgoing', () => {
     it.each([
       ['100 MB', { 'content-length': 100_000_000 }],
       ['no end', {}],
-    ])('reads no further than it has to in a body of %s', async (_, headers) => {
+    ])('stops reading early in a body of %s', async (_, headers) => {
       const piece = Buffer.alloc(50_000, 'x');
       let written = 0;
       const listener = await serve((_, response) => {
@@ -433,29 +433,29 @@ describe('Outgoing', () => {
         };
         pour();
       });
-      const outgoing = make();
-      const answer = await outgoing.send(to(listener));
+      const httpClient = make();
+      const answer = await httpClient.send(to(listener));
       expect(answer).toMatchObject({ status: 500, text: 'x'.repeat(TEXT_MAX), truncated: true, json: undefined });
       await gone(listener);
-      expect(outgoing.stats()).toMatchObject({ connections: 0, active: 0 });
+      expect(httpClient.stats()).toMatchObject({ connections: 0, active: 0 });
       expect(listener.connections).toBe(1);
-      // Most of it never left the other side: what the two kernels keep for the socket is all.
+      // Most of it was never sent: only the socket buffers of the two kernels were filled.
       expect(written).toBeLessThan(30_000_000);
     });
 
-    it('holds no more than it keeps, however many such answers there are', async () => {
+    it('holds no more memory than the returned text, with many such responses', async () => {
       const body = Buffer.alloc(10_000_000, 'x');
       const listener = await serve((_, response) => response.end(body));
-      const outgoing = make({ connectionsPerOrigin: 2 });
-      await outgoing.send(to(listener));
+      const httpClient = make({ connectionsPerOrigin: 2 });
+      await httpClient.send(to(listener));
       const before = process.memoryUsage();
-      for (let count = 0; count < 30; count += 1) await outgoing.send(to(listener));
+      for (let count = 0; count < 30; count += 1) await httpClient.send(to(listener));
       const after = process.memoryUsage();
       expect(after.arrayBuffers - before.arrayBuffers).toBeLessThan(60_000_000);
     });
   });
 
-  describe('when the answer is compressed all the same', () => {
+  describe('with a compressed response', () => {
     const json = JSON.stringify({ ok: true, text: 'Zoë'.repeat(100) });
 
     const answering = (encoding: string, body: Buffer) =>
@@ -469,7 +469,7 @@ describe('Outgoing', () => {
       ['deflate', deflateRawSync(json)],
       ['br', brotliCompressSync(json)],
       ['identity', Buffer.from(json)],
-    ])('reads %s', async (encoding, body) => {
+    ])('decompresses %s', async (encoding, body) => {
       const listener = await answering(encoding, body);
       expect(await make().send(to(listener))).toMatchObject({ json: JSON.parse(json), truncated: false });
     });
@@ -478,22 +478,22 @@ describe('Outgoing', () => {
       ['gzip', gzipSync(Buffer.alloc(20_000_000, 'x'))],
       ['deflate', deflateSync(Buffer.alloc(20_000_000, 'x'))],
       ['br', brotliCompressSync(Buffer.alloc(20_000_000, 'x'))],
-    ])('blows up 64 KiB of a bomb in %s and no more', async (encoding, bomb) => {
+    ])('decompresses only 64 KiB of a %s bomb', async (encoding, bomb) => {
       expect(bomb.length).toBeLessThan(256 * 1024);
       const listener = await answering(encoding, bomb);
-      const outgoing = make();
+      const httpClient = make();
       const before = process.memoryUsage().arrayBuffers;
-      const answer = await outgoing.send(to(listener));
+      const answer = await httpClient.send(to(listener));
       expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(8_000_000);
       expect(answer).toMatchObject({ text: 'x'.repeat(TEXT_MAX), truncated: true, json: undefined });
-      await outgoing.send(to(listener));
+      await httpClient.send(to(listener));
       expect(listener.connections).toBe(1);
     });
 
     it.each([
       ['gzip', gzipSync(Buffer.alloc(80_000_000, 'x'), { level: 1 })],
       ['br', Buffer.concat([brotliCompressSync(randomBytes(400_000).toString('base64')), Buffer.alloc(10)])],
-    ])('reads what it has of a larger one in %s', async (encoding, body) => {
+    ])('decompresses the part that it has of a larger %s body', async (encoding, body) => {
       expect(body.length).toBeGreaterThan(256 * 1024);
       const listener = await answering(encoding, body);
       const answer = await make().send(to(listener));
@@ -509,13 +509,13 @@ describe('Outgoing', () => {
       ['br', brotliCompressSync(json).subarray(0, -5)],
       ['gzip', Buffer.from(json)],
       ['br', Buffer.from(json)],
-    ])('fails on broken %s', async (encoding, body) => {
+    ])('fails on corrupt %s', async (encoding, body) => {
       const error = await failure(make().send(to(await answering(encoding, body))));
       expect(error).toMatchObject({ kind: 'network_error', sent: true });
       expect(error.message).toContain('cannot be decompressed');
     });
 
-    it('looks at nothing behind the 64 KiB it keeps', async () => {
+    it('ignores errors after the first 64 KiB', async () => {
       const text = randomBytes(150_000).toString('base64');
       const body = gzipSync(text);
       body.fill(0xff, body.length - 20_000);
@@ -523,7 +523,7 @@ describe('Outgoing', () => {
       expect(await make().send(to(listener))).toMatchObject({ text: text.slice(0, TEXT_MAX), truncated: true });
     });
 
-    it('knows no other encoding, and says so', async () => {
+    it('marks a body in an unsupported encoding as truncated', async () => {
       const listener = await answering('zstd', Buffer.from('whatever'));
       expect(await make().send(to(listener))).toMatchObject({
         status: 200,
@@ -533,14 +533,14 @@ describe('Outgoing', () => {
       });
     });
 
-    it('takes an empty body for empty', async () => {
+    it('accepts an empty body', async () => {
       const listener = await answering('gzip', Buffer.alloc(0));
       expect(await make().send(to(listener))).toMatchObject({ status: 200, text: '', truncated: false });
     });
   });
 
-  describe('when the address is a customer’s', () => {
-    const SPELLINGS = [
+  describe('with the URL of a customer', () => {
+    const NOTATIONS = [
       ...[
         'localhost',
         'LOCALHOST',
@@ -564,23 +564,23 @@ describe('Outgoing', () => {
       ],
     ];
 
-    it.each(SPELLINGS)('connects to nobody at %s', async (host) => {
+    it.each(NOTATIONS)('does not connect to %s', async (host) => {
       const near = await serveRaw(() => {});
       const near6 = await listen(createServer(), '::1').catch(() => undefined);
       for (const listener of [near, near6]) {
         if (!listener) continue;
-        const outgoing = make();
-        const error = await failure(outgoing.send(to(`https://${host}:${listener.port}`), { guarded: true }));
+        const httpClient = make();
+        const error = await failure(httpClient.send(to(`https://${host}:${listener.port}`), { guarded: true }));
         expect(error).toMatchObject({ kind: 'address_refused', sent: false });
         expect(error.message).toContain('OUTBOUND_ALLOW_PRIVATE');
         await sleep(20);
         expect(listener.connections).toBe(0);
-        expect(outgoing.stats()).toMatchObject({ connections: 0, active: 0 });
+        expect(httpClient.stats()).toMatchObject({ connections: 0, active: 0 });
       }
     });
 
     it.each(['10.0.0.1', '169.254.169.254', '192.168.1.1', '100.64.0.1', '[fd00::1]', '[fe80::1]', '198.18.0.1'])(
-      'does not even try %s',
+      'does not attempt to connect to %s',
       async (host) => {
         const startedMs = performance.now();
         const error = await failure(make().send(to(`https://${host}`), { guarded: true }));
@@ -589,9 +589,9 @@ describe('Outgoing', () => {
       },
     );
 
-    it('takes https and no credentials', async () => {
+    it('must be https and have no credentials', async () => {
       const listener = await serve((_, response) => response.end('ok'));
-      const outgoing = make();
+      const httpClient = make();
       for (const [url, word] of [
         [`http://127.0.0.1:${listener.port}`, 'https://'],
         [`https://user:${TOKEN}@127.0.0.1:${listener.port}`, 'user name or password'],
@@ -600,7 +600,7 @@ describe('Outgoing', () => {
         [`${TOKEN}://receiver.example`, 'valid URL'],
         [TOKEN, 'valid URL'],
       ] as const) {
-        const error = await failure(outgoing.send(to(url), { guarded: true }));
+        const error = await failure(httpClient.send(to(url), { guarded: true }));
         expect(error).toMatchObject({ kind: 'address_refused', sent: false });
         expect(error.message).toContain(word);
       }
@@ -608,32 +608,32 @@ describe('Outgoing', () => {
     });
 
     it.each(['localhost', '127.0.0.1', '127.1', '0x7f000001'])(
-      'may be private and plain at %s where that is allowed',
+      'may be private and plain http at %s if that is allowed',
       async (host) => {
         const listener = await serve((_, response) => response.end('ok'));
-        const outgoing = make({ allowPrivate: true });
-        const answer = await outgoing.send(to(`http://${host}:${listener.port}`), { guarded: true });
+        const httpClient = make({ allowPrivate: true });
+        const answer = await httpClient.send(to(`http://${host}:${listener.port}`), { guarded: true });
         expect(answer).toMatchObject({ status: 200, text: 'ok' });
         expect(listener.connections).toBe(1);
         const error = await failure(
-          outgoing.send(to(`http://user:${TOKEN}@${host}:${listener.port}`), { guarded: true }),
+          httpClient.send(to(`http://user:${TOKEN}@${host}:${listener.port}`), { guarded: true }),
         );
         expect(error.kind).toBe('address_refused');
       },
     );
 
-    it('does not hold for ours and the operator’s', async () => {
+    it('does not restrict URLs of the operator', async () => {
       const listener = await serve((_, response) => response.end('ok'));
       expect((await make().send(to(`http://localhost:${listener.port}`))).status).toBe(200);
     });
   });
 
-  describe('when the status line is enough', () => {
+  describe('if the status suffices', () => {
     const enough = { statusSuffices: true };
 
     it.each<[string, (socket: Socket) => void]>([
       [
-        'drips',
+        'is slow',
         (socket) => {
           socket.write('HTTP/1.1 200 OK\r\ncontent-length: 9000\r\n\r\n');
           drip(socket, 'x');
@@ -644,22 +644,22 @@ describe('Outgoing', () => {
         'cannot be read',
         (socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 2\r\n\r\nno'),
       ],
-    ])('is answered although the body %s', async (_, handle) => {
+    ])('resolves although the body %s', async (_, handle) => {
       const listener = await serveRaw(handle);
-      const outgoing = make({ timeoutMs: 300 });
-      expect(await outgoing.send(to(listener), enough)).toMatchObject({ status: 200, truncated: true });
+      const httpClient = make({ timeoutMs: 300 });
+      expect(await httpClient.send(to(listener), enough)).toMatchObject({ status: 200, truncated: true });
       await gone(listener);
-      expect((await failure(outgoing.send(to(listener)))).kind).toMatch(/timeout|network_error/);
+      expect((await failure(httpClient.send(to(listener)))).kind).toMatch(/timeout|network_error/);
     });
 
     it('reads no more than 64 KiB', async () => {
       const listener = await serve((_, response) => response.end(Buffer.alloc(10_000_000, 'x')));
-      const outgoing = make();
-      expect(await outgoing.send(to(listener), enough)).toMatchObject({ status: 200, text: 'x'.repeat(TEXT_MAX) });
+      const httpClient = make();
+      expect(await httpClient.send(to(listener), enough)).toMatchObject({ status: 200, text: 'x'.repeat(TEXT_MAX) });
       await gone(listener);
     });
 
-    it('is not answered by a hint, or by half a status line', async () => {
+    it('does not resolve with an interim response or half a status line', async () => {
       const hint = await serveRaw((socket) => socket.write('HTTP/1.1 103 Early Hints\r\n\r\n'));
       const half = await serveRaw((socket) => socket.write('HTTP/1.1 200'));
       for (const listener of [hint, half])
@@ -667,43 +667,43 @@ describe('Outgoing', () => {
     });
   });
 
-  describe('when it may be too late', () => {
-    it('sends nothing that it may no longer send once the connection is made, and goes on', async () => {
+  describe('with mayGo', () => {
+    it('sends nothing if it returns false once connected, and continues with the next call', async () => {
       let requests = 0;
       const listener = await serve((_, response) => {
         requests += 1;
         response.end('ok');
       });
-      const outgoing = make({ connectionsPerOrigin: 1 });
-      const error = await failure(outgoing.send(to(listener), { mayGo: () => false }));
+      const httpClient = make({ connectionsPerOrigin: 1 });
+      const error = await failure(httpClient.send(to(listener), { mayGo: () => false }));
       expect(error).toMatchObject({ kind: 'network_error', sent: false });
       expect(listener.connections).toBe(1);
-      expect((await outgoing.send(to(listener), { mayGo: () => true })).text).toBe('ok');
-      // Also on a connection that is open already.
-      expect(await failure(outgoing.send(to(listener), { mayGo: () => false }))).toMatchObject({ sent: false });
+      expect((await httpClient.send(to(listener), { mayGo: () => true })).text).toBe('ok');
+      // Also on a connection that is already open.
+      expect(await failure(httpClient.send(to(listener), { mayGo: () => false }))).toMatchObject({ sent: false });
       expect(requests).toBe(1);
     });
   });
 
-  describe('when it is closed', () => {
-    it('lets a call under way end, sends nothing that waits, and takes nothing more', async () => {
+  describe('when closed', () => {
+    it('completes calls in progress, cancels queued calls and rejects new ones', async () => {
       const listener = await serve((_, response) => setTimeout(() => response.end('ok'), 100));
-      const outgoing = make({ connectionsPerOrigin: 1 });
-      const [running, waiting] = [outgoing.send(to(listener)), failure(outgoing.send(to(listener)))];
+      const httpClient = make({ connectionsPerOrigin: 1 });
+      const [running, waiting] = [httpClient.send(to(listener)), failure(httpClient.send(to(listener)))];
       await sleep(30);
-      const closed = outgoing.close();
+      const closed = httpClient.close();
       expect(await waiting).toMatchObject({ kind: 'network_error', sent: false });
-      expect(await failure(outgoing.send(to(listener)))).toMatchObject({ kind: 'network_error', sent: false });
+      expect(await failure(httpClient.send(to(listener)))).toMatchObject({ kind: 'network_error', sent: false });
       expect((await running).status).toBe(200);
       await closed;
       await gone(listener);
     });
 
-    it('waits for a call that hangs until its deadline and no longer', async () => {
+    it('waits for a hanging call no longer than its deadline', async () => {
       const listener = await serveRaw(() => {});
-      const outgoing = make({ timeoutMs: 150 });
-      const call = failure(outgoing.send(to(listener)));
-      await outgoing.close();
+      const httpClient = make({ timeoutMs: 150 });
+      const call = failure(httpClient.send(to(listener)));
+      await httpClient.close();
       expect(await call).toMatchObject({ kind: 'timeout' });
     });
   });

@@ -2,12 +2,12 @@ import { Connection, type ConnectionOwner } from './connection.js';
 import { Dialer } from './dialer.js';
 import type { Exchange } from './exchange.js';
 
-/** The connections to one origin, never more than so many, and the exchanges that wait for one, first come first served. */
+/** The connections to one origin, up to a maximum, and the exchanges that wait for one, in FIFO order. */
 export class Origin implements ConnectionOwner {
   lastUsedMs = 0;
   private readonly dialer: Dialer;
   private readonly connections = new Set<Connection>();
-  /** The one used last is used next: the others may grow old and close. */
+  /** A stack: the connection used last is used next, so that unneeded ones can time out. */
   private readonly idle: Connection[] = [];
   private first: Exchange | undefined;
   private last: Exchange | undefined;
@@ -20,29 +20,29 @@ export class Origin implements ConnectionOwner {
     this.dialer = new Dialer(url, guarded);
   }
 
-  take(exchange: Exchange): void {
+  send(exchange: Exchange): void {
     const connection = this.idle.pop() ?? this.open();
-    if (connection) connection.carry(exchange);
+    if (connection) connection.run(exchange);
     else this.enqueue(exchange);
   }
 
   freed(connection: Connection): void {
     const next = this.dequeue();
-    if (next) connection.carry(next);
+    if (next) connection.run(next);
     else this.idle.push(connection);
   }
 
   lost(connection: Connection): void {
     this.connections.delete(connection);
-    // Not at once: undici is still busy with the failure, and a row of failures would nest and hold everybody up.
-    if (this.first) setImmediate(() => this.takeNext());
+    // Deferred: undici is still handling the failure, and a series of failures would nest and block the event loop.
+    if (this.first) setImmediate(() => this.sendNext());
   }
 
   get busy(): boolean {
     return this.active > 0 || this.first !== undefined;
   }
 
-  /** Calls that have a connection. */
+  /** Exchanges that have a connection. */
   get active(): number {
     return this.connections.size - this.idle.length;
   }
@@ -53,12 +53,12 @@ export class Origin implements ConnectionOwner {
     return open;
   }
 
-  /** Of an origin that is not busy. */
+  /** Only for an origin that is not busy. */
   destroy(): void {
     for (const connection of this.connections) connection.destroy();
   }
 
-  /** Lets what is under way end by itself, within its deadline; what waits is not sent. */
+  /** Waits for exchanges in progress, within their deadlines; cancels those that are queued. */
   async close(): Promise<void> {
     for (let exchange = this.dequeue(); exchange; exchange = this.dequeue()) exchange.cancel('the service is stopping');
     await Promise.all([...this.connections].map((connection) => connection.close()));
@@ -71,9 +71,9 @@ export class Origin implements ConnectionOwner {
     return connection;
   }
 
-  private takeNext(): void {
+  private sendNext(): void {
     const next = this.dequeue();
-    if (next) this.take(next);
+    if (next) this.send(next);
   }
 
   private enqueue(exchange: Exchange): void {
@@ -86,7 +86,7 @@ export class Origin implements ConnectionOwner {
     for (let exchange = this.first; exchange; exchange = this.first) {
       this.first = exchange.next;
       if (!this.first) this.last = undefined;
-      // One that has left must not hold on to all that came after it.
+      // A removed exchange must not keep the ones after it in memory.
       exchange.next = undefined;
       if (!exchange.settled) return exchange;
     }

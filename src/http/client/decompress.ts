@@ -3,8 +3,8 @@ import { constants, createBrotliDecompress, createGunzip, createInflate, createI
 import { FirstBytes } from './first-bytes.js';
 
 /**
- * The first bytes of a compressed body, which stops being decompressed there: a small body may stand for gigabytes.
- * Undefined when the encoding is unknown. Rejects when the body is broken, or ends too early although it is whole.
+ * Decompresses only the first bytes of a body, because a small body can expand to gigabytes. Undefined if the encoding is
+ * unknown. Rejects if the body is corrupt, or ends early although it is complete.
  */
 export async function decompress(
   body: Buffer,
@@ -17,7 +17,7 @@ export async function decompress(
   if (!stream) return undefined;
   stream.end(body);
   for await (const piece of stream) {
-    bytes.take(piece);
+    bytes.append(piece);
     if (bytes.cut) break;
   }
   return bytes;
@@ -30,7 +30,7 @@ function decompressorOf(body: Buffer, encoding: string, whole: boolean): Transfo
     case 'x-gzip':
       return createGunzip(options);
     case 'deflate':
-      // The standard means zlib's format; some servers send what is inside of it alone.
+      // The standard requires the zlib format; some servers send raw deflate data.
       return ((body[0] ?? 0) & 0x0f) === 8 ? createInflate(options) : createInflateRaw(options);
     case 'br':
       return createBrotliDecompress(whole ? {} : { finishFlush: constants.BROTLI_OPERATION_FLUSH });

@@ -1,8 +1,8 @@
 import { SendFailure } from './send-failure.js';
 
 /**
- * The address of a call, or a failure that says what is wrong with it. Where its socket may lead is not judged here: a
- * name can lead anywhere, and only the socket knows.
+ * Parses the URL of a call, or throws a failure that explains what is wrong with it. Does not check the address behind a host
+ * name: only the socket knows which one it connects to.
  */
 export function targetOf(url: string, guarded: boolean): URL {
   const target = parse(url);

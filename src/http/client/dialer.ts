@@ -1,24 +1,24 @@
-import { connect as connectPlainly, isIP, type Socket } from 'node:net';
-import { connect as connectSecurely } from 'node:tls';
+import { connect as connectTcp, isIP, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 import type { buildConnector } from 'undici';
 import { isGlobalUnicast } from './global-unicast.js';
 import { AddressRefused, guardedLookup } from './guarded-lookup.js';
 
 const PROBE_AFTER_MS = 60_000;
 /**
- * How long one address of several may take before the next is tried. Node's own 250 ms is less than a round trip to the
- * other side of the world, and would leave every address but the last one untried.
+ * How long to wait for one of several addresses before connecting to the next. Node's default of 250 ms is shorter than an
+ * intercontinental round trip: every address but the last would be abandoned too early.
  */
 const NEXT_ADDRESS_AFTER_MS = 1_000;
 
 const lookupGlobal = guardedLookup();
 
-/** Opens sockets to one origin. A guarded one opens none to an address that is not global unicast. */
+/** Opens sockets to one origin. If guarded, it refuses addresses that are not global unicast. */
 export class Dialer {
   private readonly secure: boolean;
   private readonly host: string;
   private readonly port: number;
-  /** Of the newest TLS connection: the next handshake is shorter with it. */
+  /** Session of the newest TLS connection; it shortens the next handshake. */
   private session: Buffer | undefined;
 
   constructor(
@@ -30,9 +30,9 @@ export class Dialer {
     this.port = Number(origin.port) || (this.secure ? 443 : 80);
   }
 
-  /** Returns the socket at once, so that the wait for it can be given up; the callback has it when it is ready. */
+  /** Returns the socket immediately, so that connecting can be aborted; calls back when it is connected. */
   dial(callback: buildConnector.Callback): Socket | undefined {
-    // A socket looks names up, but not addresses.
+    // A socket does not call `lookup` for an IP address.
     if (this.guarded && isIP(this.host) && !isGlobalUnicast(this.host)) {
       process.nextTick(callback, new AddressRefused(), null);
       return undefined;
@@ -56,14 +56,14 @@ export class Dialer {
       autoSelectFamilyAttemptTimeout: NEXT_ADDRESS_AFTER_MS,
       ...(this.guarded && { lookup: lookupGlobal }),
     };
-    if (!this.secure) return connectPlainly(options);
-    const socket = connectSecurely({
+    if (!this.secure) return connectTcp(options);
+    const socket = connectTls({
       ...options,
-      // An address is no server name; its certificate is checked against the address itself.
+      // An IP address is not a valid server name; the certificate is checked against the address.
       ...(!isIP(this.host) && { servername: this.host }),
       ...(this.session && { session: this.session }),
       ALPNProtocols: ['http/1.1'],
-      // Said aloud, so that no environment variable can switch it off.
+      // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED cannot disable it.
       rejectUnauthorized: true,
     });
     return socket.on('session', (session) => {

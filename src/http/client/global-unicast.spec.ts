@@ -1,6 +1,6 @@
 import { isGlobalUnicast } from './global-unicast.js';
 
-/** First, last and an inner address of every range, and what lies just outside where that is public. */
+/** First, last and an inner address of every range, and the public addresses just outside it. */
 const REFUSED: Record<string, readonly string[]> = {
   'this network': ['0.0.0.0', '0.0.0.1', '0.255.255.255'],
   private: [
@@ -8,13 +8,13 @@ const REFUSED: Record<string, readonly string[]> = {
     ...['172.16.0.0', '172.20.1.1', '172.31.255.255'],
     ...['192.168.0.0', '192.168.1.1', '192.168.255.255'],
   ],
-  'shared by a carrier': ['100.64.0.0', '100.100.100.200', '100.127.255.255'],
+  'carrier-grade NAT': ['100.64.0.0', '100.100.100.200', '100.127.255.255'],
   loopback: ['127.0.0.0', '127.0.0.1', '127.0.0.53', '127.255.255.255'],
   'link-local': ['169.254.0.0', '169.254.169.254', '169.254.170.2', '169.254.255.255'],
   'protocol assignments': ['192.0.0.0', '192.0.0.8', '192.0.0.9', '192.0.0.10', '192.0.0.170', '192.0.0.255'],
   documentation: ['192.0.2.0', '192.0.2.255', '198.51.100.0', '198.51.100.255', '203.0.113.0', '203.0.113.255'],
   'AS112 and AMT': ['192.31.196.0', '192.31.196.255', '192.52.193.0', '192.175.48.0', '192.175.48.255'],
-  'relay of 6to4': ['192.88.99.0', '192.88.99.1', '192.88.99.2', '192.88.99.255'],
+  '6to4 relay': ['192.88.99.0', '192.88.99.1', '192.88.99.2', '192.88.99.255'],
   benchmarking: ['198.18.0.0', '198.18.0.1', '198.19.255.255'],
   multicast: ['224.0.0.0', '224.0.0.1', '232.1.1.1', '239.255.255.255'],
   reserved: ['240.0.0.0', '250.1.2.3', '255.255.255.254'],
@@ -42,9 +42,9 @@ const REFUSED: Record<string, readonly string[]> = {
   'link-local, IPv6': ['fe80::', 'fe80::1', 'fe80::1%eth0', 'fe80::1%1', 'febf:ffff::1'],
   'site-local': ['fec0::', 'fec0::1', 'feff:ffff::1'],
   'multicast, IPv6': ['ff00::', 'ff02::1', 'ff05::2', 'ff0e::1', 'ffff:ffff::'],
-  'nobody’s': ['200::1', '400::1', '1000::1', '1fff:ffff::1', '4000::', '6000::1', '8000::1', 'e000::1', 'fe00::1'],
-  'an address in a zone': ['2606:4700:4700::1111%eth0'],
-  'no plain address': [
+  unallocated: ['200::1', '400::1', '1000::1', '1fff:ffff::1', '4000::', '6000::1', '8000::1', 'e000::1', 'fe00::1'],
+  'an address with a zone': ['2606:4700:4700::1111%eth0'],
+  'text that is not a plain address': [
     ...[
       '',
       ' ',
@@ -95,8 +95,8 @@ const ALLOWED = [
   ...['2a05:d018::1', '3ffe:ffff::1', '3fff:1000::1', '3fff:ffff:ffff:ffff:ffff:ffff:ffff:ffff'],
 ];
 
-/** Hosts as somebody may write them in a URL. */
-const SPELLINGS: readonly (readonly [string, boolean])[] = [
+/** Notations of hosts that a URL accepts. */
+const NOTATIONS: readonly (readonly [string, boolean])[] = [
   ['127.1', false],
   ['127.0.1', false],
   ['2130706433', false],
@@ -137,11 +137,11 @@ const SPELLINGS: readonly (readonly [string, boolean])[] = [
 ];
 
 describe('isGlobalUnicast', () => {
-  it('has a table worth the name', () => {
-    expect(Object.values(REFUSED).flat().length + SPELLINGS.length).toBeGreaterThan(180);
+  it('is tested with more than 180 addresses that it must reject', () => {
+    expect(Object.values(REFUSED).flat().length + NOTATIONS.length).toBeGreaterThan(180);
   });
 
-  describe.each(Object.entries(REFUSED))('refuses %s', (_, addresses) => {
+  describe.each(Object.entries(REFUSED))('rejects %s', (_, addresses) => {
     it.each(addresses)('"%s"', (address) => {
       expect(isGlobalUnicast(address)).toBe(false);
     });
@@ -151,7 +151,7 @@ describe('isGlobalUnicast', () => {
     expect(isGlobalUnicast(address)).toBe(true);
   });
 
-  it.each(SPELLINGS)('once a URL has read %s, it is %p', (host, allowed) => {
+  it.each(NOTATIONS)('the host %s, as parsed by URL: %p', (host, allowed) => {
     const { hostname } = new URL(`https://${host}/`);
     expect(isGlobalUnicast(hostname.replace(/^\[|\]$/g, ''))).toBe(allowed);
   });
