@@ -14,6 +14,7 @@ import { ProjectionRunner } from '../src/log/projection-runner.js';
 import type { Visit } from '../src/platforms/conversion.js';
 import type { Platform } from '../src/platforms/platform.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
+import { ConnectPlatform } from '../src/sites/connection.commands.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
 import { Erasure } from '../src/visitors/erasure.js';
 import { ErasureList } from '../src/visitors/erasure-list.js';
@@ -169,7 +170,7 @@ async function connect(door: Door, cases: readonly PlatformCase[]): Promise<void
   for (const { platform, connection } of cases) {
     const set = { ...connection.settings, ...connection.secrets };
     const endpoint = `${sandbox.url}/${platform.name}@${tenantOf(door)}`;
-    await operator.sites.connectPlatform(door.host, platform as Platform, { set, endpoint });
+    await operator.execute(new ConnectPlatform('cli', door.host, platform as Platform, { set, endpoint }));
   }
   await service.settle();
 }

@@ -2,8 +2,10 @@ import { dedupProjection } from '../conversions/dedup.projection.js';
 import { deliveriesProjection } from '../delivery/deliveries.projection.js';
 import type { Projection } from '../log/projection.js';
 import { totalsProjection } from '../outbound/totals.projection.js';
-import { authFailuresProjection, keyUsageProjection, sitesProjection } from '../sites/site-projections.js';
+import { authFailuresProjection } from '../sites/auth-failures.projection.js';
+import { keyUsageProjection } from '../sites/key-usage.projection.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';
+import { sitesProjection } from '../sites/sites.projection.js';
 import { unmatchedProjection } from '../visitors/unmatched.projection.js';
 import { consentProjection, identifiersProjection, matchRateProjection } from '../visitors/visitor-projections.js';
 

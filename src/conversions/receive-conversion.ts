@@ -7,7 +7,7 @@ import type { Claim } from '../log/event.js';
 import { EventLog } from '../log/event-log.js';
 import type { PersonalHashes } from '../platforms/personal-hashes.js';
 import type { SiteKey } from '../sites/site.js';
-import type { OpenSite } from '../sites/site-directory.js';
+import type { LoadedSite } from '../sites/site-directory.js';
 import { isFilteredBot, isJudgedBot, type Match, Matcher, matchOf } from '../visitors/matcher.js';
 import { isOpening, type OpeningEvent } from './conversion.js';
 import { dedupKey } from './dedup-key.js';
@@ -34,7 +34,7 @@ export interface ReceiveRules {
 /** A sender's conversion, authenticated and checked, still with its raw personal values: they go no further than this. */
 export class ReceiveConversion extends Command<Received> {
   constructor(
-    readonly open: OpenSite,
+    readonly open: LoadedSite,
     readonly key: SiteKey,
     readonly fields: InboundFields,
     readonly rules: ReceiveRules,

@@ -1,6 +1,6 @@
 import { type Outcome } from '../events/delivery.events.js';
 import type { Platform, PlatformResponse, Verdict } from '../platforms/platform.js';
-import type { OpenSite, SiteDirectory } from '../sites/site-directory.js';
+import type { LoadedSite, SiteDirectory } from '../sites/site-directory.js';
 import type { AccessTokens } from './access-tokens.js';
 import { Courier, type Errand } from './courier.js';
 import type { ReceivedConversion } from './received.js';
@@ -42,7 +42,7 @@ describe('Courier', () => {
       ['meta', { connection: { state: 'active', settings: {}, versions }, secrets: {}, missingSecrets: [] }],
     ]);
     courier = new Courier(
-      { find: () => ({ site, connections }) as unknown as OpenSite } as unknown as SiteDirectory,
+      { find: () => ({ site, connections }) as unknown as LoadedSite } as unknown as SiteDirectory,
       { get: async () => undefined } as unknown as AccessTokens,
       {
         platform: () => platform,

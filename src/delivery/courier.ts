@@ -8,7 +8,7 @@ import type {
   Settings,
 } from '../platforms/platform.js';
 import { type SiteConnection, settingsAt } from '../sites/connection.js';
-import type { OpenConnection, OpenSite, SiteDirectory } from '../sites/site-directory.js';
+import type { LoadedConnection, LoadedSite, SiteDirectory } from '../sites/site-directory.js';
 import type { AccessTokens } from './access-tokens.js';
 import { isoTime, type Words } from './delivery.js';
 import { Lane, type LaneResult } from './lane.js';
@@ -169,7 +169,7 @@ export class Courier {
     return next === undefined ? { ...told, ...GAVE_UP } : { ...told, status: 'deferred', nextTry: isoTime(next) };
   }
 
-  private lane(open: OpenSite, platform: Platform): Lane {
+  private lane(open: LoadedSite, platform: Platform): Lane {
     const site = open.site.host;
     const key = `${site} ${platform.name}`;
     let lane = this.lanes.get(key);
@@ -211,7 +211,7 @@ interface Prepared {
 
 const GAVE_UP = { status: 'failed', reason: 'gave_up' } as const;
 
-export function asConnection({ connection, secrets }: OpenConnection): Connection {
+export function asConnection({ connection, secrets }: LoadedConnection): Connection {
   return { settings: connection.settings, secrets, endpoint: connection.endpoint };
 }
 

@@ -1,4 +1,5 @@
 import { Module, type OnApplicationBootstrap } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
 import { Registry } from 'prom-client';
 import { type Outcome } from '../events/delivery.events.js';
 import { messageOf } from '../kernel/errors.js';
@@ -9,9 +10,9 @@ import { ProjectionRunner } from '../log/projection-runner.js';
 import { platformOf } from '../platforms/index.js';
 import type { Platform, PlatformName } from '../platforms/platform.js';
 import { Postgres } from '../postgres/postgres.js';
+import { ParkConnection, PauseConnection, ResumeConnection } from '../sites/connection.commands.js';
 import { SiteDirectory } from '../sites/site-directory.js';
 import { SiteSecrets } from '../sites/site-secrets.js';
-import { Sites } from '../sites/sites.js';
 import { SitesModule } from '../sites/sites.module.js';
 import { AccessTokens } from './access-tokens.js';
 import { Confirmations } from './confirmations.js';
@@ -56,7 +57,7 @@ import { Wires } from './wires.js';
     {
       provide: Courier,
       useFactory: makeCourier,
-      inject: [SiteDirectory, AccessTokens, Wires, EventLog, SiteSecrets, Logger, DeliveryMetrics, SETTINGS],
+      inject: [SiteDirectory, AccessTokens, Wires, CommandBus, Logger, DeliveryMetrics, SETTINGS],
     },
     {
       provide: Confirmations,
@@ -128,13 +129,11 @@ function makeCourier(
   directory: SiteDirectory,
   tokens: AccessTokens,
   wires: Wires,
-  log: EventLog,
-  secrets: SiteSecrets,
+  commands: CommandBus,
   logger: Logger,
   metrics: DeliveryMetrics,
   settings: Settings,
 ): Courier {
-  const sites = new Sites(log, secrets, 'system');
   /** The lane goes on when this process, too, has seen the change. */
   const change = async (what: string, site: string, platform: PlatformName, work: Promise<unknown>) => {
     await work;
@@ -152,16 +151,22 @@ function makeCourier(
           'A platform refused its credentials: the connection is parked until they are mended',
           site,
           name,
-          sites.parkPlatform(site, name, reason),
+          commands.execute(new ParkConnection('system', site, name, reason)),
         ),
       pause: (site, name, reason) =>
         change(
           'A receiver wants nothing more: the connection is paused',
           site,
           name,
-          sites.pausePlatform(site, name, reason),
+          commands.execute(new PauseConnection('system', site, name, reason)),
         ),
-      resume: (site, name) => change('A parked connection works again', site, name, sites.resumePlatform(site, name)),
+      resume: (site, name) =>
+        change(
+          'A parked connection works again',
+          site,
+          name,
+          commands.execute(new ResumeConnection('system', site, name)),
+        ),
       fault: (error) =>
         logger.error('A delivery met a fault of our own', { error: messageOf(error), stack: (error as Error).stack }),
       count: (outcome) => metrics.count(outcome),

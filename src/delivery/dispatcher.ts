@@ -3,7 +3,7 @@ import { type DeliveryPlan } from '../events/conversion.events.js';
 import type { EventLog } from '../log/event-log.js';
 import { Lease } from '../postgres/lease.js';
 import type { Postgres } from '../postgres/postgres.js';
-import type { OpenSite } from '../sites/site-directory.js';
+import type { LoadedSite } from '../sites/site-directory.js';
 import type { Courier } from './courier.js';
 import { type Results, resultOf } from './delivery.js';
 import { type Closing, OpenConversion } from './open-conversion.js';
@@ -37,7 +37,7 @@ export class Dispatcher {
   /** Of others, and of this process's past. */
   private readonly rescued = new Set<OpenConversion>();
   /** The same for all conversions of a site until the site changes. */
-  private readonly pins = new WeakMap<OpenSite, DeliveryPlan>();
+  private readonly pins = new WeakMap<LoadedSite, DeliveryPlan>();
   private instance = '';
   private lease: Lease | undefined;
   private newest = 0;
@@ -67,7 +67,7 @@ export class Dispatcher {
   }
 
   /** What a conversion of this site says of its dispatch; nothing while no platform is connected. */
-  pin(site: OpenSite): DeliveryPlan {
+  pin(site: LoadedSite): DeliveryPlan {
     if (site.connections.size === 0) return UNCONNECTED;
     const known = this.pins.get(site);
     if (known?.instance === this.instance) return known;

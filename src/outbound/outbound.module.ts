@@ -1,4 +1,5 @@
 import { Injectable, Module } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
 import { Interval } from '@nestjs/schedule';
 import { Registry } from 'prom-client';
 import { messageOf } from '../kernel/errors.js';
@@ -8,7 +9,6 @@ import { EventLog } from '../log/event-log.js';
 import { Postgres } from '../postgres/postgres.js';
 import { SiteDirectory } from '../sites/site-directory.js';
 import { SiteSecrets } from '../sites/site-secrets.js';
-import { Sites } from '../sites/sites.js';
 import { SitesModule } from '../sites/sites.module.js';
 import { countPushes } from './outbound-metrics.js';
 import { OutboundSync } from './outbound-sync.js';
@@ -35,13 +35,13 @@ export class OutboundClock {
         log: EventLog,
         directory: SiteDirectory,
         secrets: SiteSecrets,
+        commands: CommandBus,
         settings: Settings,
         registry: Registry,
         logger: Logger,
       ) => {
-        const sites = new Sites(log, secrets, 'system');
         const options = { ...pusherOptions(settings, 'system'), count: countPushes(registry) };
-        const pusher = new Pusher(log, sites, openOutgoing(settings), {
+        const pusher = new Pusher(log, commands, openOutgoing(settings), {
           ...options,
           disabled: (site, reason) => logger.warn('A webhook is disabled until somebody enables it', { site, reason }),
         });
@@ -51,7 +51,7 @@ export class OutboundClock {
           fault: (site, error) => logger.warn('A push met a fault of our own', { site, error: messageOf(error) }),
         });
       },
-      inject: [Postgres, EventLog, SiteDirectory, SiteSecrets, SETTINGS, Registry, Logger],
+      inject: [Postgres, EventLog, SiteDirectory, SiteSecrets, CommandBus, SETTINGS, Registry, Logger],
     },
     OutboundClock,
   ],

@@ -9,7 +9,7 @@ import type { NewEvent, StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import type { Platform } from '../platforms/platform.js';
 import { Lease } from '../postgres/lease.js';
-import type { OpenSite, SiteDirectory } from '../sites/site-directory.js';
+import type { LoadedSite, SiteDirectory } from '../sites/site-directory.js';
 import { CLICK_KINDS } from './identifier-kinds.js';
 import { isFilteredBot, type Known, type Matcher, matchOf } from './matcher.js';
 import { isWanting } from './unmatched.projection.js';
@@ -144,7 +144,7 @@ export class LateMatches {
     }
   }
 
-  private decide(events: readonly StoredEvent[], open: OpenSite, known: Known, by: number): NewEvent[] {
+  private decide(events: readonly StoredEvent[], open: LoadedSite, known: Known, by: number): NewEvent[] {
     const [opening] = events;
     if (opening?.type !== 'conversion.received.v1' || !opening.personal) return [];
     const receivedMs = Date.parse(opening.time);
@@ -176,7 +176,7 @@ export class LateMatches {
   private isMended(
     { platform: name, last, settings, eventId }: Delivery,
     completed: ReceivedConversion,
-    open: OpenSite,
+    open: LoadedSite,
   ) {
     const platform = this.world.platform(name);
     const connection = open.connections.get(name)?.connection;

@@ -2,7 +2,7 @@ import type { VisitSignals } from '../events/visitor.events.js';
 import { type BotVerdict, VISITOR, type VisitPersonal } from '../events/visitor.events.js';
 import { derivedUuid, uuidv7 } from '../kernel/uuid.js';
 import type { AppendRequest } from '../log/event.js';
-import type { OpenSite } from '../sites/site-directory.js';
+import type { LoadedSite } from '../sites/site-directory.js';
 import { type BotJudge, siteRulesOf } from './bots/judge.js';
 import { meaningOf } from './consent.js';
 import { inlineOf } from './identifier-record.js';
@@ -27,7 +27,7 @@ export function decideVisit(
   call: TagCall,
   message: TagMessage,
   request: RequestSignals,
-  { site }: OpenSite,
+  { site }: LoadedSite,
   judge: BotJudge,
 ): AppendRequest[] {
   const { settings, host } = site;

@@ -10,7 +10,7 @@ import { LogUnavailable, messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { EventLog } from '../log/event-log.js';
-import { type OpenSite, SiteDirectory } from '../sites/site-directory.js';
+import { type LoadedSite, SiteDirectory } from '../sites/site-directory.js';
 import { isAllowedOrigin } from './allowed-origin.js';
 import { BotJudge } from './bots/judge.js';
 import { CallRate } from './call-rate.js';
@@ -111,7 +111,7 @@ export class TagEndpoints implements OnModuleInit {
   private async answer(
     call: TagCall,
     request: IncomingMessage,
-    open: OpenSite | undefined,
+    open: LoadedSite | undefined,
     isAllowed: boolean,
   ): Promise<Counted> {
     if (!this.origin.isSecure(request)) return HTTPS_REQUIRED;

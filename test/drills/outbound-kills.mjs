@@ -13,8 +13,11 @@ import { readSettings } from '../../dist/kernel/settings.js';
 import { EventLog } from '../../dist/log/event-log.js';
 import { addUp, COUNTED, DECIDING } from '../../dist/outbound/totals.js';
 import { Postgres } from '../../dist/postgres/postgres.js';
+import { AddSite } from '../../dist/sites/site.commands.js';
+import { siteCommandDispatcher } from '../../dist/sites/site-command-handlers.js';
+import { SiteRepository } from '../../dist/sites/site-repository.js';
 import { SiteSecrets } from '../../dist/sites/site-secrets.js';
-import { Sites } from '../../dist/sites/sites.js';
+import { SetWebhook } from '../../dist/sites/webhook.commands.js';
 import { startTracingReceiver } from './tracing-receiver.mjs';
 
 const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
@@ -50,7 +53,7 @@ export async function drill({ short, say }) {
   const fleet = new Fleet(dataDir);
   const receiver = await startTracingReceiver(() => fleet.pids());
   try {
-    const hosts = await openSites(new Sites(log, secrets, 'cli'), receiver.url, size.sites);
+    const hosts = await openSites(siteCommandDispatcher(new SiteRepository(log), secrets), receiver.url, size.sites);
     await Promise.all(Array.from({ length: size.instances }, () => fleet.add()));
     const writer = writeOn(log, [...hosts.keys()]);
     await trouble(fleet, () => acknowledgedOf(receiver.calls).length >= size.stretches, size, say);
@@ -135,11 +138,12 @@ class Fleet {
   }
 }
 
-async function openSites(sites, url, count) {
+async function openSites(commands, url, count) {
   const hosts = new Map();
   for (let number = 1; number <= count; number += 1) {
-    const { host } = await sites.register(`shop-${number}.example`);
-    const { webhook } = await sites.setWebhook(host, { url: `${url}/${host}`, allowPrivate: true });
+    const { host } = await commands.execute(new AddSite('cli', `shop-${number}.example`));
+    const request = { url: `${url}/${host}`, allowPrivate: true };
+    const { webhook } = await commands.execute(new SetWebhook('cli', host, request));
     hosts.set(host, webhook.first.position);
   }
   return hosts;

@@ -10,9 +10,12 @@ import { EventLog } from '../../src/log/event-log.js';
 import type { Page, Projection } from '../../src/log/projection.js';
 import { ProjectionRunner } from '../../src/log/projection-runner.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
-import { type OpenSite, SiteDirectory } from '../../src/sites/site-directory.js';
+import { IssueKey } from '../../src/sites/key.commands.js';
+import { AddSite, ChangeSiteSettings, EnableInbound } from '../../src/sites/site.commands.js';
+import { siteCommandDispatcher } from '../../src/sites/site-command-handlers.js';
+import { type LoadedSite, SiteDirectory } from '../../src/sites/site-directory.js';
+import { SiteRepository } from '../../src/sites/site-repository.js';
 import { SiteSecrets } from '../../src/sites/site-secrets.js';
-import { Sites } from '../../src/sites/sites.js';
 import { BotJudge, loadBotList } from '../../src/visitors/bots/judge.js';
 import { Matcher } from '../../src/visitors/matcher.js';
 import { decideVisit, type TagCall } from '../../src/visitors/record-visit.js';
@@ -140,10 +143,10 @@ describe('projections', () => {
   describe('a rebuild', () => {
     const inbound = async () => {
       const secrets = new SiteSecrets(postgres.pool, new Sealer(randomBytes(32)));
-      const sites = new Sites(log, secrets, 'cli');
-      await sites.register('shop.example', ['www.shop.example']);
-      await sites.enableInbound('shop.example');
-      const { key } = await sites.issueKey('shop.example', 'CRM', false);
+      const commands = siteCommandDispatcher(new SiteRepository(log), secrets);
+      await commands.execute(new AddSite('cli', 'shop.example', ['www.shop.example']));
+      await commands.execute(new EnableInbound('cli', 'shop.example'));
+      const { key } = await commands.execute(new IssueKey('cli', 'shop.example', 'CRM', false));
       const directory = new SiteDirectory(log, secrets, {
         authFailureLimit: 20,
         authFailureWindowMs: 60_000,
@@ -151,7 +154,7 @@ describe('projections', () => {
       });
       await directory.start();
       const open = () => directory.find('shop.example');
-      const verdict = directory.judgeKey(open() as never, key, Date.now());
+      const verdict = directory.checkKey(open() as never, key, Date.now());
       if (!verdict.ok) throw new Error('the key should be good');
       // No platform is connected: nothing is dispatched.
       const matcher = new Matcher(postgres, (error) => {
@@ -165,7 +168,14 @@ describe('projections', () => {
         const fields = { email, event: 'purchase', currency: 'EUR', value: 10, ...(orderId && { orderId }) };
         return bus.execute(new ReceiveConversion(open() as never, verdict.key, fields, rules));
       };
-      return { secrets, sites, directory, post, open, runner: new ProjectionRunner(postgres, allProjections(secrets)) };
+      return {
+        secrets,
+        commands,
+        directory,
+        post,
+        open,
+        runner: new ProjectionRunner(postgres, allProjections(secrets)),
+      };
     };
 
     const rowsOf = async (table: string): Promise<string[]> =>
@@ -200,7 +210,7 @@ describe('projections', () => {
     const judge = new BotJudge(loadBotList());
 
     /** Somebody comes by, tells an email, or changes his mind; some are bots. */
-    const visit = async (open: OpenSite, turn: number): Promise<void> => {
+    const visit = async (open: LoadedSite, turn: number): Promise<void> => {
       const email = hash('sha256', `walk-in-${turn % 4}-${turn % 5}@example.com`);
       const clicks = { gclid: { id: `Cj0-${turn}`, t: Date.now() - (turn % 3) }, fbclid: { id: `fb-${turn}`, t: 1 } };
       const consent = turn % 3 === 0 ? { ad_storage: turn % 2 ? 'denied' : 'granted' } : undefined;
@@ -213,7 +223,7 @@ describe('projections', () => {
     };
 
     it('of every projection under load equals the rows that were there, and a fresh fold of the log', async () => {
-      const { secrets, sites, directory, post, open, runner } = await inbound();
+      const { secrets, commands, directory, post, open, runner } = await inbound();
       await runner.start();
       let loading = true;
       let posted = 0;
@@ -230,14 +240,16 @@ describe('projections', () => {
           );
           posted += orders.length;
           await Promise.all(received.map(({ conversionId }, index) => tryToDeliver(conversionId, turn + index)));
-          for (let each = 0; each < 5; each += 1) await visit(open() as OpenSite, turn * 5 + each);
-          directory.judgeKey(open() as never, 'cc_wrong', Date.now());
-          if (turn % 10 === 0) await sites.issueKey('shop.example', `key ${turn}`, false);
+          for (let each = 0; each < 5; each += 1) await visit(open() as LoadedSite, turn * 5 + each);
+          directory.checkKey(open() as never, 'cc_wrong', Date.now());
+          if (turn % 10 === 0) await commands.execute(new IssueKey('cli', 'shop.example', `key ${turn}`, false));
           if (turn === 15)
-            await sites.changeSettings('shop.example', {
-              set: [{ flag: 'block', value: '@blocked.example' }],
-              unset: [],
-            });
+            await commands.execute(
+              new ChangeSiteSettings('cli', 'shop.example', {
+                set: [{ flag: 'block', value: '@blocked.example' }],
+                unset: [],
+              }),
+            );
         }
       })();
       await sleep(500);
@@ -263,8 +275,9 @@ describe('projections', () => {
     }, 60_000);
 
     it('of a log far longer than what is left for the swap has every row once, the newest of its key, and the same indexes', async () => {
-      const { sites, directory, post, runner } = await inbound();
-      await sites.changeSettings('shop.example', { set: [{ flag: 'dedup-window', value: '0' }], unset: [] });
+      const { commands, directory, post, runner } = await inbound();
+      const request = { set: [{ flag: 'dedup-window', value: '0' }], unset: [] };
+      await commands.execute(new ChangeSiteSettings('cli', 'shop.example', request));
       await directory.refresh();
       // Each order is received again and again: in the first pages, and in the rest, which the swap folds.
       for (let turn = 0; turn < 7; turn += 1) {
