@@ -69,7 +69,7 @@ describe('platforms list', () => {
       );
     }
     const { stdout } = await cli('platforms', 'list');
-    expect(stdout).toMatch(/^PLATFORM +MUST HAVE +MAY HAVE\ngoogle_ads /);
+    expect(stdout).toMatch(/^PLATFORM +REQUIRED +OPTIONAL\ngoogle_ads /);
     expect(stdout).toMatch(/\nmeta +pixel_id, access_token \(secret\) +test_event_code/);
   });
 
@@ -118,7 +118,7 @@ describe('a connection', () => {
     await commands.execute(new ParkConnection('system', SITE, 'meta', 'HTTP 401'));
     expect((await connectMeta('--set', 'pixel_id=456')).state).toBe('paused');
     expect((await cli('platforms', 'connect', 'meta', '--site', SITE)).stderr).toBe(
-      'It is paused: "platforms resume meta --site shop.example" makes it send again.\n',
+      'It is paused: "platforms resume meta --site shop.example" resumes sending.\n',
     );
     expect(await json('platforms', 'resume', 'meta', '--site', SITE)).toMatchObject({ state: 'active' });
 
@@ -232,7 +232,7 @@ describe('a connection', () => {
     expect(again.secret).toBeUndefined();
     const { stdout, stderr } = await cli(...connect, '--set', 'secret=');
     expect(stdout).toMatch(/\nsecret +whsec_/);
-    expect(stderr).toMatch(/^Keep the secret now/);
+    expect(stderr).toMatch(/^Save the secret now/);
     expect((await secrets.connectionSecrets(SITE, 'webhook'))['secret']).not.toBe(made.secret);
     expect(JSON.stringify(await siteEvents())).not.toContain('whsec_');
   });
@@ -358,7 +358,7 @@ describe('a new SECRET_KEY', () => {
       name: 'secrets',
       ok: true,
       detail: '0 sealed with SECRET_KEY, 2 with SECRET_KEY_PREVIOUS',
-      fix: 'Restart the service: it seals them anew.',
+      fix: 'Restart the service: it seals them with SECRET_KEY.',
     });
     const logged = captureLog();
     await start({ ...both, LOG_LEVEL: 'info' });
@@ -376,8 +376,8 @@ describe('a new SECRET_KEY', () => {
     expect(open(last).connections.get('meta')?.secrets).toEqual({ access_token: TOKEN });
     expect(named((await json('doctor', { SECRET_KEY: keyB })).checks, 'secrets')).toBeUndefined();
     expect(await secrets.countByKey()).toMatchObject({
-      present: 0,
-      lost: ['shop.example dedup', 'shop.example meta.access_token'],
+      current: 0,
+      unreadable: ['shop.example dedup', 'shop.example meta.access_token'],
     });
   });
 

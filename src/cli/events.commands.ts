@@ -192,7 +192,7 @@ export function addEvents(program: Command, session: Session): void {
     let isUnresponsive = false;
     const check = () => {
       if (filter.isOver(follower.position, Date.now())) finished.abort();
-      // The follower waits for a lost database without an error, so the operator is told here.
+      // The follower waits for a lost database without an error, so it is reported here.
       if (isUnresponsive === follower.ageMs > UNRESPONSIVE_AFTER_MS) return;
       isUnresponsive = !isUnresponsive;
       output.note(

@@ -63,7 +63,7 @@ function changesText({ judged, erased, changes }: Rejudgement, { settings }: Sit
   const summary =
     `${changes.length} of ${judged} verdicts change: ${count('becomes_bot')} become bots, ` +
     `${count('becomes_person')} become people, ${count('stays')} stay on the same side of the threshold ${settings.botThreshold}.\n`;
-  const left = erased === 0 ? '' : `${erased} visits of erased people could not be scored.\n`;
+  const left = erased === 0 ? '' : `Visits of erased people that could not be scored: ${erased}.\n`;
   if (changes.length === 0) return summary + left;
   const rows = table(changes, {
     POSITION: ({ position }) => position,
