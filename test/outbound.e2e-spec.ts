@@ -121,7 +121,10 @@ describe('without a service', () => {
   it('pushes by hand, and ends with 1 and the reason when the receiver does not take it', async () => {
     receiver.answer = answerWith(503);
     const { code, stdout, stderr } = await cli('webhook', 'push', '--site', HOST);
-    expect([code, stderr]).toEqual([1, 'The receiver did not accept the push: HTTP 503\n']);
+    expect([code, stderr]).toEqual([
+      1,
+      'The receiver did not accept the push: HTTP 503. Fix the receiver and run the command again.\n',
+    ]);
     expect(stdout).toMatch(/next attempt +\d{4}/);
     const failed = await json('webhook', 'show', '--site', HOST);
     expect(failed.lastPush).toMatchObject({

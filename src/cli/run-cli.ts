@@ -79,7 +79,7 @@ export async function runCli(argv: readonly string[], environment: CliEnvironmen
 function describeError(error: unknown, debug: boolean, interrupted: boolean): { line?: string; exitCode: number } {
   if (error instanceof OutputClosed) return { exitCode: 0 };
   if (error instanceof CommanderExit)
-    return { ...usageLine(error), exitCode: error.error.exitCode === 0 ? 0 : WRONG_USAGE };
+    return { ...usageLine(error), exitCode: error.commanderError.exitCode === 0 ? 0 : WRONG_USAGE };
   if (error instanceof UsageError) return { line: messageOf(error), exitCode: WRONG_USAGE };
   const exitCode = interrupted ? INTERRUPTED : USER_ERROR;
   if (error instanceof UserError) return { line: messageOf(error), exitCode };
@@ -89,9 +89,9 @@ function describeError(error: unknown, debug: boolean, interrupted: boolean): { 
 }
 
 /** Commander's message on one line, with the help command to run next. Help itself is already printed. */
-function usageLine({ error, commandPath }: CommanderExit): { line?: string } {
-  if (/^commander\.(help|version)/.test(error.code)) return {};
-  const [first = '', ...rest] = error.message.replace(/^error: /, '').split('\n');
+function usageLine({ commanderError, commandPath }: CommanderExit): { line?: string } {
+  if (/^commander\.(help|version)/.test(commanderError.code)) return {};
+  const [first = '', ...rest] = commanderError.message.replace(/^error: /, '').split('\n');
   const message = `${first.charAt(0).toUpperCase()}${first.slice(1).replace(/\.$/, '')}.`;
   const suggestion = rest.map((line) => ` ${line.replace(/^\((.*)\)$/, '$1')}`).join('');
   return { line: `${message}${suggestion} "${`${commandPath} --help`.trim()}" shows the usage.` };

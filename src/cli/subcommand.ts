@@ -8,11 +8,11 @@ export class UsageError extends Error {
 /** Commander wants to exit: it printed help, or it found invalid arguments. */
 export class CommanderExit extends Error {
   constructor(
-    readonly error: CommanderError,
+    readonly commanderError: CommanderError,
     /** `sites add`; empty for the program itself. */
     readonly commandPath: string,
   ) {
-    super(error.message);
+    super(commanderError.message);
   }
 }
 

@@ -149,7 +149,7 @@ function answerDocument({ httpStatus, reason }: { httpStatus?: number; reason?: 
 }
 
 function rejectedText(reason: string): string {
-  return `The receiver did not accept the push: ${reason}`;
+  return `The receiver did not accept the push: ${reason}. Fix the receiver and run the command again.`;
 }
 
 function disabled(host: string, { reason }: SiteWebhook): UserError {

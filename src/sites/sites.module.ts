@@ -53,6 +53,7 @@ export class SitesLifecycle implements OnModuleInit {
     ...SITE_COMMAND_HANDLERS.map((Handler) => provideCommandHandler(Handler, [SiteRepository, SiteSecrets])),
     SitesLifecycle,
   ],
+  // Nest bootstraps CqrsModule before the modules that import this one, so they can execute commands when they start.
   exports: [CqrsModule, SiteSecrets, SiteDirectory],
 })
 export class SitesModule {}

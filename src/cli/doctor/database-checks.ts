@@ -83,7 +83,7 @@ export async function partitions({ postgres }: CliDependencies): Promise<Finding
   const ok = ahead >= 1;
   return {
     ok,
-    detail: `${partitions}, of which ${ahead} are empty and ahead of the head`,
+    detail: `${partitions}, of which ${ahead} are empty, for future events`,
     ...(!ok && { fix: 'Start the service: it creates partitions and checks them every minute.' }),
   };
 }
