@@ -12,7 +12,8 @@ import type { CommandDispatcher } from '../src/kernel/command.js';
 import { openSealer } from '../src/kernel/secret-key.js';
 import { readSettings } from '../src/kernel/settings.js';
 import type { StoredEvent } from '../src/log/event.js';
-import { EventLog } from '../src/log/event-log.js';
+import type { EventLog } from '../src/log/event-log.js';
+import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { platformOf } from '../src/platforms/index.js';
 import type { Platform } from '../src/platforms/platform.js';
 import { Postgres } from '../src/postgres/postgres.js';
@@ -125,7 +126,7 @@ describe('dispatch', () => {
   beforeEach(async () => {
     dataDir = mkdtempSync(join(tmpdir(), 'cc-dispatch-'));
     postgres = await Postgres.open({ databaseUrl: undefined, dataDir, say: () => {} });
-    log = new EventLog(postgres);
+    log = new PostgresEventLog(postgres);
     const sealer = openSealer(readSettings({ DATA_DIR: dataDir }));
     commands = siteCommandDispatcher(new SiteRepository(log), new SiteSecrets(postgres.pool, sealer));
   }, 60_000);

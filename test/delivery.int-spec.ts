@@ -12,7 +12,8 @@ import { unfinishedAfter } from '../src/delivery/unfinished.js';
 import { CONVERSION } from '../src/events/conversion.events.js';
 import { type Outcome, type OutcomeStatus } from '../src/events/delivery.events.js';
 import { uuidv7 } from '../src/kernel/uuid.js';
-import { EventLog } from '../src/log/event-log.js';
+import type { EventLog } from '../src/log/event-log.js';
+import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { ProjectionRunner } from '../src/log/projection-runner.js';
 import { Lease } from '../src/postgres/lease.js';
 import type { Postgres } from '../src/postgres/postgres.js';
@@ -43,7 +44,7 @@ afterAll(() => server.stop(), 60_000);
 beforeEach(async () => {
   databaseUrl = await createDatabase(server);
   postgres = await openDatabase(databaseUrl);
-  log = new EventLog(postgres);
+  log = new PostgresEventLog(postgres);
   projections = new ProjectionRunner(postgres, [deliveriesProjection]);
 });
 afterEach(async () => {
@@ -289,7 +290,7 @@ describe('Retries', () => {
     carry: Courier['carry'] = (errand, done) => void setTimeout(() => done(delivered(errand)), Math.random() * 20),
   ) {
     const own = await openDatabase(databaseUrl);
-    const ownLog = new EventLog(own);
+    const ownLog = new PostgresEventLog(own);
     const lease = (await Lease.take(own.pool, name)) as Lease;
     const courier = {
       isParked: () => false,

@@ -7,7 +7,8 @@ import { runCli } from '../src/cli/run-cli.js';
 import { VISITOR, type VisitData, type VisitPersonal, type VisitSignals } from '../src/events/visitor.events.js';
 import { uuidv7 } from '../src/kernel/uuid.js';
 import type { StoredEvent } from '../src/log/event.js';
-import { EventLog } from '../src/log/event-log.js';
+import type { EventLog } from '../src/log/event-log.js';
+import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { ProjectionRunner } from '../src/log/projection-runner.js';
 import type { Postgres } from '../src/postgres/postgres.js';
 import { DEFAULT_SITE_SETTINGS } from '../src/sites/site-settings.js';
@@ -49,7 +50,7 @@ describe('history rejudge', () => {
   beforeEach(async () => {
     url = await createDatabase(server);
     postgres = await openDatabase(url);
-    log = new EventLog(postgres);
+    log = new PostgresEventLog(postgres);
     expect(await cli('sites', 'add', SITE)).toMatchObject({ code: 0 });
   });
   afterEach(async () => {

@@ -6,7 +6,7 @@ import { DeliveryModule } from '../delivery/delivery.module.js';
 import { Dispatcher } from '../delivery/dispatcher.js';
 import { Retries } from '../delivery/retries.js';
 import { Wires } from '../delivery/wires.js';
-import { KafkaConnection, KafkaModule } from '../kafka/kafka.module.js';
+import { KafkaModule, KafkaService } from '../kafka/kafka.module.js';
 import { EventLog } from '../log/event-log.js';
 import { LogModule } from '../log/log.module.js';
 import { ProjectionRunner } from '../log/projection-runner.js';
@@ -49,7 +49,7 @@ export class AppModule implements OnApplicationBootstrap, OnApplicationShutdown 
     private readonly retries: Retries,
     private readonly dispatcher: Dispatcher,
     private readonly wires: Wires,
-    private readonly kafka: KafkaConnection,
+    private readonly kafka: KafkaService,
     private readonly projections: ProjectionRunner,
     private readonly log: EventLog,
     private readonly postgres: Postgres,

@@ -8,7 +8,7 @@ import type { SiteDirectory } from '../sites/site-directory.js';
 
 export const DEMO_HOST = 'localhost';
 
-/** A site to try things on, in embedded mode only. Its key is kept beside the data, so that every start can show it. */
+/** Creates the demo site, in embedded mode only. Its key is stored in the data directory: every start can print it. */
 export async function ensureDemoSite(
   dataDir: string,
   commands: CommandExecutor,
@@ -16,19 +16,19 @@ export async function ensureDemoSite(
 ): Promise<string> {
   const file = join(dataDir, 'demo-key');
   await registerOnce(commands, directory);
-  const open = directory.find(DEMO_HOST);
-  const kept = readIfThere(file);
-  if (kept && open?.keysByHash.get(hashApiKey(kept))?.status === 'active') return kept;
+  const site = directory.find(DEMO_HOST);
+  const storedKey = readFileIfExists(file);
+  if (storedKey && site?.keysByHash.get(hashApiKey(storedKey))?.status === 'active') return storedKey;
   await commands.execute(new EnableInbound('system', DEMO_HOST));
   const { key } = await commands.execute(new IssueKey('system', DEMO_HOST, 'Demo', false));
   writeFileSync(file, `${key}\n`, { mode: 0o600 });
-  // The mode above is for a new file only.
+  // writeFileSync sets the mode of a new file only.
   chmodSync(file, 0o600);
   await directory.refresh();
   return key;
 }
 
-/** Of two instances that start for the first time together one comes second. */
+/** Another instance may register the site at the same time. Its registration counts as success. */
 async function registerOnce(commands: CommandExecutor, directory: SiteDirectory): Promise<void> {
   if (directory.find(DEMO_HOST)) return;
   const failure = await commands.execute(new AddSite('system', DEMO_HOST, ['127.0.0.1', '[::1]'])).then(
@@ -39,8 +39,8 @@ async function registerOnce(commands: CommandExecutor, directory: SiteDirectory)
   if (!directory.find(DEMO_HOST)) throw failure;
 }
 
-/** What an earlier start kept beside the data. */
-export function readIfThere(file: string): string | undefined {
+/** Reads a file that an earlier start may have written. */
+export function readFileIfExists(file: string): string | undefined {
   try {
     return readFileSync(file, 'utf8').trim();
   } catch {

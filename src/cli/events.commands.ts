@@ -3,7 +3,7 @@ import { exportEvents } from '../history/event-export.js';
 import { EventFilter, type FilterOptions } from '../history/event-filter.js';
 import { ExportFile } from '../history/export-file.js';
 import { FORMATS, type FormatName } from '../history/export-formats.js';
-import { shown } from '../history/shown.js';
+import { redactEvent } from '../history/redact-event.js';
 import { UserError } from '../kernel/errors.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
@@ -111,7 +111,7 @@ export function addEvents(program: Command, session: Session): void {
         conversion === undefined
           ? await findByOrder(dependencies, host as string, order as string)
           : await findByConversion(dependencies, host, conversion);
-      await output.show(json, { ...history, events: history.events.map(shown) }, () => historyText(history));
+      await output.show(json, { ...history, events: history.events.map(redactEvent) }, () => historyText(history));
     });
 
   async function exportToOutput({ postgres }: CliDependencies, filter: EventFilter, format: FormatName): Promise<void> {
@@ -119,7 +119,7 @@ export function addEvents(program: Command, session: Session): void {
     try {
       const write = (bytes: Uint8Array) => (bytes.length > 0 ? output.print(bytes) : Promise.resolve());
       const progress = reportProgress(filter, 'Interrupted: the export is incomplete. Run the command again.');
-      await exportEvents({ client, filter, format: FORMATS[format](false), begun: undefined, write, progress });
+      await exportEvents({ client, filter, format: FORMATS[format](false), resumeFrom: undefined, write, progress });
     } finally {
       await client.end();
     }
@@ -132,23 +132,25 @@ export function addEvents(program: Command, session: Session): void {
     { format = 'ndjson', site, type, order, from, to }: ExportOptions,
   ): Promise<number> {
     const file = await ExportFile.open(out, JSON.stringify({ format, site, type, order, from, to }));
-    const { begun } = file;
-    if (begun)
-      output.note(`Resuming ${out}.part after position ${begun.position}: it contains ${begun.events} events.`);
+    const { resumeFrom } = file;
+    if (resumeFrom)
+      output.note(
+        `Resuming ${out}.part after position ${resumeFrom.position}: it contains ${resumeFrom.events} events.`,
+      );
     const client = await postgres.connect('cc-export');
     try {
       const events = await exportEvents({
         client,
         filter,
-        format: FORMATS[format](begun !== undefined, begun?.state),
-        begun,
-        write: (bytes, mark) => file.write(bytes, mark),
+        format: FORMATS[format](resumeFrom !== undefined, resumeFrom?.state),
+        resumeFrom,
+        write: (bytes, checkpoint) => file.write(bytes, checkpoint),
         progress: reportProgress(filter, 'Interrupted. Run the same command again to resume the export.'),
       });
       await file.finish();
       return events;
     } catch (error) {
-      await file.leave();
+      await file.close();
       throw error;
     } finally {
       output.endProgress();
@@ -181,7 +183,7 @@ export function addEvents(program: Command, session: Session): void {
     let failure: unknown;
     const follower = await log.follow({ name: 'tail', after: filter.head }, async (page) => {
       if (finished.signal.aborted) return;
-      const wanted = page.filter((event) => filter.isWanted(event));
+      const wanted = page.filter((event) => filter.matches(event));
       try {
         if (wanted.length > 0) await print(wanted);
       } catch (error) {
@@ -191,7 +193,7 @@ export function addEvents(program: Command, session: Session): void {
     });
     let isUnresponsive = false;
     const check = () => {
-      if (filter.isOver(follower.position, Date.now())) finished.abort();
+      if (filter.isComplete(follower.position, Date.now())) finished.abort();
       // The follower waits for a lost database without an error, so it is reported here.
       if (isUnresponsive === follower.ageMs > UNRESPONSIVE_AFTER_MS) return;
       isUnresponsive = !isUnresponsive;

@@ -3,7 +3,8 @@ import type { CommandDispatcher } from '../kernel/command.js';
 import type { Sealer } from '../kernel/sealing.js';
 import { openSealer } from '../kernel/secret-key.js';
 import { readSettings, type Settings } from '../kernel/settings.js';
-import { EventLog } from '../log/event-log.js';
+import type { EventLog } from '../log/event-log.js';
+import { PostgresEventLog } from '../log/postgres-event-log.js';
 import { ProjectionRunner } from '../log/projection-runner.js';
 import { Postgres } from '../postgres/postgres.js';
 import { siteCommandDispatcher } from '../sites/site-command-handlers.js';
@@ -53,7 +54,7 @@ export class Session {
     const { databaseUrl, dataDir } = settings;
     const say = (line: string) => this.output.note(line);
     const postgres = await Postgres.open({ databaseUrl, dataDir, say });
-    const log = new EventLog(postgres, { say });
+    const log = new PostgresEventLog(postgres, { onMessage: say });
     const secrets = openSecrets(postgres.pool, sealer, settings);
     const sites = new SiteRepository(log);
     return {

@@ -65,7 +65,7 @@ export function addWebhook(program: Command, session: Session): void {
       const receiver = await receiverOf(dependencies, await dependencies.sites.get(site));
       const { url, enabled } = receiver.webhook;
       const startedMs = performance.now();
-      const { taken: ok, ...answer } = await withPusher(dependencies, (pusher) => pusher.test(receiver));
+      const { accepted: ok, ...answer } = await withPusher(dependencies, (pusher) => pusher.test(receiver));
       const durationMs = Math.round(performance.now() - startedMs);
       const document = { url, enabled, ok, ...answerDocument(answer), durationMs };
       await output.show(json, document, () => card(document));

@@ -21,7 +21,7 @@ export function dedupProjection(secrets: SiteSecrets): Projection {
     name: 'dedup',
     tables: ['dedup'],
     inline: true,
-    forgetsBy: 'at',
+    prunedBy: 'at',
     stagingTable: CLAIMS,
     async fold(page: Page): Promise<void> {
       // As text and nothing else: a rebuild makes millions of them, and objects would cost as much as the rest.

@@ -3,7 +3,7 @@ import { Dispatcher } from '../delivery/dispatcher.js';
 import { CONVERSION, type ConversionData, type DeliveryPlan } from '../events/conversion.events.js';
 import { withLogTimeout } from '../kernel/log-timeout.js';
 import { uuidv7 } from '../kernel/uuid.js';
-import type { Claim } from '../log/event.js';
+import type { DedupClaim } from '../log/event.js';
 import { EventLog } from '../log/event-log.js';
 import type { PersonalHashes } from '../platforms/personal-hashes.js';
 import type { SiteKey } from '../sites/site.js';
@@ -86,7 +86,7 @@ export class ReceiveConversionHandler implements ICommandHandler<ReceiveConversi
     return { conversionId, firstConversionId, receipt: receiptOf(duplicate, {}) };
   }
 
-  private append(site: string, key: SiteKey, event: OpeningEvent, claim?: Claim) {
+  private append(site: string, key: SiteKey, event: OpeningEvent, claim?: DedupClaim) {
     const stream = event.data.conversionId;
     const actor = `key:${key.id}`;
     const stored = this.log.append({
@@ -114,7 +114,7 @@ export function decide(
   match: Match,
   conversionId: string,
   pinned: DeliveryPlan,
-): { opening: OpeningEvent; claim: Claim } {
+): { opening: OpeningEvent; claim: DedupClaim } {
   const { open, key, fields, rules } = command;
   const { settings } = open.site;
   // What was not sent stays undefined here and absent in the log.
@@ -141,7 +141,7 @@ export function decide(
         personal: visit ? { ...personal, visit } : personal,
         reference,
       };
-  const claim: Claim = {
+  const claim: DedupClaim = {
     key: dedupKey(open.dedupSecret, data, personal.subject),
     windowMs: dedupWindowOf(settings, rules.dedupWindowMs),
     weak: reason !== undefined,

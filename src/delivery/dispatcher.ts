@@ -30,7 +30,7 @@ export interface DispatcherOptions {
 /**
  * Sends what this process has received, to all platforms side by side. What is on its way is known by its position: the
  * process's lease says up to where everything has been settled, so that whoever takes over after a crash reads the log
- * from there. A conversion on its way therefore costs no row of its own: `docs/decisions/0006-no-open-rows.md`.
+ * from there. A conversion on its way therefore costs no row of its own: `docs/decisions/0006-no-row-per-conversion-in-flight.md`.
  */
 export class Dispatcher {
   private readonly open = new Map<number, OpenConversion>();

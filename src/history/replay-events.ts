@@ -5,7 +5,7 @@ import type { PositionRange } from './bound.js';
 
 const PAGE_EVENTS = 1_000;
 
-/** Puts events on a topic, in this order, and resolves once the brokers have them. */
+/** Publishes events to a topic in this order. Resolves once the brokers have acknowledged them. */
 export type Publish = (events: readonly StoredEvent[], topic: string) => Promise<void>;
 
 export interface ReplayEventsRequest extends PositionRange {
@@ -19,7 +19,7 @@ export interface ReplayedCounts {
   readonly byType: Readonly<Record<string, number>>;
 }
 
-/** A stretch of the log once more onto a topic of the operator's choice, page by page; nothing personal leaves. */
+/** Publishes a position range of the log to a topic that the operator chose, page by page and without the personal parts. */
 export async function replayEvents(
   client: ClientBase,
   publish: Publish,

@@ -12,7 +12,7 @@ export type Handler = (request: IncomingMessage, response: ServerResponse) => vo
 
 /**
  * The HTTP server itself. Hot paths are answered right here, by handlers that rooms put up; everything else goes on to
- * Nest's router, whose routing, hooks and reply object would come on top: `docs/decisions/0001-front-door.md`.
+ * Nest's router, whose routing, hooks and reply object would come on top: `docs/decisions/0001-hot-route-before-router.md`.
  */
 export class FrontDoor {
   /** From now on every reply says `Connection: close`: busy keep-alive connections then end after a reply, not inside one. */

@@ -14,14 +14,14 @@ import { countPushes } from './outbound-metrics.js';
 import { OutboundSync } from './outbound-sync.js';
 import { openOutgoing, Pusher, pusherOptions } from './pusher.js';
 
-/** Only wakes: what is due, and whose it is, is decided in the database. */
+/** Only triggers a check: leases in the database decide what is due and which instance acts. */
 @Injectable()
-export class OutboundClock {
+export class OutboundScheduler {
   constructor(private readonly sync: OutboundSync) {}
 
   @Interval(500)
-  ring(): void {
-    this.sync.lookQuietly();
+  check(): void {
+    this.sync.checkQuietly();
   }
 }
 
@@ -43,17 +43,19 @@ export class OutboundClock {
         const options = { ...pusherOptions(settings, 'system'), count: countPushes(registry) };
         const pusher = new Pusher(log, commands, openOutgoing(settings), {
           ...options,
-          disabled: (site, reason) => logger.warn('A webhook is disabled until somebody enables it', { site, reason }),
+          disabled: (site, reason) =>
+            logger.warn('Webhook disabled until it is enabled again with "webhook enable"', { site, reason }),
         });
         return new OutboundSync(postgres.pool, directory, secrets, pusher, {
           everyMs: settings.outboundEveryMs,
           timeoutMs: settings.outboundTimeoutMs,
-          fault: (site, error) => logger.warn('A push met a fault of our own', { site, error: messageOf(error) }),
+          onError: (site, error) =>
+            logger.warn('Push failed with an internal error', { site, error: messageOf(error) }),
         });
       },
       inject: [Postgres, EventLog, SiteDirectory, SiteSecrets, CommandBus, SETTINGS, Registry, Logger],
     },
-    OutboundClock,
+    OutboundScheduler,
   ],
   exports: [OutboundSync],
 })

@@ -5,42 +5,42 @@ import type { ConnectionSecrets } from '../sites/site-secrets.js';
 import type { SiteWebhook } from '../sites/webhook.js';
 import { NO_TOTALS } from './totals.js';
 
-/** How long the secret before the present one signs too. */
+/** How long the previous secret signs too after a change. */
 const OVERLAP_MS = 24 * 60 * 60 * 1_000;
 
 export interface WebhookSecrets {
   readonly secret: string;
-  /** The one before it. */
+  /** The secret before the current one. */
   readonly previous?: string | undefined;
 }
 
-/** Undefined where none is stored, or none that opens. */
+/** Undefined when none is stored, or it cannot be decrypted. */
 export function webhookSecrets(stored: ConnectionSecrets = {}): WebhookSecrets | undefined {
   const { secret, previous } = stored;
   return secret === undefined ? undefined : { secret, previous };
 }
 
-/** The same body and id on every try; only time and signature are those of the try. */
+/** Body and id are the same on every attempt; only timestamp and signature change. */
 export function pushRequest(
   webhook: SiteWebhook,
   secrets: WebhookSecrets,
-  stretch: ReportingWindow,
+  window: ReportingWindow,
   nowMs: number,
 ): OutgoingRequest {
   return post(
     webhook,
     secrets,
-    { id: stretch.stretchId, totals: stretch.body, nowMs },
+    { id: window.stretchId, totals: window.body, nowMs },
     {
-      'x-cc-window-start': stretch.windowStart,
-      'x-cc-window-end': stretch.windowEnd,
-      'x-cc-from-position': String(stretch.fromPosition),
-      'x-cc-to-position': String(stretch.toPosition),
+      'x-cc-window-start': window.windowStart,
+      'x-cc-window-end': window.windowEnd,
+      'x-cc-from-position': String(window.fromPosition),
+      'x-cc-to-position': String(window.toPosition),
     },
   );
 }
 
-/** An id of its own, so that no test is dropped as a repeat. It stands for no stretch. */
+/** A unique id, so that no test push is dropped as a duplicate. It belongs to no reporting window. */
 export function testRequest(webhook: SiteWebhook, secrets: WebhookSecrets, nowMs: number): OutgoingRequest {
   return post(webhook, secrets, { id: `test-${nowMs}`, totals: NO_TOTALS, nowMs }, { 'x-cc-test': 'true' });
 }
@@ -51,7 +51,7 @@ function post(
   { id, totals, nowMs }: { id: string; totals: Totals; nowMs: number },
   headers: Readonly<Record<string, string>>,
 ): OutgoingRequest {
-  // Spelled out: the bytes must be the same whatever way the totals came here.
+  // Fields in fixed order: the bytes must be identical on every attempt.
   const body = JSON.stringify({
     conversions: totals.conversions,
     bot_traffic_removed: totals.bot_traffic_removed,

@@ -4,21 +4,21 @@ import type { StoredEvent } from '../log/event.js';
 import type { SiteWebhook } from '../sites/webhook.js';
 import { nextTickMs } from './ticks.js';
 
-/** By then every process knows what became of a webhook. */
-const HEARD_WITHIN_MS = 60_000;
+/** After this time every process has read a change of the webhook. */
+const PROPAGATED_WITHIN_MS = 60_000;
 
-/** The last event of a site's stream; undefined before the first stretch. */
+/** The last event of a site's stream; undefined before the first window. */
 export type End = (OutboundEvent & Pick<StoredEvent, 'position' | 'version' | 'time'>) | undefined;
 
 export type Step =
   | { readonly kind: 'wait'; readonly untilMs: number }
   | { readonly kind: 'close' }
-  | { readonly kind: 'send'; readonly stretch: ReportingWindow };
+  | { readonly kind: 'send'; readonly window: ReportingWindow };
 
 /**
- * What is to be done for a site. While a stretch is pending nothing else is: it is sent when its time has come, or when
- * somebody has set or enabled the webhook since the last try. Otherwise the next one is closed at the first tick after
- * the last one was; a tick that was missed meanwhile is one that has passed.
+ * The next step for a site. A pending window is sent when its next attempt is due, or at once when the webhook was set or enabled
+ * since the last attempt. Without a pending window the next one is closed at the first tick after the previous one; a missed tick
+ * counts as passed.
  */
 export function nextStep(webhook: SiteWebhook, end: End, nowMs: number, everyMs: number): Step {
   const pending = pendingOf(end);
@@ -27,19 +27,19 @@ export function nextStep(webhook: SiteWebhook, end: End, nowMs: number, everyMs:
     const dueMs = nextTickMs(Date.parse(closed), everyMs);
     return dueMs <= nowMs ? { kind: 'close' } : { kind: 'wait', untilMs: dueMs };
   }
-  const untilMs = isHeldSince(webhook, end) ? Number.NEGATIVE_INFINITY : nextTryMs(end);
-  return untilMs <= nowMs ? { kind: 'send', stretch: pending } : { kind: 'wait', untilMs };
+  const untilMs = isChangedSince(webhook, end) ? Number.NEGATIVE_INFINITY : nextAttemptMs(end);
+  return untilMs <= nowMs ? { kind: 'send', window: pending } : { kind: 'wait', untilMs };
 }
 
-/** Closed, and not taken by the receiver yet. */
+/** Closed, and not yet accepted by the receiver. */
 export function pendingOf(end: End): ReportingWindow | undefined {
   if (!end || end.type === 'outbound.delivered.v1') return undefined;
   const { stretchId, fromPosition, toPosition, windowStart, windowEnd, body } = end.data;
   return { stretchId, fromPosition, toPosition, windowStart, windowEnd, body };
 }
 
-/** Where and when the next stretch begins. */
-export function nextBegin(webhook: SiteWebhook, end: End): Pick<ReportingWindow, 'fromPosition' | 'windowStart'> {
+/** Start of the next window. */
+export function nextWindowStart(webhook: SiteWebhook, end: End): Pick<ReportingWindow, 'fromPosition' | 'windowStart'> {
   const { position, time } = webhook.first;
   return { fromPosition: end?.data.toPosition ?? position, windowStart: end?.data.windowEnd ?? time };
 }
@@ -48,27 +48,27 @@ export function attemptsOf(end: End): number {
   return end && 'attempt' in end.data && end.type !== 'outbound.delivered.v1' ? end.data.attempt : 0;
 }
 
-/** What has failed in a row; undefined where the last try was before the webhook was set or enabled. */
+/** Consecutive failures; undefined if the last attempt was before the webhook was set or enabled. */
 export function failuresOf(
   webhook: SiteWebhook,
   end: End,
 ): Pick<FailedPushAttempt, 'failures' | 'failingSince'> | undefined {
-  return end?.type === 'outbound.failed.v1' && !isHeldSince(webhook, end) ? end.data : undefined;
+  return end?.type === 'outbound.failed.v1' && !isChangedSince(webhook, end) ? end.data : undefined;
 }
 
-/** A site's stream follows from its host: whoever closes a stretch meets the others there, and one of them wins. */
+/** Derived from the host, so that concurrent processes append to the same stream and one of them wins. */
 export function streamOf(site: string): string {
   return derivedUuid(`outbound ${site}`);
 }
 
-function isHeldSince(webhook: SiteWebhook, end: End): boolean {
+function isChangedSince(webhook: SiteWebhook, end: End): boolean {
   return end !== undefined && webhook.position > end.position;
 }
 
-function nextTryMs(end: End): number {
+function nextAttemptMs(end: End): number {
   if (end?.type !== 'outbound.failed.v1') return Number.NEGATIVE_INFINITY;
   const { nextTry } = end.data;
-  // Without one the webhook was disabled, of which this process may not have heard yet. One that is enabled all the same
-  // a while later was enabled in that very moment.
-  return nextTry === undefined ? Date.parse(end.time) + HEARD_WITHIN_MS : Date.parse(nextTry);
+  // Without a next attempt the webhook was disabled, which this process may not have read yet. If it is still enabled after that
+  // time, it was enabled again at the same moment.
+  return nextTry === undefined ? Date.parse(end.time) + PROPAGATED_WITHIN_MS : Date.parse(nextTry);
 }

@@ -4,10 +4,10 @@ import type { FailedPushAttempt, ReportingWindow, Totals } from '../events/outbo
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 
-/** Events that one question looks at: it is answered soon, also where none of them is wanted. */
+/** Events per query, so that each query is short even when no event matches. */
 const PAGE_EVENTS = 20_000;
 
-const TRIES = [
+const ATTEMPT_TYPES = [
   'conversion.delivered.v1',
   'conversion.accepted.v1',
   'conversion.confirmed.v1',
@@ -20,7 +20,7 @@ const TRIES = [
   'outbound.failed.v1',
 ] as const;
 
-/** One try: to deliver a conversion to a platform, or to push totals to the webhook. */
+/** One attempt to deliver a conversion to a platform or to push totals to the webhook. */
 export interface SyncLine {
   readonly time: string;
   readonly kind: 'delivery' | 'push';
@@ -32,7 +32,7 @@ export interface SyncLine {
   readonly httpStatus?: number;
   readonly durationMs: number;
   readonly nextTry?: string;
-  /** Of a push. */
+  /** Reporting window of a push. */
   readonly stretch?: Omit<ReportingWindow, 'body'>;
   readonly payload?: Totals;
 }
@@ -47,7 +47,7 @@ export interface SyncFilter {
   readonly status?: string | undefined;
 }
 
-/** In log order, page by page: memory holds one, whatever the log's length. A page may have nothing in it. */
+/** In log order, one page in memory at a time. A page may be empty. */
 export async function* readSyncLog(
   log: EventLog,
   { site, after, until, platform, status }: SyncFilter,
@@ -55,7 +55,7 @@ export async function* readSyncLog(
   for (let at = after; at < until; ) {
     const end = Math.min(await log.pageEnd(at, PAGE_EVENTS), until);
     if (end === at) return;
-    const events = await log.read({ after: at, until: end, site, types: TRIES });
+    const events = await log.read({ after: at, until: end, site, types: ATTEMPT_TYPES });
     yield events
       .map(lineOf)
       .filter((line) => platform === undefined || line.platform === platform)
@@ -81,7 +81,7 @@ function deliveryLine({ time, data }: StoredEvent<OutcomeType>): SyncLine {
     status,
     ...(reason !== undefined && { reason }),
     ...(httpStatus !== undefined && { httpStatus }),
-    // What was not sent took no time.
+    // Zero when nothing was sent.
     durationMs: durationMs ?? 0,
     ...(nextTry !== undefined && { nextTry }),
   };

@@ -16,7 +16,7 @@ export function isWanting({ reason }: Pick<Outcome, 'reason'>): boolean {
 export const unmatchedProjection: Projection = {
   name: 'unmatched',
   tables: ['unmatched'],
-  forgetsBy: 'time',
+  prunedBy: 'time',
   async fold(page: Page): Promise<void> {
     const skipped = await page.events({ types: [SKIPPED] });
     const wanting = skipped.filter(({ data }) => isWanting(data));

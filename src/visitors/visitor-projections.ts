@@ -31,7 +31,7 @@ function inlineProjection(name: string, types: readonly string[], more: Partial<
 export const identifiersProjection = inlineProjection(
   'identifiers',
   ['visitor.visited.v1', 'visitor.identified.v1', 'visitor.rejudged.v1'],
-  { forgetsBy: 'at' },
+  { prunedBy: 'at' },
 );
 
 /** What people said last about being told of. */

@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { Sealer } from '../../dist/kernel/sealing.js';
 import { readSettings } from '../../dist/kernel/settings.js';
-import { EventLog } from '../../dist/log/event-log.js';
+import { PostgresEventLog } from '../../dist/log/postgres-event-log.js';
 import { OutboundSync } from '../../dist/outbound/outbound-sync.js';
 import { pushNow } from '../../dist/outbound/push-now.js';
 import { openOutgoing, Pusher, pusherOptions } from '../../dist/outbound/pusher.js';
@@ -55,7 +55,7 @@ async function openLog(dataDir, events, { progress, cleanUp }) {
     progress(`filling: ${thousands(done)} of ${thousands(events)} …`),
   );
   await owner.end();
-  return { server, postgres, log: new EventLog(postgres) };
+  return { server, postgres, log: new PostgresEventLog(postgres) };
 }
 
 /** The two in turns: what the machine did to one it likely did to the other. */
@@ -176,13 +176,13 @@ async function oneTick(log, postgres, secrets, pusher, receiver) {
   const sync = new OutboundSync(postgres.pool, directory, secrets, pusher, {
     everyMs: TICK_MS,
     timeoutMs: 10_000,
-    fault: (site, error) => {
+    onError: (site, error) => {
       throw new Error(`${site}: ${error}`);
     },
   });
   const began = performance.now();
   while (receiver.calls < SITES) {
-    await sync.look();
+    await sync.check();
     await sync.settled();
   }
   const seconds = (performance.now() - began) / 1_000;

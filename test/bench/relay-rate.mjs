@@ -7,8 +7,8 @@ import { ensureTopics, topicOf } from '../../dist/kafka/topics.js';
 import { Logger } from '../../dist/kernel/logger.js';
 import { readSettings } from '../../dist/kernel/settings.js';
 import { uuidv7 } from '../../dist/kernel/uuid.js';
-import { EventLog } from '../../dist/log/event-log.js';
 import { readPublicEvents } from '../../dist/log/event-reader.js';
+import { PostgresEventLog } from '../../dist/log/postgres-event-log.js';
 import { Postgres } from '../../dist/postgres/postgres.js';
 import { conversionData } from './append-loop.mjs';
 
@@ -22,7 +22,7 @@ console.log(JSON.stringify(result));
 process.exit(0);
 
 async function fill() {
-  const log = new EventLog(postgres);
+  const log = new PostgresEventLog(postgres);
   const append = () => {
     const stream = uuidv7();
     const events = [{ type: 'conversion.received.v1', data: conversionData(stream) }];

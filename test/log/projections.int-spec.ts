@@ -6,7 +6,8 @@ import { ReceiveConversion, ReceiveConversionHandler } from '../../src/conversio
 import { Sealer } from '../../src/kernel/sealing.js';
 import { uuidv7 } from '../../src/kernel/uuid.js';
 import type { AppendRequest } from '../../src/log/event.js';
-import { EventLog } from '../../src/log/event-log.js';
+import type { EventLog } from '../../src/log/event-log.js';
+import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
 import type { Page, Projection } from '../../src/log/projection.js';
 import { ProjectionRunner } from '../../src/log/projection-runner.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
@@ -39,7 +40,7 @@ describe('projections', () => {
 
   beforeEach(async () => {
     postgres = await openDatabase(await createDatabase(server));
-    log = new EventLog(postgres);
+    log = new PostgresEventLog(postgres);
   });
   afterEach(async () => {
     for (const close of closing.splice(0)) await close();
@@ -56,7 +57,7 @@ describe('projections', () => {
     events: [{ type, data }],
   });
 
-  /** Counts things by type, and cannot count what says that it is poison. */
+  /** Counts events by type and throws on a poison event. */
   const counting = (): Projection => ({
     name: 'counted',
     tables: ['counted'],
@@ -80,7 +81,7 @@ describe('projections', () => {
   const counts = async () => (await postgres.pool.query('SELECT * FROM cc.counted ORDER BY type')).rows;
 
   describe('the runner', () => {
-    it('counts every event once, however many instances run it', async () => {
+    it('folds every event once with any number of instances', async () => {
       await makeCountedTable();
       const runners = [1, 2, 3].map(() => new ProjectionRunner(postgres, [counting()]));
       for (const runner of runners) await runner.start();
@@ -91,7 +92,7 @@ describe('projections', () => {
       expect(await counts()).toEqual([{ type: 'thing.happened.v1', count: 600 }]);
     }, 30_000);
 
-    it('parks a projection at the event it cannot fold, says which and why, and lets the others go on', async () => {
+    it('parks a projection at an event that it cannot fold, with the reason, while others continue', async () => {
       await makeCountedTable();
       const seen: number[] = [];
       const other: Projection = {
@@ -127,7 +128,7 @@ describe('projections', () => {
       expect(seen).toHaveLength(11);
     }, 30_000);
 
-    it('takes a parked projection up again where it stopped, once a mended version starts', async () => {
+    it('resumes a parked projection at its checkpoint when a fixed version starts', async () => {
       await makeCountedTable();
       await log.append(thing('thing.happened.v1', { poison: true }));
       const broken = new ProjectionRunner(postgres, [counting()]);
@@ -156,7 +157,7 @@ describe('projections', () => {
       const open = () => directory.find('shop.example');
       const verdict = directory.checkKey(open() as never, key, Date.now());
       if (!verdict.ok) throw new Error('the key should be good');
-      // No platform is connected: nothing is dispatched.
+      // No platform is connected: nothing is delivered.
       const matcher = new Matcher(postgres, (error) => {
         throw error;
       });
@@ -183,7 +184,7 @@ describe('projections', () => {
         ({ row }) => row,
       );
 
-    /** Some wait, some were delivered later, some at once, some are waited for to be confirmed. */
+    /** Deliveries of every kind: deferred, delivered after a retry, delivered at once, waiting for a confirmation. */
     const tryToDeliver = async (conversionId: string, turn: number): Promise<void> => {
       const outcome = (status: string, attempt: number, nextTry?: Date) => ({
         type: `conversion.${status}.v1`,
@@ -209,7 +210,7 @@ describe('projections', () => {
 
     const judge = new BotJudge(loadBotList());
 
-    /** Somebody comes by, tells an email, or changes his mind; some are bots. */
+    /** Visits, identified visitors, consent changes and bots. */
     const visit = async (open: LoadedSite, turn: number): Promise<void> => {
       const email = hash('sha256', `walk-in-${turn % 4}-${turn % 5}@example.com`);
       const clicks = { gclid: { id: `Cj0-${turn}`, t: Date.now() - (turn % 3) }, fbclid: { id: `fb-${turn}`, t: 1 } };
@@ -222,14 +223,14 @@ describe('projections', () => {
       for (const each of decideVisit(call, message as TagMessage, request, open, judge)) await log.append(each);
     };
 
-    it('of every projection under load equals the rows that were there, and a fresh fold of the log', async () => {
+    it('of every projection under load equals the live rows and a fresh fold of the log', async () => {
       const { secrets, commands, directory, post, open, runner } = await inbound();
       await runner.start();
       let loading = true;
       let posted = 0;
       const load = (async () => {
         for (let turn = 0; loading; turn += 1) {
-          // New orders, repeats of them, posts without an order, changes of the site, wrong keys: everything at once.
+          // New orders, duplicates, posts without an order, site changes and wrong keys at the same time.
           const orders = Array.from({ length: 12 }, (_, index) =>
             index % 4 === 3 ? undefined : `ORD-${turn * 4 + (index % 9)}`,
           );
@@ -270,16 +271,16 @@ describe('projections', () => {
           expect(await rowsOf(table)).toEqual(live);
         }
       }
-      // And what the rebuilt claims guard still holds: a repeat is a repeat.
+      // The rebuilt dedup claims still detect a duplicate.
       expect((await post('ORD-1')).receipt).toEqual({ ok: true, deduped: true });
     }, 60_000);
 
-    it('of a log far longer than what is left for the swap has every row once, the newest of its key, and the same indexes', async () => {
+    it('of a log longer than one swap has one row per key, the newest, and the same indexes', async () => {
       const { commands, directory, post, runner } = await inbound();
       const request = { set: [{ flag: 'dedup-window', value: '0' }], unset: [] };
       await commands.execute(new ChangeSiteSettings('cli', 'shop.example', request));
       await directory.refresh();
-      // Each order is received again and again: in the first pages, and in the rest, which the swap folds.
+      // Every order is received several times: in the first pages, and in the rest, which the swap folds.
       for (let turn = 0; turn < 7; turn += 1) {
         await Promise.all(Array.from({ length: 900 }, (_, at) => post(`ORD-${(at * (turn + 1)) % 1_500}`)));
       }
@@ -300,10 +301,10 @@ describe('projections', () => {
       expect(await rowsOf('dedup')).toEqual(live);
     }, 60_000);
 
-    it('counts what is appended in the midst of the swap once', async () => {
+    it('folds an event that is appended during the swap once', async () => {
       await makeCountedTable();
       for (let turn = 0; turn < 5; turn += 1) await log.append(thing());
-      // Whoever rebuilds has just read where the log ends, and it goes on.
+      // The rebuild has just read the head of the log when another event is appended.
       const connectAsOwner = async (name: string) => {
         const client = await postgres.connectAsOwner(name);
         const query = client.query.bind(client) as (...question: unknown[]) => Promise<unknown>;
@@ -338,11 +339,11 @@ describe('projections', () => {
         runner.rebuild('dedup'),
       ]);
       const refused = outcomes.filter(({ status }) => status === 'rejected') as PromiseRejectedResult[];
-      for (const { reason } of refused) expect(String(reason)).toContain('being rebuilt already');
+      for (const { reason } of refused) expect(String(reason)).toContain('already being rebuilt');
       expect(outcomes.some(({ status }) => status === 'fulfilled')).toBe(true);
     });
 
-    it('goes on although the first try left its shadow behind', async () => {
+    it('succeeds although an interrupted rebuild left its tables behind', async () => {
       const { post, runner } = await inbound();
       await post('ORD-1');
       const owner = await postgres.connectAsOwner('test');
@@ -356,7 +357,7 @@ describe('projections', () => {
     });
   });
 
-  it('claims older than any window are pruned, younger ones stay', async () => {
+  it('prunes dedup claims that are older than any window', async () => {
     const key = () => randomUUID();
     for (const windowMs of [1, 2, 3]) await log.append({ ...thing(), claim: { key: key(), windowMs, weak: false } });
     await sleep(20);

@@ -1,6 +1,6 @@
 import { Client } from 'pg';
 import { uuidv7 } from '../../src/kernel/uuid.js';
-import { EventLog } from '../../src/log/event-log.js';
+import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
 import { MIGRATIONS } from '../../src/postgres/migrations/index.js';
 import { createDatabase, openDatabase, serversUnderTest } from '../support/databases.js';
 import { startTestServer, type TestServer } from '../support/postgres-server.js';
@@ -41,7 +41,7 @@ describe.each(serversUnderTest())('opening $name', ({ major }) => {
     const name = databaseOf(url);
     await asOwner(url, `CREATE ROLE plain_${name} LOGIN; ALTER DATABASE ${name} OWNER TO plain_${name}`);
     const postgres = await openDatabase(url.replace('postgres@', `plain_${name}@`));
-    const log = new EventLog(postgres);
+    const log = new PostgresEventLog(postgres);
     const events = [{ type: 'thing.happened.v1', data: {} }] as const;
     const request = {
       category: 'thing',

@@ -4,10 +4,11 @@ import type { CommandExecutor } from '../../src/kernel/command.js';
 import { Sealer } from '../../src/kernel/sealing.js';
 import { readSettings } from '../../src/kernel/settings.js';
 import { uuidv7 } from '../../src/kernel/uuid.js';
-import { EventLog } from '../../src/log/event-log.js';
+import type { EventLog } from '../../src/log/event-log.js';
+import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
 import { OutboundSync } from '../../src/outbound/outbound-sync.js';
 import { openOutgoing, Pusher, pusherOptions } from '../../src/outbound/pusher.js';
-import { addUp, COUNTED, DECIDING } from '../../src/outbound/totals.js';
+import { COUNTED, COUNTED_BY, sumTotals } from '../../src/outbound/totals.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
 import { siteCommandDispatcher } from '../../src/sites/site-command-handlers.js';
 import { SiteDirectory } from '../../src/sites/site-directory.js';
@@ -16,7 +17,7 @@ import { SiteSecrets } from '../../src/sites/site-secrets.js';
 import { openDatabase } from './databases.js';
 import type { Call } from './webhook-receiver.js';
 
-/** What an instance consists of as far as pushing goes, without Nest and with a clock that can be moved. */
+/** The parts of an instance that push totals, without Nest and with an adjustable clock. */
 export interface OutboundInstance extends CommandExecutor {
   readonly postgres: Postgres;
   readonly log: EventLog;
@@ -25,9 +26,9 @@ export interface OutboundInstance extends CommandExecutor {
   readonly sync: OutboundSync;
   readonly pusher: Pusher;
   readonly faults: string[];
-  /** Added to the real time. */
+  /** Added to the real clock. */
   aheadMs: number;
-  /** Looks, and waits until what that began is over. */
+  /** Runs one check and waits until its pushes have ended. */
   look(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -40,7 +41,7 @@ export async function openInstance(
 ): Promise<OutboundInstance> {
   const settings = readSettings({ OUTBOUND_ALLOW_PRIVATE: 'true', OUTBOUND_TIMEOUT: '1s', ...environment });
   const postgres = await openDatabase(databaseUrl);
-  const log = new EventLog(postgres);
+  const log = new PostgresEventLog(postgres);
   const secrets = new SiteSecrets(postgres.pool, new Sealer(KEY));
   const sites = new SiteRepository(log);
   const commands = siteCommandDispatcher(sites, secrets);
@@ -52,7 +53,7 @@ export async function openInstance(
   const sync = new OutboundSync(postgres.pool, directory, secrets, pusher, {
     everyMs: settings.outboundEveryMs,
     timeoutMs: settings.outboundTimeoutMs,
-    fault: (site, error) => faults.push(`${site}: ${error}`),
+    onError: (site, error) => faults.push(`${site}: ${error}`),
   });
   const instance: OutboundInstance = {
     postgres,
@@ -66,7 +67,7 @@ export async function openInstance(
     aheadMs: 0,
     look: async () => {
       await directory.refresh();
-      await sync.look();
+      await sync.check();
       await sync.settled();
     },
     stop: async () => {
@@ -78,12 +79,12 @@ export async function openInstance(
   return instance;
 }
 
-/** What the log says, whatever was pushed. */
+/** The totals according to the log. */
 export async function totalsOf(log: EventLog, site: string, after: number, until: number): Promise<Totals> {
-  return addUp(await log.count({ site, after, until, types: COUNTED, by: DECIDING }));
+  return sumTotals(await log.count({ site, after, until, types: COUNTED, by: COUNTED_BY }));
 }
 
-/** Of events that count, or do not, as the rooms that bring them about append them. */
+/** Appends events that count or do not count, as the service does. */
 export type Happening = 'received' | 'filtered' | 'detected' | 'observed' | 'trial' | 'trial-filtered' | 'delivered';
 
 const EVENTS = {
@@ -112,7 +113,7 @@ export async function happen(log: EventLog, site: string, ...happenings: readonl
   );
 }
 
-/** A push that a receiver has seen, read as a customer reads it. */
+/** A push as a receiver reads it. */
 export function asPush({ headers, body, status }: Call) {
   return {
     id: String(headers['webhook-id']),
@@ -123,7 +124,7 @@ export function asPush({ headers, body, status }: Call) {
   };
 }
 
-/** The pushes that were taken, repeats dropped by their id, in the order of the log. */
+/** The accepted pushes, deduplicated by id, in log order. */
 export function acknowledged(calls: readonly Call[]): ReturnType<typeof asPush>[] {
   const taken = new Map(
     calls

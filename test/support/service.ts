@@ -13,7 +13,8 @@ import { startService } from '../../src/app/service.js';
 import type { CommandExecutor } from '../../src/kernel/command.js';
 import { Sealer } from '../../src/kernel/sealing.js';
 import { readSettings } from '../../src/kernel/settings.js';
-import { EventLog } from '../../src/log/event-log.js';
+import type { EventLog } from '../../src/log/event-log.js';
+import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
 import { type IssuedKey, IssueKey } from '../../src/sites/key.commands.js';
 import { AddSite, ChangeSiteSettings, EnableInbound } from '../../src/sites/site.commands.js';
@@ -86,7 +87,7 @@ export interface Operator extends CommandExecutor {
 
 export async function openOperator(databaseUrl: string): Promise<Operator> {
   const postgres = await openDatabase(databaseUrl);
-  const log = new EventLog(postgres);
+  const log = new PostgresEventLog(postgres);
   const secrets = new SiteSecrets(postgres.pool, new Sealer(Buffer.from(SECRET_KEY, 'hex')));
   const commands = siteCommandDispatcher(new SiteRepository(log), secrets);
   let made = 0;
