@@ -6,8 +6,10 @@ import { authFailuresProjection } from '../sites/auth-failures.projection.js';
 import { keyUsageProjection } from '../sites/key-usage.projection.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';
 import { sitesProjection } from '../sites/sites.projection.js';
+import { consentProjection } from '../visitors/consent.projection.js';
+import { identifiersProjection } from '../visitors/identifiers.projection.js';
+import { matchRateProjection } from '../visitors/match-rate.projection.js';
 import { unmatchedProjection } from '../visitors/unmatched.projection.js';
-import { consentProjection, identifiersProjection, matchRateProjection } from '../visitors/visitor-projections.js';
 
 /** Every projection there is. The service keeps them current; the command line rebuilds them and catches them up. */
 export function allProjections(secrets: SiteSecrets): Projection[] {

@@ -1,11 +1,14 @@
 import type { Command } from 'commander';
+import { allProjections } from '../app/projections.js';
 import { isEmail, normaliseEmail, subjectOf } from '../kernel/email.js';
 import { UserError } from '../kernel/errors.js';
+import { EraseSubject, RerunErasures } from '../visitors/erase-subject.command.js';
+import { EraseSubjectHandler, RerunErasuresHandler } from '../visitors/erase-subject.handler.js';
 import { Erasure } from '../visitors/erasure.js';
 import { ErasureList } from '../visitors/erasure-list.js';
 import { showVisitor } from '../visitors/show-visitor.js';
 import { card } from './output.js';
-import type { CliDependencies, Session } from './session.js';
+import type { Session } from './session.js';
 import { commandGroup, subcommand, UsageError } from './subcommand.js';
 
 interface PersonOptions {
@@ -50,20 +53,19 @@ export function addVisitors(program: Command, session: Session): void {
     .option('--rerun', 'repeat all earlier erasures, after a backup was restored')
     .action(async ({ json, rerun, ...person }: PersonOptions & { json?: true; rerun?: true }) => {
       if (!rerun && person.site === undefined) throw new UsageError('Give the site with --site <host>.');
-      const dependencies = await session.open();
-      const erasure = openErasure(dependencies);
+      const { postgres, log, sites, secrets, settings, sealer } = await session.open();
+      const erasure = new Erasure(postgres, log, allProjections(secrets));
+      const list = new ErasureList(settings.erasureList, sealer);
       if (rerun) {
-        const erased = await erasure.rerun((done, all) => output.progress(`Erasing ${done} of ${all}`));
+        const onProgress = (done: number, total: number) => output.progress(`Erasing ${done} of ${total}`);
+        const erased = await new RerunErasuresHandler(erasure, list, onProgress).execute(new RerunErasures('cli'));
         return output.show(json, erased, () => card({ ...erased }));
       }
-      const { host } = await dependencies.sites.get(person.site as string);
-      const erased = { site: host, ...(await erasure.erase(host, subjectFrom(person))) };
+      const { host } = await sites.get(person.site as string);
+      const command = new EraseSubject('cli', host, subjectFrom(person));
+      const erased = { site: host, ...(await new EraseSubjectHandler(erasure, list).execute(command)) };
       await output.show(json, erased, () => card({ ...erased }));
     });
-}
-
-function openErasure({ postgres, log, settings, sealer }: CliDependencies): Erasure {
-  return new Erasure(postgres, log, new ErasureList(settings.erasureList, sealer));
 }
 
 function subjectFrom({ email, hash }: PersonOptions): string {

@@ -6,7 +6,7 @@ export type Receipt =
   | { readonly ok: true; readonly deduped: true }
   | { readonly ok: true; readonly filtered: true };
 
-/** The answer to the post, and to every later question about it: the same body with that moment's results. */
+/** The response to the POST and to every later GET, with the results at that time. */
 export function receiptOf(opening: Pick<ConversionEvent, 'type' | 'data'>, results: Results): Receipt {
   switch (opening.type) {
     case 'conversion.received.v1':

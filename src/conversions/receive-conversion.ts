@@ -8,10 +8,9 @@ import { EventLog } from '../log/event-log.js';
 import type { PersonalHashes } from '../platforms/personal-hashes.js';
 import type { SiteKey } from '../sites/site.js';
 import type { LoadedSite } from '../sites/site-directory.js';
-import { isFilteredBot, isJudgedBot, type Match, Matcher, matchOf } from '../visitors/matcher.js';
+import { isFilteredBot, type Match, Matcher, matchOf, reachesBotThreshold } from '../visitors/matcher.js';
 import { isOpening, type OpeningEvent } from './conversion.js';
-import { dedupKey } from './dedup-key.js';
-import { dedupWindowOf } from './dedup-window.js';
+import { dedupKey, dedupWindowOf } from './dedup-key.js';
 import { differences } from './differences.js';
 import { filterReason } from './filter.js';
 import { hashPersonal } from './hash-personal.js';
@@ -55,8 +54,8 @@ export class ReceiveConversionHandler implements ICommandHandler<ReceiveConversi
     const { open, key, fields, rules } = command;
     const { host, settings } = open.site;
     const personal = hashPersonal(fields, settings.country ?? undefined);
-    const known = await this.matcher.find(host, personal.subject);
-    const match = matchOf(known, settings, Date.now(), rules.identifierTtlMs);
+    const record = await this.matcher.find(host, personal.subject);
+    const match = matchOf(record, settings, Date.now(), rules.identifierTtlMs);
     const { opening, claim } = decide(command, personal, match, uuidv7(), this.dispatcher.pin(open));
     const { conversionId } = opening.data;
     const outcome = await this.append(open.site.host, key, opening, claim);
@@ -100,14 +99,14 @@ export class ReceiveConversionHandler implements ICommandHandler<ReceiveConversi
     });
     if (event.data.platforms === undefined) return stored;
     return stored.catch((error: unknown) => {
-      // It may be in the log all the same, and must then be sent although its sender was told to try again.
+      // The event may be stored nevertheless. It must then be sent, although the sender was asked to retry.
       this.dispatcher.doubt();
       throw error;
     });
   }
 }
 
-/** What is to be stored, and the key it claims: whether it is a duplicate is for the append itself to say. */
+/** The event to store and its dedup claim. The append decides whether it is a duplicate. */
 export function decide(
   command: ReceiveConversion,
   personal: PersonalHashes,
@@ -117,7 +116,7 @@ export function decide(
 ): { opening: OpeningEvent; claim: DedupClaim } {
   const { open, key, fields, rules } = command;
   const { settings } = open.site;
-  // What was not sent stays undefined here and absent in the log.
+  // Fields that were not sent are undefined here and absent in the log.
   const data: ConversionData = {
     conversionId,
     event: fields.event,
@@ -128,16 +127,16 @@ export function decide(
     trial: key.trial,
   };
   const { visit, bot } = match;
-  const judgement =
-    bot && bot.score > 0 ? { bot, ...(isJudgedBot(bot, settings) && { judged: true as const }) } : undefined;
+  const botData =
+    bot && bot.score > 0 ? { bot, ...(reachesBotThreshold(bot, settings) && { judged: true as const }) } : undefined;
   const reason =
     filterReason(settings, personal.subject, fields.email) ?? (isFilteredBot(bot, settings) ? 'bot' : undefined);
   const reference = fields.orderId;
   const opening: OpeningEvent = reason
-    ? { type: 'conversion.filtered.v1', data: { ...data, ...judgement, reason }, personal, reference }
+    ? { type: 'conversion.filtered.v1', data: { ...data, ...botData, reason }, personal, reference }
     : {
         type: 'conversion.received.v1',
-        data: { ...data, ...joined(match), ...judgement, ...pinned },
+        data: { ...data, ...matchData(match), ...botData, ...pinned },
         personal: visit ? { ...personal, visit } : personal,
         reference,
       };
@@ -149,13 +148,13 @@ export function decide(
   return { opening, claim };
 }
 
-/** What the match says without the person; nothing at all of somebody nobody knows. */
-function joined({ visit, consent, withheld }: Match): Partial<ConversionData> | undefined {
+/** The match without personal data; undefined when there is neither a visit nor a consent. */
+function matchData({ visit, consent, withheld }: Match): Partial<ConversionData> | undefined {
   if (!visit && !withheld && consent === 'unknown') return undefined;
   return { ...(visit && { matched: true }), consent, ...(withheld && { withheld }) };
 }
 
-/** What the sender said, without what we made of it: a repeat is neither matched nor sent. */
+/** The fields of the sender only: a duplicate is neither matched nor sent. */
 function sentData({ conversionId, event, value, currency, orderId, keyId, trial }: ConversionData): ConversionData {
   return { conversionId, event, value, currency, orderId, keyId, trial };
 }

@@ -21,6 +21,8 @@ import type { StagedTable } from './staging-table.js';
 export interface Projection {
   readonly name: string;
   readonly tables: readonly string[];
+  /** Columns that hold the subject of a row. Erasure deletes a person's rows by this column and `site`. */
+  readonly subjectColumns?: readonly { readonly table: string; readonly column: string }[];
   /** Written by the append in its transaction; `fold` is used by rebuilds only. */
   readonly inline?: boolean;
   /**

@@ -8,17 +8,17 @@ import {
 } from '../events/visitor.events.js';
 import type { StoredEvent } from '../log/event.js';
 import type { Click, ClickKind, Visit } from '../platforms/conversion.js';
-import { lifeOf, SENT_CLICKS } from './identifier-kinds.js';
+import { clickLifetimeMs, PLATFORM_CLICK_KINDS } from './identifier-kinds.js';
 import { isPerson } from './visitor.js';
 
-/** One thing that is known of a person. `at` is missing where the event's own time counts. */
+/** One row of a person's identifier record. Without `at` the time of the event applies. */
 export interface Identifier {
   readonly kind: string;
   readonly at?: number;
   readonly value: unknown;
 }
 
-/** What an event leaves in the inline projections. */
+/** The part of an event that the inline projections store. */
 export interface Inline {
   readonly identifiers: readonly Identifier[];
   readonly consent?: ConsentState | undefined;
@@ -55,7 +55,7 @@ function identifiersOf({ bot }: VisitData, personal: VisitPersonal): Identifier[
   return found;
 }
 
-/** As it is read back, by kind. */
+/** Rows of one person by kind. */
 export type StoredIdentifiers = Readonly<Record<string, readonly [atMs: number, value: unknown]>>;
 
 export interface IdentifierRecord {
@@ -63,21 +63,21 @@ export interface IdentifierRecord {
   readonly bot: BotVerdict | undefined;
 }
 
-/** What platforms may be told of the person's visits, as of a moment: no id that has outlived itself, none from later. */
-export function recordOf(stored: StoredIdentifiers, asOfMs: number, keptMs: number): IdentifierRecord {
-  const known = (kind: string, lifeMs = keptMs) => {
+/** The identifier record as of a moment: without expired identifiers and without clicks that happened later. */
+export function recordOf(stored: StoredIdentifiers, asOfMs: number, ttlMs: number): IdentifierRecord {
+  const unexpired = (kind: string, lifetimeMs = ttlMs) => {
     const [atMs, value] = stored[kind] ?? [Number.NEGATIVE_INFINITY];
-    return atMs > asOfMs - lifeMs ? value : undefined;
+    return atMs > asOfMs - lifetimeMs ? value : undefined;
   };
-  const bot = known('bot') as BotVerdict | undefined;
-  const visit = known('visit') as Omit<Visit, 'clicks' | 'utm'> | undefined;
+  const bot = unexpired('bot') as BotVerdict | undefined;
+  const visit = unexpired('visit') as Omit<Visit, 'clicks' | 'utm'> | undefined;
   if (!visit) return { visit: undefined, bot };
   const clicks: Partial<Record<ClickKind, Click>> = {};
-  for (const kind of SENT_CLICKS) {
-    const click = known(kind, lifeOf(kind, keptMs)) as { id: string } | undefined;
+  for (const kind of PLATFORM_CLICK_KINDS) {
+    const click = unexpired(kind, clickLifetimeMs(kind, ttlMs)) as { id: string } | undefined;
     const timeMs = stored[kind]?.[0] as number;
     if (click && timeMs <= asOfMs) clicks[kind] = { id: click.id, timeMs };
   }
-  const { utm } = (known('last') ?? known('first') ?? { utm: {} }) as Pick<Touch, 'utm'>;
+  const { utm } = (unexpired('last') ?? unexpired('first') ?? { utm: {} }) as Pick<Touch, 'utm'>;
   return { visit: { ...visit, clicks, utm }, bot };
 }

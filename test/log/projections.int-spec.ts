@@ -17,10 +17,13 @@ import { siteCommandDispatcher } from '../../src/sites/site-command-handlers.js'
 import { type LoadedSite, SiteDirectory } from '../../src/sites/site-directory.js';
 import { SiteRepository } from '../../src/sites/site-repository.js';
 import { SiteSecrets } from '../../src/sites/site-secrets.js';
-import { BotJudge, loadBotList } from '../../src/visitors/bots/judge.js';
+import { BotScorer, loadBotList } from '../../src/visitors/bots/bot-scorer.js';
+import { ChangeConsent } from '../../src/visitors/change-consent.command.js';
+import { ChangeConsentHandler } from '../../src/visitors/change-consent.handler.js';
 import { Matcher } from '../../src/visitors/matcher.js';
-import { decideVisit, type TagCall } from '../../src/visitors/record-visit.js';
-import { readTagMessage, type TagMessage } from '../../src/visitors/tag-message.js';
+import { RecordVisit } from '../../src/visitors/record-visit.command.js';
+import { RecordVisitHandler } from '../../src/visitors/record-visit.handler.js';
+import { readTagMessage, type TagCall, type TagMessage } from '../../src/visitors/tag-message.js';
 import { createDatabase, openDatabase } from '../support/databases.js';
 import { loosely } from '../support/loose-event.js';
 import { startTestServer, type TestServer } from '../support/postgres-server.js';
@@ -208,7 +211,7 @@ describe('projections', () => {
       });
     };
 
-    const judge = new BotJudge(loadBotList());
+    const scorer = new BotScorer(loadBotList());
 
     /** Visits, identified visitors, consent changes and bots. */
     const visit = async (open: LoadedSite, turn: number): Promise<void> => {
@@ -220,7 +223,12 @@ describe('projections', () => {
       const message = readTagMessage({ v: 1, ...ids, clicks, consent, first, utm: { source: 'x' } }, Date.now());
       const call = (['collect', 'identify', 'consent'] as const)[turn % 3] as TagCall;
       const request = { ip: '203.0.113.7', userAgent: turn % 4 === 0 ? 'curl/8.0' : 'Mozilla/5.0' };
-      for (const each of decideVisit(call, message as TagMessage, request, open, judge)) await log.append(each);
+      if (call === 'consent')
+        await new ChangeConsentHandler(log).execute(new ChangeConsent('tag', open.site.host, message as TagMessage));
+      else {
+        const command = new RecordVisit('tag', open.site, call, message as TagMessage, request);
+        await new RecordVisitHandler(log, scorer).execute(command);
+      }
     };
 
     it('of every projection under load equals the live rows and a fresh fold of the log', async () => {

@@ -1,4 +1,4 @@
-import { dedupWindowOf } from '../../conversions/dedup-window.js';
+import { dedupWindowOf } from '../../conversions/dedup-key.js';
 import { formatDuration } from '../../kernel/durations.js';
 import type { CliDependencies } from '../session.js';
 import type { Finding } from './check.js';

@@ -1,7 +1,6 @@
 import type { Client } from 'pg';
 import { isOpening } from '../../conversions/conversion.js';
-import { dedupKey } from '../../conversions/dedup-key.js';
-import { dedupWindowOf } from '../../conversions/dedup-window.js';
+import { dedupKey, dedupWindowOf } from '../../conversions/dedup-key.js';
 import { SITE } from '../../events/site.events.js';
 import type { StoredEvent } from '../../log/event.js';
 import { copyEvents } from '../../log/event-reader.js';

@@ -1,4 +1,4 @@
-import { dedupWindowOf } from '../../conversions/dedup-window.js';
+import { dedupWindowOf } from '../../conversions/dedup-key.js';
 import type { Check } from '../verify.js';
 
 /** The rows of a projection equal a fold of the log up to its checkpoint. */

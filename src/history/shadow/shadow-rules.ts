@@ -1,6 +1,5 @@
 import type { StoredOpening } from '../../conversions/conversion.js';
-import { dedupKey } from '../../conversions/dedup-key.js';
-import { dedupWindowOf } from '../../conversions/dedup-window.js';
+import { dedupKey, dedupWindowOf } from '../../conversions/dedup-key.js';
 import { filterReason } from '../../conversions/filter.js';
 import type { StoredEvent } from '../../log/event.js';
 import type { PlatformName } from '../../platforms/platform.js';

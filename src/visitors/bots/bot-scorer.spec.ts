@@ -6,23 +6,23 @@ import { list as isbotPatterns } from 'isbot';
 import { type SiteSettings } from '../../events/site.events.js';
 import { type VisitSignals } from '../../events/visitor.events.js';
 import { DEFAULT_SITE_SETTINGS } from '../../sites/site-settings.js';
-import { BotJudge, loadBotList, siteRulesOf } from './judge.js';
+import { BotScorer, loadBotList, siteRulesOf } from './bot-scorer.js';
 import { RULES, WEIGHTS } from './weights.js';
 
 const CHROME =
   'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36';
 const PHONE =
   'Mozilla/5.0 (Linux; Android 10; K) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Mobile Safari/537.36';
-/** Of a data centre. */
+/** An address of a data centre. */
 const HOSTED = '3.85.1.1';
 
-const judge = new BotJudge(loadBotList());
+const scorer = new BotScorer(loadBotList());
 const rulesOf = (settings: Partial<SiteSettings> = {}) => siteRulesOf({ ...DEFAULT_SITE_SETTINGS, ...settings });
 const NO_RULES = rulesOf();
-const judged = (signals: VisitSignals, settings?: Partial<SiteSettings>) => judge.judge(signals, rulesOf(settings));
-const isLeftOut = (signals: VisitSignals) => judged(signals).score >= DEFAULT_SITE_SETTINGS.botThreshold;
+const verdictOf = (signals: VisitSignals, settings?: Partial<SiteSettings>) => scorer.score(signals, rulesOf(settings));
+const isFiltered = (signals: VisitSignals) => verdictOf(signals).score >= DEFAULT_SITE_SETTINGS.botThreshold;
 
-/** Somebody at a desk who fills in a form. */
+/** A person at a desktop computer who fills in a form. */
 const PERSON: VisitSignals = {
   userAgent: CHROME,
   ip: '198.51.100.7',
@@ -43,19 +43,19 @@ const PERSON: VisitSignals = {
 };
 
 describe('a person', () => {
-  it('gives no reason at all', () => {
-    expect(judged(PERSON)).toEqual({ score: 0, reasons: [], list: `${loadBotList().version}/rules-${RULES}` });
+  it('has score 0 and no reasons', () => {
+    expect(verdictOf(PERSON)).toEqual({ score: 0, reasons: [], list: `${loadBotList().version}/rules-${RULES}` });
   });
 
   it.each<[string, Partial<VisitSignals>, string[]]>([
     ['through the VPN of a company that runs in a cloud', { ip: HOSTED }, ['datacenter']],
     [
-      'at a virtual desktop in a cloud, without the PDF viewer',
+      'with a virtual desktop in a cloud, without the PDF viewer',
       { ip: HOSTED, plugins: 0 },
       ['no_plugins', 'datacenter'],
     ],
     [
-      'whose password manager fills in and sends the form at once',
+      'whose password manager submits the form at once',
       { loadedMs: 300, submitMs: 200, interactions: 0 },
       ['impossible_timing'],
     ],
@@ -69,73 +69,73 @@ describe('a person', () => {
       { loadedMs: 9_000, submitMs: 150, interactions: 0, ip: HOSTED },
       ['datacenter'],
     ],
-    [
-      'who speaks to the computer instead of touching it, through a VPN',
-      { submitMs: 40_000, interactions: 0, ip: HOSTED },
-      ['datacenter'],
-    ],
+    ['who uses voice control, through a VPN', { submitMs: 40_000, interactions: 0, ip: HOSTED }, ['datacenter']],
     ['who opened the page in the background', { hidden: true, viewport: [0, 0] }, []],
     [
-      'behind a proxy that takes headers off',
+      'behind a proxy that strips headers',
       { headers: { acceptLanguage: false, secFetch: false } },
       ['no_sec_fetch', 'no_accept_language'],
     ],
     [
-      'with a phone that asks for desktop pages',
+      'with a phone that requests desktop pages',
       { touch: 5, plugins: 0, screen: [412, 915], viewport: [980, 2176] },
       [],
     ],
     [
-      'with a browser that tells next to nothing',
+      'with a browser that reports almost no signals',
       { headers: {}, languages: undefined, screen: undefined, plugins: undefined } as never,
       [],
     ],
-    ['of whom nothing was kept', { userAgent: undefined, ip: undefined } as never, []],
-  ])('%s is not left out', (_, signals, reasons) => {
+    ['without User-Agent and address', { userAgent: undefined, ip: undefined } as never, []],
+  ])('%s is not filtered', (_, signals, reasons) => {
     const all = { ...PERSON, ...signals };
-    expect(judged(all).reasons).toEqual(reasons);
-    expect(isLeftOut(all)).toBe(false);
+    expect(verdictOf(all).reasons).toEqual(reasons);
+    expect(isFiltered(all)).toBe(false);
   });
 });
 
 describe('a bot', () => {
   it.each<[string, Partial<VisitSignals>, string[]]>([
     [
-      'that says so',
+      'that declares itself as a crawler',
       { userAgent: 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)' },
       ['declared_crawler'],
     ],
     ['that is an HTTP client', { userAgent: 'curl/8.5.0' }, ['http_client']],
-    ['that is a browser without a window', { userAgent: CHROME.replace('Chrome', 'HeadlessChrome') }, ['headless']],
-    ['that says so to the page', { webdriver: true }, ['automation']],
-    ['that leaves something behind in the page', { automation: ['other', 'callPhantom'] }, ['automation']],
-    ['that fills in what nobody sees', { honeypot: true }, ['honeypot']],
+    ['that is a headless browser', { userAgent: CHROME.replace('Chrome', 'HeadlessChrome') }, ['headless']],
+    ['that sets navigator.webdriver', { webdriver: true }, ['automation']],
+    ['that leaves automation globals in the page', { automation: ['other', 'callPhantom'] }, ['automation']],
+    ['that fills in the honeypot field', { honeypot: true }, ['honeypot']],
     ['without a User-Agent', { userAgent: '' }, ['no_user_agent']],
     [
-      'that hurries in a data centre',
+      'that submits too fast, in a data centre',
       { ip: HOSTED, loadedMs: 120, submitMs: 60, interactions: 0 },
       ['impossible_timing', 'datacenter'],
     ],
-    ['that plays a phone in a data centre', { userAgent: PHONE, ip: HOSTED }, ['phone_without_touch', 'datacenter']],
     [
-      'that has no language in a data centre',
+      'that pretends to be a phone, in a data centre',
+      { userAgent: PHONE, ip: HOSTED },
+      ['phone_without_touch', 'datacenter'],
+    ],
+    [
+      'that sends no Accept-Language, in a data centre',
       { ip: HOSTED, headers: { acceptLanguage: false } },
       ['no_accept_language', 'datacenter'],
     ],
     [
-      'with a bare browser',
+      'with a bare automated browser',
       { plugins: 0, languages: 0, screen: [800, 600], viewport: [800, 600] },
       ['no_plugins', 'odd_screen', 'no_languages'],
     ],
     [
-      'without a screen, and without what its browser sends',
+      'without a screen and without Sec-Fetch headers',
       { screen: [0, 0], headers: { secFetch: false } },
       ['no_sec_fetch', 'odd_screen'],
     ],
-  ])('%s is left out', (_, signals, reasons) => {
+  ])('%s is filtered', (_, signals, reasons) => {
     const all = { ...PERSON, ...signals };
-    expect(judged(all).reasons).toEqual(reasons);
-    expect(isLeftOut(all)).toBe(true);
+    expect(verdictOf(all).reasons).toEqual(reasons);
+    expect(isFiltered(all)).toBe(true);
   });
 });
 
@@ -144,19 +144,19 @@ describe("a site's own rules", () => {
     ['blocked_ip', { blockIps: ['203.0.113.0/24,2001:db8::/32'] }, { ip: '2001:db8::5' }],
     ['blocked_user_agent', { blockUserAgents: ['ShopWatch'] }, { userAgent: `${CHROME} shopwatch/2` }],
     ['blocked_country', { blockCountries: ['FR'] }, { country: 'fr' }],
-  ])('%s is certain', (reason, settings, signals) => {
-    expect(judged({ ...PERSON, ...signals }, settings)).toMatchObject({ score: 100, reasons: [reason] });
-    expect(judged(PERSON, settings)).toMatchObject({ score: 0, reasons: [] });
+  ])('%s gives the highest score', (reason, settings, signals) => {
+    expect(verdictOf({ ...PERSON, ...signals }, settings)).toMatchObject({ score: 100, reasons: [reason] });
+    expect(verdictOf(PERSON, settings)).toMatchObject({ score: 0, reasons: [] });
   });
 
-  it('let an address through whatever else is said of it', () => {
+  it('accept an allow-listed address despite all other signals', () => {
     const settings = { allowIps: ['203.0.113.9'], blockIps: ['203.0.113.0/24'] };
     const signals = { userAgent: 'curl/8.5.0', ip: '203.0.113.9', webdriver: true };
-    expect(judged(signals, settings)).toMatchObject({ score: 0, reasons: ['allowed_ip'] });
-    expect(judged({ ...signals, ip: '203.0.113.8' }, settings).score).toBe(100);
+    expect(verdictOf(signals, settings)).toMatchObject({ score: 0, reasons: ['allowed_ip'] });
+    expect(verdictOf({ ...signals, ip: '203.0.113.8' }, settings).score).toBe(100);
   });
 
-  it('are prepared once for each state of the settings', () => {
+  it('are parsed once per settings object', () => {
     const settings = { ...DEFAULT_SITE_SETTINGS };
     expect(siteRulesOf(settings)).toBe(siteRulesOf(settings));
     expect(siteRulesOf({ ...settings, blockIps: ['10.0.0.1'] })).not.toBe(siteRulesOf(settings));
@@ -164,7 +164,7 @@ describe("a site's own rules", () => {
 });
 
 describe('the weights', () => {
-  it('keep every weak sign below what leaves a visit out, alone', () => {
+  it('keep every weak reason below the default threshold', () => {
     const weak = [
       'impossible_timing',
       'phone_without_touch',
@@ -178,7 +178,7 @@ describe('the weights', () => {
     for (const reason of weak) expect(WEIGHTS[reason]).toBeLessThan(DEFAULT_SITE_SETTINGS.botThreshold);
   });
 
-  it('stand in docs/bots.md, each with its own', () => {
+  it('match the table in docs/bots.md', () => {
     const page = readFileSync(join(process.cwd(), 'docs/bots.md'), 'utf8');
     const listed = [...page.matchAll(/^\| `(\w+)` \| (\d+) \|/gm)].map(([, reason, weight]) => [
       reason,
@@ -187,14 +187,14 @@ describe('the weights', () => {
     expect(listed).toEqual(Object.entries(WEIGHTS));
   });
 
-  it('and the patterns of isbot change only with the version of the rules', () => {
-    // Red after such a change: count RULES up, and put its line in place of this one.
+  it('change only together with the version of the rules, as do the patterns of isbot', () => {
+    // After such a change: increment RULES and update the expected values.
     const content = JSON.stringify([WEIGHTS, isbotPatterns]);
     expect([RULES, createHash('sha256').update(content).digest('hex').slice(0, 16)]).toEqual([1, '4d709a016ae0ebb0']);
   });
 });
 
-/** What a tag or a forger could send, with a liking for what the rules look at. */
+/** Arbitrary signals, biased towards values that the rules check. */
 const userAgent = fc.oneof(fc.constantFrom(CHROME, PHONE, 'curl/8.5.0', ''), fc.string());
 const ip = fc.oneof(fc.constantFrom(HOSTED, '203.0.113.9', '2a01:4f8::1', 'nonsense'), fc.ipV4(), fc.ipV6());
 const count = fc.oneof(fc.constant(0), fc.integer(), fc.double());
@@ -228,7 +228,7 @@ const settingsOf = fc.record({
   blockCountries: fc.subarray(['FR']),
 });
 
-/** Each makes a visit more suspicious, whatever it was before. */
+/** Each adds a reason, whatever the other signals are. */
 const BOT_SIGNS: readonly Partial<VisitSignals>[] = [
   { webdriver: true },
   { automation: ['cdc'] },
@@ -238,11 +238,11 @@ const BOT_SIGNS: readonly Partial<VisitSignals>[] = [
   { identifiedBy: 'form', loadedMs: 100, submitMs: 50, interactions: 0 },
 ];
 
-describe('any signals at all', () => {
-  it('get a score from 0 to 100, the sum of its reasons, each given once', () => {
+describe('arbitrary signals', () => {
+  it('get a score from 0 to 100: the sum of distinct reasons', () => {
     fc.assert(
       fc.property(signalsOf, settingsOf, (signals, settings) => {
-        const { score, reasons } = judged(signals, settings);
+        const { score, reasons } = verdictOf(signals, settings);
         expect(score).toBe(
           Math.min(
             100,
@@ -254,38 +254,40 @@ describe('any signals at all', () => {
     );
   });
 
-  it('get the same judgement again, from another judge too', () => {
-    const other = new BotJudge(loadBotList());
+  it('get the same verdict from another scorer', () => {
+    const other = new BotScorer(loadBotList());
     fc.assert(
       fc.property(signalsOf, settingsOf, (signals, settings) => {
-        expect(other.judge(signals, rulesOf(settings))).toEqual(judged(signals, settings));
+        expect(other.score(signals, rulesOf(settings))).toEqual(verdictOf(signals, settings));
       }),
     );
   });
 
-  it('are let through from an allowed address, and only from there', () => {
+  it('are accepted from an allow-listed address only', () => {
     fc.assert(
       fc.property(signalsOf, settingsOf, (signals, settings) => {
-        const allowed = judged({ ...signals, ip: '203.0.113.9' }, { ...settings, allowIps: ['203.0.113.9'] });
+        const allowed = verdictOf({ ...signals, ip: '203.0.113.9' }, { ...settings, allowIps: ['203.0.113.9'] });
         expect(allowed).toMatchObject({ score: 0, reasons: ['allowed_ip'] });
-        expect(judged({ ...signals, ip: '203.0.113.10' }, settings).reasons).not.toContain('allowed_ip');
+        expect(verdictOf({ ...signals, ip: '203.0.113.10' }, settings).reasons).not.toContain('allowed_ip');
       }),
     );
   });
 
-  it('never get a lower score for one more sign of a bot', () => {
+  it('never get a lower score for one more bot signal', () => {
     fc.assert(
       fc.property(signalsOf, settingsOf, fc.constantFrom(...BOT_SIGNS), (signals, settings, sign) => {
-        expect(judged({ ...signals, ...sign }, settings).score).toBeGreaterThanOrEqual(judged(signals, settings).score);
+        expect(verdictOf({ ...signals, ...sign }, settings).score).toBeGreaterThanOrEqual(
+          verdictOf(signals, settings).score,
+        );
       }),
     );
   });
 
-  it('are judged without a throw, also if they are not what they should be', () => {
+  it('are scored without an exception, even with wrong types', () => {
     const names = Object.keys(PERSON) as (keyof VisitSignals)[];
     fc.assert(
       fc.property(fc.dictionary(fc.constantFrom(...names), fc.anything({ withNullPrototype: true })), (signals) => {
-        expect(judge.judge(signals as VisitSignals, NO_RULES).score).toBeLessThanOrEqual(100);
+        expect(scorer.score(signals as VisitSignals, NO_RULES).score).toBeLessThanOrEqual(100);
       }),
     );
   });

@@ -9,11 +9,11 @@ import { CERTAIN, RULES, WEIGHTS } from './weights.js';
 export { type BotList, loadBotList } from './bot-list.js';
 export { type SiteRules, siteRulesOf } from './site-rules.js';
 
-/** From the start of the navigation. Nobody reads a page, fills in a form and sends it in that time. */
+/** From the start of the navigation. No person reads a page, fills in a form and submits it in less. */
 const FASTEST_PERSON_MS = 1_000;
 
-/** Tells bots from people. No clock, no I/O: the same signals, rules and list always give the same judgement. */
-export class BotJudge {
+/** Scores visits. Deterministic: the same signals, rules and list always give the same verdict. */
+export class BotScorer {
   private readonly userAgents: UserAgentReader;
   private readonly automation: ReadonlySet<string>;
   private readonly datacenters: AddressSet;
@@ -26,7 +26,7 @@ export class BotJudge {
     this.list = `${list.version}/rules-${RULES}`;
   }
 
-  judge(signals: VisitSignals, rules: SiteRules): BotVerdict {
+  score(signals: VisitSignals, rules: SiteRules): BotVerdict {
     const address = addressKey(signals.ip);
     if (address && setOf(rules.allowIp).has(address)) return { score: 0, reasons: ['allowed_ip'], list: this.list };
     const { userAgent } = signals;
@@ -35,7 +35,7 @@ export class BotJudge {
     if (isBlockedUserAgent(userAgent, rules)) reasons.push('blocked_user_agent');
     if (isBlockedCountry(signals.country, rules)) reasons.push('blocked_country');
     if (userAgent === '') reasons.push('no_user_agent');
-    else if (typeof userAgent === 'string') this.judgeBrowser(this.userAgents.read(userAgent), signals, reasons);
+    else if (typeof userAgent === 'string') this.addBrowserReasons(this.userAgents.read(userAgent), signals, reasons);
     if (this.isAutomated(signals)) reasons.push('automation');
     if (signals.honeypot === true) reasons.push('honeypot');
     if (isFasterThanPeople(signals)) reasons.push('impossible_timing');
@@ -47,12 +47,12 @@ export class BotJudge {
     return { score: Math.min(CERTAIN, sum), reasons, list: this.list };
   }
 
-  /** What the browser says that it is, and whether the rest fits. */
-  private judgeBrowser(browser: UserAgent, { headers, touch, plugins }: VisitSignals, reasons: BotReason[]): void {
+  /** Compares what the User-Agent claims with the other signals. */
+  private addBrowserReasons(browser: UserAgent, { headers, touch, plugins }: VisitSignals, reasons: BotReason[]): void {
     if (browser.declares) reasons.push(browser.declares);
     if (browser.isPhone && touch === 0) reasons.push('phone_without_touch');
     if (browser.sendsFetchHeaders && headers?.secFetch === false) reasons.push('no_sec_fetch');
-    // With a touch screen it may be a phone that asks for desktop pages under a desktop's name.
+    // With a touch screen it may be a phone that requests desktop pages with a desktop User-Agent.
     if (browser.hasPlugins && plugins === 0 && touch === 0) reasons.push('no_plugins');
   }
 
@@ -74,15 +74,15 @@ function isBlockedCountry(country: unknown, { blockCountries }: SiteRules): bool
 }
 
 /**
- * A form that went out within a second of the navigation while nobody touched anything. Both times are needed: on a slow
- * phone the tag may run after the form was filled in, and has then seen neither the time nor the touches that took.
+ * A form submitted within a second of the navigation and without any interaction. Requires both times: on a slow phone the
+ * tag may start after the form was filled in and then has observed neither the time nor the interactions.
  */
 function isFasterThanPeople({ identifiedBy, loadedMs, submitMs, interactions }: VisitSignals): boolean {
   if (identifiedBy === 'call' || interactions !== 0) return false;
   return typeof loadedMs === 'number' && typeof submitMs === 'number' && loadedMs + submitMs < FASTEST_PERSON_MS;
 }
 
-/** A screen without an extent, or the one that headless browsers have unless told otherwise: filled by the page to its edges. */
+/** A screen of size 0, or the default of headless browsers: 800 × 600, with a viewport of the same size. */
 function isOddScreen({ screen, viewport, touch }: VisitSignals): boolean {
   if (!Array.isArray(screen)) return false;
   const [width, height] = screen;
@@ -93,10 +93,10 @@ function isOddScreen({ screen, viewport, touch }: VisitSignals): boolean {
 
 const sets = new WeakMap<readonly AddressRange[], AddressSet>();
 
-/** A site's ranges are sorted when they are first needed, not with every visit. */
+/** Caches the set: sorting a site's ranges for every visit would be slow. */
 function setOf(ranges: readonly AddressRange[]): AddressSet {
-  const known = sets.get(ranges);
-  if (known) return known;
+  const cached = sets.get(ranges);
+  if (cached) return cached;
   const set = new AddressSet(ranges);
   sets.set(ranges, set);
   return set;
