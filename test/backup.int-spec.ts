@@ -13,9 +13,12 @@ import { Sealer } from '../src/kernel/sealing.js';
 import { readSettings } from '../src/kernel/settings.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { ProjectionRunner } from '../src/log/projection-runner.js';
+import { IssueKey } from '../src/sites/key.commands.js';
+import { AddSite, EnableInbound } from '../src/sites/site.commands.js';
+import { siteCommandDispatcher } from '../src/sites/site-command-handlers.js';
 import { SiteDirectory } from '../src/sites/site-directory.js';
+import { SiteRepository } from '../src/sites/site-repository.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
-import { Sites } from '../src/sites/sites.js';
 import { createDatabase, openDatabase } from './support/databases.js';
 import { hasDebianPostgres, startTestServer, type TestServer } from './support/postgres-server.js';
 
@@ -44,9 +47,9 @@ if (!canDump) console.warn('LEFT OUT: dump and restore (install the package post
   it('contains all data, continues at positions that were never used, and passes every check', async () => {
     const source = await createDatabase(first);
     const before = await open(source);
-    await before.sites.register(SITE);
-    await before.sites.enableInbound(SITE);
-    const { key } = await before.sites.issueKey(SITE, 'CRM', false);
+    await before.commands.execute(new AddSite('cli', SITE));
+    await before.commands.execute(new EnableInbound('cli', SITE));
+    const { key } = await before.commands.execute(new IssueKey('cli', SITE, 'CRM', false));
     const shop = await before.shop(key);
     for (let order = 1; order <= 20; order += 1) await shop.post(`ORD-${order}`);
     await before.catchUp();
@@ -85,11 +88,11 @@ async function open(databaseUrl: string) {
   const messages: string[] = [];
   const log = new PostgresEventLog(postgres, { onMessage: (line) => messages.push(line) });
   const secrets = new SiteSecrets(postgres.pool, new Sealer(sealing));
-  const sites = new Sites(log, secrets, 'cli');
+  const sites = new SiteRepository(log);
   const projections = new ProjectionRunner(postgres, allProjections(secrets));
   return {
     log,
-    sites,
+    commands: siteCommandDispatcher(sites, secrets),
     messages,
     async shop(key: string) {
       const instance = randomUUID();
@@ -100,7 +103,7 @@ async function open(databaseUrl: string) {
       });
       await directory.start();
       const site = directory.find(SITE) as never;
-      const verdict = directory.judgeKey(site, key, Date.now());
+      const verdict = directory.checkKey(site, key, Date.now());
       if (!verdict.ok) throw new Error('the key should be valid');
       // No platform is connected: nothing is delivered.
       const matcher = { find: async () => ({ identifiers: {}, consent: undefined }) } as never;

@@ -22,13 +22,13 @@ jest.setTimeout(60_000);
 
 const checkout = join(import.meta.dirname, '..');
 const root = mkdtempSync(join(tmpdir(), 'cc-cli-'));
-// As root, another user runs the database, and it must get to its data.
+// When the tests run as root, the database runs as another user, which needs access to its data.
 chmodSync(root, 0o755);
 const dataDir = join(root, 'data');
 const environment = { PATH: process.env['PATH'] ?? '', DATA_DIR: dataDir };
-const nowhere = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/nothing', SECRET_KEY: 'ab'.repeat(32) };
+const unreachableDatabase = { DATABASE_URL: 'postgres://user@127.0.0.1:1/database', SECRET_KEY: 'ab'.repeat(32) };
 
-/** What a site is connected with that has all platforms, in their test mode where they have one. */
+/** Settings of a site that is connected to all platforms, in test mode if the platform has one. */
 const CONNECTIONS: Record<PlatformName, string[]> = {
   google_ads: ['customer_id=1234567890', 'client_id=c', 'client_secret=s', 'refresh_token=r', 'event.purchase=111'],
   meta: ['pixel_id=1234567890', 'access_token=a', 'test_event_code=TEST1'],
@@ -64,7 +64,7 @@ afterAll(async () => {
 });
 
 describe('without a service', () => {
-  it('begins with nothing, and leaves nothing running', async () => {
+  it('creates the database and leaves no process running', async () => {
     const { code, stdout, stderr } = await start(
       'sites',
       'add',
@@ -84,39 +84,55 @@ describe('without a service', () => {
     expect(findPostmaster(join(dataDir, 'postgres'))).toBeUndefined();
   });
 
-  it('says in one line what was typed wrongly, and ends with 2', async () => {
+  it('reports wrong usage in one line and exits with 2', async () => {
     expect(await start('sitez')).toEqual({
       code: 2,
       stdout: '',
-      stderr: `Unknown command 'sitez'. Did you mean sites? "--help" shows what there is.\n`,
+      stderr: `Unknown command 'sitez'. Did you mean sites? "--help" shows the usage.\n`,
     });
-    expect(await wrong('sites', 'add')).toMatch(/^Missing required argument 'host'\. "sites add --help" shows/);
-    expect(await wrong('sites', 'add', 'a.example', 'b.example')).toMatch(/^Too many arguments/);
-    expect(await wrong('sites', 'list', '--jsno')).toMatch(/^Unknown option '--jsno'\. Did you mean --json\?/);
-    expect(await wrong('sites', 'set', 'shop.example')).toMatch(/^Say what to set\./);
-    expect(await wrong('keys', 'create', '--site', 'shop.example')).toMatch(/^Required option '--name <label>'/);
-    expect(await wrong('events', 'tail', '--from', 'yesterday')).toMatch(/Give a position such as 1017, or a time/);
-    expect(await wrong('events', 'tail', '--to', '2025-02-30')).toMatch(/Give a position such as 1017, or a time/);
-    expect(await wrong('events', 'tail', '--last', 'all')).toMatch(/Give a whole number/);
-    expect(await wrong('events', 'export', '--format', 'xml')).toMatch(/Allowed choices are ndjson, csv, parquet/);
-    expect(await wrong('events', 'export', '--format', 'parquet')).toMatch(/goes into a file: name it with --out/);
-    expect(await wrong('events', 'export', '--format', 'csv', '--json')).toMatch(/go together only where/);
-    expect(await wrong('events', 'show', '--order', 'ORD-1')).toMatch(/^Say which conversion/);
-    expect(await wrong('events', 'show', '--order', 'ORD-1', '--conversion', 'x')).toMatch(/cannot be used with/);
-    expect(await wrong('platforms', 'test', 'meta')).toMatch(/^Required option '--site <host>'/);
-    const replay = ['replay', 'deliveries', '--site', ADS, '--platform', 'meta'];
-    expect(await wrong(...replay)).toMatch(/^Say which conversions: --from <when> and --to <when>, or --conversion/);
-    expect(await wrong(...replay, '--to', '7')).toMatch(/^Say which conversions/);
-    expect(await wrong(...replay, '--from', '1', '--to', '7', '--force')).toMatch(
-      /name the one with --conversion <id>/,
+    expect(await usageErrorOf('sites', 'add')).toMatch(/^Missing required argument 'host'\. "sites add --help" shows/);
+    expect(await usageErrorOf('sites', 'add', 'a.example', 'b.example')).toMatch(/^Too many arguments/);
+    expect(await usageErrorOf('sites', 'list', '--jsno')).toMatch(/^Unknown option '--jsno'\. Did you mean --json\?/);
+    expect(await usageErrorOf('sites', 'set', 'shop.example')).toMatch(/^Nothing to set: give at least one option\./);
+    expect(await usageErrorOf('keys', 'create', '--site', 'shop.example')).toMatch(/^Required option '--name <label>'/);
+    expect(await usageErrorOf('events', 'tail', '--from', 'yesterday')).toMatch(
+      /Give a position such as 1017, or a time/,
     );
-    expect(await wrong(...replay, '--from', '1', '--conversion', 'x')).toMatch(/cannot be used with/);
-    expect(await wrong(...replay, '--from', 'yesterday')).toMatch(/Give a position such as 1017, or a time/);
-    expect(await wrong('projections', 'rebuild')).toMatch(/^Name one projection, or say --all\./);
-    expect(await wrong('projections', 'rebuild', 'sites', '--all')).toMatch(/^Name one projection, or say --all\./);
+    expect(await usageErrorOf('events', 'tail', '--to', '2025-02-30')).toMatch(
+      /Give a position such as 1017, or a time/,
+    );
+    expect(await usageErrorOf('events', 'tail', '--last', 'all')).toMatch(/Give a whole number/);
+    expect(await usageErrorOf('events', 'export', '--format', 'xml')).toMatch(
+      /Allowed choices are ndjson, csv, parquet/,
+    );
+    expect(await usageErrorOf('events', 'export', '--format', 'parquet')).toMatch(
+      /requires a file: give it with --out/,
+    );
+    expect(await usageErrorOf('events', 'export', '--format', 'csv', '--json')).toMatch(
+      /--json with --format csv requires a file/,
+    );
+    expect(await usageErrorOf('events', 'show', '--order', 'ORD-1')).toMatch(/^Select a conversion with/);
+    expect(await usageErrorOf('events', 'show', '--order', 'ORD-1', '--conversion', 'x')).toMatch(
+      /cannot be used with/,
+    );
+    expect(await usageErrorOf('platforms', 'test', 'meta')).toMatch(/^Required option '--site <host>'/);
+    const replay = ['replay', 'deliveries', '--site', ADS, '--platform', 'meta'];
+    expect(await usageErrorOf(...replay)).toMatch(
+      /^Select conversions with --from <when> and --to <when>, or one with --conversion/,
+    );
+    expect(await usageErrorOf(...replay, '--to', '7')).toMatch(/^Select conversions/);
+    expect(await usageErrorOf(...replay, '--from', '1', '--to', '7', '--force')).toMatch(
+      /so it requires --conversion <id>/,
+    );
+    expect(await usageErrorOf(...replay, '--from', '1', '--conversion', 'x')).toMatch(/cannot be used with/);
+    expect(await usageErrorOf(...replay, '--from', 'yesterday')).toMatch(/Give a position such as 1017, or a time/);
+    expect(await usageErrorOf('projections', 'rebuild')).toMatch(/^Name one projection, or give --all\./);
+    expect(await usageErrorOf('projections', 'rebuild', 'sites', '--all')).toMatch(
+      /^Name one projection, or give --all\./,
+    );
   });
 
-  it('helps', async () => {
+  it('prints help', async () => {
     const { code, stdout } = await cli('sites', 'set', '--help');
     expect(code).toBe(0);
     expect(stdout).toMatch(/--dedup-window <duration>.*Example:\n {2}clean-conversions sites set shop\.example/s);
@@ -127,13 +143,13 @@ describe('without a service', () => {
     });
   });
 
-  it('says what else is wrong in one line too', async () => {
+  it('reports other errors in one line', async () => {
     expect(await cli('sites', 'list', { DATABASE_URL: 'mysql://x' })).toEqual({
       code: 1,
       stdout: '',
       stderr: 'DATABASE_URL: must begin with postgres://\n',
     });
-    expect(await cli('sites', 'list', nowhere)).toMatchObject({
+    expect(await cli('sites', 'list', unreachableDatabase)).toMatchObject({
       code: 1,
       stderr: expect.stringMatching(/^PostgreSQL cannot be reached: .*ECONNREFUSED.* Check DATABASE_URL.*\n$/),
     });
@@ -143,7 +159,7 @@ describe('without a service', () => {
   });
 });
 
-describe('beside a running service', () => {
+describe('with a running service', () => {
   let demoKey: string;
 
   beforeAll(async () => {
@@ -152,7 +168,7 @@ describe('beside a running service', () => {
   });
 
   describe('sites', () => {
-    it('are listed as they are at this moment, and shown by host or alias', async () => {
+    it('are listed with current data and shown by host or alias', async () => {
       const added = await json('sites', 'add', 'other.example');
       const list = await json('sites', 'list');
       expect(list.map(({ host }: { host: string }) => host)).toEqual(['shop.example', 'localhost', 'other.example']);
@@ -167,16 +183,18 @@ describe('beside a running service', () => {
       );
     });
 
-    it('are added once', async () => {
-      expect(await refused('sites', 'add', 'www.shop.example')).toMatch(/belongs to site shop\.example already/);
-      expect(await refused('sites', 'add', 'https://shop.example/')).toMatch(/is not a host name/);
-      expect(await refused('sites', 'show', 'no.example')).toBe(
+    it('cannot be added twice', async () => {
+      expect(await errorOf('sites', 'add', 'www.shop.example')).toMatch(
+        /^www\.shop\.example already belongs to site shop\.example\./,
+      );
+      expect(await errorOf('sites', 'add', 'https://shop.example/')).toMatch(/is not a host name/);
+      expect(await errorOf('sites', 'show', 'no.example')).toBe(
         'There is no site no.example. Add it with "sites add no.example".\n',
       );
     });
 
-    it('take settings, and give them back', async () => {
-      const typed = [
+    it('accept settings and return them', async () => {
+      const options = [
         ['--dedup-window', '2h', '--bot-threshold', '50', '--bot-mode', 'observe', '--consent-required', 'yes'],
         ['--withhold', 'everything', '--country', 'de', '--origin', 'a.example', '--origin', 'b.example'],
         [
@@ -191,7 +209,7 @@ describe('beside a running service', () => {
         ],
         ['--allow-ip', '10.1.0.0/16', '--block-ua', 'curl', '--block-country', 'FR', '--email-capture', 'no'],
       ].flat();
-      const { settings } = await json('sites', 'set', 'www.shop.example', ...typed);
+      const { settings } = await json('sites', 'set', 'www.shop.example', ...options);
       expect(settings).toEqual({
         dedupWindow: '2h',
         botThreshold: 50,
@@ -215,13 +233,13 @@ describe('beside a running service', () => {
         origins: [],
         blocked: ['@spam.example'],
       });
-      expect(await refused('sites', 'set', 'shop.example', '--bot-mode', 'off')).toMatch(/^--bot-mode: "off" is not/);
-      expect(await refused('sites', 'set', 'shop.example', '--unset', 'colour')).toMatch(
+      expect(await errorOf('sites', 'set', 'shop.example', '--bot-mode', 'off')).toMatch(/^--bot-mode: "off" is not/);
+      expect(await errorOf('sites', 'set', 'shop.example', '--unset', 'colour')).toMatch(
         /There is no setting "colour"/,
       );
     });
 
-    it('take conversions when inbound is enabled', async () => {
+    it('switch inbound on and off', async () => {
       expect(await json('inbound', 'enable', 'shop.example')).toMatchObject({ host: 'shop.example', inbound: true });
       expect(await json('inbound', 'disable', 'www.shop.example')).toMatchObject({
         host: 'shop.example',
@@ -230,33 +248,36 @@ describe('beside a running service', () => {
       expect((await cli('inbound', 'enable', 'shop.example')).stdout).toMatch(
         /^host +shop\.example\n.*inbound +yes\n/s,
       );
-      expect(await refused('inbound', 'enable', 'no.example')).toMatch(/There is no site no\.example/);
+      expect(await errorOf('inbound', 'enable', 'no.example')).toMatch(/There is no site no\.example/);
     });
   });
 
   describe('keys', () => {
-    it('are shown once, listed without what is secret, and revoked', async () => {
+    it('are shown once, listed without the secret, and revoked', async () => {
       expect(await json('keys', 'list', '--site', 'other.example')).toEqual([]);
       expect((await cli('keys', 'list', '--site', 'other.example')).stderr).toMatch(/has no key yet/);
-      const made = await json('keys', 'create', '--site', 'www.shop.example', '--name', 'CRM', '--trial');
-      expect(made).toEqual({
+      const created = await json('keys', 'create', '--site', 'www.shop.example', '--name', 'CRM', '--trial');
+      expect(created).toEqual({
         id: expect.any(String),
         name: 'CRM',
-        prefix: made.key.slice(0, 11),
+        prefix: created.key.slice(0, 11),
         key: expect.stringMatching(/^cc_\w{49}$/),
         trial: true,
         createdAt: expect.any(String),
       });
-      const { key: _, ...listed } = { ...made, lastUsedAt: null, status: 'active' };
+      const { key: _, ...listed } = { ...created, lastUsedAt: null, status: 'active' };
       expect(await json('keys', 'list', '--site', 'shop.example')).toEqual([listed]);
-      expect(await json('keys', 'revoke', made.id, '--site', 'shop.example')).toEqual({ ...listed, status: 'revoked' });
-      expect(await refused('keys', 'revoke', 'none', '--site', 'shop.example')).toMatch(/has no key none\. "keys list/);
+      expect(await json('keys', 'revoke', created.id, '--site', 'shop.example')).toEqual({
+        ...listed,
+        status: 'revoked',
+      });
+      expect(await errorOf('keys', 'revoke', 'none', '--site', 'shop.example')).toMatch(/has no key none\. "keys list/);
       const everything = (await cli('events', 'export')).stdout;
       expect(everything).toContain('site.key_issued.v1');
-      expect(everything).not.toContain(hashApiKey(made.key));
+      expect(everything).not.toContain(hashApiKey(created.key));
     });
 
-    it('know when they were last used', async () => {
+    it('record when they were last used', async () => {
       const [before] = await json('keys', 'list', '--site', 'localhost');
       expect(before.lastUsedAt).toBeNull();
       await post({ email: 'jane@example.com', event: 'lead' });
@@ -269,17 +290,17 @@ describe('beside a running service', () => {
   describe('a conversion', () => {
     const order = 'ORD "7", \r\n\u001b[31mred';
     let firstId: string;
-    let repeatId: string;
+    let duplicateId: string;
 
     beforeAll(async () => {
       const conversion = { email: 'jane@example.com', event: 'purchase', value: 10, currency: 'EUR', orderId: order };
       firstId = await post(conversion);
-      repeatId = await post({ ...conversion, value: 12.5 });
+      duplicateId = await post({ ...conversion, value: 12.5 });
     });
 
-    it('is told by its order, with its repeats', async () => {
-      const story = await json('events', 'show', '--order', order, '--site', '127.0.0.1');
-      expect(story).toEqual({
+    it('is shown by order id, with its duplicates', async () => {
+      const history = await json('events', 'show', '--order', order, '--site', '127.0.0.1');
+      expect(history).toEqual({
         conversion: {
           conversionId: firstId,
           event: 'purchase',
@@ -297,89 +318,91 @@ describe('beside a running service', () => {
         deliveries: [],
         events: [
           expect.objectContaining({ type: 'conversion.received.v1', stream: `conversion-${firstId}`, version: 1 }),
-          expect.objectContaining({ type: 'conversion.deduplicated.v1', stream: `conversion-${repeatId}` }),
+          expect.objectContaining({ type: 'conversion.deduplicated.v1', stream: `conversion-${duplicateId}` }),
         ],
       });
-      expect(story.events[1].data).toMatchObject({ firstConversionId: firstId, differs: ['value'] });
-      expect(Object.keys(story.events[0])).toEqual(
+      expect(history.events[1].data).toMatchObject({ firstConversionId: firstId, differs: ['value'] });
+      expect(Object.keys(history.events[0])).toEqual(
         'position id type stream version site time actor data personal'.split(' '),
       );
     });
 
-    it('is told by its id', async () => {
-      const repeat = await json('events', 'show', '--conversion', repeatId);
-      expect(repeat.conversion).toMatchObject({ conversionId: repeatId, status: 'deduplicated' });
-      expect(repeat.events).toHaveLength(1);
+    it('is shown by id', async () => {
+      const duplicate = await json('events', 'show', '--conversion', duplicateId);
+      expect(duplicate.conversion).toMatchObject({ conversionId: duplicateId, status: 'deduplicated' });
+      expect(duplicate.events).toHaveLength(1);
       const { stdout } = await cli('events', 'show', '--conversion', firstId);
       expect(stdout).toMatch(
         /^Conversion .* of localhost: received\n {2}purchase, 10 EUR, order ORD "7".*\n {2}key Demo, cc_/,
       );
-      expect(stdout).toMatch(/received from key:.*\n.*came again as .*; value differed\n$/);
+      expect(stdout).toMatch(/received from key:.*\n.*duplicate .* received from key:.*; value differed\n$/);
     });
 
-    it('that is not there is not found', async () => {
-      expect(await refused('events', 'show', '--order', 'ORD-0', '--site', 'localhost')).toMatch(
+    it('that does not exist is reported', async () => {
+      expect(await errorOf('events', 'show', '--order', 'ORD-0', '--site', 'localhost')).toMatch(
         /^localhost has no conversion with order ORD-0\./,
       );
-      expect(await refused('events', 'show', '--conversion', 'none')).toMatch(/^The log has no conversion none\./);
-      expect(await refused('events', 'show', '--conversion', firstId, '--site', 'shop.example')).toMatch(
+      expect(await errorOf('events', 'show', '--conversion', 'none')).toMatch(/^The log has no conversion none\./);
+      expect(await errorOf('events', 'show', '--conversion', firstId, '--site', 'shop.example')).toMatch(
         /^shop\.example/,
       );
     });
 
-    it('is filtered out of the log by order, type, site, position and time', async () => {
+    it('is selected by order, type, site, position and time', async () => {
       const all = await lines('events', 'export');
-      const both = [firstId, repeatId].map(
+      const both = [firstId, duplicateId].map(
         (id) => all.find(({ stream }) => stream === `conversion-${id}`) as StoredEvent,
       );
-      const [first, repeat] = both as [StoredEvent, StoredEvent];
+      const [first, duplicate] = both as [StoredEvent, StoredEvent];
       expect(await lines('events', 'tail', '--order', order)).toEqual(both);
       expect(await lines('events', 'export', '--order', order, '--site', '[::1]')).toEqual(both);
       expect(await lines('events', 'export', '--order', order, '--site', 'shop.example')).toEqual([]);
-      expect(await lines('events', 'tail', '--order', order, '--to', String(repeat.position))).toEqual([first]);
-      expect(await lines('events', 'tail', '--type', first.type, '--type', repeat.type, '--last', '2')).toEqual(both);
+      expect(await lines('events', 'tail', '--order', order, '--to', String(duplicate.position))).toEqual([first]);
+      expect(await lines('events', 'tail', '--type', first.type, '--type', duplicate.type, '--last', '2')).toEqual(
+        both,
+      );
       expect(await lines('events', 'export', '--site', 'www.shop.example')).toEqual(
         all.filter(({ site }) => site === 'shop.example'),
       );
-      const between = ['--from', String(first.position), '--to', String(repeat.position)];
+      const between = ['--from', String(first.position), '--to', String(duplicate.position)];
       expect(await lines('events', 'export', ...between)).toEqual([first]);
-      expect(await lines('events', 'export', '--from', first.time, '--to', repeat.time)).toEqual(
-        all.filter(({ time }) => time >= first.time && time < repeat.time),
+      expect(await lines('events', 'export', '--from', first.time, '--to', duplicate.time)).toEqual(
+        all.filter(({ time }) => time >= first.time && time < duplicate.time),
       );
       expect(await lines('events', 'export', '--to', '2001-01-01')).toEqual([]);
-      expect(await refused('events', 'tail', '--site', 'no.example')).toMatch(/There is no site no\.example/);
+      expect(await errorOf('events', 'tail', '--site', 'no.example')).toMatch(/There is no site no\.example/);
     });
 
-    it('cannot steer the terminal', async () => {
+    it('cannot send control characters to the terminal', async () => {
       const { stdout } = await cli('events', 'tail', '--order', order);
       expect(stdout.split('\n')).toHaveLength(3);
       expect(stdout).toContain('\\u001b[31mred');
       expect(stdout).not.toContain('\u001b');
     });
 
-    it('comes out of a csv file as it went in', async () => {
+    it('is unchanged in a CSV export', async () => {
       const file = join(root, 'events.csv');
       const all = await lines('events', 'export');
-      const told = await json('events', 'export', '--format', 'csv', '--out', file);
-      expect(told).toEqual({ file, format: 'csv', events: all.length });
+      const result = await json('events', 'export', '--format', 'csv', '--out', file);
+      expect(result).toEqual({ file, format: 'csv', events: all.length });
       expect(statSync(file).mode & 0o777).toBe(0o600);
       const [header, ...rows] = readCsv(readFileSync(file, 'utf8'));
       expect(header).toEqual('position id type stream version site time actor data personal'.split(' '));
       expect(rows.map(eventOfCells)).toEqual(all);
       expect((await cli('events', 'export', '--format', 'csv')).stdout).toBe(readFileSync(file, 'utf8'));
       expect((await cli('events', 'export', '--out', join(root, 'events.ndjson'))).stdout).toMatch(
-        /^\d+ events are in /,
+        /^Exported \d+ events to /,
       );
       expect(existsSync(join(root, 'events.ndjson.part'))).toBe(false);
-      expect(await refused('events', 'export', '--out', root)).toMatch(/is a folder/);
-      expect(await refused('events', 'export', '--out', join(root, 'no', 'file'))).toMatch(
+      expect(await errorOf('events', 'export', '--out', root)).toMatch(/is a folder/);
+      expect(await errorOf('events', 'export', '--out', join(root, 'no', 'file'))).toMatch(
         /cannot be written \(ENOENT\)/,
       );
     });
   });
 
-  describe('the tail', () => {
-    it('shows the last twenty, then what comes, until Ctrl-C', async () => {
+  describe('events tail', () => {
+    it('shows the last 20 events, then new ones until Ctrl-C', async () => {
       const tail = spawnCli(
         'events',
         'tail',
@@ -390,36 +413,36 @@ describe('beside a running service', () => {
         '--type',
         'conversion.received.v1',
       );
-      const shown = createInterface({ input: tail.stdout })[Symbol.asyncIterator]();
+      const printed = createInterface({ input: tail.stdout })[Symbol.asyncIterator]();
       const first = await lines('events', 'tail', '--site', 'localhost', '--type', 'conversion.received.v1');
-      expect(await take(shown, first.length)).toEqual(first);
+      expect(await readEvents(printed, first.length)).toEqual(first);
       await cli('inbound', 'disable', 'other.example');
       const id = await post({ email: 'jane@example.com', event: 'signup', orderId: 'followed' });
-      const [event] = await take(shown, 1);
+      const [event] = await readEvents(printed, 1);
       expect(event).toMatchObject({ type: 'conversion.received.v1', data: { conversionId: id } });
       tail.kill('SIGINT');
       expect(await once(tail, 'exit')).toEqual([0, null]);
     });
 
-    it('ends by itself where nothing more can come', async () => {
+    it('ends when no event before --to can follow', async () => {
       const [last] = await lines('events', 'tail', '--last', '1');
       const beyond = String((last as StoredEvent).position + 1);
       expect(await lines('events', 'tail', '--follow', '--last', '1', '--to', beyond)).toEqual([last]);
     });
 
-    it('ends quietly when nobody reads it', async () => {
+    it('ends without an error when its reader exits', async () => {
       const tail = spawnCli('events', 'export');
       tail.stdout.destroy();
-      let said = '';
+      let stderr = '';
       tail.stderr.on('data', (part) => {
-        said += part;
+        stderr += part;
       });
       expect(await once(tail, 'close')).toEqual([0, null]);
-      expect(said).toBe('');
+      expect(stderr).toBe('');
     });
   });
 
-  it('exports a log of many pages without a gap', async () => {
+  it('exports a log of several pages without gaps', async () => {
     const postgres = await Postgres.open({ databaseUrl: undefined, dataDir, onMessage: () => {} });
     const log = new PostgresEventLog(postgres);
     const events = Array.from({ length: 500 }, (_, n) => ({ type: 'test.counted.v1', data: { n } }));
@@ -456,17 +479,17 @@ describe('beside a running service', () => {
         await json('platforms', 'connect', platform, '--site', ADS, ...set, '--endpoint', `${sandbox.url}/${platform}`);
       }
       key = (await json('keys', 'create', '--site', ADS, '--name', 'Shop')).key;
-      trialKey = (await json('keys', 'create', '--site', ADS, '--name', 'Try', '--trial')).key;
+      trialKey = (await json('keys', 'create', '--site', ADS, '--name', 'Trial', '--trial')).key;
     });
 
-    it('hear nothing of what comes with a trial key, for all that is checked', async () => {
-      const { id, results } = await buy('TRY-1', trialKey);
+    it('receive nothing from a trial key, although everything is validated', async () => {
+      const { id, results } = await buy('TRIAL-1', trialKey);
       expect(Object.keys(results)).toEqual(PLATFORM_NAMES);
       for (const result of Object.values(results))
         expect(result).toEqual({ ok: true, status: 'validated', trial: true });
       expect(await ledger()).toEqual({ recent: [] });
       const { conversion, deliveries } = await json('events', 'show', '--conversion', id);
-      expect(conversion).toMatchObject({ trial: true, key: { name: 'Try' } });
+      expect(conversion).toMatchObject({ trial: true, key: { name: 'Trial' } });
       for (const { status, payload } of deliveries)
         expect([status, payload]).toEqual(['validated', expect.any(Object)]);
       for (const range of [
@@ -476,11 +499,11 @@ describe('beside a running service', () => {
       ]) {
         expect(await replay('meta', ...range)).toEqual({ requested: 0, byStatus: { validated: 1 }, dryRun: false });
       }
-      expect((await cli(...replayOf('meta', '--conversion', id))).stderr).toMatch(/^It came with a trial key/);
+      expect((await cli(...replayOf('meta', '--conversion', id))).stderr).toMatch(/^It was received with a trial key/);
     });
 
-    it('are tried out, each in its own way', async () => {
-      const unsent = (tried: string) => `the platform has no test mode: ${tried}, nothing was sent`;
+    it('are tested in their own test mode', async () => {
+      const unsent = (done: string) => `the platform has no test mode: ${done}, nothing was sent`;
       const expected: Record<PlatformName, object> = {
         google_ads: { status: 'accepted', sent: true },
         meta: { status: 'delivered', sent: true },
@@ -507,13 +530,13 @@ describe('beside a running service', () => {
       );
     });
 
-    it('that do not work say so, and what to do', async () => {
+    it('that fail the test report the reason and the next step', async () => {
       const test = ['platforms', 'test', 'pinterest', '--site', ADS];
       await behave('pinterest', 'unauthorized', { times: 2, call: 'test' });
       const { code, stdout } = await cli(...test, '--json');
       expect({ code, ...JSON.parse(stdout) }).toMatchObject({ code: 1, ok: false, status: 'unauthorized' });
       expect((await cli(...test)).stderr).toBe(
-        'Give it new credentials with "platforms connect pinterest --site ads.example --set <name>=<value>".\n',
+        'Set new credentials with "platforms connect pinterest --site ads.example --set <name>=<value>".\n',
       );
       const connect = ['platforms', 'connect', 'pinterest', '--site', ADS, '--endpoint'];
       await json(...connect, 'http://127.0.0.1:1');
@@ -524,16 +547,16 @@ describe('beside a running service', () => {
       });
       expect(unreachable.stdout).toMatch(/ok +no\nstatus +failed\nsent +no\nreason +network_error\n$/);
       await json(...connect, `${sandbox.url}/pinterest`);
-      expect(await refused('platforms', 'test', 'myspace', '--site', ADS)).toMatch(/^There is no platform "myspace"/);
-      expect(await refused('platforms', 'test', 'meta', '--site', 'other.example')).toMatch(
+      expect(await errorOf('platforms', 'test', 'myspace', '--site', ADS)).toMatch(/^There is no platform "myspace"/);
+      expect(await errorOf('platforms', 'test', 'meta', '--site', 'other.example')).toMatch(
         /^meta is not connected to other\.example\. Connect it with/,
       );
-      expect(await refused(...test, { SECRET_KEY: 'cd'.repeat(32) })).toMatch(
+      expect(await errorOf(...test, { SECRET_KEY: 'cd'.repeat(32) })).toMatch(
         /^SECRET_KEY does not open access_token of pinterest\. .*--set access_token=…"\.$/m,
       );
     });
 
-    it('that exchange refresh tokens lose none', async () => {
+    it('that rotate refresh tokens keep the newest one', async () => {
       const offline = ['customer_id=1', 'account_id=2', 'developer_token=d', 'client_id=c', 'client_secret=s'];
       const set = ['mode=offline', 'refresh_token=first', 'event.purchase=Sales', ...offline];
       const endpoint = `${sandbox.url}/microsoft_ads@offline`;
@@ -548,7 +571,7 @@ describe('beside a running service', () => {
         '--endpoint',
         endpoint,
       );
-      // The sandbox takes each refresh token once.
+      // The sandbox accepts each refresh token once.
       for (const _ of [1, 2, 3]) {
         const tested = await json('platforms', 'test', 'microsoft_ads', '--site', 'other.example');
         expect(tested).toMatchObject({ ok: true, sent: false, reason: expect.stringContaining('a token fetched') });
@@ -556,7 +579,7 @@ describe('beside a running service', () => {
       await json('platforms', 'disconnect', 'microsoft_ads', '--site', 'other.example');
     });
 
-    it('are told of with every attempt, and get again what they refused, never what they took', async () => {
+    it('show every attempt, and receive rejected conversions again but never accepted ones', async () => {
       await behave('meta', 'refuse', { times: 1 });
       const { id, results } = await buy('ORD-1', key);
       expect(results['meta']).toEqual({ ok: false, status: 'failed', reason: expect.any(String) });
@@ -592,31 +615,36 @@ describe('beside a running service', () => {
       expect(deliveries[1].attempts[1].bodySha256).toBe(deliveries[1].attempts[0].bodySha256);
       expect(await replay('meta', ...range)).toEqual({ requested: 0, byStatus: { delivered: 1 }, dryRun: false });
       const again = await cli(...replayOf('meta', '--conversion', id.toUpperCase()));
-      expect(again).toMatchObject({ code: 0, stderr: expect.stringMatching(/^meta has taken it\. --force sends it/) });
+      expect(again).toMatchObject({
+        code: 0,
+        stderr: expect.stringMatching(/^meta has accepted it\. --force sends it/),
+      });
       expect(again.stdout).toBe('STATUS     CONVERSIONS\ndelivered  1\n0 of 1 are being sent to meta.\n');
-      expect(await seen('meta')).toMatchObject({ 'ORD-1': { times: 1, refused: 1, bodies: [expect.any(String)] } });
+      expect(await receivedEvents('meta')).toMatchObject({
+        'ORD-1': { times: 1, refused: 1, bodies: [expect.any(String)] },
+      });
 
       for (const eventId of ['ORD-1-r2', 'ORD-1-r3']) {
         expect(await replay('meta', '--conversion', id, '--force')).toMatchObject({ requested: 1 });
         await eventually(
-          () => seen('meta'),
+          () => receivedEvents('meta'),
           (events) => events[eventId]?.times === 1,
         );
         await delivered('ORD-1', 'meta');
       }
-      expect(Object.values(await seen('meta')).filter(({ times }) => times !== 1)).toEqual([]);
-      expect((await seen('tiktok'))['ORD-1']).toMatchObject({ times: 1, refused: 0 });
+      expect(Object.values(await receivedEvents('meta')).filter(({ times }) => times !== 1)).toEqual([]);
+      expect((await receivedEvents('tiktok'))['ORD-1']).toMatchObject({ times: 1, refused: 0 });
 
       const { stdout } = await cli('events', 'show', '--order', 'ORD-1', '--site', ADS);
       expect(stdout).toMatch(/^Conversion .*\n.*order ORD-1\n {2}key Shop, cc_\w+…\n\n.* {2}received from key:/);
-      expect(stdout).toMatch(/cli asked to send it to meta\n.*cli asked to send it to meta as ORD-1-r2\n/);
+      expect(stdout).toMatch(/cli requested delivery to meta\n.*cli requested delivery to meta as ORD-1-r2\n/);
       expect(stdout).toMatch(
         /\nmeta: delivered\n.*attempt 1: failed, .+, HTTP 400, \d+ ms.*\n.*attempt 2: delivered, HTTP 200/,
       );
-      expect(stdout).toMatch(/as ORD-1-r3.*\n {2}its payload:\n {4}{\n[^}]* {6}"event_id": "ORD-1-r3"/);
+      expect(stdout).toMatch(/as ORD-1-r3.*\n {2}payload:\n {4}{\n[^}]* {6}"event_id": "ORD-1-r3"/);
     });
 
-    it('get again what was skipped, with the settings as they are now', async () => {
+    it('receive skipped conversions again with the current settings', async () => {
       const connect = ['platforms', 'connect', 'x', '--site', ADS, '--set'];
       await json(...connect, 'events=lead');
       await eventually(
@@ -632,49 +660,52 @@ describe('beside a running service', () => {
       expect(deliveries[10]).toMatchObject({ payloadIsExact: true, payload: { conversion_id: 'SKIP' } });
     });
 
-    it('that refuse the credentials are named by the doctor, and get what was kept', async () => {
+    it('that reject the credentials are reported by doctor, and receive queued conversions later', async () => {
       await behave('meta', 'unauthorized', { times: 1 });
-      const { id, results } = await buy('KEPT', key);
+      const { id, results } = await buy('QUEUED', key);
       expect(results['meta']).toEqual({ ok: false, status: 'queued', reason: 'authorization' });
       const { code, stdout } = await eventually(
         () => cli('doctor'),
-        ({ stdout }) => stdout.includes('is parked') && stdout.includes('1 wait'),
+        ({ stdout }) => stdout.includes('is parked') && stdout.includes('1 queued'),
       );
       expect(code).toBe(0);
       expect(stdout).toMatch(
-        /\nok {4}deliveries +1 wait, the oldest is due \S+Z; meta of ads\.example is parked \(.+\)\n/,
+        /\nok {4}deliveries +1 queued, the oldest is due \S+Z; meta of ads\.example is parked \(.+\)\n/,
       );
-      expect(stdout).toMatch(/→ Give new credentials with "platforms connect meta --site ads\.example --set …"/);
-      const waiting = await cli(...replayOf('meta', '--conversion', id));
-      expect(waiting.stderr).toBe('It is waiting for its next try and goes out by itself.\n');
+      expect(stdout).toMatch(/→ Set new credentials with "platforms connect meta --site ads\.example --set …"/);
+      const queued = await cli(...replayOf('meta', '--conversion', id));
+      expect(queued.stderr).toBe('It is queued, and the service sends it at its next attempt.\n');
       expect((await cli('platforms', 'test', 'meta', '--site', ADS)).stderr).toBe(
-        'It is parked: "platforms resume meta --site ads.example" sends what was kept.\n',
+        'It is parked: "platforms resume meta --site ads.example" sends the queued conversions.\n',
       );
       await json('platforms', 'pause', 'meta', '--site', ADS);
       const forced = await cli(...replayOf('meta', '--conversion', id, '--force'));
-      expect(forced.stderr).toBe('meta is paused: they wait until "platforms resume meta --site ads.example".\n');
+      expect(forced.stderr).toBe('meta is paused: they are queued until "platforms resume meta --site ads.example".\n');
       await json('platforms', 'resume', 'meta', '--site', ADS);
-      await delivered('KEPT', 'meta');
-      expect(await seen('meta')).toMatchObject({ 'KEPT-r2': { times: 1 } });
+      await delivered('QUEUED', 'meta');
+      expect(await receivedEvents('meta')).toMatchObject({ 'QUEUED-r2': { times: 1 } });
     });
 
-    it('get nothing more once the operator has had enough', async () => {
+    it('receive nothing more after an interruption', async () => {
       const [stdout, stderr] = [new Collector(), new Collector()];
       const stop = AbortSignal.abort();
       expect(await runCli(replayOf('meta', '--from', '1'), { env: environment, stdout, stderr, stop })).toBe(130);
-      expect([stdout.text, stderr.text]).toEqual(['', expect.stringMatching(/^Interrupted: not all were looked at\./)]);
+      expect([stdout.text, stderr.text]).toEqual([
+        '',
+        expect.stringMatching(/^Interrupted before all conversions were checked\./),
+      ]);
     });
 
-    it('get nothing that is not theirs to get', async () => {
-      const repeat = await buy('ORD-1', key);
-      expect(await refused(...replayOf('meta', '--conversion', repeat.id))).toMatch(
+    it('receive no duplicates and no conversions of other sites', async () => {
+      const duplicate = await buy('ORD-1', key);
+      expect(await errorOf(...replayOf('meta', '--conversion', duplicate.id))).toMatch(
         /^Conversion \S+ was deduplicated, so it is not sent\. "events show --conversion /,
       );
-      expect(await refused(...replayOf('meta', '--conversion', 'none'))).toMatch(
+      expect(await errorOf(...replayOf('meta', '--conversion', 'none'))).toMatch(
         /^ads\.example has no conversion none\./,
       );
       const elsewhere = ['replay', 'deliveries', '--site', 'other.example', '--platform', 'meta', '--from', '1'];
-      expect(await refused(...elsewhere)).toMatch(/^meta is not connected to other\.example/);
+      expect(await errorOf(...elsewhere)).toMatch(/^meta is not connected to other\.example/);
     });
 
     function delivered(order: string, platform: PlatformName) {
@@ -688,7 +719,7 @@ describe('beside a running service', () => {
   describe('projections', () => {
     const names = allProjections(undefined as never).map(({ name }) => name);
 
-    it('are rebuilt, one or all of them, to what they were', async () => {
+    it('have the same rows after a rebuild of one or all of them', async () => {
       const before = [await json('sites', 'list'), await json('keys', 'list', '--site', 'localhost')];
       const { code, stdout, stderr } = await cli('projections', 'rebuild', '--all', '--json');
       expect({ code, stderr }).toEqual({ code: 0, stderr: names.map((name) => `Rebuilt ${name}.\n`).join('') });
@@ -699,14 +730,14 @@ describe('beside a running service', () => {
       expect([await json('sites', 'list'), await json('keys', 'list', '--site', 'localhost')]).toEqual(before);
       expect(await json('projections', 'rebuild', 'sites')).toEqual(current);
       expect((await cli('projections', 'status')).stdout).toMatch(/^NAME +STATE +POSITION +HEAD +LAG/);
-      expect(await refused('projections', 'rebuild', 'nothing')).toMatch(
+      expect(await errorOf('projections', 'rebuild', 'nothing')).toMatch(
         /^Unknown projection "nothing"\. Projections: sites/,
       );
     });
   });
 
-  describe('the doctor', () => {
-    it('finds nothing wrong, and the service ready', async () => {
+  describe('doctor', () => {
+    it('passes all checks and finds the service ready', async () => {
       const { code, stdout } = await start('doctor', '--json', { PORT: service.port });
       const { ok, checks } = JSON.parse(stdout);
       expect(checks.filter((check: { ok: boolean }) => !check.ok)).toEqual([]);
@@ -719,7 +750,7 @@ describe('beside a running service', () => {
       expect(checks.at(-1).detail).toBe(`ready on 127.0.0.1:${service.port}`);
     });
 
-    it('names what is wrong and what to do', async () => {
+    it('reports failed checks and their fix', async () => {
       const postgres = await Postgres.open({ databaseUrl: undefined, dataDir, onMessage: () => {} });
       chmodSync(join(dataDir, 'demo-key'), 0o644);
       const owner = await postgres.connectAsOwner('test');
@@ -742,8 +773,8 @@ describe('beside a running service', () => {
       expect(stdout.match(/FAIL/g)).toHaveLength(3);
     });
 
-    it('reports also when there is no database, or no settings', async () => {
-      const { code, stdout } = await cli('doctor', '--json', { ...nowhere, PORT: service.port });
+    it('reports a missing database and invalid settings', async () => {
+      const { code, stdout } = await cli('doctor', '--json', { ...unreachableDatabase, PORT: service.port });
       expect(code).toBe(1);
       expect(JSON.parse(stdout)).toEqual({
         ok: false,
@@ -764,7 +795,7 @@ describe('beside a running service', () => {
     });
   });
 
-  it('leaves the service as it was: it ends with 0 when it is told to', async () => {
+  it('does not affect the service, which exits with 0 on SIGTERM', async () => {
     service.process.kill('SIGTERM');
     expect(await once(service.process, 'exit')).toEqual([0, null]);
   });
@@ -775,7 +806,7 @@ describe('beside a running service', () => {
 });
 
 describe('after the service has stopped', () => {
-  it('still knows everything, and says that nobody is listening', async () => {
+  it('reads all data and reports that the service is not running', async () => {
     const { code, stdout } = await start('doctor', '--json', { PORT: service.port });
     const { checks } = JSON.parse(stdout);
     expect(code).toBe(0);
@@ -784,7 +815,7 @@ describe('after the service has stopped', () => {
     expect(await json('platforms', 'test', 'meta', '--site', ADS)).toMatchObject({ ok: true, sent: true });
     const { conversion } = await json('events', 'show', '--order', 'ORD-1', '--site', ADS);
     const force = replayOf('meta', '--conversion', conversion.conversionId, '--force');
-    expect((await cli(...force)).stderr).toMatch(/without one, its next start does\.\n$/);
+    expect((await cli(...force)).stderr).toMatch(/otherwise the service sends them when it starts\.\n$/);
     expect(await replay('meta', '--conversion', conversion.conversionId)).toMatchObject({ byStatus: { queued: 1 } });
     expect(findPostmaster(join(dataDir, 'postgres'))).toBeUndefined();
   });
@@ -796,20 +827,20 @@ interface Result {
   stderr: string;
 }
 
-type Words = (string | Record<string, string>)[];
+type Arguments = (string | Record<string, string>)[];
 
-/** In this process: loading the product takes longer than most verbs do. Settings may stand at the end. */
-async function cli(...words: Words): Promise<Result> {
-  const { argv, env } = split(words);
+/** Runs in this process, because loading the product takes longer than most commands. The last argument may be settings. */
+async function cli(...args: Arguments): Promise<Result> {
+  const { argv, env } = split(args);
   const stdout = new Collector();
   const stderr = new Collector();
   const code = await runCli(argv, { env, stdout, stderr });
   return { code, stdout: stdout.text, stderr: stderr.text };
 }
 
-/** The same in a process of its own, as people run it. */
-async function start(...words: Words): Promise<Result> {
-  const { argv, env } = split(words);
+/** Runs in a separate process, as operators do. */
+async function start(...args: Arguments): Promise<Result> {
+  const { argv, env } = split(args);
   return new Promise((resolve) => {
     execFile(process.execPath, [join(built, 'cli.js'), ...argv], { env }, (error, stdout, stderr) => {
       resolve({ code: error ? Number(error.code) : 0, stdout, stderr });
@@ -817,14 +848,14 @@ async function start(...words: Words): Promise<Result> {
   });
 }
 
-async function json(...words: Words) {
-  const { code, stdout, stderr } = await cli(...withJson(words));
+async function json(...args: Arguments) {
+  const { code, stdout, stderr } = await cli(...withJson(args));
   if (code !== 0) throw new Error(stderr);
   return JSON.parse(stdout);
 }
 
-async function lines(...words: Words): Promise<StoredEvent[]> {
-  const { code, stdout, stderr } = await cli(...withJson(words));
+async function lines(...args: Arguments): Promise<StoredEvent[]> {
+  const { code, stdout, stderr } = await cli(...withJson(args));
   if (code !== 0) throw new Error(stderr);
   return stdout
     .split('\n')
@@ -832,15 +863,15 @@ async function lines(...words: Words): Promise<StoredEvent[]> {
     .map((line) => JSON.parse(line));
 }
 
-async function refused(...words: Words): Promise<string> {
-  const { code, stdout, stderr } = await cli(...words);
+async function errorOf(...args: Arguments): Promise<string> {
+  const { code, stdout, stderr } = await cli(...args);
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   expect(stderr).toMatch(/^[^\n]+\n$/);
   return stderr;
 }
 
-async function wrong(...words: Words): Promise<string> {
-  const { code, stdout, stderr } = await cli(...words);
+async function usageErrorOf(...args: Arguments): Promise<string> {
+  const { code, stdout, stderr } = await cli(...args);
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
   expect(stderr).toMatch(/^[^\n]+\n$/);
   return stderr;
@@ -851,7 +882,7 @@ interface Posted {
   results: Partial<Record<PlatformName, { ok: boolean; status: string; reason?: string; trial?: true }>>;
 }
 
-/** By Node's own client: fetch lets nobody say which host is meant. */
+/** Uses node:http, because fetch does not allow a custom Host header. */
 async function postTo(host: string, key: string, conversion: object): Promise<Posted> {
   const headers = { Host: host, 'X-CC-Api-Key': key, 'Content-Type': 'application/json' };
   const [status, id, body] = await new Promise<[number | undefined, string, string]>((resolve, reject) => {
@@ -866,18 +897,18 @@ async function postTo(host: string, key: string, conversion: object): Promise<Po
   return { id, results: JSON.parse(body).results };
 }
 
-/** A purchase at the site that has all platforms. */
+/** A purchase on the site that is connected to all platforms. */
 function buy(orderId: string, key: string): Promise<Posted> {
   const conversion = { email: 'jane@example.com', event: 'purchase', value: 10, currency: 'EUR', orderId };
   return postTo(ADS, key, conversion);
 }
 
-function replayOf(platform: PlatformName, ...words: string[]): string[] {
-  return ['replay', 'deliveries', '--site', ADS, '--platform', platform, ...words];
+function replayOf(platform: PlatformName, ...args: string[]): string[] {
+  return ['replay', 'deliveries', '--site', ADS, '--platform', platform, ...args];
 }
 
-function replay(platform: PlatformName, ...words: string[]) {
-  return json(...replayOf(platform, ...words));
+function replay(platform: PlatformName, ...args: string[]) {
+  return json(...replayOf(platform, ...args));
 }
 
 async function behave(platform: PlatformName, mode: string, more: object): Promise<void> {
@@ -892,19 +923,19 @@ async function ledger() {
   return JSON.parse(await (await fetch(`${sandbox.url}/ledger`)).text());
 }
 
-/** The conversions that the sandbox has heard of, by the id it knows them under. */
-async function seen(platform: PlatformName): Promise<Record<string, { times: number; refused: number }>> {
+/** The conversions that the sandbox received, by event id. */
+async function receivedEvents(platform: PlatformName): Promise<Record<string, { times: number; refused: number }>> {
   return (await ledger())[platform].default.events;
 }
 
-function split(words: Words): { argv: string[]; env: Record<string, string> } {
-  const argv = words.filter((word) => typeof word === 'string');
-  const given = words.find((word) => typeof word !== 'string');
+function split(args: Arguments): { argv: string[]; env: Record<string, string> } {
+  const argv = args.filter((arg) => typeof arg === 'string');
+  const given = args.find((arg) => typeof arg !== 'string');
   return { argv, env: { ...environment, ...given } };
 }
 
-function withJson(words: Words): Words {
-  const { argv, env } = split(words);
+function withJson(args: Arguments): Arguments {
+  const { argv, env } = split(args);
   return [...argv, '--json', env];
 }
 
@@ -919,24 +950,24 @@ async function startService() {
     env: { ...environment, PORT: '0', DEMO_PLATFORMS: 'false' },
   });
   children.push(child);
-  let said = '';
+  let stderr = '';
   child.stderr.on('data', (part) => {
-    said += part;
+    stderr += part;
   });
   for await (const line of createInterface({ input: child.stdout })) {
     const url = /listens on (http:\S+)/.exec(line)?.[1];
     if (url) return { process: child, url, port: new URL(url).port };
   }
-  throw new Error(`The service did not start: ${said}`);
+  throw new Error(`The service did not start: ${stderr}`);
 }
 
-async function take(shown: AsyncIterator<string>, count: number): Promise<StoredEvent[]> {
-  const taken: StoredEvent[] = [];
-  while (taken.length < count) taken.push(JSON.parse((await shown.next()).value));
-  return taken;
+async function readEvents(lines: AsyncIterator<string>, count: number): Promise<StoredEvent[]> {
+  const events: StoredEvent[] = [];
+  while (events.length < count) events.push(JSON.parse((await lines.next()).value));
+  return events;
 }
 
-/** RFC 4180, as any spreadsheet reads it. */
+/** Parses RFC 4180. */
 function readCsv(text: string): string[][] {
   const rows: string[][] = [];
   let row: string[] = [];
@@ -954,7 +985,7 @@ function eventOfCells([position, id, type, stream, version, site, time, actor, d
   return { position: Number(position), id, type, stream, version: Number(version), site, time, actor, ...parsed };
 }
 
-/** `npm test` has built it already; whoever runs this file alone gets it built now. */
+/** `npm test` has built it already; a run of this file alone builds it now. */
 function builtProduct(): string {
   execFileSync(process.execPath, [join(checkout, 'src/prepare.mjs')]);
   return join(checkout, 'dist');

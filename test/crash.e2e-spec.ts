@@ -5,6 +5,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { Postgres } from '../src/postgres/postgres.js';
+import { RevokeKey } from '../src/sites/key.commands.js';
+import { RevokeKeyHandler } from '../src/sites/key.handlers.js';
+import { SiteRepository } from '../src/sites/site-repository.js';
 import { type ServiceProcess, spawnService } from './support/service-process.js';
 
 interface Reply {
@@ -166,11 +169,10 @@ describe('a service that is killed', () => {
     const post = poster(service);
     expect((await post('ORD-1')).status).toBe(200);
     service.child.kill('SIGSTOP');
-    const { Sites } = await import('../src/sites/sites.js');
     const postgres = await Postgres.open({ databaseUrl: undefined, dataDir, onMessage: () => {} });
     const log = new PostgresEventLog(postgres);
     const keyId = String((await log.read({ types: ['site.key_issued.v1'] }))[0]?.data['keyId']);
-    await new Sites(log, undefined as never, 'cli').revokeKey('localhost', keyId);
+    await new RevokeKeyHandler(new SiteRepository(log)).execute(new RevokeKey('cli', 'localhost', keyId));
     await sleep(1_100);
     const answer = post('ORD-2');
     service.child.kill('SIGCONT');

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { isOutcome, type Results, resultsOf } from '../src/delivery/delivery.js';
+import type { CommandDispatcher } from '../src/kernel/command.js';
 import { openSealer } from '../src/kernel/secret-key.js';
 import { readSettings } from '../src/kernel/settings.js';
 import type { StoredEvent } from '../src/log/event.js';
@@ -16,8 +17,12 @@ import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { platformOf } from '../src/platforms/index.js';
 import type { Platform } from '../src/platforms/platform.js';
 import { Postgres } from '../src/postgres/postgres.js';
+import { ConnectPlatform } from '../src/sites/connection.commands.js';
+import { IssueKey } from '../src/sites/key.commands.js';
+import { AddSite, EnableInbound } from '../src/sites/site.commands.js';
+import { siteCommandDispatcher } from '../src/sites/site-command-handlers.js';
+import { SiteRepository } from '../src/sites/site-repository.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
-import { Sites } from '../src/sites/sites.js';
 import { loosely } from './support/loose-event.js';
 import { type ServiceProcess, spawnService } from './support/service-process.js';
 
@@ -119,7 +124,7 @@ describe('delivery through crashes', () => {
   let dataDir: string;
   let postgres: Postgres;
   let log: EventLog;
-  let sites: Sites;
+  let commands: CommandDispatcher;
   const services = new Set<ServiceProcess>();
   const sandboxes = new Set<SandboxProcess>();
 
@@ -128,7 +133,7 @@ describe('delivery through crashes', () => {
     postgres = await Postgres.open({ databaseUrl: undefined, dataDir, onMessage: () => {} });
     log = new PostgresEventLog(postgres);
     const sealer = openSealer(readSettings({ DATA_DIR: dataDir }));
-    sites = new Sites(log, new SiteSecrets(postgres.pool, sealer), 'cli');
+    commands = siteCommandDispatcher(new SiteRepository(log), new SiteSecrets(postgres.pool, sealer));
   }, 60_000);
   afterEach(async () => {
     for (const { child } of services) child.kill('SIGKILL');
@@ -158,13 +163,13 @@ describe('delivery through crashes', () => {
   }
 
   async function openSite(host: string, endpointOf: (name: Name) => string): Promise<SiteKey> {
-    await sites.register(host, []);
-    await sites.enableInbound(host);
+    await commands.execute(new AddSite('cli', host));
+    await commands.execute(new EnableInbound('cli', host));
     for (const name of NAMES) {
       const request = { set: CONNECTIONS[name], endpoint: endpointOf(name) };
-      await sites.connectPlatform(host, platformOf(name) as Platform, request);
+      await commands.execute(new ConnectPlatform('cli', host, platformOf(name) as Platform, request));
     }
-    const { key } = await sites.issueKey(host, 'test', false);
+    const { key } = await commands.execute(new IssueKey('cli', host, 'test', false));
     return { host, key };
   }
 

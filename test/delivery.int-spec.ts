@@ -23,7 +23,7 @@ import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { ProjectionRunner } from '../src/log/projection-runner.js';
 import { Lease } from '../src/postgres/lease.js';
 import type { Postgres } from '../src/postgres/postgres.js';
-import type { OpenSite } from '../src/sites/site-directory.js';
+import type { LoadedSite } from '../src/sites/site-directory.js';
 import { createDatabase, openDatabase } from './support/databases.js';
 import { loosely } from './support/loose-event.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
@@ -479,7 +479,7 @@ describe('findUnsettled', () => {
 });
 
 describe('DeliveryService', () => {
-  const site = { connections: new Map([['meta', {}]]), settingsPosition: 1 } as unknown as OpenSite;
+  const site = { connections: new Map([['meta', {}]]), settingsPosition: 1 } as unknown as LoadedSite;
   let sent: string[];
   let deliveries: DeliveryService;
 

@@ -247,7 +247,7 @@ describe('history verify', () => {
       'topics',
       ...(await json('projections', 'status')).map(({ name }: { name: string }) => `projection ${name}`),
     ]);
-    expect((await cli(['history', 'verify'])).stdout).toMatch(/The books close\.\n$/);
+    expect((await cli(['history', 'verify'])).stdout).toMatch(/All checks passed\.\n$/);
   });
 
   it('detects a deleted event', async () => {
@@ -538,7 +538,7 @@ describe('an interrupted export', () => {
     expect(interrupted).toEqual({
       code: 130,
       stdout: '',
-      stderr: 'Interrupted. The same line again goes on where this stopped.\n',
+      stderr: 'Interrupted. Run the same command again to resume the export.\n',
     });
     expect([existsSync(out), existsSync(`${out}.part`), existsSync(`${out}.part.json`)]).toEqual([false, true, true]);
     expect((await cli(['events', 'export', '--format', format, '--out', out])).stderr).toMatch(
@@ -547,7 +547,7 @@ describe('an interrupted export', () => {
 
     const { code, stderr } = await cli(['events', 'export', ...filters, '--format', format, '--out', out]);
     expect(code).toBe(0);
-    expect(stderr).toMatch(/^Going on with .* after position \d+: 10000 events are in it\.\n$/);
+    expect(stderr).toMatch(/^Resuming .* after position \d+: it contains 10000 events\.\n$/);
     expect(readFileSync(out).equals(readFileSync(whole))).toBe(true);
     expect([existsSync(`${out}.part`), existsSync(`${out}.part.json`)]).toEqual([false, false]);
   });

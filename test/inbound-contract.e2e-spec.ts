@@ -3,6 +3,7 @@ import { jest } from '@jest/globals';
 import { Client } from 'pg';
 import { inboundBodySchema } from '../src/conversions/inbound-fields.js';
 import { generateApiKey } from '../src/sites/api-key.js';
+import { DisableInbound, EnableInbound } from '../src/sites/site.commands.js';
 import { createDatabase } from './support/databases.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
 import {
@@ -187,13 +188,13 @@ describe('a refusal', () => {
 
   it('of a switched-off site is the same 403, with a good key as with a wrong one', async () => {
     const closed = await newSite();
-    await operator.sites.disableInbound(closed.host);
+    await operator.execute(new DisableInbound('cli', closed.host));
     await service.settle();
     for (const key of [closed.key, generateApiKey(), undefined]) {
       const reply = await post(service, closed, purchase(), { headers: { 'X-CC-Api-Key': key } });
       expect(reply).toMatchObject({ status: 403, type: JSON_TYPE, body: failure('Inbound webhook not enabled') });
     }
-    await operator.sites.enableInbound(closed.host);
+    await operator.execute(new EnableInbound('cli', closed.host));
     await service.settle();
     expect((await post(service, closed, purchase())).status).toBe(200);
   });

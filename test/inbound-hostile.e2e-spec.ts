@@ -9,6 +9,7 @@ import { jest } from '@jest/globals';
 import fc from 'fast-check';
 import type { StoredEvent } from '../src/log/event.js';
 import { generateApiKey } from '../src/sites/api-key.js';
+import { RevokeKey } from '../src/sites/key.commands.js';
 import { createDatabase } from './support/databases.js';
 import { type LooseEvent } from './support/loose-event.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
@@ -115,7 +116,7 @@ describe('a wrong key', () => {
   it('is told so twenty times, then to wait, of whatever kind it is; the right key never is', async () => {
     const [door, other] = [await newSite(), await newSite()];
     const revoked = await operator.issueKey(door.host);
-    await operator.sites.revokeKey(door.host, revoked.id);
+    await operator.execute(new RevokeKey('cli', door.host, revoked.id));
     await service.settle();
     const swapped = door.key.replace(/[a-z]/, (letter) => letter.toUpperCase());
     const kinds = [undefined, '', 'cc_', 'x'.repeat(2_000), swapped, generateApiKey(), revoked.key, other.key];
@@ -186,7 +187,7 @@ describe('a wrong key', () => {
         ({ status }) => status,
       );
     expect(await statusesOf()).toEqual([200, 200]);
-    await operator.sites.revokeKey(door.host, id);
+    await operator.execute(new RevokeKey('cli', door.host, id));
     await eventually(statusesOf, ([one, two]) => one !== 200 && two !== 200, { withinMs: 1_000, everyMs: 50 });
     expect((await post(second, door, purchase())).status).toBe(200);
   });

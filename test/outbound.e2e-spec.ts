@@ -100,7 +100,7 @@ describe('without a service', () => {
     const { code, stdout, stderr } = await cli('webhook', 'test', '--site', HOST);
     expect([code, stderr]).toEqual([
       1,
-      expect.stringMatching(/^The receiver did not accept the test push: HTTP 302: redirects .*\n$/),
+      expect.stringMatching(/^The receiver did not accept the push: HTTP 302: redirects .*\n$/),
     ]);
     expect(stdout).toContain('reason');
     expect(await json('webhook', 'show', '--site', HOST)).not.toHaveProperty('lastPush');
@@ -121,8 +121,11 @@ describe('without a service', () => {
   it('pushes manually and exits with 1 and the reason when the receiver refuses', async () => {
     receiver.answer = answerWith(503);
     const { code, stdout, stderr } = await cli('webhook', 'push', '--site', HOST);
-    expect([code, stderr]).toEqual([1, 'The receiver did not accept the push: HTTP 503\n']);
-    expect(stdout).toMatch(/next try +\d{4}/);
+    expect([code, stderr]).toEqual([
+      1,
+      'The receiver did not accept the push: HTTP 503. Fix the receiver and run the command again.\n',
+    ]);
+    expect(stdout).toMatch(/next attempt +\d{4}/);
     const failed = await json('webhook', 'show', '--site', HOST);
     expect(failed.lastPush).toMatchObject({
       status: 'failed',
@@ -180,7 +183,7 @@ describe('with a running service', () => {
     const { code, stdout } = await cli('doctor', { ...environment, PORT: '0' });
     expect(code).toBe(1);
     expect(stdout).toMatch(
-      /FAIL {2}webhooks +1 set; shop\.example is disabled since .*\n.*"webhook enable --site shop\.example"/,
+      /FAIL {2}webhooks +1 set; shop\.example has been disabled since .*\n.*"webhook enable --site shop\.example"/,
     );
     await buy();
     receiver.answer = answerWith(200);
@@ -251,7 +254,7 @@ describe('with a running service', () => {
     expect(await lines('sync', 'log', '--site', HOST, '--from', '2999-01-01')).toEqual([]);
     const { stdout } = await cli('sync', 'log', '--site', HOST);
     expect(stdout.split('\n')[1]).toMatch(
-      /^\S+Z {2}push +0 \+ 0 +\S+ {2}try 1 +failed +503, \d+ ms, HTTP 503, again \S+Z$/,
+      /^\S+Z {2}push +0 \+ 0 +\S+ {2}attempt 1 +failed +503, \d+ ms, HTTP 503, next attempt \S+Z$/,
     );
     expect((await cli('sync', 'log', '--site', HOST, '--platform', 'nothing')).code).not.toBe(0);
   });

@@ -11,6 +11,8 @@ import { streamOf } from '../src/outbound/reporting-window.js';
 import { nextTickMs } from '../src/outbound/ticks.js';
 import { totalsProjection } from '../src/outbound/totals.projection.js';
 import { signature } from '../src/platforms/webhook/signature.js';
+import { AddSite } from '../src/sites/site.commands.js';
+import { EnableWebhook, SetWebhook } from '../src/sites/webhook.commands.js';
 import type { SiteWebhook } from '../src/sites/webhook.js';
 import { createDatabase } from './support/databases.js';
 import { type LooseEvent, loosely } from './support/loose-event.js';
@@ -59,9 +61,9 @@ describe('the outbound webhook', () => {
   /** A site with a new webhook, and the path that receives its pushes. */
   async function openSite(secret?: string): Promise<{ host: string; path: string }> {
     made += 1;
-    const { host } = await instance.sites.register(`shop-${made}.example`);
+    const { host } = await instance.execute(new AddSite('cli', `shop-${made}.example`));
     const path = `/${host}`;
-    await instance.sites.setWebhook(host, { url: receiver.url + path, secret, allowPrivate: true });
+    await instance.execute(new SetWebhook('cli', host, { url: receiver.url + path, secret, allowPrivate: true }));
     return { host, path };
   }
 
@@ -310,7 +312,7 @@ describe('the outbound webhook', () => {
       await later(3 * HOUR);
       expect(receiver.of(path)).toHaveLength(1);
       await happen(instance.log, host, 'received', 'filtered');
-      await instance.sites.enableWebhook(host);
+      await instance.execute(new EnableWebhook('cli', host));
       await later(0);
       const [held, again, next] = receiver.of(path).map(asPush);
       expect(again).toEqual({ ...held, taken: true });
@@ -340,7 +342,7 @@ describe('the outbound webhook', () => {
 
       receiver.answer = answerWith(200);
       await happen(instance.log, host, 'received');
-      await instance.sites.enableWebhook(host);
+      await instance.execute(new EnableWebhook('cli', host));
       await later(0);
       const pushes = acknowledged(receiver.of(path));
       expect(pushes).toHaveLength(2);
@@ -351,7 +353,7 @@ describe('the outbound webhook', () => {
       const { host } = await pushTo(answerWith(410));
       await later(6 * 24 * HOUR);
       receiver.answer = answerWith(500);
-      await instance.sites.enableWebhook(host);
+      await instance.execute(new EnableWebhook('cli', host));
       await later(0);
       const { data } = (await tries(host)).at(-1) as LooseEvent;
       expect(data).toMatchObject({ attempt: 2, failures: 1 });
@@ -361,7 +363,7 @@ describe('the outbound webhook', () => {
 
     it('with a new address gets the pending window at once', async () => {
       const { host, path } = await pushTo(answerWith(500));
-      await instance.sites.setWebhook(host, { url: `${receiver.url}${path}/new`, allowPrivate: true });
+      await instance.execute(new SetWebhook('cli', host, { url: `${receiver.url}${path}/new`, allowPrivate: true }));
       await later(0);
       expect(receiver.of(`${path}/new`).map(asPush)).toEqual([
         { ...asPush(receiver.of(path)[0] as Call), taken: true },
@@ -376,8 +378,8 @@ describe('the outbound webhook', () => {
       const [one] = instances as [OutboundInstance];
       const hosts = Array.from({ length: 12 }, (_, index) => `many-${index}.example`);
       for (const host of hosts) {
-        await one.sites.register(host);
-        await one.sites.setWebhook(host, { url: `${receiver.url}/${host}`, allowPrivate: true });
+        await one.execute(new AddSite('cli', host));
+        await one.execute(new SetWebhook('cli', host, { url: `${receiver.url}/${host}`, allowPrivate: true }));
       }
       for (let tick = 1; tick <= 5; tick += 1) {
         for (const each of instances) each.aheadMs = tick * TICK;

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { jest } from '@jest/globals';
 import { type RunningService, startService } from '../src/app/service.js';
 import { runCli } from '../src/cli/run-cli.js';
+import type { CommandDispatcher } from '../src/kernel/command.js';
 import { UserError } from '../src/kernel/errors.js';
 import { Sealer } from '../src/kernel/sealing.js';
 import { readSettings } from '../src/kernel/settings.js';
@@ -12,9 +13,11 @@ import { PLATFORMS } from '../src/platforms/index.js';
 import { PLATFORM_NAMES } from '../src/platforms/platform.js';
 import { segment } from '../src/platforms/segment/index.js';
 import type { Postgres } from '../src/postgres/postgres.js';
-import { type OpenSite, SiteDirectory } from '../src/sites/site-directory.js';
+import { ConnectPlatform, ParkConnection } from '../src/sites/connection.commands.js';
+import { siteCommandDispatcher } from '../src/sites/site-command-handlers.js';
+import { type LoadedSite, SiteDirectory } from '../src/sites/site-directory.js';
+import { SiteRepository } from '../src/sites/site-repository.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
-import { Sites } from '../src/sites/sites.js';
 import { Collector } from './support/collector.js';
 import { createDatabase, openDatabase } from './support/databases.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
@@ -32,8 +35,8 @@ let environment: Record<string, string>;
 let postgres: Postgres;
 let log: EventLog;
 let secrets: SiteSecrets;
-/** The dispatcher's hand on the sites. */
-let dispatcher: Sites;
+let sites: SiteRepository;
+let commands: CommandDispatcher;
 const running: RunningService[] = [];
 
 beforeAll(async () => {
@@ -47,7 +50,8 @@ beforeEach(async () => {
   postgres = await openDatabase(databaseUrl);
   log = new PostgresEventLog(postgres);
   secrets = new SiteSecrets(postgres.pool, new Sealer(Buffer.from(keyA, 'hex')));
-  dispatcher = new Sites(log, secrets, 'system');
+  sites = new SiteRepository(log);
+  commands = siteCommandDispatcher(sites, secrets);
   await json('sites', 'add', SITE, '--alias', 'www.shop.example');
 });
 afterEach(async () => {
@@ -66,7 +70,7 @@ describe('platforms list', () => {
       );
     }
     const { stdout } = await cli('platforms', 'list');
-    expect(stdout).toMatch(/^PLATFORM +MUST HAVE +MAY HAVE\ngoogle_ads /);
+    expect(stdout).toMatch(/^PLATFORM +REQUIRED +OPTIONAL\ngoogle_ads /);
     expect(stdout).toMatch(/\nmeta +pixel_id, access_token \(secret\) +test_event_code/);
   });
 
@@ -112,20 +116,20 @@ describe('a connection', () => {
 
     // An operator's pause outlasts a change, and what a platform says meanwhile.
     expect(await json('platforms', 'pause', 'meta', '--site', SITE)).toMatchObject({ state: 'paused' });
-    await dispatcher.parkPlatform(SITE, 'meta', 'HTTP 401');
+    await commands.execute(new ParkConnection('system', SITE, 'meta', 'HTTP 401'));
     expect((await connectMeta('--set', 'pixel_id=456')).state).toBe('paused');
     expect((await cli('platforms', 'connect', 'meta', '--site', SITE)).stderr).toBe(
-      'It is paused: "platforms resume meta --site shop.example" makes it send again.\n',
+      'It is paused: "platforms resume meta --site shop.example" resumes sending.\n',
     );
     expect(await json('platforms', 'resume', 'meta', '--site', SITE)).toMatchObject({ state: 'active' });
 
     // Parked once, however many say so; a new token mends it.
-    await Promise.all([1, 2, 3].map(() => dispatcher.parkPlatform(SITE, 'meta', 'HTTP 401')));
+    await Promise.all([1, 2, 3].map(() => commands.execute(new ParkConnection('system', SITE, 'meta', 'HTTP 401'))));
     expect((await json('platforms', 'list', '--site', SITE))[1]).toMatchObject({ state: 'parked', reason: 'HTTP 401' });
     const mended = await json('platforms', 'connect', 'meta', '--site', SITE, '--set', 'access_token=new-token');
     expect(mended).toMatchObject({ state: 'active', settings: { pixel_id: '456' } });
     expect(mended.reason).toBeUndefined();
-    await dispatcher.parkPlatform(SITE, 'meta', 'HTTP 403');
+    await commands.execute(new ParkConnection('system', SITE, 'meta', 'HTTP 403'));
     expect(await json('platforms', 'resume', 'meta', '--site', SITE)).toMatchObject({ state: 'active' });
 
     expect(await json('platforms', 'disconnect', 'meta', '--site', SITE)).toMatchObject({
@@ -137,7 +141,7 @@ describe('a connection', () => {
     expect(await refused('platforms', 'pause', 'meta', '--site', SITE)).toMatch(
       /^meta is not connected to shop\.example/,
     );
-    await dispatcher.parkPlatform(SITE, 'meta', 'too late');
+    await commands.execute(new ParkConnection('system', SITE, 'meta', 'too late'));
 
     expect((await siteEvents()).map(({ type }) => type)).toEqual([
       'site.registered.v1',
@@ -162,7 +166,7 @@ describe('a connection', () => {
       seen.push(await secrets.connectionSecrets(SITE, 'segment'));
       return append.call(log, request);
     });
-    await dispatcher.connectPlatform(SITE, segment, { set: { write_key: TOKEN } });
+    await commands.execute(new ConnectPlatform('system', SITE, segment, { set: { write_key: TOKEN } }));
     expect(seen).toEqual([{ write_key: TOKEN }]);
   });
 
@@ -183,23 +187,23 @@ describe('a connection', () => {
     await connectMeta('--set', 'events=lead');
     await json('platforms', 'disconnect', 'meta', '--site', SITE);
     expect(await refused('platforms', 'connect', 'meta', '--site', SITE)).toMatch(
-      /^meta lacks pixel_id .*access_token/,
+      /^meta requires pixel_id .*access_token/,
     );
     expect((await connectMeta()).settings).toEqual({ pixel_id: '123', access_token: true });
   });
 
   it('is refused with the name of what is wrong, and nothing is stored', async () => {
     const connect = ['platforms', 'connect', 'meta', '--site', SITE];
-    expect(await refused(...connect, '--set', 'pixel_id=1')).toMatch(/^meta lacks access_token \(/);
+    expect(await refused(...connect, '--set', 'pixel_id=1')).toMatch(/^meta requires access_token \(/);
     expect(await refused(...connect, '--set', 'pixel_id=abc')).toMatch(/^--set pixel_id: /);
     expect(await refused(...connect, '--set', 'pixle_id=1')).toMatch(
-      /^meta has no setting "pixle_id"\. There are: pixel_id, access_token, .*event\.<ours>, field\.<theirs>\.$/m,
+      /^meta has no setting "pixle_id"\. Available: pixel_id, access_token, .*event\.<ours>, field\.<theirs>\.$/m,
     );
     expect(await refused(...connect, '--set', `access_token=${TOKEN}`, '--endpoint', 'gateway')).toMatch(
       /^--endpoint: /,
     );
     expect(await refused('platforms', 'connect', 'myspace', '--site', SITE)).toMatch(
-      /^There is no platform "myspace"\. There are: google_ads, meta,/,
+      /^There is no platform "myspace"\. Available: google_ads, meta,/,
     );
     expect(await refused('platforms', 'connect', 'meta', '--site', 'no.example')).toMatch(
       /^There is no site no\.example/,
@@ -229,7 +233,7 @@ describe('a connection', () => {
     expect(again.secret).toBeUndefined();
     const { stdout, stderr } = await cli(...connect, '--set', 'secret=');
     expect(stdout).toMatch(/\nsecret +whsec_/);
-    expect(stderr).toMatch(/^Keep the secret now/);
+    expect(stderr).toMatch(/^Save the secret now/);
     expect((await secrets.connectionSecrets(SITE, 'webhook'))['secret']).not.toBe(made.secret);
     expect(JSON.stringify(await siteEvents())).not.toContain('whsec_');
   });
@@ -266,11 +270,11 @@ describe('a connection', () => {
 
   it('is in the row of its site, and in a rebuilt one alike', async () => {
     await connectMeta();
-    await dispatcher.parkPlatform(SITE, 'meta', 'HTTP 401');
+    await commands.execute(new ParkConnection('system', SITE, 'meta', 'HTTP 401'));
     await json('sites', 'list');
     const rows = async () => (await postgres.pool.query('SELECT connections FROM cc.sites')).rows;
     const [row] = await rows();
-    expect(row.connections).toEqual((await dispatcher.get(SITE)).connections);
+    expect(row.connections).toEqual((await sites.get(SITE)).connections);
     expect(row.connections).toMatchObject([{ platform: 'meta', state: 'parked', settings: { pixel_id: '123' } }]);
     await json('projections', 'rebuild', 'sites');
     expect(await rows()).toEqual([row]);
@@ -355,7 +359,7 @@ describe('a new SECRET_KEY', () => {
       name: 'secrets',
       ok: true,
       detail: '0 sealed with SECRET_KEY, 2 with SECRET_KEY_PREVIOUS',
-      fix: 'Restart the service: it seals them anew.',
+      fix: 'Restart the service: it seals them with SECRET_KEY.',
     });
     const logged = captureLog();
     await start({ ...both, LOG_LEVEL: 'info' });
@@ -372,9 +376,9 @@ describe('a new SECRET_KEY', () => {
     expect(open(last).dedupSecret).toBe(dedupSecret);
     expect(open(last).connections.get('meta')?.secrets).toEqual({ access_token: TOKEN });
     expect(named((await json('doctor', { SECRET_KEY: keyB })).checks, 'secrets')).toBeUndefined();
-    expect(await secrets.survey()).toMatchObject({
-      present: 0,
-      lost: ['shop.example dedup', 'shop.example meta.access_token'],
+    expect(await secrets.countByKey()).toMatchObject({
+      current: 0,
+      unreadable: ['shop.example dedup', 'shop.example meta.access_token'],
     });
   });
 
@@ -423,8 +427,8 @@ async function stop(): Promise<void> {
   await running.pop()?.app.close();
 }
 
-function open(directory: SiteDirectory): OpenSite {
-  return directory.find(SITE) as OpenSite;
+function open(directory: SiteDirectory): LoadedSite {
+  return directory.find(SITE) as LoadedSite;
 }
 
 function siteEvents(): Promise<StoredEvent[]> {

@@ -102,9 +102,11 @@ describe('history rejudge', () => {
     await eraseVisit();
     const { stdout, stderr } = await cli('history', 'rejudge', '--site', SITE, '--list', list);
     expect(stdout).toMatch(/^POSITION .*\n\d+ +\S+Z +0 +90 +becomes bot +- +declared_crawler\n/);
-    expect(stdout).toContain('1 of 1 verdicts change: 1 become bots, 0 become people, 0 stay on their side of 30.\n');
-    expect(stdout).toContain('1 of erased people could not be judged.\n');
-    expect(stderr).toContain('--apply lets the new verdicts count');
+    expect(stdout).toContain(
+      '1 of 1 verdicts change: 1 become bots, 0 become people, 0 stay on the same side of the threshold 30.\n',
+    );
+    expect(stdout).toContain('Visits of erased people that could not be scored: 1.\n');
+    expect(stderr).toContain('--apply stores the new verdicts');
     expect(stdout + stderr).not.toMatch(/ShopWatch|198\.51|abab/);
   });
 

@@ -14,6 +14,7 @@ import { ProjectionRunner } from '../src/log/projection-runner.js';
 import type { Visit } from '../src/platforms/conversion.js';
 import type { Platform } from '../src/platforms/platform.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
+import { ConnectPlatform } from '../src/sites/connection.commands.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
 import { consentProjection } from '../src/visitors/consent.projection.js';
 import { EraseSubject } from '../src/visitors/erase-subject.command.js';
@@ -173,7 +174,7 @@ async function connect(site: Door, cases: readonly PlatformCase[]): Promise<void
   for (const { platform, connection } of cases) {
     const set = { ...connection.settings, ...connection.secrets };
     const endpoint = `${sandbox.url}/${platform.name}@${tenantOf(site)}`;
-    await operator.sites.connectPlatform(site.host, platform as Platform, { set, endpoint });
+    await operator.execute(new ConnectPlatform('cli', site.host, platform as Platform, { set, endpoint }));
   }
   await service.settle();
 }

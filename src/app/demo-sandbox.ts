@@ -2,10 +2,11 @@ import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { CommandExecutor } from '../kernel/command.js';
 import { platformOf } from '../platforms/index.js';
 import { PLATFORM_NAMES, type Platform, type PlatformName } from '../platforms/platform.js';
+import { ConnectPlatform } from '../sites/connection.commands.js';
 import type { SiteDirectory } from '../sites/site-directory.js';
-import type { Sites } from '../sites/sites.js';
 import { readFileIfExists } from './demo-site.js';
 
 const MAIN = fileURLToPath(new URL('../sandbox/main.js', import.meta.url));
@@ -68,14 +69,15 @@ export async function startDemoSandbox(dataDir: string): Promise<string | undefi
 export async function connectDemoPlatforms(
   host: string,
   sandboxUrl: string,
-  sites: Sites,
+  commands: CommandExecutor,
   directory: SiteDirectory,
 ): Promise<void> {
   const connections = directory.find(host)?.connections;
   for (const platform of PLATFORM_NAMES) {
     const endpoint = `${sandboxUrl}/${platform}`;
     if (connections?.get(platform)?.connection.endpoint === endpoint) continue;
-    await sites.connectPlatform(host, platformOf(platform) as Platform, { set: SETTINGS[platform], endpoint });
+    const request = { set: SETTINGS[platform], endpoint };
+    await commands.execute(new ConnectPlatform('system', host, platformOf(platform) as Platform, request));
   }
   await directory.refresh();
 }

@@ -1,20 +1,26 @@
 import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { CommandExecutor } from '../kernel/command.js';
 import { hashApiKey } from '../sites/api-key.js';
+import { IssueKey } from '../sites/key.commands.js';
+import { AddSite, EnableInbound } from '../sites/site.commands.js';
 import type { SiteDirectory } from '../sites/site-directory.js';
-import type { Sites } from '../sites/sites.js';
 
 export const DEMO_HOST = 'localhost';
 
 /** Creates the demo site, in embedded mode only. Its key is stored in the data directory: every start can print it. */
-export async function ensureDemoSite(dataDir: string, sites: Sites, directory: SiteDirectory): Promise<string> {
+export async function ensureDemoSite(
+  dataDir: string,
+  commands: CommandExecutor,
+  directory: SiteDirectory,
+): Promise<string> {
   const file = join(dataDir, 'demo-key');
-  await registerOnce(sites, directory);
+  await registerOnce(commands, directory);
   const site = directory.find(DEMO_HOST);
   const storedKey = readFileIfExists(file);
   if (storedKey && site?.keysByHash.get(hashApiKey(storedKey))?.status === 'active') return storedKey;
-  await sites.enableInbound(DEMO_HOST);
-  const { key } = await sites.issueKey(DEMO_HOST, 'Demo', false);
+  await commands.execute(new EnableInbound('system', DEMO_HOST));
+  const { key } = await commands.execute(new IssueKey('system', DEMO_HOST, 'Demo', false));
   writeFileSync(file, `${key}\n`, { mode: 0o600 });
   // writeFileSync sets the mode of a new file only.
   chmodSync(file, 0o600);
@@ -23,9 +29,9 @@ export async function ensureDemoSite(dataDir: string, sites: Sites, directory: S
 }
 
 /** Another instance may register the site at the same time. Its registration counts as success. */
-async function registerOnce(sites: Sites, directory: SiteDirectory): Promise<void> {
+async function registerOnce(commands: CommandExecutor, directory: SiteDirectory): Promise<void> {
   if (directory.find(DEMO_HOST)) return;
-  const failure = await sites.register(DEMO_HOST, ['127.0.0.1', '[::1]']).then(
+  const failure = await commands.execute(new AddSite('system', DEMO_HOST, ['127.0.0.1', '[::1]'])).then(
     () => undefined,
     (error: unknown) => error,
   );

@@ -1,4 +1,5 @@
 import { NestFactory } from '@nestjs/core';
+import { CommandBus } from '@nestjs/cqrs';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { HotRoutes } from '../http/hot-routes.js';
 import { createAdapter } from '../http/http-adapter.js';
@@ -6,12 +7,9 @@ import { UserError } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { openSealer } from '../kernel/secret-key.js';
 import type { Settings } from '../kernel/settings.js';
-import { EventLog } from '../log/event-log.js';
 import { serveDocuments } from '../operations/documents.js';
 import { Postgres } from '../postgres/postgres.js';
 import { SiteDirectory } from '../sites/site-directory.js';
-import { SiteSecrets } from '../sites/site-secrets.js';
-import { Sites } from '../sites/sites.js';
 import { AppModule } from './app.module.js';
 import { bannerText, type Demo } from './banner.js';
 import { connectDemoPlatforms, startDemoSandbox } from './demo-sandbox.js';
@@ -66,8 +64,8 @@ async function prepareDemo(
   sandboxUrl: string | undefined,
 ): Promise<Demo> {
   const directory = app.get(SiteDirectory);
-  const sites = new Sites(app.get(EventLog), app.get(SiteSecrets), 'system');
-  const key = await ensureDemoSite(dataDir, sites, directory);
-  if (sandboxUrl) await connectDemoPlatforms(DEMO_HOST, sandboxUrl, sites, directory);
+  const commands = app.get(CommandBus);
+  const key = await ensureDemoSite(dataDir, commands, directory);
+  if (sandboxUrl) await connectDemoPlatforms(DEMO_HOST, sandboxUrl, commands, directory);
   return { key, sandboxUrl };
 }

@@ -1,13 +1,14 @@
 import type { Command } from 'commander';
-import { type Check, examine } from './doctor-checks.js';
+import type { Check } from './doctor/check.js';
+import { runChecks } from './doctor/run-checks.js';
 import { printable } from './output.js';
 import type { Session } from './session.js';
-import { verb } from './verb.js';
+import { subcommand } from './subcommand.js';
 
 export function addDoctor(program: Command, session: Session): void {
-  verb(program, 'doctor', 'Check the machine, the settings, the database and the service', 'doctor').action(
+  subcommand(program, 'doctor', 'Check the machine, the settings, the database and the service', 'doctor').action(
     async ({ json }: { json?: true }) => {
-      const checks = await examine(session);
+      const checks = await runChecks(session);
       const ok = checks.every((check) => check.ok);
       await session.output.show(json, { ok, checks }, () => checks.map(checkLines).join(''));
       if (!ok) session.exitCode = 1;

@@ -7,17 +7,17 @@ import { redactEvent } from '../history/redact-event.js';
 import { UserError } from '../kernel/errors.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
-import { readBound } from './bound-argument.js';
-import { findByConversion, findByOrder } from './conversion-story.js';
-import { storyText } from './conversion-story-output.js';
+import { FROM_HELP, readBound, TO_HELP } from './bound-argument.js';
+import { findByConversion, findByOrder } from './conversion-history.js';
+import { historyText } from './conversion-history-output.js';
 import { eventLine, ndjson } from './event-output.js';
 import { progressBar } from './output.js';
-import type { Opened, Session } from './session.js';
-import { collect, commandGroup, verb, WrongUsage } from './verb.js';
+import type { CliDependencies, Session } from './session.js';
+import { collect, commandGroup, subcommand, UsageError } from './subcommand.js';
 
-const SHOWN_AT_FIRST = 20;
-const SHOWN_AT_MOST = 10_000;
-const SILENT_MS = 5_000;
+const TAIL_EVENTS_DEFAULT = 20;
+const TAIL_EVENTS_MAX = 10_000;
+const UNRESPONSIVE_AFTER_MS = 5_000;
 
 interface TailOptions extends FilterOptions {
   readonly last: number;
@@ -40,78 +40,85 @@ interface ShowOptions {
 
 export function addEvents(program: Command, session: Session): void {
   const { output } = session;
-  const events = commandGroup(program, 'events', 'What the log has recorded');
+  const events = commandGroup(program, 'events', 'Read the events of the log');
 
   withFilters(
-    verb(
+    subcommand(
       events,
       'tail',
-      'The newest events, and with --follow those that come',
+      'Show the newest events; with --follow also new ones',
       'events tail --follow --site shop.example',
     ),
   )
-    .option('--follow', 'go on until Ctrl-C')
-    .option('--last <n>', 'how many of the newest to begin with', readCount, SHOWN_AT_FIRST)
+    .option('--follow', 'continue until Ctrl-C')
+    .option('--last <n>', 'number of events to show first', readCount, TAIL_EVENTS_DEFAULT)
     .action(async (options: TailOptions) => {
-      const opened = await session.open();
-      const filter = await EventFilter.open(opened.log, opened.sites, options);
+      const { log, sites } = await session.open();
+      const filter = await EventFilter.open(log, sites, options);
       const print = (page: readonly StoredEvent[]) =>
         output.print(options.json ? ndjson(page) : page.map(eventLine).join(''));
       const newest = await filter.last(options.last);
       await print(newest);
-      if (options.follow) await follow(opened.log, filter, print);
-      else if (newest.length === 0 && !options.json) output.note('There is no such event.');
+      if (options.follow) await follow(log, filter, print);
+      else if (newest.length === 0 && !options.json) output.note('No event matches.');
     });
 
   withFilters(
-    verb(
+    subcommand(
       events,
       'export',
-      'All events, or those that the filters leave',
+      'Export all events, or those that match the filters',
       'events export --from 2025-03-01 --format csv --out march.csv',
     ),
   )
-    .addOption(new Option('--format <format>', 'ndjson unless you say otherwise').choices(Object.keys(FORMATS)))
-    .option('--out <file>', 'into a file instead of standard output; the same line again goes on after an interruption')
+    .addOption(new Option('--format <format>', 'file format; default: ndjson').choices(Object.keys(FORMATS)))
+    .option('--out <file>', 'write to a file; running the same command again resumes an interrupted export')
     .action(async (options: ExportOptions) => {
       const { format = 'ndjson', out, json } = options;
       if (format === 'parquet' && out === undefined) {
-        throw new WrongUsage('Parquet goes into a file: name it with --out <file>.');
+        throw new UsageError('Parquet requires a file: give it with --out <file>.');
       }
       if (json && format !== 'ndjson' && out === undefined) {
-        throw new WrongUsage(`--json and --format ${format} go together only where the events go into a file (--out).`);
+        throw new UsageError(`--json with --format ${format} requires a file: give it with --out <file>.`);
       }
-      const opened = await session.open();
-      const filter = await EventFilter.open(opened.log, opened.sites, options);
-      if (out === undefined) await exportToOutput(opened, filter, format);
+      const dependencies = await session.open();
+      const filter = await EventFilter.open(dependencies.log, dependencies.sites, options);
+      if (out === undefined) await exportToOutput(dependencies, filter, format);
       else {
-        const count = await exportToFile(opened, filter, out, options);
-        await output.show(json, { file: out, format, events: count }, () => `${count} events are in ${out}\n`);
+        const count = await exportToFile(dependencies, filter, out, options);
+        await output.show(json, { file: out, format, events: count }, () => `Exported ${count} events to ${out}\n`);
       }
     });
 
-  verb(events, 'show', 'The whole story of one conversion', 'events show --site shop.example --order ORD-1')
-    .option('--order <orderId>', "the sender's order number; needs --site")
-    .option('--site <host>', 'whose order')
-    .addOption(new Option('--conversion <id>', 'the id of the conversion').conflicts('order'))
+  subcommand(
+    events,
+    'show',
+    'Show the history of one conversion with its deliveries',
+    'events show --site shop.example --order ORD-1',
+  )
+    .option('--order <orderId>', "the sender's order id; requires --site")
+    .option('--site <host>', 'site of the conversion')
+    .addOption(new Option('--conversion <id>', 'id of the conversion').conflicts('order'))
     .action(async ({ order, site, conversion, json }: ShowOptions) => {
       if (conversion === undefined && (order === undefined || site === undefined)) {
-        throw new WrongUsage('Say which conversion: --order <orderId> and --site <host>, or --conversion <id>.');
+        throw new UsageError(
+          'Select a conversion with --order <orderId> and --site <host>, or with --conversion <id>.',
+        );
       }
-      const opened = await session.open();
-      const host = site === undefined ? undefined : (await opened.sites.get(site)).host;
-      const story =
+      const dependencies = await session.open();
+      const host = site === undefined ? undefined : (await dependencies.sites.get(site)).host;
+      const history =
         conversion === undefined
-          ? await findByOrder(opened, host as string, order as string)
-          : await findByConversion(opened, host, conversion);
-      await output.show(json, { ...story, events: story.events.map(redactEvent) }, () => storyText(story));
+          ? await findByOrder(dependencies, host as string, order as string)
+          : await findByConversion(dependencies, host, conversion);
+      await output.show(json, { ...history, events: history.events.map(redactEvent) }, () => historyText(history));
     });
 
-  async function exportToOutput(opened: Opened, filter: EventFilter, format: FormatName): Promise<void> {
-    const client = await opened.postgres.connect('export');
+  async function exportToOutput({ postgres }: CliDependencies, filter: EventFilter, format: FormatName): Promise<void> {
+    const client = await postgres.connect('export');
     try {
       const write = (bytes: Uint8Array) => (bytes.length > 0 ? output.print(bytes) : Promise.resolve());
-      const progress = watch(filter, 'Interrupted: the export is not complete.');
+      const progress = reportProgress(filter, 'Interrupted: the export is incomplete. Run the command again.');
       await exportEvents({ client, filter, format: FORMATS[format](false), resumeFrom: undefined, write, progress });
     } finally {
       await client.end();
@@ -119,7 +126,7 @@ export function addEvents(program: Command, session: Session): void {
   }
 
   async function exportToFile(
-    opened: Opened,
+    { postgres }: CliDependencies,
     filter: EventFilter,
     out: string,
     { format = 'ndjson', site, type, order, from, to }: ExportOptions,
@@ -128,9 +135,9 @@ export function addEvents(program: Command, session: Session): void {
     const { resumeFrom } = file;
     if (resumeFrom)
       output.note(
-        `Going on with ${out}.part after position ${resumeFrom.position}: ${resumeFrom.events} events are in it.`,
+        `Resuming ${out}.part after position ${resumeFrom.position}: it contains ${resumeFrom.events} events.`,
       );
-    const client = await opened.postgres.connect('export');
+    const client = await postgres.connect('export');
     try {
       const events = await exportEvents({
         client,
@@ -138,7 +145,7 @@ export function addEvents(program: Command, session: Session): void {
         format: FORMATS[format](resumeFrom !== undefined, resumeFrom?.state),
         resumeFrom,
         write: (bytes, checkpoint) => file.write(bytes, checkpoint),
-        progress: watch(filter, 'Interrupted. The same line again goes on where this stopped.'),
+        progress: reportProgress(filter, 'Interrupted. Run the same command again to resume the export.'),
       });
       await file.finish();
       return events;
@@ -151,53 +158,55 @@ export function addEvents(program: Command, session: Session): void {
     }
   }
 
-  /** Shows how far an export has come, and stops it when the person at the keyboard has had enough. */
-  function watch({ after, until }: EventFilter, farewell: string) {
+  /** Shows the progress of an export, and stops it on Ctrl-C. */
+  function reportProgress({ after, until }: EventFilter, interrupted: string) {
     const startedMs = performance.now();
     let before: number | undefined;
     return (events: number, position: number) => {
-      if (session.stop.aborted && position < until) throw new UserError(farewell);
+      if (session.stop.aborted && position < until) throw new UserError(interrupted);
       before ??= events;
       const rate = Math.round(((events - before) / Math.max(1, performance.now() - startedMs)) * 1_000);
       const done = until > after ? Math.min(1, (position - after) / (until - after)) : 1;
       output.progress(
-        `${progressBar(done)}  ${events.toLocaleString('en')} events, ${rate.toLocaleString('en')} a second`,
+        `${progressBar(done)}  ${events.toLocaleString('en')} events, ${rate.toLocaleString('en')} per second`,
       );
     };
   }
 
-  /** Until Ctrl-C, until nobody reads any more, or until nothing more can come before `--to`. */
+  /** Until Ctrl-C, until the reader of the output exits, or until no event before `--to` can follow. */
   async function follow(
     log: EventLog,
     filter: EventFilter,
     print: (page: readonly StoredEvent[]) => Promise<void>,
   ): Promise<void> {
-    const over = new AbortController();
+    const finished = new AbortController();
     let failure: unknown;
     const follower = await log.follow({ name: 'tail', after: filter.head }, async (page) => {
-      if (over.signal.aborted) return;
+      if (finished.signal.aborted) return;
       const wanted = page.filter((event) => filter.matches(event));
       try {
         if (wanted.length > 0) await print(wanted);
       } catch (error) {
         failure = error;
-        over.abort();
+        finished.abort();
       }
     });
-    let isSilent = false;
-    const look = () => {
-      if (filter.isComplete(follower.position, Date.now())) over.abort();
-      // The reader waits for a database that went away; whoever watches should know what they are waiting for.
-      if (isSilent === follower.ageMs > SILENT_MS) return;
-      isSilent = !isSilent;
+    let isUnresponsive = false;
+    const check = () => {
+      if (filter.isComplete(follower.position, Date.now())) finished.abort();
+      // The follower waits for a lost database without an error, so it is reported here.
+      if (isUnresponsive === follower.ageMs > UNRESPONSIVE_AFTER_MS) return;
+      isUnresponsive = !isUnresponsive;
       output.note(
-        isSilent ? 'The database does not answer. Waiting for it; Ctrl-C ends.' : 'The database answers again.',
+        isUnresponsive
+          ? 'The database does not respond. Waiting for it; Ctrl-C stops.'
+          : 'The database responds again.',
       );
     };
-    const watch = setInterval(look, 1_000);
-    look();
-    await aborted(AbortSignal.any([session.stop, over.signal]));
-    clearInterval(watch);
+    const timer = setInterval(check, 1_000);
+    check();
+    await aborted(AbortSignal.any([session.stop, finished.signal]));
+    clearInterval(timer);
     await follower.stop();
     if (failure) throw failure;
   }
@@ -205,17 +214,17 @@ export function addEvents(program: Command, session: Session): void {
 
 function withFilters(command: Command): Command {
   return command
-    .option('--site <host>', 'only events of this site (an alias will do)')
+    .option('--site <host>', 'only events of this site (host or alias)')
     .option('--type <type>', 'only events of this type; may be repeated', collect)
-    .option('--from <when>', 'from this position or time (UTC unless it says otherwise) on', readBound)
-    .option('--to <when>', 'up to, and without, this position or time', readBound)
-    .option('--order <orderId>', 'only events of the conversions with this order');
+    .option('--from <when>', FROM_HELP, readBound)
+    .option('--to <when>', TO_HELP, readBound)
+    .option('--order <orderId>', 'only events of conversions with this order id');
 }
 
 function readCount(text: string): number {
   const count = Number(text);
-  if (!/^\d+$/.test(text) || count > SHOWN_AT_MOST) {
-    throw new InvalidArgumentError(`Give a whole number up to ${SHOWN_AT_MOST}.`);
+  if (!/^\d+$/.test(text) || count > TAIL_EVENTS_MAX) {
+    throw new InvalidArgumentError(`Give a whole number up to ${TAIL_EVENTS_MAX}.`);
   }
   return count;
 }

@@ -5,10 +5,10 @@ import type { Site } from '../sites/site.js';
 import { BotScorer, loadBotList } from '../visitors/bots/bot-scorer.js';
 import { type RescoreResult, RescoreVisits, type VerdictChange } from '../visitors/rescore-visits.command.js';
 import { RescoreVisitsHandler } from '../visitors/rescore-visits.handler.js';
-import { readBound } from './bound-argument.js';
+import { FROM_HELP, OPTIONAL_TO_HELP, readBound } from './bound-argument.js';
 import { table } from './output.js';
 import type { Session } from './session.js';
-import { verb } from './verb.js';
+import { subcommand } from './subcommand.js';
 
 const PROGRESS_EVERY = 500;
 
@@ -23,17 +23,17 @@ interface RejudgeOptions {
 
 export function addRejudge(history: Command, session: Session): void {
   const { output } = session;
-  verb(
+  subcommand(
     history,
     'rejudge',
-    'Judge visits anew, by another list of bots and the site’s rules of today, and show the verdicts that change',
+    'Score visits again with another bot list and the current settings of the site, and show changed verdicts',
     'history rejudge --site shop.example --from 2025-03-01 --to 2025-04-01 --list bots.json',
   )
-    .requiredOption('--site <host>', 'whose visits')
-    .option('--from <when>', 'seen from this position or time (UTC unless it says otherwise) on', readBound)
-    .option('--to <when>', 'up to, and without, this position or time; unless given, up to now', readBound)
-    .option('--list <file>', 'a list of bots; unless given, the one that the service uses')
-    .option('--apply', 'let the new verdicts count from now on')
+    .requiredOption('--site <host>', 'site of the visits')
+    .option('--from <when>', FROM_HELP, readBound)
+    .option('--to <when>', OPTIONAL_TO_HELP, readBound)
+    .option('--list <file>', 'bot list; default: the one of the service')
+    .option('--apply', 'store the new verdicts; they apply to later conversions')
     .action(async ({ from, to, list, apply = false, json, ...options }: RejudgeOptions) => {
       const { log, sites, settings } = await session.open();
       const scorer = new BotScorer(loadBotList(list ?? settings.botList));
@@ -41,11 +41,11 @@ export function addRejudge(history: Command, session: Session): void {
       const head = await log.head();
       const after = from ? await lastBefore(log, from) : 0;
       const until = to ? Math.min(head, await lastBefore(log, to)) : head;
-      const handler = new RescoreVisitsHandler(log, scorer, (looked) => {
+      const handler = new RescoreVisitsHandler(log, scorer, (checked) => {
         if (session.stop.aborted) {
-          throw new UserError('Interrupted: not all were looked at. The same line again goes on with the rest.');
+          throw new UserError('Interrupted before all visits were checked. Run the same command again to continue.');
         }
-        if (looked % PROGRESS_EVERY === 0) output.progress(`${looked} visits looked at`);
+        if (checked % PROGRESS_EVERY === 0) output.progress(`${checked} visits checked`);
       });
       const result = await handler.execute(new RescoreVisits('cli', site, after, until, apply));
       output.endProgress();
@@ -60,8 +60,8 @@ function changesText({ judged, erased, changes }: RescoreResult, { settings }: S
   const count = (verdict: VerdictChange['verdict']) => changes.filter((change) => change.verdict === verdict).length;
   const summary =
     `${changes.length} of ${judged} verdicts change: ${count('becomes_bot')} become bots, ` +
-    `${count('becomes_person')} become people, ${count('stays')} stay on their side of ${settings.botThreshold}.\n`;
-  const left = erased === 0 ? '' : `${erased} of erased people could not be judged.\n`;
+    `${count('becomes_person')} become people, ${count('stays')} stay on the same side of the threshold ${settings.botThreshold}.\n`;
+  const left = erased === 0 ? '' : `Visits of erased people that could not be scored: ${erased}.\n`;
   if (changes.length === 0) return summary + left;
   const rows = table(changes, {
     POSITION: ({ position }) => position,
@@ -77,7 +77,7 @@ function changesText({ judged, erased, changes }: RescoreResult, { settings }: S
 
 function nextStep({ changes, applied }: RescoreResult, apply: boolean): string | undefined {
   if (changes.length === 0) return undefined;
-  if (!apply) return 'Nothing has been stored: --apply lets the new verdicts count.';
-  if (applied === changes.length) return 'Stored: they count for conversions that come from now on.';
-  return `${applied} were stored. Of the others something became meanwhile: the same line again looks at them anew.`;
+  if (!apply) return 'Nothing was stored. --apply stores the new verdicts.';
+  if (applied === changes.length) return 'Stored. The new verdicts apply to conversions received from now on.';
+  return `${applied} were stored. The others changed in the meantime: run the same command again to check them.`;
 }

@@ -7,33 +7,30 @@ import { addRejudge } from './history-rejudge.js';
 import { printable } from './output.js';
 import type { Session } from './session.js';
 import { addShadow } from './shadow.command.js';
-import { commandGroup, verb } from './verb.js';
+import { commandGroup, subcommand } from './subcommand.js';
 
 export function addHistory(program: Command, session: Session): void {
   const { output } = session;
-  const history = commandGroup(program, 'history', 'Check the whole log, and try other rules on it');
+  const history = commandGroup(program, 'history', 'Verify the log, and evaluate other rules on it');
 
-  verb(
-    history,
-    'verify',
-    'Recompute the books from the whole log, and say whether they close',
-    'history verify',
-  ).action(async ({ json }: { json?: true }) => {
-    const { postgres, log, sites, secrets, projections, settings } = await session.open();
-    const shortened = await isShortened(postgres.pool);
-    const progress = (line: string) => {
-      if (session.stop.aborted)
-        throw new UserError('Interrupted: not every book was read. Run "history verify" again.');
-      output.progress(line);
-    };
-    const until = await log.head();
-    const world = { postgres, log, sites, secrets, projections, settings, until, progress };
-    const verdict = await verify(world, allStreamChecks(shortened), allChecks(projections, shortened));
-    output.endProgress();
-    if (session.stop.aborted) progress('');
-    await output.show(json, verdict, () => verdictText(verdict));
-    if (!verdict.ok) session.exitCode = 1;
-  });
+  subcommand(history, 'verify', 'Compare all stored results with what the log implies', 'history verify').action(
+    async ({ json }: { json?: true }) => {
+      const { postgres, log, sites, secrets, projections, settings } = await session.open();
+      const shortened = await isShortened(postgres.pool);
+      const progress = (line: string) => {
+        if (session.stop.aborted)
+          throw new UserError('Interrupted before all checks were done. Run "history verify" again.');
+        output.progress(line);
+      };
+      const until = await log.head();
+      const dependencies = { postgres, log, sites, secrets, projections, settings, until, progress };
+      const verdict = await verify(dependencies, allStreamChecks(shortened), allChecks(projections, shortened));
+      output.endProgress();
+      if (session.stop.aborted) progress('');
+      await output.show(json, verdict, () => verdictText(verdict));
+      if (!verdict.ok) session.exitCode = 1;
+    },
+  );
 
   addShadow(history, session);
   addRejudge(history, session);
@@ -44,5 +41,5 @@ function verdictText({ ok, checks }: VerifyReport): string {
   const lines = checks.map((check) => {
     return `${check.ok ? 'ok  ' : 'FAIL'}  ${check.name.padEnd(width)}  ${printable(check.detail)}\n`;
   });
-  return `${lines.join('')}${ok ? 'The books close.' : 'The books do not close.'}\n`;
+  return `${lines.join('')}${ok ? 'All checks passed.' : 'Some checks failed. See the lines marked FAIL.'}\n`;
 }

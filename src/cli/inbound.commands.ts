@@ -1,23 +1,28 @@
 import type { Command } from 'commander';
+import { DisableInbound, EnableInbound } from '../sites/site.commands.js';
 import type { Session } from './session.js';
 import { siteCard, siteDocument } from './site-output.js';
-import { commandGroup, verb } from './verb.js';
+import { commandGroup, subcommand } from './subcommand.js';
 
 export function addInbound(program: Command, session: Session): void {
-  const inbound = commandGroup(program, 'inbound', 'Whether a site takes conversions');
+  const inbound = commandGroup(program, 'inbound', 'Switch the inbound endpoint of a site on or off');
 
-  verb(inbound, 'enable <host>', 'Take conversions for a site', 'inbound enable shop.example').action(
-    (host: string, { json }: { json?: true }) => change(host, true, json),
+  subcommand(inbound, 'enable <host>', 'Accept conversions for a site', 'inbound enable shop.example').action(
+    (host: string, { json }: { json?: true }) => change(host, EnableInbound, json),
   );
 
-  verb(inbound, 'disable <host>', 'Take no more conversions for a site', 'inbound disable shop.example').action(
-    (host: string, { json }: { json?: true }) => change(host, false, json),
+  subcommand(inbound, 'disable <host>', 'Reject conversions for a site', 'inbound disable shop.example').action(
+    (host: string, { json }: { json?: true }) => change(host, DisableInbound, json),
   );
 
-  async function change(host: string, enabled: boolean, json: boolean | undefined): Promise<void> {
-    const { sites } = await session.open();
-    const { host: known } = await sites.get(host);
-    const site = siteDocument(await (enabled ? sites.enableInbound(known) : sites.disableInbound(known)));
+  async function change(
+    hostOrAlias: string,
+    InboundCommand: typeof EnableInbound | typeof DisableInbound,
+    json: boolean | undefined,
+  ): Promise<void> {
+    const { sites, commands } = await session.open();
+    const { host } = await sites.get(hostOrAlias);
+    const site = siteDocument(await commands.execute(new InboundCommand('cli', host)));
     await session.output.show(json, site, () => siteCard(site));
   }
 }

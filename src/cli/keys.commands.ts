@@ -1,52 +1,53 @@
 import type { Command } from 'commander';
+import { IssueKey, RevokeKey } from '../sites/key.commands.js';
 import type { SiteKey } from '../sites/site.js';
 import { card, table } from './output.js';
-import type { Opened, Session } from './session.js';
-import { commandGroup, verb } from './verb.js';
+import type { CliDependencies, Session } from './session.js';
+import { commandGroup, subcommand } from './subcommand.js';
 
 export function addKeys(program: Command, session: Session): void {
   const { output } = session;
-  const keys = commandGroup(program, 'keys', 'The API keys of a site');
+  const keys = commandGroup(program, 'keys', 'Manage the API keys of a site');
 
-  verb(
+  subcommand(
     keys,
     'create',
-    'Make a key. It is shown this one time.',
+    'Create a key. It is shown only once.',
     'keys create --site shop.example --name "Shop backend"',
   )
-    .requiredOption('--site <host>', 'whose key')
-    .requiredOption('--name <label>', 'to tell it from others')
-    .option('--trial', 'for trying things out: everything is checked, nothing is sent on')
+    .requiredOption('--site <host>', 'site that the key belongs to')
+    .requiredOption('--name <label>', 'name to recognise the key by')
+    .option('--trial', 'trial key: conversions are validated but sent to no platform')
     .action(async ({ site: host, name, trial, json }: { site: string; name: string; trial?: true; json?: true }) => {
-      const { sites } = await session.open();
+      const { sites, commands } = await session.open();
       const site = await sites.get(host);
-      const made = await sites.issueKey(site.host, name, trial ?? false);
+      const issued = await commands.execute(new IssueKey('cli', site.host, name, trial ?? false));
       const key = {
-        id: made.id,
-        name: made.name,
-        prefix: made.prefix,
-        key: made.key,
-        trial: made.trial,
-        createdAt: made.createdAt,
+        id: issued.id,
+        name: issued.name,
+        prefix: issued.prefix,
+        key: issued.key,
+        trial: issued.trial,
+        createdAt: issued.createdAt,
       };
       await output.show(json, key, () =>
         card({ key: key.key, name: key.name, trial: key.trial, id: key.id, created: key.createdAt }),
       );
       if (json) return;
-      output.note('Keep the key now: it is stored as a hash and cannot be shown again.');
+      output.note('Save the key now: only its hash is stored, so it cannot be shown again.');
       if (!site.inbound)
-        output.note(`Inbound is off: "inbound enable ${site.host}" makes ${site.host} take conversions.`);
+        output.note(`Inbound is off. Accept conversions for ${site.host} with "inbound enable ${site.host}".`);
     });
 
-  verb(keys, 'list', 'The keys of a site', 'keys list --site shop.example')
-    .requiredOption('--site <host>', 'whose keys')
+  subcommand(keys, 'list', 'List the keys of a site', 'keys list --site shop.example')
+    .requiredOption('--site <host>', 'site that the keys belong to')
     .action(async ({ site: host, json }: { site: string; json?: true }) => {
-      const opened = await session.open();
-      const site = await opened.sites.get(host);
-      const list = await listKeys(opened, site.host);
+      const dependencies = await session.open();
+      const site = await dependencies.sites.get(host);
+      const list = await listKeys(dependencies, site.host);
       if (list.length === 0 && !json) {
         return output.note(
-          `${site.host} has no key yet. Make one with "keys create --site ${site.host} --name <label>".`,
+          `${site.host} has no key yet. Create one with "keys create --site ${site.host} --name <label>".`,
         );
       }
       await output.show(json, list, () => {
@@ -62,24 +63,24 @@ export function addKeys(program: Command, session: Session): void {
       });
     });
 
-  verb(
+  subcommand(
     keys,
     'revoke <id>',
-    'Refuse a key from now on',
+    'Revoke a key at once',
     'keys revoke 01980000-0000-7000-8000-000000000000 --site shop.example',
   )
-    .requiredOption('--site <host>', 'whose key')
+    .requiredOption('--site <host>', 'site that the key belongs to')
     .action(async (id: string, { site: host, json }: { site: string; json?: true }) => {
-      const opened = await session.open();
-      const site = await opened.sites.get(host);
-      const revoked = await opened.sites.revokeKey(site.host, id.toLowerCase());
-      const key = (await listKeys(opened, site.host)).find((candidate) => candidate.id === revoked.id);
+      const dependencies = await session.open();
+      const site = await dependencies.sites.get(host);
+      const revoked = await dependencies.commands.execute(new RevokeKey('cli', site.host, id.toLowerCase()));
+      const key = (await listKeys(dependencies, site.host)).find((candidate) => candidate.id === revoked.id);
       await output.show(json, key, () => card({ ...key }));
     });
 }
 
-/** As the read models have it, brought up to this moment. */
-async function listKeys({ postgres, projections }: Opened, host: string) {
+/** From the read models, after they have caught up with the log. */
+async function listKeys({ postgres, projections }: CliDependencies, host: string) {
   await projections.catchUp('sites');
   await projections.catchUp('key_usage');
   const [{ SiteRow }, { KeyUsageRow }] = await Promise.all([

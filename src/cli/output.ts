@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream';
 
-/** Whoever read our output has gone (`| head`): nobody is left to tell anything, so it is told to nobody. */
+/** The reader of standard output has exited (`| head`). The command ends without an error message. */
 export class OutputClosed extends Error {
   override readonly name = 'OutputClosed';
 }
@@ -9,19 +9,19 @@ const BAR_WIDTH = 30;
 
 type Terminal = Writable & { readonly isTTY?: boolean };
 
-/** Standard output is for the answer alone; whatever else there is to say goes to standard error. */
+/** Standard output carries the result only. Notes, errors and progress go to standard error. */
 export class Output {
-  private progressShown = false;
+  private hasProgress = false;
 
   constructor(
     private readonly stdout: Terminal,
     private readonly stderr: Terminal,
   ) {
-    // A broken pipe is reported to the write that met it; the stream's own event would end the process, also late.
+    // The callback of `write` reports a broken pipe. Without a listener the stream's error event would end the process.
     for (const stream of [stdout, stderr]) stream.on('error', () => {});
   }
 
-  /** Resolves when the text was taken, so that a slow reader slows us down instead of filling our memory. */
+  /** Resolves when the text is written, so that a slow reader slows the command down instead of filling its memory. */
   print(text: string | Uint8Array): Promise<void> {
     return new Promise((resolve, reject) => {
       this.stdout.write(text, (error) => {
@@ -31,7 +31,7 @@ export class Output {
     });
   }
 
-  /** The answer: one JSON document, or what people read. */
+  /** Prints the result as one JSON document or as text. */
   show(json: boolean | undefined, document: unknown, readable: () => string): Promise<void> {
     return this.print(json ? `${JSON.stringify(document)}\n` : readable());
   }
@@ -41,20 +41,20 @@ export class Output {
     this.stderr.write(`${line}\n`);
   }
 
-  /** A line that the next one overwrites; for people who watch, so not into files. */
+  /** Prints a line that the next one overwrites, on terminals only. */
   progress(line: string): void {
     if (!this.stderr.isTTY) return;
-    this.progressShown = true;
+    this.hasProgress = true;
     this.stderr.write(`\r\u001b[K${line}`);
   }
 
   endProgress(): void {
-    if (this.progressShown) this.stderr.write('\r\u001b[K');
-    this.progressShown = false;
+    if (this.hasProgress) this.stderr.write('\r\u001b[K');
+    this.hasProgress = false;
   }
 }
 
-/** How much of a whole is done, from 0 to 1. */
+/** @param done from 0 to 1 */
 export function progressBar(done: number): string {
   const filled = Math.floor(done * BAR_WIDTH);
   return `[${'#'.repeat(filled)}${'-'.repeat(BAR_WIDTH - filled)}] ${String(Math.floor(done * 100)).padStart(3)} %`;
@@ -76,7 +76,7 @@ export function table<Row>(rows: readonly Row[], columns: Columns<Row>): string 
     .join('');
 }
 
-/** One thing, a line for each of its properties. */
+/** One line per property. */
 export function card(properties: Readonly<Record<string, unknown>>): string {
   const width = Math.max(...Object.keys(properties).map((name) => name.length));
   return Object.entries(properties)
@@ -91,7 +91,7 @@ function readable(value: unknown): string {
   return printable(String(value));
 }
 
-/** Order numbers and names come from strangers: what would steer a terminal or turn the reading direction is shown, not sent. */
+/** Escapes control and formatting characters: order ids and names are untrusted and must not control the terminal. */
 export function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) => {
     return `\\u${(character.codePointAt(0) as number).toString(16).padStart(4, '0')}`;

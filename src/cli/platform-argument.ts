@@ -4,14 +4,14 @@ import { PLATFORM_NAMES, type Platform } from '../platforms/platform.js';
 import type { SiteConnection } from '../sites/connection.js';
 import type { Site } from '../sites/site.js';
 
-/** A platform as it is typed. */
+/** Finds a platform by the name given on the command line. */
 export function readPlatform(name: string): Platform {
   const platform = platformOf(name);
-  if (!platform) throw new UserError(`There is no platform "${name}". There are: ${PLATFORM_NAMES.join(', ')}.`);
+  if (!platform) throw new UserError(`There is no platform "${name}". Available: ${PLATFORM_NAMES.join(', ')}.`);
   return platform;
 }
 
-/** How the site is connected to it now. */
+/** The site's current connection to a platform. */
 export function connectionOf({ host, connections }: Site, { name }: Platform): SiteConnection {
   const connection = connections.find(({ platform }) => platform === name);
   if (connection && !connection.disconnected) return connection;

@@ -7,15 +7,14 @@ interface ConnectionDocument {
   readonly connected: boolean;
   readonly state?: SiteConnection['state'];
   readonly reason?: string;
-  /** A secret is `true`, where it is shown at all. */
+  /** A secret is shown as `true`. */
   readonly settings: Readonly<Record<string, string | true>>;
   readonly endpoint?: string;
   readonly since?: string;
-  /** The one that was made just now. */
+  /** Only if it was just generated. */
   readonly secret?: string;
 }
 
-/** What it can be set with. */
 export function platformDocument({ name, fields }: Platform) {
   return {
     platform: name,
@@ -23,7 +22,7 @@ export function platformDocument({ name, fields }: Platform) {
   };
 }
 
-/** How a site is connected to it, without a word of what is secret. */
+/** A site's connection to a platform, without its secrets. */
 export function listedConnection(platform: Platform, connections: readonly SiteConnection[]) {
   const { fields } = platformDocument(platform);
   const connection = connections.find((candidate) => candidate.platform === platform.name);
@@ -34,7 +33,7 @@ export function listedConnection(platform: Platform, connections: readonly SiteC
   return { ...document, fields };
 }
 
-export function connectionDocument(connection: SiteConnection, madeSecret?: string): ConnectionDocument {
+export function connectionDocument(connection: SiteConnection, generatedSecret?: string): ConnectionDocument {
   const { platform, state, reason, settings, secretNames, endpoint, since, disconnected } = connection;
   const secrets = Object.fromEntries(secretNames.map((name) => [name, true] as const));
   return {
@@ -45,7 +44,7 @@ export function connectionDocument(connection: SiteConnection, madeSecret?: stri
     settings: { ...settings, ...(!disconnected && secrets) },
     ...(endpoint !== undefined && { endpoint }),
     since,
-    ...(madeSecret !== undefined && { secret: madeSecret }),
+    ...(generatedSecret !== undefined && { secret: generatedSecret }),
   };
 }
 

@@ -1,9 +1,11 @@
 import type { Command } from 'commander';
 import { PLATFORMS } from '../platforms/index.js';
-import type { Platform } from '../platforms/platform.js';
-import type { SiteConnection } from '../sites/connection.js';
-import type { Sites } from '../sites/sites.js';
-import { adviceOn, tryConnection } from './connection-trial.js';
+import {
+  ConnectPlatform,
+  DisconnectPlatform,
+  PauseConnection,
+  ResumeConnection,
+} from '../sites/connection.commands.js';
 import { card, table } from './output.js';
 import { readPlatform } from './platform-argument.js';
 import {
@@ -14,22 +16,28 @@ import {
   settingsText,
 } from './platform-output.js';
 import type { Session } from './session.js';
-import { collect, commandGroup, verb, WrongUsage } from './verb.js';
+import { adviceAfterTest, testStoredConnection } from './stored-connection.js';
+import { collect, commandGroup, subcommand, UsageError } from './subcommand.js';
 
 export function addPlatforms(program: Command, session: Session): void {
   const { output } = session;
-  const platforms = commandGroup(program, 'platforms', 'Where the conversions of a site are sent');
+  const platforms = commandGroup(program, 'platforms', 'Manage the platforms that a site sends conversions to');
 
-  verb(platforms, 'list', 'The platforms, and how a site is connected to them', 'platforms list --site shop.example')
-    .option('--site <host>', 'whose connections')
+  subcommand(
+    platforms,
+    'list',
+    'List the platforms, or the connections of a site',
+    'platforms list --site shop.example',
+  )
+    .option('--site <host>', 'show the connections of this site')
     .action(async ({ site: host, json }: { site?: string; json?: true }) => {
       if (host === undefined) {
         const list = PLATFORMS.map(platformDocument);
         return output.show(json, list, () => {
           return table(list, {
             PLATFORM: ({ platform }) => platform,
-            'MUST HAVE': ({ fields }) => fields.filter(({ required }) => required).map(fieldText),
-            'MAY HAVE': ({ fields }) => fields.filter(({ required }) => !required).map(fieldText),
+            REQUIRED: ({ fields }) => fields.filter(({ required }) => required).map(fieldText),
+            OPTIONAL: ({ fields }) => fields.filter(({ required }) => !required).map(fieldText),
           });
         });
       }
@@ -47,70 +55,66 @@ export function addPlatforms(program: Command, session: Session): void {
       });
     });
 
-  verb(
+  subcommand(
     platforms,
     'connect <platform>',
-    'Connect a platform, or change a connection: what is not named stays',
+    'Connect a platform, or change the given settings of a connection',
     'platforms connect meta --site shop.example --set pixel_id=123456789 --set access_token=…',
   )
-    .requiredOption('--site <host>', 'whose conversions')
-    .option('--set <name=value>', 'a setting; "name=" takes it away; may be repeated', collect)
-    .option('--endpoint <url>', "in place of the platform's own address; an empty one goes back to it")
+    .requiredOption('--site <host>', 'site that the connection belongs to')
+    .option('--set <name=value>', 'setting or secret; "name=" removes it; may be repeated', collect)
+    .option('--endpoint <url>', "base URL instead of the platform's own; an empty one restores it")
     .action(async (name: string, options: ConnectOptions) => {
       const platform = readPlatform(name);
       const set = Object.fromEntries((options.set ?? []).map(readSetting));
-      const { sites } = await session.open();
+      const { sites, commands } = await session.open();
       const { host } = await sites.get(options.site);
-      const { connection, madeSecret } = await sites.connectPlatform(host, platform, {
-        set,
-        endpoint: options.endpoint,
-      });
-      const document = connectionDocument(connection, madeSecret);
+      const { connection, generatedSecret } = await commands.execute(
+        new ConnectPlatform('cli', host, platform, { set, endpoint: options.endpoint }),
+      );
+      const document = connectionDocument(connection, generatedSecret);
       await output.show(options.json, document, () => connectionCard(document));
       if (options.json) return;
-      if (madeSecret !== undefined) output.note('Keep the secret now: it is stored sealed and cannot be shown again.');
+      if (generatedSecret !== undefined)
+        output.note('Save the secret now: it is stored sealed and cannot be shown again.');
       if (connection.state === 'paused')
-        output.note(`It is paused: "platforms resume ${name} --site ${host}" makes it send again.`);
+        output.note(`It is paused: "platforms resume ${name} --site ${host}" resumes sending.`);
     });
 
-  change('disconnect', 'Send nothing more, and forget the secrets', (sites, host, { name }) =>
-    sites.disconnectPlatform(host, name),
-  );
-  change('pause', 'Send nothing until "platforms resume"; what comes in meanwhile is kept', (sites, host, { name }) =>
-    sites.pausePlatform(host, name),
-  );
-  change('resume', 'Send again, with what was kept', (sites, host, { name }) => sites.resumePlatform(host, name));
+  change('disconnect', 'Disconnect a platform and delete its secrets', DisconnectPlatform);
+  change('pause', 'Pause sending until "platforms resume"; new conversions are queued', PauseConnection);
+  change('resume', 'Resume sending, including queued conversions', ResumeConnection);
 
-  verb(
+  subcommand(
     platforms,
     'test <platform>',
-    "Try a connection out in the platform's test mode; where it has none, nothing is sent",
+    "Test a connection in the platform's test mode; without a test mode nothing is sent",
     'platforms test meta --site shop.example',
   )
-    .requiredOption('--site <host>', 'whose connection')
+    .requiredOption('--site <host>', 'site that the connection belongs to')
     .action(async (name: string, { site: host, json }: { site: string; json?: true }) => {
       const platform = readPlatform(name);
-      const opened = await session.open();
-      const site = await opened.sites.get(host);
-      const test = await tryConnection(opened, site, platform);
+      const dependencies = await session.open();
+      const site = await dependencies.sites.get(host);
+      const test = await testStoredConnection(dependencies, site, platform);
       await output.show(json, test, () => card({ ...test }));
       if (!test.ok) session.exitCode = 1;
-      const advice = adviceOn(test, site);
+      const advice = adviceAfterTest(test, site);
       if (advice !== undefined && !json) output.note(advice);
     });
 
   function change(
-    word: string,
+    name: string,
     description: string,
-    act: (sites: Sites, host: string, platform: Platform) => Promise<SiteConnection>,
+    ConnectionCommand: typeof DisconnectPlatform | typeof PauseConnection | typeof ResumeConnection,
   ): void {
-    verb(platforms, `${word} <platform>`, description, `platforms ${word} meta --site shop.example`)
-      .requiredOption('--site <host>', 'whose connection')
+    subcommand(platforms, `${name} <platform>`, description, `platforms ${name} meta --site shop.example`)
+      .requiredOption('--site <host>', 'site that the connection belongs to')
       .action(async (name: string, { site, json }: { site: string; json?: true }) => {
         const platform = readPlatform(name);
-        const { sites } = await session.open();
+        const { sites, commands } = await session.open();
         const { host } = await sites.get(site);
-        const document = connectionDocument(await act(sites, host, platform));
+        const document = connectionDocument(await commands.execute(new ConnectionCommand('cli', host, platform.name)));
         await output.show(json, document, () => connectionCard(document));
       });
   }
@@ -125,8 +129,8 @@ interface ConnectOptions {
 
 function readSetting(text: string): [name: string, value: string] {
   const at = text.indexOf('=');
-  // Not repeated: it may be a secret whose name was forgotten.
-  if (at < 1) throw new WrongUsage('--set takes a name and a value, such as --set pixel_id=123456789.');
+  // The message does not repeat the text: it may be a secret given without its name.
+  if (at < 1) throw new UsageError('--set takes a name and a value, such as --set pixel_id=123456789.');
   return [text.slice(0, at), text.slice(at + 1)];
 }
 

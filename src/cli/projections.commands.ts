@@ -3,32 +3,32 @@ import { UserError } from '../kernel/errors.js';
 import type { ProjectionRunner } from '../log/projection-runner.js';
 import { table } from './output.js';
 import type { Session } from './session.js';
-import { commandGroup, verb, WrongUsage } from './verb.js';
+import { commandGroup, subcommand, UsageError } from './subcommand.js';
 
 export function addProjections(program: Command, session: Session): void {
   const { output } = session;
-  const projections = commandGroup(program, 'projections', 'The read models that are folded from the log');
+  const projections = commandGroup(program, 'projections', 'Inspect and rebuild the read models');
 
-  verb(projections, 'status', 'How far each one has come', 'projections status').action(
+  subcommand(projections, 'status', 'Show position and lag of each projection', 'projections status').action(
     async ({ json }: { json?: true }) => showStatus((await session.open()).projections, json),
   );
 
-  verb(
+  subcommand(
     projections,
     'rebuild [name]',
-    'Fold one, or all of them, anew from the whole log. The service goes on meanwhile.',
+    'Rebuild one projection, or all of them, from the whole log while the service runs',
     'projections rebuild sites',
   )
-    .option('--all', 'all of them')
+    .option('--all', 'rebuild all projections')
     .action(async (name: string | undefined, { all, json }: { all?: true; json?: true }) => {
       if ((name === undefined) === (all === undefined)) {
-        throw new WrongUsage('Name one projection, or say --all. "projections status" shows which there are.');
+        throw new UsageError('Name one projection, or give --all. "projections status" lists them.');
       }
       const { projections } = await session.open();
       for (const one of name === undefined ? projections.names() : [name]) {
         await projections.rebuild(one, (position, head) => {
           if (session.stop.aborted && position < head) {
-            throw new UserError(`Interrupted: ${one} is as it was. Run "projections rebuild ${one}" to begin again.`);
+            throw new UserError(`Interrupted: ${one} is unchanged. Run "projections rebuild ${one}" to start again.`);
           }
           output.progress(`${one}: ${head === 0 ? 100 : Math.floor((100 * position) / head)} %`);
         });

@@ -9,13 +9,13 @@ import { TopicPublisher } from '../kafka/topic-publisher.js';
 import { UserError } from '../kernel/errors.js';
 import type { EventLog } from '../log/event-log.js';
 import type { SiteConnection } from '../sites/connection.js';
-import { type Site } from '../sites/site.js';
-import { readBound } from './bound-argument.js';
-import { readConversion, statusOf } from './conversion-story.js';
+import type { Site } from '../sites/site.js';
+import { FROM_HELP, OPTIONAL_TO_HELP, readBound, TO_HELP } from './bound-argument.js';
+import { readConversion, statusOf } from './conversion-history.js';
 import { progressBar, table } from './output.js';
 import { connectionOf, readPlatform } from './platform-argument.js';
 import type { Session } from './session.js';
-import { collect, commandGroup, verb, WrongUsage } from './verb.js';
+import { collect, commandGroup, subcommand, UsageError } from './subcommand.js';
 
 const PROGRESS_EVERY = 100;
 
@@ -41,28 +41,32 @@ interface EventsOptions {
 
 export function addReplay(program: Command, session: Session): void {
   const { output } = session;
-  const replay = commandGroup(program, 'replay', 'Do again what the log has recorded');
+  const replay = commandGroup(
+    program,
+    'replay',
+    'Repeat deliveries, publish events again, or restore an earlier read model',
+  );
 
-  verb(
+  subcommand(
     replay,
     'deliveries',
-    'Send conversions to a platform that has not taken them: those that failed or were skipped',
+    'Send conversions again whose delivery to a platform failed or was skipped',
     'replay deliveries --site shop.example --platform meta --from 2025-03-01 --to 2025-03-02 --dry-run',
   )
-    .requiredOption('--site <host>', 'whose conversions')
-    .requiredOption('--platform <platform>', 'to which of its platforms')
-    .option('--from <when>', 'received from this position or time (UTC unless it says otherwise) on', readBound)
-    .option('--to <when>', 'up to, and without, this position or time; unless given, up to now', readBound)
-    .addOption(new Option('--conversion <id>', 'this one alone').conflicts(['from', 'to']))
-    .option('--dry-run', 'only count them')
-    .option('--force', 'also if the platform took it: under a new id, so that it counts once more; needs --conversion')
+    .requiredOption('--site <host>', 'site of the conversions')
+    .requiredOption('--platform <platform>', 'platform to send them to')
+    .option('--from <when>', FROM_HELP, readBound)
+    .option('--to <when>', OPTIONAL_TO_HELP, readBound)
+    .addOption(new Option('--conversion <id>', 'send only this conversion').conflicts(['from', 'to']))
+    .option('--dry-run', 'count the conversions without sending them')
+    .option('--force', 'send again even if accepted, under a new id, so that it counts twice; requires --conversion')
     .action(async (options: DeliveriesOptions) => {
       const { conversion, dryRun = false, force = false, json } = options;
       if (conversion === undefined && options.from === undefined) {
-        throw new WrongUsage('Say which conversions: --from <when> and --to <when>, or --conversion <id>.');
+        throw new UsageError('Select conversions with --from <when> and --to <when>, or one with --conversion <id>.');
       }
       if (force && conversion === undefined) {
-        throw new WrongUsage('--force counts a conversion once more: name the one with --conversion <id>.');
+        throw new UsageError('--force makes a conversion count twice, so it requires --conversion <id>.');
       }
       const platform = readPlatform(options.platform);
       const { log, sites } = await session.open();
@@ -77,11 +81,13 @@ export function addReplay(program: Command, session: Session): void {
         dryRun,
       };
       const command = new ReplayDeliveries('cli', request);
-      const counts = await new ReplayDeliveriesHandler(log).execute(command, (looked) => {
+      const counts = await new ReplayDeliveriesHandler(log).execute(command, (checked) => {
         if (session.stop.aborted) {
-          throw new UserError('Interrupted: not all were looked at. The same line again goes on with the rest.');
+          throw new UserError(
+            'Interrupted before all conversions were checked. Run the same command again to continue.',
+          );
         }
-        if (looked % PROGRESS_EVERY === 0) output.progress(`${looked} conversions looked at`);
+        if (checked % PROGRESS_EVERY === 0) output.progress(`${checked} conversions checked`);
       });
       output.endProgress();
       await output.show(json, { ...counts, dryRun }, () => countsText(counts, request));
@@ -89,17 +95,17 @@ export function addReplay(program: Command, session: Session): void {
       if (next !== undefined && !json) output.note(next);
     });
 
-  verb(
+  subcommand(
     replay,
     'events',
-    'Put events on a Kafka topic of your choice, once more and in order',
+    'Publish events again, in order, to a Kafka topic of your choice',
     'replay events --from 2025-03-01 --to 2025-03-02 --to-topic audit.march',
   )
-    .requiredOption('--from <when>', 'from this position or time (UTC unless it says otherwise) on', readBound)
-    .requiredOption('--to <when>', 'up to, and without, this position or time', readBound)
+    .requiredOption('--from <when>', FROM_HELP, readBound)
+    .requiredOption('--to <when>', TO_HELP, readBound)
     .option('--type <type>', 'only events of this type; may be repeated', collect)
-    .option('--site <host>', 'only events of this site (an alias will do)')
-    .requiredOption('--to-topic <topic>', 'the topic; not one that the service itself writes')
+    .option('--site <host>', 'only events of this site (host or alias)')
+    .requiredOption('--to-topic <topic>', 'target topic; must not be one that the service writes to')
     .action(async ({ from, to, type: types, site: host, toTopic: topic, json }: EventsOptions) => {
       const { log, sites, postgres, settings } = await session.open();
       const site = host === undefined ? undefined : (await sites.get(host)).host;
@@ -107,12 +113,14 @@ export function addReplay(program: Command, session: Session): void {
         throw new UserError('Kafka is not configured: set KAFKA_BROKERS to the addresses of your brokers.');
       const publisher = await TopicPublisher.open(settings, topic);
       const publish: Publish = (events) => publisher.publish(events);
-      const stretch = await positionRangeOf(log, { from, to });
+      const range = await positionRangeOf(log, { from, to });
       const client = await postgres.connect('replay');
       try {
-        const counts = await replayEvents(client, publish, { ...stretch, types, site, topic }, (events, position) => {
+        const counts = await replayEvents(client, publish, { ...range, types, site, topic }, (events, position) => {
           if (session.stop.aborted) {
-            throw new UserError(`Interrupted: go on with --from ${position + 1}. Up to there all is on ${topic}.`);
+            throw new UserError(
+              `Interrupted. Events up to ${position} are on ${topic}; continue with --from ${position + 1}.`,
+            );
           }
           output.progress(`${events} events are on ${topic}`);
         });
@@ -124,26 +132,27 @@ export function addReplay(program: Command, session: Session): void {
       }
     });
 
-  verb(
+  subcommand(
     replay,
     'projection <name>',
-    'A read model as it was: folded from the log up to then, one row per line. The present one stays as it is.',
+    'Print a read model as of a position or time, one row per line. The live table is unchanged.',
     'replay projection sites --until 2025-03-01',
   )
-    .requiredOption('--until <when>', 'up to and with this position, or up to this time', readBound)
+    .requiredOption('--until <when>', 'last position, inclusive, or a time', readBound)
     .action(async (name: string, { until }: { until: Bound }) => {
       const { log, projections } = await session.open();
       const head = await log.head();
       const position = 'position' in until ? until.position : await log.positionBefore(until.time);
-      const then = await projections.asOf(name, position, (reached) => {
-        if (session.stop.aborted) throw new UserError('Interrupted: the read model was not folded to its end.');
+      const snapshot = await projections.asOf(name, position, (reached) => {
+        if (session.stop.aborted)
+          throw new UserError('Interrupted before the read model was complete. Run the command again.');
         output.progress(`${progressBar(Math.min(1, reached / Math.min(head, position)))}  ${name}`);
       });
       output.endProgress();
       try {
-        for await (const rows of then.rows()) await output.print(rows.map((row) => `${row}\n`).join(''));
+        for await (const rows of snapshot.rows()) await output.print(rows.map((row) => `${row}\n`).join(''));
       } finally {
-        await then.end();
+        await snapshot.end();
       }
     });
 }
@@ -158,7 +167,7 @@ async function rangeOf(
     if (opening.type === 'conversion.received.v1') return { conversion: conversion.toLowerCase() };
     const status = statusOf(opening);
     throw new UserError(
-      `Conversion ${conversion} was ${status}, so it is not sent. "events show --conversion ${conversion}" tells why.`,
+      `Conversion ${conversion} was ${status}, so it is not sent. "events show --conversion ${conversion}" shows why.`,
     );
   }
   return positionRangeOf(log, { ...(from && { from }), ...(to && { to }) });
@@ -172,19 +181,21 @@ function countsText({ requested, byStatus }: ReplayCounts, { platform, dryRun }:
   return table(statuses, { STATUS: ([status]) => status, CONVERSIONS: ([, count]) => count }) + summary;
 }
 
-/** What the operator has to know or do, so that they arrive; or why there was nothing to send. */
+/** What happens next or what the operator has to do; or why nothing was sent. */
 function nextStep(
   { requested, byStatus }: ReplayCounts,
   { site, platform, range, dryRun }: ReplayRequest,
   { state }: SiteConnection,
 ): string | undefined {
   if (requested > 0 && dryRun) return undefined;
-  if (requested > 0 && state === 'active') return 'A running service sends them now; without one, its next start does.';
-  if (requested > 0) return `${platform} is ${state}: they wait until "platforms resume ${platform} --site ${site}".`;
+  if (requested > 0 && state === 'active')
+    return 'A running service sends them now, otherwise the service sends them when it starts.';
+  if (requested > 0)
+    return `${platform} is ${state}: they are queued until "platforms resume ${platform} --site ${site}".`;
   if (!('conversion' in range)) return undefined;
-  if (byStatus['queued']) return 'It is waiting for its next try and goes out by itself.';
-  if (byStatus['not_connected']) return `${platform} was not connected when it came in.`;
+  if (byStatus['queued']) return 'It is queued, and the service sends it at its next attempt.';
+  if (byStatus['not_connected']) return `${platform} was not connected when the conversion was received.`;
   if (byStatus['delivered'] || byStatus['accepted'])
-    return `${platform} has taken it. --force sends it once more, under a new id.`;
-  return 'It came with a trial key: such conversions are never sent.';
+    return `${platform} has accepted it. --force sends it again under a new id.`;
+  return 'It was received with a trial key. Such conversions are never sent.';
 }

@@ -12,31 +12,31 @@ import { addProjections } from './projections.commands.js';
 import { addReplay } from './replay.commands.js';
 import { Session } from './session.js';
 import { addSites } from './sites.commands.js';
+import { CommanderExit, throwOnExit, UsageError } from './subcommand.js';
 import { addSync } from './sync.commands.js';
-import { Ended, kindly, WrongUsage } from './verb.js';
 import { addVisitors } from './visitors.commands.js';
 import { addWebhook } from './webhook.commands.js';
 
 const USER_ERROR = 1;
 const WRONG_USAGE = 2;
-/** As a shell says it of a program that was ended by Ctrl-C. */
+/** The exit code that shells report for a program ended by Ctrl-C. */
 const INTERRUPTED = 130;
 
-export interface CliSurroundings {
+export interface CliEnvironment {
   readonly env: NodeJS.ProcessEnv;
   readonly stdout: Writable;
   readonly stderr: Writable;
   readonly stop?: AbortSignal;
 }
 
-/** Runs one verb, `argv` without the program's own name, and tells the exit code. */
-export async function runCli(argv: readonly string[], surroundings: CliSurroundings): Promise<number> {
-  const { env, stdout, stderr, stop = new AbortController().signal } = surroundings;
+/** Runs one command and returns the exit code. `argv` does not contain the program name. */
+export async function runCli(argv: readonly string[], environment: CliEnvironment): Promise<number> {
+  const { env, stdout, stderr, stop = new AbortController().signal } = environment;
   const output = new Output(stdout, stderr);
   const session = new Session(env, output, stop);
-  const program = kindly(new Command('clean-conversions'))
+  const program = throwOnExit(new Command('clean-conversions'))
     .description(
-      'Sites, keys, platforms, events and read models of Clean Conversions. Works beside a running service and without one.',
+      'Manage the sites, keys, platforms, events and read models of Clean Conversions, with or without a running service.',
     )
     .configureOutput({
       writeOut: (text) => stdout.write(text),
@@ -45,7 +45,7 @@ export async function runCli(argv: readonly string[], surroundings: CliSurroundi
     })
     .addHelpText(
       'after',
-      '\nExample:\n  clean-conversions sites add shop.example\n\nSettings come from the same environment as the service.',
+      '\nExample:\n  clean-conversions sites add shop.example\n\nSettings come from the same environment variables as for the service.',
     );
   for (const add of [
     addSites,
@@ -66,32 +66,33 @@ export async function runCli(argv: readonly string[], surroundings: CliSurroundi
     await program.parseAsync(argv, { from: 'user' });
     return session.exitCode;
   } catch (error) {
-    const { line, exitCode } = verdictOf(error, env['LOG_LEVEL'] === 'debug', stop.aborted);
+    const { line, exitCode } = describeError(error, env['LOG_LEVEL'] === 'debug', stop.aborted);
     if (line) output.note(line);
     return exitCode;
   } finally {
-    // What was asked for is done and said by now: a database that went away meanwhile changes nothing about it.
+    // The result is printed by now, so a database that fails while closing does not matter.
     await session.close().catch(() => {});
     output.endProgress();
   }
 }
 
-function verdictOf(error: unknown, debug: boolean, interrupted: boolean): { line?: string; exitCode: number } {
+function describeError(error: unknown, debug: boolean, interrupted: boolean): { line?: string; exitCode: number } {
   if (error instanceof OutputClosed) return { exitCode: 0 };
-  if (error instanceof Ended) return { ...usageLine(error), exitCode: error.why.exitCode === 0 ? 0 : WRONG_USAGE };
-  if (error instanceof WrongUsage) return { line: messageOf(error), exitCode: WRONG_USAGE };
+  if (error instanceof CommanderExit)
+    return { ...usageLine(error), exitCode: error.commanderError.exitCode === 0 ? 0 : WRONG_USAGE };
+  if (error instanceof UsageError) return { line: messageOf(error), exitCode: WRONG_USAGE };
   const exitCode = interrupted ? INTERRUPTED : USER_ERROR;
   if (error instanceof UserError) return { line: messageOf(error), exitCode };
   if (debug) return { line: (error as Error).stack ?? messageOf(error), exitCode };
-  const what = messageOf(error).split('\n')[0]?.replace(/\.$/, '');
-  return { line: `That did not work: ${what}. Try again; LOG_LEVEL=debug shows where it happened.`, exitCode };
+  const message = messageOf(error).split('\n')[0]?.replace(/\.$/, '');
+  return { line: `Failed: ${message}. Run the command again; LOG_LEVEL=debug prints the stack trace.`, exitCode };
 }
 
-/** Commander's words, on one line, with where to look next. Help has been printed already. */
-function usageLine({ why, verb }: Ended): { line?: string } {
-  if (/^commander\.(help|version)/.test(why.code)) return {};
-  const [first = '', ...rest] = why.message.replace(/^error: /, '').split('\n');
-  const said = `${first.charAt(0).toUpperCase()}${first.slice(1).replace(/\.$/, '')}.`;
+/** Commander's message on one line, with the help command to run next. Help itself is already printed. */
+function usageLine({ commanderError, commandPath }: CommanderExit): { line?: string } {
+  if (/^commander\.(help|version)/.test(commanderError.code)) return {};
+  const [first = '', ...rest] = commanderError.message.replace(/^error: /, '').split('\n');
+  const message = `${first.charAt(0).toUpperCase()}${first.slice(1).replace(/\.$/, '')}.`;
   const suggestion = rest.map((line) => ` ${line.replace(/^\((.*)\)$/, '$1')}`).join('');
-  return { line: `${said}${suggestion} "${`${verb} --help`.trim()}" shows what there is.` };
+  return { line: `${message}${suggestion} "${`${commandPath} --help`.trim()}" shows the usage.` };
 }

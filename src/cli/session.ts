@@ -1,4 +1,5 @@
 import { allProjections } from '../app/projections.js';
+import type { CommandDispatcher } from '../kernel/command.js';
 import type { Sealer } from '../kernel/sealing.js';
 import { openSealer } from '../kernel/secret-key.js';
 import { readSettings, type Settings } from '../kernel/settings.js';
@@ -6,46 +7,48 @@ import type { EventLog } from '../log/event-log.js';
 import { PostgresEventLog } from '../log/postgres-event-log.js';
 import { ProjectionRunner } from '../log/projection-runner.js';
 import { Postgres } from '../postgres/postgres.js';
+import { siteCommandDispatcher } from '../sites/site-command-handlers.js';
+import { SiteRepository } from '../sites/site-repository.js';
 import { openSecrets, type SiteSecrets } from '../sites/site-secrets.js';
-import { Sites } from '../sites/sites.js';
 import type { Output } from './output.js';
 
-/** What the verbs work with: the service's own parts, without the service. */
-export interface Opened {
+/** The service's classes that commands use, constructed without Nest. */
+export interface CliDependencies {
   readonly settings: Settings;
   readonly postgres: Postgres;
   readonly log: EventLog;
-  readonly sites: Sites;
+  readonly sites: SiteRepository;
+  readonly commands: CommandDispatcher;
   readonly secrets: SiteSecrets;
   readonly projections: ProjectionRunner;
   readonly sealer: Sealer;
 }
 
-/** One run of the command line. The database is opened by the verb that needs it and closed at the end. */
+/** One run of the command line. The first command that needs the database opens it; it is closed at the end. */
 export class Session {
   exitCode = 0;
-  private opened: Promise<Opened> | undefined;
+  private dependencies: Promise<CliDependencies> | undefined;
 
   constructor(
     readonly environment: NodeJS.ProcessEnv,
     readonly output: Output,
-    /** The person at the keyboard has had enough. */
+    /** Aborted by Ctrl-C. */
     readonly stop: AbortSignal,
   ) {}
 
-  open(): Promise<Opened> {
-    this.opened ??= this.connect();
-    return this.opened;
+  open(): Promise<CliDependencies> {
+    this.dependencies ??= this.connect();
+    return this.dependencies;
   }
 
   async close(): Promise<void> {
-    const opened = await this.opened?.catch(() => undefined);
-    // Whatever the log thinks of it: a pool that stays open keeps the process from ending.
-    await opened?.log.close().catch(() => {});
-    await opened?.postgres.close();
+    const dependencies = await this.dependencies?.catch(() => undefined);
+    // A failure must not prevent closing the pool: an open pool keeps the process alive.
+    await dependencies?.log.close().catch(() => {});
+    await dependencies?.postgres.close();
   }
 
-  private async connect(): Promise<Opened> {
+  private async connect(): Promise<CliDependencies> {
     const settings = readSettings(this.environment);
     const sealer = openSealer(settings);
     const { databaseUrl, dataDir } = settings;
@@ -53,12 +56,13 @@ export class Session {
     const postgres = await Postgres.open({ databaseUrl, dataDir, onMessage: say });
     const log = new PostgresEventLog(postgres, { onMessage: say });
     const secrets = openSecrets(postgres.pool, sealer, settings);
-    const sites = new Sites(log, secrets, 'cli');
+    const sites = new SiteRepository(log);
     return {
       settings,
       postgres,
       log,
       sites,
+      commands: siteCommandDispatcher(sites, secrets),
       secrets,
       projections: new ProjectionRunner(postgres, allProjections(secrets), say),
       sealer,

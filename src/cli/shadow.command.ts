@@ -8,11 +8,11 @@ import { dedupWindowMs } from '../kernel/settings.js';
 import type { PlatformName } from '../platforms/platform.js';
 import { changedConnection } from '../sites/connection-settings.js';
 import type { Site } from '../sites/site.js';
-import { readBound } from './bound-argument.js';
+import { FROM_HELP, readBound, TO_HELP } from './bound-argument.js';
 import { table } from './output.js';
 import { connectionOf, readPlatform } from './platform-argument.js';
 import type { Session } from './session.js';
-import { collect, verb, WrongUsage } from './verb.js';
+import { collect, subcommand, UsageError } from './subcommand.js';
 
 interface ShadowOptions {
   readonly site: string;
@@ -26,17 +26,17 @@ interface ShadowOptions {
 
 export function addShadow(history: Command, session: Session): void {
   const { output } = session;
-  verb(
+  subcommand(
     history,
     'shadow',
-    'A stretch of history once more, through other rules: what would have differed. Nothing is sent or stored.',
+    'Replay a range of the log with other rules and show the differences. Nothing is sent or stored.',
     'history shadow --site shop.example --from 2025-03-01 --to 2025-04-01 --dedup-window 1h --set meta.events=purchase',
   )
-    .requiredOption('--site <host>', 'whose conversions')
-    .requiredOption('--from <when>', 'from this position or time (UTC unless it says otherwise) on', readBound)
-    .requiredOption('--to <when>', 'up to, and without, this position or time', readBound)
-    .option('--dedup-window <duration>', 'another duplicate window, such as 1h', readWindow)
-    .option('--bot-threshold <score>', 'another score from which on a visit is a bot, 0 to 100', readThreshold)
+    .requiredOption('--site <host>', 'site of the conversions')
+    .requiredOption('--from <when>', FROM_HELP, readBound)
+    .requiredOption('--to <when>', TO_HELP, readBound)
+    .option('--dedup-window <duration>', 'another dedup window, such as 1h', readWindow)
+    .option('--bot-threshold <score>', 'another bot threshold, 0 to 100', readThreshold)
     .option('--set <platform.name=value>', 'another setting of a platform; may be repeated', collect)
     .action(async (options: ShadowOptions) => {
       const { log, sites, secrets, postgres, settings } = await session.open();
@@ -46,17 +46,20 @@ export function addShadow(history: Command, session: Session): void {
         botThreshold: options.botThreshold,
         settings: readChanges(site, options.set ?? []),
       };
-      const stretch = await positionRangeOf(log, options);
+      const range = await positionRangeOf(log, options);
       const dedupSecret = await secrets.dedupSecret(site.host);
       const client = await postgres.connect('shadow');
       try {
-        const request = { ...stretch, site, rules, dedupSecret, defaultWindowMs: settings.dedupWindowMs };
+        const request = { ...range, site, rules, dedupSecret, defaultWindowMs: settings.dedupWindowMs };
         const result = await shadowReplay(log, client, request, (conversions) => {
-          if (session.stop.aborted) throw new UserError('Interrupted: not all were looked at. Nothing has changed.');
-          output.progress(`${conversions} conversions looked at`);
+          if (session.stop.aborted)
+            throw new UserError(
+              'Interrupted before all conversions were checked. Nothing was changed; run the command again.',
+            );
+          output.progress(`${conversions} conversions checked`);
         });
         output.endProgress();
-        await output.show(options.json, { site: site.host, ...stretch, ...result }, () => shadowText(result));
+        await output.show(options.json, { site: site.host, ...range, ...result }, () => shadowText(result));
       } finally {
         await client.end();
       }
@@ -76,21 +79,21 @@ function readThreshold(text: string): number {
   return Number(text);
 }
 
-/** `meta.event.lead=Contact`: checked as if it were to be set for good. */
+/** Parses `meta.event.lead=Contact` and validates it like `platforms connect`. */
 function readChanges(site: Site, texts: readonly string[]): ShadowRules['settings'] {
   const changes: Partial<Record<PlatformName, Record<string, string>>> = {};
   for (const text of texts) {
     const [, name, setting, value] = /^([^.=]+)\.([^=]+)=(.*)$/s.exec(text) ?? [];
     if (name === undefined || setting === undefined || value === undefined) {
-      throw new WrongUsage('--set: write <platform>.<name>=<value>, such as meta.events=purchase,lead.');
+      throw new UsageError('--set: write <platform>.<name>=<value>, such as meta.events=purchase,lead.');
     }
     const platform = readPlatform(name);
     const { settings, secretNames, endpoint } = connectionOf(site, platform);
-    const known = { ...changes[platform.name], [setting]: value };
-    // Payloads know no secrets: that there are some is all that is looked at.
+    const set = { ...changes[platform.name], [setting]: value };
+    // Payloads contain no secrets, so validation only needs to know which ones exist.
     const secrets = Object.fromEntries(secretNames.map((secret) => [secret, 'sealed']));
-    changedConnection(platform, { settings, secrets, endpoint }, { set: known }, 'sealed');
-    changes[platform.name] = known;
+    changedConnection(platform, { settings, secrets, endpoint }, { set }, 'sealed');
+    changes[platform.name] = set;
   }
   return changes;
 }
@@ -109,7 +112,7 @@ function shadowText({ conversions, platforms, undecided }: ShadowResult): string
     const count = differences.payloadsChanged;
     if (count > 0) rows.push({ what, was: 'sent', would: 'sent, with another payload', count });
   }
-  const left = undecided > 0 ? `${undecided} cannot be told: their people were erased.\n` : '';
+  const left = undecided > 0 ? `${undecided} cannot be evaluated because their personal data was erased.\n` : '';
   if (rows.length === 0) return `Nothing would have differed.\n${left}`;
   const columns = {
     WHAT: ({ what }: Change) => what,

@@ -4,7 +4,7 @@ import { formatDuration } from '../kernel/durations.js';
 import { SITE_FLAGS } from '../sites/site-settings.js';
 import { card } from './output.js';
 
-interface SomeSite {
+interface SiteFields {
   readonly id: string;
   readonly host: string;
   readonly aliases: readonly string[];
@@ -13,12 +13,12 @@ interface SomeSite {
   readonly createdAt: string | Date;
 }
 
-export function siteDocument({ id, host, aliases, inbound, createdAt }: SomeSite) {
+export function siteDocument({ id, host, aliases, inbound, createdAt }: SiteFields) {
   return { id, host, aliases, inbound, createdAt: new Date(createdAt).toISOString() };
 }
 
-/** With its settings as they count: a site without a window of its own has the service's. */
-export function siteWithSettings(site: SomeSite, defaultWindowMs: number) {
+/** With the effective settings: a site without a dedup window uses the service's. */
+export function siteWithSettings(site: SiteFields, defaultWindowMs: number) {
   const dedupWindow = formatDuration(dedupWindowOf(site.settings, defaultWindowMs));
   return { ...siteDocument(site), settings: { ...site.settings, dedupWindow } };
 }
@@ -27,7 +27,7 @@ export function siteCard({ id, host, aliases, inbound, createdAt }: ReturnType<t
   return card({ host, aliases, inbound, id, created: createdAt });
 }
 
-/** Under the names by which they are set. */
+/** The settings by the name of their option. */
 export function settingsCard(settings: SiteSettings): string {
   return card(
     Object.fromEntries(Object.entries(SITE_FLAGS).map(([flag, { setting }]) => [`--${flag}`, settings[setting]])),

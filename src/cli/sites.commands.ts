@@ -1,51 +1,52 @@
 import type { Command } from 'commander';
+import { AddSite, ChangeSiteSettings } from '../sites/site.commands.js';
 import { SITE_FLAGS } from '../sites/site-settings.js';
 import { table } from './output.js';
 import type { Session } from './session.js';
 import { settingsCard, siteCard, siteDocument, siteWithSettings } from './site-output.js';
-import { collect, commandGroup, verb, WrongUsage } from './verb.js';
+import { collect, commandGroup, subcommand, UsageError } from './subcommand.js';
 
-/** What stands behind each flag in the help. */
+/** Placeholder and help text of each option. */
 const HELP: Readonly<Record<string, [value: string, help: string]>> = {
-  'dedup-window': ['<duration>', 'how long a repeat counts as one, 0s to 30d'],
-  'bot-threshold': ['<0-100>', 'from this score on a visit is a bot; lower is stricter'],
+  'dedup-window': ['<duration>', 'how long a repeated conversion is a duplicate, 0s to 30d'],
+  'bot-threshold': ['<0-100>', 'a visit with this score or more is a bot; lower is stricter'],
   'bot-mode': ['<mode>', 'observe or enforce'],
-  'consent-required': ['<yes|no>', 'whether no consent record counts as an opt-out'],
-  withhold: ['<what>', 'after an opt-out: identifiers or everything'],
-  country: ['<CC>', 'country of phone numbers that name none'],
-  origin: ['<host>', 'pages there may use the tag too'],
-  block: ['<who>', 'an address or @domain to filter; an address is stored as its hash'],
-  'block-disposable': ['<yes|no>', 'filter throw-away mail domains'],
-  'block-ip': ['<cidr>', 'visits from there are bots'],
-  'allow-ip': ['<cidr>', 'visits from there are never bots'],
-  'block-ua': ['<text>', 'visits whose User-Agent holds this text are bots'],
-  'block-country': ['<CC>', 'visits from there are bots'],
-  'email-capture': ['<yes|no>', 'whether the tag looks for email addresses in forms'],
+  'consent-required': ['<yes|no>', 'whether a person without a consent record counts as opted out'],
+  withhold: ['<what>', 'what to withhold after an opt-out: identifiers or everything'],
+  country: ['<CC>', 'country of phone numbers without a country code'],
+  origin: ['<host>', 'another host whose pages may use the tag'],
+  block: ['<address>', 'email address or @domain to filter; an address is stored as a hash'],
+  'block-disposable': ['<yes|no>', 'filter disposable email domains'],
+  'block-ip': ['<cidr>', 'treat visits from this range as bots'],
+  'allow-ip': ['<cidr>', 'never treat visits from this range as bots'],
+  'block-ua': ['<text>', 'treat visits whose User-Agent contains this text as bots'],
+  'block-country': ['<CC>', 'treat visits from this country as bots'],
+  'email-capture': ['<yes|no>', 'whether the tag reads email addresses from forms'],
 };
 
 export function addSites(program: Command, session: Session): void {
   const { output } = session;
-  const sites = commandGroup(program, 'sites', 'The sites whose conversions are taken');
+  const group = commandGroup(program, 'sites', 'Manage sites and their settings');
 
-  verb(
-    sites,
+  subcommand(
+    group,
     'add <host>',
-    'Add a site. Inbound is off until "inbound enable" switches it on.',
+    'Add a site. Its inbound endpoint is off until "inbound enable".',
     'sites add shop.example --alias www.shop.example',
   )
     .option('--alias <host>', 'another host of the same site; may be repeated', collect)
     .action(async (host: string, { alias, json }: { alias?: string[]; json?: true }) => {
-      const { sites } = await session.open();
-      const site = siteDocument(await sites.register(host, alias));
+      const { commands } = await session.open();
+      const site = siteDocument(await commands.execute(new AddSite('cli', host, alias)));
       await output.show(json, site, () => siteCard(site));
       if (!json)
         output.note(`Next: "inbound enable ${site.host}", then "keys create --site ${site.host} --name <label>".`);
     });
 
-  verb(sites, 'list', 'All sites', 'sites list').action(async ({ json }: { json?: true }) => {
+  subcommand(group, 'list', 'List all sites', 'sites list').action(async ({ json }: { json?: true }) => {
     const { postgres, projections } = await session.open();
     await projections.catchUp('sites');
-    // Here, not at the top: TypeORM takes longer to load than most verbs take to run.
+    // Imported here because loading TypeORM takes longer than most commands run.
     const { SiteRow } = await import('../sites/site-row.js');
     const rows = await (await postgres.repository(SiteRow)).find({ order: { createdAt: 'ASC', host: 'ASC' } });
     const list = rows.map(siteDocument);
@@ -60,7 +61,7 @@ export function addSites(program: Command, session: Session): void {
     });
   });
 
-  verb(sites, 'show <host>', 'A site and its settings', 'sites show shop.example').action(
+  subcommand(group, 'show <host>', 'Show a site and its settings', 'sites show shop.example').action(
     async (host: string, { json }: { json?: true }) => {
       const { sites, settings } = await session.open();
       const site = siteWithSettings(await sites.get(host), settings.dedupWindowMs);
@@ -68,10 +69,10 @@ export function addSites(program: Command, session: Session): void {
     },
   );
 
-  const set = verb(
-    sites,
+  const set = subcommand(
+    group,
     'set <host>',
-    "Change a site's settings",
+    'Change the settings of a site',
     'sites set shop.example --dedup-window 48h --block @mailinator.com',
   );
   for (const [flag, { list }] of Object.entries(SITE_FLAGS)) {
@@ -81,25 +82,26 @@ export function addSites(program: Command, session: Session): void {
   set
     .option(
       '--unset <name>',
-      'back to the default; <name>=<value> takes one value off a list; may be repeated',
+      'restore the default; <name>=<value> removes one value from a list; may be repeated',
       collect,
     )
-    .action(async (host: string, options: Record<string, string[]> & { json?: true }) => {
+    .action(async (hostOrAlias: string, options: Record<string, string[]> & { json?: true }) => {
       const values = Object.keys(SITE_FLAGS).flatMap((flag) =>
         (options[camelCase(flag)] ?? []).map((value) => ({ flag, value })),
       );
       const unset = options['unset'] ?? [];
       if (values.length + unset.length === 0) {
-        throw new WrongUsage('Say what to set. "sites set --help" shows what there is.');
+        throw new UsageError('Nothing to set: give at least one option. "sites set --help" lists them.');
       }
-      const { sites, settings } = await session.open();
-      const { host: known } = await sites.get(host);
-      const site = siteWithSettings(await sites.changeSettings(known, { set: values, unset }), settings.dedupWindowMs);
+      const { sites, commands, settings } = await session.open();
+      const { host } = await sites.get(hostOrAlias);
+      const changed = await commands.execute(new ChangeSiteSettings('cli', host, { set: values, unset }));
+      const site = siteWithSettings(changed, settings.dedupWindowMs);
       await output.show(options.json, site, () => `${siteCard(site)}\n${settingsCard(site.settings)}`);
     });
 }
 
-/** As Commander names an option's value. */
+/** The name under which Commander stores an option's value. */
 function camelCase(flag: string): string {
   return flag.replace(/-./g, (found) => found.charAt(1).toUpperCase());
 }

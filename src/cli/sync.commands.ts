@@ -2,11 +2,11 @@ import type { Command } from 'commander';
 import { type Bound, lastBefore } from '../history/bound.js';
 import { UserError } from '../kernel/errors.js';
 import { readSyncLog, type SyncLine } from '../outbound/sync-log.js';
-import { readBound } from './bound-argument.js';
+import { FROM_HELP, readBound, TO_HELP } from './bound-argument.js';
 import { printable } from './output.js';
 import { readPlatform } from './platform-argument.js';
 import type { Session } from './session.js';
-import { commandGroup, verb } from './verb.js';
+import { commandGroup, subcommand } from './subcommand.js';
 
 interface LogOptions {
   readonly site: string;
@@ -19,19 +19,19 @@ interface LogOptions {
 
 export function addSync(program: Command, session: Session): void {
   const { output } = session;
-  const sync = commandGroup(program, 'sync', 'What has been sent for a site');
+  const sync = commandGroup(program, 'sync', 'Show what was sent for a site');
 
-  verb(
+  subcommand(
     sync,
     'log',
-    'Every try to deliver a conversion and to push totals, oldest first',
+    'List all attempts to deliver conversions and to push totals, oldest first',
     'sync log --site shop.example --from 2025-03-01 --status failed',
   )
-    .requiredOption('--site <host>', 'whose')
+    .requiredOption('--site <host>', 'site of the attempts')
     .option('--platform <platform>', 'only deliveries to this platform')
-    .option('--status <status>', 'only tries that ended so: delivered, accepted, deferred, failed, skipped …')
-    .option('--from <when>', 'from this position or time (UTC unless it says otherwise) on', readBound)
-    .option('--to <when>', 'up to, and without, this position or time', readBound)
+    .option('--status <status>', 'only attempts with this status: delivered, accepted, deferred, failed, skipped …')
+    .option('--from <when>', FROM_HELP, readBound)
+    .option('--to <when>', TO_HELP, readBound)
     .action(async ({ site, platform, status, from, to, json }: LogOptions) => {
       if (platform !== undefined) readPlatform(platform);
       const { log, sites } = await session.open();
@@ -41,13 +41,14 @@ export function addSync(program: Command, session: Session): void {
       const until = to ? Math.min(head, await lastBefore(log, to)) : head;
       let count = 0;
       for await (const lines of readSyncLog(log, { site: host, after, until, platform, status })) {
-        if (session.stop.aborted) throw new UserError('Interrupted: the sync log is not complete.');
+        if (session.stop.aborted)
+          throw new UserError('Interrupted: the sync log is incomplete. Run the command again.');
         count += lines.length;
         if (lines.length > 0) await output.print(lines.map(json ? jsonLine : textLine).join(''));
-        output.progress(`${count} tries`);
+        output.progress(`${count} attempts`);
       }
       output.endProgress();
-      if (count === 0 && !json) output.note('There is no such try.');
+      if (count === 0 && !json) output.note('No attempt matches.');
     });
 }
 
@@ -57,16 +58,16 @@ function jsonLine(line: SyncLine): string {
 
 function textLine(line: SyncLine): string {
   const { time, kind, platform, conversionId, stretch, payload, attempt, status, httpStatus, reason } = line;
-  const what = platform ?? `${payload?.conversions} + ${payload?.bot_traffic_removed}`;
-  const said = [httpStatus, `${line.durationMs} ms`, reason, line.nextTry && `again ${line.nextTry}`];
+  const target = platform ?? `${payload?.conversions} + ${payload?.bot_traffic_removed}`;
+  const details = [httpStatus, `${line.durationMs} ms`, reason, line.nextTry && `next attempt ${line.nextTry}`];
   const cells = [
     time,
     kind.padEnd(8),
-    what.padEnd(13),
+    target.padEnd(13),
     conversionId ?? stretch?.stretchId,
-    `try ${attempt}`.padEnd(6),
+    `attempt ${attempt}`.padEnd(10),
     status.padEnd(9),
-    said.filter((part) => part !== undefined).join(', '),
+    details.filter((part) => part !== undefined).join(', '),
   ];
   return `${printable(cells.join('  '))}\n`;
 }

@@ -9,9 +9,9 @@ import { ErasureList } from '../visitors/erasure-list.js';
 import { showVisitor } from '../visitors/show-visitor.js';
 import { card } from './output.js';
 import type { Session } from './session.js';
-import { commandGroup, verb, WrongUsage } from './verb.js';
+import { commandGroup, subcommand, UsageError } from './subcommand.js';
 
-interface Whom {
+interface PersonOptions {
   readonly site?: string;
   readonly email?: string;
   readonly hash?: string;
@@ -19,61 +19,63 @@ interface Whom {
 
 export function addVisitors(program: Command, session: Session): void {
   const { output } = session;
-  const visitors = commandGroup(program, 'visitors', 'What is known of the people behind conversions');
+  const visitors = commandGroup(program, 'visitors', 'Show or erase the personal data of a person');
 
-  verb(
+  subcommand(
     visitors,
     'show',
-    'What visits have shown of a person',
+    'Show the identifier record of a person',
     'visitors show --site shop.example --email jane@example.com',
   )
-    .requiredOption('--site <host>', 'whose visitor')
-    .option('--email <address>', 'of the person')
-    .option('--hash <sha256>', 'of the normalised address, instead of it')
-    .action(async ({ json, ...whom }: Whom & { json?: true }) => {
+    .requiredOption('--site <host>', 'site that the person visited')
+    .option('--email <address>', 'email address of the person')
+    .option('--hash <sha256>', 'hash of the normalised address, instead of --email')
+    .action(async ({ json, ...person }: PersonOptions & { json?: true }) => {
       const { sites, postgres } = await session.open();
-      const { host } = await sites.get(whom.site as string);
-      const record = await showVisitor(postgres.pool, host, subjectFrom(whom));
+      const { host } = await sites.get(person.site as string);
+      const record = await showVisitor(postgres.pool, host, subjectFrom(person));
       if (!record)
-        throw new UserError(`${host} knows nothing of this person. The tag has to see the email on one of its pages.`);
+        throw new UserError(
+          `${host} has no record of this person. A record is created when the tag captures the email on one of its pages.`,
+        );
       await output.show(json, record, () => JSON.stringify(record, null, 2));
     });
 
-  verb(
+  subcommand(
     visitors,
     'erase',
-    'Forget a person: hashes, identifiers and visits. Events and totals stay.',
+    'Erase the personal data of a person: hashes, identifiers and visits. Events and totals stay.',
     'visitors erase --site shop.example --email jane@example.com',
   )
-    .option('--site <host>', 'whose visitor')
-    .option('--email <address>', 'of the person')
-    .option('--hash <sha256>', 'of the normalised address, instead of it')
-    .option('--rerun', 'everybody who was ever erased, once more: after a backup was put back')
-    .action(async ({ json, rerun, ...whom }: Whom & { json?: true; rerun?: true }) => {
-      if (!rerun && whom.site === undefined) throw new WrongUsage('Say whose visitor: --site <host>.');
-      const opened = await session.open();
-      const erasure = new Erasure(opened.postgres, opened.log, allProjections(opened.secrets));
-      const list = new ErasureList(opened.settings.erasureList, opened.sealer);
+    .option('--site <host>', 'site that the person visited')
+    .option('--email <address>', 'email address of the person')
+    .option('--hash <sha256>', 'hash of the normalised address, instead of --email')
+    .option('--rerun', 'repeat all earlier erasures, after a backup was restored')
+    .action(async ({ json, rerun, ...person }: PersonOptions & { json?: true; rerun?: true }) => {
+      if (!rerun && person.site === undefined) throw new UsageError('Give the site with --site <host>.');
+      const { postgres, log, sites, secrets, settings, sealer } = await session.open();
+      const erasure = new Erasure(postgres, log, allProjections(secrets));
+      const list = new ErasureList(settings.erasureList, sealer);
       if (rerun) {
         const onProgress = (done: number, total: number) => output.progress(`Erasing ${done} of ${total}`);
         const erased = await new RerunErasuresHandler(erasure, list, onProgress).execute(new RerunErasures('cli'));
         return output.show(json, erased, () => card({ ...erased }));
       }
-      const { host } = await opened.sites.get(whom.site as string);
-      const command = new EraseSubject('cli', host, subjectFrom(whom));
+      const { host } = await sites.get(person.site as string);
+      const command = new EraseSubject('cli', host, subjectFrom(person));
       const erased = { site: host, ...(await new EraseSubjectHandler(erasure, list).execute(command)) };
       await output.show(json, erased, () => card({ ...erased }));
     });
 }
 
-function subjectFrom({ email, hash }: Whom): string {
-  if ((email === undefined) === (hash === undefined)) throw new WrongUsage('Say who: --email or --hash, one of them.');
+function subjectFrom({ email, hash }: PersonOptions): string {
+  if ((email === undefined) === (hash === undefined)) throw new UsageError('Give either --email or --hash.');
   if (hash !== undefined) {
     if (!/^[0-9a-f]{64}$/i.test(hash)) throw new UserError('--hash must be a SHA-256 hex digest of 64 characters.');
     return hash.toLowerCase();
   }
   const address = normaliseEmail(email as string);
-  // The address itself is not repeated.
-  if (!isEmail(address)) throw new UserError('--email is not an email address.');
+  // The message does not repeat the address, because it is personal data.
+  if (!isEmail(address)) throw new UserError('--email is not an email address. Give one such as jane@example.com.');
   return subjectOf(address);
 }

@@ -2,7 +2,7 @@ import type { End } from '../outbound/reporting-window.js';
 import type { SiteWebhook } from '../sites/webhook.js';
 import { card } from './output.js';
 
-/** A site's webhook, and how its newest push stands. The secret only where it was made just now. */
+/** A site's webhook and its latest push. The secret is included only if it was just generated. */
 export function webhookDocument({ url, enabled, reason, since }: SiteWebhook, end: End, secret?: string) {
   return {
     url,
@@ -16,13 +16,13 @@ export function webhookDocument({ url, enabled, reason, since }: SiteWebhook, en
 
 function pushDocument(end: NonNullable<End>, enabled: boolean) {
   const { stretchId: id, fromPosition, toPosition, windowStart, windowEnd, body } = end.data;
-  const stretch = { id, ...body, windowStart, windowEnd, fromPosition, toPosition };
-  if (end.type === 'outbound.closed.v1') return { ...stretch, time: end.time, status: 'pending', attempt: 0 };
+  const push = { id, ...body, windowStart, windowEnd, fromPosition, toPosition };
+  if (end.type === 'outbound.closed.v1') return { ...push, time: end.time, status: 'pending', attempt: 0 };
   const { attempt, durationMs, httpStatus } = end.data;
-  const tried = { ...stretch, time: end.time, attempt, durationMs, ...(httpStatus !== undefined && { httpStatus }) };
-  if (end.type === 'outbound.delivered.v1') return { ...tried, status: 'delivered' };
+  const attempted = { ...push, time: end.time, attempt, durationMs, ...(httpStatus !== undefined && { httpStatus }) };
+  if (end.type === 'outbound.delivered.v1') return { ...attempted, status: 'delivered' };
   const { reason, nextTry } = end.data;
-  return { ...tried, status: 'failed', reason, ...(enabled && nextTry !== undefined && { nextTry }) };
+  return { ...attempted, status: 'failed', reason, ...(enabled && nextTry !== undefined && { nextTry }) };
 }
 
 export function webhookCard({ lastPush, ...webhook }: ReturnType<typeof webhookDocument>): string {
@@ -30,10 +30,10 @@ export function webhookCard({ lastPush, ...webhook }: ReturnType<typeof webhookD
   const { id, status, time, attempt, conversions, bot_traffic_removed, windowStart, windowEnd, ...rest } = lastPush;
   return card({
     ...webhook,
-    'last push': `${status} ${time}, try ${attempt}`,
-    ...('reason' in rest && { 'reason of it': rest.reason }),
-    ...('nextTry' in rest && { 'next try': rest.nextTry }),
-    stretch: `${id}, ${windowStart} to ${windowEnd}`,
+    'last push': `${status} ${time}, attempt ${attempt}`,
+    ...('reason' in rest && { 'push reason': rest.reason }),
+    ...('nextTry' in rest && { 'next attempt': rest.nextTry }),
+    'reporting window': `${id}, ${windowStart} to ${windowEnd}`,
     totals: `${conversions} conversions, ${bot_traffic_removed} bot traffic removed`,
   });
 }

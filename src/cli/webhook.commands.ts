@@ -6,11 +6,11 @@ import { type WebhookSecrets, webhookSecrets } from '../outbound/push-request.js
 import { openHttpClient, Pusher, pusherOptions, type Receiver } from '../outbound/pusher.js';
 import { streamOf } from '../outbound/reporting-window.js';
 import type { Site } from '../sites/site.js';
-import { type Sites, webhookOf } from '../sites/sites.js';
-import type { SiteWebhook } from '../sites/webhook.js';
+import { DisableWebhook, EnableWebhook, SetWebhook } from '../sites/webhook.commands.js';
+import { requireWebhook, type SiteWebhook } from '../sites/webhook.js';
 import { card } from './output.js';
-import type { Opened, Session } from './session.js';
-import { commandGroup, verb } from './verb.js';
+import type { CliDependencies, Session } from './session.js';
+import { commandGroup, subcommand } from './subcommand.js';
 import { webhookCard, webhookDocument } from './webhook-output.js';
 
 interface SiteOptions {
@@ -20,119 +20,123 @@ interface SiteOptions {
 
 export function addWebhook(program: Command, session: Session): void {
   const { output } = session;
-  const webhook = commandGroup(program, 'webhook', "Where a site's totals are pushed to, every 15 minutes");
+  const webhook = commandGroup(program, 'webhook', "Manage the webhook that receives a site's totals every 15 minutes");
 
-  verb(
+  subcommand(
     webhook,
     'set',
-    'Set the address, and the secret if it is given; where there is none yet, one is made',
+    'Set the URL and the secret; without --secret the current one stays, or one is generated',
     'webhook set --site shop.example --url https://hooks.shop.example/totals',
   )
-    .requiredOption('--site <host>', 'whose totals')
-    .requiredOption('--url <url>', 'an https address of yours')
-    .option('--secret <text>', 'sent as bearer, and the key of the signature; for 24 h the one before it signs too')
+    .requiredOption('--site <host>', 'site of the totals')
+    .requiredOption('--url <url>', 'https URL that receives the totals')
+    .option('--secret <text>', 'bearer token and signing key; the previous one also signs for 24 h')
     .action(async (options: SiteOptions & { url: string; secret?: string }) => {
-      const opened = await session.open();
-      const { host } = await opened.sites.get(options.site);
+      const dependencies = await session.open();
+      const { sites, commands, settings } = dependencies;
+      const { host } = await sites.get(options.site);
       const { url, secret } = options;
-      const { outboundAllowPrivate: allowPrivate } = opened.settings;
-      const { webhook, madeSecret } = await opened.sites.setWebhook(host, { url, secret, allowPrivate });
-      await show(opened, host, webhook, options.json, madeSecret);
+      const request = { url, secret, allowPrivate: settings.outboundAllowPrivate };
+      const { webhook, generatedSecret } = await commands.execute(new SetWebhook('cli', host, request));
+      await show(dependencies, host, webhook, options.json, generatedSecret);
       if (options.json) return;
-      if (madeSecret !== undefined) output.note('Keep the secret now: it is stored sealed and cannot be shown again.');
-      if (!webhook.enabled) output.note(`It is disabled: "webhook enable --site ${host}" makes it push again.`);
+      if (generatedSecret !== undefined)
+        output.note('Save the secret now: it is stored sealed and cannot be shown again.');
+      if (!webhook.enabled) output.note(`It is disabled: "webhook enable --site ${host}" resumes pushing.`);
     });
 
-  verb(webhook, 'show', 'The webhook, and how its newest push stands', 'webhook show --site shop.example')
-    .requiredOption('--site <host>', 'whose webhook')
+  subcommand(webhook, 'show', 'Show the webhook and its latest push', 'webhook show --site shop.example')
+    .requiredOption('--site <host>', 'site of the webhook')
     .action(async ({ site, json }: SiteOptions) => {
-      const opened = await session.open();
-      const found = await opened.sites.get(site);
-      await show(opened, found.host, webhookOf(found), json);
+      const dependencies = await session.open();
+      const found = await dependencies.sites.get(site);
+      await show(dependencies, found.host, requireWebhook(found), json);
     });
 
-  verb(
+  subcommand(
     webhook,
     'test',
-    'Send zeros, marked as a test; no stretch is closed or moved',
+    'Send a test push with zero totals; no reporting window is closed',
     'webhook test --site shop.example',
   )
-    .requiredOption('--site <host>', 'whose webhook')
+    .requiredOption('--site <host>', 'site of the webhook')
     .action(async ({ site, json }: SiteOptions) => {
-      const opened = await session.open();
-      const receiver = await receiverOf(opened, await opened.sites.get(site));
+      const dependencies = await session.open();
+      const receiver = await receiverOf(dependencies, await dependencies.sites.get(site));
       const { url, enabled } = receiver.webhook;
-      const beganMs = performance.now();
-      const { accepted, ...result } = await withPusher(opened, (pusher) => pusher.test(receiver));
-      const durationMs = Math.round(performance.now() - beganMs);
-      const document = { url, enabled, ok: accepted, ...plain(result), durationMs };
+      const startedMs = performance.now();
+      const { accepted: ok, ...answer } = await withPusher(dependencies, (pusher) => pusher.test(receiver));
+      const durationMs = Math.round(performance.now() - startedMs);
+      const document = { url, enabled, ok, ...answerDocument(answer), durationMs };
       await output.show(json, document, () => card(document));
-      if (!accepted) session.exitCode = 1;
-      if (!accepted && !json)
-        output.note(`The receiver did not accept the test push: ${'reason' in result ? result.reason : ''}`);
+      if (!ok) session.exitCode = 1;
+      if (!ok && !json) output.note(rejectedText('reason' in answer ? answer.reason : ''));
     });
 
-  verb(webhook, 'push', 'Close and push now what has come up to now', 'webhook push --site shop.example')
-    .requiredOption('--site <host>', 'whose totals')
+  subcommand(webhook, 'push', 'Close the reporting window and push its totals now', 'webhook push --site shop.example')
+    .requiredOption('--site <host>', 'site of the totals')
     .action(async ({ site, json }: SiteOptions) => {
-      const opened = await session.open();
-      const found = await opened.sites.get(site);
-      const receiver = await receiverOf(opened, found);
+      const dependencies = await session.open();
+      const { sites, postgres, settings } = dependencies;
+      const found = await sites.get(site);
+      const receiver = await receiverOf(dependencies, found);
       if (!receiver.webhook.enabled) throw disabled(found.host, receiver.webhook);
-      const { outboundTimeoutMs } = opened.settings;
-      const pushed = await withPusher(opened, (pusher) =>
-        pushNow(opened.postgres.pool, pusher, receiver, outboundTimeoutMs),
+      const pushed = await withPusher(dependencies, (pusher) =>
+        pushNow(postgres.pool, pusher, receiver, settings.outboundTimeoutMs),
       );
-      const document = webhookDocument(webhookOf(await opened.sites.get(site)), pushed);
+      const document = webhookDocument(requireWebhook(await sites.get(site)), pushed);
       await output.show(json, document, () => webhookCard(document));
       if (pushed.type === 'outbound.delivered.v1') return;
       session.exitCode = 1;
-      if (!json) output.note(`The receiver did not accept the push: ${pushed.data.reason}`);
+      if (!json) output.note(rejectedText(pushed.data.reason));
     });
 
-  change('enable', 'Push again, beginning with what was held', (sites, host) => sites.enableWebhook(host));
-  change('disable', 'Push nothing until "webhook enable"; what is counted meanwhile is pushed then', (sites, host) =>
-    sites.disableWebhook(host),
-  );
+  change('enable', 'Resume pushing, starting with the totals held back', EnableWebhook);
+  change('disable', 'Stop pushing until "webhook enable"; totals are held back meanwhile', DisableWebhook);
 
-  function change(word: string, description: string, act: (sites: Sites, host: string) => Promise<SiteWebhook>): void {
-    verb(webhook, word, description, `webhook ${word} --site shop.example`)
-      .requiredOption('--site <host>', 'whose webhook')
+  function change(
+    name: string,
+    description: string,
+    WebhookCommand: typeof EnableWebhook | typeof DisableWebhook,
+  ): void {
+    subcommand(webhook, name, description, `webhook ${name} --site shop.example`)
+      .requiredOption('--site <host>', 'site of the webhook')
       .action(async ({ site, json }: SiteOptions) => {
-        const opened = await session.open();
-        const { host } = await opened.sites.get(site);
-        await show(opened, host, await act(opened.sites, host), json);
+        const dependencies = await session.open();
+        const { host } = await dependencies.sites.get(site);
+        const changed = await dependencies.commands.execute(new WebhookCommand('cli', host));
+        await show(dependencies, host, changed, json);
       });
   }
 
   async function show(
-    { log }: Opened,
+    { log }: CliDependencies,
     host: string,
     webhook: SiteWebhook,
     json: true | undefined,
-    madeSecret?: string,
+    generatedSecret?: string,
   ): Promise<void> {
     const [end] = await log.readEnds(OUTBOUND, [streamOf(host)]);
-    const document = webhookDocument(webhook, end, madeSecret);
+    const document = webhookDocument(webhook, end, generatedSecret);
     await output.show(json, document, () => webhookCard(document));
   }
 }
 
-async function receiverOf({ secrets }: Opened, site: Site): Promise<Receiver & { secrets: WebhookSecrets }> {
-  const webhook = webhookOf(site);
-  const opened = webhookSecrets(await secrets.connectionSecrets(site.host, 'outbound'));
-  if (!opened)
+async function receiverOf({ secrets }: CliDependencies, site: Site): Promise<Receiver & { secrets: WebhookSecrets }> {
+  const webhook = requireWebhook(site);
+  const stored = webhookSecrets(await secrets.connectionSecrets(site.host, 'outbound'));
+  if (!stored)
     throw new UserError(
-      `SECRET_KEY does not open the secret of ${site.host}'s webhook. Set the key it was sealed with, or give it again: "webhook set --site ${site.host} --url ${webhook.url} --secret …".`,
+      `SECRET_KEY does not open the secret of ${site.host}'s webhook. Use the key that sealed it, or set the secret again: "webhook set --site ${site.host} --url ${webhook.url} --secret …".`,
     );
-  return { site: site.host, webhook, secrets: opened };
+  return { site: site.host, webhook, secrets: stored };
 }
 
 async function withPusher<Result>(
-  { log, sites, settings }: Opened,
+  { log, commands, settings }: CliDependencies,
   work: (pusher: Pusher) => Promise<Result>,
 ): Promise<Result> {
-  const pusher = new Pusher(log, sites, openHttpClient(settings), pusherOptions(settings, 'cli'));
+  const pusher = new Pusher(log, commands, openHttpClient(settings), pusherOptions(settings, 'cli'));
   try {
     return await work(pusher);
   } finally {
@@ -140,13 +144,17 @@ async function withPusher<Result>(
   }
 }
 
-function plain({ httpStatus, reason }: { httpStatus?: number; reason?: string }) {
+function answerDocument({ httpStatus, reason }: { httpStatus?: number; reason?: string }) {
   return { ...(httpStatus !== undefined && { httpStatus }), ...(reason !== undefined && { reason }) };
+}
+
+function rejectedText(reason: string): string {
+  return `The receiver did not accept the push: ${reason}. Fix the receiver and run the command again.`;
 }
 
 function disabled(host: string, { reason }: SiteWebhook): UserError {
   const why = reason === undefined ? '' : ` (${reason})`;
   return new UserError(
-    `The webhook of ${host} is disabled${why}. "webhook enable --site ${host}" pushes again, beginning with what was held.`,
+    `The webhook of ${host} is disabled${why}. "webhook enable --site ${host}" resumes pushing, starting with the totals held back.`,
   );
 }

@@ -11,7 +11,7 @@ import { LogUnavailable, messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import type { SiteKey } from '../sites/site.js';
-import { type OpenSite, SiteDirectory } from '../sites/site-directory.js';
+import { type LoadedSite, SiteDirectory } from '../sites/site-directory.js';
 import { readInboundFields } from './inbound-fields.js';
 import { InboundMetrics, type InboundOutcome } from './inbound-metrics.js';
 import { INBOUND_PATH, type InboundRoute, isJsonContentType, routeInbound } from './inbound-route.js';
@@ -43,7 +43,7 @@ const INTERNAL_ERROR: CountedAnswer = {
 
 /** The authenticated sender. */
 interface Caller {
-  readonly open: OpenSite;
+  readonly open: LoadedSite;
   readonly key: SiteKey;
 }
 
@@ -107,7 +107,7 @@ export class InboundEndpoint implements OnModuleInit {
     const open = this.sites.find(this.origin.host(request));
     if (!open?.site.inbound) return NOT_ENABLED;
     const header = request.headers['x-cc-api-key'];
-    const verdict = this.sites.judgeKey(open, typeof header === 'string' ? header : undefined, Date.now());
+    const verdict = this.sites.checkKey(open, typeof header === 'string' ? header : undefined, Date.now());
     if (verdict.ok) return { open, key: verdict.key };
     if (verdict.retryAfterS === undefined) return INVALID_KEY;
     const headers = { 'Retry-After': String(verdict.retryAfterS) };

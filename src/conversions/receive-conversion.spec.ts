@@ -1,6 +1,6 @@
 import { type SiteSettings } from '../events/site.events.js';
 import type { SiteKey } from '../sites/site.js';
-import type { OpenSite } from '../sites/site-directory.js';
+import type { LoadedSite } from '../sites/site-directory.js';
 import { DEFAULT_SITE_SETTINGS } from '../sites/site-settings.js';
 import type { Match } from '../visitors/matcher.js';
 import { hashPersonal } from './hash-personal.js';
@@ -27,7 +27,7 @@ function decided(
   match: Match = NO_MATCH,
 ) {
   const site = { host: 'shop.example', settings: { ...DEFAULT_SITE_SETTINGS, ...settings } };
-  const open = { site, dedupSecret: 'secret' } as OpenSite;
+  const open = { site, dedupSecret: 'secret' } as LoadedSite;
   const sent = { ...purchase, ...fields };
   for (const [name, value] of Object.entries(sent)) if (value === undefined) delete sent[name as keyof typeof sent];
   const command = new ReceiveConversion(open, { id: 'k1', trial: false, ...key } as SiteKey, sent, RULES);

@@ -1,7 +1,7 @@
+import type { CommandBus } from '@nestjs/cqrs';
 import type { Logger } from '../kernel/logger.js';
-import type { EventLog } from '../log/event-log.js';
 import type { SiteConnection } from '../sites/connection.js';
-import type { OpenConnection, OpenSite, SiteDirectory } from '../sites/site-directory.js';
+import type { LoadedConnection, LoadedSite, SiteDirectory } from '../sites/site-directory.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';
 import { Connections } from './connections.js';
 
@@ -14,18 +14,18 @@ const SITE_CONNECTION = {
 } as unknown as SiteConnection;
 
 describe('Connections', () => {
-  let bySite: Map<string, OpenConnection>;
+  let bySite: Map<string, LoadedConnection>;
   let connections: Connections;
 
   beforeEach(() => {
     const open = { connection: SITE_CONNECTION, secrets: { access_token: 't' }, missingSecrets: [] };
     bySite = new Map([['meta', open]]);
-    const site = { site: { host: 'shop.example' }, connections: bySite } as unknown as OpenSite;
+    const site = { site: { host: 'shop.example' }, connections: bySite } as unknown as LoadedSite;
     connections = new Connections(
       { find: (host: string) => (host === 'shop.example' ? site : undefined) } as unknown as SiteDirectory,
       undefined as unknown as SiteSecrets,
       undefined as unknown as Logger,
-      undefined as unknown as EventLog,
+      undefined as unknown as CommandBus,
     );
   });
 

@@ -1,13 +1,13 @@
 import { Injectable } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
 import { Logger } from '../kernel/logger.js';
-import { EventLog } from '../log/event-log.js';
 import { platformOf } from '../platforms/index.js';
 import type { Connection, Platform, PlatformName } from '../platforms/platform.js';
+import { ParkConnection, PauseConnection, ResumeConnection } from '../sites/connection.commands.js';
 import type { SiteConnection } from '../sites/connection.js';
 import type { Site } from '../sites/site.js';
 import { SiteDirectory } from '../sites/site-directory.js';
 import { SiteSecrets } from '../sites/site-secrets.js';
-import { Sites } from '../sites/sites.js';
 
 /** A platform that a site is connected to. */
 export interface Destination {
@@ -24,16 +24,12 @@ export interface Destination {
 /** Looks up and changes the connections of sites on behalf of deliveries. */
 @Injectable()
 export class Connections {
-  private readonly sites: Sites;
-
   constructor(
     private readonly directory: SiteDirectory,
     private readonly secrets: SiteSecrets,
     private readonly logger: Logger,
-    log: EventLog,
-  ) {
-    this.sites = new Sites(log, secrets, 'system');
-  }
+    private readonly commands: CommandBus,
+  ) {}
 
   /** As of now; undefined if the platform is not connected. */
   find(host: string, name: PlatformName): Destination | undefined {
@@ -53,17 +49,17 @@ export class Connections {
   }
 
   async park(site: string, platform: PlatformName, reason: string): Promise<void> {
-    await this.sites.parkPlatform(site, platform, reason);
+    await this.commands.execute(new ParkConnection('system', site, platform, reason));
     await this.changed('The platform refused the credentials: connection parked until they are fixed', site, platform);
   }
 
   async pause(site: string, platform: PlatformName, reason: string): Promise<void> {
-    await this.sites.pausePlatform(site, platform, reason);
+    await this.commands.execute(new PauseConnection('system', site, platform, reason));
     await this.changed('The receiver accepts no more conversions: connection paused', site, platform);
   }
 
   async resume(site: string, platform: PlatformName): Promise<void> {
-    await this.sites.resumePlatform(site, platform);
+    await this.commands.execute(new ResumeConnection('system', site, platform));
     await this.changed('A parked connection works again: connection resumed', site, platform);
   }
 

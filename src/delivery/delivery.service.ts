@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import type { DeliveryPlan } from '../events/conversion.events.js';
-import type { OpenSite } from '../sites/site-directory.js';
+import type { LoadedSite } from '../sites/site-directory.js';
 import { CrashRecovery } from './crash-recovery.js';
 import { type Results, resultOf } from './delivery.js';
 import type { ReceivedConversion } from './received-conversion.js';
@@ -16,7 +16,7 @@ const NOT_CONNECTED: DeliveryPlan = {};
 @Injectable()
 export class DeliveryService {
   /** Every conversion of a site has the same plan until the site changes. */
-  private readonly plans = new WeakMap<OpenSite, DeliveryPlan>();
+  private readonly plans = new WeakMap<LoadedSite, DeliveryPlan>();
   private readonly timers: NodeJS.Timeout[] = [];
   private recovering: Promise<void> | undefined;
   private stopping = false;
@@ -48,7 +48,7 @@ export class DeliveryService {
   }
 
   /** The delivery fields of a new conversion of this site. Empty while no platform is connected. */
-  planFor(site: OpenSite): DeliveryPlan {
+  planFor(site: LoadedSite): DeliveryPlan {
     if (site.connections.size === 0) return NOT_CONNECTED;
     const { instance } = this.recovery;
     const cached = this.plans.get(site);

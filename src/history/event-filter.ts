@@ -3,7 +3,7 @@ import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import { copyEvents } from '../log/event-reader.js';
 import type { LoggedRow } from '../log/event-row.js';
-import type { Sites } from '../sites/sites.js';
+import type { SiteRepository } from '../sites/site-repository.js';
 import { type Bound, positionRangeOf } from './bound.js';
 
 const PAGE_EVENTS = 10_000;
@@ -42,7 +42,7 @@ export class EventFilter {
     private readonly streams: Set<string> | undefined,
   ) {}
 
-  static async open(log: EventLog, sites: Sites, options: FilterOptions): Promise<EventFilter> {
+  static async open(log: EventLog, sites: SiteRepository, options: FilterOptions): Promise<EventFilter> {
     const { order } = options;
     const head = await log.head();
     const site = options.site === undefined ? undefined : (await sites.get(options.site)).host;

@@ -5,14 +5,14 @@ import type { EventLog } from '../log/event-log.js';
 import { copyStreams } from '../log/log-audit.js';
 import type { ProjectionRunner } from '../log/projection-runner.js';
 import type { Postgres } from '../postgres/postgres.js';
+import type { SiteRepository } from '../sites/site-repository.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';
-import type { Sites } from '../sites/sites.js';
 
 /** Dependencies of the checks. */
 export interface VerifyDependencies {
   readonly postgres: Postgres;
   readonly log: EventLog;
-  readonly sites: Sites;
+  readonly sites: SiteRepository;
   readonly secrets: SiteSecrets;
   readonly projections: ProjectionRunner;
   readonly settings: Settings;

@@ -1,4 +1,5 @@
 import { Injectable, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
 import { Interval } from '@nestjs/schedule';
 import { Registry } from 'prom-client';
 import { messageOf } from '../kernel/errors.js';
@@ -9,7 +10,6 @@ import { LogModule } from '../log/log.module.js';
 import { Postgres } from '../postgres/postgres.js';
 import { SiteDirectory } from '../sites/site-directory.js';
 import { SiteSecrets } from '../sites/site-secrets.js';
-import { Sites } from '../sites/sites.js';
 import { SitesModule } from '../sites/sites.module.js';
 import { countPushes } from './outbound-metrics.js';
 import { OutboundSync } from './outbound-sync.js';
@@ -36,13 +36,13 @@ export class OutboundScheduler {
         log: EventLog,
         directory: SiteDirectory,
         secrets: SiteSecrets,
+        commands: CommandBus,
         settings: Settings,
         registry: Registry,
         logger: Logger,
       ) => {
-        const sites = new Sites(log, secrets, 'system');
         const options = { ...pusherOptions(settings, 'system'), count: countPushes(registry) };
-        const pusher = new Pusher(log, sites, openHttpClient(settings), {
+        const pusher = new Pusher(log, commands, openHttpClient(settings), {
           ...options,
           disabled: (site, reason) =>
             logger.warn('Webhook disabled until it is enabled again with "webhook enable"', { site, reason }),
@@ -54,7 +54,7 @@ export class OutboundScheduler {
             logger.warn('Push failed with an internal error', { site, error: messageOf(error) }),
         });
       },
-      inject: [Postgres, EventLog, SiteDirectory, SiteSecrets, SETTINGS, Registry, Logger],
+      inject: [Postgres, EventLog, SiteDirectory, SiteSecrets, CommandBus, SETTINGS, Registry, Logger],
     },
     OutboundScheduler,
   ],

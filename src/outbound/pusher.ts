@@ -1,11 +1,12 @@
 import { OUTBOUND, type OutboundEvent, type ReportingWindow } from '../events/outbound.events.js';
 import { HttpClient } from '../http/client/http-client.js';
 import { SendFailure } from '../http/client/send-failure.js';
+import type { CommandExecutor } from '../kernel/command.js';
 import { LogUnavailable } from '../kernel/errors.js';
 import type { Settings } from '../kernel/settings.js';
 import { uuidv7 } from '../kernel/uuid.js';
 import type { EventLog } from '../log/event-log.js';
-import type { Sites } from '../sites/sites.js';
+import { DisableWebhook } from '../sites/webhook.commands.js';
 import type { SiteWebhook } from '../sites/webhook.js';
 import type { PushLease } from './push-lease.js';
 import { pushRequest, testRequest, type WebhookSecrets } from './push-request.js';
@@ -51,7 +52,7 @@ export interface Receiver {
 export class Pusher {
   constructor(
     private readonly log: EventLog,
-    private readonly sites: Sites,
+    private readonly commands: CommandExecutor,
     private readonly httpClient: HttpClient,
     private readonly options: PusherOptions,
   ) {}
@@ -140,7 +141,7 @@ export class Pusher {
 
   private async disable(site: string, reason: string, gone: boolean): Promise<void> {
     const why = gone ? reason : `failed for too long, last error: ${reason}`;
-    await this.sites.disableWebhook(site, why);
+    await this.commands.execute(new DisableWebhook(this.options.actor, site, why));
     this.options.disabled?.(site, why);
   }
 

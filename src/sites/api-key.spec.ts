@@ -11,8 +11,8 @@ function withChecksum(text: string): string {
   return text + digits.join('');
 }
 
-describe('an API key', () => {
-  it('is cc_, 43 characters of secret and 6 of checksum', () =>
+describe('API key', () => {
+  it('consists of cc_, a 43-character secret and a 6-character checksum', () =>
     fc.assert(
       fc.property(key, (text) => {
         expect(text).toMatch(/^cc_[0-9A-Za-z]{49}$/);
@@ -20,17 +20,17 @@ describe('an API key', () => {
       }),
     ));
 
-  it('has the same width for the smallest and the largest secret, and never changes its form', () => {
+  it('has the same length for the smallest and the largest secret', () => {
     expect(generateApiKey(() => new Uint8Array(32))).toBe(`cc_${'0'.repeat(43)}1m4mnR`);
     expect(generateApiKey(() => new Uint8Array(32).fill(255))).toHaveLength(52);
     expect(looksLikeApiKey(withChecksum(`cc_${'z'.repeat(43)}`))).toBe(true);
   });
 
-  it('is another one each time', () => {
+  it('differs on each call', () => {
     expect(generateApiKey()).not.toBe(generateApiKey());
   });
 
-  it('is another one for another secret', () =>
+  it('differs for different secrets', () =>
     fc.assert(
       fc.property(secret, secret, (one, other) => {
         fc.pre(Buffer.compare(one, other) !== 0);
@@ -38,7 +38,7 @@ describe('an API key', () => {
       }),
     ));
 
-  it('shows a changed character', () =>
+  it('detects a changed character', () =>
     fc.assert(
       fc.property(key, fc.nat(51), fc.constantFrom(...alphabet, ' ', '_', '-', 'é'), (text, at, other) => {
         fc.pre(text[at] !== other);
@@ -47,7 +47,7 @@ describe('an API key', () => {
       { numRuns: 2_000 },
     ));
 
-  it('shows two swapped characters', () =>
+  it('detects two swapped characters', () =>
     fc.assert(
       fc.property(key, fc.nat(51), fc.nat(51), (text, one, other) => {
         const characters = [...text];
@@ -58,7 +58,7 @@ describe('an API key', () => {
       { numRuns: 2_000 },
     ));
 
-  it('shows what is missing or too much', () => {
+  it('detects missing and extra characters', () => {
     const text = generateApiKey();
     for (const wrong of [
       '',
@@ -74,18 +74,18 @@ describe('an API key', () => {
     }
   });
 
-  it.each(['xx_', 'CC_', 'cc-'])('does not begin with %s, even when the checksum is right', (prefix) => {
+  it.each(['xx_', 'CC_', 'cc-'])('rejects the prefix %s even if the checksum is correct', (prefix) => {
     expect(looksLikeApiKey(withChecksum(prefix + '0'.repeat(43)))).toBe(false);
   });
 
-  it.each(['-', '_', ' ', 'é', '\n'])('holds no %j, even when the checksum is right', (character) => {
+  it.each(['-', '_', ' ', 'é', '\n'])('rejects the character %j even if the checksum is correct', (character) => {
     expect(looksLikeApiKey(withChecksum(`cc_${'0'.repeat(42)}${character}`))).toBe(false);
   });
 
-  it('is nothing that comes about by chance', () =>
+  it('does not match random text', () =>
     fc.assert(fc.property(fc.string({ minLength: 52, maxLength: 52 }), (random) => !looksLikeApiKey(random))));
 
-  it('is stored as its SHA-256 and listed by its beginning', () => {
+  it('is stored as a SHA-256 hash and displayed by its prefix', () => {
     expect(hashApiKey('abc')).toBe('ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad');
     expect(apiKeyPrefix('cc_0123456789abcdef')).toBe('cc_01234567');
   });

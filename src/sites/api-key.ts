@@ -2,8 +2,8 @@ import { hash, randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 /**
- * `cc_`, 32 random bytes in base62, and a checksum of what stands before it. The prefix lets secret scanners find a
- * leaked key; the checksum catches a typo without a look-up.
+ * A key is `cc_`, 32 random bytes in base62, and a checksum of both. The prefix lets secret scanners find a leaked key;
+ * the checksum detects a typo without a look-up.
  */
 const PREFIX = 'cc_';
 const SECRET_BYTES = 32;
@@ -11,7 +11,7 @@ const SECRET_LENGTH = 43; // 62^43 > 2^256
 const CHECKSUM_LENGTH = 6; // 62^6 > 2^32
 const CHECKSUM_START = PREFIX.length + SECRET_LENGTH;
 export const API_KEY_LENGTH = CHECKSUM_START + CHECKSUM_LENGTH;
-const SHOWN_LENGTH = 8;
+const DISPLAYED_LENGTH = 8;
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
@@ -20,7 +20,7 @@ export function generateApiKey(random: (size: number) => Uint8Array = randomByte
   return key + checksum(key);
 }
 
-/** Whether the text can be a key at all; whether it is one, only a look-up of its hash tells. */
+/** Checks the format only; whether the key exists requires a look-up of its hash. */
 export function looksLikeApiKey(text: string): boolean {
   return (
     text.length === API_KEY_LENGTH &&
@@ -30,14 +30,14 @@ export function looksLikeApiKey(text: string): boolean {
   );
 }
 
-/** What is stored of a key. 256 random bits need no slow hash. */
+/** The stored form of a key. 256 random bits need no slow hash. */
 export function hashApiKey(key: string): string {
   return hash('sha256', key);
 }
 
-/** What is shown of a key in lists: enough to recognise it, too little to guess it. */
+/** The part of a key that lists display: enough to recognise it, too little to guess it. */
 export function apiKeyPrefix(key: string): string {
-  return key.slice(0, PREFIX.length + SHOWN_LENGTH);
+  return key.slice(0, PREFIX.length + DISPLAYED_LENGTH);
 }
 
 function checksum(text: string): string {

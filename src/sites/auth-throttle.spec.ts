@@ -21,7 +21,7 @@ describe('AuthThrottle', () => {
 
   const fail = (times: number, atMs: number, site = 'shop.example') =>
     Array.from({ length: times }, () => throttle.fail(site, 'unknown', atMs));
-  const seen = (type: AuthEvent['type'], data: object, timeMs: number) =>
+  const apply = (type: AuthEvent['type'], data: object, timeMs: number) =>
     throttle.apply({
       type,
       data,
@@ -29,53 +29,53 @@ describe('AuthThrottle', () => {
       time: new Date(timeMs).toISOString(),
     } as unknown as StoredEvent);
 
-  it('lets twenty failures pass and refuses the twenty-first', () => {
+  it('throttles after 20 failed attempts', () => {
     expect(fail(20, 0)).toEqual(Array(20).fill(undefined));
     expect(throttle.fail('shop.example', 'missing', 1)).toBe(900);
   });
 
-  it('slides: a failure that left the window counts no more', () => {
+  it('does not count failures outside the sliding window', () => {
     fail(19, 0);
     fail(1, 5 * MINUTE_MS);
     expect(throttle.fail('shop.example', 'unknown', WINDOW_MS + 1)).toBeUndefined();
   });
 
-  it('says how long until it would let a failure pass again', () => {
+  it('returns the seconds until the throttle ends', () => {
     fail(10, 0);
     fail(10, 10 * MINUTE_MS);
-    // This one is a failure too: the oldest that still counts afterwards is the second.
+    // The throttled attempt is itself counted and pushes the oldest failure out of the list.
     expect(throttle.fail('shop.example', 'unknown', 12 * MINUTE_MS)).toBe(3 * 60);
   });
 
-  it('keeps sites apart', () => {
+  it('counts each site separately', () => {
     fail(25, 0, 'a.example');
     expect(throttle.fail('b.example', 'unknown', 0)).toBeUndefined();
   });
 
-  it('stores each failure up to the limit and sums up the rest, however many', () => {
+  it('stores each failure up to the limit and one sum for the rest', () => {
     fail(5_020, 0);
-    throttle.sumUp(MINUTE_MS);
-    throttle.sumUp(2 * MINUTE_MS);
+    throttle.flush(MINUTE_MS);
+    throttle.flush(2 * MINUTE_MS);
     expect(recorded.filter(({ event }) => event.type === 'auth.failed.v1')).toHaveLength(20);
     const throttled = recorded.flatMap(({ event }) => (event.type === 'auth.throttled.v1' ? [event.data.count] : []));
     expect(throttled).toEqual([1, 4_999]);
   });
 
-  it('counts what other instances stored, and its own only once', () => {
-    for (let count = 0; count < 15; count += 1) seen('auth.failed.v1', { reason: 'unknown', instance: 'other' }, 0);
-    for (let count = 0; count < 15; count += 1) seen('auth.failed.v1', { reason: 'unknown', instance: 'me' }, 0);
+  it('counts failures stored by other instances and ignores its own events', () => {
+    for (let count = 0; count < 15; count += 1) apply('auth.failed.v1', { reason: 'unknown', instance: 'other' }, 0);
+    for (let count = 0; count < 15; count += 1) apply('auth.failed.v1', { reason: 'unknown', instance: 'me' }, 0);
     expect(fail(5, 1)).toEqual(Array(5).fill(undefined));
     expect(throttle.fail('shop.example', 'unknown', 1)).toBeDefined();
   });
 
-  it('takes a sum of another instance for as many failures', () => {
-    seen('auth.throttled.v1', { count: 400, instance: 'other' }, 0);
+  it('counts the sum of another instance as that many failures', () => {
+    apply('auth.throttled.v1', { count: 400, instance: 'other' }, 0);
     expect(throttle.fail('shop.example', 'unknown', 1)).toBeDefined();
   });
 
-  it('forgets a site that has been quiet for a window', () => {
+  it('drops a site without a failure in the window', () => {
     fail(20, 0);
-    throttle.sumUp(WINDOW_MS);
+    throttle.flush(WINDOW_MS);
     expect(throttle.fail('shop.example', 'unknown', WINDOW_MS + 1)).toBeUndefined();
   });
 });

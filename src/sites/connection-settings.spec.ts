@@ -22,38 +22,43 @@ const platform = {
 const webhook = {
   name: 'webhook',
   fields: [
-    { name: 'url', required: true, help: 'Where to' },
+    { name: 'url', required: true, help: 'Target URL' },
     { name: 'secret', secret: true, required: true, help: 'For the signature' },
   ],
 } as unknown as Platform;
 
-const whole: Connection = { settings: { pixel_id: '1' }, secrets: { access_token: 'old' } };
-const change = (set: ConnectRequest['set'], current = whole, endpoint?: string) =>
-  changedConnection(platform, current, { set, endpoint }, 'spare');
+const complete: Connection = { settings: { pixel_id: '1' }, secrets: { access_token: 'old' } };
+const change = (set: ConnectRequest['set'], current = complete, endpoint?: string) =>
+  changedConnection(platform, current, { set, endpoint }, 'generated');
 
 describe('changedConnection', () => {
-  it('tells settings and secrets apart', () => {
+  it('separates settings and secrets', () => {
     expect(change({ pixel_id: ' 12 ', access_token: 'token', events: 'purchase, lead' }, NOT_CONNECTED)).toEqual({
       settings: { pixel_id: '12', events: 'purchase, lead' },
       secrets: { access_token: 'token' },
     });
   });
 
-  it('keeps what is not named', () => {
-    expect(change({ access_token: 'new' }, { ...whole, endpoint: 'http://127.0.0.1:1' })).toEqual({
+  it('keeps settings that the request does not name', () => {
+    expect(change({ access_token: 'new' }, { ...complete, endpoint: 'http://127.0.0.1:1' })).toEqual({
       settings: { pixel_id: '1' },
       secrets: { access_token: 'new' },
       endpoint: 'http://127.0.0.1:1',
     });
-    expect(change({})).toEqual(whole);
+    expect(change({})).toEqual(complete);
   });
 
-  it('takes away what is set to nothing, but not what must be there', () => {
-    const more = { settings: { ...whole.settings, mode: 'x' }, secrets: { ...whole.secrets, developer_token: 'y' } };
-    expect(change({ mode: '', developer_token: '' }, more)).toEqual(whole);
-    expect(() => change({ pixel_id: '' })).toThrow(/^meta lacks pixel_id \(Number of the pixel\)\. Give it with --set/);
-    expect(() => change({ access_token: ' ' })).toThrow(/^meta lacks access_token/);
-    expect(change({ mode: '' })).toEqual(whole);
+  it('removes a setting with an empty value unless it is required', () => {
+    const more = {
+      settings: { ...complete.settings, mode: 'x' },
+      secrets: { ...complete.secrets, developer_token: 'y' },
+    };
+    expect(change({ mode: '', developer_token: '' }, more)).toEqual(complete);
+    expect(() => change({ pixel_id: '' })).toThrow(
+      /^meta requires pixel_id \(Number of the pixel\)\. Set it with --set/,
+    );
+    expect(() => change({ access_token: ' ' })).toThrow(/^meta requires access_token/);
+    expect(change({ mode: '' })).toEqual(complete);
   });
 
   it.each([
@@ -62,16 +67,16 @@ describe('changedConnection', () => {
     ['field.order', 'orderId'],
     ['field.content.id', 'conversionId'],
     ['events', 'purchase'],
-  ])('takes %s for any platform', (name, value) => {
+  ])('accepts %s for any platform', (name, value) => {
     expect(change({ [name]: value }).settings).toEqual({ pixel_id: '1', [name]: value });
-    expect(change({ [name]: '' }, { ...whole, settings: { pixel_id: '1', [name]: value } })).toEqual(whole);
+    expect(change({ [name]: '' }, { ...complete, settings: { pixel_id: '1', [name]: value } })).toEqual(complete);
   });
 
   it.each<[string, string, RegExp]>([
     [
       'pixel',
       '1',
-      /^meta has no setting "pixel"\. There are: pixel_id, access_token, mode, developer_token, events, event/,
+      /^meta has no setting "pixel"\. Available: pixel_id, access_token, mode, developer_token, events, event/,
     ],
     ['__proto__', '1', /^meta has no setting "__proto__"/],
     ['event.', '1', /has no setting "event\."/],
@@ -81,32 +86,32 @@ describe('changedConnection', () => {
     ['access_token', 'one\r\nX-Other: two', /^--set access_token: must not contain line breaks/],
     ['event.a\u0007b', 'one', /^--set event\.a\?b: must not contain line breaks/],
     ['field.order', 'email', /^--set field\.order: must be one of event, value, currency, orderId, conversionId$/],
-    ['events', 'purchase,,lead', /^--set events: an event's name has 1 to 100 characters/],
-    [`event.${'x'.repeat(101)}`, 'one', /: an event's name has 1 to 100 characters/],
+    ['events', 'purchase,,lead', /^--set events: an event name has 1 to 100 characters/],
+    [`event.${'x'.repeat(101)}`, 'one', /: an event name has 1 to 100 characters/],
     ['mode', 'upload', /^meta: developer_token is required with mode=upload$/],
-  ])('refuses %j, by name', (name, value, message) => {
+  ])('rejects %j and names it', (name, value, message) => {
     expect(() => change({ [name]: value })).toThrow(message);
   });
 
-  it('names everything that lacks', () => {
+  it('names all missing fields', () => {
     expect(() => change({}, NOT_CONNECTED)).toThrow(
-      'meta lacks pixel_id (Number of the pixel), access_token (Token of a system user). Give it with --set <name>=<value>.',
+      'meta requires pixel_id (Number of the pixel), access_token (Token of a system user). Set it with --set <name>=<value>.',
     );
   });
 
-  it('never repeats a value', () => {
+  it('never repeats a value in an error', () => {
     for (const value of ['s3cr3t\n', `s3cr3t${'x'.repeat(5_000)}`]) {
       expect(() => change({ access_token: value, pixel_id: 's3cr3t' })).toThrow(/^(?!.*s3cr3t)/s);
     }
-    expect(() => change({}, whole, 'http://user:s3cr3t@127.0.0.1/')).toThrow(/^(?!.*s3cr3t)/s);
+    expect(() => change({}, complete, 'http://user:s3cr3t@127.0.0.1/')).toThrow(/^(?!.*s3cr3t)/s);
   });
 
   it.each([
     ['http://127.0.0.1:9000', 'http://127.0.0.1:9000'],
     ['https://Gateway.Example/capi/', 'https://gateway.example/capi'],
     ['', undefined],
-  ])('takes the endpoint %j', (text, endpoint) => {
-    expect(change({}, { ...whole, endpoint: 'http://127.0.0.1:1' }, text).endpoint).toBe(endpoint);
+  ])('accepts the endpoint %j', (text, endpoint) => {
+    expect(change({}, { ...complete, endpoint: 'http://127.0.0.1:1' }, text).endpoint).toBe(endpoint);
   });
 
   it.each([
@@ -118,32 +123,34 @@ describe('changedConnection', () => {
     'https://gateway.example/?',
     'https://gateway.example/#',
     'https://',
-  ])('refuses the endpoint %j', (text) => {
-    expect(() => change({}, whole, text)).toThrow(/^--endpoint: give an address/);
+  ])('rejects the endpoint %j', (text) => {
+    expect(() => change({}, complete, text)).toThrow(/^--endpoint: give a URL/);
   });
 
   describe('for a webhook', () => {
     const connect = (set: ConnectRequest['set'], current: Connection = NOT_CONNECTED) =>
-      changedConnection(webhook, current, { set }, 'spare');
+      changedConnection(webhook, current, { set }, 'generated');
 
-    it('makes the secret that nobody gave', () => {
+    it('generates a secret if none is given', () => {
       expect(connect({ url: 'https://a.example' })).toEqual({
         settings: { url: 'https://a.example' },
-        secrets: { secret: 'spare' },
-        madeSecret: 'spare',
+        secrets: { secret: 'generated' },
+        generatedSecret: 'generated',
       });
-      expect(connect({ secret: '' }, { settings: { url: 'u' }, secrets: { secret: 'old' } }).madeSecret).toBe('spare');
+      expect(connect({ secret: '' }, { settings: { url: 'u' }, secrets: { secret: 'old' } }).generatedSecret).toBe(
+        'generated',
+      );
     });
 
-    it('leaves alone the one that there is', () => {
+    it('keeps the existing secret', () => {
       expect(connect({ url: 'u', secret: 'given' })).toEqual({ settings: { url: 'u' }, secrets: { secret: 'given' } });
-      const there = { settings: { url: 'u' }, secrets: { secret: 'there' } };
-      expect(connect({ url: 'v' }, there)).toEqual({ ...there, settings: { url: 'v' } });
+      const existing = { settings: { url: 'u' }, secrets: { secret: 'existing' } };
+      expect(connect({ url: 'v' }, existing)).toEqual({ ...existing, settings: { url: 'v' } });
     });
   });
 });
 
-it('a webhook secret is 32 random bytes, as Standard Webhooks spells them', () => {
+it('generates a webhook secret of 32 random bytes in the format of Standard Webhooks', () => {
   const secret = generateWebhookSecret();
   expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
   expect(generateWebhookSecret()).not.toBe(secret);

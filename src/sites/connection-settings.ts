@@ -5,29 +5,29 @@ import type { Connection, Field, Platform } from '../platforms/platform.js';
 
 const VALUE_LENGTH_MAX = 4_096;
 const EVENT_LENGTH_MAX = 100;
-/** Line breaks above all: values end up in headers. */
-const UNUSABLE = /[\p{Cc}\p{Cs}]/u;
+/** Control characters, mainly line breaks: values are sent in headers. */
+const FORBIDDEN = /[\p{Cc}\p{Cs}]/u;
 
 export const NOT_CONNECTED: Connection = { settings: {}, secrets: {} };
 
 export interface ConnectRequest {
-  /** By name, secrets too. An empty value takes a setting away. */
+  /** Settings and secrets by name. An empty value removes one. */
   readonly set: Readonly<Record<string, string>>;
-  /** An empty one goes back to the platform's own addresses. */
+  /** An empty one restores the platform's own addresses. */
   readonly endpoint?: string | undefined;
 }
 
 export interface ChangedConnection extends Connection {
-  /** The webhook's, when it was made here: nobody else knows it yet. */
-  readonly madeSecret?: string;
+  /** The webhook's secret, if it was generated here. It must be shown to the operator. */
+  readonly generatedSecret?: string;
 }
 
-/** The whole connection after a request that names only what changes; throws when it could not work. */
+/** The connection after a request that names only the changes. Throws if the result is invalid. */
 export function changedConnection(
   platform: Platform,
   current: Connection,
   request: ConnectRequest,
-  spareSecret: string,
+  newSecret: string,
 ): ChangedConnection {
   const settings: Record<string, string> = { ...current.settings };
   const secrets: Record<string, string> = { ...current.secrets };
@@ -36,55 +36,55 @@ export function changedConnection(
     const values = field.secret ? secrets : settings;
     const value = text.trim();
     if (value === '') delete values[name];
-    else values[name] = checked(field, value);
+    else values[name] = validate(field, value);
   }
-  const isMade = platform.name === 'webhook' && secrets['secret'] === undefined;
-  if (isMade) secrets['secret'] = spareSecret;
-  const endpoint = request.endpoint === undefined ? current.endpoint : readEndpoint(request.endpoint);
+  const isGenerated = platform.name === 'webhook' && secrets['secret'] === undefined;
+  if (isGenerated) secrets['secret'] = newSecret;
+  const endpoint = request.endpoint === undefined ? current.endpoint : parseEndpoint(request.endpoint);
   const next = { settings, secrets, ...(endpoint !== undefined && { endpoint }) };
-  demandRequired(platform, next);
-  const said = platform.check?.(next);
-  if (said !== undefined) throw new UserError(`${platform.name}: ${said}`);
-  return isMade ? { ...next, madeSecret: spareSecret } : next;
+  requireFields(platform, next);
+  const problem = platform.check?.(next);
+  if (problem !== undefined) throw new UserError(`${platform.name}: ${problem}`);
+  return isGenerated ? { ...next, generatedSecret: newSecret } : next;
 }
 
-/** As Standard Webhooks spells one. */
+/** In the format of Standard Webhooks. */
 export function generateWebhookSecret(): string {
   return `whsec_${randomBytes(32).toString('base64')}`;
 }
 
-/** The platform's own, or one of those that every platform has. */
+/** A field of the platform, or one that every platform has. */
 function findField(platform: Platform, name: string): Field {
   const own = platform.fields.find((field) => field.name === name);
   if (own) return own;
-  if (name === 'events') return { name, help: 'the events that are sent', check: checkEvents };
+  if (name === 'events') return { name, help: 'events to send', check: checkEvents };
   const [, kind, rest = ''] = /^(event|field)\.(.+)$/su.exec(name) ?? [];
-  if (kind === 'event') return { name, help: `the platform's name of ${rest}`, check: () => checkEvent(rest) };
-  if (kind === 'field') return { name, help: 'what fills it', check: checkSource };
-  const known = [...platform.fields.map((field) => field.name), 'events', 'event.<ours>', 'field.<theirs>'];
-  throw new UserError(`${platform.name} has no setting "${name}". There are: ${known.join(', ')}.`);
+  if (kind === 'event') return { name, help: `name of ${rest} on the platform`, check: () => checkEvent(rest) };
+  if (kind === 'field') return { name, help: 'field to copy from', check: checkSource };
+  const names = [...platform.fields.map((field) => field.name), 'events', 'event.<ours>', 'field.<theirs>'];
+  throw new UserError(`${platform.name} has no setting "${name}". Available: ${names.join(', ')}.`);
 }
 
-function checked(field: Field, value: string): string {
-  const said =
+function validate(field: Field, value: string): string {
+  const problem =
     value.length > VALUE_LENGTH_MAX
       ? `is longer than ${VALUE_LENGTH_MAX} characters`
-      : UNUSABLE.test(field.name + value)
+      : FORBIDDEN.test(field.name + value)
         ? 'must not contain line breaks or other control characters'
         : field.check?.(value);
-  if (said !== undefined) throw new UserError(`--set ${field.name.replace(UNUSABLE, '?')}: ${said}`);
+  if (problem !== undefined) throw new UserError(`--set ${field.name.replace(FORBIDDEN, '?')}: ${problem}`);
   return value;
 }
 
 function checkEvents(value: string): string | undefined {
-  const wrong = value.split(',').map((event) => checkEvent(event.trim()));
-  return wrong.find((said) => said !== undefined);
+  const problems = value.split(',').map((event) => checkEvent(event.trim()));
+  return problems.find((problem) => problem !== undefined);
 }
 
 function checkEvent(event: string): string | undefined {
   const { length } = [...event];
   if (length >= 1 && length <= EVENT_LENGTH_MAX) return undefined;
-  return `an event's name has 1 to ${EVENT_LENGTH_MAX} characters; several are written purchase,lead`;
+  return `an event name has 1 to ${EVENT_LENGTH_MAX} characters; separate several with commas, such as purchase,lead`;
 }
 
 function checkSource(value: string): string | undefined {
@@ -92,24 +92,24 @@ function checkSource(value: string): string | undefined {
   return `must be one of ${FIELD_SOURCES.join(', ')}`;
 }
 
-function demandRequired({ name, fields }: Platform, { settings, secrets }: Connection): void {
+function requireFields({ name, fields }: Platform, { settings, secrets }: Connection): void {
   const missing = fields.filter((field) => {
     return field.required && (field.secret ? secrets : settings)[field.name] === undefined;
   });
   if (missing.length === 0) return;
   const list = missing.map((field) => `${field.name} (${field.help.replace(/\.$/, '')})`).join(', ');
-  throw new UserError(`${name} lacks ${list}. Give it with --set <name>=<value>.`);
+  throw new UserError(`${name} requires ${list}. Set it with --set <name>=<value>.`);
 }
 
-function readEndpoint(text: string): string | undefined {
+function parseEndpoint(text: string): string | undefined {
   if (text.trim() === '') return undefined;
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isUsable =
     url && ['http:', 'https:'].includes(url.protocol) && url.username + url.password === '' && !/[?#]/.test(url.href);
   if (!isUsable) {
-    // Not repeated: there may be a password in it.
+    // The message does not repeat the text, because it may contain a password.
     throw new UserError(
-      '--endpoint: give an address such as https://gateway.example/capi, without user, password, query or fragment.',
+      '--endpoint: give a URL such as https://gateway.example/capi, without user, password, query or fragment.',
     );
   }
   return url.href.replace(/\/$/, '');

@@ -1,11 +1,11 @@
 import { type ConnectionEvent } from '../events/site.events.js';
 import {
-  connecting,
-  disconnecting,
+  connectPlatform,
+  disconnectPlatform,
   evolveConnections,
-  parking,
-  pausing,
-  resuming,
+  parkConnection,
+  pauseConnection,
+  resumeConnection,
   type SiteConnection,
   settingsAt,
 } from './connection.js';
@@ -24,7 +24,7 @@ const parked: ConnectionEvent = {
 const resumed: ConnectionEvent = { type: 'site.platform_resumed.v1', data: { platform: 'meta' } };
 
 const timeOf = (position: number) => `2025-01-01T00:00:0${position}.000Z`;
-/** The first event stands at position 1. */
+/** The first event has position 1. */
 const fold = (...events: ConnectionEvent[]) =>
   events.reduce<readonly SiteConnection[]>(
     (connections, event, at) => evolveConnections(connections, event, { position: at + 1, time: timeOf(at + 1) }),
@@ -32,8 +32,8 @@ const fold = (...events: ConnectionEvent[]) =>
   );
 const connectionAfter = (...events: ConnectionEvent[]) => fold(...events)[0] as SiteConnection;
 
-describe('a connection', () => {
-  it('begins active, with what it was set up with', () => {
+describe('connection', () => {
+  it('starts active with the given settings', () => {
     expect(fold(connected())).toEqual([
       {
         platform: 'meta',
@@ -47,7 +47,7 @@ describe('a connection', () => {
     ]);
   });
 
-  it('stands beside those to other platforms', () => {
+  it('is independent of connections to other platforms', () => {
     const other: ConnectionEvent = {
       type: 'site.platform_connected.v1',
       data: { platform: 'x', settings: {}, secretNames: [], endpoint: 'http://127.0.0.1:1' },
@@ -64,18 +64,26 @@ describe('a connection', () => {
     ['paused by an operator', [paused], { state: 'paused', since: timeOf(2) }],
     ['paused by the platform', [gone], { state: 'paused', reason: 'HTTP 410' }],
     ['parked', [parked], { state: 'parked', reason: 'token expired', since: timeOf(2) }],
-    ['active once resumed', [parked, resumed], { state: 'active', since: timeOf(3) }],
-    ['active once connected again after being parked', [parked, connected()], { state: 'active', since: timeOf(3) }],
-    ['active once connected again after the platform paused it', [gone, connected()], { state: 'active' }],
-    ['still paused when an operator paused it', [paused, connected()], { state: 'paused', since: timeOf(2) }],
-    ['active since it began when it is only changed', [connected({ pixel_id: '2' })], { since: timeOf(1) }],
+    ['active after it was resumed', [parked, resumed], { state: 'active', since: timeOf(3) }],
+    ['active when connected again after it was parked', [parked, connected()], { state: 'active', since: timeOf(3) }],
+    ['active when connected again after the platform paused it', [gone, connected()], { state: 'active' }],
+    [
+      'still paused when connected again after an operator paused it',
+      [paused, connected()],
+      { state: 'paused', since: timeOf(2) },
+    ],
+    ['active since the start when only its settings change', [connected({ pixel_id: '2' })], { since: timeOf(1) }],
     [
       'active when connected after a pause and a disconnection',
       [paused, disconnected, connected()],
       { state: 'active' },
     ],
     ['disconnected', [disconnected], { disconnected: true, since: timeOf(2) }],
-    ['disconnected, whatever comes late', [disconnected, parked, resumed], { disconnected: true, since: timeOf(2) }],
+    [
+      'disconnected regardless of later events',
+      [disconnected, parked, resumed],
+      { disconnected: true, since: timeOf(2) },
+    ],
   ])('is %s', (_, events, expected) => {
     const connection = connectionAfter(connected(), ...events);
     expect(connection).toMatchObject(expected);
@@ -83,7 +91,7 @@ describe('a connection', () => {
     expect('disconnected' in connection).toBe('disconnected' in expected);
   });
 
-  it('remembers every version of its settings, over a disconnection too', () => {
+  it('keeps all versions of its settings across a disconnection', () => {
     const connection = connectionAfter(
       connected({ pixel_id: '1' }),
       paused,
@@ -103,7 +111,7 @@ describe('a connection', () => {
     ]);
   });
 
-  it('has no new version when only a secret changed', () => {
+  it('adds no version when only a secret changes', () => {
     const connection = connectionAfter(connected(), connected({ pixel_id: '1' }, ['access_token', 'other']));
     expect(connection).toMatchObject({
       position: 1,
@@ -112,18 +120,18 @@ describe('a connection', () => {
     });
   });
 
-  it('does not come into being by being paused', () => {
+  it('is not created by a pause', () => {
     expect(fold(paused, parked, resumed, disconnected)).toEqual([]);
   });
 });
 
-describe('what is decided about a connection', () => {
-  const same = { settings: { pixel_id: '1' }, secrets: { access_token: 'secret' } };
+describe('decisions about a connection', () => {
+  const unchanged = { settings: { pixel_id: '1' }, secrets: { access_token: 'secret' } };
   const active = connectionAfter(connected());
 
-  it('is to connect it, with all that it then has and nothing secret', () => {
-    const next = { ...same, endpoint: 'http://127.0.0.1:1' };
-    expect(connecting('meta', undefined, next, true)).toEqual({
+  it('connect with the complete settings and no secret values', () => {
+    const next = { ...unchanged, endpoint: 'http://127.0.0.1:1' };
+    expect(connectPlatform('meta', undefined, next, true)).toEqual({
       type: 'site.platform_connected.v1',
       data: {
         platform: 'meta',
@@ -134,22 +142,24 @@ describe('what is decided about a connection', () => {
     });
   });
 
-  it.each<[string, SiteConnection, Partial<typeof same> & { endpoint?: string }, boolean]>([
+  it.each<[string, SiteConnection, Partial<typeof unchanged> & { endpoint?: string }, boolean]>([
     ['a setting changed', active, { settings: { pixel_id: '2' } }, false],
     ['a secret changed', active, {}, true],
     ['the endpoint changed', active, { endpoint: 'http://127.0.0.1:1' }, false],
     ['it was parked', connectionAfter(connected(), parked), {}, false],
     ['the platform paused it', connectionAfter(connected(), gone), {}, false],
     ['it was disconnected', connectionAfter(connected(), disconnected), {}, false],
-  ])('is to connect it again when %s', (_, before, change, secretsChanged) => {
-    expect(connecting('meta', before, { ...same, ...change }, secretsChanged)?.type).toBe('site.platform_connected.v1');
+  ])('connect again when %s', (_, before, change, secretsChanged) => {
+    expect(connectPlatform('meta', before, { ...unchanged, ...change }, secretsChanged)?.type).toBe(
+      'site.platform_connected.v1',
+    );
   });
 
   it.each([
-    ['it is so already', active],
-    ['an operator paused it', connectionAfter(connected(), paused)],
-  ])('is nothing when %s', (_, before) => {
-    expect(connecting('meta', before, same, false)).toBeUndefined();
+    ['nothing changes', active],
+    ['an operator paused it and nothing changes', connectionAfter(connected(), paused)],
+  ])('return no event when %s', (_, before) => {
+    expect(connectPlatform('meta', before, unchanged, false)).toBeUndefined();
   });
 
   it.each<[string, ConnectionEvent[], boolean[]]>([
@@ -159,17 +169,17 @@ describe('what is decided about a connection', () => {
     ['paused by an operator', [paused], [true, false, false, false, true]],
     ['paused by the platform', [gone], [true, true, false, false, true]],
     ['disconnected', [disconnected], [false, false, false, false, false]],
-  ])('depends on whether it is %s', (_, events, expected) => {
-    const before = connectionAfter(connected(), ...events);
-    const decided = [
-      disconnecting(before),
-      pausing(before),
-      pausing(before, 'HTTP 410'),
-      parking(before, 'token expired'),
-      resuming(before),
+  ])('depend on its state: %s', (_, earlier, expected) => {
+    const before = connectionAfter(connected(), ...earlier);
+    const events = [
+      disconnectPlatform(before),
+      pauseConnection(before),
+      pauseConnection(before, 'HTTP 410'),
+      parkConnection(before, 'token expired'),
+      resumeConnection(before),
     ];
-    expect(decided.map((event) => event !== undefined)).toEqual(expected);
-    expect(decided.filter((event) => event)).toEqual(
+    expect(events.map((event) => event !== undefined)).toEqual(expected);
+    expect(events.filter((event) => event)).toEqual(
       [disconnected, paused, gone, parked, resumed].filter((_, at) => expected[at]),
     );
   });

@@ -3,22 +3,22 @@ import { type ConnectionEvent, type PlatformConnection } from '../events/site.ev
 import type { StoredEvent } from '../log/event.js';
 import type { Connection, PlatformName, Settings } from '../platforms/platform.js';
 
-/** A site's account at a platform, folded from the site's events. Its secrets lie elsewhere, sealed. */
+/** A site's connection to a platform, folded from the site's events. Its secrets are stored sealed in `cc.secrets`. */
 export interface SiteConnection {
   readonly platform: PlatformName;
-  /** `parked`: the platform refuses the credentials. `paused` with a reason: it wants nothing any more. */
+  /** `parked`: the platform rejects the credentials. `paused` with a reason: the receiver asked for no more requests. */
   readonly state: 'active' | 'paused' | 'parked';
   readonly reason?: string;
   readonly settings: Settings;
   readonly secretNames: readonly string[];
   readonly endpoint?: string;
-  /** Of the event that last changed the settings. */
+  /** Position of the event that last changed the settings. */
   readonly position: number;
-  /** Every version of the settings, oldest first: what came in earlier is spelled as it was to be spelled then. */
+  /** All versions of the settings, oldest first. A conversion's payload is built with the settings of its arrival. */
   readonly versions: readonly SettingsVersion[];
-  /** When it came into its state, or was disconnected. */
+  /** Time of the last change of `state`, or of the disconnection. */
   readonly since: string;
-  /** Kept, because what came in before may still be asked about. */
+  /** A disconnected connection stays in the list, because earlier conversions still refer to its settings. */
   readonly disconnected?: true;
 }
 
@@ -27,7 +27,7 @@ export interface SettingsVersion {
   readonly settings: Settings;
 }
 
-/** The settings that counted at a position; undefined before there were any. */
+/** The settings in force at a position; undefined before the first ones. */
 export function settingsAt({ versions }: SiteConnection, position: number): Settings | undefined {
   return versions.findLast((version) => version.position <= position)?.settings;
 }
@@ -68,19 +68,19 @@ function connected(
   position: number,
   time: string,
 ): SiteConnection {
-  const staysAsItIs = before && !before.disconnected && !isMendedByConnecting(before);
+  const keepsState = before && !before.disconnected && !isReactivatedByConnecting(before);
   const earlier = before?.versions ?? [];
   const last = earlier.at(-1);
   const isNewVersion = !last || !isDeepStrictEqual(last.settings, settings);
   return {
     platform,
-    state: staysAsItIs ? before.state : 'active',
+    state: keepsState ? before.state : 'active',
     settings,
     secretNames,
     ...(endpoint !== undefined && { endpoint }),
     position: isNewVersion ? position : last.position,
     versions: isNewVersion ? [...earlier, { position, settings }] : earlier,
-    since: staysAsItIs ? before.since : time,
+    since: keepsState ? before.since : time,
   };
 }
 
@@ -93,13 +93,13 @@ function inState(
   return { ...connection, state, since, ...(reason !== undefined && { reason }) };
 }
 
-/** What the platform brought about ends when the connection is given again; what an operator said stands until he resumes. */
-function isMendedByConnecting({ state, reason }: SiteConnection): boolean {
+/** Connecting again ends a state that the platform caused. A pause by an operator lasts until the operator resumes. */
+function isReactivatedByConnecting({ state, reason }: SiteConnection): boolean {
   return state === 'parked' || (state === 'paused' && reason !== undefined);
 }
 
-/** The event that brings the connection to `next`; undefined when it is there already. */
-export function connecting(
+/** The event that changes the connection to `next`; undefined if nothing changes. */
+export function connectPlatform(
   platform: PlatformName,
   before: SiteConnection | undefined,
   next: Connection,
@@ -108,34 +108,34 @@ export function connecting(
   const { settings, secrets, endpoint } = next;
   const secretNames = Object.keys(secrets).sort();
   const data = { platform, settings, secretNames, ...(endpoint !== undefined && { endpoint }) };
-  const isThere =
+  const isUnchanged =
     before &&
     !before.disconnected &&
-    !isMendedByConnecting(before) &&
+    !isReactivatedByConnecting(before) &&
     !secretsChanged &&
     before.endpoint === endpoint &&
     isDeepStrictEqual([before.settings, before.secretNames], [settings, secretNames]);
-  return isThere ? undefined : { type: 'site.platform_connected.v1', data };
+  return isUnchanged ? undefined : { type: 'site.platform_connected.v1', data };
 }
 
-export function disconnecting({ platform, disconnected }: SiteConnection): ConnectionEvent | undefined {
+export function disconnectPlatform({ platform, disconnected }: SiteConnection): ConnectionEvent | undefined {
   return disconnected ? undefined : { type: 'site.platform_disconnected.v1', data: { platform } };
 }
 
-/** An operator's pause takes the place of the platform's, not the other way round. */
-export function pausing({ platform, ...before }: SiteConnection, reason?: string): ConnectionEvent | undefined {
+/** An operator's pause replaces a pause by the platform, not the other way round. */
+export function pauseConnection({ platform, ...before }: SiteConnection, reason?: string): ConnectionEvent | undefined {
   const isPaused = before.state === 'paused' && (before.reason === undefined || reason !== undefined);
   if (before.disconnected || isPaused) return undefined;
   return { type: 'site.platform_paused.v1', data: { platform, ...(reason !== undefined && { reason }) } };
 }
 
-/** Of all that are told so at once, the first parks it. One that is paused has no need of it. */
-export function parking({ platform, ...before }: SiteConnection, reason: string): ConnectionEvent | undefined {
+/** Concurrent rejections park a connection once. A paused connection is not parked. */
+export function parkConnection({ platform, ...before }: SiteConnection, reason: string): ConnectionEvent | undefined {
   if (before.disconnected || before.state !== 'active') return undefined;
   return { type: 'site.platform_parked.v1', data: { platform, reason } };
 }
 
-export function resuming({ platform, ...before }: SiteConnection): ConnectionEvent | undefined {
+export function resumeConnection({ platform, ...before }: SiteConnection): ConnectionEvent | undefined {
   if (before.disconnected || before.state === 'active') return undefined;
   return { type: 'site.platform_resumed.v1', data: { platform } };
 }

@@ -26,7 +26,7 @@ describe('normaliseHost', () => {
     ['xn--mnchen-3ya.example', 'xn--mnchen-3ya.example'],
     [`${'x'.repeat(63)}.example`, `${'x'.repeat(63)}.example`],
     [`${'x.'.repeat(126)}x`, `${'x.'.repeat(126)}x`],
-  ])('spells %s as %s', (text, host) => {
+  ])('normalises %s to %s', (text, host) => {
     expect(normaliseHost(text)).toBe(host);
   });
 
@@ -70,11 +70,11 @@ describe('normaliseHost', () => {
     `${'ü'.repeat(70)}.example`,
     'x'.repeat(100_000),
     'ü'.repeat(100_000),
-  ])('refuses %j', (text) => {
+  ])('rejects %j', (text) => {
     expect(normaliseHost(text)).toBeUndefined();
   });
 
-  it('leaves what it made as it is', () => {
+  it('is idempotent', () => {
     const label = fc.string({ unit: fc.constantFrom(...'aZ09-_.üß日:[]%/@ ') });
     return fc.assert(
       fc.property(fc.oneof(label, fc.domain(), fc.ipV4(), fc.ipV6(), fc.string({ unit: 'binary' })), (text) => {
@@ -89,14 +89,14 @@ describe('normaliseHost', () => {
     );
   });
 
-  it('accepts every domain and address', () =>
+  it('accepts every domain and IPv4 address', () =>
     fc.assert(
       fc.property(fc.oneof(fc.domain(), fc.ipV4()), (host) => {
         expect(normaliseHost(host)).toBe(host.toLowerCase());
       }),
     ));
 
-  it('spells an IPv6 address alike with and without brackets', () =>
+  it('normalises an IPv6 address with and without brackets to the same text', () =>
     fc.assert(
       fc.property(fc.ipV6(), (address) => {
         expect(normaliseHost(`[${address}]`)).toMatch(/^\[.+\]$/);

@@ -3,12 +3,12 @@ import { domainToASCII } from 'node:url';
 
 const MAX_LENGTH = 253;
 const NAME = /^(?:[a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}$/;
-/** The URL standard reads such a host as an IPv4 address, in whatever notation. */
+/** The URL standard parses such a host as an IPv4 address. */
 const ENDS_IN_A_NUMBER = /(?:^|\.)(?:\d+|0x[0-9a-f]*)$/;
 
 /**
- * One spelling for each host, of a Host header and of an operator's input alike: lower case, no port, no final dot,
- * IDN as `xn--`, IPv6 canonical in brackets. Undefined when the text is no host name and no IP address.
+ * The canonical form of a host, from a Host header or an operator's input: lower case, no port, no trailing dot, IDN as
+ * `xn--`, IPv6 canonical in brackets. Undefined if the text is neither a host name nor an IP address.
  */
 export function normaliseHost(text: string | undefined): string | undefined {
   if (text === undefined) return undefined;
@@ -20,9 +20,9 @@ function isHost(text: string): boolean {
 }
 
 function normalise(text: string): string | undefined {
-  // A bound before any work: a name in Unicode is shorter than its ASCII form, never 1,024 characters long.
+  // Bounds the work below. A Unicode name is shorter than its ASCII form, so a valid one is never this long.
   if (text.length > 1024) return undefined;
-  // An operator may type an IPv6 address without brackets; a Host header may not, and so has no port here.
+  // An operator may type an IPv6 address without brackets. A Host header may not, so there is no port to strip.
   if (isIPv6(text)) return normaliseIPv6(text);
   const { host, port } = /^(?<host>\[[^\]]*\]|[^:]*)(?::(?<port>\d*))?$/.exec(text)?.groups ?? {};
   if (host === undefined || Number(port ?? 0) > 65_535) return undefined;
@@ -32,7 +32,7 @@ function normalise(text: string): string | undefined {
 }
 
 function toASCII(name: string): string {
-  // domainToASCII decodes `%2e` and drops what follows a `/`: it is only shown names.
+  // domainToASCII decodes `%2e` and drops everything after a `/`, so it is given plain names only.
   return /^[a-z0-9_.-]*$/.test(name) || !/^[a-z0-9_.\u0080-\u{10ffff}-]*$/u.test(name) ? name : domainToASCII(name);
 }
 

@@ -14,47 +14,47 @@ import { normaliseHost } from './host.js';
 import { evolve, type Site, type SiteKey } from './site.js';
 import type { ConnectionSecrets, SiteSecrets } from './site-secrets.js';
 
-/** A revocation must reach every instance within a second: one that has not looked for longer looks first. */
-const JUDGE_WITHIN_MS = 1_000;
+/** A revocation takes effect on every instance within a second. An instance that read the log longer ago reads it first. */
+const FRESH_FOR_MS = 1_000;
 
 export interface DirectoryOptions {
   readonly authFailureLimit: number;
   readonly authFailureWindowMs: number;
-  /** Distinguishes this process from others and from its earlier self. */
+  /** Identifies this process; a restarted one has another id. */
   readonly instance: string;
   warn?(line: string): void;
 }
 
-export type KeyVerdict =
+export type KeyCheck =
   | { readonly ok: true; readonly key: SiteKey }
-  /** `retryAfterS` is there when the site has seen too many failures. */
+  /** `retryAfterS` is set when the site is throttled. */
   | { readonly ok: false; readonly retryAfterS: number | undefined };
 
-/** A site as requests need it. */
-export interface OpenSite {
+/** A site with its secrets loaded, as requests need it. */
+export interface LoadedSite {
   readonly site: Site;
   readonly dedupSecret: string;
   readonly keysByHash: ReadonlyMap<string, SiteKey>;
-  /** Those that are connected, in the order a receipt lists them. */
-  readonly connections: ReadonlyMap<PlatformName, OpenConnection>;
-  /** Of the newest event of the site that is in here: its settings, seen again as of this position, are the same. */
+  /** Without disconnected ones, in the order of a receipt. */
+  readonly connections: ReadonlyMap<PlatformName, LoadedConnection>;
+  /** Position of the newest applied event of the site. Reading the settings as of this position gives the same ones. */
   readonly settingsPosition: number;
 }
 
-export interface OpenConnection {
+export interface LoadedConnection {
   readonly connection: SiteConnection;
   readonly secrets: ConnectionSecrets;
-  /** Secrets that it should have and that are not there, or do not open here. Nothing can be sent while one is missing. */
+  /** Secrets that are not stored or cannot be opened. Nothing can be sent while one is missing. */
   readonly missingSecrets: readonly string[];
 }
 
-/** All sites, folded in memory and kept current by the log: a request costs no query. */
+/** All sites in memory, updated by following the log. A request needs no query. */
 export class SiteDirectory {
-  private readonly byId = new Map<string, OpenSite>();
-  private byHost = new Map<string, OpenSite>();
+  private readonly byId = new Map<string, LoadedSite>();
+  private byHost = new Map<string, LoadedSite>();
   private readonly throttle: AuthThrottle;
   private siteFollower: Follower | undefined;
-  private lastTurn: Promise<unknown> = Promise.resolve();
+  private lastUpdate: Promise<unknown> = Promise.resolve();
 
   constructor(
     private readonly log: EventLog,
@@ -67,7 +67,7 @@ export class SiteDirectory {
       instance: options.instance,
       record: (site, event) => {
         const stream = derivedUuid(`auth ${site}`);
-        // A lost count lets an attacker try once more; a refusal that waits for the database would let him do worse.
+        // A lost event allows one more attempt. Waiting for the database would let wrong keys slow the service down.
         log.append({ category: AUTH, stream, expected: 'any', site, actor: 'system', events: [event] }).catch(() => {});
       },
     });
@@ -75,76 +75,76 @@ export class SiteDirectory {
 
   async start(): Promise<void> {
     this.siteFollower = await this.log.follow({ name: 'sites', after: 0, categories: [SITE] }, (events) =>
-      this.inTurn(() => this.applyAll(events)),
+      this.serialise(() => this.applyAll(events)),
     );
-    const windowBegan = new Date(Date.now() - this.options.authFailureWindowMs);
-    const after = await this.log.positionBefore(windowBegan);
+    const windowStart = new Date(Date.now() - this.options.authFailureWindowMs);
+    const after = await this.log.positionBefore(windowStart);
     await this.log.follow({ name: 'auth', after, categories: [AUTH] }, (events) => {
       for (const event of events) this.throttle.apply(event);
     });
   }
 
-  /** By host or alias, in any spelling: most senders use the one we keep. */
-  find(host: string | undefined): OpenSite | undefined {
+  /** By host or alias. Most senders use the canonical form, so the host is normalised only if that finds nothing. */
+  find(host: string | undefined): LoadedSite | undefined {
     if (host === undefined) return undefined;
-    const open = this.byHost.get(host);
-    if (open) return open;
+    const site = this.byHost.get(host);
+    if (site) return site;
     const normalised = normaliseHost(host);
     return normalised === undefined ? undefined : this.byHost.get(normalised);
   }
 
-  all(): OpenSite[] {
+  all(): LoadedSite[] {
     return [...this.byId.values()];
   }
 
   isFresh(): boolean {
-    return this.siteFollower !== undefined && this.siteFollower.ageMs < JUDGE_WITHIN_MS;
+    return this.siteFollower !== undefined && this.siteFollower.ageMs < FRESH_FOR_MS;
   }
 
-  /** For a process that was frozen or cut off: looks at the log before it judges a key. */
+  /** Reads the log before a key is checked, for a process that was suspended or disconnected. */
   async refresh(): Promise<void> {
     try {
       if (this.siteFollower) await withLogTimeout(this.siteFollower.look());
     } catch {
-      throw new LogUnavailable('The log cannot be asked whether keys are still good');
+      throw new LogUnavailable('The log cannot be read, so API keys cannot be checked');
     }
   }
 
-  /** After a secret was replaced, here or by another instance: no event tells of that. */
+  /** After a secret was replaced by this or another instance, which no event reports. */
   async reloadSecrets(host: string, platform: PlatformName): Promise<void> {
-    await this.inTurn(async () => {
+    await this.serialise(async () => {
       const secrets = await withLogTimeout(this.secrets.connectionSecrets(host, platform));
-      const open = this.find(host);
-      const before = open?.connections.get(platform);
-      if (!open || !before) return;
-      const connections = new Map(open.connections).set(platform, openConnection(before.connection, secrets));
-      this.byId.set(`${SITE}-${open.site.id}`, { ...open, connections });
+      const loaded = this.find(host);
+      const before = loaded?.connections.get(platform);
+      if (!loaded || !before) return;
+      const connections = new Map(loaded.connections).set(platform, loadConnection(before.connection, secrets));
+      this.byId.set(`${SITE}-${loaded.site.id}`, { ...loaded, connections });
       this.indexHosts();
     });
   }
 
-  /** The key is judged first, always; only a failure meets the throttle. */
-  judgeKey(open: OpenSite, text: string | undefined, nowMs: number): KeyVerdict {
-    // The digest alone tells a good key; what is wrong with a bad one is looked at afterwards.
+  /** Checks the key before the throttle, so that a valid key is never throttled. */
+  checkKey(loaded: LoadedSite, text: string | undefined, nowMs: number): KeyCheck {
+    // One hash look-up accepts a valid key. The reason of a failure is determined afterwards.
     const key =
-      text !== undefined && text.length === API_KEY_LENGTH ? open.keysByHash.get(hashApiKey(text)) : undefined;
+      text !== undefined && text.length === API_KEY_LENGTH ? loaded.keysByHash.get(hashApiKey(text)) : undefined;
     if (key?.status === 'active') return { ok: true, key };
     const failure: AuthFailure = key ? 'revoked' : !text ? 'missing' : looksLikeApiKey(text) ? 'unknown' : 'malformed';
-    return { ok: false, retryAfterS: this.throttle.fail(open.site.host, failure, nowMs) };
+    return { ok: false, retryAfterS: this.throttle.fail(loaded.site.host, failure, nowMs) };
   }
 
-  sumUpFailures(nowMs: number): void {
-    this.throttle.sumUp(nowMs);
+  flushFailures(nowMs: number): void {
+    this.throttle.flush(nowMs);
   }
 
-  /** One after the other: what was read from the table of secrets first must not be put in place last. */
-  private inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-    const turn = this.lastTurn.then(work);
-    this.lastTurn = turn.catch(() => {});
-    return turn;
+  /** Runs updates one after the other, so that secrets read earlier never overwrite secrets read later. */
+  private serialise<Result>(update: () => Promise<Result>): Promise<Result> {
+    const current = this.lastUpdate.then(update);
+    this.lastUpdate = current.catch(() => {});
+    return current;
   }
 
-  /** Folds aside and puts everything in place at the end: what fails on the way is applied again as a whole. */
+  /** Folds into a copy and swaps it in at the end, so that a batch that fails can be applied again as a whole. */
   private async applyAll(events: StoredEvent[]): Promise<void> {
     const folded = new Map<string, { site: Site; position: number }>();
     const connected = new Set<string>();
@@ -163,13 +163,13 @@ export class SiteDirectory {
       connected.size > 0 ? await withLogTimeout(this.secrets.connectionSecretsOf([...connected])) : undefined;
     for (const [id, { site, position }] of folded) {
       const before = this.byId.get(id)?.connections;
-      const fresh = connected.has(site.host)
+      const reloaded = connected.has(site.host)
         ? (stored?.get(site.host) ?? new Map<string, ConnectionSecrets>())
         : undefined;
-      const connections = openConnections(site, (platform) =>
-        fresh ? fresh.get(platform) : before?.get(platform)?.secrets,
+      const connections = loadConnections(site, (platform) =>
+        reloaded ? reloaded.get(platform) : before?.get(platform)?.secrets,
       );
-      if (fresh) this.warnOfMissing(site.host, connections);
+      if (reloaded) this.warnAboutMissingSecrets(site.host, connections);
       this.byId.set(id, {
         site,
         dedupSecret: dedupSecrets.get(id) as string,
@@ -183,40 +183,40 @@ export class SiteDirectory {
 
   private indexHosts(): void {
     this.byHost = new Map();
-    for (const open of this.byId.values()) {
-      // Hosts before aliases, earlier sites before later ones: nobody takes a name over by adding it as an alias.
-      for (const name of [open.site.host, ...open.site.aliases])
-        if (!this.byHost.has(name)) this.byHost.set(name, open);
+    for (const loaded of this.byId.values()) {
+      // Hosts take precedence over aliases and earlier sites over later ones, so an alias cannot take over a host.
+      for (const name of [loaded.site.host, ...loaded.site.aliases])
+        if (!this.byHost.has(name)) this.byHost.set(name, loaded);
     }
-    for (const open of this.byId.values()) this.byHost.set(open.site.host, open);
+    for (const loaded of this.byId.values()) this.byHost.set(loaded.site.host, loaded);
   }
 
-  private warnOfMissing(host: string, connections: ReadonlyMap<PlatformName, OpenConnection>): void {
+  private warnAboutMissingSecrets(host: string, connections: ReadonlyMap<PlatformName, LoadedConnection>): void {
     for (const [platform, { missingSecrets }] of connections) {
       if (missingSecrets.length === 0) continue;
       const names = missingSecrets.join(', ');
       this.options.warn?.(
-        `Nothing can be sent to ${platform} for ${host}: its ${names} cannot be opened. Check SECRET_KEY, or give it ` +
+        `Nothing can be sent to ${platform} for ${host}: its ${names} cannot be opened. Check SECRET_KEY, or set it ` +
           `again with "platforms connect ${platform} --site ${host} --set <name>=<value>".`,
       );
     }
   }
 }
 
-function openConnections(
+function loadConnections(
   site: Site,
   secretsOf: (platform: PlatformName) => ConnectionSecrets | undefined,
-): Map<PlatformName, OpenConnection> {
-  const connections = new Map<PlatformName, OpenConnection>();
+): Map<PlatformName, LoadedConnection> {
+  const connections = new Map<PlatformName, LoadedConnection>();
   for (const platform of PLATFORM_NAMES) {
     const connection = site.connections.find((candidate) => candidate.platform === platform);
     if (connection && !connection.disconnected)
-      connections.set(platform, openConnection(connection, secretsOf(platform) ?? {}));
+      connections.set(platform, loadConnection(connection, secretsOf(platform) ?? {}));
   }
   return connections;
 }
 
-function openConnection(connection: SiteConnection, stored: ConnectionSecrets): OpenConnection {
+function loadConnection(connection: SiteConnection, stored: ConnectionSecrets): LoadedConnection {
   const names = connection.secretNames;
   const secrets = Object.fromEntries(Object.entries(stored).filter(([name]) => names.includes(name)));
   return { connection, secrets, missingSecrets: names.filter((name) => secrets[name] === undefined) };

@@ -8,7 +8,7 @@ import type { PlatformName } from '../platforms/platform.js';
 
 const DEDUP = 'dedup';
 
-/** What a secret belongs to: a connected platform, or the webhook that totals are pushed to. */
+/** The owner of a secret: a connected platform, or the webhook that receives totals. */
 type SecretOwner = PlatformName | 'outbound';
 
 interface SealedSecret {
@@ -18,21 +18,21 @@ interface SealedSecret {
   readonly sealed: Buffer;
 }
 
-/** By field. */
+/** Values by field name. */
 export type ConnectionSecrets = Readonly<Record<string, string>>;
 
-/** What is secret about a site, sealed, in a table of its own; never in an event. */
+/** The secrets of sites, sealed, in the table `cc.secrets`. Events never contain them. */
 export class SiteSecrets {
   constructor(
     private readonly pool: Pool,
     private readonly sealer: Sealer,
-    /** While there is a previous key: opens with the present one alone. */
-    private readonly presentSealer?: Sealer,
+    /** Opens with the current key only. Present while SECRET_KEY_PREVIOUS is set. */
+    private readonly currentSealer?: Sealer,
   ) {}
 
-  /** Makes the site's dedup secret if it has none. Whoever comes second finds the first one's. */
-  async ensure(site: string): Promise<void> {
-    await this.demandSameKey();
+  /** Creates the site's dedup secret if it has none. Of concurrent calls, the first one's secret is stored. */
+  async ensureDedupSecret(site: string): Promise<void> {
+    await this.requireMatchingKey();
     await this.pool.query('INSERT INTO cc.secrets (site, name, sealed) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING', [
       site,
       DEDUP,
@@ -40,23 +40,23 @@ export class SiteSecrets {
     ]);
   }
 
-  /** The key under which a site's duplicate keys are made, so that a claim tells nobody whose it is. */
+  /** The secret in the digest of a site's dedup keys, so that a dedup claim does not reveal the person. */
   async dedupSecret(site: string): Promise<string> {
     const { rows } = await this.pool.query<SealedSecret>(
       'SELECT site, name, sealed FROM cc.secrets WHERE site = $1 AND name = $2',
       [site, DEDUP],
     );
     if (!rows[0])
-      throw new UserError(`Site ${site} has no secret: restore the table cc.secrets together with the log.`);
+      throw new UserError(`Site ${site} has no dedup secret. Restore the table cc.secrets together with the log.`);
     return this.sealer.open(rows[0].sealed, labelOf(rows[0])).toString('hex');
   }
 
-  /** Those that open: one that does not is as good as none, and is given anew. */
+  /** Omits secrets that cannot be opened; they have to be set again. */
   async connectionSecrets(site: string, platform: SecretOwner): Promise<ConnectionSecrets> {
     return (await this.connectionSecretsOf([site])).get(site)?.get(platform) ?? {};
   }
 
-  /** Of all connections of some sites, by site and platform, in one query. */
+  /** The secrets of all connections of some sites, by site and platform, in one query. */
   async connectionSecretsOf(sites: readonly string[]): Promise<Map<string, Map<string, ConnectionSecrets>>> {
     const { rows } = await this.pool.query<SealedSecret>(
       'SELECT site, name, sealed FROM cc.secrets WHERE site = ANY ($1) AND name <> $2',
@@ -75,32 +75,32 @@ export class SiteSecrets {
     return bySite;
   }
 
-  /** Adds and replaces those that are named. Comes before the event that names them: whoever sees that looks here. */
+  /** Adds or replaces secrets. Must precede the event that names them, because readers of the event load them. */
   async storeConnectionSecrets(site: string, platform: SecretOwner, values: ConnectionSecrets): Promise<void> {
-    await this.demandSameKey();
+    await this.requireMatchingKey();
     await this.write(site, platform, values);
   }
 
-  /** Also for a refresh token that the platform exchanged: sealed whatever else there is, since the old one is void. */
+  /** For a refresh token that the platform rotated. Does not check the key first, because the old token is void. */
   async replaceSecret(site: string, platform: PlatformName, field: string, value: string): Promise<void> {
     await this.write(site, platform, { [field]: value });
   }
 
-  /** Comes after the event that no longer names them: until then they may be needed. */
-  async forgetConnectionSecrets(site: string, platform: PlatformName, fields: readonly string[]): Promise<void> {
+  /** Must follow the event that no longer names them, because they may be needed until then. */
+  async deleteConnectionSecrets(site: string, platform: PlatformName, fields: readonly string[]): Promise<void> {
     const names = fields.map((field) => `${platform}.${field}`);
     await this.pool.query('DELETE FROM cc.secrets WHERE site = $1 AND name = ANY ($2)', [site, names]);
   }
 
-  /** Seals with the present key whatever opens only with the previous one; tells how many that were. */
+  /** Seals with the current key all secrets that only the previous key opens. Returns their number. */
   async resealAll(): Promise<number> {
-    if (!this.presentSealer) return 0;
+    if (!this.currentSealer) return 0;
     let resealed = 0;
     for (const row of await this.all()) {
-      if (openWith(this.presentSealer, row)) continue;
+      if (openWith(this.currentSealer, row)) continue;
       const value = openWith(this.sealer, row);
       if (!value) continue;
-      // Only if it is still what was read: somebody may have replaced it meanwhile.
+      // Compares the old value, because the secret may have been replaced since it was read.
       const { rowCount } = await this.pool.query(
         'UPDATE cc.secrets SET sealed = $4 WHERE site = $1 AND name = $2 AND sealed = $3',
         [row.site, row.name, row.sealed, this.sealer.seal(value, labelOf(row))],
@@ -110,13 +110,13 @@ export class SiteSecrets {
     return resealed;
   }
 
-  /** How many open with the present key, how many only with the previous one, and which with neither. */
-  async survey(): Promise<{ present: number; previous: number; lost: string[] }> {
-    const found = { present: 0, previous: 0, lost: [] as string[] };
+  /** How many secrets the current key opens, how many only the previous one, and which neither opens. */
+  async countByKey(): Promise<{ current: number; previous: number; unreadable: string[] }> {
+    const found = { current: 0, previous: 0, unreadable: [] as string[] };
     for (const row of await this.all()) {
-      if (openWith(this.presentSealer ?? this.sealer, row)) found.present += 1;
+      if (openWith(this.currentSealer ?? this.sealer, row)) found.current += 1;
       else if (openWith(this.sealer, row)) found.previous += 1;
-      else found.lost.push(labelOf(row));
+      else found.unreadable.push(labelOf(row));
     }
     return found;
   }
@@ -140,8 +140,8 @@ export class SiteSecrets {
     return rows;
   }
 
-  /** A secret sealed with another key than the service's could not be opened there: so ours must open what is there. */
-  private async demandSameKey(): Promise<void> {
+  /** Throws if this process has another key than the service: the service could not open secrets sealed here. */
+  private async requireMatchingKey(): Promise<void> {
     const { rows } = await this.pool.query<SealedSecret>(
       'SELECT site, name, sealed FROM cc.secrets WHERE name = $1 LIMIT 1',
       [DEDUP],
@@ -152,8 +152,8 @@ export class SiteSecrets {
 
 export function openSecrets(pool: Pool, sealer: Sealer, settings: Settings): SiteSecrets {
   const { secretKeyPrevious } = settings;
-  const presentSealer = secretKeyPrevious && openSealer({ ...settings, secretKeyPrevious: undefined });
-  return new SiteSecrets(pool, sealer, presentSealer);
+  const currentSealer = secretKeyPrevious && openSealer({ ...settings, secretKeyPrevious: undefined });
+  return new SiteSecrets(pool, sealer, currentSealer);
 }
 
 function openWith(sealer: Sealer, secret: SealedSecret): Buffer | undefined {

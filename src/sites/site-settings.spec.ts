@@ -20,23 +20,23 @@ describe('changedSettings', () => {
     ['block-country', 'fr', { blockCountries: ['FR'] }],
     ['email-capture', 'no', { emailCapture: false }],
     ['block', '@Spam.Example', { blocked: ['@spam.example'] }],
-  ])('--%s %s', (flag, value, expected) => {
+  ])('sets --%s %s', (flag, value, expected) => {
     expect(set(flag, value)).toEqual(expected);
   });
 
-  it('stores a blocked address as its hash only', () => {
+  it('stores only the hash of a blocked address', () => {
     const { blocked } = set('block', ' Jane.Doe@Example.com ');
     expect(blocked).toEqual(['86e0b9e56c17cc4d12387e1949b85053fbe73bc3ce5a1188713a9d300cc6133d']);
   });
 
-  it('adds to a list, once each, and takes single values off it again', () => {
+  it('adds each value to a list once and removes single values', () => {
     const blocked = { ...DEFAULT_SITE_SETTINGS, ...set('block', '@a.example', '@b.example', '@a.example') };
     expect(blocked.blocked).toEqual(['@a.example', '@b.example']);
     expect(change({ unset: ['block=@a.example'] }, blocked)).toEqual({ blocked: ['@b.example'] });
     expect(change({ unset: ['block'] }, blocked)).toEqual({ blocked: [] });
   });
 
-  it('says nothing changed when nothing did', () => {
+  it('returns no setting when nothing changes', () => {
     expect(set('bot-threshold', '30')).toEqual({});
     expect(change({ unset: ['country'] })).toEqual({});
   });
@@ -47,14 +47,14 @@ describe('changedSettings', () => {
     ['bot-threshold', '101', /from 0 to 100/],
     ['bot-mode', 'maybe', /observe or enforce/],
     ['country', 'XQ', /country code/],
-    ['block', 'nobody', /email address, or a domain/],
+    ['block', 'no-address', /email address, or a domain/],
     ['block-ip', '300.1.1.1', /neither an address nor a CIDR/],
     ['colour', 'red', /There is no setting "colour"/],
-  ])('refuses --%s %s and says why', (flag, value, message) => {
+  ])('rejects --%s %s with a reason', (flag, value, message) => {
     expect(() => set(flag, value)).toThrow(message);
   });
 
-  it('refuses to take a value off what is no list', () => {
+  it('rejects removing a value from a setting that is not a list', () => {
     expect(() => change({ unset: ['bot-mode=observe'] })).toThrow(/it is not a list/);
   });
 });

@@ -25,52 +25,52 @@ export const DEFAULT_SITE_SETTINGS: SiteSettings = {
 
 interface Flag {
   readonly setting: keyof SiteSettings;
-  /** A list grows by each value; other settings take the last one. */
+  /** Each value is added to the list. Other settings use the last value. */
   readonly list?: true;
-  /** From what an operator types to what is stored; throws when it cannot be that. */
-  readonly read: (text: string) => unknown;
+  /** Converts an operator's input to the stored value; throws if it is invalid. */
+  readonly parse: (text: string) => unknown;
 }
 
-/** The command line's spelling of each setting. */
+/** The settings by the name of their command-line option. */
 export const SITE_FLAGS: Readonly<Record<string, Flag>> = {
-  'dedup-window': { setting: 'dedupWindow', read: (text) => formatDuration(dedupWindowMs(text)) },
-  'bot-threshold': { setting: 'botThreshold', read: threshold },
-  'bot-mode': { setting: 'botMode', read: oneOf('observe', 'enforce') },
-  'consent-required': { setting: 'consentRequired', read: yesOrNo },
-  withhold: { setting: 'withhold', read: oneOf('identifiers', 'everything') },
-  country: { setting: 'country', read: country },
-  origin: { setting: 'origins', list: true, read: host },
-  block: { setting: 'blocked', list: true, read: blockedAddress },
-  'block-disposable': { setting: 'blockDisposable', read: yesOrNo },
-  'block-ip': { setting: 'blockIps', list: true, read: addressRange },
-  'allow-ip': { setting: 'allowIps', list: true, read: addressRange },
-  'block-ua': { setting: 'blockUserAgents', list: true, read: shortText },
-  'block-country': { setting: 'blockCountries', list: true, read: country },
-  'email-capture': { setting: 'emailCapture', read: yesOrNo },
+  'dedup-window': { setting: 'dedupWindow', parse: (text) => formatDuration(dedupWindowMs(text)) },
+  'bot-threshold': { setting: 'botThreshold', parse: threshold },
+  'bot-mode': { setting: 'botMode', parse: oneOf('observe', 'enforce') },
+  'consent-required': { setting: 'consentRequired', parse: yesOrNo },
+  withhold: { setting: 'withhold', parse: oneOf('identifiers', 'everything') },
+  country: { setting: 'country', parse: country },
+  origin: { setting: 'origins', list: true, parse: host },
+  block: { setting: 'blocked', list: true, parse: blockedAddress },
+  'block-disposable': { setting: 'blockDisposable', parse: yesOrNo },
+  'block-ip': { setting: 'blockIps', list: true, parse: addressRange },
+  'allow-ip': { setting: 'allowIps', list: true, parse: addressRange },
+  'block-ua': { setting: 'blockUserAgents', list: true, parse: shortText },
+  'block-country': { setting: 'blockCountries', list: true, parse: country },
+  'email-capture': { setting: 'emailCapture', parse: yesOrNo },
 };
 
 export interface SettingsRequest {
   readonly set: readonly { readonly flag: string; readonly value: string }[];
-  /** `<flag>` goes back to its default; `<flag>=<value>` takes one value off a list. */
+  /** `<flag>` restores the default; `<flag>=<value>` removes one value from a list. */
   readonly unset: readonly string[];
 }
 
-/** The settings that a request changes, with their new values. */
+/** The new values of the settings that a request changes. */
 export function changedSettings(current: SiteSettings, request: SettingsRequest): Partial<SiteSettings> {
   const next: Record<string, unknown> = { ...current };
   for (const text of request.unset) {
     const [name = '', value] = splitOnce(text, '=');
     const flag = findFlag(name);
     if (value === undefined) next[flag.setting] = DEFAULT_SITE_SETTINGS[flag.setting];
-    else if (!flag.list) throw new UserError(`--unset ${name} takes no value: it is not a list.`);
+    else if (!flag.list) throw new UserError(`--unset ${name} takes no value, because it is not a list.`);
     else
-      next[flag.setting] = (next[flag.setting] as unknown[]).filter((entry) => entry !== readFlag(name, flag, value));
+      next[flag.setting] = (next[flag.setting] as unknown[]).filter((entry) => entry !== parseFlag(name, flag, value));
   }
   for (const { flag: name, value } of request.set) {
     const flag = findFlag(name);
-    const read = readFlag(name, flag, value);
-    if (!flag.list) next[flag.setting] = read;
-    else next[flag.setting] = [...new Set([...(next[flag.setting] as unknown[]), read])];
+    const parsed = parseFlag(name, flag, value);
+    if (!flag.list) next[flag.setting] = parsed;
+    else next[flag.setting] = [...new Set([...(next[flag.setting] as unknown[]), parsed])];
   }
   const changed = Object.entries(next).filter(
     ([name, value]) => JSON.stringify(value) !== JSON.stringify(current[name as keyof SiteSettings]),
@@ -80,13 +80,13 @@ export function changedSettings(current: SiteSettings, request: SettingsRequest)
 
 function findFlag(name: string): Flag {
   const flag = SITE_FLAGS[name];
-  if (!flag) throw new UserError(`There is no setting "${name}". There are: ${Object.keys(SITE_FLAGS).join(', ')}.`);
+  if (!flag) throw new UserError(`There is no setting "${name}". Available: ${Object.keys(SITE_FLAGS).join(', ')}.`);
   return flag;
 }
 
-function readFlag(name: string, flag: Flag, value: string): unknown {
+function parseFlag(name: string, flag: Flag, value: string): unknown {
   try {
-    return flag.read(value);
+    return flag.parse(value);
   } catch (error) {
     throw new UserError(`--${name}: ${messageOf(error)}`);
   }
@@ -139,7 +139,7 @@ function shortText(text: string): string {
   return text;
 }
 
-/** Nobody's address is stored: it is its hash that later addresses are compared with. */
+/** Stores the hash of an address, never the address itself; later addresses are compared by hash. */
 function blockedAddress(text: string): string {
   const address = normaliseEmail(text);
   if (address.startsWith('@')) return `@${host(address.slice(1))}`;

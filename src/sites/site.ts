@@ -8,14 +8,14 @@ export interface SiteKey {
   readonly id: string;
   readonly name: string;
   readonly prefix: string;
-  /** SHA-256 of the key: of 32 random bytes nobody finds the key again. */
+  /** SHA-256 of the key. It contains 32 random bytes, so the hash cannot be reversed. */
   readonly hash: string;
   readonly trial: boolean;
   readonly createdAt: string;
   readonly status: 'active' | 'revoked';
 }
 
-/** A customer's site: the host that takes its conversions, who may post them, and where they go. Folded from its events. */
+/** A customer's site with its API keys, platform connections and webhook, folded from its events. */
 export interface Site {
   readonly id: string;
   readonly host: string;
@@ -23,14 +23,14 @@ export interface Site {
   readonly inbound: boolean;
   readonly settings: SiteSettings;
   readonly keys: readonly SiteKey[];
-  /** Those that were disconnected, too. */
+  /** Including disconnected ones. */
   readonly connections: readonly SiteConnection[];
-  /** Where its totals are pushed to, once that was set. */
+  /** Receives the site's totals. Undefined until it is set. */
   readonly webhook?: SiteWebhook | undefined;
   readonly createdAt: string;
 }
 
-/** Unknown types pass by: an older version of the service may read a newer one's log. */
+/** Ignores unknown types: an older version of the service may read the log of a newer one. */
 export function evolve(site: Site | undefined, event: StoredEvent): Site | undefined {
   if (event.type === 'site.registered.v1') {
     return {

@@ -1,17 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import { Injectable, Module, type OnModuleInit } from '@nestjs/common';
+import { CqrsModule } from '@nestjs/cqrs';
 import { Interval } from '@nestjs/schedule';
+import { provideCommandHandler } from '../kernel/command-handler.provider.js';
 import { Logger } from '../kernel/logger.js';
 import { Sealer } from '../kernel/sealing.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { EventLog } from '../log/event-log.js';
 import { LogModule } from '../log/log.module.js';
 import { Postgres } from '../postgres/postgres.js';
+import { SITE_COMMAND_HANDLERS } from './site-command-handlers.js';
 import { SiteDirectory } from './site-directory.js';
+import { SiteRepository } from './site-repository.js';
 import { openSecrets, SiteSecrets } from './site-secrets.js';
 
 @Injectable()
-export class DirectoryKeeper implements OnModuleInit {
+export class SitesLifecycle implements OnModuleInit {
   constructor(
     private readonly directory: SiteDirectory,
     private readonly secrets: SiteSecrets,
@@ -21,18 +25,18 @@ export class DirectoryKeeper implements OnModuleInit {
   async onModuleInit(): Promise<void> {
     const resealed = await this.secrets.resealAll();
     if (resealed > 0)
-      this.logger.info('Sealed anew with SECRET_KEY what only SECRET_KEY_PREVIOUS opened', { resealed });
+      this.logger.info('Sealed with SECRET_KEY all secrets that only SECRET_KEY_PREVIOUS opened', { resealed });
     await this.directory.start();
   }
 
   @Interval(60_000)
-  sumUpFailures(): void {
-    this.directory.sumUpFailures(Date.now());
+  flushFailures(): void {
+    this.directory.flushFailures(Date.now());
   }
 }
 
 @Module({
-  imports: [LogModule],
+  imports: [CqrsModule, LogModule],
   providers: [
     {
       provide: SiteSecrets,
@@ -46,8 +50,11 @@ export class DirectoryKeeper implements OnModuleInit {
         new SiteDirectory(log, secrets, { ...settings, instance: randomUUID(), warn: (line) => logger.warn(line) }),
       inject: [EventLog, SiteSecrets, SETTINGS, Logger],
     },
-    DirectoryKeeper,
+    { provide: SiteRepository, useFactory: (log: EventLog) => new SiteRepository(log), inject: [EventLog] },
+    ...SITE_COMMAND_HANDLERS.map((Handler) => provideCommandHandler(Handler, [SiteRepository, SiteSecrets])),
+    SitesLifecycle,
   ],
-  exports: [SiteSecrets, SiteDirectory],
+  // Nest bootstraps CqrsModule before the modules that import this one, so they can execute commands when they start.
+  exports: [CqrsModule, SiteSecrets, SiteDirectory],
 })
 export class SitesModule {}

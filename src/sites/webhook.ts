@@ -5,32 +5,33 @@ import { targetOf } from '../http/client/target.js';
 import { messageOf, UserError } from '../kernel/errors.js';
 import type { StoredEvent } from '../log/event.js';
 import { secretProblem } from '../platforms/webhook/settings.js';
+import type { Site } from './site.js';
 
 const URL_LENGTH_MAX = 2_048;
 const SECRET_LENGTH_MAX = 1_024;
-/** It goes into a header as it is. */
+/** The secret is sent in a header unencoded. */
 const HEADER_SAFE = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
 
-/** Where a site's totals are pushed to, folded from the site's events. Its secret lies elsewhere, sealed. */
+/** The receiver of a site's totals, folded from the site's events. Its secret is stored sealed in `cc.secrets`. */
 export interface SiteWebhook {
   readonly url: string;
   readonly enabled: boolean;
-  /** Why the service disabled it; absent where an operator did. */
+  /** Why the service disabled it; absent if an operator did. */
   readonly reason?: string;
-  /** When it came to be enabled or disabled. */
+  /** When it was last enabled or disabled. */
   readonly since: string;
-  /** Where and when it was first set: what came before is in no stretch. */
+  /** When it was first set. Earlier events are in no reporting window. */
   readonly first: { readonly position: number; readonly time: string };
-  /** Of the event that last set or enabled it: what was held back before goes out at once. */
+  /** Position of the event that last set or enabled it. Pushes held back before it are due at once. */
   readonly position: number;
-  /** When the secret became what it is; for a while the one before it signs too. */
+  /** When the secret was last changed. For 24 h requests are also signed with the previous secret. */
   readonly secretSince: string;
 }
 
 export interface WebhookRequest {
   readonly url: string;
   readonly secret?: string | undefined;
-  /** http and private addresses will do. */
+  /** Accept http and private addresses. */
   readonly allowPrivate: boolean;
 }
 
@@ -43,7 +44,7 @@ export function evolveWebhook(
     const { url, newSecret } = event.data;
     const first = before?.first ?? { position, time };
     const secretSince = newSecret || !before ? time : before.secretSince;
-    // What an operator said stands until he says otherwise.
+    // A webhook that an operator disabled stays disabled until an operator enables it.
     if (before && !before.enabled && before.reason === undefined) return { ...before, url, position, secretSince };
     const since = before?.enabled ? before.since : time;
     return { url, enabled: true, since, first, position, secretSince };
@@ -55,57 +56,64 @@ export function evolveWebhook(
   return { ...webhook, enabled: false, since: time, ...(reason !== undefined && { reason }) };
 }
 
-/** The event that brings the webhook there; undefined when it is there already. */
-export function configuring(
+/** The event that sets the webhook; undefined if nothing changes. */
+export function configureWebhook(
   before: SiteWebhook | undefined,
   url: string,
   newSecret: boolean,
 ): WebhookEvent | undefined {
-  const isMended = before !== undefined && !before.enabled && before.reason !== undefined;
-  if (before?.url === url && !newSecret && !isMended) return undefined;
+  const isReactivated = before !== undefined && !before.enabled && before.reason !== undefined;
+  if (before?.url === url && !newSecret && !isReactivated) return undefined;
   return { type: 'site.webhook_configured.v1', data: { url, newSecret } };
 }
 
-export function enabling({ enabled }: SiteWebhook): WebhookEvent | undefined {
+export function enableWebhook({ enabled }: SiteWebhook): WebhookEvent | undefined {
   return enabled ? undefined : { type: 'site.webhook_enabled.v1', data: {} };
 }
 
-/** An operator's word takes the place of the service's, not the other way round. */
-export function disabling(before: SiteWebhook, reason?: string): WebhookEvent | undefined {
+/** An operator's decision replaces the service's, not the other way round. */
+export function disableWebhook(before: SiteWebhook, reason?: string): WebhookEvent | undefined {
   if (!before.enabled && (reason !== undefined || before.reason === undefined)) return undefined;
   return { type: 'site.webhook_disabled.v1', data: reason === undefined ? {} : { reason } };
 }
 
-/** Throws when it could never work. Where a name leads to is only known when it is called. */
-export function checkedWebhook({ url, secret, allowPrivate }: WebhookRequest): { url: string; secret?: string } {
-  const address = checkedUrl(url, allowPrivate);
+/** Throws if the request can never succeed. Host names are resolved and checked at each push. */
+export function validateWebhook({ url, secret, allowPrivate }: WebhookRequest): { url: string; secret?: string } {
+  const address = validateUrl(url, allowPrivate);
   if (secret === undefined) return { url: address };
-  const said =
+  const problem =
     secret.length > SECRET_LENGTH_MAX
       ? `is longer than ${SECRET_LENGTH_MAX} characters`
       : HEADER_SAFE.test(secret)
         ? secretProblem(secret)
-        : 'must be printable ASCII without spaces around it, because it is sent in a header';
-  if (said !== undefined) throw new UserError(`--secret: ${said}`);
+        : 'must be printable ASCII without leading or trailing spaces, because it is sent in a header';
+  if (problem !== undefined) throw new UserError(`--secret: ${problem}`);
   return { url: address, secret };
 }
 
-function checkedUrl(text: string, allowPrivate: boolean): string {
-  const refuse = (said: string) => new UserError(`--url: ${said}`);
-  if (text.length > URL_LENGTH_MAX) throw refuse(`is longer than ${URL_LENGTH_MAX} characters`);
-  // A URL is read without them: what is stored must be what is called.
-  if (/[\s\p{Cc}\p{Cs}]/u.test(text)) throw refuse('must not contain spaces or control characters');
+/** For commands that need a webhook: throws if the site has none. */
+export function requireWebhook({ host, webhook }: Site): SiteWebhook {
+  if (!webhook)
+    throw new UserError(`Site ${host} has no webhook. Set one with "webhook set --site ${host} --url https://…".`);
+  return webhook;
+}
+
+function validateUrl(text: string, allowPrivate: boolean): string {
+  const invalid = (problem: string) => new UserError(`--url: ${problem}`);
+  if (text.length > URL_LENGTH_MAX) throw invalid(`is longer than ${URL_LENGTH_MAX} characters`);
+  // The URL parser strips them, so the stored URL would differ from the called one.
+  if (/[\s\p{Cc}\p{Cs}]/u.test(text)) throw invalid('must not contain spaces or control characters');
   let target: URL;
   try {
     target = targetOf(text, !allowPrivate);
   } catch (error) {
-    throw refuse(messageOf(error));
+    throw invalid(messageOf(error));
   }
   const host = target.hostname.replace(/^\[|\]$/g, '');
   if (!allowPrivate && isIP(host) && !isGlobalUnicast(host)) {
-    throw refuse(
-      `${host} is not on the public internet. Use a public https address, or set OUTBOUND_ALLOW_PRIVATE=true when ` +
-        'receivers on your own network are meant to be called.',
+    throw invalid(
+      `${host} is not on the public internet. Use a public https address, or set OUTBOUND_ALLOW_PRIVATE=true to ` +
+        'allow receivers on your own network.',
     );
   }
   return text;

@@ -10,7 +10,7 @@ import type { NewEvent, StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import type { Platform } from '../platforms/platform.js';
 import { Lease } from '../postgres/lease.js';
-import type { OpenSite, SiteDirectory } from '../sites/site-directory.js';
+import type { LoadedSite, SiteDirectory } from '../sites/site-directory.js';
 import { CLICK_KINDS } from './identifier-kinds.js';
 import { isFilteredBot, type Matcher, matchOf, type VisitorRecord } from './matcher.js';
 import { lacksIdentifier } from './unmatched.projection.js';
@@ -147,7 +147,7 @@ export class LateMatches {
 
   private decide(
     events: readonly StoredEvent[],
-    open: OpenSite,
+    open: LoadedSite,
     record: VisitorRecord,
     visitPosition: number,
   ): NewEvent[] {
@@ -182,7 +182,7 @@ export class LateMatches {
   private canReopen(
     { platform: name, last, settings, eventId }: Delivery,
     withVisit: ReceivedConversion,
-    open: OpenSite,
+    open: LoadedSite,
   ) {
     const platform = this.dependencies.platform(name);
     const connection = open.connections.get(name)?.connection;

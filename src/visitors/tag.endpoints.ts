@@ -10,7 +10,7 @@ import { MalformedBody, parseStrictJson } from '../http/strict-json.js';
 import { LogUnavailable, messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
-import { type OpenSite, SiteDirectory } from '../sites/site-directory.js';
+import { type LoadedSite, SiteDirectory } from '../sites/site-directory.js';
 import { isAllowedOrigin } from './allowed-origin.js';
 import { CallRate } from './call-rate.js';
 import { ChangeConsent } from './change-consent.command.js';
@@ -110,7 +110,7 @@ export class TagEndpoints implements OnModuleInit {
   private async answer(
     call: TagCall,
     request: IncomingMessage,
-    open: OpenSite | undefined,
+    open: LoadedSite | undefined,
     isAllowed: boolean,
   ): Promise<CountedAnswer> {
     if (!this.origin.isSecure(request)) return HTTPS_REQUIRED;

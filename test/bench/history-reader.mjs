@@ -23,7 +23,7 @@ async function rebuild(name, { postgres, secrets, log }) {
 
 const READ = {
   prepare: async ({ secrets }) => {
-    await secrets.ensure('localhost');
+    await secrets.ensureDedupSecret('localhost');
     return 0;
   },
 

@@ -10,9 +10,12 @@ import { OutboundSync } from '../../dist/outbound/outbound-sync.js';
 import { pushNow } from '../../dist/outbound/push-now.js';
 import { openHttpClient, Pusher, pusherOptions } from '../../dist/outbound/pusher.js';
 import { Postgres } from '../../dist/postgres/postgres.js';
+import { AddSite } from '../../dist/sites/site.commands.js';
+import { siteCommandDispatcher } from '../../dist/sites/site-command-handlers.js';
 import { SiteDirectory } from '../../dist/sites/site-directory.js';
+import { SiteRepository } from '../../dist/sites/site-repository.js';
 import { SiteSecrets } from '../../dist/sites/site-secrets.js';
-import { Sites } from '../../dist/sites/sites.js';
+import { SetWebhook } from '../../dist/sites/webhook.commands.js';
 import { median, meets, ratios, singleRow, spread } from './figures.mjs';
 import { growLog } from './grow.mjs';
 import { databaseUrl, serverVersion, startThrowAwayServer } from './postgres.mjs';
@@ -114,11 +117,11 @@ async function pushingRows({ log, postgres }, { progress }) {
   const receiver = await startReceiver();
   try {
     progress(`setting ${thousands(SITES)} webhooks …`);
-    const { hosts, sites, secrets } = await openSites(log, postgres, receiver.url);
+    const { hosts, sites, commands, secrets } = await openSites(log, postgres, receiver.url);
     const settings = readSettings({ OUTBOUND_ALLOW_PRIVATE: 'true' });
     const clock = { aheadMs: 0 };
     const now = () => Date.now() + clock.aheadMs;
-    const pusher = new Pusher(log, sites, openHttpClient(settings), { ...pusherOptions(settings, 'system'), now });
+    const pusher = new Pusher(log, commands, openHttpClient(settings), { ...pusherOptions(settings, 'system'), now });
     progress('pushing one after the other …');
     const each = await oneByOne(postgres, secrets, sites, pusher, hosts.slice(0, ONE_BY_ONE));
     receiver.calls = 0;
@@ -140,13 +143,14 @@ async function pushingRows({ log, postgres }, { progress }) {
 
 async function openSites(log, postgres, url) {
   const secrets = new SiteSecrets(postgres.pool, new Sealer(randomBytes(32)));
-  const sites = new Sites(log, secrets, 'cli');
+  const sites = new SiteRepository(log);
+  const commands = siteCommandDispatcher(sites, secrets);
   const hosts = Array.from({ length: SITES }, (_, number) => `shop-${number}.example`);
   for (const host of hosts) {
-    await sites.register(host);
-    await sites.setWebhook(host, { url: `${url}/${host}`, allowPrivate: true });
+    await commands.execute(new AddSite('cli', host));
+    await commands.execute(new SetWebhook('cli', host, { url: `${url}/${host}`, allowPrivate: true }));
   }
-  return { hosts, sites, secrets };
+  return { hosts, sites, commands, secrets };
 }
 
 /** @returns milliseconds for each */

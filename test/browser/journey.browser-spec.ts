@@ -2,6 +2,8 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { jest } from '@jest/globals';
 import type { Browser } from 'playwright-core';
+import { IssueKey } from '../../src/sites/key.commands.js';
+import { AddSite, EnableInbound } from '../../src/sites/site.commands.js';
 import { createDatabase } from '../support/databases.js';
 import { startTestServer, type TestServer } from '../support/postgres-server.js';
 import {
@@ -32,9 +34,9 @@ beforeAll(async () => {
   const databaseUrl = await createDatabase(server);
   operator = await openOperator(databaseUrl);
   service = await startTestService(databaseUrl);
-  await operator.sites.register(HOST, []);
-  await operator.sites.enableInbound(HOST);
-  const { key, id } = await operator.sites.issueKey(HOST, 'test', false);
+  await operator.execute(new AddSite('cli', HOST));
+  await operator.execute(new EnableInbound('cli', HOST));
+  const { key, id } = await operator.execute(new IssueKey('cli', HOST, 'test', false));
   door = { host: HOST, key, keyId: id };
   await operator.set(HOST, 'origin', 'shop.localhost');
   await service.settle();

@@ -14,8 +14,11 @@ import { readSettings } from '../../dist/kernel/settings.js';
 import { PostgresEventLog } from '../../dist/log/postgres-event-log.js';
 import { COUNTED, COUNTED_BY, sumTotals } from '../../dist/outbound/totals.js';
 import { Postgres } from '../../dist/postgres/postgres.js';
+import { AddSite } from '../../dist/sites/site.commands.js';
+import { siteCommandDispatcher } from '../../dist/sites/site-command-handlers.js';
+import { SiteRepository } from '../../dist/sites/site-repository.js';
 import { SiteSecrets } from '../../dist/sites/site-secrets.js';
-import { Sites } from '../../dist/sites/sites.js';
+import { SetWebhook } from '../../dist/sites/webhook.commands.js';
 import { printSeed, seededRandom } from '../support/seed.mjs';
 import { startTracingReceiver } from './tracing-receiver.mjs';
 
@@ -54,7 +57,7 @@ export async function drill({ short, log: logLine }) {
   const fleet = new Fleet(dataDir, random);
   const receiver = await startTracingReceiver(() => fleet.pids(), seededRandom(seed, 1));
   try {
-    const hosts = await openSites(new Sites(log, secrets, 'cli'), receiver.url, size.sites);
+    const hosts = await openSites(siteCommandDispatcher(new SiteRepository(log), secrets), receiver.url, size.sites);
     await Promise.all(Array.from({ length: size.instances }, () => fleet.add()));
     const writer = startWriter(log, [...hosts.keys()], seededRandom(seed, 2));
     const isEnough = () => acknowledgedOf(receiver.calls).length >= size.windows;
@@ -143,11 +146,12 @@ class Fleet {
   }
 }
 
-async function openSites(sites, url, count) {
+async function openSites(commands, url, count) {
   const hosts = new Map();
   for (let number = 1; number <= count; number += 1) {
-    const { host } = await sites.register(`shop-${number}.example`);
-    const { webhook } = await sites.setWebhook(host, { url: `${url}/${host}`, allowPrivate: true });
+    const { host } = await commands.execute(new AddSite('cli', `shop-${number}.example`));
+    const request = { url: `${url}/${host}`, allowPrivate: true };
+    const { webhook } = await commands.execute(new SetWebhook('cli', host, request));
     hosts.set(host, webhook.first.position);
   }
   return hosts;

@@ -56,7 +56,7 @@ const KCAT = '/usr/bin/kcat';
     expect((await kafka.doctor()).check).toEqual({
       name: 'kafka',
       ok: true,
-      detail: '1 broker, everything is published',
+      detail: '1 broker, all events are published',
     });
   }, 60_000);
 

@@ -12,9 +12,12 @@ import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
 import type { Page, Projection } from '../../src/log/projection.js';
 import { ProjectionRunner } from '../../src/log/projection-runner.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
-import { type OpenSite, SiteDirectory } from '../../src/sites/site-directory.js';
+import { IssueKey } from '../../src/sites/key.commands.js';
+import { AddSite, ChangeSiteSettings, EnableInbound } from '../../src/sites/site.commands.js';
+import { siteCommandDispatcher } from '../../src/sites/site-command-handlers.js';
+import { type LoadedSite, SiteDirectory } from '../../src/sites/site-directory.js';
+import { SiteRepository } from '../../src/sites/site-repository.js';
 import { SiteSecrets } from '../../src/sites/site-secrets.js';
-import { Sites } from '../../src/sites/sites.js';
 import { BotScorer, loadBotList } from '../../src/visitors/bots/bot-scorer.js';
 import { ChangeConsent } from '../../src/visitors/change-consent.command.js';
 import { ChangeConsentHandler } from '../../src/visitors/change-consent.handler.js';
@@ -145,10 +148,10 @@ describe('projections', () => {
   describe('a rebuild', () => {
     const inbound = async () => {
       const secrets = new SiteSecrets(postgres.pool, new Sealer(randomBytes(32)));
-      const sites = new Sites(log, secrets, 'cli');
-      await sites.register('shop.example', ['www.shop.example']);
-      await sites.enableInbound('shop.example');
-      const { key } = await sites.issueKey('shop.example', 'CRM', false);
+      const commands = siteCommandDispatcher(new SiteRepository(log), secrets);
+      await commands.execute(new AddSite('cli', 'shop.example', ['www.shop.example']));
+      await commands.execute(new EnableInbound('cli', 'shop.example'));
+      const { key } = await commands.execute(new IssueKey('cli', 'shop.example', 'CRM', false));
       const directory = new SiteDirectory(log, secrets, {
         authFailureLimit: 20,
         authFailureWindowMs: 60_000,
@@ -156,7 +159,7 @@ describe('projections', () => {
       });
       await directory.start();
       const open = () => directory.find('shop.example');
-      const verdict = directory.judgeKey(open() as never, key, Date.now());
+      const verdict = directory.checkKey(open() as never, key, Date.now());
       if (!verdict.ok) throw new Error('the key should be good');
       // No platform is connected: nothing is delivered.
       const matcher = new Matcher(postgres, (error) => {
@@ -170,7 +173,14 @@ describe('projections', () => {
         const fields = { email, event: 'purchase', currency: 'EUR', value: 10, ...(orderId && { orderId }) };
         return bus.execute(new ReceiveConversion(open() as never, verdict.key, fields, rules));
       };
-      return { secrets, sites, directory, post, open, runner: new ProjectionRunner(postgres, allProjections(secrets)) };
+      return {
+        secrets,
+        commands,
+        directory,
+        post,
+        open,
+        runner: new ProjectionRunner(postgres, allProjections(secrets)),
+      };
     };
 
     const rowsOf = async (table: string): Promise<string[]> =>
@@ -205,7 +215,7 @@ describe('projections', () => {
     const scorer = new BotScorer(loadBotList());
 
     /** Visits, identified visitors, consent changes and bots. */
-    const visit = async (open: OpenSite, turn: number): Promise<void> => {
+    const visit = async (open: LoadedSite, turn: number): Promise<void> => {
       const email = hash('sha256', `walk-in-${turn % 4}-${turn % 5}@example.com`);
       const clicks = { gclid: { id: `Cj0-${turn}`, t: Date.now() - (turn % 3) }, fbclid: { id: `fb-${turn}`, t: 1 } };
       const consent = turn % 3 === 0 ? { ad_storage: turn % 2 ? 'denied' : 'granted' } : undefined;
@@ -223,7 +233,7 @@ describe('projections', () => {
     };
 
     it('of every projection under load equals the live rows and a fresh fold of the log', async () => {
-      const { secrets, sites, directory, post, open, runner } = await inbound();
+      const { secrets, commands, directory, post, open, runner } = await inbound();
       await runner.start();
       let loading = true;
       let posted = 0;
@@ -240,14 +250,16 @@ describe('projections', () => {
           );
           posted += orders.length;
           await Promise.all(received.map(({ conversionId }, index) => tryToDeliver(conversionId, turn + index)));
-          for (let each = 0; each < 5; each += 1) await visit(open() as OpenSite, turn * 5 + each);
-          directory.judgeKey(open() as never, 'cc_wrong', Date.now());
-          if (turn % 10 === 0) await sites.issueKey('shop.example', `key ${turn}`, false);
+          for (let each = 0; each < 5; each += 1) await visit(open() as LoadedSite, turn * 5 + each);
+          directory.checkKey(open() as never, 'cc_wrong', Date.now());
+          if (turn % 10 === 0) await commands.execute(new IssueKey('cli', 'shop.example', `key ${turn}`, false));
           if (turn === 15)
-            await sites.changeSettings('shop.example', {
-              set: [{ flag: 'block', value: '@blocked.example' }],
-              unset: [],
-            });
+            await commands.execute(
+              new ChangeSiteSettings('cli', 'shop.example', {
+                set: [{ flag: 'block', value: '@blocked.example' }],
+                unset: [],
+              }),
+            );
         }
       })();
       await sleep(500);
@@ -273,8 +285,9 @@ describe('projections', () => {
     }, 60_000);
 
     it('of a log longer than one swap has one row per key, the newest, and the same indexes', async () => {
-      const { sites, directory, post, runner } = await inbound();
-      await sites.changeSettings('shop.example', { set: [{ flag: 'dedup-window', value: '0' }], unset: [] });
+      const { commands, directory, post, runner } = await inbound();
+      const request = { set: [{ flag: 'dedup-window', value: '0' }], unset: [] };
+      await commands.execute(new ChangeSiteSettings('cli', 'shop.example', request));
       await directory.refresh();
       // Every order is received several times: in the first pages, and in the rest, which the swap folds.
       for (let turn = 0; turn < 7; turn += 1) {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { type Totals } from '../../src/events/outbound.events.js';
+import type { CommandExecutor } from '../../src/kernel/command.js';
 import { Sealer } from '../../src/kernel/sealing.js';
 import { readSettings } from '../../src/kernel/settings.js';
 import { uuidv7 } from '../../src/kernel/uuid.js';
@@ -9,17 +10,18 @@ import { OutboundSync } from '../../src/outbound/outbound-sync.js';
 import { openHttpClient, Pusher, pusherOptions } from '../../src/outbound/pusher.js';
 import { COUNTED, COUNTED_BY, sumTotals } from '../../src/outbound/totals.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
+import { siteCommandDispatcher } from '../../src/sites/site-command-handlers.js';
 import { SiteDirectory } from '../../src/sites/site-directory.js';
+import { SiteRepository } from '../../src/sites/site-repository.js';
 import { SiteSecrets } from '../../src/sites/site-secrets.js';
-import { Sites } from '../../src/sites/sites.js';
 import { openDatabase } from './databases.js';
 import type { Call } from './webhook-receiver.js';
 
 /** The parts of an instance that push totals, without Nest and with an adjustable clock. */
-export interface OutboundInstance {
+export interface OutboundInstance extends CommandExecutor {
   readonly postgres: Postgres;
   readonly log: EventLog;
-  readonly sites: Sites;
+  readonly sites: SiteRepository;
   readonly directory: SiteDirectory;
   readonly sync: OutboundSync;
   readonly pusher: Pusher;
@@ -41,11 +43,12 @@ export async function openInstance(
   const postgres = await openDatabase(databaseUrl);
   const log = new PostgresEventLog(postgres);
   const secrets = new SiteSecrets(postgres.pool, new Sealer(KEY));
-  const sites = new Sites(log, secrets, 'cli');
+  const sites = new SiteRepository(log);
+  const commands = siteCommandDispatcher(sites, secrets);
   const directory = new SiteDirectory(log, secrets, { ...settings, instance: uuidv7() });
   await directory.start();
   const now = () => Date.now() + instance.aheadMs;
-  const pusher = new Pusher(log, sites, openHttpClient(settings), { ...pusherOptions(settings, 'system'), now });
+  const pusher = new Pusher(log, commands, openHttpClient(settings), { ...pusherOptions(settings, 'system'), now });
   const faults: string[] = [];
   const sync = new OutboundSync(postgres.pool, directory, secrets, pusher, {
     everyMs: settings.outboundEveryMs,
@@ -56,6 +59,7 @@ export async function openInstance(
     postgres,
     log,
     sites,
+    execute: (command) => commands.execute(command),
     directory,
     sync,
     pusher,

@@ -10,15 +10,18 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { startService } from '../../src/app/service.js';
+import type { CommandExecutor } from '../../src/kernel/command.js';
 import { Sealer } from '../../src/kernel/sealing.js';
 import { readSettings } from '../../src/kernel/settings.js';
 import type { EventLog } from '../../src/log/event-log.js';
 import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
-import type { SiteKey } from '../../src/sites/site.js';
+import { type IssuedKey, IssueKey } from '../../src/sites/key.commands.js';
+import { AddSite, ChangeSiteSettings, EnableInbound } from '../../src/sites/site.commands.js';
+import { siteCommandDispatcher } from '../../src/sites/site-command-handlers.js';
 import { SiteDirectory } from '../../src/sites/site-directory.js';
+import { SiteRepository } from '../../src/sites/site-repository.js';
 import { SiteSecrets } from '../../src/sites/site-secrets.js';
-import { Sites } from '../../src/sites/sites.js';
 import { openDatabase } from './databases.js';
 import type { TestServer } from './postgres-server.js';
 
@@ -67,14 +70,13 @@ export interface Door {
   readonly keyId: string;
 }
 
-/** What an operator has in hand beside the service: the database, the log, and the verbs on sites. */
-export interface Operator {
+/** An operator's access next to the service: the database, the log, and the commands on sites. */
+export interface Operator extends CommandExecutor {
   readonly postgres: Postgres;
   readonly log: EventLog;
-  readonly sites: Sites;
   /** A new site with inbound switched on, whose host no other test has. */
   openSite(aliases?: readonly string[]): Promise<Door>;
-  issueKey(host: string, kind?: 'live' | 'trial'): Promise<SiteKey & { key: string }>;
+  issueKey(host: string, kind?: 'live' | 'trial'): Promise<IssuedKey>;
   set(host: string, flag: string, value: string): Promise<void>;
   unset(host: string, what: string): Promise<void>;
   /** The conversions of a site, in log order. */
@@ -87,22 +89,26 @@ export async function openOperator(databaseUrl: string): Promise<Operator> {
   const postgres = await openDatabase(databaseUrl);
   const log = new PostgresEventLog(postgres);
   const secrets = new SiteSecrets(postgres.pool, new Sealer(Buffer.from(SECRET_KEY, 'hex')));
-  const sites = new Sites(log, secrets, 'cli');
+  const commands = siteCommandDispatcher(new SiteRepository(log), secrets);
   let made = 0;
   return {
     postgres,
     log,
-    sites,
+    execute: (command) => commands.execute(command),
     async openSite(aliases = []) {
       made += 1;
-      const { host } = await sites.register(`shop-${made}.example`, aliases);
-      await sites.enableInbound(host);
-      const { key, id } = await sites.issueKey(host, 'test', false);
+      const { host } = await commands.execute(new AddSite('cli', `shop-${made}.example`, aliases));
+      await commands.execute(new EnableInbound('cli', host));
+      const { key, id } = await commands.execute(new IssueKey('cli', host, 'test', false));
       return { host, key, keyId: id };
     },
-    issueKey: (host, kind = 'live') => sites.issueKey(host, kind, kind === 'trial'),
-    set: async (host, flag, value) => void (await sites.changeSettings(host, { set: [{ flag, value }], unset: [] })),
-    unset: async (host, what) => void (await sites.changeSettings(host, { set: [], unset: [what] })),
+    issueKey: (host, kind = 'live') => commands.execute(new IssueKey('cli', host, kind, kind === 'trial')),
+    async set(host, flag, value) {
+      await commands.execute(new ChangeSiteSettings('cli', host, { set: [{ flag, value }], unset: [] }));
+    },
+    async unset(host, what) {
+      await commands.execute(new ChangeSiteSettings('cli', host, { set: [], unset: [what] }));
+    },
     conversions: async (host) => loosely(await log.read({ categories: ['conversion'], site: host })),
     conversion: async (id) => loosely(await log.readStream('conversion', id))[0],
     async close() {

@@ -7,25 +7,25 @@ import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import type { Visit } from '../platforms/conversion.js';
 import { platformOf } from '../platforms/index.js';
-import type { Opened } from './session.js';
+import type { CliDependencies } from './session.js';
 
-/** All that the log knows of one conversion. */
-export interface ConversionStory {
+/** Everything the log contains about one conversion. */
+export interface ConversionHistory {
   readonly conversion: Record<string, unknown> & {
     readonly status: string;
     readonly time: string;
-    /** The one it came with. */
+    /** The API key of the request. */
     readonly key?: { readonly name: string; readonly prefix: string };
   };
-  /** The visit that brought it. */
+  /** The matched visit. */
   readonly match: Visit | null;
   readonly consent: AdConsent | null;
   readonly deliveries: readonly DeliveryHistory[];
-  /** Its own, and its repeats. */
+  /** The events of the conversion and of its duplicates. */
   readonly events: readonly StoredEvent[];
 }
 
-/** A conversion's stream, which begins with the event that says what became of the request. With a host: only that site's. */
+/** A conversion's stream, which starts with the result of the request. With a host, only of that site. */
 export async function readConversion(
   log: EventLog,
   host: string | undefined,
@@ -34,36 +34,46 @@ export async function readConversion(
   const events = isUuid(conversionId) ? await log.readStream(CONVERSION, conversionId.toLowerCase()) : [];
   const [opening, ...more] = events;
   if (!opening || !isOpening(opening) || opening.site !== (host ?? opening.site)) {
-    throw new UserError(`${host ?? 'The log'} has no conversion ${conversionId}. "events tail" shows the newest ones.`);
+    throw new UserError(
+      `${host ?? 'The log'} has no conversion ${conversionId}. "events tail" shows the newest events.`,
+    );
   }
   return [opening, ...more];
 }
 
 export async function findByConversion(
-  opened: Opened,
+  dependencies: CliDependencies,
   host: string | undefined,
   conversionId: string,
-): Promise<ConversionStory> {
-  return tell(opened, await readConversion(opened.log, host, conversionId));
+): Promise<ConversionHistory> {
+  return buildHistory(dependencies, await readConversion(dependencies.log, host, conversionId));
 }
 
-/** The newest conversion with the order that was not a repeat of another one. */
-export async function findByOrder(opened: Opened, host: string, orderId: string): Promise<ConversionStory> {
-  const { log } = opened;
+/** The newest conversion with the order id that is not a duplicate. */
+export async function findByOrder(
+  dependencies: CliDependencies,
+  host: string,
+  orderId: string,
+): Promise<ConversionHistory> {
+  const { log } = dependencies;
   const openings = (await log.find(host, orderId)).filter(isOpening);
   const opening = openings.filter((event) => !isDuplicate(event)).at(-1);
   if (!opening) {
-    const next = `"events tail --site ${host}" shows the newest ones`;
-    throw new UserError(`${host} has no conversion with order ${orderId}. ${next}.`);
+    throw new UserError(
+      `${host} has no conversion with order ${orderId}. "events tail --site ${host}" shows the newest events.`,
+    );
   }
-  return tell(opened, await readConversion(log, host, opening.data.conversionId));
+  return buildHistory(dependencies, await readConversion(log, host, opening.data.conversionId));
 }
 
-async function tell({ log, sites }: Opened, own: [StoredOpening, ...StoredEvent[]]): Promise<ConversionStory> {
+async function buildHistory(
+  { log, sites }: CliDependencies,
+  own: [StoredOpening, ...StoredEvent[]],
+): Promise<ConversionHistory> {
   const [opening] = own;
   const { conversionId, orderId, keyId, consent } = opening.data;
   const sameOrder = orderId === undefined ? [] : await log.find(opening.site, orderId);
-  const repeats = sameOrder.filter((event) => isDuplicate(event) && event.data.firstConversionId === conversionId);
+  const duplicates = sameOrder.filter((event) => isDuplicate(event) && event.data.firstConversionId === conversionId);
   const { keys, connections } = await sites.get(opening.site);
   const key = keys.find(({ id }) => id === keyId);
   return {
@@ -76,7 +86,7 @@ async function tell({ log, sites }: Opened, own: [StoredOpening, ...StoredEvent[
     match: opening.personal?.visit ?? null,
     consent: consent ?? null,
     deliveries: deliveryHistories(own, connections, platformOf),
-    events: [...own, ...repeats].sort((one, other) => one.position - other.position),
+    events: [...own, ...duplicates].sort((one, other) => one.position - other.position),
   };
 }
 

@@ -1,0 +1,133 @@
+import { readPartitions } from '../../log/partitions.js';
+import { MIGRATIONS } from '../../postgres/migrations/index.js';
+import { readMigrations } from '../../postgres/schema.js';
+import { SERVICE_ROLE } from '../../postgres/service-role.js';
+import type { CliDependencies } from '../session.js';
+import type { Finding } from './check.js';
+
+const WAL_SIZE_MIN_MB = 1024;
+const CLOCK_DIFFERENCE_MAX_MS = 1_000;
+
+export async function database({ postgres }: CliDependencies): Promise<Finding> {
+  const { rows } = await postgres.pool.query<{ version: string }>(
+    `SELECT current_setting('server_version') AS version`,
+  );
+  return { ok: true, detail: `PostgreSQL ${rows[0]?.version}` };
+}
+
+export async function durability(dependencies: CliDependencies): Promise<Finding> {
+  const values = await readServerSettings(dependencies, ['fsync', 'synchronous_commit', 'full_page_writes']);
+  const off = [...values].filter(([, value]) => value === 'off').map(([name]) => name);
+  return {
+    ok: off.length === 0,
+    detail: [...values].map(([name, value]) => `${name} = ${value}`).join(', '),
+    ...(off.length > 0 && {
+      fix: `Set ${off.join(' and ')} to on. Otherwise a power failure loses acknowledged conversions.`,
+    }),
+  };
+}
+
+export async function schema({ postgres }: CliDependencies): Promise<Finding> {
+  const expected = MIGRATIONS.map((Migration) => new Migration().name);
+  const applied = await readMigrations(postgres.pool);
+  const missing = expected.filter((name) => !applied.includes(name));
+  if (missing.length > 0) {
+    return {
+      ok: false,
+      detail: `not applied: ${missing.join(', ')}`,
+      fix: 'Restart the service: it applies the migrations.',
+    };
+  }
+  const newer = applied.filter((name) => !expected.includes(name));
+  if (newer.length > 0) {
+    return {
+      ok: false,
+      detail: `from a newer version: ${newer.join(', ')}`,
+      fix: 'Update this installation to the version that last used the database.',
+    };
+  }
+  return { ok: true, detail: `up to date, ${applied.length} migrations` };
+}
+
+export async function appendOnly({ postgres }: CliDependencies): Promise<Finding> {
+  const { rows } = await postgres.pool.query<{ role: string; may_change: boolean; unguarded: string[] | null }>(
+    `SELECT current_user AS role, has_table_privilege('cc.events', 'UPDATE, DELETE, TRUNCATE') AS may_change,
+            (SELECT array_agg(relname::text) FROM pg_partition_tree('cc.events') JOIN pg_class ON oid = relid WHERE NOT EXISTS (
+               SELECT FROM pg_trigger WHERE tgrelid = relid AND tgname = 'append_only' AND tgenabled IN ('O', 'A'))) AS unguarded`,
+  );
+  const { role, may_change, unguarded } = rows[0] as (typeof rows)[0];
+  if (unguarded) {
+    const statements = unguarded.map((name) => `ALTER TABLE cc.${name} ENABLE TRIGGER append_only;`).join(' ');
+    return {
+      ok: false,
+      detail: `no trigger prevents changes of cc.${unguarded.join(', cc.')}`,
+      fix: `As the owner of the schema: ${statements}`,
+    };
+  }
+  if (role !== SERVICE_ROLE) {
+    return {
+      ok: true,
+      detail: `by triggers only: the service runs as ${role}, because it may not use the role ${SERVICE_ROLE}`,
+      fix: `As a superuser: CREATE ROLE ${SERVICE_ROLE} NOLOGIN; GRANT ${SERVICE_ROLE} TO "${role}"; then restart the service.`,
+    };
+  }
+  return {
+    ok: !may_change,
+    detail: may_change ? `the role ${SERVICE_ROLE} may change events` : `by triggers and by the role ${SERVICE_ROLE}`,
+    ...(may_change && { fix: `REVOKE UPDATE, DELETE, TRUNCATE ON cc.events FROM ${SERVICE_ROLE};` }),
+  };
+}
+
+export async function partitions({ postgres }: CliDependencies): Promise<Finding> {
+  const { partitions, ahead } = await readPartitions(postgres.pool);
+  const ok = ahead >= 1;
+  return {
+    ok,
+    detail: `${partitions}, of which ${ahead} are empty, for future events`,
+    ...(!ok && { fix: 'Start the service: it creates partitions and checks them every minute.' }),
+  };
+}
+
+export async function checkpoints(dependencies: CliDependencies): Promise<Finding> {
+  const values = await readServerSettings(dependencies, ['max_wal_size', 'checkpoint_timeout']);
+  const walMb = Number(values.get('max_wal_size'));
+  const ok = walMb >= WAL_SIZE_MIN_MB;
+  return {
+    ok,
+    detail: `max_wal_size = ${walMb} MB, checkpoint_timeout = ${values.get('checkpoint_timeout')} s`,
+    ...(!ok && {
+      fix: `Set max_wal_size = '4GB' and checkpoint_timeout = '30min': frequent checkpoints slow down every append.`,
+    }),
+  };
+}
+
+export async function clock({ postgres }: CliDependencies): Promise<Finding> {
+  const sentMs = Date.now();
+  const { rows } = await postgres.pool.query<{ now: string }>(
+    'SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now',
+  );
+  const receivedMs = Date.now();
+  // The database read its clock between request and response, so the round trip does not count as a difference.
+  const databaseMs = Number(rows[0]?.now);
+  const differenceMs = Math.round(Math.max(0, sentMs - databaseMs, databaseMs - receivedMs));
+  const ok = differenceMs <= CLOCK_DIFFERENCE_MAX_MS;
+  return {
+    ok,
+    detail:
+      differenceMs === 0
+        ? 'this machine and the database agree'
+        : `this machine and the database differ by ${differenceMs} ms`,
+    ...(!ok && { fix: 'Synchronise both clocks with NTP.' }),
+  };
+}
+
+async function readServerSettings(
+  { postgres }: CliDependencies,
+  names: readonly string[],
+): Promise<Map<string, string>> {
+  const { rows } = await postgres.pool.query<{ name: string; setting: string }>(
+    'SELECT name, setting FROM pg_settings WHERE name = ANY ($1) ORDER BY name',
+    [names],
+  );
+  return new Map(rows.map(({ name, setting }) => [name, setting]));
+}

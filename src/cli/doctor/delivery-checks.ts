@@ -1,0 +1,73 @@
+import { OUTBOUND } from '../../events/outbound.events.js';
+import { usesKafka } from '../../kafka/client.js';
+import { probeKafka } from '../../kafka/probe.js';
+import { messageOf } from '../../kernel/errors.js';
+import { streamOf } from '../../outbound/reporting-window.js';
+import type { CliDependencies } from '../session.js';
+import type { Finding } from './check.js';
+
+/** Informational: the service sends queued deliveries, and a paused or parked connection affects no other. */
+export async function deliveries({ postgres, sites }: CliDependencies): Promise<Finding> {
+  const { rows } = await postgres.pool.query<{ waiting: number; oldest: Date | null }>(
+    `SELECT count(*)::float8 AS waiting, min(due) AS oldest FROM cc.deliveries WHERE kind = 'send'`,
+  );
+  const { waiting, oldest } = rows[0] as (typeof rows)[0];
+  const inactive = (await sites.all()).flatMap(({ host, connections }) =>
+    connections
+      .filter(({ state, disconnected }) => state !== 'active' && !disconnected)
+      .map((connection) => ({ host, ...connection })),
+  );
+  const states = inactive.map(({ host, platform, state, reason }) => {
+    return `${platform} of ${host} is ${state}${reason === undefined ? '' : ` (${reason})`}`;
+  });
+  const parked = inactive.filter(({ state }) => state === 'parked');
+  const commands = parked.map(({ host, platform }) => `"platforms connect ${platform} --site ${host} --set …"`);
+  return {
+    ok: true,
+    detail: [oldest ? `${waiting} queued, the oldest is due ${oldest.toISOString()}` : 'none queued', ...states].join(
+      '; ',
+    ),
+    ...(parked.length > 0 && {
+      fix: `Set new credentials with ${commands.join(', ')}; queued deliveries are sent then.`,
+    }),
+  };
+}
+
+/** The service retries a failing webhook. A webhook that the service disabled needs an operator. */
+export async function webhooks({ log, sites }: CliDependencies): Promise<Finding> {
+  const set = (await sites.all()).flatMap(({ host, webhook }) => (webhook ? [{ host, webhook }] : []));
+  const ends = await log.readEnds(
+    OUTBOUND,
+    set.filter(({ webhook }) => webhook.enabled).map(({ host }) => streamOf(host)),
+  );
+  const failing = ends
+    .filter((event) => event.type === 'outbound.failed.v1')
+    .map(({ site, data }) => `${site} has failed since ${data.failingSince} (${data.reason})`);
+  const disabled = set.filter(({ webhook }) => !webhook.enabled && webhook.reason !== undefined);
+  const states = disabled.map(
+    ({ host, webhook }) => `${host} has been disabled since ${webhook.since} (${webhook.reason})`,
+  );
+  const commands = disabled.map(({ host }) => `"webhook enable --site ${host}"`);
+  return {
+    ok: disabled.length === 0,
+    detail: [`${set.length} set`, ...failing, ...states].join('; '),
+    ...(disabled.length > 0 && {
+      fix: `Fix the receiver, then run ${commands.join(', ')}; the totals held back are pushed then.`,
+    }),
+  };
+}
+
+export async function kafka({ postgres, settings }: CliDependencies): Promise<Finding> {
+  if (!usesKafka(settings)) return { ok: true, detail: 'not configured (KAFKA_BROKERS): events are only in the log' };
+  try {
+    const { brokers, behind } = await probeKafka(settings, postgres.pool);
+    const detail = behind === 0 ? 'all events are published' : `${behind} events are not published yet`;
+    return { ok: true, detail: `${brokers} ${brokers === 1 ? 'broker' : 'brokers'}, ${detail}` };
+  } catch (error) {
+    return {
+      ok: false,
+      detail: `${settings.kafkaBrokers.join(', ')} cannot be reached: ${messageOf(error)}`,
+      fix: 'Check KAFKA_BROKERS, KAFKA_SSL and KAFKA_SASL_…, and that a broker runs. Meanwhile conversions are accepted; events are published from the log later.',
+    };
+  }
+}

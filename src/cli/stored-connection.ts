@@ -1,0 +1,53 @@
+import { AccessTokens } from '../delivery/access-tokens.js';
+import { type ConnectionTest, testConnection } from '../delivery/connection-test.js';
+import { PlatformClient } from '../delivery/platform-client.js';
+import { UserError } from '../kernel/errors.js';
+import type { Connection, Platform } from '../platforms/platform.js';
+import type { Site } from '../sites/site.js';
+import { connectionOf } from './platform-argument.js';
+import type { CliDependencies } from './session.js';
+
+/** Tests a site's stored connection with the same requests as the service. */
+export async function testStoredConnection(
+  dependencies: CliDependencies,
+  site: Site,
+  platform: Platform,
+): Promise<ConnectionTest> {
+  const { settings, secrets, sites } = dependencies;
+  const connection = await loadConnection(dependencies, site, platform);
+  const client = new PlatformClient(settings.outboundAllowPrivate);
+  const tokens = new AccessTokens(client, {
+    replaceRefreshToken: (host, { name }, token) => secrets.replaceSecret(host, name, 'refresh_token', token),
+    reload: async (host, platform) => loadConnection(dependencies, await sites.get(host), platform),
+  });
+  try {
+    return await testConnection(site.host, platform, connection, client, tokens);
+  } finally {
+    await client.close();
+  }
+}
+
+async function loadConnection({ secrets }: CliDependencies, site: Site, platform: Platform): Promise<Connection> {
+  const { settings, secretNames, endpoint } = connectionOf(site, platform);
+  const stored = await secrets.connectionSecrets(site.host, platform.name);
+  const unreadable = secretNames.filter((name) => stored[name] === undefined);
+  if (unreadable.length > 0) {
+    const options = unreadable.map((name) => `--set ${name}=…`).join(' ');
+    throw new UserError(
+      `SECRET_KEY does not open ${unreadable.join(' and ')} of ${platform.name}. Use the key that sealed them, or set them again: "platforms connect ${platform.name} --site ${site.host} ${options}".`,
+    );
+  }
+  return { settings, secrets: stored, endpoint };
+}
+
+/** The operator's next step after a connection test; undefined if there is none. */
+export function adviceAfterTest({ platform, ok, status }: ConnectionTest, site: Site): string | undefined {
+  const { host, connections } = site;
+  const connect = `"platforms connect ${platform} --site ${host} --set <name>=<value>"`;
+  if (status === 'unauthorized') return `Set new credentials with ${connect}.`;
+  if (!ok) return `"platforms list --site ${host}" shows its settings, ${connect} changes them.`;
+  const state = connections.find((connection) => connection.platform === platform)?.state;
+  return state === 'active'
+    ? undefined
+    : `It is ${state}: "platforms resume ${platform} --site ${host}" sends the queued conversions.`;
+}

@@ -1,0 +1,15 @@
+import { commandHandledBy } from '../kernel/command.js';
+import * as connectionCommands from './connection.commands.js';
+import * as keyCommands from './key.commands.js';
+import * as siteCommands from './site.commands.js';
+import { SITE_COMMAND_HANDLERS } from './site-command-handlers.js';
+import * as webhookCommands from './webhook.commands.js';
+
+const { SiteCommand, ...commands } = { ...siteCommands, ...keyCommands, ...connectionCommands, ...webhookCommands };
+
+it('has exactly one handler for each command', () => {
+  const handled = SITE_COMMAND_HANDLERS.map(commandHandledBy);
+  expect(new Set(handled)).toEqual(new Set(Object.values(commands)));
+  expect(handled).toHaveLength(Object.keys(commands).length);
+  for (const command of handled) expect(command.prototype).toBeInstanceOf(SiteCommand);
+});

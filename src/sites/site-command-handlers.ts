@@ -1,0 +1,43 @@
+import type { ICommandHandler } from '@nestjs/cqrs';
+import { CommandDispatcher } from '../kernel/command.js';
+import {
+  ConnectPlatformHandler,
+  DisconnectPlatformHandler,
+  ParkConnectionHandler,
+  PauseConnectionHandler,
+  ResumeConnectionHandler,
+} from './connection.handlers.js';
+import { IssueKeyHandler, RevokeKeyHandler } from './key.handlers.js';
+import {
+  AddSiteHandler,
+  ChangeSiteSettingsHandler,
+  DisableInboundHandler,
+  EnableInboundHandler,
+} from './site.handlers.js';
+import type { SiteRepository } from './site-repository.js';
+import type { SiteSecrets } from './site-secrets.js';
+import { DisableWebhookHandler, EnableWebhookHandler, SetWebhookHandler } from './webhook.handlers.js';
+
+type SiteCommandHandler = new (sites: SiteRepository, secrets: SiteSecrets) => ICommandHandler;
+
+export const SITE_COMMAND_HANDLERS: readonly SiteCommandHandler[] = [
+  AddSiteHandler,
+  EnableInboundHandler,
+  DisableInboundHandler,
+  ChangeSiteSettingsHandler,
+  IssueKeyHandler,
+  RevokeKeyHandler,
+  ConnectPlatformHandler,
+  DisconnectPlatformHandler,
+  PauseConnectionHandler,
+  ResumeConnectionHandler,
+  ParkConnectionHandler,
+  SetWebhookHandler,
+  EnableWebhookHandler,
+  DisableWebhookHandler,
+];
+
+/** Executes the commands of this folder without Nest. */
+export function siteCommandDispatcher(sites: SiteRepository, secrets: SiteSecrets): CommandDispatcher {
+  return new CommandDispatcher(SITE_COMMAND_HANDLERS.map((Handler) => new Handler(sites, secrets)));
+}

@@ -1,0 +1,176 @@
+import { InMemoryLog } from '../../test/support/in-memory-log.js';
+import { SITE } from '../events/site.events.js';
+import type { CommandDispatcher } from '../kernel/command.js';
+import type { EventLog } from '../log/event-log.js';
+import { segment } from '../platforms/segment/index.js';
+import { hashApiKey } from './api-key.js';
+import {
+  ConnectPlatform,
+  DisconnectPlatform,
+  ParkConnection,
+  PauseConnection,
+  ResumeConnection,
+} from './connection.commands.js';
+import { IssueKey, RevokeKey } from './key.commands.js';
+import { AddSite, ChangeSiteSettings, DisableInbound, EnableInbound } from './site.commands.js';
+import { siteCommandDispatcher } from './site-command-handlers.js';
+import { SiteRepository } from './site-repository.js';
+import type { ConnectionSecrets, SiteSecrets } from './site-secrets.js';
+import { DisableWebhook, EnableWebhook, SetWebhook } from './webhook.commands.js';
+
+const HOST = 'shop.example';
+const WEBHOOK = { url: 'https://hooks.shop.example/totals', allowPrivate: false };
+
+/** Stores secrets unsealed, by owner. */
+class InMemorySecrets implements Partial<SiteSecrets> {
+  private readonly byOwner = new Map<string, ConnectionSecrets>();
+
+  async ensureDedupSecret(): Promise<void> {}
+  async connectionSecrets(_site: string, owner: string): Promise<ConnectionSecrets> {
+    return this.byOwner.get(owner) ?? {};
+  }
+  async storeConnectionSecrets(_site: string, owner: string, values: ConnectionSecrets): Promise<void> {
+    this.byOwner.set(owner, { ...this.byOwner.get(owner), ...values });
+  }
+  async deleteConnectionSecrets(_site: string, owner: string, names: readonly string[]): Promise<void> {
+    const left = Object.entries(this.byOwner.get(owner) ?? {}).filter(([name]) => !names.includes(name));
+    this.byOwner.set(owner, Object.fromEntries(left));
+  }
+}
+
+describe('site commands', () => {
+  let log: EventLog;
+  let sites: SiteRepository;
+  let secrets: InMemorySecrets;
+  let commands: CommandDispatcher;
+
+  beforeEach(async () => {
+    log = new InMemoryLog();
+    sites = new SiteRepository(log);
+    secrets = new InMemorySecrets();
+    commands = siteCommandDispatcher(sites, secrets as unknown as SiteSecrets);
+    await commands.execute(new AddSite('cli', 'Shop.Example', ['www.shop.example', HOST]));
+  });
+
+  const newest = async () => (await log.read({ categories: [SITE] })).at(-1);
+  const countEvents = async () => (await log.read({ categories: [SITE] })).length;
+
+  describe('AddSite', () => {
+    it('registers the normalised host and its aliases', async () => {
+      expect(await newest()).toMatchObject({
+        type: 'site.registered.v1',
+        site: HOST,
+        actor: 'cli',
+        data: { host: HOST, aliases: ['www.shop.example'] },
+      });
+    });
+
+    it.each([HOST, 'www.shop.example'])('rejects %s, which belongs to a site', async (name) => {
+      await expect(commands.execute(new AddSite('cli', name))).rejects.toThrow(
+        `${name} already belongs to site ${HOST}. "sites show ${HOST}" shows it.`,
+      );
+    });
+
+    it('adds a host once when two callers add it at the same time', async () => {
+      const results = await Promise.allSettled([1, 2].map(() => commands.execute(new AddSite('cli', 'new.example'))));
+      expect(results.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+      expect((await sites.all()).map(({ host }) => host)).toEqual([HOST, 'new.example']);
+    });
+  });
+
+  it('stores the actor of the command', async () => {
+    await commands.execute(new EnableInbound('system', HOST));
+    expect(await newest()).toMatchObject({ type: 'site.inbound_enabled.v1', actor: 'system' });
+    await commands.execute(new DisableInbound('user:ada', HOST));
+    expect(await newest()).toMatchObject({ type: 'site.inbound_disabled.v1', actor: 'user:ada' });
+  });
+
+  it('appends nothing when nothing changes', async () => {
+    await commands.execute(new EnableInbound('cli', HOST));
+    const before = await countEvents();
+    expect(await commands.execute(new EnableInbound('cli', HOST))).toMatchObject({ inbound: true });
+    await commands.execute(new ChangeSiteSettings('cli', HOST, { set: [], unset: ['country'] }));
+    expect(await countEvents()).toBe(before);
+  });
+
+  it('rejects an unknown site with the command that adds it', async () => {
+    await expect(commands.execute(new EnableInbound('cli', 'no.example'))).rejects.toThrow(
+      'There is no site no.example. Add it with "sites add no.example".',
+    );
+  });
+
+  it('decides again when another writer changes the site in the meantime', async () => {
+    const names = ['one', 'two', 'three'];
+    await Promise.all(names.map((name) => commands.execute(new IssueKey('cli', HOST, name, false))));
+    const { keys } = await sites.get(HOST);
+    expect(keys.map(({ name }) => name).sort()).toEqual(names.sort());
+  });
+
+  it('issues a key, stores its hash only, and revokes it once', async () => {
+    const { key, id } = await commands.execute(new IssueKey('cli', HOST, 'CRM', true));
+    expect(await newest()).toMatchObject({ data: { keyId: id, name: 'CRM', hash: hashApiKey(key), trial: true } });
+    expect(JSON.stringify(await log.read())).not.toContain(key);
+    for (const _ of [1, 2])
+      expect(await commands.execute(new RevokeKey('cli', HOST, id))).toMatchObject({ status: 'revoked' });
+    expect(await countEvents()).toBe(3);
+    await expect(commands.execute(new RevokeKey('cli', HOST, 'none'))).rejects.toThrow('has no key none');
+  });
+
+  describe('connections', () => {
+    const connect = (set: Record<string, string>) =>
+      commands.execute(new ConnectPlatform('cli', HOST, segment, { set }));
+
+    it('keep secrets out of the log and delete them when disconnected', async () => {
+      const { connection } = await connect({ write_key: 's3cr3t' });
+      expect(connection).toMatchObject({ platform: 'segment', state: 'active', secretNames: ['write_key'] });
+      expect(await secrets.connectionSecrets(HOST, 'segment')).toEqual({ write_key: 's3cr3t' });
+      expect(JSON.stringify(await log.read())).not.toContain('s3cr3t');
+      await commands.execute(new DisconnectPlatform('cli', HOST, 'segment'));
+      expect(await secrets.connectionSecrets(HOST, 'segment')).toEqual({});
+    });
+
+    it('are parked, paused and resumed', async () => {
+      await connect({ write_key: 'w' });
+      expect(await commands.execute(new ParkConnection('system', HOST, 'segment', 'HTTP 401'))).toMatchObject({
+        state: 'parked',
+        reason: 'HTTP 401',
+      });
+      expect(await commands.execute(new PauseConnection('cli', HOST, 'segment'))).toMatchObject({ state: 'paused' });
+      expect(await commands.execute(new ResumeConnection('cli', HOST, 'segment'))).toMatchObject({ state: 'active' });
+    });
+
+    it('that are disconnected reject an operator and ignore the platform', async () => {
+      await connect({ write_key: 'w' });
+      await commands.execute(new DisconnectPlatform('cli', HOST, 'segment'));
+      await expect(commands.execute(new PauseConnection('cli', HOST, 'segment'))).rejects.toThrow('is not connected');
+      const before = await countEvents();
+      await commands.execute(new PauseConnection('system', HOST, 'segment', 'HTTP 410'));
+      await commands.execute(new ParkConnection('system', HOST, 'segment', 'HTTP 401'));
+      expect(await countEvents()).toBe(before);
+    });
+  });
+
+  describe('webhook', () => {
+    it('gets a generated secret once and keeps the previous one when it changes', async () => {
+      const { webhook, generatedSecret } = await commands.execute(new SetWebhook('cli', HOST, WEBHOOK));
+      expect(webhook).toMatchObject({ url: WEBHOOK.url, enabled: true });
+      expect(generatedSecret).toMatch(/^whsec_/);
+      expect((await commands.execute(new SetWebhook('cli', HOST, WEBHOOK))).generatedSecret).toBeUndefined();
+      await commands.execute(new SetWebhook('cli', HOST, { ...WEBHOOK, secret: 'chosen' }));
+      expect(await secrets.connectionSecrets(HOST, 'outbound')).toEqual({
+        secret: 'chosen',
+        previous: generatedSecret,
+      });
+    });
+
+    it('is disabled and enabled, but only after it was set', async () => {
+      await expect(commands.execute(new EnableWebhook('cli', HOST))).rejects.toThrow('has no webhook');
+      await commands.execute(new SetWebhook('cli', HOST, WEBHOOK));
+      expect(await commands.execute(new DisableWebhook('system', HOST, 'HTTP 410'))).toMatchObject({
+        enabled: false,
+        reason: 'HTTP 410',
+      });
+      expect(await commands.execute(new EnableWebhook('cli', HOST))).toMatchObject({ enabled: true });
+    });
+  });
+});

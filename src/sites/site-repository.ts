@@ -1,0 +1,97 @@
+import { SITE, type SiteEvent } from '../events/site.events.js';
+import type { Actor } from '../kernel/command.js';
+import { UserError } from '../kernel/errors.js';
+import { derivedUuid } from '../kernel/uuid.js';
+import type { NewEvent } from '../log/event.js';
+import type { EventLog } from '../log/event-log.js';
+import { normaliseHost } from './host.js';
+import { evolve, type Site } from './site.js';
+
+const ATTEMPTS_MAX = 5;
+
+type Decision = SiteEvent | undefined;
+
+/** Reads sites from the log, and changes them by appending the event that a decision returns. */
+export class SiteRepository {
+  constructor(private readonly log: EventLog) {}
+
+  /** By host or alias. */
+  async get(hostText: string): Promise<Site> {
+    return requireSite(await this.findOwner(hostText), parseHost(hostText));
+  }
+
+  /** The site that has this host or alias. */
+  async findOwner(hostText: string): Promise<Site | undefined> {
+    const host = parseHost(hostText);
+    return (await this.all()).find((site) => site.host === host || site.aliases.includes(host));
+  }
+
+  async all(): Promise<Site[]> {
+    const sites = new Map<string, Site>();
+    for (let after = 0; ; ) {
+      const events = await this.log.read({ after, categories: [SITE], limit: 1_000 });
+      for (const event of events) {
+        const site = evolve(sites.get(event.stream), event);
+        if (site) sites.set(event.stream, site);
+      }
+      const last = events.at(-1);
+      if (!last) break;
+      after = last.position;
+    }
+    return [...sites.values()];
+  }
+
+  /** Adds a site by its first event. */
+  async add(host: string, actor: Actor, event: SiteEvent): Promise<Site> {
+    return this.append(host, actor, (site) => {
+      if (site) throw new UserError(`Site ${host} already exists. "sites show ${host}" shows it.`);
+      return event;
+    });
+  }
+
+  /**
+   * Appends the event that `decide` returns for the current state; without an event the site stays as it is. `decide`
+   * runs again when another writer changed the site in the meantime. An alias does not identify a site here.
+   */
+  async change(host: string, actor: Actor, decide: (site: Site) => Decision | Promise<Decision>): Promise<Site> {
+    return this.append(host, actor, (site) => decide(requireSite(site, host)));
+  }
+
+  private async append(
+    hostText: string,
+    actor: Actor,
+    decide: (site: Site | undefined) => Decision | Promise<Decision>,
+  ): Promise<Site> {
+    const host = parseHost(hostText);
+    const stream = streamIdOf(host);
+    for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
+      const history = await this.log.readStream(SITE, stream);
+      const site = history.reduce(evolve, undefined as Site | undefined);
+      const event = await decide(site);
+      if (!event) return site as Site;
+      const events: [NewEvent] = [event];
+      const expected = history.length;
+      const outcome = await this.log.append({ category: SITE, stream, expected, site: host, actor, events });
+      if (outcome.status === 'appended')
+        return (await this.log.readStream(SITE, stream)).reduce(evolve, undefined as Site | undefined) as Site;
+    }
+    throw new UserError(`Site ${host} is being changed concurrently. Run the command again.`);
+  }
+}
+
+export function parseHost(text: string): string {
+  const host = normaliseHost(text);
+  if (!host)
+    throw new UserError(`"${text}" is not a host name. Give one such as shop.example, without https:// or a path.`);
+  return host;
+}
+
+/** Derived from the host, so concurrent additions of one host write to the same stream and only one succeeds. */
+function streamIdOf(host: string): string {
+  return derivedUuid(`site ${host}`);
+}
+
+function requireSite(site: Site | undefined, host: string): Site {
+  if (!site) throw new UserError(`There is no site ${host}. Add it with "sites add ${host}".`);
+  return site;
+}

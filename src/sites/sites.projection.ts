@@ -1,0 +1,47 @@
+import { SITE } from '../events/site.events.js';
+import type { Page, Projection } from '../log/projection.js';
+import { evolve, type Site } from './site.js';
+import type { SiteWebhook } from './webhook.js';
+
+interface StoredSite extends Omit<Site, 'createdAt' | 'webhook'> {
+  readonly webhook: SiteWebhook | null;
+  readonly createdAt: Date;
+}
+
+/** One row per site, for the command line and for SQL clients. Requests are answered from `SiteDirectory`. */
+export const sitesProjection: Projection = {
+  name: 'sites',
+  tables: ['sites'],
+  async fold(page: Page): Promise<void> {
+    const events = await page.events({ categories: [SITE] });
+    if (events.length === 0) return;
+    const ids = [...new Set(events.map((event) => event.stream.slice(SITE.length + 1)))];
+    const { rows } = await page.tx.query<StoredSite>(
+      `SELECT id, host, aliases, inbound, settings, keys, connections, webhook, created_at AS "createdAt"
+         FROM sites WHERE id = ANY ($1)`,
+      [ids],
+    );
+    const sites = new Map<string, Site>(
+      rows.map((row) => [
+        row.id,
+        { ...row, webhook: row.webhook ?? undefined, createdAt: row.createdAt.toISOString() },
+      ]),
+    );
+    for (const event of events) {
+      const id = event.stream.slice(SITE.length + 1);
+      const site = evolve(sites.get(id), event);
+      if (site) sites.set(id, site);
+    }
+    await page.tx.query(
+      `INSERT INTO sites (id, host, aliases, inbound, settings, keys, connections, webhook, created_at)
+       SELECT id, host, aliases, inbound, settings, keys, connections, webhook, "createdAt"
+         FROM json_to_recordset($1) AS s (
+         id uuid, host text, aliases json, inbound boolean, settings json, keys json, connections json, webhook json,
+         "createdAt" timestamptz)
+       ON CONFLICT (id) DO UPDATE SET (host, aliases, inbound, settings, keys, connections, webhook, created_at) =
+         (excluded.host, excluded.aliases, excluded.inbound, excluded.settings, excluded.keys, excluded.connections,
+          excluded.webhook, excluded.created_at)`,
+      [JSON.stringify([...sites.values()])],
+    );
+  },
+};
