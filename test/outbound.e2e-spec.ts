@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { jest } from '@jest/globals';
 import { runCli } from '../src/cli/run-cli.js';
 import type { SyncLine } from '../src/outbound/sync-log.js';
-import { signature } from '../src/platforms/webhook/signature.js';
+import { signature } from '../src/http/webhook-signature.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
 import { Collector } from './support/collector.js';
 import { createDatabase } from './support/databases.js';

@@ -10,7 +10,7 @@ import { pushNow } from '../src/outbound/push-now.js';
 import { OUTBOUND, streamOf } from '../src/outbound/stretch.js';
 import { nextTickMs } from '../src/outbound/ticks.js';
 import { totalsProjection } from '../src/outbound/totals.projection.js';
-import { signature } from '../src/platforms/webhook/signature.js';
+import { signature } from '../src/http/webhook-signature.js';
 import type { SiteWebhook } from '../src/sites/webhook.js';
 import { createDatabase } from './support/databases.js';
 import {

@@ -186,7 +186,7 @@ describe('Lane', () => {
       const world = new World();
       world.answer = (items) =>
         items.includes('bad')
-          ? items.map((item): Verdict => (item === 'bad' ? { kind: 'rejected', reason: 'bad' } : { kind: 'again' }))
+          ? items.map((item): Verdict => (item === 'bad' ? { kind: 'rejected', reason: 'bad' } : { kind: 'resend' }))
           : DELIVERED;
       for (const body of ['a', 'bad', 'c']) world.offer(body);
       await world.settle();

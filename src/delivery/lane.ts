@@ -236,7 +236,7 @@ export class Lane {
           this.change(() => this.world.pause(one.reason));
           parcel.done({ status: 'deferred', reason: 'paused', ...told });
           break;
-        case 'again':
+        case 'resend':
         case 'split':
           if (batch.length > 1) again.push(parcel);
           else parcel.done({ status: 'failed', reason: 'reason' in one ? one.reason : 'refused', ...told });

@@ -1,4 +1,4 @@
-import { signature } from '../platforms/webhook/signature.js';
+import { signature } from '../http/webhook-signature.js';
 import type { SiteWebhook } from '../sites/webhook.js';
 import { pushRequest, testRequest, webhookSecrets } from './push-request.js';
 import type { Stretch } from './stretch.js';

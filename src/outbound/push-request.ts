@@ -1,5 +1,5 @@
 import type { OutgoingRequest } from '../http/outgoing/outgoing.js';
-import { signature } from '../platforms/webhook/signature.js';
+import { signature } from '../http/webhook-signature.js';
 import type { ConnectionSecrets } from '../sites/site-secrets.js';
 import type { SiteWebhook } from '../sites/webhook.js';
 import type { Stretch } from './stretch.js';

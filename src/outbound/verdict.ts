@@ -1,6 +1,6 @@
 import type { OutgoingResponse } from '../http/outgoing/response.js';
 import type { SendFailure } from '../http/outgoing/send-failure.js';
-import { retryAfterMs } from '../platforms/common-verdict.js';
+import { retryAfterMs } from '../http/retry-after.js';
 import type { FailedTry } from './stretch.js';
 
 export type Verdict =

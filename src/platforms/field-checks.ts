@@ -1,16 +1,16 @@
 /**
- * Checks of settings that several platforms have in common. Each gives what is wrong with a value, undefined when
- * nothing is, and never repeats the value: it may be a secret.
+ * Checks of settings that several platforms share. Each returns what is wrong with a value, or undefined. The message
+ * never contains the value, because it may be a secret.
  */
 type FieldCheck = (value: string) => string | undefined;
 
-/** What every credential consists of, and all that may stand in a header. */
-export const oneWord: FieldCheck = (value) =>
-  /^[\x21-\x7e]+$/.test(value) ? undefined : 'must be one word, copied without spaces or line breaks';
+/** For credentials, which are sent in headers. */
+export const visibleAscii: FieldCheck = (value) =>
+  /^[\x21-\x7e]+$/.test(value) ? undefined : 'must be visible ASCII characters, without spaces or line breaks';
 
 export const digitsOnly: FieldCheck = (value) => (/^\d+$/.test(value) ? undefined : 'must be digits only');
 
-/** The code that a Test events tab shows. */
+/** The code that the Test events tab of Meta or TikTok shows. */
 export const testEventCode: FieldCheck = (value) =>
   /^[\w-]+$/.test(value) ? undefined : 'must be letters and digits only, such as TEST12345';
 
@@ -18,7 +18,7 @@ export function oneOf(...values: readonly string[]): FieldCheck {
   return (value) => (values.includes(value) ? undefined : `must be ${values.join(' or ')}`);
 }
 
-/** A version of the same form as this one, whatever its numbers. */
+/** A version in the format of the example, with any numbers. */
 export function versionLike(example: string): FieldCheck {
   const form = new RegExp(`^${example.replaceAll('.', '\\.').replace(/\d+/g, '\\d+')}$`);
   return (value) => (form.test(value) ? undefined : `must be a version such as ${example}`);

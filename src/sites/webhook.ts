@@ -3,7 +3,7 @@ import { isGlobalUnicast } from '../http/outgoing/global-unicast.js';
 import { targetOf } from '../http/outgoing/target.js';
 import { messageOf, UserError } from '../kernel/errors.js';
 import type { StoredEvent } from '../log/event.js';
-import { secretProblem } from '../platforms/webhook/settings.js';
+import { secretProblem } from '../http/webhook-signature.js';
 
 const URL_LENGTH_MAX = 2_048;
 const SECRET_LENGTH_MAX = 1_024;

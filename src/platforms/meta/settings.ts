@@ -1,7 +1,7 @@
-import { digitsOnly, oneWord, testEventCode, versionLike } from '../field-checks.js';
+import { digitsOnly, testEventCode, versionLike, visibleAscii } from '../field-checks.js';
 import type { Field } from '../platform.js';
 
-/** Meta keeps a version for at least two years. */
+/** Meta supports a version for at least two years. */
 export const API_VERSION = 'v26.0';
 
 export const fields: readonly Field[] = [
@@ -16,7 +16,7 @@ export const fields: readonly Field[] = [
     secret: true,
     required: true,
     help: 'Token of a system user: Events Manager, Settings, Conversions API, Generate access token.',
-    check: oneWord,
+    check: visibleAscii,
   },
   {
     name: 'test_event_code',

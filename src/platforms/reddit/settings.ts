@@ -1,4 +1,4 @@
-import { oneWord } from '../field-checks.js';
+import { visibleAscii } from '../field-checks.js';
 import type { Connection, Field } from '../platform.js';
 import { isEventName } from './event-type.js';
 
@@ -6,7 +6,7 @@ export const fields: readonly Field[] = [
   {
     name: 'pixel_id',
     required: true,
-    help: 'Of the Reddit pixel, such as a2_abc123: Events Manager.',
+    help: 'Id of the Reddit pixel, such as a2_abc123: Events Manager.',
     check: (value) =>
       /^[A-Za-z0-9_-]{1,64}$/.test(value) ? undefined : 'must be letters and digits such as a2_abc123',
   },
@@ -15,12 +15,13 @@ export const fields: readonly Field[] = [
     secret: true,
     required: true,
     help: 'Conversion access token: Events Manager > Conversions API. It does not expire.',
-    check: oneWord,
+    check: visibleAscii,
   },
   {
     name: 'test_id',
-    help: 'From Events Manager > Event Testing; used by "platforms test" and by nothing else.',
-    check: (value) => (/^[\x21-\x7e]{1,100}$/.test(value) ? undefined : 'must be one word, as Event Testing shows it'),
+    help: 'Test id from Events Manager > Event Testing; used only by `platforms test`.',
+    check: (value) =>
+      /^[\x21-\x7e]{1,100}$/.test(value) ? undefined : 'must be the id that Event Testing shows, without spaces',
   },
 ];
 

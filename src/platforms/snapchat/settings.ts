@@ -1,4 +1,4 @@
-import { oneWord, versionLike } from '../field-checks.js';
+import { versionLike, visibleAscii } from '../field-checks.js';
 import type { Connection, Field } from '../platform.js';
 
 export const API_VERSION = 'v3';
@@ -15,7 +15,7 @@ export const fields: readonly Field[] = [
     secret: true,
     required: true,
     help: 'Conversions API token: Ads Manager, Business details, Conversions API tokens.',
-    check: oneWord,
+    check: visibleAscii,
   },
   {
     name: 'api_version',
@@ -25,11 +25,11 @@ export const fields: readonly Field[] = [
   },
 ];
 
-/** Checked here because Snapchat would refuse every event, each time. */
+/** Checked when connecting: Snapchat would reject every event otherwise. */
 export function check({ settings }: Connection): string | undefined {
   for (const [name, value] of Object.entries(settings)) {
     if (name.startsWith('event.') && !/^[A-Z][A-Z0-9_]*$/.test(value)) {
-      return `${name} must be an event of Snapchat's, in capitals: PURCHASE, SIGN_UP, CUSTOM_EVENT_1, …`;
+      return `${name} must be a Snapchat event in upper case: PURCHASE, SIGN_UP, CUSTOM_EVENT_1, …`;
     }
   }
   return undefined;

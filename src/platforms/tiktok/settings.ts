@@ -1,4 +1,4 @@
-import { oneWord, testEventCode, versionLike } from '../field-checks.js';
+import { testEventCode, versionLike, visibleAscii } from '../field-checks.js';
 import type { Field } from '../platform.js';
 
 export const API_VERSION = 'v1.3';
@@ -15,7 +15,7 @@ export const fields: readonly Field[] = [
     secret: true,
     required: true,
     help: 'Token of the pixel: Events Manager, the pixel, Settings, Generate access token.',
-    check: oneWord,
+    check: visibleAscii,
   },
   {
     name: 'test_event_code',
@@ -24,14 +24,14 @@ export const fields: readonly Field[] = [
   },
   {
     name: 'crm_event_set_id',
-    help: 'Number of a CRM event set: where conversions without a visit go, instead of the pixel.',
+    help: 'Id of a CRM event set: conversions without a visit are sent there instead of to the pixel.',
     check: (value) => (/^[A-Za-z0-9]+$/.test(value) ? undefined : 'must be letters and digits only'),
   },
   {
     name: 'currencies',
-    help: 'Currencies that TikTok takes from this account, such as EUR,USD; amounts in others are left out. Default: all.',
+    help: 'Currencies that TikTok accepts from this account, such as EUR,USD; amounts in others are left out. Default: all.',
     check: (value) =>
-      /^[A-Z]{3}(, ?[A-Z]{3})*$/.test(value) ? undefined : 'must be ISO 4217 codes with commas between them: EUR,USD',
+      /^[A-Z]{3}(, ?[A-Z]{3})*$/.test(value) ? undefined : 'must be ISO 4217 codes separated by commas: EUR,USD',
   },
   {
     name: 'api_version',
