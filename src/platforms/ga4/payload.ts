@@ -58,7 +58,7 @@ function syntheticClientId({ hashes }: Conversion, settings: Settings): string |
   return `${Number.parseInt(digest.slice(0, 8), 16)}.${Number.parseInt(digest.slice(8, 16), 16)}`;
 }
 
-/** Granted consent says nothing about `ad_personalization`: a visitor can decline it separately. */
+/** Granted consent does not cover `ad_personalization`: a visitor can decline it separately. */
 function consentOf({ consent }: Conversion): object | undefined {
   if (consent === 'granted') return { ad_user_data: 'GRANTED' };
   if (consent === 'denied') return { ad_user_data: 'DENIED', ad_personalization: 'DENIED' };

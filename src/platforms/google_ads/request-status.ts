@@ -12,7 +12,7 @@ const PREFIX = /^PROCESSING_ERROR_(?:REASON_)?/;
 export function confirmationVerdict(response: PlatformResponse): Verdict {
   const statusVerdict = verdictOfStatus(response, textAt(response.json, 'error', 'status'));
   if (statusVerdict?.kind === 'unauthorized') return statusVerdict;
-  // An error of the status request says nothing about the conversion.
+  // An error of the status request is not an error of the conversion.
   if (statusVerdict !== undefined) return requestStatusAgain(statusVerdict);
   // A request has one destination.
   const found = at(response.json, 'requestStatusPerDestination', 0);

@@ -11,7 +11,7 @@ export function offlineVerdict(response: PlatformResponse, items: number): Verdi
   const fault = faultIn(json);
   if (fault !== undefined) {
     const byCode = verdictOfCode(fault);
-    // A code without a verdict of its own defers to the HTTP status.
+    // For an unknown code the HTTP status decides.
     const verdict =
       byCode.kind === 'rejected' ? (verdictOfStatus(response, byCode.reason, requestId) ?? byCode) : byCode;
     if (verdict.kind !== 'rejected' && verdict.kind !== 'split') return withRequestId(verdict, requestId);
