@@ -1,22 +1,18 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { ClickKind, Conversion } from '../../src/platforms/conversion.js';
 import type { Connection, Platform, PlatformRequest, Settings } from '../../src/platforms/platform.js';
 import { answer, itRetriesUnreadable200 } from './platform-answers.js';
-import { NAME_FORMS, sentItem } from './platform-payloads.js';
+import { NAME_FORMS, type NamedConversion, sentItem } from './platform-payloads.js';
 import { SAMPLE_CONVERSIONS } from './sample-conversions.js';
 
 const NOW_MS = Date.parse('2026-03-01T10:15:31Z');
 const PURCHASE: Conversion = SAMPLE_CONVERSIONS['hashed-only'];
 
-type NamedConversion = readonly [name: string, conversion: Conversion];
-
-/** What is specific to one platform. A part that is left out does not apply to the platform, or its spec tests it. */
+/** The data of one platform for the shared tests. A part that is left out does not apply to it or is tested in its spec. */
 export interface PlatformContract {
   readonly connection: Connection;
   readonly accessToken?: string;
-  /** A valid and an invalid value of each setting. */
-  readonly settings: readonly (readonly [name: string, valid: string, invalid: string])[];
   readonly secretSettings?: readonly string[];
   readonly requiredSettings?: readonly string[];
   readonly payload?: PayloadContract;
@@ -41,6 +37,8 @@ interface PayloadContract {
   readonly names?: readonly [field: string, value: object];
   /** The path of the event name and a name it is mapped to; whether unmapped events are sent under their own name. */
   readonly eventName?: { readonly path: string; readonly mapped: string; readonly custom: boolean };
+  /** Events of ours without a mapping, at platforms that require one. */
+  readonly unmappedEvents?: readonly string[];
   /** The platform's name of a purchase, which requires an amount, and another name, which does not. */
   readonly valueRequired?: { readonly purchase: string; readonly other: string };
   /** The field that is left out when it would be empty. */
@@ -53,7 +51,7 @@ interface RequestContract {
   /** The body of a request, with `…` in place of the payloads. */
   readonly body?: string;
   /** These settings and this endpoint lead to this URL. */
-  readonly endpoint?: { readonly settings: Settings; readonly endpoint: string; readonly url: string };
+  readonly endpoint?: readonly [settings: Settings, endpoint: string, url: string];
 }
 
 /** For platforms whose test mode requires a test code. */
@@ -93,7 +91,6 @@ export function describePlatformContract(platform: Platform, contract: PlatformC
  * reviewed against the platform's documentation when it is added; `UPDATE_FIXTURES=1` overwrites it.
  */
 function describeGoldenFixtures(platform: Platform, connection: Connection, accessToken: string | undefined): void {
-  const folder = join(process.cwd(), 'src/platforms', platform.name, 'fixtures');
   describe('request matches the fixture', () => {
     it.each(Object.entries(SAMPLE_CONVERSIONS))('%s', (name, conversion) => {
       const payload = platform.payload(conversion, connection.settings);
@@ -108,9 +105,9 @@ function describeGoldenFixtures(platform: Platform, connection: Connection, acce
                 nowMs: NOW_MS,
               }),
             );
-      const file = join(folder, `${name}.json`);
+      const file = fixtureFile(platform, name);
       if (process.env['UPDATE_FIXTURES']) {
-        mkdirSync(folder, { recursive: true });
+        mkdirSync(dirname(file), { recursive: true });
         writeFileSync(file, `${JSON.stringify(sent, null, 2)}\n`);
       }
       expect(sent).toEqual(JSON.parse(readFileSync(file, 'utf8')));
@@ -118,18 +115,23 @@ function describeGoldenFixtures(platform: Platform, connection: Connection, acce
   });
 }
 
+function fixtureFile({ name }: Platform, fixture: string): string {
+  return join(process.cwd(), 'src/platforms', name, 'fixtures', `${fixture}.json`);
+}
+
 function withParsedBody(request: PlatformRequest): object {
   const json = /json/.test(request.headers['content-type'] ?? '');
   return { ...request, ...(json && request.body !== undefined && { body: JSON.parse(request.body) }) };
 }
 
-function describeSettings(platform: Platform, contract: PlatformContract): void {
+/** `fixtures/settings.json` contains valid and invalid values of the settings. */
+function describeSettings(platform: Platform, { secretSettings, requiredSettings }: PlatformContract): void {
+  const values = JSON.parse(readFileSync(fixtureFile(platform, 'settings'), 'utf8')) as [string, string, string][];
   const namesOf = (property: 'secret' | 'required') =>
     platform.fields.filter((field) => field[property]).map(({ name }) => name);
-  const { secretSettings, requiredSettings } = contract;
 
   describe('settings', () => {
-    it.each(contract.settings)('%s accepts %s and refuses %j', (name, valid, invalid) => {
+    it.each(values)('%s accepts %s and refuses %j', (name, valid, invalid) => {
       const check = platform.fields.find((field) => field.name === name)?.check;
       expect(check?.(valid)).toBeUndefined();
       expect(check?.(invalid)).toMatch(/^must /);
@@ -148,7 +150,7 @@ function describeSettings(platform: Platform, contract: PlatformContract): void 
 
 function describePayload(platform: Platform, settings: Settings, contract: PayloadContract): void {
   const { otherSettings, unidentified, identified, email = '', names, eventName, valueRequired } = contract;
-  const { customData, clickId } = contract;
+  const { unmappedEvents, customData, clickId } = contract;
   const item = (conversion: Conversion, more: Settings = {}) =>
     sentItem(platform, conversion, { ...settings, ...more });
 
@@ -185,6 +187,14 @@ function describePayload(platform: Platform, settings: Settings, contract: Paylo
         expect(platform.payload({ ...PURCHASE, event: 'constructor' }, settings)).toEqual({ skip: 'event_not_mapped' });
         expect(item({ ...PURCHASE, event: 'demo' }, { 'event.demo': mapped })).toHaveProperty(path, mapped);
         expect(item(PURCHASE, { 'event.purchase': mapped })).toHaveProperty(path, mapped);
+      });
+    }
+
+    if (unmappedEvents) {
+      it('skips an event that is not mapped', () => {
+        for (const event of unmappedEvents) {
+          expect(platform.payload({ ...PURCHASE, event }, settings)).toEqual({ skip: 'event_not_mapped' });
+        }
       });
     }
 
@@ -232,8 +242,9 @@ function describeRequest(platform: Platform, connection: Connection, { body, end
 
     if (endpoint) {
       it('uses the endpoint and the API version of the connection', () => {
-        const call = { connection: { ...connection, ...endpoint }, nowMs: 0 };
-        expect(platform.request(['{}'], call).url).toBe(endpoint.url);
+        const [settings, base, url] = endpoint;
+        const call = { connection: { ...connection, settings, endpoint: base }, nowMs: 0 };
+        expect(platform.request(['{}'], call).url).toBe(url);
       });
     }
   });

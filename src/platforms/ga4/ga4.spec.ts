@@ -25,11 +25,6 @@ const item = (conversion: Conversion, settings = {}): Item =>
 
 describePlatformContract(ga4, {
   connection,
-  settings: [
-    ['measurement_id', 'G-ABC1234', 'UA-12345-1'],
-    ['api_secret', 'abc-DEF_123', 'two words'],
-    ['synthetic_client_id', 'yes', 'maybe'],
-  ],
   verdicts: [
     [204, '', { kind: 'accepted' }],
     [200, '', { kind: 'accepted' }],

@@ -1,21 +1,17 @@
-import { oneOf, visibleAscii } from '../field-checks.js';
+import { oneOf, requiredField, requiredSecret } from '../fields.js';
 import type { Connection, Field } from '../platform.js';
 import { isEventName, isParameterName } from './names.js';
 
 export const fields: readonly Field[] = [
-  {
-    name: 'measurement_id',
-    required: true,
-    help: 'Measurement id of the web data stream, such as G-XXXXXXX: Admin > Data streams.',
-    check: (value) => (/^G-[A-Z0-9]{4,20}$/.test(value) ? undefined : 'must have the format G-XXXXXXX, in upper case'),
-  },
-  {
-    name: 'api_secret',
-    secret: true,
-    required: true,
-    help: 'API secret of that stream: Admin > Data streams > the stream > Measurement Protocol API secrets.',
-    check: visibleAscii,
-  },
+  requiredField(
+    'measurement_id',
+    'Measurement id of the web data stream, such as G-XXXXXXX: Admin > Data streams.',
+    (value) => (/^G-[A-Z0-9]{4,20}$/.test(value) ? undefined : 'must have the format G-XXXXXXX, in upper case'),
+  ),
+  requiredSecret(
+    'api_secret',
+    'API secret of that stream: Admin > Data streams > the stream > Measurement Protocol API secrets.',
+  ),
   {
     name: 'synthetic_client_id',
     help: 'yes: conversions without a _ga cookie are sent too; each person then appears as a separate visitor.',

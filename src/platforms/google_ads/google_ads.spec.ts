@@ -1,6 +1,6 @@
 import { answer, itRetriesUnreadable200 } from '../../../test/support/platform-answers.js';
 import { describePlatformContract } from '../../../test/support/platform-contract.js';
-import { sentItem, UNIDENTIFIED } from '../../../test/support/platform-payloads.js';
+import { INSUFFICIENT_IDENTIFIERS, sentItem, UNIDENTIFIED } from '../../../test/support/platform-payloads.js';
 import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js';
 import type { Conversion } from '../conversion.js';
 import type { Call, Connection, PlatformResponse, Settings, Verdict } from '../platform.js';
@@ -49,26 +49,12 @@ const NO_REQUEST_ID = [
 describePlatformContract(googleAds, {
   connection: CONNECTION,
   accessToken: 'ya29',
-  settings: [
-    ['customer_id', '1234567890', '123-456-7890'],
-    ['login_customer_id', '1112223333', '111222333'],
-    ['client_id', '1-a.apps.googleusercontent.com', ''],
-    ['client_secret', 'GOCSPX-x', 'a b'],
-    ['refresh_token', '1//0x', '1//0x\n'],
-    ['developer_token', 'abc', 'ä'],
-    ['require_click_id', 'yes', 'true'],
-    ['mode', 'upload', 'offline'],
-    ['mode', 'data_manager', 'Upload'],
-    ['api_version', 'v1', '1'],
-    ['upload_api_version', 'v25', 'v25/customers'],
-  ],
   secretSettings: ['client_secret', 'refresh_token', 'developer_token'],
   payload: {
     otherSettings: UPLOAD_SETTINGS,
     unidentified: [
-      ['nothing', UNIDENTIFIED],
+      ...INSUFFICIENT_IDENTIFIERS,
       ['an email without a form for Google', { ...PURCHASE, hashes: { subject: 'x', emailGoogle: null } }],
-      ['names', { ...UNIDENTIFIED, hashes: { subject: '', firstName: 'f', lastName: 'l' } }],
       ['click ids of other platforms', withClicks({ msclkid: 'M', fbclid: 'F', dclid: 'D' }, UNIDENTIFIED)],
       ['an empty click id', withClicks({ gclid: '' }, UNIDENTIFIED)],
     ],

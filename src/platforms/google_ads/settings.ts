@@ -1,4 +1,4 @@
-import { oneOf, versionLike, visibleAscii } from '../field-checks.js';
+import { oneOf, requiredField, requiredSecret, versionField, visibleAscii } from '../fields.js';
 import type { Connection, Field, Settings } from '../platform.js';
 
 const TEN_DIGITS = /^\d{10}$/;
@@ -7,37 +7,26 @@ const DIGITS = /^\d+$/;
 const FALLBACK = { mode: 'data_manager', api_version: 'v1', upload_api_version: 'v25' } as const;
 
 export const fields: readonly Field[] = [
-  {
-    name: 'customer_id',
-    required: true,
-    help: 'The Google Ads account that owns the conversion actions: 10 digits, at the top right of Google Ads.',
-    check: accountId,
-  },
+  requiredField(
+    'customer_id',
+    'The Google Ads account that owns the conversion actions: 10 digits, at the top right of Google Ads.',
+    accountId,
+  ),
   {
     name: 'login_customer_id',
     help: 'The manager account that gives access to customer_id, if access is not direct.',
     check: accountId,
   },
-  {
-    name: 'client_id',
-    required: true,
-    help: 'Client id of the OAuth client: Google Cloud console, APIs & Services > Credentials.',
-    check: visibleAscii,
-  },
-  {
-    name: 'client_secret',
-    secret: true,
-    required: true,
-    help: 'Client secret of the same OAuth client.',
-    check: visibleAscii,
-  },
-  {
-    name: 'refresh_token',
-    secret: true,
-    required: true,
-    help: 'Refresh token granted to that client with the scope auth/datamanager (mode=upload: auth/adwords).',
-    check: visibleAscii,
-  },
+  requiredField(
+    'client_id',
+    'Client id of the OAuth client: Google Cloud console, APIs & Services > Credentials.',
+    visibleAscii,
+  ),
+  requiredSecret('client_secret', 'Client secret of the same OAuth client.'),
+  requiredSecret(
+    'refresh_token',
+    'Refresh token granted to that client with the scope auth/datamanager (mode=upload: auth/adwords).',
+  ),
   {
     name: 'require_click_id',
     help: 'yes: conversions without gclid, gbraid and wbraid are skipped. By default a hashed email or phone suffices.',
@@ -56,18 +45,8 @@ export const fields: readonly Field[] = [
     help: 'With mode=upload: developer token of the manager account, from its API Center.',
     check: visibleAscii,
   },
-  {
-    name: 'api_version',
-    help: 'Version of the Data Manager API.',
-    fallback: FALLBACK.api_version,
-    check: versionLike(FALLBACK.api_version),
-  },
-  {
-    name: 'upload_api_version',
-    help: 'With mode=upload: version of the Google Ads API.',
-    fallback: FALLBACK.upload_api_version,
-    check: versionLike(FALLBACK.upload_api_version),
-  },
+  versionField('api_version', 'Version of the Data Manager API.', FALLBACK.api_version),
+  versionField('upload_api_version', 'With mode=upload: version of the Google Ads API.', FALLBACK.upload_api_version),
 ];
 
 export function check({ settings, secrets }: Connection): string | undefined {

@@ -1,7 +1,6 @@
 import { answer } from '../../../test/support/platform-answers.js';
 import { describePlatformContract } from '../../../test/support/platform-contract.js';
 import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js';
-import type { Conversion } from '../conversion.js';
 import type { Connection } from '../platform.js';
 import { linkedin } from './index.js';
 
@@ -14,18 +13,12 @@ const oauthConnection: Connection = {
   secrets: { client_secret: 'cs', refresh_token: 'rt' },
 };
 const call = { connection, nowMs: 0 };
-const withVisit: Conversion = SAMPLE_CONVERSIONS['with-click-id'];
 
 const METHOD = "Incorrect conversions information provided. Conversion's method should be CONVERSIONS_API, indices";
 
 describePlatformContract(linkedin, {
   connection,
-  settings: [
-    ['api_version', '202608', '2026-08'],
-    ['api_version', '202612', '202613'],
-    ['access_token', 'AQX', 'two words'],
-  ],
-  payload: { clickId: 'li_fat_id' },
+  payload: { unmappedEvents: ['lead', 'Booked a demo', 'toString'], clickId: 'li_fat_id' },
   verdicts: [
     [
       401,
@@ -69,12 +62,6 @@ describePlatformContract(linkedin, {
 
 describe('linkedin', () => {
   describe('payload', () => {
-    it('skips an event that is not mapped to a conversion rule', () => {
-      for (const event of ['lead', 'Booked a demo', 'toString']) {
-        expect(linkedin.payload({ ...withVisit, event }, connection.settings)).toEqual({ skip: 'event_not_mapped' });
-      }
-    });
-
     it('never contains names', () => {
       const text = JSON.stringify(linkedin.payload(SAMPLE_CONVERSIONS['phone-and-name'], connection.settings));
       expect(text).not.toMatch(/userInfo|firstName|lastName/);

@@ -1,4 +1,4 @@
-import { visibleAscii } from '../field-checks.js';
+import { visibleAscii } from '../fields.js';
 import type { Connection, Field } from '../platform.js';
 
 /** LinkedIn retires each version after a year, so it can be set without a new release of this service. */

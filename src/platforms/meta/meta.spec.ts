@@ -1,6 +1,13 @@
 import { answer, expectVerdicts } from '../../../test/support/platform-answers.js';
 import { describePlatformContract } from '../../../test/support/platform-contract.js';
-import { identifiedBy, sentItem, UNIDENTIFIED } from '../../../test/support/platform-payloads.js';
+import {
+  GOOGLE_CLICK_ID,
+  INSUFFICIENT_IDENTIFIERS,
+  IP_AND_USER_AGENT,
+  identifiedBy,
+  PHONE_NUMBER,
+  sentItem,
+} from '../../../test/support/platform-payloads.js';
 import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js';
 import type { Conversion } from '../conversion.js';
 import type { Settings } from '../platform.js';
@@ -19,28 +26,15 @@ function failure(code: number, error_subcode?: number, more: object = {}) {
 
 describePlatformContract(meta, {
   connection: { settings: { pixel_id: '1234567890' }, secrets: { access_token: 'EAAtoken' } },
-  settings: [
-    ['pixel_id', '1234567890', '12/34'],
-    ['access_token', 'EAAtoken|x', 'two words'],
-    ['access_token', 'EAAtoken', 'line\nbreak'],
-    ['test_event_code', 'TEST12345', 'a"b'],
-    ['api_version', 'v27.0', '27'],
-  ],
   secretSettings: ['access_token'],
   requiredSettings: ['pixel_id', 'access_token'],
   payload: {
-    unidentified: [
-      ['nothing', UNIDENTIFIED],
-      ['a name', { ...UNIDENTIFIED, hashes: { subject: '', firstName: 'f', lastName: 'l' } }],
-      ['an IP address', identifiedBy({ ip: '203.0.113.10' })],
-      ['a user agent', identifiedBy({ userAgent: 'UA' })],
-      ['a click id of another platform', identifiedBy({ clicks: { gclid: { id: 'G', timeMs: 1 } } })],
-    ],
+    unidentified: [...INSUFFICIENT_IDENTIFIERS, GOOGLE_CLICK_ID],
     identified: [
-      ['a phone number', { ...UNIDENTIFIED, hashes: { subject: '', phone: 'p', phoneDigits: 'd' } }],
+      PHONE_NUMBER,
       ['a click id', identifiedBy({ clicks: { fbclid: { id: 'C', timeMs: purchase.timeMs } } })],
       ['a browser id', identifiedBy({ cookies: { _fbp: 'fb.1.1.2' } })],
-      ['IP address and user agent', identifiedBy({ ip: '203.0.113.10', userAgent: 'UA' })],
+      IP_AND_USER_AGENT,
     ],
     email: 'user_data.em',
     names: ['user_data', { fn: ['f-bare'], ln: ['l-bare'] }],
@@ -51,11 +45,7 @@ describePlatformContract(meta, {
   },
   request: {
     body: '{"access_token":"EAAtoken","data":[…]}',
-    endpoint: {
-      settings: { pixel_id: '1', api_version: 'v27.0' },
-      endpoint: 'http://h/meta/',
-      url: 'http://h/meta/v27.0/1/events',
-    },
+    endpoint: [{ pixel_id: '1', api_version: 'v27.0' }, 'http://h/meta/', 'http://h/meta/v27.0/1/events'],
   },
   testCode: {
     settings: { pixel_id: '1', test_event_code: 'TEST1' },

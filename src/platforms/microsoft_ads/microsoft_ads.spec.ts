@@ -1,6 +1,12 @@
 import { answer } from '../../../test/support/platform-answers.js';
 import { describePlatformContract } from '../../../test/support/platform-contract.js';
-import { identifiedBy, sentItem, UNIDENTIFIED } from '../../../test/support/platform-payloads.js';
+import {
+  INSUFFICIENT_IDENTIFIERS,
+  IP_AND_USER_AGENT,
+  identifiedBy,
+  sentItem,
+  UNIDENTIFIED,
+} from '../../../test/support/platform-payloads.js';
 import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js';
 import type { Conversion } from '../conversion.js';
 import type { Call, Connection, PlatformResponse, Settings } from '../platform.js';
@@ -41,30 +47,14 @@ const RETRIED = { kind: 'retry', reason: 'server_error' };
 
 describePlatformContract(microsoftAds, {
   connection: CONNECTION,
-  settings: [
-    ['mode', 'offline', 'upload'],
-    ['mode', 'capi', 'CAPI'],
-    ['tag_id', '12345678', '12/../34'],
-    ['access_token', 'ey.J-0_~', 'a b'],
-    ['customer_id', '111', 'C111'],
-    ['account_id', '222', 'F118ABCD'],
-    ['developer_token', 'abc', ''],
-    ['client_id', '0a1b-2c', 'a\n'],
-    ['client_secret', 'x~.y', 'é'],
-    ['refresh_token', 'M.R3_BAY.-C', ' '],
-    ['phone_format', 'digits', '+'],
-    ['api_version', 'v1', 'one'],
-    ['offline_api_version', 'v14', '14'],
-  ],
   secretSettings: ['access_token', 'developer_token', 'client_secret', 'refresh_token'],
   payload: {
     otherSettings: OFFLINE_SETTINGS,
     unidentified: [
-      ['nothing', UNIDENTIFIED],
+      ...INSUFFICIENT_IDENTIFIERS,
       ['an email without a form for Microsoft', { ...PURCHASE, hashes: { subject: 'x', emailBare: null } }],
-      ['names', { ...UNIDENTIFIED, hashes: { subject: '', firstName: 'f', lastName: 'l' } }],
       ['an invalid click id', withClick('not-a-click', UNIDENTIFIED)],
-      ['IP address and user agent', identifiedBy({ ip: '203.0.113.10', userAgent: 'UA' })],
+      IP_AND_USER_AGENT,
       ['a visitor id', identifiedBy({ cookies: { _uetvid: 'V' } })],
     ],
   },

@@ -1,4 +1,4 @@
-import { digitsOnly, oneOf, versionLike, visibleAscii } from '../field-checks.js';
+import { digitsOnly, oneOf, versionField, visibleAscii } from '../fields.js';
 import type { Connection, Field, Settings } from '../platform.js';
 
 const TAG_ID = /^[0-9A-Za-z_-]+$/;
@@ -63,18 +63,12 @@ export const fields: readonly Field[] = [
     fallback: FALLBACK.phone_format,
     check: oneOf('e164', 'digits'),
   },
-  {
-    name: 'api_version',
-    help: 'Version of the UET Conversions API.',
-    fallback: FALLBACK.api_version,
-    check: versionLike(FALLBACK.api_version),
-  },
-  {
-    name: 'offline_api_version',
-    help: 'With mode=offline: version of the Campaign Management API.',
-    fallback: FALLBACK.offline_api_version,
-    check: versionLike(FALLBACK.offline_api_version),
-  },
+  versionField('api_version', 'Version of the UET Conversions API.', FALLBACK.api_version),
+  versionField(
+    'offline_api_version',
+    'With mode=offline: version of the Campaign Management API.',
+    FALLBACK.offline_api_version,
+  ),
 ];
 
 const REQUIRED = {

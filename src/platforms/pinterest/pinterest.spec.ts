@@ -1,6 +1,11 @@
 import { answer, expectVerdicts } from '../../../test/support/platform-answers.js';
 import { describePlatformContract } from '../../../test/support/platform-contract.js';
-import { identifiedBy, sentItem, UNIDENTIFIED } from '../../../test/support/platform-payloads.js';
+import {
+  INSUFFICIENT_IDENTIFIERS,
+  identifiedBy,
+  PHONE_NUMBER,
+  sentItem,
+} from '../../../test/support/platform-payloads.js';
 import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js';
 import type { Conversion } from '../conversion.js';
 import type { Connection, Settings } from '../platform.js';
@@ -18,20 +23,13 @@ const counted = (...events: object[]) => ({ num_events_received: events.length, 
 
 describePlatformContract(pinterest, {
   connection,
-  settings: [
-    ['ad_account_id', '549755885175', 'act_1'],
-    ['access_token', 'pina_token', 'line\nbreak'],
-    ['api_version', 'v6', '5.0'],
-  ],
   secretSettings: ['access_token'],
   requiredSettings: ['ad_account_id', 'access_token'],
   payload: {
     unidentified: [
-      ['nothing', UNIDENTIFIED],
-      ['a phone number', { ...UNIDENTIFIED, hashes: { subject: '', phone: 'p', phoneDigits: 'd' } }],
+      ...INSUFFICIENT_IDENTIFIERS,
+      PHONE_NUMBER,
       ['its own click id', identifiedBy({ clicks: { epik: { id: 'E', timeMs: 1 } } })],
-      ['an IP address', identifiedBy({ ip: '203.0.113.10' })],
-      ['a user agent', identifiedBy({ userAgent: 'UA' })],
     ],
     names: ['user_data', { fn: ['f'], ln: ['l'] }],
     eventName: { path: 'event_name', mapped: 'custom', custom: false },
@@ -40,11 +38,11 @@ describePlatformContract(pinterest, {
   },
   request: {
     body: '{"data":[…]}',
-    endpoint: {
-      settings: { ad_account_id: '1', api_version: 'v6' },
-      endpoint: 'http://h/pinterest/',
-      url: 'http://h/pinterest/v6/ad_accounts/1/events',
-    },
+    endpoint: [
+      { ad_account_id: '1', api_version: 'v6' },
+      'http://h/pinterest/',
+      'http://h/pinterest/v6/ad_accounts/1/events',
+    ],
   },
   unreadable: [
     [processed],

@@ -1,28 +1,15 @@
-import { digitsOnly, versionLike, visibleAscii } from '../field-checks.js';
+import { digitsOnly, requiredField, requiredSecret, versionField } from '../fields.js';
 import type { Connection, Field } from '../platform.js';
 
 export const API_VERSION = 'v5';
 
 export const fields: readonly Field[] = [
-  {
-    name: 'ad_account_id',
-    required: true,
-    help: 'Id of the ad account, digits only: Ads Manager, Ads, Conversions, API.',
-    check: digitsOnly,
-  },
-  {
-    name: 'access_token',
-    secret: true,
-    required: true,
-    help: 'Conversion access token: Ads Manager, Ads, Conversions, Set up API, Generate new token.',
-    check: visibleAscii,
-  },
-  {
-    name: 'api_version',
-    help: 'Version of the Pinterest API.',
-    check: versionLike(API_VERSION),
-    fallback: API_VERSION,
-  },
+  requiredField('ad_account_id', 'Id of the ad account, digits only: Ads Manager, Ads, Conversions, API.', digitsOnly),
+  requiredSecret(
+    'access_token',
+    'Conversion access token: Ads Manager, Ads, Conversions, Set up API, Generate new token.',
+  ),
+  versionField('api_version', 'Version of the Pinterest API.', API_VERSION),
 ];
 
 /** String fields of `custom_data` that the payload does not set itself. Pinterest rejects events with unknown fields. */

@@ -27,11 +27,6 @@ const INVALID = 'There were 1 invalid conversion events. None were processed.';
 
 describePlatformContract(reddit, {
   connection,
-  settings: [
-    ['pixel_id', 'a2_abc123', 'a2/../x'],
-    ['access_token', 'ey.J0-x', 'two words'],
-    ['test_id', 't2_abc', 'two words'],
-  ],
   payload: {
     unidentified: [
       ['nothing', unidentified],

@@ -15,7 +15,6 @@ const item = (conversion: Conversion, settings = {}) =>
 
 describePlatformContract(segment, {
   connection,
-  settings: [['write_key', 'wk_123', 'two words']],
   payload: { clickId: null },
 });
 

@@ -1,6 +1,12 @@
 import { answer, expectVerdicts } from '../../../test/support/platform-answers.js';
 import { describePlatformContract } from '../../../test/support/platform-contract.js';
-import { identifiedBy, sentItem, UNIDENTIFIED } from '../../../test/support/platform-payloads.js';
+import {
+  INSUFFICIENT_IDENTIFIERS,
+  IP_AND_USER_AGENT,
+  identifiedBy,
+  PHONE_NUMBER,
+  sentItem,
+} from '../../../test/support/platform-payloads.js';
 import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js';
 import type { Conversion } from '../conversion.js';
 import type { Connection, Settings } from '../platform.js';
@@ -25,25 +31,15 @@ const invalid = {
 
 describePlatformContract(snapchat, {
   connection,
-  settings: [
-    ['pixel_id', '0f1e2d3c-0000-4000-8000-abcdefabcdef', 'a/b'],
-    ['access_token', 'eyJ.a_b-c', 'line\nbreak'],
-    ['api_version', 'v4', '4'],
-  ],
   secretSettings: ['access_token'],
   requiredSettings: ['pixel_id', 'access_token'],
   payload: {
     unidentified: [
-      ['nothing', UNIDENTIFIED],
+      ...INSUFFICIENT_IDENTIFIERS,
       ['its own click id', identifiedBy({ clicks: { sccid: { id: 'S', timeMs: 1 } } })],
       ['its own cookie', identifiedBy({ cookies: { _scid: 'S' } })],
-      ['an IP address', identifiedBy({ ip: '203.0.113.10' })],
-      ['a user agent', identifiedBy({ userAgent: 'UA' })],
     ],
-    identified: [
-      ['a phone number', { ...UNIDENTIFIED, hashes: { subject: '', phone: 'p', phoneDigits: 'd' } }],
-      ['IP address and user agent', identifiedBy({ ip: '203.0.113.10', userAgent: 'UA' })],
-    ],
+    identified: [PHONE_NUMBER, IP_AND_USER_AGENT],
     email: 'user_data.em',
     names: ['user_data', { fn: ['f-unpunctuated'], ln: ['l-unpunctuated'] }],
     eventName: { path: 'event_name', mapped: 'CUSTOM_EVENT_2', custom: false },
@@ -53,11 +49,11 @@ describePlatformContract(snapchat, {
   },
   request: {
     body: '{"data":[…]}',
-    endpoint: {
-      settings: { pixel_id: 'p', api_version: 'v4' },
-      endpoint: 'http://h/snapchat/',
-      url: 'http://h/snapchat/v4/p/events?access_token=snap.token%2B%2F%3D',
-    },
+    endpoint: [
+      { pixel_id: 'p', api_version: 'v4' },
+      'http://h/snapchat/',
+      'http://h/snapchat/v4/p/events?access_token=snap.token%2B%2F%3D',
+    ],
   },
   unreadable: ['VALID', '"VALID"', { status: 'valid' }, { status: true }, [{ status: 'VALID' }]],
 });

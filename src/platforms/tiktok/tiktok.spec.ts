@@ -1,6 +1,13 @@
 import { answer, verdictLabel } from '../../../test/support/platform-answers.js';
 import { describePlatformContract } from '../../../test/support/platform-contract.js';
-import { identifiedBy, sentItem, UNIDENTIFIED } from '../../../test/support/platform-payloads.js';
+import {
+  GOOGLE_CLICK_ID,
+  INSUFFICIENT_IDENTIFIERS,
+  IP_AND_USER_AGENT,
+  identifiedBy,
+  PHONE_NUMBER,
+  sentItem,
+} from '../../../test/support/platform-payloads.js';
 import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js';
 import type { Conversion } from '../conversion.js';
 import type { Connection, Settings } from '../platform.js';
@@ -15,30 +22,15 @@ const item = (conversion: Conversion, settings: Settings = {}) => sentItem(tikto
 
 describePlatformContract(tiktok, {
   connection,
-  settings: [
-    ['pixel_code', 'C0PIXEL', 'C0 PIXEL'],
-    ['access_token', 'abc123', 'line\nbreak'],
-    ['test_event_code', 'TEST12345', 'a"b'],
-    ['crm_event_set_id', '77001', '77/001'],
-    ['currencies', 'EUR', 'eur'],
-    ['currencies', 'EUR, USD', 'EURO'],
-    ['api_version', 'v1.4', '1.4'],
-  ],
   secretSettings: ['access_token'],
   requiredSettings: ['pixel_code', 'access_token'],
   payload: {
-    unidentified: [
-      ['nothing', UNIDENTIFIED],
-      ['a name', { ...UNIDENTIFIED, hashes: { subject: '', firstName: 'f', lastName: 'l' } }],
-      ['an IP address', identifiedBy({ ip: '203.0.113.10' })],
-      ['a user agent', identifiedBy({ userAgent: 'UA' })],
-      ['a click id of another platform', identifiedBy({ clicks: { gclid: { id: 'G', timeMs: 1 } } })],
-    ],
+    unidentified: [...INSUFFICIENT_IDENTIFIERS, GOOGLE_CLICK_ID],
     identified: [
-      ['a phone number', { ...UNIDENTIFIED, hashes: { subject: '', phone: 'p', phoneDigits: 'd' } }],
+      PHONE_NUMBER,
       ['a click id', identifiedBy({ clicks: { ttclid: { id: 'C', timeMs: 1 } } })],
       ['a browser id', identifiedBy({ cookies: { _ttp: 'T' } })],
-      ['IP address and user agent', identifiedBy({ ip: '203.0.113.10', userAgent: 'UA' })],
+      IP_AND_USER_AGENT,
     ],
     email: 'user.email',
     names: ['user', { first_name: 'f-joined', last_name: 'l-joined' }],
@@ -48,11 +40,11 @@ describePlatformContract(tiktok, {
   },
   request: {
     body: '{"event_source":"web","event_source_id":"C0PIXEL","data":[…]}',
-    endpoint: {
-      settings: { pixel_code: 'C', api_version: 'v1.4' },
-      endpoint: 'http://h/tiktok',
-      url: 'http://h/tiktok/open_api/v1.4/event/track/',
-    },
+    endpoint: [
+      { pixel_code: 'C', api_version: 'v1.4' },
+      'http://h/tiktok',
+      'http://h/tiktok/open_api/v1.4/event/track/',
+    ],
   },
   testCode: {
     settings: { pixel_code: 'C', test_event_code: 'TEST1' },

@@ -1,13 +1,13 @@
 import { secretProblem } from '../../http/webhook-signature.js';
+import { requiredField } from '../fields.js';
 import type { Field } from '../platform.js';
 
 export const fields: readonly Field[] = [
-  {
-    name: 'url',
-    required: true,
-    help: 'URL that conversions are posted to: https, or also http with OUTBOUND_ALLOW_PRIVATE=true.',
-    check: urlProblem,
-  },
+  requiredField(
+    'url',
+    'URL that conversions are posted to: https, or also http with OUTBOUND_ALLOW_PRIVATE=true.',
+    urlProblem,
+  ),
   {
     name: 'secret',
     secret: true,

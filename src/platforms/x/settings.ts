@@ -1,22 +1,16 @@
-import { visibleAscii } from '../field-checks.js';
+import { requiredField, requiredSecret } from '../fields.js';
 import type { Connection, Field } from '../platform.js';
 
 export const API_VERSION = '12';
 
 export const fields: readonly Field[] = [
-  {
-    name: 'pixel_id',
-    required: true,
-    help: 'Id of the X pixel, such as o8z6j: Events Manager.',
-    check: (value) => (/^[A-Za-z0-9]{1,20}$/.test(value) ? undefined : 'must be letters and digits such as o8z6j'),
-  },
-  {
-    name: 'pixel_token',
-    secret: true,
-    required: true,
-    help: 'Token of the pixel: Events Manager > Install Pixel > Conversion API > Generate access token.',
-    check: visibleAscii,
-  },
+  requiredField('pixel_id', 'Id of the X pixel, such as o8z6j: Events Manager.', (value) =>
+    /^[A-Za-z0-9]{1,20}$/.test(value) ? undefined : 'must be letters and digits such as o8z6j',
+  ),
+  requiredSecret(
+    'pixel_token',
+    'Token of the pixel: Events Manager > Install Pixel > Conversion API > Generate access token.',
+  ),
   {
     name: 'currency',
     help: 'Currency of your events at X: amounts in other currencies are left out. Without it every amount is sent.',

@@ -23,19 +23,13 @@ const error = (code: string) => ({ errors: [{ code, parameter: 'event_id', messa
 
 describePlatformContract(x, {
   connection,
-  settings: [
-    ['pixel_id', 'o8z6j', 'o8/../j'],
-    ['pixel_token', 'abc', 'two words'],
-    ['currency', 'EUR', 'euro'],
-    ['api_version', '12', 'v12'],
-  ],
-  payload: { clickId: 'twclid' },
+  payload: { unmappedEvents: ['signup', 'Booked a demo', 'toString'], clickId: 'twclid' },
   request: {
-    endpoint: {
-      settings: { ...connection.settings, api_version: '13' },
-      endpoint: 'http://127.0.0.1:9/x',
-      url: 'http://127.0.0.1:9/x/13/measurement/conversions/o8z6j',
-    },
+    endpoint: [
+      { ...connection.settings, api_version: '13' },
+      'http://127.0.0.1:9/x',
+      'http://127.0.0.1:9/x/13/measurement/conversions/o8z6j',
+    ],
   },
   verdicts: [
     [400, error('INVALID_PARAMETER'), { kind: 'rejected', reason: 'INVALID_PARAMETER: event_id: is wrong' }],
@@ -57,12 +51,6 @@ describePlatformContract(x, {
 
 describe('x', () => {
   describe('payload', () => {
-    it('skips an event that is not mapped to an event id', () => {
-      for (const event of ['signup', 'Booked a demo', 'toString']) {
-        expect(x.payload({ ...withVisit, event }, connection.settings)).toEqual({ skip: 'event_not_mapped' });
-      }
-    });
-
     it('contains IP address and user agent only together', () => {
       const visit = { clicks: {}, cookies: {}, utm: {} };
       const email = { hashed_email: withVisit.hashes.subject };

@@ -1,4 +1,4 @@
-import { versionLike } from './field-checks.js';
+import { versionLike } from './fields.js';
 
 describe('versionLike', () => {
   it.each([

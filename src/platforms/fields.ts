@@ -1,3 +1,5 @@
+import type { Field } from './platform.js';
+
 /**
  * Checks of settings that several platforms share. Each returns what is wrong with a value, or undefined. The message
  * never contains the value, because it may be a secret.
@@ -22,4 +24,17 @@ export function oneOf(...values: readonly string[]): FieldCheck {
 export function versionLike(example: string): FieldCheck {
   const form = new RegExp(`^${example.replaceAll('.', '\\.').replace(/\d+/g, '\\d+')}$`);
   return (value) => (form.test(value) ? undefined : `must be a version such as ${example}`);
+}
+
+export function requiredField(name: string, help: string, check: FieldCheck): Field {
+  return { name, required: true, help, check };
+}
+
+export function requiredSecret(name: string, help: string): Field {
+  return { name, secret: true, required: true, help, check: visibleAscii };
+}
+
+/** The setting of an API version, which must have the format of the default. */
+export function versionField(name: string, help: string, fallback: string): Field {
+  return { name, help, check: versionLike(fallback), fallback };
 }
