@@ -51,7 +51,7 @@ async function control(method: string, path: string, body?: unknown) {
 const behave = (order: object) => control('POST', '/behave', { platform: 'linkedin', ...order });
 const ledger = async (query = '') => (await control('GET', `/ledger${query}`)).json;
 const figures = async (tenant = 'default') =>
-  (await ledger())['linkedin']?.[tenant] ?? { calls: 0, items: 0, taken: 0 };
+  (await ledger())['linkedin']?.[tenant] ?? { calls: 0, items: 0, accepted: 0 };
 
 /** The answer as it is on the wire, for those that no client likes. */
 function raw(
@@ -144,7 +144,7 @@ describe('the ledger', () => {
     await send([element('two', { conversionHappenedAt: nowMs - 2_000 })]);
     const { events, ...counts } = await figures();
     expect(counts).toEqual({
-      ...{ calls: 3, items: 4, taken: 4, repeats: 2, repeatsChanged: 1, problems: 0, problemKinds: {} },
+      ...{ calls: 3, items: 4, accepted: 4, repeats: 2, repeatsChanged: 1, problems: 0, problemKinds: {} },
     });
     expect(events.one).toMatchObject({ event: 'urn:lla:llaPartnerConversion:1', times: 2, refused: 0 });
     expect([events.one.bodies.length, events.two.bodies.length]).toEqual([1, 2]);
@@ -154,7 +154,7 @@ describe('the ledger', () => {
     await send([element('one', { eventTime: 1 })]);
     await send([element('one')]);
     expect(await figures()).toMatchObject({
-      ...{ items: 2, taken: 1, repeats: 0, problems: 1 },
+      ...{ items: 2, accepted: 1, repeats: 0, problems: 1 },
       problemKinds: { '/eventTime is an unrecognized field and not allowed': 1 },
       events: { one: { times: 1, refused: 1 } },
     });
@@ -178,13 +178,13 @@ describe('the ledger', () => {
     nowMs += 2 * 3_600_000;
     await track();
     nowMs = before;
-    expect((await ledger())['tiktok'].default).toMatchObject({ taken: 3, repeats: 1 });
+    expect((await ledger())['tiktok'].default).toMatchObject({ accepted: 3, repeats: 1 });
   });
 
   it('forgets the oldest events and goes on counting', async () => {
     for (const id of ['one', 'two', 'three', 'four', 'five']) await send([element(id)]);
-    const { events, taken } = await figures();
-    expect([Object.keys(events), taken]).toEqual([['three', 'four', 'five'], 5]);
+    const { events, accepted } = await figures();
+    expect([Object.keys(events), accepted]).toEqual([['three', 'four', 'five'], 5]);
   });
 
   it('keeps counters only when asked to', async () => {
@@ -193,7 +193,7 @@ describe('the ledger', () => {
     await fetch(`${counting.url}/linkedin/rest/conversionEvents`, call);
     const { linkedin } = await jsonOf(await fetch(`${counting.url}/ledger`));
     await counting.stop();
-    expect(linkedin.default).toMatchObject({ items: 1, taken: 1, events: {} });
+    expect(linkedin.default).toMatchObject({ items: 1, accepted: 1, events: {} });
   });
 
   it('leaves the events out when asked to', async () => {
@@ -256,7 +256,7 @@ describe('told how to behave', () => {
     const statuses: number[] = [];
     for (let call = 0; call < 3; call += 1) statuses.push((await send([element('one')])).status);
     expect(statuses).toEqual([status, status, 200]);
-    expect(await figures()).toMatchObject({ calls: 3, taken: 1 });
+    expect(await figures()).toMatchObject({ calls: 3, accepted: 1 });
   });
 
   it('goes on until it is told otherwise', async () => {
@@ -301,7 +301,7 @@ describe('told how to behave', () => {
   it('hangs, and has not taken anything', async () => {
     await behave({ mode: 'hang' });
     await expect(send([element('one')], { signal: AbortSignal.timeout(150) })).rejects.toThrow('timeout');
-    expect(await figures()).toMatchObject({ calls: 1, taken: 0 });
+    expect(await figures()).toMatchObject({ calls: 1, accepted: 0 });
     expect((await ledger())['recent']).toMatchObject([{ mode: 'hang', status: null }]);
   });
 
@@ -311,7 +311,7 @@ describe('told how to behave', () => {
     const answer = send([element('one')]);
     while ((await figures()).calls === 0) await new Promise((resolve) => setTimeout(resolve, 5));
     expect(performance.now() - from).toBeLessThan(590);
-    expect((await figures()).taken).toBe(1);
+    expect((await figures()).accepted).toBe(1);
     expect((await answer).status).toBe(200);
     expect(performance.now() - from).toBeGreaterThan(590);
   });
@@ -323,7 +323,7 @@ describe('told how to behave', () => {
     const whole = '{"elements":[{"status":201}]}';
     expect(headers['content-length']).toBe(String(whole.length));
     expect(bytes.toString()).toBe(whole.slice(0, whole.length >> 1));
-    expect(await figures()).toMatchObject({ calls: 1, taken: 1 });
+    expect(await figures()).toMatchObject({ calls: 1, accepted: 1 });
   });
 
   it('breaks off in the first line of an answer that has no body', async () => {
@@ -339,10 +339,10 @@ describe('told how to behave', () => {
   it('drops the connection with or without having taken it', async () => {
     await behave({ mode: 'drop', times: 1 });
     await expect(send([element('one')])).rejects.toThrow();
-    expect(await figures()).toMatchObject({ calls: 1, taken: 1 });
+    expect(await figures()).toMatchObject({ calls: 1, accepted: 1 });
     await behave({ mode: 'drop_before', times: 1 });
     await expect(send([element('two')])).rejects.toThrow();
-    expect(await figures()).toMatchObject({ calls: 1, taken: 1 });
+    expect(await figures()).toMatchObject({ calls: 1, accepted: 1 });
   });
 
   it('answers with a page', async () => {
@@ -351,7 +351,7 @@ describe('told how to behave', () => {
     expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html']);
     await behave({ mode: 'html', status: 502 });
     expect((await send([element('one')])).status).toBe(502);
-    expect((await figures()).taken).toBe(0);
+    expect((await figures()).accepted).toBe(0);
   });
 
   it('cuts the JSON short, and has taken it', async () => {
@@ -359,7 +359,7 @@ describe('told how to behave', () => {
     const response = await send([element('one')]);
     expect(response.status).toBe(200);
     await expect(response.json()).rejects.toThrow();
-    expect((await figures()).taken).toBe(1);
+    expect((await figures()).accepted).toBe(1);
     await control('POST', '/behave', { platform: 'ga4', mode: 'truncated' });
     const silent = await fetch(`${sandbox.url}/ga4/mp/collect`, { method: 'POST', body: '{}' });
     expect([silent.status, await silent.text()]).toEqual([200, '{']);
@@ -369,7 +369,7 @@ describe('told how to behave', () => {
     await behave({ mode: 'huge' });
     const { status, bytes } = await raw([element('one')]);
     expect([status, bytes.length]).toEqual([200, 10 * 1024 * 1024]);
-    expect((await figures()).taken).toBe(0);
+    expect((await figures()).accepted).toBe(0);
   });
 
   it('answers with little that becomes much', async () => {
@@ -390,7 +390,7 @@ describe('told how to behave', () => {
     await behave({ mode: 'error_in_200' });
     const response = await send([element('one')]);
     expect([response.status, await response.json()]).toEqual([200, expect.objectContaining({ status: 400 })]);
-    expect(await figures()).toMatchObject({ items: 1, taken: 0 });
+    expect(await figures()).toMatchObject({ items: 1, accepted: 0 });
   });
 
   it('redirects to where it notices who follows', async () => {
@@ -443,13 +443,13 @@ describe('told how to behave', () => {
 describe('the control API', () => {
   it.each([
     ['no object', 'text', /JSON object/],
-    ['no platform', { mode: 'ok' }, /which platform/],
+    ['no platform', { mode: 'ok' }, /Set the platform/],
     ['an unknown platform', { platform: 'facebook', mode: 'ok' }, /google_ads, meta/],
     ['an unknown mode', { platform: 'meta', mode: 'slowly' }, /ok, refuse/],
     ['a mode of another platform', { platform: 'meta', mode: 'status', status: 'FAILED' }, /ok, refuse/],
     ['no times', { platform: 'meta', mode: 'refuse', times: 0 }, /"times"/],
     ['half a time', { platform: 'meta', mode: 'refuse', times: 1.5 }, /"times"/],
-    ['slow without ms', { platform: 'meta', mode: 'slow' }, /needs "ms"/],
+    ['slow without ms', { platform: 'meta', mode: 'slow' }, /requires "ms"/],
     ['ms as text', { platform: 'meta', mode: 'slow', ms: '5' }, /"ms"/],
     ['a status out of place', { platform: 'meta', mode: 'refuse', status: 400 }, /no "status"/],
     ['a status that is no server error', { platform: 'meta', mode: 'server_error', status: 404 }, /500, 502/],
@@ -534,7 +534,7 @@ describe('whatever it is sent', () => {
     expect(await outcomeOf(double, sandboxRequest('POST', '/'), undefined).catch(faultOutcome)).toMatchObject({
       status: 599,
       recorded: true,
-      received: [{ taken: false, problems: ['The sandbox itself failed: oops'] }],
+      received: [{ accepted: false, problems: ['The sandbox itself failed: oops'] }],
     });
   });
 });

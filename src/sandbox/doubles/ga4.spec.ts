@@ -43,7 +43,7 @@ describe('GA4', () => {
           eventId: 'ORD-1001',
           event: 'purchase',
           problems: [],
-          taken: true,
+          accepted: true,
           bodySha256: hash('sha256', JSON.stringify(body)),
           dedupKey: 'purchase ORD-1001',
         },
@@ -54,7 +54,7 @@ describe('GA4', () => {
 
   it('tells other events by the visitor and the time', () => {
     const { received } = collect({ ...body, events: [{ name: 'generate_lead' }] });
-    expect(received).toMatchObject([{ eventId: '123456.7654321 1772360130000000', taken: true }]);
+    expect(received).toMatchObject([{ eventId: '123456.7654321 1772360130000000', accepted: true }]);
   });
 
   it.each([
@@ -86,7 +86,7 @@ describe('GA4', () => {
   ])('loses a call with %s without a word, and says so when it validates', (_, sent, code) => {
     const answer = collect(sent);
     expect([answer.status, answer.body]).toEqual([204, '']);
-    expect(answer.received?.every(({ taken, problems }) => !taken && problems.length > 0)).toBe(true);
+    expect(answer.received?.every(({ accepted, problems }) => !accepted && problems.length > 0)).toBe(true);
     const { status, body: text, received } = validate(sent);
     expect([status, received]).toEqual([200, undefined]);
     expect(JSON.parse(text).validationMessages).toMatchObject([{ validationCode: code }]);
@@ -94,13 +94,13 @@ describe('GA4', () => {
 
   it('loses only the event that is wrong', () => {
     const { received } = collect({ ...body, events: [purchase, { name: '_bad' }] });
-    expect(received?.map(({ taken }) => taken)).toEqual([true, false]);
+    expect(received?.map(({ accepted }) => accepted)).toEqual([true, false]);
   });
 
   it.each(['?measurement_id=G-ABC123', '?measurement_id=G-ABC123&api_secret=bad', '?measurement_id=UA-1&api_secret=s'])(
     'does not tell anybody that %s is wrong',
     (query) => {
-      expect(collect(body, query)).toMatchObject({ status: 204, received: [{ taken: false }] });
+      expect(collect(body, query)).toMatchObject({ status: 204, received: [{ accepted: false }] });
       expect(JSON.parse(validate(body, query).body)).toEqual({ validationMessages: [] });
     },
   );
@@ -117,9 +117,9 @@ describe('GA4', () => {
       forbidden: 204,
     };
     expect(answer.status).toBe(expected[kind]);
-    const taken = answer.received?.map((item) => item.taken);
-    if (kind === 'refuse_one') expect(taken).toEqual([false, true]);
-    else expect(taken ?? []).not.toContain(true);
+    const accepted = answer.received?.map((item) => item.accepted);
+    if (kind === 'refuse_one') expect(accepted).toEqual([false, true]);
+    else expect(accepted ?? []).not.toContain(true);
   });
 
   it('fails a validation by a message', () => {

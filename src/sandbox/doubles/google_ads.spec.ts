@@ -54,7 +54,7 @@ describe('the Data Manager', () => {
     const { status, json, received } = ingest(body);
     expect(status).toBe(200);
     expect(json).toEqual({ requestId: 'sandbox-1-1-0' });
-    expect(received).toMatchObject([{ event: '987654321', problems: [], taken: true }]);
+    expect(received).toMatchObject([{ event: '987654321', problems: [], accepted: true }]);
   });
 
   it('tells repeats by the transaction, and without one by click and time', () => {
@@ -93,7 +93,7 @@ describe('the Data Manager', () => {
     expect(status).toBe(400);
     expect(json.error).toMatchObject({ code: 400, status: 'INVALID_ARGUMENT' });
     expect(violations(json)).toMatchObject([{ field: `events[1]${field}`, reason }]);
-    expect(received?.map(({ taken }) => taken)).toEqual([false, false]);
+    expect(received?.map(({ accepted }) => accepted)).toEqual([false, false]);
     expect(received?.map(({ problems }) => problems.length)).toEqual([0, 1]);
   });
 
@@ -179,7 +179,7 @@ describe('the Data Manager', () => {
     expect([answer.status, error.code]).toEqual([expected[kind], expected[kind]]);
     if (kind === 'refuse_one') expect(violations({ error }).map(({ field }) => field)).toEqual(['events[0]']);
     if (kind === 'refuse') expect(violations({ error })).toHaveLength(2);
-    expect(answer.received?.some(({ taken }) => taken) ?? false).toBe(false);
+    expect(answer.received?.some(({ accepted }) => accepted) ?? false).toBe(false);
   });
 });
 
@@ -257,7 +257,7 @@ describe('the click upload', () => {
       { gclid: 'GCLID', conversionAction: action, conversionDateTime: click.conversionDateTime },
       { conversionAction: action, conversionDateTime: click.conversionDateTime },
     ]);
-    expect(received?.map(({ taken, dedupKey }) => [taken, dedupKey])).toEqual(
+    expect(received?.map(({ accepted, dedupKey }) => [accepted, dedupKey])).toEqual(
       Array(2).fill([true, '987654321 ORD-1001']),
     );
   });
@@ -299,7 +299,7 @@ describe('the click upload', () => {
       ],
     });
     expect(json.results[1]).toEqual({});
-    expect(received?.map(({ taken }) => taken)).toEqual([true, false]);
+    expect(received?.map(({ accepted }) => accepted)).toEqual([true, false]);
   });
 
   it('insists on partial failure, a list of at most 2000 and digits in the headers', () => {
@@ -334,7 +334,7 @@ describe('the click upload', () => {
       forbidden: 403,
     };
     expect(answer.status).toBe(expected[kind]);
-    if (kind === 'refuse_one') expect(answer.received?.map(({ taken }) => taken)).toEqual([false, true]);
+    if (kind === 'refuse_one') expect(answer.received?.map(({ accepted }) => accepted)).toEqual([false, true]);
     if (kind === 'refuse') expect(JSON.parse(answer.body).results).toEqual([{}, {}]);
   });
 });

@@ -46,13 +46,13 @@ describe('LinkedIn', () => {
       eventId: 'evt-1001',
       event: element.conversion,
       problems: [],
-      taken: true,
+      accepted: true,
       bodySha256: hash('sha256', JSON.stringify(element)),
     });
   });
 
   it('takes one by itself and says nothing', () => {
-    expect(send(element, ONE)).toMatchObject({ status: 201, body: '', received: [{ taken: true }] });
+    expect(send(element, ONE)).toMatchObject({ status: 201, body: '', received: [{ accepted: true }] });
   });
 
   it.each([
@@ -83,7 +83,7 @@ describe('LinkedIn', () => {
     expect([status, json.status]).toEqual([422, 422]);
     expect(json.message).toMatch(/^Index: 1, ERROR :: /);
     expect(json.message).toContain(`ERROR :: ${path} ::`);
-    expect(received?.map(({ taken, problems }) => [taken, problems.length])).toEqual([
+    expect(received?.map(({ accepted, problems }) => [accepted, problems.length])).toEqual([
       [false, 0],
       [false, 1],
     ]);
@@ -128,7 +128,7 @@ describe('LinkedIn', () => {
     if (kind === 'refuse') expect(json.message).toContain('indices [0, 1] (0-indexed)');
     if (kind === 'refuse_one') expect(json.message).toMatch(/^Index: 0, ERROR :: /);
     if (kind === 'unauthorized') expect(json).toMatchObject({ serviceErrorCode: 65_600, code: 'INVALID_ACCESS_TOKEN' });
-    expect(answer.received?.some(({ taken }) => taken) ?? false).toBe(false);
+    expect(answer.received?.some(({ accepted }) => accepted) ?? false).toBe(false);
   });
 
   it('refreshes tokens', () => {

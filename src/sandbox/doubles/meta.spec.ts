@@ -56,7 +56,7 @@ function expectRefused(answer: SandboxAnswer, subcode: number | undefined, probl
     fbtrace_id: expect.any(String),
   });
   expect(problems(answer)?.[0]).toContainEqual(problem);
-  expect(answer.received?.every((item) => !item.taken)).toBe(true);
+  expect(answer.received?.every((item) => !item.accepted)).toBe(true);
 }
 
 describe('the double of Meta', () => {
@@ -70,7 +70,7 @@ describe('the double of Meta', () => {
           eventId: 'evt-1001',
           event: 'Purchase',
           problems: [],
-          taken: true,
+          accepted: true,
           bodySha256: expect.stringMatching(/^[0-9a-f]{64}$/),
           dedupKey: 'Purchase evt-1001',
         },
@@ -80,7 +80,7 @@ describe('the double of Meta', () => {
     it('takes a batch in its order', () => {
       const answer = send(EVENT, { ...EVENT, event_id: 'evt-1002' });
       expect(said(answer)).toMatchObject({ events_received: 2 });
-      expect(answer.received?.map((item) => [item.eventId, item.taken])).toEqual([
+      expect(answer.received?.map((item) => [item.eventId, item.accepted])).toEqual([
         ['evt-1001', true],
         ['evt-1002', true],
       ]);
@@ -119,22 +119,22 @@ describe('the double of Meta', () => {
   describe('when an event is wrong', () => {
     it.each([
       ['event_name', undefined, undefined, 'event_name is missing'],
-      ['event_name', 7, undefined, 'event_name is not a text'],
+      ['event_name', 7, undefined, 'event_name is not a string'],
       ['event_time', undefined, undefined, 'event_time is missing'],
-      ['event_time', String(TIME), undefined, 'event_time is not a unix time in seconds'],
-      ['event_time', TIME * 1_000, undefined, 'event_time is not a unix time in seconds'],
-      ['event_time', TIME + 120, undefined, 'event_time lies in the future'],
+      ['event_time', String(TIME), undefined, 'event_time is not a Unix time in seconds'],
+      ['event_time', TIME * 1_000, undefined, 'event_time is not a Unix time in seconds'],
+      ['event_time', TIME + 120, undefined, 'event_time is in the future'],
       ['event_time', TIME - 7 * 86_400, 2804003, 'event_time is older than 168 hours'],
       ['action_source', undefined, undefined, 'action_source is missing'],
-      ['action_source', 'WEB', undefined, expect.stringMatching(/^action_source is none of/)],
-      ['event_id', 1001, undefined, 'event_id is not a text'],
+      ['action_source', 'WEB', undefined, expect.stringMatching(/^action_source is not one of/)],
+      ['event_id', 1001, undefined, 'event_id is not a string'],
       ['event_source_url', undefined, undefined, 'event_source_url is missing'],
-      ['event_source_url', 'shop.example', undefined, 'event_source_url is not an http or https address'],
+      ['event_source_url', 'shop.example', undefined, 'event_source_url is not an http or https URL'],
       ['user_data', undefined, undefined, 'user_data is missing'],
       ['user_data', [], undefined, 'user_data is not an object'],
       ['custom_data', undefined, 2804009, 'custom_data.value is missing'],
       ['custom_data', 'x', undefined, 'custom_data is not an object'],
-      ['data_processing_options', 'LDU', undefined, 'data_processing_options is not a list of texts'],
+      ['data_processing_options', 'LDU', undefined, 'data_processing_options is not a list of strings'],
       ['data_processing_options', ['LDU'], undefined, 'data_processing_options_country is missing'],
     ])('refuses %s = %j', (field, value, subcode, problem) => {
       expectRefused(send({ ...EVENT, [field]: value }), subcode, problem);
@@ -150,20 +150,20 @@ describe('the double of Meta', () => {
         'fn',
         'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855',
         2804016,
-        /^user_data\.fn is the hash of nothing/,
+        /^user_data\.fn is the hash of an empty string/,
       ],
       ['country', 'us', 2804016, /^user_data\.country is not a SHA-256/],
       ['client_ip_address', HASH, undefined, /^user_data\.client_ip_address is not an IP address/],
-      ['client_user_agent', HASH, undefined, /^user_data\.client_user_agent is hashed and must not be/],
+      ['client_user_agent', HASH, undefined, /^user_data\.client_user_agent must not be hashed/],
       ['client_user_agent', undefined, undefined, /^user_data\.client_user_agent is missing/],
       ['fbc', 'IwAR_Xy-z', undefined, /^user_data\.fbc is not fb/],
       ['fbc', HASH, undefined, /^user_data\.fbc is not fb/],
       ['fbc', `fb.1.${NOW_MS - 91 * 86_400_000}.IwAR`, undefined, /^user_data\.fbc is older than 90 days/],
-      ['fbc', `fb.1.${NOW_MS + 86_400_000}.IwAR`, undefined, /^user_data\.fbc lies in the future/],
+      ['fbc', `fb.1.${NOW_MS + 86_400_000}.IwAR`, undefined, /^user_data\.fbc is in the future/],
       ['fbp', 'fb.1.1772350000.123', undefined, /^user_data\.fbp is not fb/],
-      ['lead_id', HASH, undefined, /^user_data\.lead_id is hashed and must not be/],
+      ['lead_id', HASH, undefined, /^user_data\.lead_id must not be hashed/],
       ['lead_id', -1, undefined, /^user_data\.lead_id is not a whole number/],
-      ['ctwa_clid', HASH, undefined, /^user_data\.ctwa_clid is hashed and must not be/],
+      ['ctwa_clid', HASH, undefined, /^user_data\.ctwa_clid must not be hashed/],
     ])('refuses user_data.%s = %j', (field, value, subcode, problem) => {
       expectRefused(send(withUser({ [field]: value })), subcode, expect.stringMatching(problem));
     });
@@ -172,10 +172,10 @@ describe('the double of Meta', () => {
       ['value', '129.90', undefined, 'custom_data.value is not a number'],
       ['value', undefined, 2804009, 'custom_data.value is missing'],
       ['currency', undefined, undefined, 'custom_data.currency is missing'],
-      ['currency', '€', undefined, 'custom_data.currency is not a currency of three upper-case letters'],
-      ['order_id', 1001, undefined, 'custom_data.order_id is not a text'],
+      ['currency', '€', undefined, 'custom_data.currency is not a currency code of three upper-case letters'],
+      ['order_id', 1001, undefined, 'custom_data.order_id is not a string'],
       ['num_items', 1.5, undefined, 'custom_data.num_items is not a whole number'],
-      ['content_ids', 'SKU-1', undefined, 'custom_data.content_ids is not a list of texts'],
+      ['content_ids', 'SKU-1', undefined, 'custom_data.content_ids is not a list of strings'],
       ['contents', {}, undefined, 'custom_data.contents is not a list'],
       ['contents', [{ quantity: 1 }], undefined, 'custom_data.contents.0.id is missing'],
       ['contents', [{ id: 'a', quantity: '1' }], undefined, 'custom_data.contents.0.quantity is not a whole number'],
@@ -196,14 +196,14 @@ describe('the double of Meta', () => {
       [{}],
     ])('refuses a customer known only by %j', (user) => {
       const event = { ...EVENT, action_source: 'other', user_data: user };
-      expectRefused(send(event), 2804050, 'user_data has no identifier that suffices');
+      expectRefused(send(event), 2804050, 'user_data has no sufficient identifier');
     });
 
     it('refuses the good ones of the batch with it', () => {
       const answer = send(EVENT, { ...EVENT, event_id: 'evt-1002', event_time: TIME - 8 * 86_400 }, 'x');
       expect(answer.status).toBe(400);
       expect(said(answer)['error']).toMatchObject({ code: 100, error_subcode: 2804003 });
-      expect(answer.received?.map(({ eventId, taken }) => [eventId, taken])).toEqual([
+      expect(answer.received?.map(({ eventId, accepted }) => [eventId, accepted])).toEqual([
         ['evt-1001', false],
         ['evt-1002', false],
         ['', false],
@@ -214,9 +214,9 @@ describe('the double of Meta', () => {
     it('takes an event without an id, and notes that its repeats cannot be told', () => {
       const answer = send({ ...EVENT, event_id: undefined });
       expect(answer.status).toBe(200);
-      expect(answer.received).toMatchObject([{ eventId: '', taken: true }]);
+      expect(answer.received).toMatchObject([{ eventId: '', accepted: true }]);
       expect(answer.received?.[0]).not.toHaveProperty('dedupKey');
-      expect(problems(answer)).toEqual([['event_id is missing, so that repeats cannot be told']]);
+      expect(problems(answer)).toEqual([['event_id is missing: duplicates cannot be detected']]);
     });
 
     it('never repeats a value', () => {
@@ -321,7 +321,7 @@ describe('the double of Meta', () => {
 
     it.each(['refuse', 'refuse_one'] as const)('leaves the whole batch out at %s', (kind) => {
       const answer = meta.fail(kind, post({ data: [EVENT, EVENT] }));
-      expect(answer.received?.map(({ taken, problems }) => [taken, problems])).toEqual([
+      expect(answer.received?.map(({ accepted, problems }) => [accepted, problems])).toEqual([
         [false, []],
         [false, []],
       ]);

@@ -43,7 +43,7 @@ describe('the UET Conversions API', () => {
       eventId: 'evt-1001',
       event: 'purchase',
       problems: [],
-      taken: true,
+      accepted: true,
       bodySha256: hash('sha256', JSON.stringify(event)),
       dedupKey: 'purchase evt-1001',
     });
@@ -72,18 +72,18 @@ describe('the UET Conversions API', () => {
     const refused = send(data);
     expect(refused.status).toBe(400);
     expect(refused.json.error.details).toMatchObject([{ index: 1, propertyName }]);
-    expect(refused.received?.map(({ taken }) => taken)).toEqual([false, false]);
+    expect(refused.received?.map(({ accepted }) => accepted)).toEqual([false, false]);
     const reported = send(data, { continueOnValidationError: true });
     expect(reported.status).toBe(200);
     expect(reported.json).toMatchObject({ eventsReceived: 1, error: { details: [{ index: 1, propertyName }] } });
-    expect(reported.received?.map(({ taken }) => taken)).toEqual([true, false]);
+    expect(reported.received?.map(({ accepted }) => accepted)).toEqual([true, false]);
     expect(JSON.stringify(reported.received)).not.toMatch(/jane\.doe|0104477/);
   });
 
   it('takes with a warning what cannot be attributed', () => {
     const { status, json, received } = send([{ ...event, userData: { anonymousId: 'UETVID' } }]);
     expect([status, json.eventsReceived, json.error.details[0].isWarning]).toEqual([200, 1, true]);
-    expect(received).toMatchObject([{ taken: true, problems: [expect.stringContaining('msclkid')] }]);
+    expect(received).toMatchObject([{ accepted: true, problems: [expect.stringContaining('msclkid')] }]);
   });
 
   it('takes 1 to 1000 events, a flag that is one, and JSON', () => {
@@ -116,8 +116,8 @@ describe('the UET Conversions API', () => {
       forbidden: 403,
     };
     expect(answer.status).toBe(expected[kind]);
-    if (kind === 'refuse') expect(answer.received?.map(({ taken }) => taken)).toEqual([false, false]);
-    if (kind === 'refuse_one') expect(answer.received?.map(({ taken }) => taken)).toEqual([false, true]);
+    if (kind === 'refuse') expect(answer.received?.map(({ accepted }) => accepted)).toEqual([false, false]);
+    if (kind === 'refuse_one') expect(answer.received?.map(({ accepted }) => accepted)).toEqual([false, true]);
   });
 
   it('refuses all for one where it was not told to go on', () => {
@@ -125,7 +125,7 @@ describe('the UET Conversions API', () => {
     const answer = microsoftAds.fail('refuse_one', request);
     expect(answer.status).toBe(400);
     expect(JSON.parse(answer.body).error.details).toMatchObject([{ index: 0 }]);
-    expect(answer.received?.map(({ taken }) => taken)).toEqual([false, false]);
+    expect(answer.received?.map(({ accepted }) => accepted)).toEqual([false, false]);
   });
 });
 
@@ -169,7 +169,7 @@ describe('offline conversions', () => {
     const { status, json, received } = apply([conversion, { ...conversion, ...change }]);
     expect(status).toBe(200);
     expect(json.PartialErrors).toMatchObject([{ Index: 1, Code }]);
-    expect(received?.map(({ taken }) => taken)).toEqual([true, false]);
+    expect(received?.map(({ accepted }) => accepted)).toEqual([true, false]);
   });
 
   it('takes 1 to 1000 conversions', () => {
@@ -209,7 +209,7 @@ describe('offline conversions', () => {
     };
     expect(answer.status).toBe(expected[kind]);
     if (kind === 'throttle') expect(JSON.parse(answer.body).Errors).toMatchObject([{ Code: 117 }]);
-    if (kind === 'refuse_one') expect(answer.received?.map(({ taken }) => taken)).toEqual([false, true]);
+    if (kind === 'refuse_one') expect(answer.received?.map(({ accepted }) => accepted)).toEqual([false, true]);
   });
 });
 

@@ -53,7 +53,7 @@ function expectFailed(answer: SandboxAnswer, problem: unknown) {
     num_events_processed: 0,
     events: [{ status: 'failed', error_message: problem, warning_message: null }],
   });
-  expect(answer.received).toMatchObject([{ taken: false, problems: [problem] }]);
+  expect(answer.received).toMatchObject([{ accepted: false, problems: [problem] }]);
 }
 
 describe('the double of Pinterest', () => {
@@ -67,7 +67,7 @@ describe('the double of Pinterest', () => {
           eventId: 'evt-1001',
           event: 'checkout',
           problems: [],
-          taken: true,
+          accepted: true,
           bodySha256: expect.stringMatching(/^[0-9a-f]{64}$/),
         },
       ]);
@@ -76,7 +76,7 @@ describe('the double of Pinterest', () => {
     it('takes a batch in its order', () => {
       const answer = send(EVENT, { ...EVENT, event_id: 'evt-1002' });
       expect(said(answer)).toEqual({ num_events_received: 2, num_events_processed: 2, events: [PROCESSED, PROCESSED] });
-      expect(answer.received?.map((item) => [item.eventId, item.taken])).toEqual([
+      expect(answer.received?.map((item) => [item.eventId, item.accepted])).toEqual([
         ['evt-1001', true],
         ['evt-1002', true],
       ]);
@@ -95,9 +95,9 @@ describe('the double of Pinterest', () => {
 
     it('takes a name that it does not know with a warning', () => {
       const answer = send({ ...EVENT, event_name: 'find_location' });
-      const warning = 'event_name is not a standard one';
+      const warning = 'event_name is not a standard event';
       expect(said(answer)).toMatchObject({ events: [{ ...PROCESSED, warning_message: warning }] });
-      expect(answer.received).toMatchObject([{ taken: true, problems: [warning] }]);
+      expect(answer.received).toMatchObject([{ accepted: true, problems: [warning] }]);
     });
   });
 
@@ -122,24 +122,24 @@ describe('the double of Pinterest', () => {
   describe('when an event is wrong', () => {
     it.each([
       ['event_name', undefined, 'event_name is missing'],
-      ['event_name', 7, 'event_name is not a text'],
-      ['event_name', 'Purchase', 'event_name is not the name of an event'],
+      ['event_name', 7, 'event_name is not a string'],
+      ['event_name', 'Purchase', 'event_name is not an event name'],
       ['action_source', undefined, 'action_source is missing'],
-      ['action_source', 'website', 'action_source is none of web, app_android, app_ios, offline'],
+      ['action_source', 'website', 'action_source is not one of web, app_android, app_ios, offline'],
       ['event_time', undefined, 'event_time is missing'],
-      ['event_time', String(TIME), 'event_time is not a unix time in seconds'],
-      ['event_time', TIME * 1_000, 'event_time is not a unix time in seconds'],
+      ['event_time', String(TIME), 'event_time is not a Unix time in seconds'],
+      ['event_time', TIME * 1_000, 'event_time is not a Unix time in seconds'],
       ['event_id', undefined, 'event_id is missing'],
-      ['event_id', 1001, 'event_id is not a text'],
-      ['event_source_url', 'shop.example', 'event_source_url is not an http or https address'],
-      ['partner_name', 7, 'partner_name is not a text'],
+      ['event_id', 1001, 'event_id is not a string'],
+      ['event_source_url', 'shop.example', 'event_source_url is not an http or https URL'],
+      ['partner_name', 7, 'partner_name is not a string'],
       ['opt_out', 'no', 'opt_out is not a boolean'],
       ['user_data', undefined, 'user_data is missing'],
       ['user_data', [], 'user_data is not an object'],
-      ['user_data', {}, 'user_data has no identifier that suffices'],
-      ['user_data', { click_id: 'EPIK' }, 'user_data has no identifier that suffices'],
-      ['user_data', { client_ip_address: '203.0.113.10' }, 'user_data has no identifier that suffices'],
-      ['user_data', { ph: [HASH], external_id: [HASH] }, 'user_data has no identifier that suffices'],
+      ['user_data', {}, 'user_data has no sufficient identifier'],
+      ['user_data', { click_id: 'EPIK' }, 'user_data has no sufficient identifier'],
+      ['user_data', { client_ip_address: '203.0.113.10' }, 'user_data has no sufficient identifier'],
+      ['user_data', { ph: [HASH], external_id: [HASH] }, 'user_data has no sufficient identifier'],
       ['custom_data', 'x', 'custom_data is not an object'],
       ['order_id', 'ORD-1001', 'order_id is not a known property'],
     ])('fails %s = %j', (field, value, problem) => {
@@ -155,26 +155,26 @@ describe('the double of Pinterest', () => {
       ['external_id', ['user-42'], expect.stringMatching(/^user_data\.external_id is not a SHA-256/)],
       ['country', ['de'], expect.stringMatching(/^user_data\.country is not a SHA-256/)],
       ['client_ip_address', HASH, 'user_data.client_ip_address is not an IP address'],
-      ['client_user_agent', HASH, 'user_data.client_user_agent is hashed and must not be'],
-      ['click_id', HASH, 'user_data.click_id is hashed and must not be'],
-      ['partner_id', 7, 'user_data.partner_id is not a text'],
+      ['client_user_agent', HASH, 'user_data.client_user_agent must not be hashed'],
+      ['click_id', HASH, 'user_data.click_id must not be hashed'],
+      ['partner_id', 7, 'user_data.partner_id is not a string'],
       ['email', HASH, 'user_data.email is not a known property'],
     ])('fails user_data.%s = %j', (field, value, problem) => {
       expectFailed(send(withUser({ [field]: value })), problem);
     });
 
     it.each([
-      ['value', 129.9, 'custom_data.value is not a text'],
+      ['value', 129.9, 'custom_data.value is not a string'],
       ['value', '129,90', 'custom_data.value is not a decimal number'],
-      ['predicted_ltv', 500, 'custom_data.predicted_ltv is not a text'],
-      ['currency', 'eur', 'custom_data.currency is not a currency of three upper-case letters'],
+      ['predicted_ltv', 500, 'custom_data.predicted_ltv is not a string'],
+      ['currency', 'eur', 'custom_data.currency is not a currency code of three upper-case letters'],
       ['num_items', '1', 'custom_data.num_items is not a whole number'],
-      ['order_id', 1001, 'custom_data.order_id is not a text'],
-      ['content_ids', 'SKU-1', 'custom_data.content_ids is not a list of texts'],
+      ['order_id', 1001, 'custom_data.order_id is not a string'],
+      ['content_ids', 'SKU-1', 'custom_data.content_ids is not a list of strings'],
       ['contents', {}, 'custom_data.contents is not a list'],
       ['contents', ['SKU-1'], 'custom_data.contents.0 is not an object'],
-      ['contents', [{ id: 7 }], 'custom_data.contents.0.id is not a text'],
-      ['contents', [{ id: 'a', item_price: 129.9 }], 'custom_data.contents.0.item_price is not a text'],
+      ['contents', [{ id: 7 }], 'custom_data.contents.0.id is not a string'],
+      ['contents', [{ id: 'a', item_price: 129.9 }], 'custom_data.contents.0.item_price is not a string'],
       ['contents', [{ id: 'a', quantity: '1' }], 'custom_data.contents.0.quantity is not a whole number'],
       ['contents', [{ id: 'a', price: '1' }], 'custom_data.contents.0.price is not a known property'],
       ['orderId', 'x', 'custom_data.orderId is not a known property'],
@@ -190,7 +190,7 @@ describe('the double of Pinterest', () => {
         num_events_processed: 1,
         events: [{ status: 'failed', error_message: 'event is not an object' }, PROCESSED, { status: 'failed' }],
       });
-      expect(answer.received?.map(({ eventId, taken }) => [eventId, taken])).toEqual([
+      expect(answer.received?.map(({ eventId, accepted }) => [eventId, accepted])).toEqual([
         ['', false],
         ['evt-1001', true],
         ['evt-1002', false],
@@ -287,7 +287,7 @@ describe('the double of Pinterest', () => {
 
     it('leaves the whole batch out at refuse', () => {
       const answer = pinterest.fail('refuse', post({ data: [EVENT, EVENT] }));
-      expect(answer.received?.map((item) => item.taken)).toEqual([false, false]);
+      expect(answer.received?.map((item) => item.accepted)).toEqual([false, false]);
     });
 
     it('fails the first one at refuse_one, and takes the others', () => {
@@ -298,7 +298,7 @@ describe('the double of Pinterest', () => {
         num_events_processed: 1,
         events: [{ status: 'failed', error_message: expect.any(String) }, PROCESSED],
       });
-      expect(answer.received?.map(({ taken, problems }) => [taken, problems])).toEqual([
+      expect(answer.received?.map(({ accepted, problems }) => [accepted, problems])).toEqual([
         [false, []],
         [true, []],
       ]);

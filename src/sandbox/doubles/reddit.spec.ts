@@ -53,7 +53,7 @@ const withMetadata = (metadata: object) => ({ ...EVENT, metadata: { ...METADATA,
 function expectRefused(answer: SandboxAnswer, problem: unknown) {
   expect(answer.status).toBe(400);
   expect(said(answer)).toEqual({ message: 'There were 1 invalid conversion events. None were processed.' });
-  expect(answer.received).toMatchObject([{ taken: false, problems: [problem] }]);
+  expect(answer.received).toMatchObject([{ accepted: false, problems: [problem] }]);
 }
 
 describe('the double of Reddit', () => {
@@ -67,7 +67,7 @@ describe('the double of Reddit', () => {
           eventId: 'evt-1001',
           event: 'PURCHASE',
           problems: [],
-          taken: true,
+          accepted: true,
           bodySha256: expect.stringMatching(/^[0-9a-f]{64}$/),
           dedupKey: 'PURCHASE WEBSITE evt-1001',
         },
@@ -77,7 +77,7 @@ describe('the double of Reddit', () => {
     it('takes a batch in its order', () => {
       const answer = send(EVENT, withMetadata({ conversion_id: 'evt-1002' }));
       expect(said(answer)).toEqual({ data: { message: 'Successfully processed 2 conversion events.' } });
-      expect(answer.received?.map((item) => [item.eventId, item.taken])).toEqual([
+      expect(answer.received?.map((item) => [item.eventId, item.accepted])).toEqual([
         ['evt-1001', true],
         ['evt-1002', true],
       ]);
@@ -105,36 +105,36 @@ describe('the double of Reddit', () => {
   describe('when an event is wrong', () => {
     it.each([
       ['event_at', undefined, 'event_at is missing'],
-      ['event_at', '2026-03-01T10:15:30Z', 'event_at is not a unix time in milliseconds'],
-      ['event_at', TIME_MS / 1_000, 'event_at is not a unix time in milliseconds'],
+      ['event_at', '2026-03-01T10:15:30Z', 'event_at is not a Unix time in milliseconds'],
+      ['event_at', TIME_MS / 1_000, 'event_at is not a Unix time in milliseconds'],
       ['event_at', TIME_MS - 7 * DAY_MS, 'event_at is older than 168 hours'],
-      ['event_at', NOW_MS + 6 * 60_000, 'event_at lies in the future'],
+      ['event_at', NOW_MS + 6 * 60_000, 'event_at is in the future'],
       ['action_source', undefined, 'action_source is missing'],
-      ['action_source', 'website', 'action_source is none of WEBSITE, APP, OTHER, PHYSICAL_STORE'],
-      ['event_source_url', 'shop.example', 'event_source_url is not an http or https address'],
-      ['click_id', HASH, 'click_id is hashed and must not be'],
+      ['action_source', 'website', 'action_source is not one of WEBSITE, APP, OTHER, PHYSICAL_STORE'],
+      ['event_source_url', 'shop.example', 'event_source_url is not an http or https URL'],
+      ['click_id', HASH, 'click_id must not be hashed'],
       ['type', undefined, 'type is missing'],
       ['type', 'PURCHASE', 'type is not an object'],
       ['type', {}, 'type.tracking_type is missing'],
-      ['type', { tracking_type: 'Purchase' }, expect.stringMatching(/^type\.tracking_type is none of/)],
+      ['type', { tracking_type: 'Purchase' }, expect.stringMatching(/^type\.tracking_type is not one of/)],
       ['type', { tracking_type: 'CUSTOM' }, 'type.custom_event_name is missing'],
       [
         'type',
         { tracking_type: 'CUSTOM', custom_event_name: 'x'.repeat(65) },
         'type.custom_event_name is longer than 64 characters',
       ],
-      ['type', { tracking_type: 'LEAD', custom_event_name: 'x' }, 'type.custom_event_name is for CUSTOM only'],
-      ['type', { tracking_type: 'PAGE_VISIT' }, 'metadata has an amount, which events of this type have not'],
+      ['type', { tracking_type: 'LEAD', custom_event_name: 'x' }, 'type.custom_event_name is allowed for CUSTOM only'],
+      ['type', { tracking_type: 'PAGE_VISIT' }, 'metadata has an amount, which is not allowed for events of this type'],
       ['user', 'x', 'user is not an object'],
       ['metadata', 'x', 'metadata is not an object'],
-      ['event_type', {}, 'event_type belongs to the obsolete version of this API'],
-      ['event_metadata', {}, 'event_metadata belongs to the obsolete version of this API'],
+      ['event_type', {}, 'event_type is a field of an obsolete API version'],
+      ['event_metadata', {}, 'event_metadata is a field of an obsolete API version'],
     ])('refuses %s = %j', (field, value, problem) => {
       const answer = send({ ...EVENT, [field]: value });
       expect(answer.status).toBe(400);
       expect(said(answer)).toEqual({ message: 'There were 1 invalid conversion events. None were processed.' });
       expect(problems(answer)?.[0]).toContainEqual(problem);
-      expect(answer.received).toMatchObject([{ taken: false }]);
+      expect(answer.received).toMatchObject([{ accepted: false }]);
     });
 
     it.each([
@@ -142,25 +142,25 @@ describe('the double of Reddit', () => {
       ['email', HASH.toUpperCase(), expect.stringMatching(/^user\.email is not a SHA-256/)],
       ['email', [HASH], expect.stringMatching(/^user\.email is not a SHA-256/)],
       ['phone_number', '+15550104477', expect.stringMatching(/^user\.phone_number is not a SHA-256/)],
-      ['external_id', 42, 'user.external_id is not a text'],
+      ['external_id', 42, 'user.external_id is not a string'],
       ['uuid', 'b8f7eb7d-b357-437b-8bd3-e1c8166c7132', 'user.uuid is not <ms>.<uuid>'],
       ['ip_address', 'x', 'user.ip_address is not an IP address'],
-      ['user_agent', HASH, 'user.user_agent is hashed and must not be'],
-      ['opt_out', true, 'user.opt_out belongs to the obsolete version of this API'],
+      ['user_agent', HASH, 'user.user_agent must not be hashed'],
+      ['opt_out', true, 'user.opt_out is a field of an obsolete API version'],
     ])('refuses user.%s = %j', (field, value, problem) => {
       expectRefused(send(withUser({ [field]: value })), problem);
     });
 
     it.each([
-      ['conversion_id', 1001, 'metadata.conversion_id is not a text'],
+      ['conversion_id', 1001, 'metadata.conversion_id is not a string'],
       ['value', '129.90', 'metadata.value is not a number'],
-      ['value_decimal', 129.9, 'metadata.value_decimal belongs to the obsolete version of this API'],
-      ['currency', 'eur', 'metadata.currency is not a currency of three upper-case letters'],
+      ['value_decimal', 129.9, 'metadata.value_decimal is a field of an obsolete API version'],
+      ['currency', 'eur', 'metadata.currency is not a currency code of three upper-case letters'],
       ['item_count', '1', 'metadata.item_count is not a whole number'],
       ['products', {}, 'metadata.products is not a list'],
       ['products', [{}], 'metadata.products.0.id is missing'],
-      ['products', [{ id: 'a', name: 7 }], 'metadata.products.0.name is not a text'],
-      ['products', [{ id: 'a', category: 7 }], 'metadata.products.0.category is not a text'],
+      ['products', [{ id: 'a', name: 7 }], 'metadata.products.0.name is not a string'],
+      ['products', [{ id: 'a', category: 7 }], 'metadata.products.0.category is not a string'],
       ['products', [{ id: 'a', quantity: '1' }], 'metadata.products.0.quantity is not a whole number'],
       ['products', [{ id: 'a', item_price: '1' }], 'metadata.products.0.item_price is not a number'],
     ])('refuses metadata.%s = %j', (field, value, problem) => {
@@ -170,7 +170,7 @@ describe('the double of Reddit', () => {
     it.each([[undefined], [{}], [{ ip_address: '203.0.113.10' }], [{ user_agent: 'UA' }]])(
       'refuses a user known only by %j',
       (user) => {
-        expectRefused(send({ ...EVENT, click_id: undefined, user }), 'user has no identifier that suffices');
+        expectRefused(send({ ...EVENT, click_id: undefined, user }), 'user has no sufficient identifier');
       },
     );
 
@@ -178,16 +178,16 @@ describe('the double of Reddit', () => {
       const answer = send(EVENT, { ...EVENT, event_at: undefined }, 'x');
       expect(answer.status).toBe(400);
       expect(said(answer)).toEqual({ message: 'There were 2 invalid conversion events. None were processed.' });
-      expect(answer.received?.map((item) => item.taken)).toEqual([false, false, false]);
+      expect(answer.received?.map((item) => item.accepted)).toEqual([false, false, false]);
       expect(problems(answer)).toEqual([[], ['event_at is missing'], ['event is not an object']]);
     });
 
     it('takes an event without an id, and notes that its repeats cannot be told', () => {
       const answer = send(withMetadata({ conversion_id: undefined }));
       expect(answer.status).toBe(200);
-      expect(answer.received).toMatchObject([{ eventId: '', taken: true }]);
+      expect(answer.received).toMatchObject([{ eventId: '', accepted: true }]);
       expect(answer.received?.[0]).not.toHaveProperty('dedupKey');
-      expect(problems(answer)).toEqual([['metadata.conversion_id is missing, so that repeats cannot be told']]);
+      expect(problems(answer)).toEqual([['metadata.conversion_id is missing: duplicates cannot be detected']]);
     });
 
     it('never repeats a value', () => {
@@ -301,7 +301,7 @@ describe('the double of Reddit', () => {
 
     it.each(['refuse', 'refuse_one'] as const)('leaves the whole batch out at %s', (kind) => {
       const answer = reddit.fail(kind, post({ data: { events: [EVENT, EVENT] } }));
-      expect(answer.received?.map(({ taken, problems }) => [taken, problems])).toEqual([
+      expect(answer.received?.map(({ accepted, problems }) => [accepted, problems])).toEqual([
         [false, []],
         [false, []],
       ]);

@@ -39,23 +39,23 @@ function post(path: string, body: unknown, headers: Record<string, string | unde
 const track = (event: unknown, headers = {}) => segment.answer(post('/v1/track', event, headers));
 const batch = (...events: unknown[]) => segment.answer(post('/v1/batch', { batch: events }));
 
-function expectTaken(answer: SandboxAnswer) {
+function expectAccepted(answer: SandboxAnswer) {
   expect(answer.status).toBe(200);
   expect(said(answer)).toEqual({ success: true });
-  expect(answer.received?.every((item) => item.taken)).toBe(true);
+  expect(answer.received?.every((item) => item.accepted)).toBe(true);
 }
 
 describe('the double of Segment', () => {
   describe('when everything is right', () => {
     it('takes one event', () => {
       const answer = track(EVENT);
-      expectTaken(answer);
+      expectAccepted(answer);
       expect(answer.received).toEqual([
         {
           eventId: 'evt-1001',
           event: 'Order Completed',
           problems: [],
-          taken: true,
+          accepted: true,
           bodySha256: expect.stringMatching(/^[0-9a-f]{64}$/),
         },
       ]);
@@ -63,7 +63,7 @@ describe('the double of Segment', () => {
 
     it('takes a batch in its order', () => {
       const answer = batch(EVENT, { ...EVENT, messageId: 'evt-1002' });
-      expectTaken(answer);
+      expectAccepted(answer);
       expect(answer.received?.map((item) => [item.eventId, item.problems])).toEqual([
         ['evt-1001', []],
         ['evt-1002', []],
@@ -87,20 +87,20 @@ describe('the double of Segment', () => {
   describe('when an event is wrong', () => {
     it.each([
       ['event', undefined, 'event is missing'],
-      ['event', 7, 'event is not a text'],
+      ['event', 7, 'event is not a string'],
       ['type', 'identify', 'type is not track'],
-      ['messageId', undefined, 'messageId is missing, so that repeats cannot be told'],
+      ['messageId', undefined, 'messageId is missing: duplicates cannot be detected'],
       ['messageId', 'x'.repeat(101), 'messageId is longer than 100 characters'],
-      ['messageId', 7, 'messageId is not a text'],
-      ['userId', 42, 'userId is not a text'],
+      ['messageId', 7, 'messageId is not a string'],
+      ['userId', 42, 'userId is not a string'],
       ['anonymousId', '', 'anonymousId is empty'],
-      ['timestamp', 1772360130, 'timestamp is not an ISO 8601 time with a zone'],
-      ['timestamp', '2026-03-01 10:15:30', 'timestamp is not an ISO 8601 time with a zone'],
+      ['timestamp', 1772360130, 'timestamp is not an ISO 8601 time with a time zone'],
+      ['timestamp', '2026-03-01 10:15:30', 'timestamp is not an ISO 8601 time with a time zone'],
       ['properties', [], 'properties is not an object'],
       ['properties', { revenue: '129.90' }, 'properties.revenue is not a number'],
       ['properties', { value: '129.90' }, 'properties.value is not a number'],
-      ['properties', { currency: '€' }, 'properties.currency is not a currency of three upper-case letters'],
-      ['properties', { order_id: 1001 }, 'properties.order_id is not a text'],
+      ['properties', { currency: '€' }, 'properties.currency is not a currency code of three upper-case letters'],
+      ['properties', { order_id: 1001 }, 'properties.order_id is not a string'],
       ['properties', { products: {} }, 'properties.products is not a list'],
       ['properties', { products: [{}] }, 'properties.products.0.product_id is missing'],
       [
@@ -111,32 +111,32 @@ describe('the double of Segment', () => {
       ['properties', { products: [{ product_id: 'a', price: '1' }] }, 'properties.products.0.price is not a number'],
       ['context', 'x', 'context is not an object'],
       ['context', { ip: 'x' }, 'context.ip is not an IP address'],
-      ['context', { userAgent: 7 }, 'context.userAgent is not a text'],
-      ['context', { page: { url: 'x' } }, 'context.page.url is not an http or https address'],
-      ['context', { page: { referrer: 7 } }, 'context.page.referrer is not a text'],
-      ['context', { campaign: { name: 7 } }, 'context.campaign.name is not a text'],
+      ['context', { userAgent: 7 }, 'context.userAgent is not a string'],
+      ['context', { page: { url: 'x' } }, 'context.page.url is not an http or https URL'],
+      ['context', { page: { referrer: 7 } }, 'context.page.referrer is not a string'],
+      ['context', { campaign: { name: 7 } }, 'context.campaign.name is not a string'],
       ['integrations', [], 'integrations is not an object'],
     ])('takes %s = %j without a word, and notes it', (field, value, problem) => {
       const answer = track({ ...EVENT, [field]: value });
-      expectTaken(answer);
+      expectAccepted(answer);
       expect(problems(answer)).toEqual([[problem]]);
     });
 
     it('takes an event of nobody, and notes it', () => {
       const answer = track({ ...EVENT, userId: undefined, anonymousId: undefined });
-      expectTaken(answer);
+      expectAccepted(answer);
       expect(problems(answer)).toEqual([['no_user_anon_id']]);
     });
 
     it('notes only the bad ones of a batch', () => {
       const answer = batch(EVENT, { ...EVENT, type: undefined }, 'x');
-      expectTaken(answer);
+      expectAccepted(answer);
       expect(problems(answer)).toEqual([[], ['type is not track'], ['message is not an object']]);
     });
 
     it('notes a message of a batch that is too large for one', () => {
       const answer = batch({ ...EVENT, properties: { note: 'x'.repeat(33_000) } });
-      expectTaken(answer);
+      expectAccepted(answer);
       expect(problems(answer)).toEqual([['message is larger than 32 kB']]);
     });
 
@@ -164,7 +164,7 @@ describe('the double of Segment', () => {
       const small = { type: 'track', messageId: 'm', userId: 'u', event: 'e' };
       expect(problems(batch(...Array(2_500).fill(small)))?.[0]).toEqual([]);
       const answer = batch(...Array(2_501).fill(small));
-      expectTaken(answer);
+      expectAccepted(answer);
       expect(problems(answer)?.[2_500]).toEqual(['batch has more than 2500 events']);
     });
 
@@ -190,7 +190,7 @@ describe('the double of Segment', () => {
       [basic('forbidden:'), 'write key is wrong'],
     ])('takes %j without a word, and notes it', (authorization, problem) => {
       const answer = track(EVENT, { authorization });
-      expectTaken(answer);
+      expectAccepted(answer);
       expect(problems(answer)).toEqual([[problem]]);
     });
   });
@@ -198,7 +198,7 @@ describe('the double of Segment', () => {
   describe('when an event comes again', () => {
     it('answers as at first, with the same id and body', () => {
       const [first, second] = [track(EVENT), track(EVENT)];
-      expectTaken(second);
+      expectAccepted(second);
       expect(second.received).toEqual(first.received);
     });
 
@@ -234,14 +234,14 @@ describe('the double of Segment', () => {
 
     it('leaves everything out at refuse', () => {
       const answer = segment.fail('refuse', post('/v1/batch', { batch: [EVENT, EVENT] }));
-      expect(answer.received?.map((item) => item.taken)).toEqual([false, false]);
+      expect(answer.received?.map((item) => item.accepted)).toEqual([false, false]);
     });
 
     it('lets the first one vanish at refuse_one', () => {
       const answer = segment.fail('refuse_one', post('/v1/batch', { batch: [EVENT, EVENT] }));
       expect(answer.status).toBe(200);
       expect(said(answer)).toEqual({ success: true });
-      expect(answer.received?.map((item) => item.taken)).toEqual([false, true]);
+      expect(answer.received?.map((item) => item.accepted)).toEqual([false, true]);
     });
 
     it.each(FAILURE_KINDS)('has an answer to %s of something unreadable', (kind) => {

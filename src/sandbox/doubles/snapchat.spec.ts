@@ -54,7 +54,7 @@ function expectInvalid(answer: SandboxAnswer, event: number, ...messages: unknow
     reason: expect.any(String),
     errors: { codes: messages.map(() => expect.any(String)), error_msgs: messages },
   });
-  expect(answer.received?.every((item) => !item.taken)).toBe(true);
+  expect(answer.received?.every((item) => !item.accepted)).toBe(true);
   expect(problems(answer)?.[event]).toEqual(messages);
 }
 
@@ -69,7 +69,7 @@ describe('the double of Snapchat', () => {
           eventId: 'evt-1001',
           event: 'PURCHASE',
           problems: [],
-          taken: true,
+          accepted: true,
           bodySha256: expect.stringMatching(/^[0-9a-f]{64}$/),
         },
       ]);
@@ -78,7 +78,7 @@ describe('the double of Snapchat', () => {
     it('takes a batch in its order', () => {
       const answer = send(EVENT, { ...EVENT, event_id: 'evt-1002' });
       expect(said(answer)).toMatchObject({ status: 'VALID' });
-      expect(answer.received?.map((item) => [item.eventId, item.taken])).toEqual([
+      expect(answer.received?.map((item) => [item.eventId, item.accepted])).toEqual([
         ['evt-1001', true],
         ['evt-1002', true],
       ]);
@@ -127,7 +127,7 @@ describe('the double of Snapchat', () => {
         status: 'INVALID',
         test_event: true,
         event_logs: [
-          { event: 0, status: 'VALID', warnings: ['event_id is missing, so that repeats cannot be told'] },
+          { event: 0, status: 'VALID', warnings: ['event_id is missing: duplicates cannot be detected'] },
           { event: 1, status: 'INVALID', errors: { error_msgs: ['event_time is missing'] } },
         ],
       });
@@ -146,24 +146,24 @@ describe('the double of Snapchat', () => {
   describe('when an event is wrong', () => {
     it.each([
       ['event_name', undefined, 'event_name is missing'],
-      ['event_name', 7, 'event_name is not a text'],
-      ['event_name', 'purchase', 'event_name is not the name of an event'],
+      ['event_name', 7, 'event_name is not a string'],
+      ['event_name', 'purchase', 'event_name is not an event name'],
       ['event_time', undefined, 'event_time is missing'],
-      ['event_time', String(TIME), 'event_time is not a unix time in seconds'],
-      ['event_time', TIME * 1_000, 'event_time is not a unix time in seconds'],
+      ['event_time', String(TIME), 'event_time is not a Unix time in seconds'],
+      ['event_time', TIME * 1_000, 'event_time is not a Unix time in seconds'],
       ['event_time', TIME - 37 * 86_400, 'event_time is older than 888 hours'],
-      ['event_id', 1001, 'event_id is not a text'],
+      ['event_id', 1001, 'event_id is not a string'],
       ['action_source', undefined, 'action_source is missing'],
-      ['action_source', 'web', 'action_source is none of WEB, website, MOBILE_APP, app, OFFLINE'],
+      ['action_source', 'web', 'action_source is not one of WEB, website, MOBILE_APP, app, OFFLINE'],
       ['event_source_url', undefined, 'event_source_url is missing'],
-      ['event_source_url', 'shop.example', 'event_source_url is not an http or https address'],
-      ['data_processing_options', 'LDU', 'data_processing_options is not a list of texts'],
+      ['event_source_url', 'shop.example', 'event_source_url is not an http or https URL'],
+      ['data_processing_options', 'LDU', 'data_processing_options is not a list of strings'],
       ['user_data', undefined, 'user_data is missing'],
       ['user_data', [], 'user_data is not an object'],
-      ['user_data', {}, 'user_data has no identifier that suffices'],
-      ['user_data', { sc_click_id: 'SCCID' }, 'user_data has no identifier that suffices'],
-      ['user_data', { client_user_agent: 'UA' }, 'user_data has no identifier that suffices'],
-      ['user_data', { external_id: [HASH], fn: [HASH] }, 'user_data has no identifier that suffices'],
+      ['user_data', {}, 'user_data has no sufficient identifier'],
+      ['user_data', { sc_click_id: 'SCCID' }, 'user_data has no sufficient identifier'],
+      ['user_data', { client_user_agent: 'UA' }, 'user_data has no sufficient identifier'],
+      ['user_data', { external_id: [HASH], fn: [HASH] }, 'user_data has no sufficient identifier'],
       ['custom_data', 'x', 'custom_data is not an object'],
     ])('refuses %s = %j', (field, value, problem) => {
       expectInvalid(send({ ...EVENT, [field]: value }), 0, problem);
@@ -177,8 +177,8 @@ describe('the double of Snapchat', () => {
       ['ph', [HASH, '15550104477'], expect.stringMatching(/^user_data\.ph is not a SHA-256/)],
       ['external_id', ['user-42'], expect.stringMatching(/^user_data\.external_id is not a SHA-256/)],
       ['client_ip_address', HASH, 'user_data.client_ip_address is not an IP address'],
-      ['client_user_agent', HASH, 'user_data.client_user_agent is hashed and must not be'],
-      ['sc_click_id', HASH, 'user_data.sc_click_id is hashed and must not be'],
+      ['client_user_agent', HASH, 'user_data.client_user_agent must not be hashed'],
+      ['sc_click_id', HASH, 'user_data.sc_click_id must not be hashed'],
       ['sc_cookie1', '', 'user_data.sc_cookie1 is empty'],
     ])('refuses user_data.%s = %j', (field, value, problem) => {
       expectInvalid(send(withUser({ [field]: value })), 0, problem);
@@ -186,13 +186,13 @@ describe('the double of Snapchat', () => {
 
     it.each([
       ['currency', undefined, 'custom_data.currency is missing'],
-      ['currency', 'eur', 'custom_data.currency is not a currency of three upper-case letters'],
+      ['currency', 'eur', 'custom_data.currency is not a currency code of three upper-case letters'],
       ['value', undefined, 'custom_data.value is missing'],
       ['value', 'much', 'custom_data.value is not an amount'],
       ['value', null, 'custom_data.value is not an amount'],
-      ['order_id', 1001, 'custom_data.order_id is not a text'],
+      ['order_id', 1001, 'custom_data.order_id is not a string'],
       ['num_items', '1', 'custom_data.num_items is not a whole number'],
-      ['content_ids', [1], 'custom_data.content_ids is not a list of texts'],
+      ['content_ids', [1], 'custom_data.content_ids is not a list of strings'],
       ['contents', {}, 'custom_data.contents is not a list'],
       ['contents', [{ quantity: 1 }], 'custom_data.contents.0.id is missing'],
       ['contents', [{ id: 'a', quantity: 'x' }], 'custom_data.contents.0.quantity is not an amount'],
@@ -209,7 +209,7 @@ describe('the double of Snapchat', () => {
     it('refuses the good ones of the batch with it, and says which was the first', () => {
       const answer = send(EVENT, { ...EVENT, event_id: 'evt-1002', event_time: undefined }, 'x');
       expectInvalid(answer, 1, 'event_time is missing');
-      expect(answer.received?.map(({ eventId, taken }) => [eventId, taken])).toEqual([
+      expect(answer.received?.map(({ eventId, accepted }) => [eventId, accepted])).toEqual([
         ['evt-1001', false],
         ['evt-1002', false],
         ['', false],
@@ -220,8 +220,8 @@ describe('the double of Snapchat', () => {
     it('takes an event without an id, and notes that its repeats cannot be told', () => {
       const answer = send({ ...EVENT, event_id: undefined });
       expect(said(answer)).toMatchObject({ status: 'VALID' });
-      expect(answer.received).toMatchObject([{ eventId: '', taken: true }]);
-      expect(problems(answer)).toEqual([['event_id is missing, so that repeats cannot be told']]);
+      expect(answer.received).toMatchObject([{ eventId: '', accepted: true }]);
+      expect(problems(answer)).toEqual([['event_id is missing: duplicates cannot be detected']]);
     });
 
     it('never repeats a value', () => {
@@ -251,7 +251,7 @@ describe('the double of Snapchat', () => {
 
     it('takes two thousand events and no more', () => {
       expect(said(send(...Array(2_000).fill(EVENT)))).toMatchObject({ status: 'VALID' });
-      expect(said(send(...Array(2_001).fill(EVENT)))).toMatchObject({ reason: 'data has more than 2000 events' });
+      expect(said(send(...Array(2_001).fill(EVENT)))).toMatchObject({ reason: 'data has more than 2000 elements' });
     });
 
     it('refuses another content type', () => {
@@ -325,7 +325,7 @@ describe('the double of Snapchat', () => {
       expect(said(one)).toMatchObject({ event: 0 });
       expect(said(all)).not.toHaveProperty('event');
       for (const answer of [one, all]) {
-        expect(answer.received?.map(({ taken, problems }) => [taken, problems])).toEqual([
+        expect(answer.received?.map(({ accepted, problems }) => [accepted, problems])).toEqual([
           [false, []],
           [false, []],
         ]);

@@ -41,7 +41,7 @@ const withProperties = (properties: object) => ({ ...EVENT, properties: { ...PRO
 function expectRefused(answer: SandboxAnswer, message: unknown) {
   expect(answer.status).toBe(200);
   expect(said(answer)).toEqual({ code: 40002, message, request_id: expect.any(String), data: {} });
-  expect(answer.received?.every((item) => !item.taken)).not.toBe(false);
+  expect(answer.received?.every((item) => !item.accepted)).not.toBe(false);
 }
 
 describe('the double of TikTok', () => {
@@ -55,7 +55,7 @@ describe('the double of TikTok', () => {
           eventId: 'evt-1001',
           event: 'CompletePayment',
           problems: [],
-          taken: true,
+          accepted: true,
           bodySha256: expect.stringMatching(/^[0-9a-f]{64}$/),
           dedupKey: 'CompletePayment evt-1001',
         },
@@ -65,7 +65,7 @@ describe('the double of TikTok', () => {
     it('takes a batch in its order', () => {
       const answer = send(EVENT, { ...EVENT, event_id: 'evt-1002' });
       expect(said(answer)).toMatchObject({ code: 0 });
-      expect(answer.received?.map((item) => [item.eventId, item.taken])).toEqual([
+      expect(answer.received?.map((item) => [item.eventId, item.accepted])).toEqual([
         ['evt-1001', true],
         ['evt-1002', true],
       ]);
@@ -97,19 +97,19 @@ describe('the double of TikTok', () => {
       ['event', undefined, 'Batch.0.event: Missing data for required field'],
       ['event', 7, 'Batch.0.event: Not a valid string'],
       ['event_time', undefined, 'Batch.0.event_time: Missing data for required field'],
-      ['event_time', String(TIME), 'Batch.0.event_time: is not a unix time in seconds'],
-      ['event_time', TIME * 1_000, 'Batch.0.event_time: is not a unix time in seconds'],
+      ['event_time', String(TIME), 'Batch.0.event_time: is not a Unix time in seconds'],
+      ['event_time', TIME * 1_000, 'Batch.0.event_time: is not a Unix time in seconds'],
       ['event_time', TIME - 7 * DAY, 'Batch.0.event_time: is older than 168 hours'],
       ['event_id', 1001, 'Batch.0.event_id: Not a valid string'],
-      ['user', undefined, 'Batch.0.user: has no identifier that suffices'],
+      ['user', undefined, 'Batch.0.user: has no sufficient identifier'],
       ['user', 'x', 'Batch.0.user: is not an object'],
       ['properties', [], 'Batch.0.properties: is not an object'],
       ['page', 'https://shop.example', 'Batch.0.page: is not an object'],
       ['page', { referrer: 7 }, 'Batch.0.page.referrer: Not a valid string'],
-      ['page', { url: 'shop.example' }, 'Batch.0.page.url: is not an http or https address'],
+      ['page', { url: 'shop.example' }, 'Batch.0.page.url: is not an http or https URL'],
       ['limited_data_use', 'yes', 'Batch.0.limited_data_use: is not a boolean'],
-      ['timestamp', '2026-03-01T10:15:30Z', 'Batch.0.timestamp: belongs to the obsolete version of this API'],
-      ['context', {}, 'Batch.0.context: belongs to the obsolete version of this API'],
+      ['timestamp', '2026-03-01T10:15:30Z', 'Batch.0.timestamp: is a field of an obsolete API version'],
+      ['context', {}, 'Batch.0.context: is a field of an obsolete API version'],
     ])('refuses %s = %j', (field, value, message) => {
       expectRefused(send({ ...EVENT, [field]: value }), message);
     });
@@ -122,21 +122,21 @@ describe('the double of TikTok', () => {
       ['external_id', 'user-42', /^Batch\.0\.user\.external_id: is not a SHA-256/],
       ['first_name', 'jane', /^Batch\.0\.user\.first_name: is not a SHA-256/],
       ['zip_code', '10115', /^Batch\.0\.user\.zip_code: is not a SHA-256/],
-      ['ttclid', HASH, /^Batch\.0\.user\.ttclid: is hashed and must not be/],
+      ['ttclid', HASH, /^Batch\.0\.user\.ttclid: must not be hashed/],
       ['ttclid', '', /^Batch\.0\.user\.ttclid: is empty/],
-      ['city', HASH, /^Batch\.0\.user\.city: is hashed and must not be/],
+      ['city', HASH, /^Batch\.0\.user\.city: must not be hashed/],
       ['country', 'DE', /^Batch\.0\.user\.country: is not in lower case/],
       ['ip', HASH, /^Batch\.0\.user\.ip: is not an IP address/],
-      ['phone_number', HASH, /^Batch\.0\.user\.phone_number: belongs to the obsolete version/],
+      ['phone_number', HASH, /^Batch\.0\.user\.phone_number: is a field of an obsolete API version/],
     ])('refuses user.%s = %j', (field, value, message) => {
       expectRefused(send(withUser({ [field]: value })), expect.stringMatching(message));
     });
 
     it.each([
       ['value', '129.90', 'Batch.0.properties.value: Not a valid number'],
-      ['currency', 'XAF', 'Batch.0.properties.currency: is not a currency that TikTok knows'],
-      ['currency', 'eur', 'Batch.0.properties.currency: is not a currency that TikTok knows'],
-      ['content_type', 'thing', 'Batch.0.properties.content_type: is none of product, product_group'],
+      ['currency', 'XAF', 'Batch.0.properties.currency: is not a currency that TikTok accepts'],
+      ['currency', 'eur', 'Batch.0.properties.currency: is not a currency that TikTok accepts'],
+      ['content_type', 'thing', 'Batch.0.properties.content_type: is not one of product, product_group'],
       ['order_id', 1001, 'Batch.0.properties.order_id: Not a valid string'],
       ['contents', {}, 'Batch.0.properties.contents: is not a list'],
       ['contents', [{ content_id: 1 }], 'Batch.0.properties.contents.0.content_id: Not a valid string'],
@@ -158,7 +158,7 @@ describe('the double of TikTok', () => {
     it.each([[{}], [{ ip: '203.0.113.10' }], [{ user_agent: 'UA' }], [{ country: 'de', city: 'berlin' }]])(
       'refuses a user known only by %j',
       (user) => {
-        expectRefused(send({ ...EVENT, user }), 'Batch.0.user: has no identifier that suffices');
+        expectRefused(send({ ...EVENT, user }), 'Batch.0.user: has no sufficient identifier');
       },
     );
 
@@ -171,7 +171,7 @@ describe('the double of TikTok', () => {
     it('refuses the good ones of the batch with it, and says which was the first', () => {
       const answer = send(EVENT, { ...EVENT, event_id: 'evt-1002', event: undefined }, 'x');
       expectRefused(answer, 'Batch.1.event: Missing data for required field');
-      expect(answer.received?.map(({ eventId, taken }) => [eventId, taken])).toEqual([
+      expect(answer.received?.map(({ eventId, accepted }) => [eventId, accepted])).toEqual([
         ['evt-1001', false],
         ['evt-1002', false],
         ['', false],
@@ -182,9 +182,9 @@ describe('the double of TikTok', () => {
     it('takes an event without an id, and notes that its repeats cannot be told', () => {
       const answer = send({ ...EVENT, event_id: undefined });
       expect(said(answer)).toMatchObject({ code: 0 });
-      expect(answer.received).toMatchObject([{ eventId: '', taken: true }]);
+      expect(answer.received).toMatchObject([{ eventId: '', accepted: true }]);
       expect(answer.received?.[0]).not.toHaveProperty('dedupKey');
-      expect(problems(answer)).toEqual([['event_id is missing, so that repeats cannot be told']]);
+      expect(problems(answer)).toEqual([['event_id is missing: duplicates cannot be detected']]);
     });
 
     it('takes one test event, and notes when several come at once', () => {
@@ -207,12 +207,12 @@ describe('the double of TikTok', () => {
       [{ ...ENVELOPE, data: {} }, 'data: is not a list'],
       [{ ...ENVELOPE, data: [] }, 'data: is empty'],
       [{ event_source_id: 'P', data: [EVENT] }, 'event_source: Missing data for required field'],
-      [{ ...ENVELOPE, event_source: 'website', data: [EVENT] }, 'event_source: is none of web, app, offline, crm'],
+      [{ ...ENVELOPE, event_source: 'website', data: [EVENT] }, 'event_source: is not one of web, app, offline, crm'],
       [{ event_source: 'web', data: [EVENT] }, 'event_source_id: Missing data for required field'],
       [{ ...ENVELOPE, event_source_id: 7, data: [EVENT] }, 'event_source_id: Not a valid string'],
       [{ ...ENVELOPE, partner_name: 7, data: [EVENT] }, 'partner_name: Not a valid string'],
       [{ ...ENVELOPE, test_event_code: 7, data: [EVENT] }, 'test_event_code: Not a valid string'],
-      [{ ...ENVELOPE, pixel_code: 'P', data: [EVENT] }, 'pixel_code: belongs to the obsolete version of this API'],
+      [{ ...ENVELOPE, pixel_code: 'P', data: [EVENT] }, 'pixel_code: is a field of an obsolete API version'],
     ])('refuses %j', (body, message) => {
       const answer = tiktok.answer(post(body));
       expectRefused(answer, message);
@@ -221,7 +221,7 @@ describe('the double of TikTok', () => {
 
     it('takes a thousand events and no more', () => {
       expect(said(send(...Array(1_000).fill(EVENT)))).toMatchObject({ code: 0 });
-      expectRefused(send(...Array(1_001).fill(EVENT)), 'data: has more than 1000 events');
+      expectRefused(send(...Array(1_001).fill(EVENT)), 'data: has more than 1000 elements');
     });
 
     it('refuses another content type', () => {
@@ -300,7 +300,7 @@ describe('the double of TikTok', () => {
 
     it.each(['refuse', 'refuse_one'] as const)('leaves the whole batch out at %s', (kind) => {
       const answer = tiktok.fail(kind, post({ ...ENVELOPE, data: [EVENT, EVENT] }));
-      expect(answer.received?.map(({ taken, problems }) => [taken, problems])).toEqual([
+      expect(answer.received?.map(({ accepted, problems }) => [accepted, problems])).toEqual([
         [false, []],
         [false, []],
       ]);

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { problems, said } from '../../../test/support/platform-doubles.js';
-import { FAILURE_KINDS, type Memory, type Order, type SandboxAnswer, sandboxRequest } from '../double.js';
+import { FAILURE_KINDS, type Memory, type ControlRequest, type SandboxAnswer, sandboxRequest } from '../double.js';
 import { webhook } from './webhook.js';
 
 const NOW_MS = Date.parse('2026-03-01T10:16:00Z');
@@ -43,7 +43,7 @@ const send = (body: unknown, about?: Call) => webhook.answer(call(body, about));
 /** A receiver that knows this secret. */
 function knowing(secret: unknown): Memory {
   const memory: Memory = new Map();
-  expect(webhook.control?.({ mode: 'secret', secret } as unknown as Order, memory)).toBeUndefined();
+  expect(webhook.control?.({ mode: 'secret', secret } as unknown as ControlRequest, memory)).toBeUndefined();
   return memory;
 }
 
@@ -54,7 +54,7 @@ function signature(key: Buffer | string, content: string): string {
 function expectRefused(answer: SandboxAnswer, problem: unknown) {
   expect(answer.status).toBe(400);
   expect(said(answer)).toEqual({ ok: false, error: problem });
-  expect(answer.received).toMatchObject([{ taken: false, problems: [problem] }]);
+  expect(answer.received).toMatchObject([{ accepted: false, problems: [problem] }]);
 }
 
 describe('the double of a webhook receiver', () => {
@@ -68,7 +68,7 @@ describe('the double of a webhook receiver', () => {
           eventId: 'evt-1001',
           event: 'conversion.purchase',
           problems: [],
-          taken: true,
+          accepted: true,
           bodySha256: expect.stringMatching(/^[0-9a-f]{64}$/),
           dedupKey: 'msg_1001',
         },
@@ -111,10 +111,10 @@ describe('the double of a webhook receiver', () => {
   describe('when the body is wrong', () => {
     it.each([
       ['type', undefined, 'type is missing'],
-      ['type', 7, 'type is not a text'],
+      ['type', 7, 'type is not a string'],
       ['type', 'purchase', 'type is not known'],
       ['timestamp', undefined, 'timestamp is missing'],
-      ['timestamp', 1772360130, 'timestamp is not an ISO 8601 time with a zone'],
+      ['timestamp', 1772360130, 'timestamp is not an ISO 8601 time with a time zone'],
       ['data', undefined, 'data is missing'],
       ['data', [], 'data is not an object'],
     ])('refuses %s = %j', (field, value, problem) => {
@@ -123,13 +123,13 @@ describe('the double of a webhook receiver', () => {
 
     it.each([
       ['event_id', undefined, 'data.event_id is missing'],
-      ['event_id', 1001, 'data.event_id is not a text'],
-      ['order_id', 1001, 'data.order_id is not a text'],
+      ['event_id', 1001, 'data.event_id is not a string'],
+      ['order_id', 1001, 'data.order_id is not a string'],
       ['value', '129.90', 'data.value is not a number'],
-      ['currency', 'eur', 'data.currency is not a currency of three upper-case letters'],
+      ['currency', 'eur', 'data.currency is not a currency code of three upper-case letters'],
       ['click_ids', 'GCLID', 'data.click_ids is not an object'],
-      ['click_ids', { gclid: HASH }, 'data.click_ids.gclid is hashed and must not be'],
-      ['utm', { source: 7 }, 'data.utm.source is not a text'],
+      ['click_ids', { gclid: HASH }, 'data.click_ids.gclid must not be hashed'],
+      ['utm', { source: 7 }, 'data.utm.source is not a string'],
       ['user', [], 'data.user is not an object'],
       ['user', { email_sha256: 'jane' }, expect.stringMatching(/^data\.user\.email_sha256 is not a SHA-256/)],
       ['user', { email_sha256: HASH.toUpperCase() }, expect.stringMatching(/^data\.user\.email_sha256 is not a SHA/)],
@@ -154,10 +154,10 @@ describe('the double of a webhook receiver', () => {
       ['content-type', 'text/plain', 'content-type is not application/json'],
       ['webhook-id', undefined, 'webhook-id is missing'],
       ['webhook-id', '', 'webhook-id is empty'],
-      ['webhook-id', 'msg 1001', 'webhook-id is not of visible ASCII characters'],
-      ['webhook-id', 'msg_é', 'webhook-id is not of visible ASCII characters'],
+      ['webhook-id', 'msg 1001', 'webhook-id is not visible ASCII'],
+      ['webhook-id', 'msg_é', 'webhook-id is not visible ASCII'],
       ['webhook-timestamp', undefined, 'webhook-timestamp is missing'],
-      ['webhook-timestamp', String(NOW_MS), 'webhook-timestamp is not a unix time in seconds'],
+      ['webhook-timestamp', String(NOW_MS), 'webhook-timestamp is not a Unix time in seconds'],
       ['webhook-timestamp', String(NOW - 301), 'webhook-timestamp is more than 5 minutes from now'],
       ['webhook-timestamp', String(NOW + 301), 'webhook-timestamp is more than 5 minutes from now'],
     ])('refuses %s = %j', (name, value, problem) => {
@@ -265,7 +265,7 @@ describe('the double of a webhook receiver', () => {
       const under = (id: string, about: unknown = BODY) => send(about, { memory, headers: { 'webhook-id': id } });
       expect(under('msg_1').status).toBe(200);
       expect(under('msg_1').status).toBe(200);
-      expectRefused(under('msg_2'), 'webhook-id is not the one the event came under before');
+      expectRefused(under('msg_2'), 'webhook-id differs from an earlier message with the same event');
       expect(under('msg_3', { ...BODY, data: { ...DATA, event_id: 'evt-1002' } }).status).toBe(200);
       expect(under('msg_4', { ...BODY, data: { ...DATA, conversion_id: 'another' } }).status).toBe(200);
     });
@@ -298,7 +298,7 @@ describe('the double of a webhook receiver', () => {
     });
 
     it.each(['refuse', 'refuse_one'] as const)('leaves the event out at %s', (kind) => {
-      expect(webhook.fail(kind, call(BODY)).received).toMatchObject([{ taken: false, problems: [] }]);
+      expect(webhook.fail(kind, call(BODY)).received).toMatchObject([{ accepted: false, problems: [] }]);
     });
 
     it('says how long to wait', () => {

@@ -45,7 +45,7 @@ describe('the double of X', () => {
           eventId: 'evt-1001',
           event: 'tw-o8z6j-o87ne',
           problems: [],
-          taken: true,
+          accepted: true,
           bodySha256: expect.stringMatching(/^[0-9a-f]{64}$/),
           dedupKey: 'tw-o8z6j-o87ne evt-1001',
         },
@@ -55,7 +55,7 @@ describe('the double of X', () => {
     it('takes a batch in its order', () => {
       const answer = send(CONVERSION, { ...CONVERSION, conversion_id: 'evt-1002' });
       expect(said(answer)).toMatchObject({ data: { conversions_processed: 2 } });
-      expect(answer.received?.map((item) => [item.eventId, item.taken])).toEqual([
+      expect(answer.received?.map((item) => [item.eventId, item.accepted])).toEqual([
         ['evt-1001', true],
         ['evt-1002', true],
       ]);
@@ -84,33 +84,33 @@ describe('the double of X', () => {
   describe('when a conversion is wrong', () => {
     it.each([
       ['conversion_time', undefined, 'MISSING_PARAMETER', 'conversion_time', 'is missing'],
-      ['conversion_time', 1772360130, 'INVALID_PARAMETER', 'conversion_time', 'is not an ISO 8601 time with a zone'],
-      ['conversion_time', '2026-02-31T99:15:30Z', 'INVALID_PARAMETER', 'conversion_time', 'is not a time that exists'],
+      ['conversion_time', 1772360130, 'INVALID_PARAMETER', 'conversion_time', 'is not an ISO 8601 time with a time zone'],
+      ['conversion_time', '2026-02-31T99:15:30Z', 'INVALID_PARAMETER', 'conversion_time', 'is not a valid time'],
       ['conversion_time', '2026-03-01T11:15:30+01:00', 'INVALID_PARAMETER', 'conversion_time', 'is not in UTC'],
       ['event_id', undefined, 'MISSING_PARAMETER', 'event_id', 'is missing'],
-      ['event_id', 7, 'INVALID_PARAMETER', 'event_id', 'is not a text'],
-      ['event_id', 'Purchase', 'INVALID_PARAMETER', 'event_id', 'is not the id of an event'],
-      ['conversion_id', 1001, 'INVALID_PARAMETER', 'conversion_id', 'is not a text'],
-      ['value', 129.9, 'INVALID_PARAMETER', 'value', 'is not a text'],
+      ['event_id', 7, 'INVALID_PARAMETER', 'event_id', 'is not a string'],
+      ['event_id', 'Purchase', 'INVALID_PARAMETER', 'event_id', 'is not an event id'],
+      ['conversion_id', 1001, 'INVALID_PARAMETER', 'conversion_id', 'is not a string'],
+      ['value', 129.9, 'INVALID_PARAMETER', 'value', 'is not a string'],
       ['value', '129,90', 'INVALID_PARAMETER', 'value', 'is not a decimal number'],
       ['number_items', '1', 'INVALID_PARAMETER', 'number_items', 'is not a whole number'],
-      ['description', 7, 'INVALID_PARAMETER', 'description', 'is not a text'],
+      ['description', 7, 'INVALID_PARAMETER', 'description', 'is not a string'],
       ['identifiers', undefined, 'MISSING_PARAMETER', 'identifiers', 'is missing'],
       ['identifiers', {}, 'INVALID_PARAMETER', 'identifiers', 'is not a list'],
       ['identifiers', [], 'INVALID_PARAMETER', 'identifiers', 'is empty'],
       ['identifiers', ['x'], 'INVALID_PARAMETER', 'identifiers.0', 'is not an object'],
       ['identifiers', [{}], 'INVALID_PARAMETER', 'identifiers.0', 'is empty'],
-      ['identifiers', [{ ip_address: '::1' }], 'INVALID_PARAMETER', 'identifiers.0.ip_address', 'stands alone'],
-      ['identifiers', [{ user_agent: 'UA' }], 'INVALID_PARAMETER', 'identifiers.0.user_agent', 'stands alone'],
+      ['identifiers', [{ ip_address: '::1' }], 'INVALID_PARAMETER', 'identifiers.0.ip_address', 'requires another identifier'],
+      ['identifiers', [{ user_agent: 'UA' }], 'INVALID_PARAMETER', 'identifiers.0.user_agent', 'requires another identifier'],
       [
         'identifiers',
         [{ ip_address: '::1' }, { user_agent: 'UA' }],
         'INVALID_PARAMETER',
         'identifiers.0.ip_address',
-        'stands alone',
+        'requires another identifier',
       ],
       ['identifiers', [{ email: HASH }], 'INVALID_PARAMETER', 'identifiers.0.email', 'is not a known identifier'],
-      ['identifiers', [{ twclid: HASH }], 'INVALID_PARAMETER', 'identifiers.0.twclid', 'is hashed and must not be'],
+      ['identifiers', [{ twclid: HASH }], 'INVALID_PARAMETER', 'identifiers.0.twclid', 'must not be hashed'],
       [
         'identifiers',
         [{ twclid: 'T', ip_address: HASH }],
@@ -120,7 +120,7 @@ describe('the double of X', () => {
       ],
       ['contents', {}, 'INVALID_PARAMETER', 'contents', 'is not a list'],
       ['contents', ['x'], 'INVALID_PARAMETER', 'contents.0', 'is not an object'],
-      ['contents', [{ content_id: 1 }], 'INVALID_PARAMETER', 'contents.0.content_id', 'is not a text'],
+      ['contents', [{ content_id: 1 }], 'INVALID_PARAMETER', 'contents.0.content_id', 'is not a string'],
       ['contents', [{ num_items: '1' }], 'INVALID_PARAMETER', 'contents.0.num_items', 'is not a whole number'],
       ['contents', [{ content_price: '1' }], 'INVALID_PARAMETER', 'contents.0.content_price', 'is not a number'],
     ])('refuses %s = %j', (field, value, code, parameter, details) => {
@@ -129,7 +129,7 @@ describe('the double of X', () => {
       const { errors, request } = said(answer) as { errors: unknown[]; request: unknown };
       expect(errors[0]).toEqual({ code, parameter, message: `${parameter} ${details}`, details });
       expect(request).toEqual(REQUEST);
-      expect(answer.received).toMatchObject([{ taken: false }]);
+      expect(answer.received).toMatchObject([{ accepted: false }]);
       expect(problems(answer)?.[0]).toContain(`${parameter} ${details}`);
     });
 
@@ -148,7 +148,7 @@ describe('the double of X', () => {
       const answer = send(CONVERSION, { ...CONVERSION, conversion_id: 'evt-1002', event_id: undefined }, 'x');
       expect(answer.status).toBe(400);
       expect(said(answer)).toMatchObject({ errors: [{ parameter: 'event_id' }, { parameter: 'conversion' }] });
-      expect(answer.received?.map(({ eventId, taken }) => [eventId, taken])).toEqual([
+      expect(answer.received?.map(({ eventId, accepted }) => [eventId, accepted])).toEqual([
         ['evt-1001', false],
         ['evt-1002', false],
         ['', false],
@@ -159,9 +159,9 @@ describe('the double of X', () => {
     it('takes a conversion without an id, and notes that its repeats cannot be told', () => {
       const answer = send({ ...CONVERSION, conversion_id: undefined });
       expect(answer.status).toBe(200);
-      expect(answer.received).toMatchObject([{ eventId: '', taken: true }]);
+      expect(answer.received).toMatchObject([{ eventId: '', accepted: true }]);
       expect(answer.received?.[0]).not.toHaveProperty('dedupKey');
-      expect(problems(answer)).toEqual([['conversion_id is missing, so that repeats cannot be told']]);
+      expect(problems(answer)).toEqual([['conversion_id is missing: duplicates cannot be detected']]);
     });
   });
 
@@ -258,7 +258,7 @@ describe('the double of X', () => {
 
     it.each(['refuse', 'refuse_one'] as const)('leaves the whole batch out at %s', (kind) => {
       const answer = x.fail(kind, post({ conversions: [CONVERSION, CONVERSION] }));
-      expect(answer.received?.map(({ taken, problems }) => [taken, problems])).toEqual([
+      expect(answer.received?.map(({ accepted, problems }) => [accepted, problems])).toEqual([
         [false, []],
         [false, []],
       ]);
