@@ -10,21 +10,21 @@ const SITE = 'shop.example';
 const OPEN_MS = 60_000;
 let tenants = 0;
 
-export type Sent = LaneResult | { readonly status: 'skipped'; readonly reason: SkipReason };
+export type DeliveryResult = LaneResult | { readonly status: 'skipped'; readonly reason: SkipReason };
 
-/** What the sandbox knows of one tenant at one platform. */
+/** The sandbox's ledger of one platform and tenant. */
 export interface Account {
   readonly items: number;
-  readonly taken: number;
+  readonly accepted: number;
   readonly repeats: number;
   readonly repeatsChanged: number;
   readonly problemKinds: Readonly<Record<string, number>>;
   readonly events: Readonly<Record<string, { readonly times: number; readonly bodies: readonly string[] }>>;
-  readonly eventCalls: number;
-  readonly tokenCalls: number;
+  readonly eventRequests: number;
+  readonly tokenRequests: number;
 }
 
-/** A lane to the sandbox, with the real client, real tokens, and an account of its own there. */
+/** Delivers to the sandbox with the real client, token handling and destination queue, as a separate tenant. */
 export class ConnectedPlatform {
   readonly parked: string[] = [];
   readonly paused: string[] = [];
@@ -38,11 +38,11 @@ export class ConnectedPlatform {
   private state: 'active' | 'paused' | 'parked' = 'active';
 
   constructor(
-    about: PlatformCase,
+    platformCase: PlatformCase,
     private readonly sandboxUrl: string,
     wires: Wires,
   ) {
-    const { platform, connection } = about;
+    const { platform, connection } = platformCase;
     this.platform = platform;
     this.connection = { ...connection, endpoint: `${sandboxUrl}/${platform.name}@${this.tenant}` };
     const send = wires.send.bind(wires);
@@ -55,7 +55,7 @@ export class ConnectedPlatform {
       },
       reload: async () => this.connection,
     });
-    const world = {
+    const dependencies = {
       state: () => this.state,
       connection: () => this.connection,
       send: send.bind(undefined, platform),
@@ -73,14 +73,14 @@ export class ConnectedPlatform {
       },
       fault: (error: unknown) => void this.faults.push(error),
     };
-    this.lane = new Lane(platform, world, OPEN_MS);
+    this.lane = new Lane(platform, dependencies, OPEN_MS);
   }
 
   accessToken(connection = this.connection, stale?: string): Promise<string | undefined> {
     return this.tokens.get(SITE, this.platform, connection, stale);
   }
 
-  spell(conversion: Conversion, settings: Settings = {}): Spelled | { readonly skip: SkipReason } {
+  buildPayload(conversion: Conversion, settings: Settings = {}): Spelled | { readonly skip: SkipReason } {
     return spell(
       asReceived(conversion),
       this.platform,
@@ -89,34 +89,34 @@ export class ConnectedPlatform {
     );
   }
 
-  /** All in one turn of the event loop, so that those which can share a call do. */
+  /** Queues all conversions in one turn of the event loop, so that they share requests where possible. */
   async send(
     conversions: readonly Conversion[],
-    { alone = false, spoiled }: { readonly alone?: boolean; readonly spoiled?: number } = {},
-  ): Promise<Sent[]> {
-    const sent = await Promise.all(
+    { alone = false, invalid }: { readonly alone?: boolean; readonly invalid?: number } = {},
+  ): Promise<DeliveryResult[]> {
+    const results = await Promise.all(
       conversions.map((conversion, index) => {
-        const spelled = this.spell(conversion);
-        if ('skip' in spelled) return { status: 'skipped', reason: spelled.skip } as const;
-        const body = index === spoiled ? spoil(spelled.body) : spelled.body;
+        const payload = this.buildPayload(conversion);
+        if ('skip' in payload) return { status: 'skipped', reason: payload.skip } as const;
+        const body = index === invalid ? invalidate(payload.body) : payload.body;
         return new Promise<LaneResult>((done) => {
-          this.lane.offer({ body, group: spelled.group, alone, probe: false, mayGo: () => true, done });
+          this.lane.offer({ body, group: payload.group, alone, probe: false, mayGo: () => true, done });
         });
       }),
     );
     if (this.faults.length > 0) throw this.faults[0];
-    return sent;
+    return results;
   }
 
-  async sendOne(conversion: Conversion): Promise<Sent> {
-    const [sent] = await this.send([conversion]);
-    return sent as Sent;
+  async sendOne(conversion: Conversion): Promise<DeliveryResult> {
+    const [result] = await this.send([conversion]);
+    return result as DeliveryResult;
   }
 
-  /** Until something else is asked for, or for so many calls. */
+  /** Sets the behaviour of the sandbox, until it is replaced or for a number of requests. */
   async behave(mode: string, more: object = {}): Promise<void> {
-    const order = { platform: this.platform.name, tenant: this.tenant, mode, ...more };
-    const response = await fetch(`${this.sandboxUrl}/behave`, { method: 'POST', body: JSON.stringify(order) });
+    const behaviour = { platform: this.platform.name, tenant: this.tenant, mode, ...more };
+    const response = await fetch(`${this.sandboxUrl}/behave`, { method: 'POST', body: JSON.stringify(behaviour) });
     if (!response.ok) throw new Error(await response.text());
   }
 
@@ -132,15 +132,15 @@ interface LedgerView {
 export async function accountOf(sandboxUrl: string, platform: string, tenant: string): Promise<Account> {
   const response = await fetch(`${sandboxUrl}/ledger?platform=${platform}&tenant=${tenant}`);
   const view = (await response.json()) as LedgerView & Record<string, Record<string, Account> | undefined>;
-  const tokenCalls = view.recent.filter(({ path }) => /token$/i.test(path)).length;
-  const account = view[platform]?.[tenant] ?? NOTHING;
-  return { ...account, tokenCalls, eventCalls: view.recent.length - tokenCalls };
+  const tokenRequests = view.recent.filter(({ path }) => /token$/i.test(path)).length;
+  const account = view[platform]?.[tenant] ?? EMPTY_ACCOUNT;
+  return { ...account, tokenRequests, eventRequests: view.recent.length - tokenRequests };
 }
 
-const NOTHING = { items: 0, taken: 0, repeats: 0, repeatsChanged: 0, problemKinds: {}, events: {} };
+const EMPTY_ACCOUNT = { items: 0, accepted: 0, repeats: 0, repeatsChanged: 0, problemKinds: {}, events: {} };
 
-/** Every platform that checks anything refuses a hash that is none. */
-function spoil(body: string): string {
+/** Replaces the hashes: every platform that validates refuses a value that is not a hash. */
+function invalidate(body: string): string {
   return body.replace(/[0-9a-f]{64}/g, 'not-a-hash');
 }
 
