@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
-import type { FailureKind, ReceivedItem, SandboxAnswer, SandboxRequest } from './double.js';
-import { isObject, isText, type JsonObject, objectOf } from './values.js';
+import type { ReceivedItem, SandboxAnswer, SandboxRequest } from './double.js';
+import type { CheckedItem } from './field-checks.js';
+import { isText, type JsonObject, objectOf } from './values.js';
 
 const TOKEN = /^[\x21-\x7e]+$/;
 const JSON_TYPE = /^application\/json\s*(;\s*charset="?utf-8"?\s*)?$/i;
@@ -36,9 +37,6 @@ export function credentialFailure(token: string | undefined | null): 'unauthoriz
   return credential === 'forbidden' ? 'forbidden' : 'unauthorized';
 }
 
-/** The answers of a double to each kind of failure. */
-export type FailureAnswers = Readonly<Record<FailureKind, (request: SandboxRequest) => SandboxAnswer>>;
-
 export function jsonAnswer(status: number, body: unknown, received?: readonly ReceivedItem[]): SandboxAnswer {
   return {
     status,
@@ -73,15 +71,6 @@ export function receivedItem(
   };
 }
 
-/** One item of a batch with everything that is wrong with it. */
-export interface CheckedItem {
-  readonly item: unknown;
-  /** Each of them makes the platform refuse the item. */
-  readonly problems: readonly string[];
-  /** Mistakes that the platform silently accepts. */
-  readonly warnings: readonly string[];
-}
-
 export interface ItemIdentity {
   readonly eventId: unknown;
   readonly event: unknown;
@@ -105,9 +94,4 @@ export function receivedItems(
       dedupKey: dedupBy && isText(eventId) ? [...dedupBy, eventId].map(String).join(' ') : undefined,
     });
   });
-}
-
-/** The warning about an item without the id that the platform deduplicates by. */
-export function missingIdWarning(field: string, item: unknown, id: unknown): readonly string[] {
-  return isObject(item) && id === undefined ? [`${field} is missing: duplicates cannot be detected`] : [];
 }

@@ -69,6 +69,9 @@ export interface PlatformDouble {
   control?(request: ControlRequest, memory: Memory): string | undefined;
 }
 
+/** The answers of a double to each kind of failure. */
+export type FailureAnswers = Readonly<Record<FailureKind, (request: SandboxRequest) => SandboxAnswer>>;
+
 /** Creates a request from a URL that starts after the platform's base URL. */
 export function sandboxRequest(
   method: string,

@@ -78,3 +78,17 @@ export function problemsOf(noun: string, item: unknown, check: (fields: FieldChe
   check(fields);
   return fields.problems;
 }
+
+/** One item of a batch with everything that is wrong with it. */
+export interface CheckedItem {
+  readonly item: unknown;
+  /** Each of them makes the platform refuse the item. */
+  readonly problems: readonly string[];
+  /** Mistakes that the platform silently accepts. */
+  readonly warnings: readonly string[];
+}
+
+/** The warning about an item without the id that the platform deduplicates by. */
+export function missingIdWarning(field: string, item: unknown, id: unknown): readonly string[] {
+  return isObject(item) && id === undefined ? [`${field} is missing: duplicates cannot be detected`] : [];
+}

@@ -1,5 +1,5 @@
-import { type FailureAnswers, isFormContentType, jsonAnswer } from './answers.js';
-import type { Memory, SandboxAnswer, SandboxRequest } from './double.js';
+import { isFormContentType, jsonAnswer } from './answers.js';
+import type { FailureAnswers, Memory, SandboxAnswer, SandboxRequest } from './double.js';
 
 const EXPIRES_IN_SECONDS = 3_600;
 

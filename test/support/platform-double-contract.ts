@@ -1,51 +1,14 @@
 import {
   FAILURE_KINDS,
   type FailureKind,
-  type Memory,
   type PlatformDouble,
   type SandboxAnswer,
   type SandboxRequest,
-  sandboxRequest,
 } from '../../src/sandbox/double.js';
-
-export const NOW_MS = Date.parse('2026-03-01T10:16:00Z');
-export const EMAIL_HASH = '86e0b9e56c17cc4d12387e1949b85053fbe73bc3ce5a1188713a9d300cc6133d';
-
-export function bodyOf(answer: SandboxAnswer) {
-  return JSON.parse(answer.body);
-}
-
-/** The problems that a double recorded, for each conversion of the request. */
-export function problemsIn(answer: SandboxAnswer) {
-  return answer.received?.map((item) => item.problems);
-}
-
-/** Whether each conversion of the request was accepted. */
-export function acceptedIn(answer: SandboxAnswer) {
-  return answer.received?.map((item) => item.accepted);
-}
-
-export interface RequestOptions {
-  readonly method?: string;
-  readonly url?: string;
-  readonly headers?: Readonly<Record<string, string | undefined>>;
-  readonly memory?: Memory;
-}
-
-/** Builds a function that posts JSON at `NOW_MS`; a string is the body itself. */
-export function poster(url: string, headers: RequestOptions['headers'] = {}) {
-  return (body: unknown, options: RequestOptions = {}): SandboxRequest =>
-    sandboxRequest(options.method ?? 'POST', options.url ?? url, {
-      headers: { 'content-type': 'application/json', ...headers, ...options.headers },
-      body: typeof body === 'string' ? body : JSON.stringify(body),
-      nowMs: NOW_MS,
-      memory: options.memory ?? new Map(),
-    });
-}
+import { bodyOf, problemsIn, type RequestOptions } from './platform-doubles.js';
 
 /** A status and, if the body is JSON, what it must equal. */
 type Expected = readonly [status: number, body?: unknown];
-type InvalidFields = readonly [path: string, event: (fields: object) => object, rows: readonly InvalidField[]];
 type InvalidField = readonly [field: string, value: unknown, ...expected: readonly unknown[]];
 
 /** The data of one double for the shared tests. A part that is left out does not apply to it or is tested in its spec. */
@@ -73,8 +36,14 @@ export interface DoubleContract {
     readonly repeat?: RequestOptions;
   };
 
-  /** Invalid fields with the arguments for `expectInvalid`. */
-  readonly invalidFields?: readonly InvalidFields[];
+  /** Invalid fields of the event with the arguments for `expectInvalid`. */
+  readonly invalidFields?: readonly InvalidField[];
+  /** Invalid fields of objects in the event, each with its path and a function that adds them to the event. */
+  readonly invalidNestedFields?: readonly (readonly [
+    path: string,
+    event: (fields: object) => object,
+    rows: readonly InvalidField[],
+  ])[];
   readonly expectInvalid?: (answer: SandboxAnswer, ...expected: never[]) => void;
   /** Users whose identifiers do not suffice. */
   readonly insufficientUsers?: {
@@ -197,16 +166,20 @@ function describeInvalidEvents(contract: DoubleContract, send: Send): void {
   const { event, withId, accepted, insufficientUsers, refusedBatch, idField, personal } = contract;
   const expectInvalid = contract.expectInvalid as (answer: SandboxAnswer, ...expected: readonly unknown[]) => void;
 
-  for (const [path, eventWith, rows] of contract.invalidFields ?? []) {
+  const groups = [
+    ['', (fields: object) => ({ ...event, ...fields }), contract.invalidFields ?? []] as const,
+    ...(contract.invalidNestedFields ?? []),
+  ];
+  for (const [path, eventWith, rows] of groups) {
     for (const [field, value, ...expected] of rows) {
-      it(`refuses ${path}${field} = ${JSON.stringify(value)}`, () => {
+      it(`detects invalid ${path}${field} = ${JSON.stringify(value)}`, () => {
         expectInvalid(send(eventWith({ [field]: value })), ...expected);
       });
     }
   }
 
   if (insufficientUsers) {
-    it.each(insufficientUsers.users.map((user) => [user]))('refuses a user identified only by %j', (user) => {
+    it.each(insufficientUsers.users.map((user) => [user]))('detects a user identified only by %j', (user) => {
       expectInvalid(send(insufficientUsers.event(user)), ...insufficientUsers.expected);
     });
   }
@@ -304,31 +277,4 @@ function describeFailures(double: PlatformDouble, contract: DoubleContract, even
     expect(isFailure(answer)).toBe(true);
     expect(answer.received ?? []).toEqual([]);
   });
-}
-
-/** Expects these statuses of a double's failures; `more` makes further assertions. */
-export function itFailsOnDemand(
-  double: PlatformDouble,
-  request: SandboxRequest,
-  statuses: Readonly<Record<FailureKind, number>>,
-  more: (kind: FailureKind, answer: SandboxAnswer) => void = () => {},
-): void {
-  it.each(FAILURE_KINDS)('fails on demand: %s', (kind) => {
-    const answer = double.fail(kind, request);
-    expect(answer.status).toBe(statuses[kind]);
-    more(kind, answer);
-  });
-}
-
-/** Posts a form to the token endpoint of a double. */
-export function requestToken(
-  double: PlatformDouble,
-  path: string,
-  fields: Readonly<Record<string, string>>,
-  memory: Memory = new Map(),
-) {
-  const headers = { 'content-type': 'application/x-www-form-urlencoded' };
-  const body = new URLSearchParams(fields).toString();
-  const answer = double.answer(sandboxRequest('POST', path, { headers, body, memory }));
-  return { status: answer.status, json: bodyOf(answer) };
 }

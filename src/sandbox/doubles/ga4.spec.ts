@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { acceptedIn, bodyOf, itFailsOnDemand } from '../../../test/support/platform-double-contract.js';
+import { acceptedIn, bodyOf, itFailsOnDemand } from '../../../test/support/platform-doubles.js';
 import { sandboxRequest } from '../double.js';
 import { ga4 } from './ga4.js';
 

@@ -1,6 +1,6 @@
-import { credentialFailure, type FailureAnswers, isJsonContentType, jsonAnswer, receivedItem } from '../answers.js';
+import { credentialFailure, isJsonContentType, jsonAnswer, receivedItem } from '../answers.js';
 import * as check from '../checks.js';
-import type { ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
+import type { FailureAnswers, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
 import { isObject, isText, type JsonObject, listIn, objectOf, parseJson, textOf } from '../values.js';
 
 export const UPLOAD_PATH = /^\/v(\d+)\/customers\/(\d{10}):uploadClickConversions$/;

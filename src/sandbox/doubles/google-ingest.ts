@@ -1,5 +1,5 @@
-import { type FailureAnswers, isJsonContentType, jsonAnswer, receivedItem } from '../answers.js';
-import type { ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
+import { isJsonContentType, jsonAnswer, receivedItem } from '../answers.js';
+import type { FailureAnswers, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
 import { isObject, isText, type JsonObject, listIn, objectOf, parseJson, textOf } from '../values.js';
 import { clickIdOf, eventViolations, requestViolations, type Violation } from './google-event-checks.js';
 import { newRequestId } from './google-request-status.js';

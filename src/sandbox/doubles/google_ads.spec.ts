@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { acceptedIn, bodyOf, itFailsOnDemand, requestToken } from '../../../test/support/platform-double-contract.js';
+import { acceptedIn, bodyOf, itFailsOnDemand, requestToken } from '../../../test/support/platform-doubles.js';
 import { type Memory, sandboxRequest } from '../double.js';
 import { googleAds } from './google_ads.js';
 

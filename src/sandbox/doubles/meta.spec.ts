@@ -1,11 +1,5 @@
-import {
-  bodyOf,
-  describeDoubleContract,
-  EMAIL_HASH as HASH,
-  NOW_MS,
-  poster,
-  problemsIn,
-} from '../../../test/support/platform-double-contract.js';
+import { describeDoubleContract } from '../../../test/support/platform-double-contract.js';
+import { bodyOf, CUSTOM_DATA, HASH, NOW_MS, poster, problemsIn } from '../../../test/support/platform-doubles.js';
 import type { SandboxAnswer } from '../double.js';
 import { meta } from './meta.js';
 
@@ -21,14 +15,6 @@ const USER = {
   fbc: `fb.1.${NOW_MS - 1_000_000}.IwAR_Xy-z`,
   fbp: 'fb.1.1772350000000.1234567890',
 };
-const CUSTOM = {
-  currency: 'EUR',
-  value: 129.9,
-  order_id: 'ORD-1001',
-  content_ids: ['SKU-1'],
-  contents: [{ id: 'SKU-1', quantity: 1, item_price: 129.9 }],
-  num_items: 1,
-};
 const EVENT = {
   event_name: 'Purchase',
   event_time: TIME,
@@ -36,12 +22,12 @@ const EVENT = {
   action_source: 'website',
   event_source_url: 'https://shop.example/thanks',
   user_data: USER,
-  custom_data: CUSTOM,
+  custom_data: CUSTOM_DATA,
 };
 
 const post = poster(`${URL}?access_token=token`);
 const withUser = (user: object) => ({ ...EVENT, user_data: { ...USER, ...user } });
-const withCustom = (custom: object) => ({ ...EVENT, custom_data: { ...CUSTOM, ...custom } });
+const withCustom = (custom: object) => ({ ...EVENT, custom_data: { ...CUSTOM_DATA, ...custom } });
 
 const error = (fields: object) => ({
   error: expect.objectContaining({
@@ -108,30 +94,26 @@ describeDoubleContract(meta, {
   deduplication: { keys: [[{ ...EVENT, event_name: 'Lead' }, 'Lead evt-1001']], windowMs: 48 * 3_600_000 },
   expectInvalid,
   invalidFields: [
-    [
-      '',
-      (fields) => ({ ...EVENT, ...fields }),
-      [
-        ['event_name', undefined, undefined, 'event_name is missing'],
-        ['event_name', 7, undefined, 'event_name is not a string'],
-        ['event_time', undefined, undefined, 'event_time is missing'],
-        ['event_time', String(TIME), undefined, 'event_time is not a Unix time in seconds'],
-        ['event_time', TIME * 1_000, undefined, 'event_time is not a Unix time in seconds'],
-        ['event_time', TIME + 120, undefined, 'event_time is in the future'],
-        ['event_time', TIME - 7 * 86_400, 2804003, 'event_time is older than 168 hours'],
-        ['action_source', undefined, undefined, 'action_source is missing'],
-        ['action_source', 'WEB', undefined, expect.stringMatching(/^action_source is not one of/)],
-        ['event_id', 1001, undefined, 'event_id is not a string'],
-        ['event_source_url', undefined, undefined, 'event_source_url is missing'],
-        ['event_source_url', 'shop.example', undefined, 'event_source_url is not an http or https URL'],
-        ['user_data', undefined, undefined, 'user_data is missing'],
-        ['user_data', [], undefined, 'user_data is not an object'],
-        ['custom_data', undefined, 2804009, 'custom_data.value is missing'],
-        ['custom_data', 'x', undefined, 'custom_data is not an object'],
-        ['data_processing_options', 'LDU', undefined, 'data_processing_options is not a list of strings'],
-        ['data_processing_options', ['LDU'], undefined, 'data_processing_options_country is missing'],
-      ],
-    ],
+    ['event_name', undefined, undefined, 'event_name is missing'],
+    ['event_name', 7, undefined, 'event_name is not a string'],
+    ['event_time', undefined, undefined, 'event_time is missing'],
+    ['event_time', String(TIME), undefined, 'event_time is not a Unix time in seconds'],
+    ['event_time', TIME * 1_000, undefined, 'event_time is not a Unix time in seconds'],
+    ['event_time', TIME + 120, undefined, 'event_time is in the future'],
+    ['event_time', TIME - 7 * 86_400, 2804003, 'event_time is older than 168 hours'],
+    ['action_source', undefined, undefined, 'action_source is missing'],
+    ['action_source', 'WEB', undefined, expect.stringMatching(/^action_source is not one of/)],
+    ['event_id', 1001, undefined, 'event_id is not a string'],
+    ['event_source_url', undefined, undefined, 'event_source_url is missing'],
+    ['event_source_url', 'shop.example', undefined, 'event_source_url is not an http or https URL'],
+    ['user_data', undefined, undefined, 'user_data is missing'],
+    ['user_data', [], undefined, 'user_data is not an object'],
+    ['custom_data', undefined, 2804009, 'custom_data.value is missing'],
+    ['custom_data', 'x', undefined, 'custom_data is not an object'],
+    ['data_processing_options', 'LDU', undefined, 'data_processing_options is not a list of strings'],
+    ['data_processing_options', ['LDU'], undefined, 'data_processing_options_country is missing'],
+  ],
+  invalidNestedFields: [
     [
       'user_data.',
       withUser,

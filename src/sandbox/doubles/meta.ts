@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { credentialFailure, type FailureAnswers, isJsonContentType, jsonAnswer, receivedItem } from '../answers.js';
+import { credentialFailure, isJsonContentType, jsonAnswer, receivedItem } from '../answers.js';
 import * as check from '../checks.js';
-import type { PlatformDouble, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
+import type { FailureAnswers, PlatformDouble, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
 import {
   DAY_MS,
   HOUR_MS,

@@ -1,6 +1,6 @@
-import { type FailureAnswers, isJsonContentType, jsonAnswer, receivedItem } from '../answers.js';
+import { isJsonContentType, jsonAnswer, receivedItem } from '../answers.js';
 import * as check from '../checks.js';
-import type { ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
+import type { FailureAnswers, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
 import {
   DAY_MS,
   isObject,

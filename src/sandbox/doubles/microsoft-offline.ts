@@ -1,6 +1,6 @@
-import { credentialFailure, type FailureAnswers, isJsonContentType, jsonAnswer, receivedItem } from '../answers.js';
+import { credentialFailure, isJsonContentType, jsonAnswer, receivedItem } from '../answers.js';
 import * as check from '../checks.js';
-import type { ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
+import type { FailureAnswers, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
 import { DAY_MS, isNumber, isObject, isText, listIn, MINUTE_MS, objectOf, parseJson, textOf } from '../values.js';
 import { CLICK_ID } from './microsoft-capi.js';
 

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { acceptedIn, bodyOf, itFailsOnDemand, requestToken } from '../../../test/support/platform-double-contract.js';
+import { acceptedIn, bodyOf, itFailsOnDemand, requestToken } from '../../../test/support/platform-doubles.js';
 import { FAILURE_KINDS, type Memory, sandboxRequest } from '../double.js';
 import { microsoftAds } from './microsoft_ads.js';
 

@@ -1,11 +1,5 @@
-import {
-  acceptedIn,
-  bodyOf,
-  describeDoubleContract,
-  EMAIL_HASH as HASH,
-  NOW_MS,
-  poster,
-} from '../../../test/support/platform-double-contract.js';
+import { describeDoubleContract } from '../../../test/support/platform-double-contract.js';
+import { acceptedIn, bodyOf, HASH, NOW_MS, poster } from '../../../test/support/platform-doubles.js';
 import type { SandboxAnswer } from '../double.js';
 import { pinterest } from './pinterest.js';
 
@@ -81,33 +75,29 @@ describeDoubleContract(pinterest, {
   deduplication: { keys: [[EVENT, undefined]], windowMs: undefined },
   expectInvalid,
   invalidFields: [
-    [
-      '',
-      (fields) => ({ ...EVENT, ...fields }),
-      [
-        ['event_name', undefined, 'event_name is missing'],
-        ['event_name', 7, 'event_name is not a string'],
-        ['event_name', 'Purchase', 'event_name is not an event name'],
-        ['action_source', undefined, 'action_source is missing'],
-        ['action_source', 'website', 'action_source is not one of web, app_android, app_ios, offline'],
-        ['event_time', undefined, 'event_time is missing'],
-        ['event_time', String(TIME), 'event_time is not a Unix time in seconds'],
-        ['event_time', TIME * 1_000, 'event_time is not a Unix time in seconds'],
-        ['event_id', undefined, 'event_id is missing'],
-        ['event_id', 1001, 'event_id is not a string'],
-        ['event_source_url', 'shop.example', 'event_source_url is not an http or https URL'],
-        ['partner_name', 7, 'partner_name is not a string'],
-        ['opt_out', 'no', 'opt_out is not a boolean'],
-        ['user_data', undefined, 'user_data is missing'],
-        ['user_data', [], 'user_data is not an object'],
-        ['user_data', {}, 'user_data has no sufficient identifier'],
-        ['user_data', { click_id: 'EPIK' }, 'user_data has no sufficient identifier'],
-        ['user_data', { client_ip_address: '203.0.113.10' }, 'user_data has no sufficient identifier'],
-        ['user_data', { ph: [HASH], external_id: [HASH] }, 'user_data has no sufficient identifier'],
-        ['custom_data', 'x', 'custom_data is not an object'],
-        ['order_id', 'ORD-1001', 'order_id is not a known property'],
-      ],
-    ],
+    ['event_name', undefined, 'event_name is missing'],
+    ['event_name', 7, 'event_name is not a string'],
+    ['event_name', 'Purchase', 'event_name is not an event name'],
+    ['action_source', undefined, 'action_source is missing'],
+    ['action_source', 'website', 'action_source is not one of web, app_android, app_ios, offline'],
+    ['event_time', undefined, 'event_time is missing'],
+    ['event_time', String(TIME), 'event_time is not a Unix time in seconds'],
+    ['event_time', TIME * 1_000, 'event_time is not a Unix time in seconds'],
+    ['event_id', undefined, 'event_id is missing'],
+    ['event_id', 1001, 'event_id is not a string'],
+    ['event_source_url', 'shop.example', 'event_source_url is not an http or https URL'],
+    ['partner_name', 7, 'partner_name is not a string'],
+    ['opt_out', 'no', 'opt_out is not a boolean'],
+    ['user_data', undefined, 'user_data is missing'],
+    ['user_data', [], 'user_data is not an object'],
+    ['user_data', {}, 'user_data has no sufficient identifier'],
+    ['user_data', { click_id: 'EPIK' }, 'user_data has no sufficient identifier'],
+    ['user_data', { client_ip_address: '203.0.113.10' }, 'user_data has no sufficient identifier'],
+    ['user_data', { ph: [HASH], external_id: [HASH] }, 'user_data has no sufficient identifier'],
+    ['custom_data', 'x', 'custom_data is not an object'],
+    ['order_id', 'ORD-1001', 'order_id is not a known property'],
+  ],
+  invalidNestedFields: [
     [
       'user_data.',
       withUser,

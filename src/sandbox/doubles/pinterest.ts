@@ -1,15 +1,7 @@
-import {
-  bearerToken,
-  type CheckedItem,
-  credentialFailure,
-  type FailureAnswers,
-  isJsonContentType,
-  jsonAnswer,
-  receivedItems,
-} from '../answers.js';
+import { bearerToken, credentialFailure, isJsonContentType, jsonAnswer, receivedItems } from '../answers.js';
 import * as check from '../checks.js';
-import type { PlatformDouble, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
-import { type FieldChecks, problemsOf } from '../field-checks.js';
+import type { FailureAnswers, PlatformDouble, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
+import { type CheckedItem, type FieldChecks, problemsOf } from '../field-checks.js';
 import { isObject, listIn, objectOf, parseJson } from '../values.js';
 
 const PATH = /^\/v5\/ad_accounts\/\d+\/events$/;

@@ -1,12 +1,5 @@
-import {
-  acceptedIn,
-  bodyOf,
-  describeDoubleContract,
-  EMAIL_HASH as HASH,
-  NOW_MS,
-  poster,
-  problemsIn,
-} from '../../../test/support/platform-double-contract.js';
+import { describeDoubleContract } from '../../../test/support/platform-double-contract.js';
+import { acceptedIn, bodyOf, HASH, NOW_MS, poster, problemsIn } from '../../../test/support/platform-doubles.js';
 import type { SandboxAnswer } from '../double.js';
 import { reddit } from './reddit.js';
 
@@ -89,45 +82,33 @@ describeDoubleContract(reddit, {
   },
   expectInvalid,
   invalidFields: [
+    ['event_at', undefined, 'event_at is missing'],
+    ['event_at', '2026-03-01T10:15:30Z', 'event_at is not a Unix time in milliseconds'],
+    ['event_at', TIME_MS / 1_000, 'event_at is not a Unix time in milliseconds'],
+    ['event_at', TIME_MS - 7 * DAY_MS, 'event_at is older than 168 hours'],
+    ['event_at', NOW_MS + 6 * 60_000, 'event_at is in the future'],
+    ['action_source', undefined, 'action_source is missing'],
+    ['action_source', 'website', 'action_source is not one of WEBSITE, APP, OTHER, PHYSICAL_STORE'],
+    ['event_source_url', 'shop.example', 'event_source_url is not an http or https URL'],
+    ['click_id', HASH, 'click_id must not be hashed'],
+    ['type', undefined, 'type is missing'],
+    ['type', 'PURCHASE', 'type is not an object'],
+    ['type', {}, 'type.tracking_type is missing'],
+    ['type', { tracking_type: 'Purchase' }, expect.stringMatching(/^type\.tracking_type is not one of/)],
+    ['type', { tracking_type: 'CUSTOM' }, 'type.custom_event_name is missing'],
     [
-      '',
-      (fields) => ({ ...EVENT, ...fields }),
-      [
-        ['event_at', undefined, 'event_at is missing'],
-        ['event_at', '2026-03-01T10:15:30Z', 'event_at is not a Unix time in milliseconds'],
-        ['event_at', TIME_MS / 1_000, 'event_at is not a Unix time in milliseconds'],
-        ['event_at', TIME_MS - 7 * DAY_MS, 'event_at is older than 168 hours'],
-        ['event_at', NOW_MS + 6 * 60_000, 'event_at is in the future'],
-        ['action_source', undefined, 'action_source is missing'],
-        ['action_source', 'website', 'action_source is not one of WEBSITE, APP, OTHER, PHYSICAL_STORE'],
-        ['event_source_url', 'shop.example', 'event_source_url is not an http or https URL'],
-        ['click_id', HASH, 'click_id must not be hashed'],
-        ['type', undefined, 'type is missing'],
-        ['type', 'PURCHASE', 'type is not an object'],
-        ['type', {}, 'type.tracking_type is missing'],
-        ['type', { tracking_type: 'Purchase' }, expect.stringMatching(/^type\.tracking_type is not one of/)],
-        ['type', { tracking_type: 'CUSTOM' }, 'type.custom_event_name is missing'],
-        [
-          'type',
-          { tracking_type: 'CUSTOM', custom_event_name: 'x'.repeat(65) },
-          'type.custom_event_name is longer than 64 characters',
-        ],
-        [
-          'type',
-          { tracking_type: 'LEAD', custom_event_name: 'x' },
-          'type.custom_event_name is allowed for CUSTOM only',
-        ],
-        [
-          'type',
-          { tracking_type: 'PAGE_VISIT' },
-          'metadata has an amount, which is not allowed for events of this type',
-        ],
-        ['user', 'x', 'user is not an object'],
-        ['metadata', 'x', 'metadata is not an object', 2],
-        ['event_type', {}, 'event_type is a field of an obsolete API version'],
-        ['event_metadata', {}, 'event_metadata is a field of an obsolete API version'],
-      ],
+      'type',
+      { tracking_type: 'CUSTOM', custom_event_name: 'x'.repeat(65) },
+      'type.custom_event_name is longer than 64 characters',
     ],
+    ['type', { tracking_type: 'LEAD', custom_event_name: 'x' }, 'type.custom_event_name is allowed for CUSTOM only'],
+    ['type', { tracking_type: 'PAGE_VISIT' }, 'metadata has an amount, which is not allowed for events of this type'],
+    ['user', 'x', 'user is not an object'],
+    ['metadata', 'x', 'metadata is not an object', 2],
+    ['event_type', {}, 'event_type is a field of an obsolete API version'],
+    ['event_metadata', {}, 'event_metadata is a field of an obsolete API version'],
+  ],
+  invalidNestedFields: [
     [
       'user.',
       withUser,

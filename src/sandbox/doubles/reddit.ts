@@ -1,16 +1,7 @@
-import {
-  bearerToken,
-  type CheckedItem,
-  credentialOf,
-  type FailureAnswers,
-  isJsonContentType,
-  jsonAnswer,
-  missingIdWarning,
-  receivedItems,
-} from '../answers.js';
+import { bearerToken, credentialOf, isJsonContentType, jsonAnswer, receivedItems } from '../answers.js';
 import * as check from '../checks.js';
-import type { PlatformDouble, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
-import { type FieldChecks, problemsOf } from '../field-checks.js';
+import type { FailureAnswers, PlatformDouble, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
+import { type CheckedItem, type FieldChecks, missingIdWarning, problemsOf } from '../field-checks.js';
 import { DAY_MS, isSha256Hex, isText, listIn, MINUTE_MS, objectOf, parseJson } from '../values.js';
 
 const PATH = /^\/api\/v3\/pixels\/\w+\/conversion_events$/;

@@ -1,13 +1,6 @@
-import {
-  credentialOf,
-  type FailureAnswers,
-  isJsonContentType,
-  jsonAnswer,
-  receivedItem,
-  withHeaders,
-} from '../answers.js';
+import { credentialOf, isJsonContentType, jsonAnswer, receivedItem, withHeaders } from '../answers.js';
 import * as check from '../checks.js';
-import type { PlatformDouble, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
+import type { FailureAnswers, PlatformDouble, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
 import { type FieldChecks, problemsOf } from '../field-checks.js';
 import { HOUR_MS, isObject, isText, type JsonObject, listIn, objectOf, parseJson } from '../values.js';
 

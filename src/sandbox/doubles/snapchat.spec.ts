@@ -1,11 +1,5 @@
-import {
-  bodyOf,
-  describeDoubleContract,
-  EMAIL_HASH as HASH,
-  NOW_MS,
-  poster,
-  problemsIn,
-} from '../../../test/support/platform-double-contract.js';
+import { describeDoubleContract } from '../../../test/support/platform-double-contract.js';
+import { bodyOf, CUSTOM_DATA, HASH, NOW_MS, poster, problemsIn } from '../../../test/support/platform-doubles.js';
 import type { SandboxAnswer } from '../double.js';
 import { snapchat } from './snapchat.js';
 
@@ -21,14 +15,6 @@ const USER = {
   sc_cookie1: 'SCID',
   external_id: [HASH],
 };
-const CUSTOM = {
-  currency: 'EUR',
-  value: 129.9,
-  order_id: 'ORD-1001',
-  content_ids: ['SKU-1'],
-  contents: [{ id: 'SKU-1', quantity: 1, item_price: 129.9 }],
-  num_items: 1,
-};
 const EVENT = {
   event_name: 'PURCHASE',
   event_time: TIME,
@@ -36,13 +22,13 @@ const EVENT = {
   action_source: 'WEB',
   event_source_url: 'https://shop.example/thanks',
   user_data: USER,
-  custom_data: CUSTOM,
+  custom_data: CUSTOM_DATA,
 };
 
 const post = poster(`${URL}?access_token=token`);
 const validation = (body: unknown) => post(body, { url: `${URL}/validate?access_token=token` });
 const withUser = (user: object) => ({ ...EVENT, user_data: { ...USER, ...user } });
-const withCustom = (custom: object) => ({ ...EVENT, custom_data: { ...CUSTOM, ...custom } });
+const withCustom = (custom: object) => ({ ...EVENT, custom_data: { ...CUSTOM_DATA, ...custom } });
 
 const invalid = (...messages: unknown[]) => ({
   status: 'INVALID',
@@ -84,34 +70,30 @@ describeDoubleContract(snapchat, {
   deduplication: { keys: [[EVENT, undefined]], windowMs: 48 * 3_600_000 },
   expectInvalid,
   invalidFields: [
-    [
-      '',
-      (fields) => ({ ...EVENT, ...fields }),
-      [
-        ['event_name', undefined, 'event_name is missing'],
-        ['event_name', 7, 'event_name is not a string'],
-        ['event_name', 'purchase', 'event_name is not an event name'],
-        ['event_time', undefined, 'event_time is missing'],
-        ['event_time', String(TIME), 'event_time is not a Unix time in seconds'],
-        ['event_time', TIME * 1_000, 'event_time is not a Unix time in seconds'],
-        ['event_time', TIME - 37 * 86_400, 'event_time is older than 888 hours'],
-        ['event_id', 1001, 'event_id is not a string'],
-        ['action_source', undefined, 'action_source is missing'],
-        ['action_source', 'web', 'action_source is not one of WEB, website, MOBILE_APP, app, OFFLINE'],
-        ['event_source_url', undefined, 'event_source_url is missing'],
-        ['event_source_url', 'shop.example', 'event_source_url is not an http or https URL'],
-        ['data_processing_options', 'LDU', 'data_processing_options is not a list of strings'],
-        ['user_data', undefined, 'user_data is missing'],
-        ['user_data', [], 'user_data is not an object'],
-        ['user_data', {}, 'user_data has no sufficient identifier'],
-        ['user_data', { sc_click_id: 'SCCID' }, 'user_data has no sufficient identifier'],
-        ['user_data', { client_user_agent: 'UA' }, 'user_data has no sufficient identifier'],
-        ['user_data', { external_id: [HASH], fn: [HASH] }, 'user_data has no sufficient identifier'],
-        ['custom_data', 'x', 'custom_data is not an object'],
-        // A purchase requires an amount.
-        ['custom_data', undefined, 'custom_data.currency is missing', 'custom_data.value is missing'],
-      ],
-    ],
+    ['event_name', undefined, 'event_name is missing'],
+    ['event_name', 7, 'event_name is not a string'],
+    ['event_name', 'purchase', 'event_name is not an event name'],
+    ['event_time', undefined, 'event_time is missing'],
+    ['event_time', String(TIME), 'event_time is not a Unix time in seconds'],
+    ['event_time', TIME * 1_000, 'event_time is not a Unix time in seconds'],
+    ['event_time', TIME - 37 * 86_400, 'event_time is older than 888 hours'],
+    ['event_id', 1001, 'event_id is not a string'],
+    ['action_source', undefined, 'action_source is missing'],
+    ['action_source', 'web', 'action_source is not one of WEB, website, MOBILE_APP, app, OFFLINE'],
+    ['event_source_url', undefined, 'event_source_url is missing'],
+    ['event_source_url', 'shop.example', 'event_source_url is not an http or https URL'],
+    ['data_processing_options', 'LDU', 'data_processing_options is not a list of strings'],
+    ['user_data', undefined, 'user_data is missing'],
+    ['user_data', [], 'user_data is not an object'],
+    ['user_data', {}, 'user_data has no sufficient identifier'],
+    ['user_data', { sc_click_id: 'SCCID' }, 'user_data has no sufficient identifier'],
+    ['user_data', { client_user_agent: 'UA' }, 'user_data has no sufficient identifier'],
+    ['user_data', { external_id: [HASH], fn: [HASH] }, 'user_data has no sufficient identifier'],
+    ['custom_data', 'x', 'custom_data is not an object'],
+    // A purchase requires an amount.
+    ['custom_data', undefined, 'custom_data.currency is missing', 'custom_data.value is missing'],
+  ],
+  invalidNestedFields: [
     [
       'user_data.',
       withUser,

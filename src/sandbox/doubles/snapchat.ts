@@ -1,15 +1,7 @@
-import {
-  type CheckedItem,
-  credentialFailure,
-  type FailureAnswers,
-  isJsonContentType,
-  jsonAnswer,
-  missingIdWarning,
-  receivedItems,
-} from '../answers.js';
+import { credentialFailure, isJsonContentType, jsonAnswer, receivedItems } from '../answers.js';
 import * as check from '../checks.js';
-import type { PlatformDouble, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
-import { type FieldChecks, problemsOf } from '../field-checks.js';
+import type { FailureAnswers, PlatformDouble, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
+import { type CheckedItem, type FieldChecks, missingIdWarning, problemsOf } from '../field-checks.js';
 import { DAY_MS, HOUR_MS, isNumber, isObject, listIn, objectOf, parseJson } from '../values.js';
 
 const PATH = /^\/v3\/[\w-]+\/events(\/validate)?$/;

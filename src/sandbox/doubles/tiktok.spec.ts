@@ -1,11 +1,5 @@
-import {
-  bodyOf,
-  describeDoubleContract,
-  EMAIL_HASH as HASH,
-  NOW_MS,
-  poster,
-  problemsIn,
-} from '../../../test/support/platform-double-contract.js';
+import { describeDoubleContract } from '../../../test/support/platform-double-contract.js';
+import { bodyOf, HASH, NOW_MS, poster, problemsIn } from '../../../test/support/platform-doubles.js';
 import type { SandboxAnswer } from '../double.js';
 import { tiktok } from './tiktok.js';
 
@@ -62,28 +56,24 @@ describeDoubleContract(tiktok, {
   deduplication: { keys: [[{ ...EVENT, event: 'Lead' }, 'Lead evt-1001']], windowMs: 48 * 3_600_000 },
   expectInvalid,
   invalidFields: [
-    [
-      '',
-      (fields) => ({ ...EVENT, ...fields }),
-      [
-        ['event', undefined, 'Batch.0.event: Missing data for required field'],
-        ['event', 7, 'Batch.0.event: Not a valid string'],
-        ['event_time', undefined, 'Batch.0.event_time: Missing data for required field'],
-        ['event_time', String(TIME), 'Batch.0.event_time: is not a Unix time in seconds'],
-        ['event_time', TIME * 1_000, 'Batch.0.event_time: is not a Unix time in seconds'],
-        ['event_time', TIME - 7 * DAY, 'Batch.0.event_time: is older than 168 hours'],
-        ['event_id', 1001, 'Batch.0.event_id: Not a valid string'],
-        ['user', undefined, 'Batch.0.user: has no sufficient identifier'],
-        ['user', 'x', 'Batch.0.user: is not an object'],
-        ['properties', [], 'Batch.0.properties: is not an object'],
-        ['page', 'https://shop.example', 'Batch.0.page: is not an object'],
-        ['page', { referrer: 7 }, 'Batch.0.page.referrer: Not a valid string'],
-        ['page', { url: 'shop.example' }, 'Batch.0.page.url: is not an http or https URL'],
-        ['limited_data_use', 'yes', 'Batch.0.limited_data_use: is not a boolean'],
-        ['timestamp', '2026-03-01T10:15:30Z', 'Batch.0.timestamp: is a field of an obsolete API version'],
-        ['context', {}, 'Batch.0.context: is a field of an obsolete API version'],
-      ],
-    ],
+    ['event', undefined, 'Batch.0.event: Missing data for required field'],
+    ['event', 7, 'Batch.0.event: Not a valid string'],
+    ['event_time', undefined, 'Batch.0.event_time: Missing data for required field'],
+    ['event_time', String(TIME), 'Batch.0.event_time: is not a Unix time in seconds'],
+    ['event_time', TIME * 1_000, 'Batch.0.event_time: is not a Unix time in seconds'],
+    ['event_time', TIME - 7 * DAY, 'Batch.0.event_time: is older than 168 hours'],
+    ['event_id', 1001, 'Batch.0.event_id: Not a valid string'],
+    ['user', undefined, 'Batch.0.user: has no sufficient identifier'],
+    ['user', 'x', 'Batch.0.user: is not an object'],
+    ['properties', [], 'Batch.0.properties: is not an object'],
+    ['page', 'https://shop.example', 'Batch.0.page: is not an object'],
+    ['page', { referrer: 7 }, 'Batch.0.page.referrer: Not a valid string'],
+    ['page', { url: 'shop.example' }, 'Batch.0.page.url: is not an http or https URL'],
+    ['limited_data_use', 'yes', 'Batch.0.limited_data_use: is not a boolean'],
+    ['timestamp', '2026-03-01T10:15:30Z', 'Batch.0.timestamp: is a field of an obsolete API version'],
+    ['context', {}, 'Batch.0.context: is a field of an obsolete API version'],
+  ],
+  invalidNestedFields: [
     [
       'user.',
       withUser,

@@ -1,16 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import {
-  type CheckedItem,
-  credentialOf,
-  type FailureAnswers,
-  isJsonContentType,
-  jsonAnswer,
-  missingIdWarning,
-  receivedItems,
-} from '../answers.js';
+import { credentialOf, isJsonContentType, jsonAnswer, receivedItems } from '../answers.js';
 import * as check from '../checks.js';
-import type { PlatformDouble, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
-import { FieldChecks, problemsOf } from '../field-checks.js';
+import type { FailureAnswers, PlatformDouble, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
+import { type CheckedItem, FieldChecks, missingIdWarning, problemsOf } from '../field-checks.js';
 import { DAY_MS, HOUR_MS, isObject, isText, listIn, objectOf, parseJson } from '../values.js';
 
 /** The trailing slash is part of the path. */

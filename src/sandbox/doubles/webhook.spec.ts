@@ -1,12 +1,6 @@
 import { createHmac } from 'node:crypto';
-import {
-  bodyOf,
-  describeDoubleContract,
-  EMAIL_HASH as HASH,
-  NOW_MS,
-  poster,
-  type RequestOptions,
-} from '../../../test/support/platform-double-contract.js';
+import { describeDoubleContract } from '../../../test/support/platform-double-contract.js';
+import { bodyOf, HASH, NOW_MS, poster, type RequestOptions } from '../../../test/support/platform-doubles.js';
 import type { ControlRequest, Memory, SandboxAnswer } from '../double.js';
 import { webhook } from './webhook.js';
 
@@ -60,19 +54,15 @@ describeDoubleContract(webhook, {
   },
   expectInvalid,
   invalidFields: [
-    [
-      '',
-      (fields) => ({ ...BODY, ...fields }),
-      [
-        ['type', undefined, 'type is missing'],
-        ['type', 7, 'type is not a string'],
-        ['type', 'purchase', 'type is not known'],
-        ['timestamp', undefined, 'timestamp is missing'],
-        ['timestamp', 1772360130, 'timestamp is not an ISO 8601 time with a time zone'],
-        ['data', undefined, 'data is missing'],
-        ['data', [], 'data is not an object'],
-      ],
-    ],
+    ['type', undefined, 'type is missing'],
+    ['type', 7, 'type is not a string'],
+    ['type', 'purchase', 'type is not known'],
+    ['timestamp', undefined, 'timestamp is missing'],
+    ['timestamp', 1772360130, 'timestamp is not an ISO 8601 time with a time zone'],
+    ['data', undefined, 'data is missing'],
+    ['data', [], 'data is not an object'],
+  ],
+  invalidNestedFields: [
     [
       'data.',
       (fields) => ({ ...BODY, data: { ...DATA, ...fields } }),

@@ -1,14 +1,15 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import {
-  credentialFailure,
-  type FailureAnswers,
-  isJsonContentType,
-  jsonAnswer,
-  receivedItem,
-  withHeaders,
-} from '../answers.js';
+import { credentialFailure, isJsonContentType, jsonAnswer, receivedItem, withHeaders } from '../answers.js';
 import * as check from '../checks.js';
-import type { ControlRequest, Memory, PlatformDouble, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
+import type {
+  ControlRequest,
+  FailureAnswers,
+  Memory,
+  PlatformDouble,
+  ReceivedItem,
+  SandboxAnswer,
+  SandboxRequest,
+} from '../double.js';
 import { FieldChecks } from '../field-checks.js';
 import { isObject, isText, type JsonObject, MINUTE_MS, objectOf, parseJson, SECOND_MS } from '../values.js';
 

@@ -1,17 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import {
-  type CheckedItem,
-  credentialFailure,
-  type FailureAnswers,
-  isJsonContentType,
-  jsonAnswer,
-  missingIdWarning,
-  receivedItems,
-  withHeaders,
-} from '../answers.js';
+import { credentialFailure, isJsonContentType, jsonAnswer, receivedItems, withHeaders } from '../answers.js';
 import * as check from '../checks.js';
-import type { PlatformDouble, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
-import { type FieldChecks, problemsOf } from '../field-checks.js';
+import type { FailureAnswers, PlatformDouble, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
+import { type CheckedItem, type FieldChecks, missingIdWarning, problemsOf } from '../field-checks.js';
 import { isObject, type JsonObject, listIn, objectOf, parseJson, SECOND_MS } from '../values.js';
 
 const PATH = /^\/\d+\/measurement\/conversions\/\w+$/;
