@@ -20,18 +20,18 @@ const UNREADABLE = { status: 'deferred', reason: 'server_error' };
 const MEGABYTE = 1024 * 1024;
 
 let sandbox: RunningSandbox;
-const wires = new Wires(false);
-const wiresWithShortTimeout = new Wires(false, SHORT_TIMEOUT_MS);
+const client = new Wires(false);
+const clientWithShortTimeout = new Wires(false, SHORT_TIMEOUT_MS);
 
 beforeAll(async () => {
   sandbox = await new Sandbox().start();
 });
 afterAll(async () => {
-  await Promise.all([wires.close(), wiresWithShortTimeout.close()]);
+  await Promise.all([client.close(), clientWithShortTimeout.close()]);
   await sandbox.stop();
 });
 
-const connect = (platformCase: PlatformCase, through = wires) =>
+const connect = (platformCase: PlatformCase, through = client) =>
   new ConnectedPlatform(platformCase, sandbox.url, through);
 
 /** Moves the conversion to the current time, because platforms refuse old ones. */
@@ -150,7 +150,7 @@ describe.each(PLATFORM_CASES)('$name', (platformCase) => {
   });
 
   it('reports a timeout when the platform hangs', async () => {
-    const connected = connect(platformCase, wiresWithShortTimeout);
+    const connected = connect(platformCase, clientWithShortTimeout);
     await connected.behave('hang');
     const sent = await connected.sendOne(order());
     expect(sent).toMatchObject({ status: 'deferred', reason: 'timeout' });
@@ -407,7 +407,7 @@ describe('customer URL', () => {
   }
 
   it('must be neither local nor http', async () => {
-    await expect(post(wires)).rejects.toMatchObject({ outcome: { kind: 'rejected', reason: 'address_refused' } });
+    await expect(post(client)).rejects.toMatchObject({ outcome: { kind: 'rejected', reason: 'address_refused' } });
     expect(await accountOf(sandbox.url, 'webhook', 'own')).toMatchObject({ eventRequests: 0 });
   });
 

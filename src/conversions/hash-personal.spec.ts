@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { createRequire } from 'node:module';
 import * as fc from 'fast-check';
 import { subjectOf } from '../kernel/email.js';
-import { type PersonalHashes, digestOf } from '../platforms/personal-hashes.js';
+import { digestOf, type PersonalHashes } from '../platforms/personal-hashes.js';
 import { hashPersonal } from './hash-personal.js';
 
 const library: typeof import('libphonenumber-js/min') = createRequire(import.meta.url)('libphonenumber-js/min');

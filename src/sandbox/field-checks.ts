@@ -71,9 +71,9 @@ export class FieldChecks {
   }
 }
 
-/** The problems of one item of a batch; `noun` is the platform's name of an item. */
-export function problemsOf(noun: string, item: unknown, check: (fields: FieldChecks) => void): readonly string[] {
-  if (!isObject(item)) return [`${noun} is not an object`];
+/** The problems of one item of a batch; `itemName` is the platform's name of an item. */
+export function problemsOf(itemName: string, item: unknown, check: (fields: FieldChecks) => void): readonly string[] {
+  if (!isObject(item)) return [`${itemName} is not an object`];
   const fields = new FieldChecks(item);
   check(fields);
   return fields.problems;

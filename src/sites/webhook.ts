@@ -1,9 +1,9 @@
 import { isIP } from 'node:net';
 import { isGlobalUnicast } from '../http/outgoing/global-unicast.js';
 import { targetOf } from '../http/outgoing/target.js';
+import { secretProblem } from '../http/webhook-signature.js';
 import { messageOf, UserError } from '../kernel/errors.js';
 import type { StoredEvent } from '../log/event.js';
-import { secretProblem } from '../http/webhook-signature.js';
 
 const URL_LENGTH_MAX = 2_048;
 const SECRET_LENGTH_MAX = 1_024;

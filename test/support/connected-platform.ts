@@ -32,7 +32,7 @@ export class ConnectedPlatform {
   connection: Connection;
   private readonly platform: Platform;
   private readonly tokens: AccessTokens;
-  private readonly lane: Lane;
+  private readonly queue: Lane;
   private readonly tenant = `t${++tenants}`;
   private readonly faults: unknown[] = [];
   private state: 'active' | 'paused' | 'parked' = 'active';
@@ -40,12 +40,12 @@ export class ConnectedPlatform {
   constructor(
     platformCase: PlatformCase,
     private readonly sandboxUrl: string,
-    wires: Wires,
+    client: Wires,
   ) {
     const { platform, connection } = platformCase;
     this.platform = platform;
     this.connection = { ...connection, endpoint: `${sandboxUrl}/${platform.name}@${this.tenant}` };
-    const send = wires.send.bind(wires);
+    const send = client.send.bind(client);
     this.tokens = new AccessTokens({
       send,
       keepRefreshToken: async (_site, _platform, refreshToken) => {
@@ -73,7 +73,7 @@ export class ConnectedPlatform {
       },
       fault: (error: unknown) => void this.faults.push(error),
     };
-    this.lane = new Lane(platform, dependencies, OPEN_MS);
+    this.queue = new Lane(platform, dependencies, OPEN_MS);
   }
 
   accessToken(connection = this.connection, stale?: string): Promise<string | undefined> {
@@ -100,7 +100,7 @@ export class ConnectedPlatform {
         if ('skip' in payload) return { status: 'skipped', reason: payload.skip } as const;
         const body = index === invalid ? invalidate(payload.body) : payload.body;
         return new Promise<LaneResult>((done) => {
-          this.lane.offer({ body, group: payload.group, alone, probe: false, mayGo: () => true, done });
+          this.queue.offer({ body, group: payload.group, alone, probe: false, mayGo: () => true, done });
         });
       }),
     );

@@ -56,7 +56,7 @@ export interface DoubleContract {
     readonly invalid: object;
     readonly problem: string;
     /** The platform's name of an event. */
-    readonly noun: string;
+    readonly itemName: string;
     readonly answer: Expected;
   };
   /** The field whose absence is accepted with a warning. */
@@ -193,7 +193,7 @@ function describeInvalidEvents(contract: DoubleContract, send: Send): void {
         ['evt-1002', false],
         ['', false],
       ]);
-      expect(problemsIn(answer)).toEqual([[], [refusedBatch.problem], [`${refusedBatch.noun} is not an object`]]);
+      expect(problemsIn(answer)).toEqual([[], [refusedBatch.problem], [`${refusedBatch.itemName} is not an object`]]);
     });
   }
 

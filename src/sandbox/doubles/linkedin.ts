@@ -98,7 +98,7 @@ function conversionsAnswer(request: SandboxRequest): SandboxAnswer {
   }
   const elements = elementsOf(body);
   if (elements.length === 0 || elements.length > ELEMENTS_MAX) {
-    const refusal = failure(400, 'ILLEGAL_ARGUMENT', `A batch takes 1 to ${ELEMENTS_MAX} elements.`);
+    const refusal = failure(400, 'ILLEGAL_ARGUMENT', `A batch must have 1 to ${ELEMENTS_MAX} elements.`);
     return { ...refusal, received: received(elements, [], false) };
   }
   const faults = elements.map((element) => faultsOf(element, request.nowMs));

@@ -179,7 +179,7 @@ describeDoubleContract(meta, {
   refusedBatch: {
     invalid: { ...EVENT, event_id: 'evt-1002', event_time: TIME - 8 * 86_400 },
     problem: 'event_time is older than 168 hours',
-    noun: 'event',
+    itemName: 'event',
     answer: [400, error({ code: 100, error_subcode: 2804003 })],
   },
   idField: 'event_id',

@@ -40,7 +40,7 @@ export function capiAnswer(request: SandboxRequest): SandboxAnswer {
   const data = isObject(body) ? body['data'] : undefined;
   if (!isObject(body) || !Array.isArray(data)) return capiError(400, 'BadRequest', 'The body has no list "data".');
   if (data.length === 0 || data.length > EVENTS_MAX) {
-    return capiError(400, 'BadRequest', `"data" takes 1 to ${EVENTS_MAX} events.`, [], refusedEvents(data));
+    return capiError(400, 'BadRequest', `"data" must have 1 to ${EVENTS_MAX} events.`, [], refusedEvents(data));
   }
   const continues = body['continueOnValidationError'];
   if (continues !== undefined && typeof continues !== 'boolean') {

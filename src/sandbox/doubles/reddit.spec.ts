@@ -150,7 +150,7 @@ describeDoubleContract(reddit, {
   refusedBatch: {
     invalid: { ...withMetadata({ conversion_id: 'evt-1002' }), event_at: undefined },
     problem: 'event_at is missing',
-    noun: 'event',
+    itemName: 'event',
     answer: [400, invalid(2)],
   },
   idField: 'metadata.conversion_id',

@@ -132,7 +132,7 @@ describeDoubleContract(snapchat, {
   refusedBatch: {
     invalid: { ...EVENT, event_id: 'evt-1002', event_time: undefined },
     problem: 'event_time is missing',
-    noun: 'event',
+    itemName: 'event',
     answer: [400, { ...invalid('event_time is missing'), event: 1 }],
   },
   idField: 'event_id',

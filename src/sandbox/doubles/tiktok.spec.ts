@@ -126,7 +126,7 @@ describeDoubleContract(tiktok, {
   refusedBatch: {
     invalid: { ...EVENT, event_id: 'evt-1002', event: undefined },
     problem: 'event is missing',
-    noun: 'event',
+    itemName: 'event',
     answer: refused('Batch.1.event: Missing data for required field'),
   },
   idField: 'event_id',

@@ -99,7 +99,7 @@ describeDoubleContract(x, {
   refusedBatch: {
     invalid: { ...CONVERSION, conversion_id: 'evt-1002', event_id: undefined },
     problem: 'event_id is missing',
-    noun: 'conversion',
+    itemName: 'conversion',
     answer: [400, errors({ parameter: 'event_id' }, { parameter: 'conversion' })],
   },
   idField: 'conversion_id',
