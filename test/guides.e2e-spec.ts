@@ -16,8 +16,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { jest } from '@jest/globals';
 import { inboundBodySchema } from '../src/conversions/inbound-fields.js';
-import type { StoredEvent } from '../src/log/event.js';
 import { signature } from '../src/http/webhook-signature.js';
+import type { StoredEvent } from '../src/log/event.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
 import { type ServiceProcess, spawnService } from './support/service-process.js';
 

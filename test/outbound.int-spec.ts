@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { jest } from '@jest/globals';
 import { pushesCheck } from '../src/history/reconciliation/pushes-check.js';
 import type { VerifyWorld } from '../src/history/verify.js';
+import { signature } from '../src/http/webhook-signature.js';
 import type { StoredEvent } from '../src/log/event.js';
 import { ProjectionRunner } from '../src/log/projection-runner.js';
 import { type Claim, claimSites } from '../src/outbound/claims.js';
@@ -10,7 +11,6 @@ import { pushNow } from '../src/outbound/push-now.js';
 import { OUTBOUND, streamOf } from '../src/outbound/stretch.js';
 import { nextTickMs } from '../src/outbound/ticks.js';
 import { totalsProjection } from '../src/outbound/totals.projection.js';
-import { signature } from '../src/http/webhook-signature.js';
 import type { SiteWebhook } from '../src/sites/webhook.js';
 import { createDatabase } from './support/databases.js';
 import {
