@@ -1,17 +1,25 @@
-// Reads every event from Clean Conversions' topics and prints one line each. Needs the package kafkajs and nothing else of
-// this project; docs/kafka.md tells the contract it is written against.
+// Reads all events from the topics of Clean Conversions and prints one line per event. Requires the package kafkajs, and
+// nothing else of this project; docs/kafka.md describes the contract.
 //
-//   node docs/read-topics.mjs [brokers] [topic prefix]       Ctrl-C stops it
+//   node docs/read-topics.mjs [brokers] [topic prefix]       Stop: Ctrl-C
 import { randomUUID } from 'node:crypto';
+import { createRequire } from 'node:module';
 import { Kafka, logLevel } from 'kafkajs';
+
+// kafkajs 2.2.4 sets timers with a negative delay while no request is pending, which Node 24 warns about (kafkajs#1751).
+const { prototype: queue } = createRequire(import.meta.url)('kafkajs/src/network/requestQueue/index.js');
+const { scheduleCheckPendingRequests: schedule } = queue;
+queue.scheduleCheckPendingRequests = function scheduleIfPending() {
+  if (this.pending.length > 0) schedule.call(this);
+};
 
 const [brokers = '127.0.0.1:9092', prefix = 'cc.'] = process.argv.slice(2);
 const topics = ['conversions', 'visitors', 'sites', 'auth', 'outbound'].map((name) => `${prefix}${name}`);
 const kafka = new Kafka({ clientId: 'reader', brokers: brokers.split(','), logLevel: logLevel.NOTHING });
-// A name of your own, kept from run to run, makes Kafka remember how far you have read.
+// With a fixed group id, Kafka remembers the position between runs.
 const consumer = kafka.consumer({ groupId: `reader-${randomUUID()}` });
 
-// The one rule: what is not above the last position of its partition has been seen before.
+// The reader rule: an event whose position is not above the last one of its partition is a duplicate.
 const last = new Map();
 const isNew = (partition, position) => position > (last.get(partition) ?? 0) && last.set(partition, position);
 

@@ -6,6 +6,7 @@ const LAYERS = [
   ['kernel'],
   ['http', 'postgres', 'tag'],
   ['platforms'],
+  ['events'],
   ['log'],
   ['sites', 'kafka'],
   ['delivery'],

@@ -5,12 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { allProjections } from '../src/app/projections.js';
-import { ReceiveConversion, ReceiveConversionHandler } from '../src/conversions/receive-conversion.js';
-import { allChecks, allStreamBooks } from '../src/history/checks.js';
+import { ReceiveConversion } from '../src/conversions/receive-conversion.command.js';
+import { ReceiveConversionHandler } from '../src/conversions/receive-conversion.handler.js';
+import { allChecks, allStreamChecks } from '../src/history/checks.js';
 import { verify } from '../src/history/verify.js';
 import { Sealer } from '../src/kernel/sealing.js';
 import { readSettings } from '../src/kernel/settings.js';
-import { EventLog } from '../src/log/event-log.js';
+import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { ProjectionRunner } from '../src/log/projection-runner.js';
 import { SiteDirectory } from '../src/sites/site-directory.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
@@ -26,8 +27,8 @@ const dump = join(folder, 'clean-conversions.dump');
 const canDump = hasDebianPostgres(15);
 if (!canDump) console.warn('LEFT OUT: dump and restore (install the package postgresql-15 to run it).');
 
-/** From PostgreSQL 15, whose programs come with it, into the embedded one: a restore on another server, and a newer one. */
-(canDump ? describe : describe.skip)('a dump that is restored on another server', () => {
+/** Dumps from PostgreSQL 15, whose package includes pg_dump, and restores on the embedded server, which is newer. */
+(canDump ? describe : describe.skip)('a dump restored on another server', () => {
   let first: TestServer;
   let second: TestServer;
 
@@ -40,7 +41,7 @@ if (!canDump) console.warn('LEFT OUT: dump and restore (install the package post
     rmSync(folder, { recursive: true, force: true });
   }, 60_000);
 
-  it('has everything, goes on where nobody has seen a position before, and its books close', async () => {
+  it('contains all data, continues at positions that were never used, and passes every check', async () => {
     const source = await createDatabase(first);
     const before = await open(source);
     await before.sites.register(SITE);
@@ -72,24 +73,24 @@ if (!canDump) console.warn('LEFT OUT: dump and restore (install the package post
     const appended = (await after.log.read()).slice(events.length);
     expect(appended.map(({ type }) => type)).toEqual(['conversion.deduplicated.v1', 'conversion.received.v1']);
     for (const { position } of appended) expect(position).toBeGreaterThanOrEqual(1_000_000_000);
-    expect(after.said).toEqual([expect.stringContaining('restored or failed over')]);
+    expect(after.messages).toEqual([expect.stringContaining('restored or failed over')]);
     expect((await after.verify()).checks.filter(({ ok }) => !ok)).toEqual([]);
     await after.close();
   }, 180_000);
 });
 
-/** The service's parts on a database, as the command line puts them together. */
+/** Opens the components of the service on a database, without HTTP. */
 async function open(databaseUrl: string) {
   const postgres = await openDatabase(databaseUrl);
-  const said: string[] = [];
-  const log = new EventLog(postgres, { say: (line) => said.push(line) });
+  const messages: string[] = [];
+  const log = new PostgresEventLog(postgres, { onMessage: (line) => messages.push(line) });
   const secrets = new SiteSecrets(postgres.pool, new Sealer(sealing));
   const sites = new Sites(log, secrets, 'cli');
   const projections = new ProjectionRunner(postgres, allProjections(secrets));
   return {
     log,
     sites,
-    said,
+    messages,
     async shop(key: string) {
       const instance = randomUUID();
       const directory = new SiteDirectory(log, secrets, {
@@ -100,11 +101,11 @@ async function open(databaseUrl: string) {
       await directory.start();
       const site = directory.find(SITE) as never;
       const verdict = directory.judgeKey(site, key, Date.now());
-      if (!verdict.ok) throw new Error('the key should be good');
-      // No platform is connected: nothing is dispatched.
-      const nobody = { find: async () => ({ identifiers: {}, consent: undefined }) } as never;
-      const dispatcher = { pin: () => ({}), dispatch: async () => ({}) } as never;
-      const handler = new ReceiveConversionHandler(log, nobody, dispatcher);
+      if (!verdict.ok) throw new Error('the key should be valid');
+      // No platform is connected: nothing is delivered.
+      const matcher = { find: async () => ({ identifiers: {}, consent: undefined }) } as never;
+      const deliveries = { planFor: () => ({}), deliver: async () => ({}) } as never;
+      const handler = new ReceiveConversionHandler(log, matcher, deliveries);
       const post = (orderId: string) => {
         const fields = { email: 'jane@example.com', event: 'purchase', currency: 'EUR', value: 10, orderId };
         return handler.execute(
@@ -127,8 +128,8 @@ async function open(databaseUrl: string) {
     async verify() {
       const settings = readSettings({ DATABASE_URL: databaseUrl, SECRET_KEY: sealing.toString('hex') });
       const until = await log.head();
-      const world = { postgres, log, sites, secrets, projections, settings, until, progress: () => {} };
-      return verify(world, allStreamBooks(false), allChecks(projections, false));
+      const dependencies = { postgres, log, sites, secrets, projections, settings, until, progress: () => {} };
+      return verify(dependencies, allStreamChecks(false), allChecks(projections, false));
     },
     async close() {
       await log.close();
@@ -137,6 +138,6 @@ async function open(databaseUrl: string) {
   };
 }
 
-function postgresProgram(name: string, ...words: string[]): void {
-  execFileSync(join('/usr/lib/postgresql/15/bin', name), words, { stdio: ['ignore', 'ignore', 'inherit'] });
+function postgresProgram(name: string, ...args: string[]): void {
+  execFileSync(join('/usr/lib/postgresql/15/bin', name), args, { stdio: ['ignore', 'ignore', 'inherit'] });
 }

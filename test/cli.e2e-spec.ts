@@ -9,7 +9,7 @@ import { jest } from '@jest/globals';
 import { allProjections } from '../src/app/projections.js';
 import { runCli } from '../src/cli/run-cli.js';
 import type { StoredEvent } from '../src/log/event.js';
-import { EventLog } from '../src/log/event-log.js';
+import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { PLATFORM_NAMES, type PlatformName } from '../src/platforms/platform.js';
 import { Postgres } from '../src/postgres/postgres.js';
 import { findPostmaster } from '../src/postgres/postmaster.js';
@@ -420,8 +420,8 @@ describe('beside a running service', () => {
   });
 
   it('exports a log of many pages without a gap', async () => {
-    const postgres = await Postgres.open({ databaseUrl: undefined, dataDir, say: () => {} });
-    const log = new EventLog(postgres);
+    const postgres = await Postgres.open({ databaseUrl: undefined, dataDir, onMessage: () => {} });
+    const log = new PostgresEventLog(postgres);
     const events = Array.from({ length: 500 }, (_, n) => ({ type: 'test.counted.v1', data: { n } }));
     for (let page = 0; page < 9; page += 1) {
       const stream = `00000000-0000-7000-8000-00000000000${page}`;
@@ -700,7 +700,7 @@ describe('beside a running service', () => {
       expect(await json('projections', 'rebuild', 'sites')).toEqual(current);
       expect((await cli('projections', 'status')).stdout).toMatch(/^NAME +STATE +POSITION +HEAD +LAG/);
       expect(await refused('projections', 'rebuild', 'nothing')).toMatch(
-        /^There is no projection "nothing"\. There are: sites/,
+        /^Unknown projection "nothing"\. Projections: sites/,
       );
     });
   });
@@ -720,9 +720,9 @@ describe('beside a running service', () => {
     });
 
     it('names what is wrong and what to do', async () => {
-      const postgres = await Postgres.open({ databaseUrl: undefined, dataDir, say: () => {} });
+      const postgres = await Postgres.open({ databaseUrl: undefined, dataDir, onMessage: () => {} });
       chmodSync(join(dataDir, 'demo-key'), 0o644);
-      const owner = await postgres.connectAsOwner('cc-test');
+      const owner = await postgres.connectAsOwner('test');
       await owner.query(`UPDATE cc.projections SET parked = true, reason = 'event 7' WHERE name = 'auth_failures'`);
       await owner.query('ALTER TABLE cc.events_0 DISABLE TRIGGER append_only');
       const { code, stdout } = await cli('doctor');

@@ -3,7 +3,7 @@ import { Agent, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { EventLog } from '../src/log/event-log.js';
+import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { Postgres } from '../src/postgres/postgres.js';
 import { type ServiceProcess, spawnService } from './support/service-process.js';
 
@@ -47,8 +47,8 @@ describe('a service that is killed', () => {
 
   /** How often each order was received, as the log has it. */
   async function receivedOrders(): Promise<Map<string, number>> {
-    const postgres = await Postgres.open({ databaseUrl: undefined, dataDir, say: () => {} });
-    const log = new EventLog(postgres);
+    const postgres = await Postgres.open({ databaseUrl: undefined, dataDir, onMessage: () => {} });
+    const log = new PostgresEventLog(postgres);
     const orders = new Map<string, number>();
     for (const event of await log.read({ types: ['conversion.received.v1'] })) {
       const orderId = String(event.data['orderId']);
@@ -167,8 +167,8 @@ describe('a service that is killed', () => {
     expect((await post('ORD-1')).status).toBe(200);
     service.child.kill('SIGSTOP');
     const { Sites } = await import('../src/sites/sites.js');
-    const postgres = await Postgres.open({ databaseUrl: undefined, dataDir, say: () => {} });
-    const log = new EventLog(postgres);
+    const postgres = await Postgres.open({ databaseUrl: undefined, dataDir, onMessage: () => {} });
+    const log = new PostgresEventLog(postgres);
     const keyId = String((await log.read({ types: ['site.key_issued.v1'] }))[0]?.data['keyId']);
     await new Sites(log, undefined as never, 'cli').revokeKey('localhost', keyId);
     await sleep(1_100);

@@ -13,19 +13,19 @@ import {
 import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { jest } from '@jest/globals';
 import { inboundBodySchema } from '../src/conversions/inbound-fields.js';
 import { signature } from '../src/http/webhook-signature.js';
-import type { StoredEvent } from '../src/log/event.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
+import { type LooseEvent } from './support/loose-event.js';
 import { type ServiceProcess, spawnService } from './support/service-process.js';
 
 jest.setTimeout(60_000);
 
 const checkout = join(import.meta.dirname, '..');
 const root = mkdtempSync(join(tmpdir(), 'cc-guides-'));
-// As root, another user runs the database, and it must get to its data.
+// Started by root, the database runs as another user, which must be able to enter its data folder.
 chmodSync(root, 0o755);
 const dataDir = join(root, 'data');
 
@@ -37,13 +37,13 @@ const DOCUMENTS = [
     .sort(),
 ];
 const EMAIL = 'jane.doe@example.com';
-/** Where `npm run sandbox` listens, as the documents say. */
+/** Address of `npm run sandbox` in the documents. */
 const SANDBOX_URL = 'http://127.0.0.1:8089';
 
 interface Language {
   readonly program: string;
   readonly extension: string;
-  /** What its code in the guides cannot do without. */
+  /** Programs that the guide's code needs. */
   readonly needs: readonly string[];
 }
 const LANGUAGES: Readonly<Record<string, Language>> = {
@@ -52,14 +52,13 @@ const LANGUAGES: Readonly<Record<string, Language>> = {
   python: { program: 'python3', extension: 'py', needs: ['python3'] },
 };
 const missing = ['bash', 'curl', 'python3'].filter((name) => spawnSync(name, ['--version']).status !== 0);
-for (const name of missing)
-  console.warn(`LEFT OUT: what the guides show with ${name}, which this machine does not have.`);
+for (const name of missing) console.warn(`LEFT OUT: the guides' examples with ${name}, which is not installed.`);
 
-/** The programs that send a conversion and try again: where they stand, and the order they send. */
+/** The programs that send a conversion and retry: the page, the index of the code block, and the order id they send. */
 const SENDERS = [
-  { file: 'docs/integrate/curl.md', language: 'bash', at: 1, orderId: 'ORD-1001' },
-  { file: 'docs/integrate/node.md', language: 'js', at: 0, orderId: 'ORD-2001' },
-  { file: 'docs/integrate/python.md', language: 'python', at: 0, orderId: 'ORD-3001' },
+  { file: 'docs/integrate/curl.md', language: 'bash', index: 1, orderId: 'ORD-1001' },
+  { file: 'docs/integrate/node.md', language: 'js', index: 0, orderId: 'ORD-2001' },
+  { file: 'docs/integrate/python.md', language: 'python', index: 0, orderId: 'ORD-3001' },
 ].filter(({ language }) => canRun(language));
 
 let service: ServiceProcess;
@@ -68,7 +67,7 @@ let sandbox: RunningSandbox;
 beforeAll(async () => {
   const nest = join(checkout, 'node_modules/@nestjs/cli/bin/nest.js');
   if (!existsSync(join(checkout, 'dist/main.js'))) execFileSync(process.execPath, [nest, 'build'], { cwd: checkout });
-  makeNpm();
+  stubNpm();
   service = await spawnService(dataDir);
   sandbox = await new Sandbox().start();
 });
@@ -79,18 +78,18 @@ afterAll(async () => {
   rmSync(root, { recursive: true, force: true, maxRetries: 5 });
 });
 
-describe('the guides', () => {
+describe('guides', () => {
   const received = { ok: true, event: 'purchase', results: {} };
   const expected: string[] = [];
 
-  it.each(SENDERS)('in $language send a conversion, and sent again it is a duplicate', async (sender) => {
+  it.each(SENDERS)('the $language program sends a conversion, and a duplicate when run again', async (sender) => {
     const code = codeOf(sender);
     expect(readReceipt(await runCode(sender.language, code))).toEqual(received);
     expect(readReceipt(await runCode(sender.language, code))).toEqual({ ok: true, deduped: true });
     expected.push(sender.orderId);
   });
 
-  (canRun('bash') ? it : it.skip)('in bash send one by hand and ask what became of it', async () => {
+  (canRun('bash') ? it : it.skip)('the curl lines send a conversion and query its receipt', async () => {
     const [byHand, , ask] = blocksOf('docs/integrate/curl.md', 'bash') as [string, string, string];
     expect(readReceipt(await runCode('bash', byHand))).toEqual({ ok: true, event: 'lead', results: {} });
     expect(readReceipt(await runCode('bash', byHand))).toEqual({ ok: true, deduped: true });
@@ -101,15 +100,16 @@ describe('the guides', () => {
   it.each([
     { file: 'docs/integrate/node.md', language: 'js' },
     { file: 'docs/integrate/python.md', language: 'python' },
-  ])('in $language hash an address as the service does', async ({ file, language }) => {
+  ])('the $language code hashes an address as the service does', async ({ file, language }) => {
     if (!canRun(language)) return;
     const { stdout } = await runCode(language, blocksOf(file, language)[1] as string);
     expect(stdout.trim()).toBe(sha256(EMAIL));
   });
 
-  it('for any tool name boxes that make a good request', async () => {
-    const boxes = tableOf('docs/integrate/any-tool.md', 'box');
-    const entry = (name: string) => boxes.filter(([box]) => box === name).map(([, what]) => code(what as string));
+  it('the fields for any tool make a valid request', async () => {
+    const fields = tableOf('docs/integrate/any-tool.md', 'field');
+    const entry = (name: string) =>
+      fields.filter(([field]) => field === name).map(([, value]) => code(value as string));
     const [key, type] = entry('Header') as [string[], string[]];
     const reply = await send(service.url, {
       method: entry('Method')[0]?.[0] as string,
@@ -121,27 +121,35 @@ describe('the guides', () => {
     expected.push('DEAL-4001');
   });
 
-  (canRun('bash') ? it : it.skip)(
-    "are as good as the banner's line, which works when pasted and is the README's",
-    async () => {
-      const line = /^curl .*$/m.exec(service.output())?.[0] as string;
-      expect(readReceipt(await run('bash', ['-c', line]))).toEqual(received);
-      // The README shows it shortened, and otherwise as it is.
-      const shortened = line
-        .replace(/:\d+\//, ':8080/')
-        .replace(/cc_\w+/, 'cc_…')
-        .replace(/ORD-.*(?="})/, 'ORD-…');
-      const [shown] = blocksOf('README.md', 'text') as [string];
-      expect(shown.replace(/ \\\n */, ' ').trim()).toBe(shortened);
-    },
-  );
+  (canRun('bash') ? it : it.skip)("the banner's line works when pasted and is the README's", async () => {
+    const line = /^curl .*$/m.exec(service.output())?.[0] as string;
+    expect(readReceipt(await run('bash', ['-c', line]))).toEqual(received);
+    // The README shows the line with key and order id shortened.
+    const shortened = line
+      .replace(/:\d+\//, ':8080/')
+      .replace(/cc_\w+/, 'cc_…')
+      .replace(/ORD-.*(?="})/, 'ORD-…');
+    const [shown] = blocksOf('README.md', 'text') as [string];
+    expect(shown.replace(/ \\\n */, ' ').trim()).toBe(shortened);
+  });
 
-  it('leave each of these conversions in the log once, and no word about the person', async () => {
+  (canRun('bash') ? it : it.skip)("the README's receipt is the answer of the demo site", async () => {
+    const demo = await spawnService(join(root, 'demo'), { DEMO_PLATFORMS: 'true' });
+    try {
+      const line = /^curl .*$/m.exec(demo.output())?.[0] as string;
+      const [shown] = blocksOf('README.md', 'json') as [string];
+      expect(readReceipt(await run('bash', ['-c', line]))).toEqual(JSON.parse(shown));
+    } finally {
+      await demo.end('SIGTERM');
+    }
+  });
+
+  it('leave each conversion in the log once, without raw personal data', async () => {
     const { stdout } = await cli('events export --site localhost --type conversion.received.v1 --json');
     const events = stdout
       .trimEnd()
       .split('\n')
-      .map((line) => JSON.parse(line) as StoredEvent);
+      .map((line) => JSON.parse(line) as LooseEvent);
     const orders = events.map(({ data }) => String(data['orderId']));
     expect(orders.filter((order) => !/^ORD-\d{10}$/.test(order)).sort()).toEqual([...expected].sort());
     for (const { data, personal } of events) {
@@ -151,45 +159,45 @@ describe('the guides', () => {
   });
 });
 
-describe('the programs in the guides', () => {
+describe('programs in the guides', () => {
   const REFUSED = 'Refused with 400: {"ok":false,"error":"event required"}';
 
-  it('try again with the same body while it may help, and give up politely when it does not', async () => {
+  it('retry with the same body after a temporary failure, and exit with a readable message otherwise', async () => {
     const cases = SENDERS.flatMap((sender) => [
-      // No answer at all, as from a service that is just being restarted, is answered by trying again too.
-      { sender, answers: [503, 503, 200], tries: 3, exit: 0, says: '' },
-      { sender, answers: ['cut', 500, 200] as const, tries: 3, exit: 0, says: '' },
-      { sender, answers: [400], tries: 1, exit: 1, says: REFUSED },
-      { sender, answers: [503], tries: 4, exit: 1, says: 'Given up for now' },
-      { sender, answers: 'closed' as const, tries: 0, exit: 1, says: 'Given up for now' },
+      // A connection closed without an answer, as during a restart, is retried too.
+      { sender, answers: [503, 503, 200], attempts: 3, exit: 0, message: '' },
+      { sender, answers: ['cut', 500, 200] as const, attempts: 3, exit: 0, message: '' },
+      { sender, answers: [400], attempts: 1, exit: 1, message: REFUSED },
+      { sender, answers: [503], attempts: 4, exit: 1, message: 'Gave up for now' },
+      { sender, answers: 'closed' as const, attempts: 0, exit: 1, message: 'Gave up for now' },
     ]);
-    // Side by side: most of the time they wait.
+    // In parallel: most of the time they wait.
     await Promise.all(
-      cases.map(async ({ sender, answers, tries, exit, says }) => {
+      cases.map(async ({ sender, answers, attempts, exit, message }) => {
         const server = await fakeService(answers);
-        const { code: ended, stdout, stderr } = await runCode(sender.language, codeOf(sender), server.url);
+        const { code: exitCode, stdout, stderr } = await runCode(sender.language, codeOf(sender), server.url);
         await server.close();
-        const what = `${sender.language}, answered with ${answers}: ${stdout}${stderr}`;
-        expect([what, ended]).toEqual([what, exit]);
-        expect([what, server.bodies.length]).toEqual([what, tries]);
-        expect([what, new Set(server.bodies).size]).toEqual([what, Math.min(1, tries)]);
+        const context = `${sender.language}, answered with ${answers}: ${stdout}${stderr}`;
+        expect([context, exitCode]).toEqual([context, exit]);
+        expect([context, server.bodies.length]).toEqual([context, attempts]);
+        expect([context, new Set(server.bodies).size]).toEqual([context, Math.min(1, attempts)]);
         for (const body of server.bodies) expect(JSON.parse(body)).toMatchObject({ orderId: sender.orderId });
-        expect(stderr).toContain(says);
-        if (says.startsWith('Given up')) expect(stderr).toContain('with the same orderId');
+        expect(stderr).toContain(message);
+        if (message.startsWith('Gave up')) expect(stderr).toContain('with the same orderId');
         if (exit === 0) expect(JSON.parse(stdout)).toEqual({ ok: true, event: 'purchase', results: {} });
-        // A traceback is not polite.
+        // One line, no stack trace.
         expect(stderr.replace(/^curl: .*\n/gm, '')).not.toMatch(/Traceback|\n {4}at |\n.*\n/);
       }),
     );
   });
 });
 
-describe('the receivers in the guides', () => {
+describe('receivers in the guides', () => {
   const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
   const PRIVATE = { OUTBOUND_ALLOW_PRIVATE: 'true' };
   const receivers = ['js', 'python'].filter(canRun);
 
-  it.each(receivers)('in %s add up what is pushed, drop repeats, and refuse what is not ours', async (language) => {
+  it.each(receivers)('the %s receiver sums pushes, drops repeats and rejects forged requests', async (language) => {
     const receiver = await startReceiver(
       language,
       blocksOf('docs/integrate/webhook.md', language)[0] as string,
@@ -241,21 +249,23 @@ describe('the receivers in the guides', () => {
   });
 });
 
-describe('the command line', () => {
+describe('command line in the documents', () => {
   const lines = DOCUMENTS.flatMap((file) => blocksOf(file, 'sh').flatMap((block) => block.split('\n'))).filter(Boolean);
 
-  it('as the documents show it, does what they say', async () => {
+  it('runs every shown command', async () => {
     expect(lines.length).toBeGreaterThanOrEqual(5);
-    let said = '';
+    // The npm stub replaces this script.
+    expect(JSON.parse(read('package.json')).scripts.cc).toBe('node --enable-source-maps dist/cli.js');
+    let output = '';
     for (const line of lines) {
       expect(line).toMatch(/^npm run cc -- /);
-      const here = line.replace(SANDBOX_URL, sandbox.url);
-      const { code: ended, stdout, stderr } = await run('sh', ['-c', here]);
-      expect([line, ended, ended === 0 ? '' : stdout + stderr]).toEqual([line, 0, '']);
-      said += stdout;
+      const local = line.replace(SANDBOX_URL, sandbox.url);
+      const { code: exitCode, stdout, stderr } = await run('sh', ['-c', local]);
+      expect([line, exitCode, exitCode === 0 ? '' : stdout + stderr]).toEqual([line, 0, '']);
+      output += stdout;
     }
-    // Whoever has followed them has a site that takes conversions, and a platform of the sandbox that gets them.
-    const key = /\bcc_\w{49}\b/.exec(said)?.[0] as string;
+    // The result is a site that accepts conversions, with a sandbox platform connected.
+    const key = /\bcc_\w{49}\b/.exec(output)?.[0] as string;
     const reply = await send(service.url, {
       method: 'POST',
       path: '/__cc/inbound',
@@ -266,57 +276,20 @@ describe('the command line', () => {
     expect(reply).toEqual({ status: 200, body: JSON.stringify({ ok: true, event: 'signup', results }) });
   });
 
-  it('looks, with doctor, at what the page on operating lists', async () => {
+  it('lists every check of doctor', async () => {
     const { stdout } = await cli('doctor --json');
     const listed = tableOf('docs/operate.md', 'check').map(([name]) => code(name as string)[0]);
     expect(listed).toEqual(JSON.parse(stdout).checks.map(({ name }: { name: string }) => name));
   });
 });
 
-describe('what the documents name', () => {
-  it('is there: files and headings they link to', () => {
-    const broken = DOCUMENTS.flatMap((file) => {
-      const links = [...withoutCode(read(file)).matchAll(/\]\(([^)\s]+)\)/g)].map(([, target]) => target as string);
-      return links
-        .filter((target) => !/^https?:/.test(target) && !leadsSomewhere(file, target))
-        .map((target) => `${file}: ${target}`);
-    });
-    expect(broken).toEqual([]);
-  });
-
-  it('is there: sources, and scripts of the package', () => {
-    const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
-    for (const file of DOCUMENTS) {
-      const text = read(file);
-      const sources = [...text.matchAll(/`(src\/[^`\s]*)`/g)].map(([, path]) => path as string);
-      expect(sources.filter((path) => !existsSync(join(checkout, path)))).toEqual([]);
-      const named = [...text.matchAll(/npm (?:run (?:-s )?([\w-]+)|(start|test))/g)].map(
-        ([, one, other]) => one ?? other,
-      );
-      expect(named.filter((name) => !(String(name) in scripts))).toEqual([]);
-    }
-    expect(scripts['cc']).toBe('node --enable-source-maps dist/cli.js');
-  });
-
-  it('are all settings there are, with their defaults', () => {
-    const source = read('src/kernel/settings.ts');
-    const known = [...source.matchAll(/\b(?:read|optional)\(\s*'([A-Z_]+)'(?:,\s*'([^']*)')?/g)];
-    const listed = tableOf('README.md', 'name').map(([name, value]) => [
-      code(name as string)[0],
-      code(value as string)[0],
-    ]);
-    expect(known.length).toBeGreaterThan(10);
-    expect(Object.fromEntries(listed)).toEqual(
-      Object.fromEntries(known.map(([, name, value]) => [name, value || undefined])),
-    );
-  });
-
-  it('are all fields of a conversion', () => {
+describe('reference tables', () => {
+  it('list all fields of a conversion', () => {
     const listed = tableOf('docs/integrate/README.md', 'field').map(([name]) => code(name as string)[0]);
     expect(listed).toEqual(Object.keys(inboundBodySchema.properties));
   });
 
-  it('are all results a receipt can have', async () => {
+  it('list all results of a receipt', async () => {
     const { body } = await send(service.url, { path: '/docs/openapi.json' });
     const [received] =
       JSON.parse(body).paths['/__cc/inbound'].post.responses[200].content['application/json'].schema.oneOf;
@@ -325,7 +298,7 @@ describe('what the documents name', () => {
     expect(listed).toEqual(status.enum);
   });
 
-  it('are errors that the service really gives', () => {
+  it('list the errors that the service returns', () => {
     const sources = ['src/conversions/inbound.endpoint.ts', 'src/conversions/inbound-fields.ts'].map(read).join('');
     const [byStatus, byField] = ['status \\| error', 'error'].map((head) => tableOf('docs/integrate/README.md', head));
     const texts = [
@@ -338,7 +311,7 @@ describe('what the documents name', () => {
     expect(new Set((byField ?? []).flatMap(([error]) => code(error as string)))).toEqual(new Set(given));
   });
 
-  it('are all metrics of our own', async () => {
+  it('list all metrics of the service', async () => {
     const { body } = await send(service.url, { path: '/metrics' });
     const served = [...body.matchAll(/^# TYPE (cc_\w+)/gm)].map(([, name]) => name as string);
     const listed = tableOf('docs/operate.md', 'metric').map(([name]) => code(name as string)[0]?.replace(/\{.*/, ''));
@@ -346,23 +319,19 @@ describe('what the documents name', () => {
   });
 });
 
-// --- reading documents
+// --- Reading documents
 
 function read(file: string): string {
   return readFileSync(join(checkout, file), 'utf8');
 }
 
-/** The fenced blocks of one language, in order. */
+/** The fenced code blocks of one language, in order. */
 function blocksOf(file: string, language: string): string[] {
   const fences = read(file).matchAll(/^( *)```(\w*)\n([\s\S]*?)^\1```$/gm);
   return [...fences].filter(([, , named]) => named === language).map(([, , , text]) => text as string);
 }
 
-function withoutCode(markdown: string): string {
-  return markdown.replace(/^( *)```[\s\S]*?^\1```$/gm, '').replace(/`[^`\n]*`/g, '');
-}
-
-/** The rows of the first table whose columns begin with this head. */
+/** The rows of the first table whose header begins with `head`. */
 function tableOf(file: string, head: string): string[][] {
   const rows = new RegExp(`^\\| ${head} \\|.*\\n\\|[-|]+\\n((?:\\|.*\\n)+)`, 'm').exec(read(file))?.[1] ?? '';
   return rows
@@ -376,44 +345,26 @@ function tableOf(file: string, head: string): string[][] {
     );
 }
 
-/** What stands between backquotes. */
+/** The code spans in a text. */
 function code(text: string): string[] {
   return [...text.matchAll(/`([^`]+)`/g)].map(([, inner]) => inner as string);
 }
 
-function leadsSomewhere(file: string, target: string): boolean {
-  const [path = '', anchor] = target.split('#');
-  const full = path === '' ? join(checkout, file) : resolve(checkout, dirname(file), path);
-  if (!existsSync(full)) return false;
-  return anchor === undefined || headingsOf(readFileSync(full, 'utf8')).includes(anchor);
-}
+// --- Running examples
 
-/** As GitHub names them. */
-function headingsOf(markdown: string): string[] {
-  const headings = markdown.replace(/^( *)```[\s\S]*?^\1```$/gm, '').matchAll(/^#+ (.*)$/gm);
-  return [...headings].map(([, text = '']) =>
-    text
-      .toLowerCase()
-      .replace(/[^\w\- ]/g, '')
-      .replaceAll(' ', '-'),
-  );
-}
-
-// --- running what they show
-
-interface Ran {
+interface CommandResult {
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-function run(program: string, args: readonly string[], env: Record<string, string> = {}): Promise<Ran> {
+function run(program: string, args: readonly string[], env: Record<string, string> = {}): Promise<CommandResult> {
   const environment = {
     ...process.env,
     PATH: `${join(root, 'bin')}:${process.env['PATH']}`,
     DATA_DIR: dataDir,
     PORT: '0',
-    // A proxy of the machine's has no part in talking to localhost.
+    // Requests to localhost must not go through a configured proxy.
     NO_PROXY: '*',
     no_proxy: '*',
     ...env,
@@ -428,8 +379,8 @@ function run(program: string, args: readonly string[], env: Record<string, strin
 
 let files = 0;
 
-/** With the two variables that the guides ask for, and nothing else that they would need. */
-function runCode(language: string, text: string, url = service.url): Promise<Ran> {
+/** Runs a guide's code with the two variables that the guides require. */
+function runCode(language: string, text: string, url = service.url): Promise<CommandResult> {
   const { program, extension } = LANGUAGES[language] as Language;
   files += 1;
   const file = join(root, `guide-${files}.${extension}`);
@@ -437,7 +388,7 @@ function runCode(language: string, text: string, url = service.url): Promise<Ran
   return run(program, [file], { CC_URL: url, CC_KEY: service.key });
 }
 
-/** A program of the guides that listens: what it has printed since is the totals, line by line. */
+/** Starts a receiver of the guides. It prints the totals after each push, one line each. */
 async function startReceiver(language: string, text: string, secret: string) {
   const { program, extension } = LANGUAGES[language] as Language;
   files += 1;
@@ -452,7 +403,7 @@ async function startReceiver(language: string, text: string, secret: string) {
       const found = /^Listens on (\S+)\n/.exec(printed)?.[1];
       if (found) listening(found);
     });
-    child.once('exit', (code) => failed(new Error(`It ended with ${code}`)));
+    child.once('exit', (code) => failed(new Error(`The receiver exited with ${code}`)));
   });
   const totals = () =>
     printed
@@ -466,24 +417,24 @@ function canRun(language: string): boolean {
   return !LANGUAGES[language]?.needs.some((name) => missing.includes(name));
 }
 
-function codeOf({ file, language, at }: { file: string; language: string; at: number }): string {
-  return blocksOf(file, language)[at] as string;
+function codeOf({ file, language, index }: { file: string; language: string; index: number }): string {
+  return blocksOf(file, language)[index] as string;
 }
 
-function readReceipt({ code: ended, stdout, stderr }: Ran): unknown {
-  expect([ended, ended === 0 ? '' : stderr]).toEqual([0, '']);
+function readReceipt({ code: exitCode, stdout, stderr }: CommandResult): unknown {
+  expect([exitCode, exitCode === 0 ? '' : stderr]).toEqual([0, '']);
   return JSON.parse(stdout);
 }
 
-/** `npm run cc -- …` as the documents write it, without npm's preparations, which would install and build. */
-function makeNpm(): void {
+/** A stub of npm that runs `npm run cc -- …` without the `precc` script, which would install and build. */
+function stubNpm(): void {
   mkdirSync(join(root, 'bin'));
   const main = join(checkout, 'dist/cli.js');
   const script = `#!/bin/sh\n[ "$1 $2 $3" = "run cc --" ] || exit 64\nshift 3\nexec "${process.execPath}" "${main}" "$@"\n`;
   writeFileSync(join(root, 'bin', 'npm'), script, { mode: 0o755 });
 }
 
-function cli(line: string): Promise<Ran> {
+function cli(line: string): Promise<CommandResult> {
   return run('sh', ['-c', `npm run cc -- ${line}`]);
 }
 
@@ -494,7 +445,7 @@ interface Sending {
   readonly body?: string;
 }
 
-/** Not by fetch, which does not let anybody say which host is meant. */
+/** Uses `http.request`, because fetch does not allow a Host header. */
 function send(base: string, { body, ...options }: Sending): Promise<{ status: number | undefined; body: string }> {
   return new Promise((done, reject) => {
     const sent = request(new URL(options.path, base), options, async (response) => {
@@ -507,7 +458,7 @@ function send(base: string, { body, ...options }: Sending): Promise<{ status: nu
   });
 }
 
-/** Gives the answers in order, and the last one for ever; `cut` is none at all, and nobody listens when it is `closed`. */
+/** Answers with these statuses in order and repeats the last; `cut` closes the connection, `closed` refuses connections. */
 async function fakeService(answers: readonly (number | 'cut')[] | 'closed') {
   const bodies: string[] = [];
   const server = createServer(async (incoming, response) => {

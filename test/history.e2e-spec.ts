@@ -11,10 +11,12 @@ import { Client } from 'pg';
 import { runCli } from '../src/cli/run-cli.js';
 import { replayEvents } from '../src/history/replay-events.js';
 import type { StoredEvent } from '../src/log/event.js';
-import { EventLog } from '../src/log/event-log.js';
+import type { EventLog } from '../src/log/event-log.js';
+import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { Sandbox } from '../src/sandbox/sandbox.js';
 import { Collector } from './support/collector.js';
 import { createDatabase, openDatabase } from './support/databases.js';
+import { type LooseEvent, loosely } from './support/loose-event.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
 import { eventually, type Reply, send, startTestService, type TestService } from './support/service.js';
 
@@ -48,7 +50,7 @@ beforeAll(async () => {
     await json('platforms', 'connect', platform as string, '--site', SITE, ...settings, '--endpoint', endpoint);
   }
   key = (await json('keys', 'create', '--site', SITE, '--name', 'Shop')).key;
-  const trialKey = (await json('keys', 'create', '--site', SITE, '--name', 'Try', '--trial')).key;
+  const trialKey = (await json('keys', 'create', '--site', SITE, '--name', 'Trial', '--trial')).key;
   service = await startTestService(databaseUrl, environment);
   for (let order = 1; order <= 6; order += 1) await post({ orderId: `ORD-${order}`, value: order });
   await post({ orderId: 'ORD-1', value: 99 });
@@ -73,7 +75,7 @@ afterAll(async () => {
 });
 
 describe('events export', () => {
-  it('gives the same events as a file of lines, as csv and as Parquet', async () => {
+  it('writes the same events as ndjson and as Parquet', async () => {
     const all = await lines('events', 'export');
     expect(all.length).toBeGreaterThan(20);
     expect(all.map(({ position }) => position)).toEqual([...all.map(({ position }) => position)].sort((a, b) => a - b));
@@ -102,7 +104,7 @@ describe('events export', () => {
     ).toEqual(all);
   });
 
-  it('filters in every format', async () => {
+  it('applies the filters in every format', async () => {
     const file = join(folder, 'received.parquet');
     const filters = ['--type', 'conversion.received.v1', '--site', SITE];
     const wanted = await lines('events', 'export', ...filters);
@@ -119,42 +121,40 @@ describe('events export', () => {
     expect(await readParquet(none)).toEqual([]);
   });
 
-  it('spells what was stored in an unusual way as JSON all the same', async () => {
-    const postgres = await openDatabase(environment['DATABASE_URL'] as string);
-    const log = new EventLog(postgres);
-    const told = { text: 'tab\t "quoted" \\ back\nslash ✓ 😀', nested: { list: [1, 2.5, null] }, empty: {} };
-    await log.append({
-      category: 'test',
-      stream: '00000000-0000-7000-8000-00000000aaaa',
-      expected: 'new',
-      site: SITE,
-      actor: 'user:"Ann" \\ B',
-      events: [
-        { type: 'test.odd.v1', data: told, personal: { subject: 'ab'.repeat(32), ...told } },
-        { type: 'test.odd.v1', data: {}, personal: { subject: 'cd'.repeat(32) } },
-        { type: 'test.odd.v1', data: {}, personal: { ...told } as { subject?: string } },
-      ],
-    });
-    await log.close();
-    await postgres.close();
+  it('exports valid JSON for control characters, quotes and events without data', async () => {
+    const data = { text: 'tab\t "quoted" \\ back\nslash ✓ 😀', nested: { list: [1, 2.5, null] }, empty: {} };
+    await withLog((log) =>
+      log.append({
+        category: 'test',
+        stream: '00000000-0000-7000-8000-00000000aaaa',
+        expected: 'new',
+        site: SITE,
+        actor: 'user:"Ann" \\ B',
+        events: [
+          { type: 'test.odd.v1', data, personal: { subject: 'ab'.repeat(32), ...data } },
+          { type: 'test.odd.v1', data: {}, personal: { subject: 'cd'.repeat(32) } },
+          { type: 'test.odd.v1', data: {}, personal: { ...data } as { subject?: string } },
+        ],
+      }),
+    );
     const exported = await lines('events', 'export', '--type', 'test.odd.v1');
     expect(exported).toEqual((await readLog()).filter(({ type }) => type === 'test.odd.v1'));
-    expect(exported[0]).toMatchObject({ data: told, personal: { subject: 'ab'.repeat(32), ...told } });
+    expect(exported[0]).toMatchObject({ data, personal: { subject: 'ab'.repeat(32), ...data } });
   });
 });
 
 describe('replay', () => {
-  it('shows every read model as it was, and leaves the present one as it is', async () => {
+  it('folds every projection up to a position and leaves the live tables unchanged', async () => {
     const [registered] = await lines('events', 'export', '--type', 'site.registered.v1');
     const before = (await owner.query('SELECT s::text AS row FROM cc.sites s')).rows;
-    const [then] = await lines('replay', 'projection', 'sites', '--until', String(registered?.position));
-    expect(then).toMatchObject({ host: SITE, inbound: false, connections: [], keys: [] });
-    const [now] = await lines('replay', 'projection', 'sites', '--until', '999999999');
-    expect(now).toMatchObject({ host: SITE, inbound: true });
-    expect((now as never as { keys: object[] }).keys).toHaveLength(2);
+    const [initial] = await lines('replay', 'projection', 'sites', '--until', String(registered?.position));
+    expect(initial).toMatchObject({ host: SITE, inbound: false, connections: [], keys: [] });
+    const [current] = await lines('replay', 'projection', 'sites', '--until', '999999999');
+    expect(current).toMatchObject({ host: SITE, inbound: true });
+    expect((current as never as { keys: object[] }).keys).toHaveLength(2);
     expect((await owner.query('SELECT s::text AS row FROM cc.sites s')).rows).toEqual(before);
 
-    // At every position at which something was received, so many hold a key: the inline one travels too.
+    // Each opening event adds one dedup claim: an inline projection has a history too.
     const openings = await lines(
       'events',
       'export',
@@ -172,18 +172,16 @@ describe('replay', () => {
       const live = await owner.query(`SELECT row_to_json(t) AS row FROM cc.${name} t`);
       expect(rows).toHaveLength(live.rows.length);
     }
-    expect(await refused('replay', 'projection', 'nothing', '--until', '5')).toMatch(
-      /There is no projection "nothing"/,
-    );
+    expect(await errorOf('replay', 'projection', 'nothing', '--until', '5')).toMatch(/Unknown projection "nothing"/);
   });
 
-  it('needs Kafka to put events on a topic', async () => {
-    expect(await refused('replay', 'events', '--from', '1', '--to', '5', '--to-topic', 'audit')).toBe(
+  it('fails without Kafka when asked to publish to a topic', async () => {
+    expect(await errorOf('replay', 'events', '--from', '1', '--to', '5', '--to-topic', 'audit')).toBe(
       'Kafka is not configured: set KAFKA_BROKERS to the addresses of your brokers.\n',
     );
   });
 
-  it('hands a publisher every event of the stretch in order, without what is personal', async () => {
+  it('publishes the events of a position range in order, without their personal parts', async () => {
     const published: StoredEvent[] = [];
     const counts = await replayEvents(
       owner,
@@ -210,13 +208,13 @@ describe('replay', () => {
 describe('history verify', () => {
   const verify = async () => {
     const { code, stdout } = await cli(['history', 'verify', '--json']);
-    const verdict = JSON.parse(stdout) as { ok: boolean; checks: { name: string; ok: boolean; detail: string }[] };
-    expect(code).toBe(verdict.ok ? 0 : 1);
-    return verdict;
+    const report = JSON.parse(stdout) as { ok: boolean; checks: { name: string; ok: boolean; detail: string }[] };
+    expect(code).toBe(report.ok ? 0 : 1);
+    return report;
   };
 
-  /** As somebody with the owner's rights and bad intentions would: past every trigger. What was done is undone. */
-  const tampered = async (change: string, undo: string) => {
+  /** Runs `change` as the owner with triggers disabled, and returns the details of the failed checks. `undo` reverts it. */
+  const violationsAfter = async (change: string, undo: string) => {
     const run = (sql: string) =>
       owner.query(`SET session_replication_role = replica; ${sql}; RESET session_replication_role`);
     await run(change);
@@ -229,7 +227,7 @@ describe('history verify', () => {
     }
   };
 
-  it('finds that the books close', async () => {
+  it('passes every check on an untouched log', async () => {
     const { ok, checks } = await verify();
     expect(checks.filter((check) => !check.ok)).toEqual([]);
     expect(ok).toBe(true);
@@ -238,7 +236,7 @@ describe('history verify', () => {
     expect(detail['deliveries']).toBe(
       'meta: received 8 = delivered 7 + validated 1, segment: received 8 = delivered 6 + skipped 1 + validated 1',
     );
-    expect(detail['duplicates']).toBe('9 claims, none within the window of another');
+    expect(detail['duplicates']).toBe('9 dedup claims, none within the window of another');
     expect(Object.keys(detail)).toEqual([
       'versions',
       'conversions',
@@ -252,48 +250,48 @@ describe('history verify', () => {
     expect((await cli(['history', 'verify'])).stdout).toMatch(/The books close\.\n$/);
   });
 
-  it('sees an event that is missing', async () => {
-    const wrong = await tampered(
-      `CREATE TABLE public.kept AS SELECT * FROM cc.events WHERE type = 'conversion.delivered.v1' LIMIT 1;
-       DELETE FROM cc.events WHERE position IN (SELECT position FROM public.kept)`,
-      'INSERT INTO cc.events SELECT * FROM public.kept; DROP TABLE public.kept',
+  it('detects a deleted event', async () => {
+    const violations = await violationsAfter(
+      `CREATE TABLE public.deleted_events AS SELECT * FROM cc.events WHERE type = 'conversion.delivered.v1' LIMIT 1;
+       DELETE FROM cc.events WHERE position IN (SELECT position FROM public.deleted_events)`,
+      'INSERT INTO cc.events SELECT * FROM public.deleted_events; DROP TABLE public.deleted_events',
     );
-    expect(wrong['versions'] ?? wrong['deliveries']).toBeDefined();
-    const opening = await tampered(
-      `CREATE TABLE public.kept AS SELECT * FROM cc.events WHERE type = 'conversion.received.v1' LIMIT 1;
-       DELETE FROM cc.events WHERE position IN (SELECT position FROM public.kept)`,
-      'INSERT INTO cc.events SELECT * FROM public.kept; DROP TABLE public.kept',
+    expect(violations['versions'] ?? violations['deliveries']).toBeDefined();
+    const openingDeleted = await violationsAfter(
+      `CREATE TABLE public.deleted_events AS SELECT * FROM cc.events WHERE type = 'conversion.received.v1' LIMIT 1;
+       DELETE FROM cc.events WHERE position IN (SELECT position FROM public.deleted_events)`,
+      'INSERT INTO cc.events SELECT * FROM public.deleted_events; DROP TABLE public.deleted_events',
     );
-    expect(Object.keys(opening)).toEqual(
+    expect(Object.keys(openingDeleted)).toEqual(
       expect.arrayContaining(['versions', 'conversions', 'deliveries', 'projection dedup']),
     );
   });
 
-  it('sees an outcome that nobody was to bring', async () => {
-    const wrong = await tampered(
+  it('detects an outcome of a platform that was not connected', async () => {
+    const violations = await violationsAfter(
       `INSERT INTO cc.events SELECT nextval('cc.event_position'), gen_random_uuid(), category, stream, 90, 'conversion.delivered.v1', site, now(), 'system', NULL,
          '{"platform":"tiktok","attempt":1,"status":"delivered"}' FROM cc.events WHERE type = 'conversion.received.v1' LIMIT 1`,
       'DELETE FROM cc.events WHERE version = 90',
     );
-    expect(wrong['deliveries']).toMatch(/tiktok was to get 0 and has 1 results/);
-    expect(wrong['versions']).toMatch(/has version 90 at position \d+ instead of/);
+    expect(violations['deliveries']).toMatch(/tiktok has 1 results for 0 deliveries/);
+    expect(violations['versions']).toMatch(/has version 90 at position \d+ instead of/);
   });
 
-  it('sees a conversion that was counted twice', async () => {
-    const wrong = await tampered(
+  it('detects a duplicate that was counted', async () => {
+    const violations = await violationsAfter(
       `UPDATE cc.events SET data = (data::jsonb || '{"orderId":"ORD-2"}')::json WHERE type = 'conversion.received.v1' AND reference = 'ORD-3'`,
       `UPDATE cc.events SET data = (data::jsonb || '{"orderId":"ORD-3"}')::json WHERE type = 'conversion.received.v1' AND reference = 'ORD-3'`,
     );
-    expect(wrong['duplicates']).toMatch(/^1 were counted that repeat another/);
+    expect(violations['duplicates']).toMatch(/^1 duplicates were counted/);
   });
 
-  it('sees a time that goes back', async () => {
+  it('detects an event that is earlier than the one before it', async () => {
     const last = `(SELECT max(position) FROM cc.events)`;
-    const wrong = await tampered(
+    const violations = await violationsAfter(
       `UPDATE cc.events SET time = time - interval '1 hour' WHERE position = ${last}`,
       `UPDATE cc.events SET time = time + interval '1 hour' WHERE position = ${last}`,
     );
-    expect(wrong['order']).toBe('1 events are older than the one before them');
+    expect(violations['order']).toBe('1 events have an earlier time than the event before them');
   });
 
   it.each([
@@ -314,10 +312,10 @@ describe('history verify', () => {
       `INSERT INTO cc.deliveries SELECT gen_random_uuid(), 'meta', 'x', 1, 'send', now() + interval '9 days', 1, NULL, '{}'`,
       'DELETE FROM cc.deliveries',
     ],
-  ])('sees a row of %s that the log does not make', async (name, change, undo) => {
-    const wrong = await tampered(change, undo);
-    expect(Object.keys(wrong)).toEqual([`projection ${name}`]);
-    expect(wrong[`projection ${name}`]).toMatch(new RegExp(`"projections rebuild ${name}" folds it anew`));
+  ])('detects a changed or surplus row in the projection %s', async (name, change, undo) => {
+    const violations = await violationsAfter(change, undo);
+    expect(Object.keys(violations)).toEqual([`projection ${name}`]);
+    expect(violations[`projection ${name}`]).toMatch(new RegExp(`fix it with "projections rebuild ${name}"`));
   });
 });
 
@@ -325,10 +323,10 @@ describe('history shadow', () => {
   const shadow = (...rules: string[]) =>
     json('history', 'shadow', '--site', SITE, '--from', '1', '--to', '1000000', ...rules);
 
-  it('gives what was, where no rule is changed', async () => {
+  it('reports no difference when no rule is changed', async () => {
     const { conversions, platforms, undecided } = await shadow();
-    const were = { received: 8, deduplicated: 1, filtered: 1 };
-    expect(conversions).toEqual({ was: were, would: were, changes: [] });
+    const counts = { received: 8, deduplicated: 1, filtered: 1 };
+    expect(conversions).toEqual({ was: counts, would: counts, changes: [] });
     expect(platforms['meta']).toEqual({
       was: { sent: 7, validated: 1 },
       would: { sent: 7, validated: 1 },
@@ -346,14 +344,14 @@ describe('history shadow', () => {
     );
   });
 
-  it('tells what another duplicate window would have let through, and who would have got it', async () => {
+  it('reports conversions and deliveries that another dedup window would have added', async () => {
     const { conversions, platforms } = await shadow('--dedup-window', '0s');
     expect(conversions.changes).toEqual([{ was: 'deduplicated', would: 'received', count: 1 }]);
     expect(conversions.would).toEqual({ received: 9, filtered: 1 });
     expect(platforms['meta'].changes).toEqual([{ was: 'not sent on', would: 'sent', count: 1 }]);
   });
 
-  it('tells what other settings of a platform would have done', async () => {
+  it('reports deliveries that other platform settings would have changed', async () => {
     const selected = await shadow('--set', 'segment.events=signup');
     expect(selected.platforms['segment'].changes).toEqual([
       { was: 'sent', would: 'skipped: event_not_selected', count: 6 },
@@ -363,20 +361,21 @@ describe('history shadow', () => {
     const renamed = await shadow('--set', 'meta.event.purchase=Bought');
     expect(renamed.platforms['meta']).toMatchObject({ changes: [], payloadsChanged: 7 });
     expect(
-      await refused('history', 'shadow', '--site', SITE, '--from', '1', '--to', '9', '--set', 'meta.colour=red'),
+      await errorOf('history', 'shadow', '--site', SITE, '--from', '1', '--to', '9', '--set', 'meta.colour=red'),
     ).toMatch(/meta has no setting "colour"/);
     expect((await cli(['history', 'shadow', '--site', SITE, '--from', '1', '--to', '9', '--set', 'meta'])).code).toBe(
       2,
     );
   });
 
-  it('tells what another threshold for bots would have kept out, or let in', async () => {
+  it('reports conversions that another bot threshold would have filtered or received', async () => {
     const [received] = await lines('events', 'export', '--type', 'conversion.received.v1');
-    const judged = { ...(received as StoredEvent).data, bot: { score: 60, reasons: ['datacenter'], list: '2026-11' } };
-    const { conversionId: _, ...likeIt } = judged as Record<string, unknown>;
-    const postgres = await openDatabase(environment['DATABASE_URL'] as string);
-    const log = new EventLog(postgres);
-    const open = async (id: string, type: string, data: object) => {
+    const withBotScore = {
+      ...(received as StoredEvent).data,
+      bot: { score: 60, reasons: ['datacenter'], list: '2026-11' },
+    };
+    const { conversionId: _, ...template } = withBotScore as Record<string, unknown>;
+    const append = async (log: EventLog, id: string, type: string, data: object) => {
       const stream = `00000000-0000-7000-8000-0000000${id}`;
       await log.append({
         category: 'conversion',
@@ -384,18 +383,25 @@ describe('history shadow', () => {
         expected: 'new',
         site: SITE,
         actor: 'system',
-        events: [{ type, data: { ...likeIt, ...data, conversionId: stream }, personal: { subject: 'ab'.repeat(32) } }],
+        events: [
+          { type, data: { ...template, ...data, conversionId: stream }, personal: { subject: 'ab'.repeat(32) } },
+        ],
       });
     };
-    const from = String((await log.head()) + 1);
-    await open('b0001', 'conversion.filtered.v1', { orderId: 'BOT-1', reason: 'bot', platforms: undefined });
-    await open('b0002', 'conversion.received.v1', {
-      orderId: 'BOT-2',
-      bot: { score: 20, reasons: [], list: '2026-11' },
+    const from = await withLog(async (log) => {
+      const first = (await log.head()) + 1;
+      await append(log, 'b0001', 'conversion.filtered.v1', { orderId: 'BOT-1', reason: 'bot', platforms: undefined });
+      await append(log, 'b0002', 'conversion.received.v1', {
+        orderId: 'BOT-2',
+        bot: { score: 20, reasons: [], list: '2026-11' },
+      });
+      await append(log, 'b0003', 'conversion.filtered.v1', {
+        orderId: 'BOT-3',
+        reason: 'blocked_domain',
+        bot: undefined,
+      });
+      return String(first);
     });
-    await open('b0003', 'conversion.filtered.v1', { orderId: 'BOT-3', reason: 'blocked_domain', bot: undefined });
-    await log.close();
-    await postgres.close();
     const changes = async (threshold: string) =>
       (await json('history', 'shadow', '--site', SITE, '--from', from, '--to', '1000000', '--bot-threshold', threshold))
         .conversions.changes;
@@ -405,14 +411,14 @@ describe('history shadow', () => {
   });
 });
 
-describe('the documents', () => {
+describe('AsyncAPI document', () => {
   const document = async () => {
     const { status, body } = await send(service, { path: '/docs/asyncapi.json', headers: { Host: 'localhost' } });
     expect(status).toBe(200);
     return JSON.parse(body);
   };
 
-  it('describe the topics in AsyncAPI 3, and how to read them', async () => {
+  it('describes the topics in AsyncAPI 3, and how to consume them', async () => {
     const served = await document();
     const { document: parsed, diagnostics } = await new Parser().parse(JSON.stringify(served));
     expect(diagnostics.filter(({ severity }) => severity === DiagnosticSeverity.Error)).toEqual([]);
@@ -425,7 +431,7 @@ describe('the documents', () => {
     expect(served.info.description).toMatch(/drop every record whose `cc_position` is not above it/);
   });
 
-  it('are for operators only', async () => {
+  it('is served to operators only', async () => {
     const headers = { Host: SITE, 'X-Forwarded-For': '203.0.113.9', 'X-Forwarded-Proto': 'https' };
     const trusting = await startTestService(environment['DATABASE_URL'] as string, {
       ...environment,
@@ -438,17 +444,17 @@ describe('the documents', () => {
     }
   });
 
-  it('have a schema for every event, which every event keeps', async () => {
+  it('has a schema for every event type, and every stored event is valid', async () => {
     const { components } = await document();
     const ajv = new Ajv({ strict: false, allErrors: true, formats: { uuid: true, 'date-time': true } });
-    // What other tests put there by hand is left out.
-    const isOurs = ({ type, data }: StoredEvent) => !type.startsWith('test.') && !/^BOT-/.test(String(data['orderId']));
+    // Excludes the events that other tests append directly.
+    const isOurs = ({ type, data }: LooseEvent) => !type.startsWith('test.') && !/^BOT-/.test(String(data['orderId']));
     const seen = new Set<string>();
     for (const { type, data } of (await readLog()).filter(isOurs)) {
       const schema = components.schemas[type];
       expect([type, schema]).toEqual([type, expect.any(Object)]);
-      const isKept = ajv.compile(schema);
-      expect([type, isKept(data), isKept.errors]).toEqual([type, true, null]);
+      const isValid = ajv.compile(schema);
+      expect([type, isValid(data), isValid.errors]).toEqual([type, true, null]);
       seen.add(type);
     }
     expect([...seen].sort()).toEqual(
@@ -466,20 +472,20 @@ describe('the documents', () => {
   });
 });
 
-describe('what operators are given', () => {
-  /** Metrics and their labels as they are served; a histogram has three names. */
+describe('alert rules and dashboard', () => {
+  /** The names of the served metrics, and the response. A histogram has three names. */
   const served = async () => {
     const { body } = await send(service, { path: '/metrics', headers: { Host: 'localhost' } });
-    // This one is there where Kafka is configured.
+    // Served only if Kafka is configured.
     const names = new Set<string>(['cc_kafka_relay_lag_events']);
     for (const [, name, type] of body.matchAll(/^# TYPE (\w+) (\w+)/gm))
       for (const suffix of type === 'histogram' ? ['_bucket', '_sum', '_count'] : ['']) names.add(`${name}${suffix}`);
     return { names, body };
   };
-  /** As promtool would: names that a query takes values from, and the label values it asks for. */
+  /** The metric names in a query. */
   const namesIn = (query: string) => [...query.matchAll(/\bcc_\w+/g)].map(([name]) => name);
 
-  it('alerts on metrics that there are, by labels that there are', async () => {
+  it('alerts only on metrics and label values that are served', async () => {
     const { names, body } = await served();
     const { groups } = load(readFileSync('docs/operate/alerts.yml', 'utf8')) as {
       groups: {
@@ -502,7 +508,7 @@ describe('what operators are given', () => {
     }
   });
 
-  it('shows metrics that there are', async () => {
+  it('shows every metric of the service on the dashboard, and no unknown one', async () => {
     const { names } = await served();
     const { panels } = JSON.parse(readFileSync('docs/operate/dashboard.json', 'utf8')) as {
       panels: { id: number; title: string; targets: { expr: string }[] }[];
@@ -512,14 +518,14 @@ describe('what operators are given', () => {
       const named = targets.flatMap(({ expr }) => namesIn(expr));
       expect([title, named.length > 0, named.filter((name) => !names.has(name))]).toEqual([title, true, []]);
     }
-    const shown = new Set(panels.flatMap(({ targets }) => targets.flatMap(({ expr }) => namesIn(expr))));
-    const own = [...names].filter((name) => !/^cc_(process|nodejs)_|_(bucket|sum|count)$/.test(name));
-    expect(own.filter((name) => !shown.has(name))).toEqual([]);
+    const charted = new Set(panels.flatMap(({ targets }) => targets.flatMap(({ expr }) => namesIn(expr))));
+    const ownMetrics = [...names].filter((name) => !/^cc_(process|nodejs)_|_(bucket|sum|count)$/.test(name));
+    expect(ownMetrics.filter((name) => !charted.has(name))).toEqual([]);
   });
 });
 
-describe('a long export', () => {
-  it.each(['ndjson', 'csv', 'parquet'])('goes on with a half-written %s file where it stopped', async (format) => {
+describe('an interrupted export', () => {
+  it.each(['ndjson', 'csv', 'parquet'])('resumes a partial %s file where it stopped', async (format) => {
     await fillTo(25_000);
     const whole = join(folder, `whole.${format}`);
     const out = join(folder, `resumed.${format}`);
@@ -536,7 +542,7 @@ describe('a long export', () => {
     });
     expect([existsSync(out), existsSync(`${out}.part`), existsSync(`${out}.part.json`)]).toEqual([false, true, true]);
     expect((await cli(['events', 'export', '--format', format, '--out', out])).stderr).toMatch(
-      /is half of another export\. Ask for that one again to complete it, or remove .*\.part\.json\.\n$/,
+      /belongs to an unfinished export with other options\. Run that command again to complete it, or remove .*\.part\.json\.\n$/,
     );
 
     const { code, stderr } = await cli(['events', 'export', ...filters, '--format', format, '--out', out]);
@@ -547,16 +553,14 @@ describe('a long export', () => {
   });
 });
 
-/** Counted events, many pages of them, appended once. */
+/** Appends test events until there are `count` of them: several pages of an export. */
 async function fillTo(count: number): Promise<void> {
-  const there = Number(
+  const existing = Number(
     (await owner.query(`SELECT count(*) FROM cc.events WHERE type = 'test.counted.v1'`)).rows[0].count,
   );
-  if (there >= count) return;
-  const postgres = await openDatabase(environment['DATABASE_URL'] as string);
-  const log = new EventLog(postgres);
+  if (existing >= count) return;
   const events = Array.from({ length: 500 }, (_, n) => ({ type: 'test.counted.v1', data: { n } }));
-  const one = (stream: number) =>
+  const appendStream = (log: EventLog, stream: number) =>
     log.append({
       category: 'test',
       stream: `00000000-0000-7000-8000-${String(stream).padStart(12, '0')}`,
@@ -565,19 +569,27 @@ async function fillTo(count: number): Promise<void> {
       actor: 'system',
       events: events as never,
     });
-  for (let stream = 0; stream < count / 500; stream += 10)
-    await Promise.all(Array.from({ length: 10 }, (_, n) => one(stream + n)).slice(0, count / 500 - stream));
-  await log.close();
-  await postgres.close();
+  await withLog(async (log) => {
+    for (let stream = 0; stream < count / 500; stream += 10)
+      await Promise.all(
+        Array.from({ length: 10 }, (_, n) => appendStream(log, stream + n)).slice(0, count / 500 - stream),
+      );
+  });
 }
 
-async function readLog(): Promise<StoredEvent[]> {
+async function readLog(): Promise<LooseEvent[]> {
+  return withLog(async (log) => loosely(await log.read()));
+}
+
+async function withLog<Result>(use: (log: EventLog) => Promise<Result>): Promise<Result> {
   const postgres = await openDatabase(environment['DATABASE_URL'] as string);
-  const log = new EventLog(postgres);
-  const events = await log.read();
-  await log.close();
-  await postgres.close();
-  return events;
+  const log = new PostgresEventLog(postgres);
+  try {
+    return await use(log);
+  } finally {
+    await log.close();
+    await postgres.close();
+  }
 }
 
 async function readParquet(file: string): Promise<StoredEvent[]> {
@@ -618,7 +630,7 @@ async function lines(...argv: string[]): Promise<StoredEvent[]> {
     .map((line) => JSON.parse(line));
 }
 
-async function refused(...argv: string[]): Promise<string> {
+async function errorOf(...argv: string[]): Promise<string> {
   const { code, stdout, stderr } = await cli(argv);
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   return stderr;

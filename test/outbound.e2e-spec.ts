@@ -51,7 +51,7 @@ beforeEach(() => {
 });
 
 describe('without a service', () => {
-  it('has no webhook until one is set, and says how to', async () => {
+  it('has no webhook until one is set, and names the command', async () => {
     for (const word of ['show', 'test', 'push', 'enable', 'disable'])
       expect(await refused('webhook', word, '--site', HOST)).toBe(
         `Site ${HOST} has no webhook. Set one with "webhook set --site ${HOST} --url https://…".\n`,
@@ -68,7 +68,7 @@ describe('without a service', () => {
     expect(await refused(...elsewhere)).toMatch(/^--url: .* has to begin with https/);
   });
 
-  it('sets one, and shows a secret that it made once', async () => {
+  it('sets a webhook and shows a generated secret once', async () => {
     const set = await json('webhook', 'set', '--site', 'www.shop.example', '--url', `${receiver.url}/made`);
     expect(set).toEqual({
       url: `${receiver.url}/made`,
@@ -84,7 +84,7 @@ describe('without a service', () => {
     expect(stdout).not.toContain(secret);
   });
 
-  it('tries it out, and moves nothing', async () => {
+  it('sends a test push without closing a window', async () => {
     const tested = await json('webhook', 'test', '--site', HOST);
     expect(tested).toEqual({
       url: `${receiver.url}/made`,
@@ -100,14 +100,14 @@ describe('without a service', () => {
     const { code, stdout, stderr } = await cli('webhook', 'test', '--site', HOST);
     expect([code, stderr]).toEqual([
       1,
-      expect.stringMatching(/^The receiver did not take it: HTTP 302: redirects .*\n$/),
+      expect.stringMatching(/^The receiver did not accept the test push: HTTP 302: redirects .*\n$/),
     ]);
     expect(stdout).toContain('reason');
     expect(await json('webhook', 'show', '--site', HOST)).not.toHaveProperty('lastPush');
     expect(receiver.of('/elsewhere')).toEqual([]);
   });
 
-  it('changes the secret: the bearer at once, and both signatures for a while', async () => {
+  it('changes the secret: new bearer at once, both signatures during the overlap', async () => {
     await json('webhook', 'set', '--site', HOST, '--url', `${receiver.url}/totals`, '--secret', 'first');
     await json('webhook', 'set', '--site', HOST, '--url', `${receiver.url}/totals`, '--secret', SECRET);
     await json('webhook', 'push', '--site', HOST);
@@ -118,10 +118,10 @@ describe('without a service', () => {
     expect(headers['webhook-signature']).toBe(`${signed(SECRET)} ${signed('first')}`);
   });
 
-  it('pushes by hand, and ends with 1 and the reason when the receiver does not take it', async () => {
+  it('pushes manually and exits with 1 and the reason when the receiver refuses', async () => {
     receiver.answer = answerWith(503);
     const { code, stdout, stderr } = await cli('webhook', 'push', '--site', HOST);
-    expect([code, stderr]).toEqual([1, 'The receiver did not take it: HTTP 503\n']);
+    expect([code, stderr]).toEqual([1, 'The receiver did not accept the push: HTTP 503\n']);
     expect(stdout).toMatch(/next try +\d{4}/);
     const failed = await json('webhook', 'show', '--site', HOST);
     expect(failed.lastPush).toMatchObject({
@@ -137,7 +137,7 @@ describe('without a service', () => {
   });
 });
 
-describe('beside a running service', () => {
+describe('with a running service', () => {
   let service: TestService;
 
   beforeAll(async () => {
@@ -149,7 +149,7 @@ describe('beside a running service', () => {
   });
   afterAll(() => service?.stop());
 
-  it('is pushed at every tick, and adds up to what was answered', async () => {
+  it('pushes at every tick, and the sums equal the accepted conversions', async () => {
     for (let count = 0; count < 12; count += 1) await buy();
     await json('sites', 'set', HOST, '--block', '@blocked.example');
     await service.settle();
@@ -167,14 +167,14 @@ describe('beside a running service', () => {
     expect(seen.get('cc_outbound_pushes_total{outcome="delivered"}')).toBeGreaterThan(0);
   });
 
-  it('is disabled by a receiver that is gone: seen everywhere, and enabled again with what was held', async () => {
+  it('is disabled by a 410, visible everywhere, and sends the pending window when enabled again', async () => {
     receiver.answer = answerWith(410);
     await eventually(
       () => json('webhook', 'show', '--site', HOST),
       ({ enabled }) => !enabled,
     );
     const { lastPush: held, ...gone } = await json('webhook', 'show', '--site', HOST);
-    expect(gone).toMatchObject({ enabled: false, reason: 'HTTP 410: the receiver wants nothing more' });
+    expect(gone).toMatchObject({ enabled: false, reason: 'HTTP 410: the receiver wants no more pushes' });
     expect(held).not.toHaveProperty('nextTry');
     expect(await refused('webhook', 'push', '--site', HOST)).toMatch(/is disabled \(HTTP 410.*"webhook enable/);
     const { code, stdout } = await cli('doctor', { ...environment, PORT: '0' });
@@ -196,7 +196,7 @@ describe('beside a running service', () => {
     expect(taken.map((push) => push.taken)).toEqual([...taken.slice(1).map(() => false), true]);
   });
 
-  it('is held by an operator, who is told so', async () => {
+  it('reports a webhook that an operator disabled', async () => {
     expect(await json('webhook', 'disable', '--site', HOST)).toMatchObject({ enabled: false });
     expect(await refused('webhook', 'push', '--site', HOST)).toMatch(/^The webhook of shop\.example is disabled\. /);
     expect((await cli('webhook', 'set', '--site', HOST, '--url', `${receiver.url}/totals`)).stderr).toContain(
@@ -205,7 +205,7 @@ describe('beside a running service', () => {
     await json('webhook', 'enable', '--site', HOST);
   });
 
-  it('has every try in the sync log, beside those to platforms', async () => {
+  it('lists every push attempt in the sync log, with the deliveries', async () => {
     await json(
       'platforms',
       'connect',
@@ -268,7 +268,7 @@ describe('beside a running service', () => {
 });
 
 describe('under kills and freezes, and in other time zones', () => {
-  it('keeps its books', async () => {
+  it('loses no window and changes no total', async () => {
     const runner = join(import.meta.dirname, 'drills', 'run.mjs');
     const { code, stdout } = await new Promise<{ code: number; stdout: string }>((done) => {
       execFile(process.execPath, [runner, '--short', 'outbound-kills', 'outbound-ticks'], (error, stdout) => {
@@ -276,7 +276,7 @@ describe('under kills and freezes, and in other time zones', () => {
       });
     });
     expect(stdout.split('\n').filter((line) => line.includes('FAIL'))).toEqual([]);
-    expect([code, stdout]).toEqual([0, expect.stringMatching(/stretches acknowledged: \d\d/)]);
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/windows acknowledged: \d\d/)]);
   }, 300_000);
 });
 

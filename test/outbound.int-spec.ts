@@ -1,18 +1,19 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { jest } from '@jest/globals';
-import { pushesCheck } from '../src/history/reconciliation/pushes-check.js';
-import type { VerifyWorld } from '../src/history/verify.js';
+import { OUTBOUND } from '../src/events/outbound.events.js';
+import { pushesCheck } from '../src/history/reconciliation/pushes.check.js';
+import type { VerifyDependencies } from '../src/history/verify.js';
 import { signature } from '../src/http/webhook-signature.js';
-import type { StoredEvent } from '../src/log/event.js';
 import { ProjectionRunner } from '../src/log/projection-runner.js';
-import { type Claim, claimSites } from '../src/outbound/claims.js';
+import { acquirePushLeases, type PushLease } from '../src/outbound/push-lease.js';
 import { pushNow } from '../src/outbound/push-now.js';
-import { OUTBOUND, streamOf } from '../src/outbound/stretch.js';
+import { streamOf } from '../src/outbound/reporting-window.js';
 import { nextTickMs } from '../src/outbound/ticks.js';
 import { totalsProjection } from '../src/outbound/totals.projection.js';
 import type { SiteWebhook } from '../src/sites/webhook.js';
 import { createDatabase } from './support/databases.js';
+import { type LooseEvent, loosely } from './support/loose-event.js';
 import {
   acknowledged,
   asPush,
@@ -55,7 +56,7 @@ describe('the outbound webhook', () => {
     expect(instance.faults).toEqual([]);
   });
 
-  /** A site whose webhook was set just now, and the path its pushes come to. */
+  /** A site with a new webhook, and the path that receives its pushes. */
   async function openSite(secret?: string): Promise<{ host: string; path: string }> {
     made += 1;
     const { host } = await instance.sites.register(`shop-${made}.example`);
@@ -69,13 +70,13 @@ describe('the outbound webhook', () => {
     await instance.look();
   }
 
-  /** To the next tick, and a little further. */
+  /** Moves the clock just past the next tick. */
   function toNextTick(): Promise<void> {
     const now = Date.now() + instance.aheadMs;
     return later(nextTickMs(now, TICK) - now + 50);
   }
 
-  it('counts what was received and what was taken out, and nothing of a trial or of another site', async () => {
+  it('counts received and filtered conversions, without trials and other sites', async () => {
     const { host, path } = await openSite();
     const other = await openSite();
     await happen(instance.log, host, 'received', 'received', 'received', 'filtered', 'detected', 'detected');
@@ -86,7 +87,7 @@ describe('the outbound webhook', () => {
     expect(receiver.of(other.path).map(({ body }) => body)).toEqual(['{"conversions":1,"bot_traffic_removed":1}']);
   });
 
-  it('adds up over a day of faults', async () => {
+  it('sums up to the log over a day of failures', async () => {
     const sites = await Promise.all([1, 2, 3].map(() => openSite()));
     const answers = [200, 500, 200, 200, 503, 429, 200, 302, 200, 404, 200, 'cut'] as const;
     const turns = new Map<string, number>();
@@ -120,23 +121,28 @@ describe('the outbound webhook', () => {
       expect(pushes.map(({ from }) => from)).toEqual([first.position, ...pushes.slice(0, -1).map(({ to }) => to)]);
       const last = pushes.at(-1)?.to as number;
       expect(sum(pushes)).toEqual(await totalsOf(instance.log, host, first.position, last));
-      // All there is: nothing that counts has happened after the last stretch.
+      // Everything: no counted event follows the last window.
       const times = (...kinds: Happening[]) => happened.get(host)?.filter((kind) => kinds.includes(kind)).length;
       const all = { conversions: times('received'), bot_traffic_removed: times('filtered', 'detected') };
       expect(sum(pushes)).toEqual(all);
-      // A stretch has one body, however often it was sent.
+      // A window has one body, however often it was sent.
       const bodies = new Map(receiver.of(path).map((call) => [asPush(call).id, call.body]));
       for (const call of receiver.of(path)) expect(call.body).toBe(bodies.get(asPush(call).id));
     }
   }, 180_000);
 
-  describe('the book of pushes', () => {
+  describe('the check of pushes', () => {
     const examine = async () => {
       const { sites, log } = instance;
-      return pushesCheck.examine({ sites, log, until: await log.head(), progress: () => {} } as unknown as VerifyWorld);
+      return pushesCheck.examine({
+        sites,
+        log,
+        until: await log.head(),
+        progress: () => {},
+      } as unknown as VerifyDependencies);
     };
 
-    /** Past every trigger; what was done is undone. */
+    /** Bypasses the append-only trigger and rolls back afterwards. */
     async function tampered(host: string, change: string) {
       const owner = await instance.postgres.connectAsOwner('test');
       const closed = `site = '${host}' AND type = 'outbound.closed.v1'`;
@@ -151,16 +157,19 @@ describe('the outbound webhook', () => {
       }
     }
 
-    it('closes over all that the tests before have pushed, and not when a stretch says something else', async () => {
+    it('passes for all earlier pushes, and fails when a window holds other totals', async () => {
       const { host } = await openSite();
       await happen(instance.log, host, 'received');
       await toNextTick();
-      expect(await examine()).toMatchObject({ ok: true, detail: expect.stringMatching(/^\d+ stretches were taken/) });
+      expect(await examine()).toMatchObject({
+        ok: true,
+        detail: expect.stringMatching(/^\d+ reporting windows were delivered/),
+      });
       const other = await tampered(host, `jsonb_set(data::jsonb, '{body,conversions}', '7')`);
-      expect(other).toMatchObject({ ok: false, detail: expect.stringContaining(`${host}: stretch`) });
+      expect(other).toMatchObject({ ok: false, detail: expect.stringContaining(`${host}: reporting window`) });
       await toNextTick();
       const apart = await tampered(host, `jsonb_set(data::jsonb, '{fromPosition}', '1')`);
-      expect(apart).toMatchObject({ ok: false, detail: expect.stringContaining('begins at 1') });
+      expect(apart).toMatchObject({ ok: false, detail: expect.stringContaining('starts at 1') });
       expect(await examine()).toMatchObject({ ok: true });
     });
   });
@@ -168,7 +177,7 @@ describe('the outbound webhook', () => {
   describe('a push', () => {
     const SECRET = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw';
 
-    it('says whose it is, which stretch it is of, and is signed', async () => {
+    it('carries the bearer secret, the reporting window and a signature', async () => {
       const { host, path } = await openSite(SECRET);
       await happen(instance.log, host, 'received');
       const before = await instance.log.head();
@@ -183,7 +192,7 @@ describe('the outbound webhook', () => {
         'x-cc-window-start': first.time,
         'x-cc-from-position': String(first.position),
       });
-      // Other sites close theirs at the same tick, which also is in the log.
+      // Other sites close their windows at the same tick, which adds events too.
       const until = Number(headers['x-cc-to-position']);
       const [closed] = await instance.log.read({ site: host, types: ['outbound.closed.v1'] });
       expect(until).toBeGreaterThanOrEqual(before);
@@ -194,7 +203,7 @@ describe('the outbound webhook', () => {
       expect(JSON.stringify(await instance.log.read({ site: host }))).not.toContain(SECRET.slice(6));
     });
 
-    it('is sent also when there is nothing to say, once for each tick', async () => {
+    it('is sent once per tick, also with zero totals', async () => {
       const { path } = await openSite();
       for (let tick = 0; tick < 3; tick += 1) {
         await toNextTick();
@@ -205,7 +214,7 @@ describe('the outbound webhook', () => {
       );
     });
 
-    it('makes up for ticks that nobody was there for, in one', async () => {
+    it('covers missed ticks in one push', async () => {
       const { host, path } = await openSite();
       await happen(instance.log, host, 'received');
       await later(2 * HOUR);
@@ -215,24 +224,24 @@ describe('the outbound webhook', () => {
   });
 
   describe('a receiver', () => {
-    /** One push to a receiver that answers so, and what the log says of it. */
+    /** One push to a receiver with this answer, and the recorded outcome. */
     async function pushTo(answer: Answer) {
       const site = await openSite();
       await happen(instance.log, site.host, 'received');
       receiver.answer = (call, response) => (call.path === site.path ? answer : answerWith(200))(call, response);
       await toNextTick();
       receiver.answer = answerWith(200);
-      const { data } = (await tries(site.host)).at(-1) as StoredEvent;
+      const { data } = (await tries(site.host)).at(-1) as LooseEvent;
       return { ...site, data, waitMs: data['nextTry'] ? waitOf(data) : undefined };
     }
-    /** Between the try and the next, by the moved clock. */
-    const waitOf = (data: StoredEvent['data']) => {
+    /** Wait between the attempt and the next one, by the test clock. */
+    const waitOf = (data: LooseEvent['data']) => {
       const waitMs = Date.parse(String(data['nextTry'])) - Date.parse(String(data['failingSince']));
       return Math.round(waitMs / 1_000) * 1_000;
     };
     const TAKEN = { attempt: 1, httpStatus: 200, body: { conversions: 1, bot_traffic_removed: 0 } };
 
-    it.each([201, 204, 299])('that answers %d has taken it', async (status) => {
+    it.each([201, 204, 299])('that answers %d has accepted the push', async (status) => {
       const { data } = await pushTo(answerWith(status));
       expect(data).toMatchObject({ ...TAKEN, httpStatus: status });
       expect(data).not.toHaveProperty('reason');
@@ -293,9 +302,9 @@ describe('the outbound webhook', () => {
       expect((await pushTo(answer)).data).toMatchObject(TAKEN);
     });
 
-    it('that is gone gets nothing more until somebody says so, and then what was held', async () => {
+    it('that answers 410 gets no push until the webhook is enabled, then the pending window', async () => {
       const { host, path, data, waitMs } = await pushTo(answerWith(410));
-      expect(data).toMatchObject({ httpStatus: 410, reason: expect.stringContaining('wants nothing more') });
+      expect(data).toMatchObject({ httpStatus: 410, reason: expect.stringContaining('wants no more pushes') });
       expect(waitMs).toBeUndefined();
       expect(await webhook(host)).toMatchObject({ enabled: false, reason: expect.stringContaining('HTTP 410') });
       await later(3 * HOUR);
@@ -308,7 +317,7 @@ describe('the outbound webhook', () => {
       expect(next).toMatchObject({ from: held?.to, totals: { conversions: 1, bot_traffic_removed: 1 } });
     });
 
-    it('that fails for five days is given up visibly, by the schedule, and nothing is dropped', async () => {
+    it('that fails for five days is disabled with a reason, and no window is dropped', async () => {
       const { host, path } = await openSite();
       await happen(instance.log, host, 'received');
       const beganMs = Date.now() + instance.aheadMs;
@@ -316,7 +325,7 @@ describe('the outbound webhook', () => {
       await toNextTick();
       const waits: number[] = [];
       for (let turn = 0; turn < 40 && (await webhook(host)).enabled; turn += 1) {
-        const { data } = (await tries(host)).at(-1) as StoredEvent;
+        const { data } = (await tries(host)).at(-1) as LooseEvent;
         const waitMs = Date.parse(String(data['nextTry'])) - Date.now() - instance.aheadMs;
         waits.push(Math.ceil(waitMs / 10_000) * 10_000);
         await later(waitMs + 50);
@@ -326,7 +335,7 @@ describe('the outbound webhook', () => {
       const failedForMs = Date.now() + instance.aheadMs - beganMs;
       expect(Math.round(failedForMs / HOUR)).toBe(5 * 24);
       expect(await webhook(host)).toMatchObject({
-        reason: expect.stringContaining('failed for too long, at last with HTTP 500'),
+        reason: expect.stringContaining('failed for too long, last error: HTTP 500'),
       });
 
       receiver.answer = answerWith(200);
@@ -338,19 +347,19 @@ describe('the outbound webhook', () => {
       expect(sum(pushes)).toEqual({ conversions: 2, bot_traffic_removed: 0 });
     });
 
-    it('that fails again after it was enabled gets the whole schedule again', async () => {
+    it('that fails again after it was enabled gets the full retry schedule', async () => {
       const { host } = await pushTo(answerWith(410));
       await later(6 * 24 * HOUR);
       receiver.answer = answerWith(500);
       await instance.sites.enableWebhook(host);
       await later(0);
-      const { data } = (await tries(host)).at(-1) as StoredEvent;
+      const { data } = (await tries(host)).at(-1) as LooseEvent;
       expect(data).toMatchObject({ attempt: 2, failures: 1 });
       expect(waitOf(data)).toBe(5_000);
       expect((await webhook(host)).enabled).toBe(true);
     });
 
-    it('with a new address gets what the old one refused, at once', async () => {
+    it('with a new address gets the pending window at once', async () => {
       const { host, path } = await pushTo(answerWith(500));
       await instance.sites.setWebhook(host, { url: `${receiver.url}${path}/new`, allowPrivate: true });
       await later(0);
@@ -360,8 +369,8 @@ describe('the outbound webhook', () => {
     });
   });
 
-  describe('of several that would push', () => {
-    it('one does, tick after tick, and nobody repeats it', async () => {
+  describe('with several instances', () => {
+    it('exactly one pushes at every tick', async () => {
       const url = await createDatabase(server);
       const instances = await Promise.all([1, 2, 3, 4].map(() => openInstance(url)));
       const [one] = instances as [OutboundInstance];
@@ -383,7 +392,7 @@ describe('the outbound webhook', () => {
       await Promise.all(instances.map((each) => each.stop()));
     });
 
-    it('one closes, when they decide on the same end', async () => {
+    it('one closes a window when all decide on the same last event', async () => {
       const { host } = await openSite();
       const target = { site: host, webhook: await webhook(host), secrets: undefined };
       const closed = await Promise.all([1, 2, 3, 4].map(() => instance.pusher.close(target, undefined)));
@@ -391,23 +400,23 @@ describe('the outbound webhook', () => {
       expect(await instance.log.readStream(OUTBOUND, streamOf(host))).toHaveLength(1);
     });
 
-    it('none has a claim that another has, or one whose time is over', async () => {
+    it('a lease has one holder and expires', async () => {
       const { pool } = instance.postgres;
-      const claims = await Promise.all([1, 2, 3].map(() => claimSites(pool, ['a.example', 'b.example'], 100)));
+      const claims = await Promise.all([1, 2, 3].map(() => acquirePushLeases(pool, ['a.example', 'b.example'], 100)));
       expect(claims.map(({ size }) => size).sort()).toEqual([0, 0, 2]);
-      const mine = claims.find(({ size }) => size === 2)?.get('a.example') as Claim;
-      expect([mine.mayBegin, mine.maySend]).toEqual([true, true]);
-      // As if it had run out while its holder was frozen.
+      const mine = claims.find(({ size }) => size === 2)?.get('a.example') as PushLease;
+      expect([mine.mayStart, mine.maySend]).toEqual([true, true]);
+      // Simulates a lease that expired while its holder was frozen.
       await pool.query(`UPDATE cc.leases SET until = now() WHERE name = 'outbound:a.example'`);
-      const theirs = (await claimSites(pool, ['a.example'], 100)).get('a.example');
+      const theirs = (await acquirePushLeases(pool, ['a.example'], 100)).get('a.example');
       expect(theirs).toBeDefined();
       await mine.release();
-      expect((await claimSites(pool, ['a.example', 'b.example'], 100)).size).toBe(0);
+      expect((await acquirePushLeases(pool, ['a.example', 'b.example'], 100)).size).toBe(0);
     });
   });
 
-  describe('pushed by hand', () => {
-    it('closes and sends at once; the next tick goes on from there', async () => {
+  describe('a manual push', () => {
+    it('closes and sends at once, and the next tick continues from there', async () => {
       const { host, path } = await openSite();
       await happen(instance.log, host, 'received');
       const pushed = await pushByHand(host);
@@ -418,7 +427,7 @@ describe('the outbound webhook', () => {
       expect(atTick).toMatchObject({ from: byHand?.to, totals: { conversions: 1, bot_traffic_removed: 1 } });
     });
 
-    it('sends what waits for its next try, then the rest', async () => {
+    it('sends the pending window first, then the rest', async () => {
       const { host, path } = await openSite();
       receiver.answer = answerWith(500);
       expect(await pushByHand(host)).toMatchObject({ type: 'outbound.failed.v1', data: { reason: 'HTTP 500' } });
@@ -429,9 +438,9 @@ describe('the outbound webhook', () => {
       expect([again?.id, rest?.from]).toEqual([failed?.id, failed?.to]);
     });
 
-    it('waits for who is at it', async () => {
+    it('waits for the holder of the lease', async () => {
       const { host, path } = await openSite();
-      const claim = (await claimSites(instance.postgres.pool, [host], 1_000)).get(host) as Claim;
+      const claim = (await acquirePushLeases(instance.postgres.pool, [host], 1_000)).get(host) as PushLease;
       const pushing = pushByHand(host);
       await new Promise((next) => setTimeout(next, 300));
       expect(receiver.of(path)).toHaveLength(0);
@@ -440,7 +449,7 @@ describe('the outbound webhook', () => {
     });
   });
 
-  it('has totals by minute for people, the same after a rebuild', async () => {
+  it('keeps totals by minute, identical after a rebuild', async () => {
     const { host } = await openSite();
     await happen(instance.log, host, 'received', 'received', 'filtered', 'detected', 'observed', 'trial');
     const runner = new ProjectionRunner(instance.postgres, [totalsProjection]);
@@ -468,9 +477,9 @@ describe('the outbound webhook', () => {
     return (await instance.sites.get(host)).webhook as SiteWebhook;
   }
 
-  async function tries(host: string): Promise<StoredEvent[]> {
+  async function tries(host: string): Promise<LooseEvent[]> {
     const events = await instance.log.readStream(OUTBOUND, streamOf(host));
-    return events.filter(({ type }) => type !== 'outbound.closed.v1');
+    return loosely(events.filter(({ type }) => type !== 'outbound.closed.v1'));
   }
 });
 

@@ -6,7 +6,8 @@ import { UserError } from '../src/kernel/errors.js';
 import { Sealer } from '../src/kernel/sealing.js';
 import { readSettings } from '../src/kernel/settings.js';
 import type { StoredEvent } from '../src/log/event.js';
-import { EventLog } from '../src/log/event-log.js';
+import type { EventLog } from '../src/log/event-log.js';
+import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { PLATFORMS } from '../src/platforms/index.js';
 import { PLATFORM_NAMES } from '../src/platforms/platform.js';
 import { segment } from '../src/platforms/segment/index.js';
@@ -44,7 +45,7 @@ beforeEach(async () => {
   databaseUrl = await createDatabase(server);
   environment = { PATH: process.env['PATH'] ?? '', DATABASE_URL: databaseUrl, SECRET_KEY: keyA };
   postgres = await openDatabase(databaseUrl);
-  log = new EventLog(postgres);
+  log = new PostgresEventLog(postgres);
   secrets = new SiteSecrets(postgres.pool, new Sealer(Buffer.from(keyA, 'hex')));
   deliverySites = new Sites(log, secrets, 'system');
   await json('sites', 'add', SITE, '--alias', 'www.shop.example');

@@ -2,9 +2,9 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { jest } from '@jest/globals';
 import { hashPersonal } from '../src/conversions/hash-personal.js';
-import type { LaneResult } from '../src/delivery/lane.js';
-import type { Spelled } from '../src/delivery/received.js';
-import { Wires } from '../src/delivery/wires.js';
+import type { AttemptResult } from '../src/delivery/destination-queue.js';
+import type { DeliveryPayload } from '../src/delivery/payload.js';
+import { PlatformClient } from '../src/delivery/platform-client.js';
 import type { Conversion } from '../src/platforms/conversion.js';
 import { PLATFORM_NAMES } from '../src/platforms/platform.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
@@ -20,8 +20,8 @@ const UNREADABLE = { status: 'deferred', reason: 'server_error' };
 const MEGABYTE = 1024 * 1024;
 
 let sandbox: RunningSandbox;
-const client = new Wires(false);
-const clientWithShortTimeout = new Wires(false, SHORT_TIMEOUT_MS);
+const client = new PlatformClient(false);
+const clientWithShortTimeout = new PlatformClient(false, SHORT_TIMEOUT_MS);
 
 beforeAll(async () => {
   sandbox = await new Sandbox().start();
@@ -117,7 +117,7 @@ describe.each(PLATFORM_CASES)('$name', (platformCase) => {
     await connected.send([conversion]);
     const account = await connected.account();
     expect(account).toMatchObject({ accepted: 2, repeats: 1, repeatsChanged: 0 });
-    const { bodySha256 } = connected.buildPayload(conversion) as Spelled;
+    const { bodySha256 } = connected.buildPayload(conversion) as DeliveryPayload;
     expect(Object.values(account.events)).toMatchObject([{ times: 2, bodies: [bodySha256] }]);
   });
 
@@ -140,7 +140,7 @@ describe.each(PLATFORM_CASES)('$name', (platformCase) => {
     const payload = connect(platformCase).buildPayload(justNow(SAMPLE_CONVERSIONS['consent-denied']));
     const skip = platformCase.skips?.['consent-denied'];
     if (skip) expect(payload).toEqual({ skip });
-    else expect(JSON.parse((payload as Spelled).body)).toMatchObject(platformCase.optOut ?? {});
+    else expect(JSON.parse((payload as DeliveryPayload).body)).toMatchObject(platformCase.optOut ?? {});
   });
 
   it('waits for a slow answer', async () => {
@@ -154,7 +154,7 @@ describe.each(PLATFORM_CASES)('$name', (platformCase) => {
     await connected.behave('hang');
     const sent = await connected.sendOne(order());
     expect(sent).toMatchObject({ status: 'deferred', reason: 'timeout' });
-    expect((sent as LaneResult).durationMs).toBeLessThan(5_000);
+    expect((sent as AttemptResult).durationMs).toBeLessThan(5_000);
   });
 
   it('sends nothing while the platform throttles', async () => {
@@ -162,7 +162,7 @@ describe.each(PLATFORM_CASES)('$name', (platformCase) => {
     await connected.behave('throttle', { ms: 3_000, times: 1 });
     const sent = await connected.sendOne(order());
     expect(sent).toMatchObject({ status: 'deferred', reason: 'throttled' });
-    expect((sent as LaneResult).afterMs).toBeGreaterThanOrEqual(3_000);
+    expect((sent as AttemptResult).afterMs).toBeGreaterThanOrEqual(3_000);
     expect(await connected.sendOne(order())).toMatchObject({ status: 'deferred', reason: 'throttled' });
     expect((await connected.account()).eventRequests).toBe(1);
   });
@@ -397,13 +397,13 @@ describe('customer URL', () => {
   const platformCase = PLATFORM_CASES.find(({ platform }) => platform.name === 'webhook') as PlatformCase;
   const { platform } = platformCase;
 
-  async function post(through: Wires): Promise<number> {
+  async function post(through: PlatformClient): Promise<number> {
     const settings = { url: `${sandbox.url}/webhook@own/conversions` };
     expect(platform.fields.find(({ name }) => name === 'url')?.check?.(settings.url)).toBeUndefined();
     const connection = { ...platformCase.connection, settings };
-    const payload = connect(platformCase).buildPayload(order()) as Spelled;
+    const payload = connect(platformCase).buildPayload(order()) as DeliveryPayload;
     const request = platform.request([payload.body], { connection, nowMs: Date.now() });
-    return (await through.send(platform, request, connection)).status;
+    return (await through.request(platform, request, connection)).status;
   }
 
   it('must be neither local nor http', async () => {
@@ -412,7 +412,7 @@ describe('customer URL', () => {
   });
 
   it('may be local and http if the operator allows it', async () => {
-    const allowing = new Wires(true);
+    const allowing = new PlatformClient(true);
     expect(await post(allowing)).toBe(200);
     await allowing.close();
     expect(await accountOf(sandbox.url, 'webhook', 'own')).toMatchObject({ accepted: 1, problemKinds: {} });

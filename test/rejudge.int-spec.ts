@@ -4,16 +4,17 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { jest } from '@jest/globals';
 import { runCli } from '../src/cli/run-cli.js';
+import { VISITOR, type VisitData, type VisitPersonal, type VisitSignals } from '../src/events/visitor.events.js';
 import { uuidv7 } from '../src/kernel/uuid.js';
 import type { StoredEvent } from '../src/log/event.js';
-import { EventLog } from '../src/log/event-log.js';
+import type { EventLog } from '../src/log/event-log.js';
+import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { ProjectionRunner } from '../src/log/projection-runner.js';
 import type { Postgres } from '../src/postgres/postgres.js';
 import { DEFAULT_SITE_SETTINGS } from '../src/sites/site-settings.js';
-import { BotJudge, loadBotList, type Signals, siteRulesOf } from '../src/visitors/bots/judge.js';
+import { BotScorer, loadBotList, siteRulesOf } from '../src/visitors/bots/bot-scorer.js';
 import { inlineOf } from '../src/visitors/identifier-record.js';
-import { VISITOR, type VisitData, type VisitPersonal } from '../src/visitors/visitor.js';
-import { identifiersProjection } from '../src/visitors/visitor-projections.js';
+import { identifiersProjection } from '../src/visitors/identifiers.projection.js';
 import { createDatabase, openDatabase } from './support/databases.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
 
@@ -29,7 +30,7 @@ const OTHER = 'cd'.repeat(32);
 const folder = mkdtempSync(join(tmpdir(), 'cc-rejudge-'));
 const list = join(folder, 'bots.json');
 writeFileSync(list, JSON.stringify({ version: 'ours-1', crawlers: ['ShopWatch'] }));
-const judge = new BotJudge(loadBotList());
+const scorer = new BotScorer(loadBotList());
 const NO_RULES = siteRulesOf(DEFAULT_SITE_SETTINGS);
 
 describe('history rejudge', () => {
@@ -49,7 +50,7 @@ describe('history rejudge', () => {
   beforeEach(async () => {
     url = await createDatabase(server);
     postgres = await openDatabase(url);
-    log = new EventLog(postgres);
+    log = new PostgresEventLog(postgres);
     expect(await cli('sites', 'add', SITE)).toMatchObject({ code: 0 });
   });
   afterEach(async () => {
@@ -57,17 +58,20 @@ describe('history rejudge', () => {
     await postgres.close();
   });
 
-  it('shows the verdicts that change, those that cross the threshold first, and stores nothing', async () => {
-    const slower = await visit({ userAgent: BROWSER, webdriver: true }, PERSON, { score: 95, reasons: ['headless'] });
+  it('shows changed verdicts, those that cross the threshold first, and stores nothing', async () => {
+    const automated = await visit({ userAgent: BROWSER, webdriver: true }, PERSON, {
+      score: 95,
+      reasons: ['headless'],
+    });
     const watcher = await visit({ userAgent: WATCHER, ip: '198.51.100.7' }, OTHER);
     await visit({ userAgent: BROWSER });
     await visit({ userAgent: WATCHER }, PERSON, {}, 'other.example');
-    await erased();
+    await eraseVisit();
     const head = await log.head();
 
     const { code, stdout } = await cli('history', 'rejudge', '--site', SITE, '--list', list, '--json');
     expect(code).toBe(0);
-    const anew = (score: number, reason: string) => ({ score, reasons: [reason], list: 'ours-1/rules-1' });
+    const rescored = (score: number, reason: string) => ({ score, reasons: [reason], list: 'ours-1/rules-1' });
     expect(JSON.parse(stdout)).toEqual({
       site: SITE,
       threshold: 30,
@@ -77,15 +81,15 @@ describe('history rejudge', () => {
       applied: 0,
       changes: [
         {
-          ...named(watcher),
-          before: { score: 0, reasons: [], list: judge.judge({}, NO_RULES).list },
-          after: anew(90, 'declared_crawler'),
+          ...summaryOf(watcher),
+          before: { score: 0, reasons: [], list: scorer.score({}, NO_RULES).list },
+          after: rescored(90, 'declared_crawler'),
           verdict: 'becomes_bot',
         },
         {
-          ...named(slower),
+          ...summaryOf(automated),
           before: { score: 95, reasons: ['headless'], list: expect.any(String) },
-          after: anew(90, 'automation'),
+          after: rescored(90, 'automation'),
           verdict: 'stays',
         },
       ],
@@ -93,9 +97,9 @@ describe('history rejudge', () => {
     expect(await log.head()).toBe(head);
   });
 
-  it('says it to people without a word about the person', async () => {
+  it('prints a table without personal data', async () => {
     await visit({ userAgent: WATCHER, ip: '198.51.100.7' }, PERSON);
-    await erased();
+    await eraseVisit();
     const { stdout, stderr } = await cli('history', 'rejudge', '--site', SITE, '--list', list);
     expect(stdout).toMatch(/^POSITION .*\n\d+ +\S+Z +0 +90 +becomes bot +- +declared_crawler\n/);
     expect(stdout).toContain('1 of 1 verdicts change: 1 become bots, 0 become people, 0 stay on their side of 30.\n');
@@ -104,11 +108,11 @@ describe('history rejudge', () => {
     expect(stdout + stderr).not.toMatch(/ShopWatch|198\.51|abab/);
   });
 
-  it('lets the new verdicts count with --apply, once, and back again with the old list', async () => {
-    const seen = await visit({ userAgent: WATCHER }, PERSON);
+  it('stores changed verdicts once with --apply, and reverts them with the old list', async () => {
+    const visited = await visit({ userAgent: WATCHER }, PERSON);
     const apply = ['history', 'rejudge', '--site', SITE, '--apply', '--json'];
     expect(JSON.parse((await cli(...apply, '--list', list)).stdout)).toMatchObject({ applied: 1 });
-    const events = await log.readStream(VISITOR, idOf(seen));
+    const events = await log.readStream(VISITOR, idOf(visited));
     expect(events).toHaveLength(2);
     expect(events[1]).toMatchObject({
       type: 'visitor.rejudged.v1',
@@ -119,71 +123,73 @@ describe('history rejudge', () => {
         bot: { score: 90, reasons: ['declared_crawler'], list: 'ours-1/rules-1' },
         mode: 'enforce',
         from: 0,
-        seenAt: seen.time,
+        seenAt: visited.time,
       },
       personal: { subject: PERSON },
     });
-    expect(await verdict(PERSON)).toMatchObject({ score: 90 });
+    expect(await storedVerdict(PERSON)).toMatchObject({ score: 90 });
 
     expect(JSON.parse((await cli(...apply, '--list', list)).stdout)).toMatchObject({ applied: 0, changes: [] });
     expect(JSON.parse((await cli(...apply)).stdout)).toMatchObject({
       applied: 1,
       changes: [{ before: { score: 90 }, after: { score: 0 }, verdict: 'becomes_person' }],
     });
-    expect(await verdict(PERSON)).toMatchObject({ score: 0 });
-    expect(await log.readStream(VISITOR, idOf(seen))).toHaveLength(3);
+    expect(await storedVerdict(PERSON)).toMatchObject({ score: 0 });
+    expect(await log.readStream(VISITOR, idOf(visited))).toHaveLength(3);
   });
 
-  it('leaves what a later visit has shown as it is, also after a rebuild', async () => {
+  it('does not override the verdict of a later visit, also after a rebuild', async () => {
     const early = await visit({ userAgent: WATCHER }, PERSON);
-    await laterThan(early);
+    await waitUntilAfter(early);
     await visit({ userAgent: BROWSER }, PERSON);
     expect(
       JSON.parse((await cli('history', 'rejudge', '--site', SITE, '--list', list, '--apply', '--json')).stdout),
     ).toMatchObject({ applied: 1 });
-    expect(await verdict(PERSON)).toMatchObject({ score: 0 });
+    expect(await storedVerdict(PERSON)).toMatchObject({ score: 0 });
     await new ProjectionRunner(postgres, [identifiersProjection]).rebuild('identifiers');
-    expect(await verdict(PERSON)).toMatchObject({ score: 0 });
+    expect(await storedVerdict(PERSON)).toMatchObject({ score: 0 });
   });
 
-  it('judges by the rules that the site has now, within the stretch that was asked for', async () => {
+  it('applies the current rules of the site within the given position range', async () => {
     const first = await visit({ userAgent: BROWSER, ip: '203.0.113.5' });
     const second = await visit({ userAgent: BROWSER, ip: '203.0.113.6' });
     await visit({ userAgent: BROWSER, ip: '203.0.113.7' });
     await cli('sites', 'set', SITE, '--block-ip', '203.0.113.0/24', '--bot-mode', 'observe');
-    const stretch = ['--from', String(second.position), '--to', String(second.position + 1)];
-    const { stdout } = await cli('history', 'rejudge', '--site', SITE, ...stretch, '--apply', '--json');
+    const range = ['--from', String(second.position), '--to', String(second.position + 1)];
+    const { stdout } = await cli('history', 'rejudge', '--site', SITE, ...range, '--apply', '--json');
     expect(JSON.parse(stdout)).toMatchObject({
       judged: 1,
-      changes: [{ ...named(second), after: { score: 100, reasons: ['blocked_ip'] } }],
+      changes: [{ ...summaryOf(second), after: { score: 100, reasons: ['blocked_ip'] } }],
     });
     expect((await log.readStream(VISITOR, idOf(second)))[1]?.data).toMatchObject({ mode: 'observe' });
     expect(await log.readStream(VISITOR, idOf(first))).toHaveLength(1);
   });
 
-  it('looks at more than a page', async () => {
-    const data = (score: number) => ({ score, reasons: [] });
-    await Promise.all(Array.from({ length: 1_203 }, (_, at) => visit({ userAgent: BROWSER }, PERSON, data(at % 2))));
+  it('reads more than one page', async () => {
+    const verdict = (score: number) => ({ score, reasons: [] });
+    await Promise.all(
+      Array.from({ length: 1_203 }, (_, index) => visit({ userAgent: BROWSER }, PERSON, verdict(index % 2))),
+    );
     const { stdout } = await cli('history', 'rejudge', '--site', SITE, '--json');
     const { judged, changes } = JSON.parse(stdout);
     expect({ judged, changes: changes.length }).toEqual({ judged: 1_203, changes: 601 });
   });
 
-  it('names a list that cannot be used, and a site that is not there', async () => {
+  it('rejects an unreadable list and an unknown site', async () => {
     const missing = await cli('history', 'rejudge', '--site', SITE, '--list', join(folder, 'none.json'));
     expect(missing).toMatchObject({ code: 1, stdout: '' });
     expect(missing.stderr).toContain('cannot be used: it cannot be read (ENOENT)');
-    expect(await cli('history', 'rejudge', '--site', 'nobody.example')).toMatchObject({ code: 1 });
+    expect(await cli('history', 'rejudge', '--site', 'unknown.example')).toMatchObject({ code: 1 });
     expect(await cli('history', 'rejudge')).toMatchObject({ code: 2 });
   });
 
   async function visit(
-    signals: Signals,
+    signals: VisitSignals,
     subject = PERSON,
-    judgement: { score?: number; reasons?: string[] } = {},
+    verdict: { score?: number; reasons?: string[] } = {},
     site = SITE,
   ): Promise<StoredEvent> {
-    const bot = { ...judge.judge(signals, NO_RULES), ...judgement } as VisitData['bot'];
+    const bot = { ...scorer.score(signals, NO_RULES), ...verdict } as VisitData['bot'];
     const data: VisitData = { visit: uuidv7(), clicks: [], campaign: false, bot };
     const personal: VisitPersonal = { subject, visitor: uuidv7(), clicks: {}, utm: {}, cookies: {}, signals };
     const event = { type: 'visitor.identified.v1', data, personal } as const;
@@ -194,23 +200,23 @@ describe('history rejudge', () => {
       expected: 'new',
       site,
       actor: 'tag',
-      events: [{ ...event, inline: inlineOf(event, personal) }],
+      events: [{ ...event, inline: inlineOf(event) }],
     });
     return (await log.readStream(VISITOR, stream))[0] as StoredEvent;
   }
 
-  /** What is left of somebody who asked to be forgotten. */
-  async function erased(): Promise<void> {
+  /** Leaves a visit without its personal part, as an erasure does. */
+  async function eraseVisit(): Promise<void> {
     const { position } = await visit({ userAgent: WATCHER }, 'ef'.repeat(32));
     await postgres.pool.query('DELETE FROM cc.personal WHERE position = $1', [position]);
   }
 
-  /** Times are kept in milliseconds, and the next visit shall be another one's. */
-  async function laterThan({ time }: StoredEvent): Promise<void> {
+  /** Times are stored in milliseconds; waits until the next visit gets a later one. */
+  async function waitUntilAfter({ time }: StoredEvent): Promise<void> {
     while (Date.now() <= Date.parse(time) + 1) await new Promise((resolve) => setTimeout(resolve, 1));
   }
 
-  async function verdict(subject: string): Promise<unknown> {
+  async function storedVerdict(subject: string): Promise<unknown> {
     const { rows } = await postgres.pool.query(
       `SELECT value FROM cc.identifiers WHERE site = $1 AND subject = decode($2, 'hex') AND kind = 'bot'`,
       [SITE, subject],
@@ -219,21 +225,21 @@ describe('history rejudge', () => {
   }
 
   async function cli(...argv: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-    const said = { stdout: '', stderr: '' };
-    const into = (name: 'stdout' | 'stderr') =>
+    const output = { stdout: '', stderr: '' };
+    const collect = (name: 'stdout' | 'stderr') =>
       new Writable({
         write(chunk, _, done) {
-          said[name] += chunk;
+          output[name] += chunk;
           done();
         },
       });
     const env = { DATABASE_URL: url, SECRET_KEY: 'ab'.repeat(32), DATA_DIR: folder };
-    const code = await runCli(argv, { env, stdout: into('stdout'), stderr: into('stderr') });
-    return { code, ...said };
+    const code = await runCli(argv, { env, stdout: collect('stdout'), stderr: collect('stderr') });
+    return { code, ...output };
   }
 });
 
-function named({ position, time, type }: StoredEvent) {
+function summaryOf({ position, time, type }: StoredEvent) {
   return { position, time, type };
 }
 

@@ -6,12 +6,12 @@ import { platformOf } from '../platforms/index.js';
 import { PLATFORM_NAMES, type Platform, type PlatformName } from '../platforms/platform.js';
 import type { SiteDirectory } from '../sites/site-directory.js';
 import type { Sites } from '../sites/sites.js';
-import { readIfThere } from './demo-site.js';
+import { readFileIfExists } from './demo-site.js';
 
 const MAIN = fileURLToPath(new URL('../sandbox/main.js', import.meta.url));
-const READY_WITHIN_MS = 10_000;
+const START_TIMEOUT_MS = 10_000;
 
-/** What the demo site is connected with. None of it is a secret: the sandbox takes any. */
+/** Connection settings of the demo site. None of them is a real secret: the sandbox accepts any value. */
 const SETTINGS: Record<PlatformName, Record<string, string>> = {
   google_ads: {
     customer_id: '1234567890',
@@ -53,18 +53,18 @@ const SETTINGS: Record<PlatformName, Record<string, string>> = {
 };
 
 /**
- * The sandbox as a process of its own, ended with this one. On the port of the last time where that is free, so that the
- * demo site's connections need not change. Resolves with its address; undefined when it did not start.
+ * Starts the sandbox as a child process that ends with this one. Reuses the port of the previous start if it is free:
+ * the demo site's connections stay valid. Resolves with the sandbox's URL, or undefined if it did not start.
  */
 export async function startDemoSandbox(dataDir: string): Promise<string | undefined> {
   const file = join(dataDir, 'demo-sandbox-port');
-  const kept = readIfThere(file);
-  const url = (kept && (await spawnSandbox(kept))) || (await spawnSandbox('0'));
+  const previousPort = readFileIfExists(file);
+  const url = (previousPort && (await spawnSandbox(previousPort))) || (await spawnSandbox('0'));
   if (url) writeFileSync(file, `${new URL(url).port}\n`);
   return url;
 }
 
-/** All twelve platforms of the demo site lead to the sandbox. */
+/** Connects all twelve platforms of the demo site to the sandbox. */
 export async function connectDemoPlatforms(
   host: string,
   sandboxUrl: string,
@@ -80,19 +80,19 @@ export async function connectDemoPlatforms(
   await directory.refresh();
 }
 
-/** Undefined when it ended instead: the port is taken. */
+/** Resolves with undefined if the process does not listen in time or exits, for example because the port is in use. */
 function spawnSandbox(port: string): Promise<string | undefined> {
   const child = spawn(process.execPath, [MAIN, '--port', port, '--with-parent'], {
     stdio: ['ignore', 'pipe', 'ignore'],
   });
   return new Promise((resolve) => {
-    const tooLate = setTimeout(() => child.kill(), READY_WITHIN_MS);
+    const timeout = setTimeout(() => child.kill(), START_TIMEOUT_MS);
     child.once('exit', () => {
-      clearTimeout(tooLate);
+      clearTimeout(timeout);
       resolve(undefined);
     });
     child.stdout.once('data', (chunk: Buffer) => {
-      clearTimeout(tooLate);
+      clearTimeout(timeout);
       process.once('exit', () => child.kill());
       resolve(/listens on (\S+)/.exec(String(chunk))?.[1]);
     });

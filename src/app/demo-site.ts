@@ -6,23 +6,23 @@ import type { Sites } from '../sites/sites.js';
 
 export const DEMO_HOST = 'localhost';
 
-/** A site to try things on, in embedded mode only. Its key is kept beside the data, so that every start can show it. */
+/** Creates the demo site, in embedded mode only. Its key is stored in the data directory: every start can print it. */
 export async function ensureDemoSite(dataDir: string, sites: Sites, directory: SiteDirectory): Promise<string> {
   const file = join(dataDir, 'demo-key');
   await registerOnce(sites, directory);
-  const open = directory.find(DEMO_HOST);
-  const kept = readIfThere(file);
-  if (kept && open?.keysByHash.get(hashApiKey(kept))?.status === 'active') return kept;
+  const site = directory.find(DEMO_HOST);
+  const storedKey = readFileIfExists(file);
+  if (storedKey && site?.keysByHash.get(hashApiKey(storedKey))?.status === 'active') return storedKey;
   await sites.enableInbound(DEMO_HOST);
   const { key } = await sites.issueKey(DEMO_HOST, 'Demo', false);
   writeFileSync(file, `${key}\n`, { mode: 0o600 });
-  // The mode above is for a new file only.
+  // writeFileSync sets the mode of a new file only.
   chmodSync(file, 0o600);
   await directory.refresh();
   return key;
 }
 
-/** Of two instances that start for the first time together one comes second. */
+/** Another instance may register the site at the same time. Its registration counts as success. */
 async function registerOnce(sites: Sites, directory: SiteDirectory): Promise<void> {
   if (directory.find(DEMO_HOST)) return;
   const failure = await sites.register(DEMO_HOST, ['127.0.0.1', '[::1]']).then(
@@ -33,8 +33,8 @@ async function registerOnce(sites: Sites, directory: SiteDirectory): Promise<voi
   if (!directory.find(DEMO_HOST)) throw failure;
 }
 
-/** What an earlier start kept beside the data. */
-export function readIfThere(file: string): string | undefined {
+/** Reads a file that an earlier start may have written. */
+export function readFileIfExists(file: string): string | undefined {
   try {
     return readFileSync(file, 'utf8').trim();
   } catch {

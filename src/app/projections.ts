@@ -4,10 +4,12 @@ import type { Projection } from '../log/projection.js';
 import { totalsProjection } from '../outbound/totals.projection.js';
 import { authFailuresProjection, keyUsageProjection, sitesProjection } from '../sites/site-projections.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';
+import { consentProjection } from '../visitors/consent.projection.js';
+import { identifiersProjection } from '../visitors/identifiers.projection.js';
+import { matchRateProjection } from '../visitors/match-rate.projection.js';
 import { unmatchedProjection } from '../visitors/unmatched.projection.js';
-import { consentProjection, identifiersProjection, matchRateProjection } from '../visitors/visitor-projections.js';
 
-/** Every projection there is. The service keeps them current; the command line rebuilds them and catches them up. */
+/** All projections. The service keeps them up to date; the command line rebuilds them and catches them up. */
 export function allProjections(secrets: SiteSecrets): Projection[] {
   return [
     sitesProjection,

@@ -1,13 +1,13 @@
-import type { ConversionEvent } from '../conversions/conversion.js';
-import { isOutcome, type SendRequest } from '../delivery/delivery.js';
-import type { DeliveryStory } from '../delivery/delivery-story.js';
+import type { StoredOpening } from '../conversions/conversion.js';
+import { isOutcome } from '../delivery/delivery.js';
+import type { DeliveryHistory } from '../delivery/delivery-history.js';
 import type { StoredEvent } from '../log/event.js';
 import type { ConversionStory } from './conversion-story.js';
 import { printable } from './output.js';
 
 /** For people: what was sent, what happened to it, and then platform by platform. */
 export function storyText({ conversion, deliveries, events }: ConversionStory): string {
-  const [opening] = events as [StoredEvent];
+  const [opening] = events as [StoredOpening];
   const { conversionId, status, key } = conversion;
   const lines = [
     `Conversion ${conversionId} of ${opening.site}: ${status}`,
@@ -21,16 +21,15 @@ export function storyText({ conversion, deliveries, events }: ConversionStory): 
   return `${lines.map(printable).join('\n')}\n`;
 }
 
-function whatWasSent({ data }: StoredEvent): string {
-  const { event, value, currency, orderId, trial } = data as unknown as ConversionEvent['data'];
+function whatWasSent({ data }: StoredOpening): string {
+  const { event, value, currency, orderId, trial } = data;
   const amount = value === undefined ? 'no value' : `${value} ${currency}`;
   return [event, amount, orderId === undefined ? 'no order' : `order ${orderId}`, ...(trial ? ['trial'] : [])].join(
     ', ',
   );
 }
 
-function sentence(stored: StoredEvent, opening: StoredEvent): string {
-  const event = stored as unknown as ToldEvent & { actor: string };
+function sentence(event: StoredEvent, opening: StoredEvent): string {
   switch (event.type) {
     case 'conversion.received.v1':
       return `received from ${event.actor}`;
@@ -39,7 +38,7 @@ function sentence(stored: StoredEvent, opening: StoredEvent): string {
     case 'conversion.deduplicated.v1': {
       const differs = event.data.differs.length === 0 ? 'nothing' : event.data.differs.join(', ');
       const which =
-        stored.stream === opening.stream
+        event.stream === opening.stream
           ? `a repeat of ${event.data.firstConversionId}`
           : `came again as ${event.data.conversionId}`;
       return `${which} from ${event.actor}; ${differs} differed`;
@@ -49,13 +48,11 @@ function sentence(stored: StoredEvent, opening: StoredEvent): string {
       return `${event.actor} asked to send it to ${platform}${eventId === undefined ? '' : ` as ${eventId}`}`;
     }
     default:
-      return `${stored.type} ${JSON.stringify(stored.data)}`;
+      return `${event.type} ${JSON.stringify(event.data)}`;
   }
 }
 
-type ToldEvent = ConversionEvent | { type: 'conversion.send_requested.v1'; data: SendRequest };
-
-function deliveryLines({ platform, status, reason, attempts, payload, payloadIsExact }: DeliveryStory): string[] {
+function deliveryLines({ platform, status, reason, attempts, payload, payloadIsExact }: DeliveryHistory): string[] {
   const heading = payloadIsExact ? 'its payload' : 'its payload as it is spelled now, which is not as it was sent';
   return [
     '',
@@ -72,7 +69,7 @@ function deliveryLines({ platform, status, reason, attempts, payload, payloadIsE
   ];
 }
 
-function attemptText(attempt: DeliveryStory['attempts'][number]): string {
+function attemptText(attempt: DeliveryHistory['attempts'][number]): string {
   const { attempt: number, status, reason, httpStatus, durationMs, requestId, eventId, nextTry } = attempt;
   const parts = [
     `attempt ${number}: ${status}`,

@@ -1,7 +1,6 @@
-import { type ConversionEvent, isOpening } from '../conversions/conversion.js';
-import { CONVERSION } from '../delivery/delivery.js';
-import { type DeliveryStory, tellDeliveries } from '../delivery/delivery-story.js';
-import { asReceived, type ReceivedConversion } from '../delivery/received.js';
+import { isOpening, type StoredOpening } from '../conversions/conversion.js';
+import { type DeliveryHistory, deliveryHistories } from '../delivery/delivery-history.js';
+import { type AdConsent, CONVERSION } from '../events/conversion.events.js';
 import { UserError } from '../kernel/errors.js';
 import { isUuid } from '../kernel/uuid.js';
 import type { StoredEvent } from '../log/event.js';
@@ -20,8 +19,8 @@ export interface ConversionStory {
   };
   /** The visit that brought it. */
   readonly match: Visit | null;
-  readonly consent: ReceivedConversion['data']['consent'] | null;
-  readonly deliveries: readonly DeliveryStory[];
+  readonly consent: AdConsent | null;
+  readonly deliveries: readonly DeliveryHistory[];
   /** Its own, and its repeats. */
   readonly events: readonly StoredEvent[];
 }
@@ -31,7 +30,7 @@ export async function readConversion(
   log: EventLog,
   host: string | undefined,
   conversionId: string,
-): Promise<[opening: StoredEvent, ...more: StoredEvent[]]> {
+): Promise<[opening: StoredOpening, ...more: StoredEvent[]]> {
   const events = isUuid(conversionId) ? await log.readStream(CONVERSION, conversionId.toLowerCase()) : [];
   const [opening, ...more] = events;
   if (!opening || !isOpening(opening) || opening.site !== (host ?? opening.site)) {
@@ -57,17 +56,16 @@ export async function findByOrder(opened: Opened, host: string, orderId: string)
     const next = `"events tail --site ${host}" shows the newest ones`;
     throw new UserError(`${host} has no conversion with order ${orderId}. ${next}.`);
   }
-  return tell(opened, await readConversion(log, host, opening.data['conversionId'] as string));
+  return tell(opened, await readConversion(log, host, opening.data.conversionId));
 }
 
-async function tell({ log, sites }: Opened, own: [StoredEvent, ...StoredEvent[]]): Promise<ConversionStory> {
+async function tell({ log, sites }: Opened, own: [StoredOpening, ...StoredEvent[]]): Promise<ConversionStory> {
   const [opening] = own;
-  const { conversionId, orderId, keyId } = opening.data as unknown as ConversionEvent['data'];
+  const { conversionId, orderId, keyId, consent } = opening.data;
   const sameOrder = orderId === undefined ? [] : await log.find(opening.site, orderId);
-  const repeats = sameOrder.filter((event) => isDuplicate(event) && event.data['firstConversionId'] === conversionId);
+  const repeats = sameOrder.filter((event) => isDuplicate(event) && event.data.firstConversionId === conversionId);
   const { keys, connections } = await sites.get(opening.site);
   const key = keys.find(({ id }) => id === keyId);
-  const { data, personal } = asReceived(opening);
   return {
     conversion: {
       ...opening.data,
@@ -75,14 +73,14 @@ async function tell({ log, sites }: Opened, own: [StoredEvent, ...StoredEvent[]]
       time: opening.time,
       ...(key && { key: { name: key.name, prefix: key.prefix } }),
     },
-    match: personal?.visit ?? null,
-    consent: data.consent ?? null,
-    deliveries: tellDeliveries(own, connections, platformOf),
+    match: opening.personal?.visit ?? null,
+    consent: consent ?? null,
+    deliveries: deliveryHistories(own, connections, platformOf),
     events: [...own, ...repeats].sort((one, other) => one.position - other.position),
   };
 }
 
-function isDuplicate(event: StoredEvent): boolean {
+function isDuplicate(event: StoredEvent): event is StoredEvent<'conversion.deduplicated.v1'> {
   return event.type === 'conversion.deduplicated.v1';
 }
 

@@ -2,16 +2,17 @@ import { stat, statfs } from 'node:fs/promises';
 import { request as requestPlain } from 'node:http';
 import { request as requestTls } from 'node:https';
 import { join } from 'node:path';
-import { dedupWindowOf } from '../conversions/dedup-window.js';
+import { dedupWindowOf } from '../conversions/dedup-key.js';
+import { OUTBOUND } from '../events/outbound.events.js';
 import { usesKafka } from '../kafka/client.js';
 import { probeKafka } from '../kafka/probe.js';
 import { formatDuration } from '../kernel/durations.js';
 import { messageOf } from '../kernel/errors.js';
 import { readSettings, type Settings } from '../kernel/settings.js';
 import { readPartitions } from '../log/partitions.js';
-import { OUTBOUND, streamOf } from '../outbound/stretch.js';
+import { streamOf } from '../outbound/reporting-window.js';
 import { MIGRATIONS } from '../postgres/migrations/index.js';
-import { readMigrations } from '../postgres/postgres.js';
+import { readMigrations } from '../postgres/schema.js';
 import { SERVICE_ROLE } from '../postgres/service-role.js';
 import type { Opened, Session } from './session.js';
 
@@ -258,8 +259,8 @@ async function webhooks({ log, sites }: Opened): Promise<Finding> {
     set.filter(({ webhook }) => webhook.enabled).map(({ host }) => streamOf(host)),
   );
   const failing = ends
-    .filter(({ type }) => type === 'outbound.failed.v1')
-    .map(({ site, data }) => `${site} fails since ${data['failingSince']} (${data['reason']})`);
+    .filter((event) => event.type === 'outbound.failed.v1')
+    .map(({ site, data }) => `${site} fails since ${data.failingSince} (${data.reason})`);
   const disabled = set.filter(({ webhook }) => !webhook.enabled && webhook.reason !== undefined);
   const named = disabled.map(({ host, webhook }) => `${host} is disabled since ${webhook.since} (${webhook.reason})`);
   const mending = disabled.map(({ host }) => `"webhook enable --site ${host}"`);

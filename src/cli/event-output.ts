@@ -1,13 +1,13 @@
-import { shown } from '../history/shown.js';
+import { redactEvent } from '../history/redact-event.js';
 import type { StoredEvent } from '../log/event.js';
 import { printable } from './output.js';
 
 export function ndjson(events: readonly StoredEvent[]): string {
-  return events.map((event) => `${JSON.stringify(shown(event))}\n`).join('');
+  return events.map((event) => `${JSON.stringify(redactEvent(event))}\n`).join('');
 }
 
 /** One line for people. */
 export function eventLine(stored: StoredEvent): string {
-  const { position, time, type, site, actor, data } = shown(stored);
+  const { position, time, type, site, actor, data } = redactEvent(stored);
   return `${position}  ${time}  ${type}  ${site}  ${actor}  ${printable(JSON.stringify(data))}\n`;
 }

@@ -3,7 +3,7 @@ import { exportEvents } from '../history/event-export.js';
 import { EventFilter, type FilterOptions } from '../history/event-filter.js';
 import { ExportFile } from '../history/export-file.js';
 import { FORMATS, type FormatName } from '../history/export-formats.js';
-import { shown } from '../history/shown.js';
+import { redactEvent } from '../history/redact-event.js';
 import { UserError } from '../kernel/errors.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
@@ -104,15 +104,15 @@ export function addEvents(program: Command, session: Session): void {
         conversion === undefined
           ? await findByOrder(opened, host as string, order as string)
           : await findByConversion(opened, host, conversion);
-      await output.show(json, { ...story, events: story.events.map(shown) }, () => storyText(story));
+      await output.show(json, { ...story, events: story.events.map(redactEvent) }, () => storyText(story));
     });
 
   async function exportToOutput(opened: Opened, filter: EventFilter, format: FormatName): Promise<void> {
-    const client = await opened.postgres.connect('cc-export');
+    const client = await opened.postgres.connect('export');
     try {
       const write = (bytes: Uint8Array) => (bytes.length > 0 ? output.print(bytes) : Promise.resolve());
       const progress = watch(filter, 'Interrupted: the export is not complete.');
-      await exportEvents({ client, filter, format: FORMATS[format](false), begun: undefined, write, progress });
+      await exportEvents({ client, filter, format: FORMATS[format](false), resumeFrom: undefined, write, progress });
     } finally {
       await client.end();
     }
@@ -125,23 +125,25 @@ export function addEvents(program: Command, session: Session): void {
     { format = 'ndjson', site, type, order, from, to }: ExportOptions,
   ): Promise<number> {
     const file = await ExportFile.open(out, JSON.stringify({ format, site, type, order, from, to }));
-    const { begun } = file;
-    if (begun)
-      output.note(`Going on with ${out}.part after position ${begun.position}: ${begun.events} events are in it.`);
-    const client = await opened.postgres.connect('cc-export');
+    const { resumeFrom } = file;
+    if (resumeFrom)
+      output.note(
+        `Going on with ${out}.part after position ${resumeFrom.position}: ${resumeFrom.events} events are in it.`,
+      );
+    const client = await opened.postgres.connect('export');
     try {
       const events = await exportEvents({
         client,
         filter,
-        format: FORMATS[format](begun !== undefined, begun?.state),
-        begun,
-        write: (bytes, mark) => file.write(bytes, mark),
+        format: FORMATS[format](resumeFrom !== undefined, resumeFrom?.state),
+        resumeFrom,
+        write: (bytes, checkpoint) => file.write(bytes, checkpoint),
         progress: watch(filter, 'Interrupted. The same line again goes on where this stopped.'),
       });
       await file.finish();
       return events;
     } catch (error) {
-      await file.leave();
+      await file.close();
       throw error;
     } finally {
       output.endProgress();
@@ -174,7 +176,7 @@ export function addEvents(program: Command, session: Session): void {
     let failure: unknown;
     const follower = await log.follow({ name: 'tail', after: filter.head }, async (page) => {
       if (over.signal.aborted) return;
-      const wanted = page.filter((event) => filter.isWanted(event));
+      const wanted = page.filter((event) => filter.matches(event));
       try {
         if (wanted.length > 0) await print(wanted);
       } catch (error) {
@@ -184,7 +186,7 @@ export function addEvents(program: Command, session: Session): void {
     });
     let isSilent = false;
     const look = () => {
-      if (filter.isOver(follower.position, Date.now())) over.abort();
+      if (filter.isComplete(follower.position, Date.now())) over.abort();
       // The reader waits for a database that went away; whoever watches should know what they are waiting for.
       if (isSilent === follower.ageMs > SILENT_MS) return;
       isSilent = !isSilent;

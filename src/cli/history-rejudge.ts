@@ -2,8 +2,9 @@ import type { Command } from 'commander';
 import { type Bound, lastBefore } from '../history/bound.js';
 import { UserError } from '../kernel/errors.js';
 import type { Site } from '../sites/site.js';
-import { BotJudge, loadBotList } from '../visitors/bots/judge.js';
-import { type Change, type Rejudgement, rejudge } from '../visitors/rejudge.js';
+import { BotScorer, loadBotList } from '../visitors/bots/bot-scorer.js';
+import { type RescoreResult, RescoreVisits, type VerdictChange } from '../visitors/rescore-visits.command.js';
+import { RescoreVisitsHandler } from '../visitors/rescore-visits.handler.js';
 import { readBound } from './bound-argument.js';
 import { table } from './output.js';
 import type { Session } from './session.js';
@@ -35,21 +36,18 @@ export function addRejudge(history: Command, session: Session): void {
     .option('--apply', 'let the new verdicts count from now on')
     .action(async ({ from, to, list, apply = false, json, ...options }: RejudgeOptions) => {
       const { log, sites, settings } = await session.open();
-      const judge = new BotJudge(loadBotList(list ?? settings.botList));
+      const scorer = new BotScorer(loadBotList(list ?? settings.botList));
       const site = await sites.get(options.site);
       const head = await log.head();
-      const request = {
-        site,
-        after: from ? await lastBefore(log, from) : 0,
-        until: to ? Math.min(head, await lastBefore(log, to)) : head,
-        apply,
-      };
-      const result = await rejudge(log, judge, request, (looked) => {
+      const after = from ? await lastBefore(log, from) : 0;
+      const until = to ? Math.min(head, await lastBefore(log, to)) : head;
+      const handler = new RescoreVisitsHandler(log, scorer, (looked) => {
         if (session.stop.aborted) {
           throw new UserError('Interrupted: not all were looked at. The same line again goes on with the rest.');
         }
         if (looked % PROGRESS_EVERY === 0) output.progress(`${looked} visits looked at`);
       });
+      const result = await handler.execute(new RescoreVisits('cli', site, after, until, apply));
       output.endProgress();
       const threshold = site.settings.botThreshold;
       await output.show(json, { site: site.host, threshold, apply, ...result }, () => changesText(result, site));
@@ -58,8 +56,8 @@ export function addRejudge(history: Command, session: Session): void {
     });
 }
 
-function changesText({ judged, erased, changes }: Rejudgement, { settings }: Site): string {
-  const count = (verdict: Change['verdict']) => changes.filter((change) => change.verdict === verdict).length;
+function changesText({ judged, erased, changes }: RescoreResult, { settings }: Site): string {
+  const count = (verdict: VerdictChange['verdict']) => changes.filter((change) => change.verdict === verdict).length;
   const summary =
     `${changes.length} of ${judged} verdicts change: ${count('becomes_bot')} become bots, ` +
     `${count('becomes_person')} become people, ${count('stays')} stay on their side of ${settings.botThreshold}.\n`;
@@ -77,7 +75,7 @@ function changesText({ judged, erased, changes }: Rejudgement, { settings }: Sit
   return rows + summary + left;
 }
 
-function nextStep({ changes, applied }: Rejudgement, apply: boolean): string | undefined {
+function nextStep({ changes, applied }: RescoreResult, apply: boolean): string | undefined {
   if (changes.length === 0) return undefined;
   if (!apply) return 'Nothing has been stored: --apply lets the new verdicts count.';
   if (applied === changes.length) return 'Stored: they count for conversions that come from now on.';

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import { allChecks, allStreamBooks } from '../history/checks.js';
-import { type Verdict, verify } from '../history/verify.js';
+import { allChecks, allStreamChecks } from '../history/checks.js';
+import { type VerifyReport, verify } from '../history/verify.js';
 import { UserError } from '../kernel/errors.js';
-import { isShortened } from '../log/event-audit.js';
+import { isShortened } from '../log/log-audit.js';
 import { addRejudge } from './history-rejudge.js';
 import { printable } from './output.js';
 import type { Session } from './session.js';
@@ -28,7 +28,7 @@ export function addHistory(program: Command, session: Session): void {
     };
     const until = await log.head();
     const world = { postgres, log, sites, secrets, projections, settings, until, progress };
-    const verdict = await verify(world, allStreamBooks(shortened), allChecks(projections, shortened));
+    const verdict = await verify(world, allStreamChecks(shortened), allChecks(projections, shortened));
     output.endProgress();
     if (session.stop.aborted) progress('');
     await output.show(json, verdict, () => verdictText(verdict));
@@ -39,7 +39,7 @@ export function addHistory(program: Command, session: Session): void {
   addRejudge(history, session);
 }
 
-function verdictText({ ok, checks }: Verdict): string {
+function verdictText({ ok, checks }: VerifyReport): string {
   const width = Math.max(...checks.map(({ name }) => name.length));
   const lines = checks.map((check) => {
     return `${check.ok ? 'ok  ' : 'FAIL'}  ${check.name.padEnd(width)}  ${printable(check.detail)}\n`;

@@ -1,13 +1,15 @@
 import { type Command, Option } from 'commander';
-import { type ReplayCounts, type ReplayRequest, replayDeliveries } from '../delivery/replay.js';
-import { type Bound, stretchOf } from '../history/bound.js';
+import { type ReplayCounts, ReplayDeliveries, type ReplayRequest } from '../delivery/replay-deliveries.command.js';
+import { ReplayDeliveriesHandler } from '../delivery/replay-deliveries.handler.js';
+import { SITE } from '../events/site.events.js';
+import { type Bound, positionRangeOf } from '../history/bound.js';
 import { type Publish, replayEvents } from '../history/replay-events.js';
 import { usesKafka } from '../kafka/client.js';
 import { TopicPublisher } from '../kafka/topic-publisher.js';
 import { UserError } from '../kernel/errors.js';
 import type { EventLog } from '../log/event-log.js';
 import type { SiteConnection } from '../sites/connection.js';
-import { SITE, type Site } from '../sites/site.js';
+import { type Site } from '../sites/site.js';
 import { readBound } from './bound-argument.js';
 import { readConversion, statusOf } from './conversion-story.js';
 import { progressBar, table } from './output.js';
@@ -74,7 +76,8 @@ export function addReplay(program: Command, session: Session): void {
         force,
         dryRun,
       };
-      const counts = await replayDeliveries(log, request, (looked) => {
+      const command = new ReplayDeliveries('cli', request);
+      const counts = await new ReplayDeliveriesHandler(log).execute(command, (looked) => {
         if (session.stop.aborted) {
           throw new UserError('Interrupted: not all were looked at. The same line again goes on with the rest.');
         }
@@ -104,8 +107,8 @@ export function addReplay(program: Command, session: Session): void {
         throw new UserError('Kafka is not configured: set KAFKA_BROKERS to the addresses of your brokers.');
       const publisher = await TopicPublisher.open(settings, topic);
       const publish: Publish = (events) => publisher.publish(events);
-      const stretch = await stretchOf(log, { from, to });
-      const client = await postgres.connect('cc-replay');
+      const stretch = await positionRangeOf(log, { from, to });
+      const client = await postgres.connect('replay');
       try {
         const counts = await replayEvents(client, publish, { ...stretch, types, site, topic }, (events, position) => {
           if (session.stop.aborted) {
@@ -158,7 +161,7 @@ async function rangeOf(
       `Conversion ${conversion} was ${status}, so it is not sent. "events show --conversion ${conversion}" tells why.`,
     );
   }
-  return stretchOf(log, { ...(from && { from }), ...(to && { to }) });
+  return positionRangeOf(log, { ...(from && { from }), ...(to && { to }) });
 }
 
 function countsText({ requested, byStatus }: ReplayCounts, { platform, dryRun }: ReplayRequest): string {

@@ -2,7 +2,8 @@ import { allProjections } from '../app/projections.js';
 import type { Sealer } from '../kernel/sealing.js';
 import { openSealer } from '../kernel/secret-key.js';
 import { readSettings, type Settings } from '../kernel/settings.js';
-import { EventLog } from '../log/event-log.js';
+import type { EventLog } from '../log/event-log.js';
+import { PostgresEventLog } from '../log/postgres-event-log.js';
 import { ProjectionRunner } from '../log/projection-runner.js';
 import { Postgres } from '../postgres/postgres.js';
 import { openSecrets, type SiteSecrets } from '../sites/site-secrets.js';
@@ -49,8 +50,8 @@ export class Session {
     const sealer = openSealer(settings);
     const { databaseUrl, dataDir } = settings;
     const say = (line: string) => this.output.note(line);
-    const postgres = await Postgres.open({ databaseUrl, dataDir, say });
-    const log = new EventLog(postgres, { say });
+    const postgres = await Postgres.open({ databaseUrl, dataDir, onMessage: say });
+    const log = new PostgresEventLog(postgres, { onMessage: say });
     const secrets = openSecrets(postgres.pool, sealer, settings);
     const sites = new Sites(log, secrets, 'cli');
     return {

@@ -1,8 +1,8 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { type Bound, stretchOf } from '../history/bound.js';
+import { type Bound, positionRangeOf } from '../history/bound.js';
 import type { Differences } from '../history/shadow/differences.js';
-import type { ShadowRules } from '../history/shadow/rules.js';
-import { type ShadowResult, shadow } from '../history/shadow/shadow.js';
+import { type ShadowResult, shadowReplay } from '../history/shadow/shadow-replay.js';
+import type { ShadowRules } from '../history/shadow/shadow-rules.js';
 import { messageOf, UserError } from '../kernel/errors.js';
 import { dedupWindowMs } from '../kernel/settings.js';
 import type { PlatformName } from '../platforms/platform.js';
@@ -46,12 +46,12 @@ export function addShadow(history: Command, session: Session): void {
         botThreshold: options.botThreshold,
         settings: readChanges(site, options.set ?? []),
       };
-      const stretch = await stretchOf(log, options);
+      const stretch = await positionRangeOf(log, options);
       const dedupSecret = await secrets.dedupSecret(site.host);
-      const client = await postgres.connect('cc-shadow');
+      const client = await postgres.connect('shadow');
       try {
         const request = { ...stretch, site, rules, dedupSecret, defaultWindowMs: settings.dedupWindowMs };
-        const result = await shadow(log, client, request, (conversions) => {
+        const result = await shadowReplay(log, client, request, (conversions) => {
           if (session.stop.aborted) throw new UserError('Interrupted: not all were looked at. Nothing has changed.');
           output.progress(`${conversions} conversions looked at`);
         });

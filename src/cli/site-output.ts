@@ -1,6 +1,7 @@
-import { dedupWindowOf } from '../conversions/dedup-window.js';
+import { dedupWindowOf } from '../conversions/dedup-key.js';
+import { type SiteSettings } from '../events/site.events.js';
 import { formatDuration } from '../kernel/durations.js';
-import { SITE_FLAGS, type SiteSettings } from '../sites/site-settings.js';
+import { SITE_FLAGS } from '../sites/site-settings.js';
 import { card } from './output.js';
 
 interface SomeSite {

@@ -1,11 +1,14 @@
 import type { Command } from 'commander';
+import { allProjections } from '../app/projections.js';
 import { isEmail, normaliseEmail, subjectOf } from '../kernel/email.js';
 import { UserError } from '../kernel/errors.js';
+import { EraseSubject, RerunErasures } from '../visitors/erase-subject.command.js';
+import { EraseSubjectHandler, RerunErasuresHandler } from '../visitors/erase-subject.handler.js';
 import { Erasure } from '../visitors/erasure.js';
 import { ErasureList } from '../visitors/erasure-list.js';
 import { showVisitor } from '../visitors/show-visitor.js';
 import { card } from './output.js';
-import type { Opened, Session } from './session.js';
+import type { Session } from './session.js';
 import { commandGroup, verb, WrongUsage } from './verb.js';
 
 interface Whom {
@@ -49,19 +52,18 @@ export function addVisitors(program: Command, session: Session): void {
     .action(async ({ json, rerun, ...whom }: Whom & { json?: true; rerun?: true }) => {
       if (!rerun && whom.site === undefined) throw new WrongUsage('Say whose visitor: --site <host>.');
       const opened = await session.open();
-      const erasure = openErasure(opened);
+      const erasure = new Erasure(opened.postgres, opened.log, allProjections(opened.secrets));
+      const list = new ErasureList(opened.settings.erasureList, opened.sealer);
       if (rerun) {
-        const erased = await erasure.rerun((done, all) => output.progress(`Erasing ${done} of ${all}`));
+        const onProgress = (done: number, total: number) => output.progress(`Erasing ${done} of ${total}`);
+        const erased = await new RerunErasuresHandler(erasure, list, onProgress).execute(new RerunErasures('cli'));
         return output.show(json, erased, () => card({ ...erased }));
       }
       const { host } = await opened.sites.get(whom.site as string);
-      const erased = { site: host, ...(await erasure.erase(host, subjectFrom(whom))) };
+      const command = new EraseSubject('cli', host, subjectFrom(whom));
+      const erased = { site: host, ...(await new EraseSubjectHandler(erasure, list).execute(command)) };
       await output.show(json, erased, () => card({ ...erased }));
     });
-}
-
-function openErasure({ postgres, log, settings, sealer }: Opened): Erasure {
-  return new Erasure(postgres, log, new ErasureList(settings.erasureList, sealer));
 }
 
 function subjectFrom({ email, hash }: Whom): string {

@@ -1,4 +1,4 @@
-import type { End } from '../outbound/stretch.js';
+import type { End } from '../outbound/reporting-window.js';
 import type { SiteWebhook } from '../sites/webhook.js';
 import { card } from './output.js';
 

@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
+import { OUTBOUND } from '../events/outbound.events.js';
 import { UserError } from '../kernel/errors.js';
 import { pushNow } from '../outbound/push-now.js';
 import { type WebhookSecrets, webhookSecrets } from '../outbound/push-request.js';
-import { openOutgoing, Pusher, pusherOptions, type Receiver } from '../outbound/pusher.js';
-import { type End, OUTBOUND, streamOf } from '../outbound/stretch.js';
+import { openHttpClient, Pusher, pusherOptions, type Receiver } from '../outbound/pusher.js';
+import { streamOf } from '../outbound/reporting-window.js';
 import type { Site } from '../sites/site.js';
 import { type Sites, webhookOf } from '../sites/sites.js';
 import type { SiteWebhook } from '../sites/webhook.js';
@@ -62,12 +63,13 @@ export function addWebhook(program: Command, session: Session): void {
       const receiver = await receiverOf(opened, await opened.sites.get(site));
       const { url, enabled } = receiver.webhook;
       const beganMs = performance.now();
-      const { taken, ...told } = await withPusher(opened, (pusher) => pusher.test(receiver));
+      const { accepted, ...result } = await withPusher(opened, (pusher) => pusher.test(receiver));
       const durationMs = Math.round(performance.now() - beganMs);
-      const document = { url, enabled, ok: taken, ...plain(told), durationMs };
+      const document = { url, enabled, ok: accepted, ...plain(result), durationMs };
       await output.show(json, document, () => card(document));
-      if (!taken) session.exitCode = 1;
-      if (!taken && !json) output.note(`The receiver did not take it: ${'reason' in told ? told.reason : ''}`);
+      if (!accepted) session.exitCode = 1;
+      if (!accepted && !json)
+        output.note(`The receiver did not accept the test push: ${'reason' in result ? result.reason : ''}`);
     });
 
   verb(webhook, 'push', 'Close and push now what has come up to now', 'webhook push --site shop.example')
@@ -85,7 +87,7 @@ export function addWebhook(program: Command, session: Session): void {
       await output.show(json, document, () => webhookCard(document));
       if (pushed.type === 'outbound.delivered.v1') return;
       session.exitCode = 1;
-      if (!json) output.note(`The receiver did not take it: ${pushed.data.reason}`);
+      if (!json) output.note(`The receiver did not accept the push: ${pushed.data.reason}`);
     });
 
   change('enable', 'Push again, beginning with what was held', (sites, host) => sites.enableWebhook(host));
@@ -111,7 +113,7 @@ export function addWebhook(program: Command, session: Session): void {
     madeSecret?: string,
   ): Promise<void> {
     const [end] = await log.readEnds(OUTBOUND, [streamOf(host)]);
-    const document = webhookDocument(webhook, end as unknown as End, madeSecret);
+    const document = webhookDocument(webhook, end, madeSecret);
     await output.show(json, document, () => webhookCard(document));
   }
 }
@@ -130,7 +132,7 @@ async function withPusher<Result>(
   { log, sites, settings }: Opened,
   work: (pusher: Pusher) => Promise<Result>,
 ): Promise<Result> {
-  const pusher = new Pusher(log, sites, openOutgoing(settings), pusherOptions(settings, 'cli'));
+  const pusher = new Pusher(log, sites, openHttpClient(settings), pusherOptions(settings, 'cli'));
   try {
     return await work(pusher);
   } finally {

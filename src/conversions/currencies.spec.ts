@@ -7,7 +7,7 @@ describe('currencies', () => {
   });
 
   it.each(['USD', 'EUR', 'JPY', 'KWD', 'CHF', 'XCG', 'ZWG', 'SLE', 'VES', 'XAU', 'XDR', 'CLF', 'HRK', 'BGN'])(
-    'knows %s',
+    'accepts %s',
     (code) => {
       expect(readCurrency(code)).toBe(code);
     },
@@ -18,7 +18,7 @@ describe('currencies', () => {
   });
 
   it.each(['', 'XXX', 'XTS', 'DEM', 'VEF', 'EURO', '€', '978', ' EUR', 'uſd', 'constructor'])(
-    'refuses "%s"',
+    'rejects "%s"',
     (text) => {
       expect(readCurrency(text)).toBeUndefined();
     },

@@ -1,6 +1,6 @@
 /**
- * The alphabetic codes of ISO 4217 up to amendment 180, written out because the lists that Node versions carry differ.
- * Fund codes and metals are in; XXX (no currency) and XTS (tests) are not amounts of money and are out.
+ * The alphabetic codes of ISO 4217 up to amendment 180, listed here because the lists in Node versions differ. Includes fund
+ * codes and metals; excludes XXX (no currency) and XTS (tests), which are not amounts of money.
  */
 const ACTIVE = `
   AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BHD BIF BMD BND BOB BOV BRL BSD BTN BWP BYN BZD CAD CDF CHE CHF CHW
@@ -12,14 +12,14 @@ const ACTIVE = `
   ZMW ZWG`;
 
 /**
- * Withdrawn since 2021, still accepted: shop systems lag behind and refunds of old orders keep their currency.
- * Older ones (VEF, 2018) are out: an amount in them today is a mistake.
+ * Withdrawn since 2021 and still accepted, because shop systems lag behind and refunds keep the currency of the order.
+ * Excludes older ones (VEF, 2018): an amount in them today is a mistake.
  */
 const RECENTLY_WITHDRAWN = 'ANG BGN CUC HRK SLL ZWL';
 
 export const CURRENCIES: ReadonlySet<string> = new Set(`${ACTIVE} ${RECENTLY_WITHDRAWN}`.trim().split(/\s+/));
 
-/** The code in upper case, whatever case it came in; undefined when it is not a currency. */
+/** The code in upper case; undefined when it is not a currency. */
 export function readCurrency(text: string): string | undefined {
   if (CURRENCIES.has(text)) return text;
   const upper = /^[a-z]{3}$/i.test(text) ? text.toUpperCase() : '';

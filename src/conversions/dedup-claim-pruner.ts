@@ -5,11 +5,11 @@ import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { Postgres } from '../postgres/postgres.js';
 import { SiteDirectory } from '../sites/site-directory.js';
-import { dedupWindowOf } from './dedup-window.js';
+import { dedupWindowOf } from './dedup-key.js';
 
-const SLICE_ROWS = 500;
+const BATCH_ROWS = 500;
 
-/** Forgets claims that no site's window reaches back to, in slices, so that no append waits long behind it. */
+/** Deletes dedup claims older than every site's dedup window, in batches, so that appends do not wait long for a lock. */
 @Injectable()
 export class DedupClaimPruner {
   constructor(
@@ -25,7 +25,7 @@ export class DedupClaimPruner {
       const windows = this.sites.all().map(({ site }) => dedupWindowOf(site.settings, this.settings.dedupWindowMs));
       await pruneClaims(this.postgres, new Date(Date.now() - Math.max(0, ...windows)));
     } catch (error) {
-      this.logger.warn('Old claims could not be pruned; trying again in a minute', { error: messageOf(error) });
+      this.logger.warn('Pruning expired dedup claims failed; retrying in 60 s', { error: messageOf(error) });
     }
   }
 }
@@ -34,10 +34,10 @@ export async function pruneClaims(postgres: Postgres, before: Date): Promise<num
   for (let total = 0; ; ) {
     const { rows } = await postgres.pool.query<{ pruned: number }>('SELECT cc.prune_claims($1, $2) AS pruned', [
       before,
-      SLICE_ROWS,
+      BATCH_ROWS,
     ]);
     const pruned = rows[0]?.pruned ?? 0;
     total += pruned;
-    if (pruned < SLICE_ROWS) return total;
+    if (pruned < BATCH_ROWS) return total;
   }
 }

@@ -1,17 +1,26 @@
 import { hash } from 'node:crypto';
-import type { ConversionData } from './conversion.js';
+import { type ConversionData } from '../events/conversion.events.js';
+import { type SiteSettings } from '../events/site.events.js';
+import { parseDurationMs } from '../kernel/durations.js';
+
+export type DedupFields = Pick<ConversionData, 'trial' | 'event' | 'orderId' | 'value' | 'currency'>;
 
 /**
- * What makes two posts the same conversion: site, event and order; without an order, site, event, person, value and
- * currency. Trial posts have a space of their own. 16 bytes of a digest that begins with the site's own secret, so that
- * a claim tells nobody whose it is. (Half of a SHA-256 cannot be extended, so the plain digest serves as a MAC here; an
- * HMAC object costs six times as much, on every request.)
+ * Two posts with the same key are the same conversion: same site, event and order; without an order, same site, event,
+ * person, value and currency. Trial posts have separate keys. The key is the first 16 bytes of a SHA-256 that starts with
+ * the site's secret, so a claim does not reveal the person. (A truncated SHA-256 is not open to length extension, so the
+ * plain digest serves as a MAC; an HMAC object would cost six times as much on every request.)
  */
-export function dedupKey(secret: string, conversion: ConversionData, subject: string): string {
+export function dedupKey(secret: string, conversion: DedupFields, subject: string): string {
   const { trial, event, orderId, value, currency } = conversion;
   const parts =
     orderId === undefined
       ? [trial, event, 'subject', subject, value ?? null, currency]
       : [trial, event, 'order', orderId];
   return hash('sha256', secret + JSON.stringify(parts)).slice(0, 32);
+}
+
+/** How long a repeat counts as a duplicate: the site's window, or the default of the service. */
+export function dedupWindowOf(settings: SiteSettings, defaultMs: number): number {
+  return settings.dedupWindow === null ? defaultMs : parseDurationMs(settings.dedupWindow);
 }

@@ -1,5 +1,5 @@
-import type { StoredEvent } from '../log/event.js';
-import type { ConversionData } from './conversion.js';
+import { type ConversionData } from '../events/conversion.events.js';
+import type { StoredOpening } from './conversion.js';
 import { differences } from './differences.js';
 
 const data: ConversionData = {
@@ -12,10 +12,10 @@ const data: ConversionData = {
   trial: false,
 };
 const personal = { subject: 's', firstName: 'f', lastName: 'l', phone: 'p' };
-const first = { data: { ...data, conversionId: 'c1' }, personal } as unknown as StoredEvent;
+const first = { data: { ...data, conversionId: 'c1' }, personal } as unknown as StoredOpening;
 
 describe('differences', () => {
-  it('finds none in a plain repeat', () => {
+  it('finds none in an identical repeat', () => {
     expect(differences(first, data, personal)).toEqual([]);
   });
 
@@ -30,12 +30,12 @@ describe('differences', () => {
     expect(differences(first, { ...data, ...changedData }, { ...personal, ...changedPersonal })).toEqual([name]);
   });
 
-  it('counts a field that is only in one of them', () => {
+  it('reports a field that only one of the two has', () => {
     const { value: _, ...withoutValue } = data;
     expect(differences(first, withoutValue, { subject: 's' })).toEqual(['firstName', 'lastName', 'phone', 'value']);
   });
 
-  it('compares what is left where the person was erased, and nothing where the first is gone', () => {
+  it('compares only non-personal fields after erasure, and nothing without the first conversion', () => {
     expect(differences({ ...first, personal: null }, { ...data, value: 5 }, personal)).toEqual(['value']);
     expect(differences(undefined, data, personal)).toEqual([]);
   });

@@ -1,16 +1,20 @@
-import type { StoredEvent } from '../log/event.js';
+import { type ConversionData } from '../events/conversion.events.js';
 import type { PersonalHashes } from '../platforms/personal-hashes.js';
-import type { ConversionData } from './conversion.js';
+import type { StoredOpening } from './conversion.js';
 
-/** A sender's field, and where to look whether two posts agree on it. Any spelling of a hash stands for the value. */
+/** Fields of the request, with the stored field to compare. One hash of a value is enough to compare it. */
 const DATA_FIELDS = { value: 'value', currency: 'currency', orderId: 'orderId' } as const;
 const PERSONAL_FIELDS = { email: 'subject', firstName: 'firstName', lastName: 'lastName', phone: 'phone' } as const;
 
 /**
- * The names of the fields in which a duplicate is not as the first, so that a changed amount is seen, not swallowed. Of
- * a first whose personal part was erased only the rest can be compared; of one that is gone, nothing.
+ * Names of the fields in which a duplicate differs from the first conversion, so that a changed amount is visible. Personal
+ * fields are not compared when the first one's personal part was erased.
  */
-export function differences(first: StoredEvent | undefined, data: ConversionData, personal: PersonalHashes): string[] {
+export function differences(
+  first: StoredOpening | undefined,
+  data: ConversionData,
+  personal: PersonalHashes,
+): string[] {
   if (!first) return [];
   const differs: string[] = [];
   for (const [name, field] of Object.entries(PERSONAL_FIELDS)) {

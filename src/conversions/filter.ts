@@ -1,11 +1,11 @@
 import { createRequire } from 'node:module';
-import type { SiteSettings } from '../sites/site-settings.js';
+import { type SiteSettings } from '../events/site.events.js';
 
 export type FilterReason = 'blocked_address' | 'blocked_domain' | 'disposable_address';
 
 /**
- * Whether the site does not want to hear of this person. Judged by the address alone, never by the sender's User-Agent
- * or IP: a CRM is an HTTP client. `email` is missing where the sender hashed the address itself.
+ * Why the site filters this person's conversions. Decided by the email alone, never by the sender's User-Agent or IP: the
+ * sender is a CRM or shop backend, not the person. `email` is missing when the sender hashed it.
  */
 export function filterReason(
   settings: SiteSettings,
@@ -22,7 +22,7 @@ export function filterReason(
 
 let disposable: ReadonlySet<string> | undefined;
 
-/** A hundred thousand names: loaded when the first site asks for them. */
+/** Loaded on first use: the list has a hundred thousand domains. */
 function disposableDomains(): ReadonlySet<string> {
   disposable ??= new Set(createRequire(import.meta.url)('disposable-email-domains') as string[]);
   return disposable;

@@ -7,7 +7,7 @@ import { hashPersonal } from './hash-personal.js';
 
 const library: typeof import('libphonenumber-js/min') = createRequire(import.meta.url)('libphonenumber-js/min');
 
-const H = (text: string) => createHash('sha256').update(text).digest('hex');
+const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
 
 const person = (fields: object) => ({ email: 'a@example.com', event: 'lead', currency: 'USD', ...fields });
 const ofEmail = (email: string) => hashPersonal(person({ email }));
@@ -16,9 +16,9 @@ const phoneOf = (phone: string, country?: string) => hashPersonal(person({ phone
 
 describe('hashPersonal', () => {
   describe('given an email', () => {
-    it('keeps one digest where all platforms spell it alike', () => {
-      expect(ofEmail('person@example.com')).toStrictEqual({ subject: H('person@example.com') });
-      expect(ofEmail('person@gmail.com')).toStrictEqual({ subject: H('person@gmail.com') });
+    it('stores one hash when all platforms use the same form', () => {
+      expect(ofEmail('person@example.com')).toStrictEqual({ subject: sha256('person@example.com') });
+      expect(ofEmail('person@gmail.com')).toStrictEqual({ subject: sha256('person@gmail.com') });
     });
 
     it.each([
@@ -30,49 +30,49 @@ describe('hashPersonal', () => {
       ['a.b@notgmail.com', 'a.b@notgmail.com', 'a.b@notgmail.com', 'ab@notgmail.com'],
       ['ab@example.com.', 'ab@example.com.', 'ab@example.com.', 'ab@example.com'],
       ['zoë.ö@münchen.example', 'zoë.ö@münchen.example', 'zoë.ö@münchen.example', 'zoëö@münchen.example'],
-    ])('spells %s for every platform', (email, subject, google, bare) => {
+    ])('stores the form of %s that each platform expects', (email, subject, google, bare) => {
       const hashes = ofEmail(email);
-      expect(hashes.subject).toBe(H(subject));
-      expect(digestOf(hashes, 'emailGoogle')).toBe(H(google));
-      expect(digestOf(hashes, 'emailBare')).toBe(H(bare));
+      expect(hashes.subject).toBe(sha256(subject));
+      expect(digestOf(hashes, 'emailGoogle')).toBe(sha256(google));
+      expect(digestOf(hashes, 'emailBare')).toBe(sha256(bare));
     });
 
-    it.each(['+x@gmail.com', '.@gmail.com', '..+x@googlemail.com'])('gives Google nothing for %s', (email) => {
+    it.each(['+x@gmail.com', '.@gmail.com', '..+x@googlemail.com'])('has no hash for Google for %s', (email) => {
       const hashes = ofEmail(email);
-      expect(hashes).toStrictEqual({ subject: H(email), emailGoogle: null, emailBare: null });
+      expect(hashes).toStrictEqual({ subject: sha256(email), emailGoogle: null, emailBare: null });
       expect(digestOf(hashes, 'emailGoogle')).toBeUndefined();
     });
 
-    it('gives Microsoft and Reddit nothing for an alias of nobody', () => {
+    it('has no hash for Microsoft and Reddit when only a + suffix precedes the @', () => {
       const hashes = ofEmail('+x@example.com');
       expect(digestOf(hashes, 'emailBare')).toBeUndefined();
-      expect(digestOf(hashes, 'emailGoogle')).toBe(H('+x@example.com'));
+      expect(digestOf(hashes, 'emailGoogle')).toBe(sha256('+x@example.com'));
     });
   });
 
-  describe('given a digest of the email', () => {
-    it('takes it for the subject and for every spelling', () => {
+  describe('given a hashed email', () => {
+    it('uses the hash as subject and for every platform', () => {
       const { subject } = ofEmail('jane.doe@example.com');
       const hashes = hashPersonal({ hashedEmail: subject, event: 'lead', currency: 'USD', firstName: 'Jane' });
-      expect(hashes).toStrictEqual({ subject, firstName: H('jane') });
+      expect(hashes).toStrictEqual({ subject, firstName: sha256('jane') });
       expect(digestOf(hashes, 'emailGoogle')).toBe(subject);
       expect(digestOf(hashes, 'emailBare')).toBe(subject);
     });
   });
 
   describe('given a name', () => {
-    const spellings = (firstName: string) => {
+    const formsOf = (firstName: string) => {
       const hashes = ofName(firstName);
       return (['firstName', 'firstNameBare', 'firstNameJoined', 'firstNameUnpunctuated'] as const).map((name) =>
         digestOf(hashes, name),
       );
     };
 
-    it('keeps one digest where all platforms spell it alike', () => {
+    it('stores one hash when all platforms use the same form', () => {
       expect(hashPersonal(person({ firstName: ' Raphaël ', lastName: 'Łukasz' }))).toStrictEqual({
-        subject: H('a@example.com'),
-        firstName: H('raphaël'),
-        lastName: H('łukasz'),
+        subject: sha256('a@example.com'),
+        firstName: sha256('raphaël'),
+        lastName: sha256('łukasz'),
       });
     });
 
@@ -91,11 +91,11 @@ describe('hashPersonal', () => {
       ['J. R.', 'j. r.', 'jr', 'j.r.', 'j r'],
       ['- John', '- john', 'john', '-john', 'john'],
       ['李\u3000明', '李\u3000明', '李明', '李明', '李\u3000明'],
-    ])('spells %s for every platform', (name, plain, bare, joined, unpunctuated) => {
-      expect(spellings(name)).toEqual([plain, bare, joined, unpunctuated].map(H));
+    ])('stores the form of %s that each platform expects', (name, plain, bare, joined, unpunctuated) => {
+      expect(formsOf(name)).toEqual([plain, bare, joined, unpunctuated].map(sha256));
     });
 
-    it('stores a spelling only where it differs from the plain one', () => {
+    it('stores a form only if it differs from the plain one', () => {
       expect(Object.keys(ofName('Mary Jane'))).toEqual(['subject', 'firstName', 'firstNameBare', 'firstNameJoined']);
       expect(Object.keys(ofName('Mary-Jane'))).toEqual([
         'subject',
@@ -105,17 +105,19 @@ describe('hashPersonal', () => {
       ]);
     });
 
-    it.each([' ', '\u00a0', '---', '. .', "'"])('leaves out %j', (name) => {
-      expect(hashPersonal(person({ firstName: name, lastName: name }))).toStrictEqual({ subject: H('a@example.com') });
+    it.each([' ', '\u00a0', '---', '. .', "'"])('omits %j', (name) => {
+      expect(hashPersonal(person({ firstName: name, lastName: name }))).toStrictEqual({
+        subject: sha256('a@example.com'),
+      });
     });
   });
 
   describe('given a phone', () => {
-    it('spells it with and without the plus', () => {
+    it('hashes it with and without the plus', () => {
       expect(hashPersonal(person({ phone: '+1 (555) 010-4477' }))).toStrictEqual({
-        subject: H('a@example.com'),
-        phone: H('+15550104477'),
-        phoneDigits: H('15550104477'),
+        subject: sha256('a@example.com'),
+        phone: sha256('+15550104477'),
+        phoneDigits: sha256('15550104477'),
       });
     });
 
@@ -141,7 +143,7 @@ describe('hashPersonal', () => {
       ['+290 22158', '+29022158'],
       ['+683 4001', '+6834001'],
     ])('reads %s as %s', (phone, e164) => {
-      expect(phoneOf(phone)).toBe(H(e164));
+      expect(phoneOf(phone)).toBe(sha256(e164));
     });
 
     it.each([
@@ -156,7 +158,7 @@ describe('hashPersonal', () => {
       ['011 44 20 7946 0958', 'US', '+442079460958'],
       ['0011 44 20 7946 0958', 'AU', '+442079460958'],
     ])('reads %s in %s as %s', (phone, country, e164) => {
-      expect(phoneOf(phone, country)).toBe(H(e164));
+      expect(phoneOf(phone, country)).toBe(sha256(e164));
     });
 
     it.each([
@@ -171,23 +173,23 @@ describe('hashPersonal', () => {
       ['++44 20 7946 0958', undefined],
       ['anonymous', 'US'],
       [' - ', 'US'],
-    ])('leaves out %s in %s', (phone, country) => {
-      expect(hashPersonal(person({ phone }), country)).toStrictEqual({ subject: H('a@example.com') });
+    ])('omits %s in %s', (phone, country) => {
+      expect(hashPersonal(person({ phone }), country)).toStrictEqual({ subject: sha256('a@example.com') });
     });
 
-    it('asks the library about a 0 after any country code', () => {
+    it('agrees with libphonenumber on a 0 after any country code', () => {
       const { getCountries, getCountryCallingCode, parsePhoneNumberFromString } = library;
       for (const code of new Set(getCountries().map((country) => getCountryCallingCode(country)))) {
         for (const rest of ['1234567', '12345678', '123456789']) {
           const phone = `+${code} (0) ${rest}`;
           const parsed = parsePhoneNumberFromString(phone);
-          expect([phone, phoneOf(phone)]).toEqual([phone, parsed?.isPossible() ? H(parsed.number) : undefined]);
+          expect([phone, phoneOf(phone)]).toEqual([phone, parsed?.isPossible() ? sha256(parsed.number) : undefined]);
         }
       }
     });
   });
 
-  it('agrees with the published test vectors', () => {
+  it('matches the published test vectors', () => {
     const jane = hashPersonal(
       person({ email: 'jane.doe@example.com', phone: '+1 (555) 010-4477', firstName: 'Mary-Jane' }),
     );
@@ -206,7 +208,7 @@ describe('hashPersonal', () => {
 
     const notGmail = ofEmail('john.doe+news@example.com');
     expect(digestOf(notGmail, 'emailGoogle')).toBe('2605d3cdb53ba35bbd640f40ff5f9561c046675b136c4899e45e8653835e04f2');
-    expect(ofEmail('cloudy.sanfrancisco+shopping@gmail.com').emailGoogle).toBe(H('cloudysanfrancisco@gmail.com'));
+    expect(ofEmail('cloudy.sanfrancisco+shopping@gmail.com').emailGoogle).toBe(sha256('cloudysanfrancisco@gmail.com'));
 
     expect(ofName('John').firstName).toMatch(/^96d9632f.*607a$/);
     expect(ofName('Raphaël').firstName).toMatch(/^e74bb89e.*27b7$/);
@@ -217,7 +219,7 @@ describe('hashPersonal', () => {
     expect(phoneOf('+11234567890')).toMatch(/^1fa6b8d9.*4231$/);
   });
 
-  it('holds digests only, whatever was sent', () => {
+  it('contains only SHA-256 hashes for any input', () => {
     const text = fc.string({ unit: 'binary', maxLength: 64 });
     const phone = fc.string({ unit: fc.constantFrom(...'+0123456789 ()-.x٤') });
     const email = fc
@@ -228,13 +230,13 @@ describe('hashPersonal', () => {
         const [email, firstName, lastName, phone, country] = sent;
         const hashes: PersonalHashes = hashPersonal(person({ email, firstName, lastName, phone }), country);
         for (const digest of Object.values(hashes)) expect(digest ?? '0'.repeat(64)).toMatch(/^[0-9a-f]{64}$/);
-        expect(Object.values(hashes)).not.toContain(H(''));
+        expect(Object.values(hashes)).not.toContain(sha256(''));
       }),
       { numRuns: 500 },
     );
   });
 
-  it('refuses a conversion without a subject', () => {
+  it('throws without an email and a hashed email', () => {
     expect(() => hashPersonal({ event: 'lead', currency: 'USD' })).toThrow(TypeError);
   });
 });

@@ -6,8 +6,8 @@ import type { PersonalHashes } from '../platforms/personal-hashes.js';
 import type { InboundFields } from './inbound-fields.js';
 
 /**
- * `defaultCountry` (ISO 3166 alpha-2) completes national phone numbers; without it they are left out.
- * A value that is empty or unusable once normalised is left out: the digest of nothing would match strangers.
+ * `defaultCountry` (ISO 3166 alpha-2) completes national phone numbers; without it they are omitted. A value that is empty
+ * or unusable after normalisation is omitted: the hash of an empty string would match unrelated people.
  */
 export function hashPersonal(fields: InboundFields, defaultCountry?: string): PersonalHashes {
   const hashes: PersonalHashes = { subject: '' };
@@ -30,11 +30,11 @@ function addEmail(hashes: PersonalHashes, email: string): void {
   if (bare === email) return;
   const digest = bare === undefined ? null : sha256(bare);
   hashes.emailBare = digest;
-  // Google's rule for its own domains is the bare spelling; at any other domain it is the plain one.
+  // For its own domains Google expects the bare form; for all other domains the plain one.
   if (email.endsWith('@gmail.com') || email.endsWith('@googlemail.com')) hashes.emailGoogle = digest;
 }
 
-/** Undefined when nothing is left before the `@`, as of `+news@example.com`. */
+/** Without dots and `+` suffix. Undefined when nothing remains before the `@`, as in `+news@example.com`. */
 function bareEmail(email: string): string | undefined {
   const at = email.indexOf('@');
   const local = email.slice(0, at);
@@ -44,12 +44,12 @@ function bareEmail(email: string): string | undefined {
   return bare === '' ? undefined : bare + domain;
 }
 
-/** Accents and other scripts stay: no platform's own library transliterates or composes names. */
+/** Accents and other scripts are kept: no platform's own library transliterates or composes names. */
 function addName(hashes: PersonalHashes, field: 'firstName' | 'lastName', name: string): void {
   const plain = name.trim().toLowerCase();
   const joined = plain.replace(/\s+/g, '');
   const bare = withoutPunctuation(joined);
-  if (bare === '') return; // Blank, or only signs such as `---`: not a name.
+  if (bare === '') return; // Blank, or only punctuation such as `---`.
   const digest = sha256(plain);
   hashes[field] = digest;
   if (bare === plain) return;
@@ -73,22 +73,23 @@ function addPhone(hashes: PersonalHashes, phone: string, defaultCountry: string 
   hashes.phoneDigits = sha256(e164.slice(1));
 }
 
-/** Spaces, dashes, dots, slashes, parentheses, and the invisible marks that address books paste along. */
+/** Spaces, dashes, dots, slashes, parentheses, and invisible formatting characters that address books add. */
 const SEPARATORS = /[\s()./\-\u2010-\u2015\u2212\p{Cf}]+/gu;
 
-/** Of one, two and three digits. None begins with another, so a number can be read in one way only. */
+/** Country codes of one, two and three digits. None is a prefix of another, so the match is unambiguous. */
 const COUNTRY_CODE = [
   '[17]',
   '2[07]|3[0-469]|4[013-9]|5[1-8]|6[0-6]|8[1246]|9[0-58]',
   '(?:2[1-689]|3[578]|42|5[09]|6[7-9]|8[0578]|9[679])\\d',
 ].join('|');
 
-/** `+`, a country code that no 0 follows, 8 to 15 digits in all. */
+/** `+`, a country code not followed by 0, 8 to 15 digits in total. */
 const E164 = new RegExp(`^\\+(?=\\d{8,15}$)(?:${COUNTRY_CODE})[1-9]`);
 
 /**
- * The common case without the library, which costs ten times as much: a number that is complete once the separators
- * are dropped. A 0 after the country code may be a trunk zero (`+44 (0)20`) or belong to the number (`+39 06`).
+ * Handles the common case without the library, which is ten times slower: a number that is complete after removing the
+ * separators. A 0 after the country code needs the library: it is either a trunk prefix (`+44 (0)20`) or part of the number
+ * (`+39 06`).
  */
 function internationalForm(phone: string): string | undefined {
   if (E164.test(phone)) return phone;
@@ -99,12 +100,12 @@ function internationalForm(phone: string): string | undefined {
 const require = createRequire(import.meta.url);
 let library: typeof import('libphonenumber-js/min') | undefined;
 
-/** E.164 of a number in any other form, undefined when it cannot be one. `00` means `+` whatever the country dials. */
+/** E.164 of a number in any other form; undefined when it is not a possible number. `00` means `+` in every country. */
 function parsePhone(phone: string, defaultCountry: string | undefined): string | undefined {
-  // Loaded by the first number that needs it: the library takes 30 to 50 ms, which every start would pay.
+  // Loaded on first use, because loading takes 30 to 50 ms.
   library ??= require('libphonenumber-js/min') as typeof import('libphonenumber-js/min');
   const { parsePhoneNumberFromString } = library;
-  const text = phone.normalize('NFKC').replace(/\p{Cf}/gu, ''); // Full-width digits and signs become ASCII.
+  const text = phone.normalize('NFKC').replace(/\p{Cf}/gu, ''); // Full-width characters become ASCII.
   const international = text.replace(/^[\s(]*\+?[\s(]*00/, '+');
   for (const candidate of international === text ? [text] : [international, text]) {
     const parsed = parsePhoneNumberFromString(candidate, defaultCountry as CountryCode | undefined);

@@ -45,11 +45,11 @@ describe('readInboundFields', () => {
     });
   });
 
-  it('needs an email and an event only, and takes dollars for granted', () => {
+  it('requires only an email and an event, and defaults to USD', () => {
     expect(fieldsOf(valid)).toStrictEqual({ ...valid, currency: 'USD' });
   });
 
-  it('takes null for absent and ignores unknown fields', () => {
+  it('treats null as absent and ignores unknown fields', () => {
     const nothing = { hashed_email: null, value: null, currency: null, orderId: null };
     expect(fieldsOf({ ...valid, ...nothing, firstName: null, lastName: null, phone: null, items: [1] })).toStrictEqual({
       ...valid,
@@ -59,7 +59,7 @@ describe('readInboundFields', () => {
     expect(errorOf({ ...valid, event: null })).toBe('event required');
   });
 
-  it('takes an empty name or phone for absent', () => {
+  it('treats an empty name or phone as absent', () => {
     expect(fieldsOf({ ...valid, firstName: '', lastName: '', phone: '' })).toStrictEqual({ ...valid, currency: 'USD' });
   });
 
@@ -72,8 +72,8 @@ describe('readInboundFields', () => {
       });
     });
 
-    it('lets the email win where both are sent', () => {
-      expect(fieldsOf({ ...valid, hashed_email: 'not even a digest' })).toStrictEqual({ ...valid, currency: 'USD' });
+    it('prefers the email when both are sent', () => {
+      expect(fieldsOf({ ...valid, hashed_email: 'not a digest' })).toStrictEqual({ ...valid, currency: 'USD' });
       expect(errorOf({ email: 'nonsense', hashed_email: digest, event: 'lead' })).toBe('email is invalid');
     });
 
@@ -117,17 +117,17 @@ describe('readInboundFields', () => {
       false,
       {},
       ['a@b.c'],
-    ])('refuses %j', (email) => {
+    ])('rejects %j', (email) => {
       expect(errorOf({ ...valid, email })).toBe('email is invalid');
     });
 
-    it.each([digest.slice(1), `${digest}0`, digest.replace('8', 'g'), 5, [digest]])('refuses the digest %j', (hash) => {
+    it.each([digest.slice(1), `${digest}0`, digest.replace('8', 'g'), 5, [digest]])('rejects the digest %j', (hash) => {
       expect(errorOf({ hashed_email: hash, event: 'lead' })).toBe('hashed_email must be a SHA-256 hex digest');
     });
   });
 
   describe('event', () => {
-    it('keeps the name as it was sent', () => {
+    it('stores the name as sent', () => {
       expect(fieldsOf({ ...valid, event: ' Sign Up ' }).event).toBe(' Sign Up ');
       expect(fieldsOf({ ...valid, event: '😀'.repeat(100) }).event).toBe('😀'.repeat(100));
     });
@@ -136,7 +136,7 @@ describe('readInboundFields', () => {
       expect(errorOf({ ...valid, event })).toBe('event required');
     });
 
-    it.each(['x'.repeat(101), '😀'.repeat(101), 5, true, {}, []])('refuses %j', (event) => {
+    it.each(['x'.repeat(101), '😀'.repeat(101), 5, true, {}, []])('rejects %j', (event) => {
       expect(errorOf({ ...valid, event })).toBe('event must be 1 to 100 characters');
     });
   });
@@ -146,12 +146,12 @@ describe('readInboundFields', () => {
       expect(fieldsOf({ ...valid, value }).value).toBe(value);
     });
 
-    it.each(['-1', '-0.01', '"12"', '""', 'true', '[]', '1e999'])('refuses %s', (value) => {
+    it.each(['-1', '-0.01', '"12"', '""', 'true', '[]', '1e999'])('rejects %s', (value) => {
       expect(errorOf(`{"email":"a@b.c","event":"lead","value":${value}}`)).toBe('value must be a non-negative number');
     });
   });
 
-  it.each(['', 'EURO', 'XXX', 5, {}])('refuses the currency %j', (currency) => {
+  it.each(['', 'EURO', 'XXX', 5, {}])('rejects the currency %j', (currency) => {
     expect(errorOf({ ...valid, currency })).toBe('currency must be an ISO 4217 code');
   });
 
@@ -188,7 +188,7 @@ describe('readInboundFields', () => {
       'true',
       '{}',
       '[1]',
-    ])('refuses %s', (json) => {
+    ])('rejects %s', (json) => {
       expect(() => orderIdOf(json)).toThrow('orderId must be 1 to 255 characters');
     });
   });
@@ -241,7 +241,7 @@ describe('readInboundFields', () => {
     expect(read(body).ok).toBe(true);
   });
 
-  it('answers every JSON object, and accepts only what is within the rules', () => {
+  it('handles every JSON object and accepts only valid fields', () => {
     const anything = fc.oneof(fc.string({ unit: 'binary' }), fc.double(), fc.maxSafeInteger(), fc.jsonValue());
     const body = fc.record(
       Object.fromEntries(Object.keys(inboundBodySchema.properties).map((name) => [name, anything])),

@@ -1,13 +1,13 @@
 import { integerDigits } from '../http/strict-json.js';
-import { isWithin } from '../kernel/code-points.js';
+import { fitsCodePoints } from '../kernel/code-points.js';
 import { isEmail, normaliseEmail } from '../kernel/email.js';
 import { readCurrency } from './currencies.js';
 
-/** What a sender said about one conversion, checked and normalised. An optional field that was not sent is absent. */
+/** The fields of one conversion, validated and normalised. An optional field that was not sent is absent. */
 export interface InboundFields {
-  /** Trimmed and in lower case. Absent when the sender hashed it. */
+  /** Trimmed, lower case. Absent when the sender hashed it. */
   email?: string;
-  /** SHA-256, hex, lower case. Absent when an email was sent: the email wins. */
+  /** SHA-256, hex, lower case. Absent when an email was sent, which takes precedence. */
   hashedEmail?: string;
   event: string;
   value?: number;
@@ -24,13 +24,13 @@ export type InboundReading = { ok: true; fields: InboundFields } | { ok: false; 
 interface InboundField {
   readonly name: string;
   readonly schema: Readonly<Record<string, unknown>>;
-  /** Puts what was sent (undefined: nothing, or null) into `fields`, or returns the message that refuses it. */
+  /** Writes the value (undefined: absent or null) to `fields`, or returns the error message. */
   readonly read: (sent: unknown, fields: InboundFields, rawBody: Buffer | string) => string | undefined;
 }
 
 /**
- * Every field of the request body: the parser and the OpenAPI schema both come from here. The order is the order in
- * which fields are checked; the first that fails is the one message of the answer.
+ * All fields of the request body; the parser and the OpenAPI schema both derive from this list. Fields are checked in this
+ * order, and the response contains the message of the first that fails.
  */
 const INBOUND_FIELDS: readonly InboundField[] = [
   {
@@ -39,14 +39,14 @@ const INBOUND_FIELDS: readonly InboundField[] = [
       type: 'string',
       format: 'email',
       maxLength: 254,
-      description: 'Customer email, hashed (SHA-256) on arrival and never stored. It wins over hashed_email.',
+      description: 'Customer email, hashed (SHA-256) on arrival and never stored. Takes precedence over hashed_email.',
       example: 'jane.doe@example.com',
     },
     read: (sent, fields) => {
       if (sent === undefined) return;
       if (typeof sent !== 'string') return 'email is invalid';
       const email = normaliseEmail(sent);
-      if (email === '') return; // Blank is like absent: form tools send empty inputs.
+      if (email === '') return; // Blank counts as absent, because form tools send empty inputs.
       if (!isEmail(email)) return 'email is invalid';
       fields.email = email;
     },
@@ -56,7 +56,7 @@ const INBOUND_FIELDS: readonly InboundField[] = [
     schema: {
       type: 'string',
       pattern: '^[0-9A-Fa-f]{64}$',
-      description: 'SHA-256 hex digest of the trimmed, lowercased email, for senders that do not pass the address on.',
+      description: 'SHA-256 hex digest of the trimmed, lowercased email, for senders that do not share the address.',
       example: '86e0b9e56c17cc4d12387e1949b85053fbe73bc3ce5a1188713a9d300cc6133d',
     },
     read: (sent, fields) => {
@@ -79,9 +79,9 @@ const INBOUND_FIELDS: readonly InboundField[] = [
       example: 'purchase',
     },
     read: (sent, fields) => {
-      // A blank name is a missing one; any other is kept exactly as it was sent.
+      // A blank name counts as missing; any other is stored as sent.
       if (sent === undefined || (typeof sent === 'string' && isBlank(sent))) return 'event required';
-      if (typeof sent !== 'string' || !isWithin(sent, 100)) return 'event must be 1 to 100 characters';
+      if (typeof sent !== 'string' || !fitsCodePoints(sent, 100)) return 'event must be 1 to 100 characters';
       fields.event = sent;
     },
   },
@@ -109,7 +109,7 @@ const INBOUND_FIELDS: readonly InboundField[] = [
       example: 'EUR',
     },
     read: (sent, fields) => {
-      // An empty currency is an error, not the default: an amount must not become dollars by accident.
+      // An empty currency is an error, not the default, so that no amount becomes dollars by accident.
       const currency = sent === undefined ? 'USD' : typeof sent === 'string' ? readCurrency(sent) : undefined;
       if (currency === undefined) return 'currency must be an ISO 4217 code';
       fields.currency = currency;
@@ -128,8 +128,8 @@ const INBOUND_FIELDS: readonly InboundField[] = [
     read: (sent, fields, rawBody) => {
       if (sent === undefined) return;
       const orderId = typeof sent === 'number' ? orderNumber(sent, rawBody) : sent;
-      // A blank id is refused: every order that carried it would be a duplicate of the first.
-      if (typeof orderId !== 'string' || isBlank(orderId) || !isWithin(orderId, 255)) {
+      // A blank id is rejected: all orders with it would be duplicates of the first.
+      if (typeof orderId !== 'string' || isBlank(orderId) || !fitsCodePoints(orderId, 255)) {
         return 'orderId must be 1 to 255 characters';
       }
       fields.orderId = orderId;
@@ -140,12 +140,13 @@ const INBOUND_FIELDS: readonly InboundField[] = [
     schema: {
       type: 'string',
       maxLength: 255,
-      description: 'Customer first name; kept and sent only as a hash.',
+      description: 'Customer first name; stored and sent only as a hash.',
       example: 'Jane',
     },
     read: (sent, fields) => {
       if (sent === undefined || sent === '') return;
-      if (typeof sent !== 'string' || !isWithin(sent, 255)) return 'firstName must be text of at most 255 characters';
+      if (typeof sent !== 'string' || !fitsCodePoints(sent, 255))
+        return 'firstName must be text of at most 255 characters';
       fields.firstName = sent;
     },
   },
@@ -154,12 +155,13 @@ const INBOUND_FIELDS: readonly InboundField[] = [
     schema: {
       type: 'string',
       maxLength: 255,
-      description: 'Customer last name; kept and sent only as a hash.',
+      description: 'Customer last name; stored and sent only as a hash.',
       example: 'Doe',
     },
     read: (sent, fields) => {
       if (sent === undefined || sent === '') return;
-      if (typeof sent !== 'string' || !isWithin(sent, 255)) return 'lastName must be text of at most 255 characters';
+      if (typeof sent !== 'string' || !fitsCodePoints(sent, 255))
+        return 'lastName must be text of at most 255 characters';
       fields.lastName = sent;
     },
   },
@@ -168,12 +170,13 @@ const INBOUND_FIELDS: readonly InboundField[] = [
     schema: {
       type: 'string',
       maxLength: 64,
-      description: "Customer phone; a national number needs the site's default country. Kept and sent only as a hash.",
+      description:
+        "Customer phone; a national number needs the site's default country. Stored and sent only as a hash.",
       example: '+1 (555) 010-4477',
     },
     read: (sent, fields) => {
       if (sent === undefined || sent === '') return;
-      if (typeof sent !== 'string' || !isWithin(sent, 64)) return 'phone must be text of at most 64 characters';
+      if (typeof sent !== 'string' || !fitsCodePoints(sent, 64)) return 'phone must be text of at most 64 characters';
       fields.phone = sent;
     },
   },
@@ -188,9 +191,9 @@ export const inboundBodySchema = {
   anyOf: [{ required: ['email'] }, { required: ['hashed_email'] }],
 };
 
-/** `body` is what `parseStrictJson` made of `rawBody`, which is looked at only for an order number beyond 2^53. */
+/** `body` is the parsed `rawBody`, which is needed only for the exact digits of order numbers above 2^53. */
 export function readInboundFields(body: Record<string, unknown>, rawBody: Buffer | string): InboundReading {
-  const fields = {} as InboundFields; // The readers fill it; those of event and currency do so or refuse.
+  const fields = {} as InboundFields; // The required fields are set below, or an error is returned.
   for (const { name, read } of INBOUND_FIELDS) {
     const error = read(body[name] ?? undefined, fields, rawBody);
     if (error !== undefined) return { ok: false, error };
@@ -198,7 +201,7 @@ export function readInboundFields(body: Record<string, unknown>, rawBody: Buffer
   return { ok: true, fields };
 }
 
-/** Order numbers are identifiers, not amounts: every digit counts. */
+/** Order numbers are identifiers, so every digit must be preserved. */
 function orderNumber(sent: number, rawBody: Buffer | string): string | undefined {
   if (!Number.isInteger(sent) || sent < 0) return undefined;
   return Number.isSafeInteger(sent) ? String(sent) : integerDigits(rawBody, 'orderId');

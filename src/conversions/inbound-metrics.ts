@@ -21,11 +21,11 @@ export class InboundMetrics {
   constructor(registry: Registry) {
     const requests = new Counter({
       name: 'cc_inbound_requests_total',
-      help: 'Requests to /__cc/inbound by what became of them',
+      help: 'Requests to /__cc/inbound by outcome',
       labelNames: ['outcome'],
       registers: [registry],
     });
-    // Looked up once: a labelled increment would build and hash its labels on every request.
+    // Resolved once: a labelled increment would hash its labels on every request.
     this.counters = Object.fromEntries(OUTCOMES.map((outcome) => [outcome, requests.labels(outcome)])) as never;
     for (const outcome of OUTCOMES) requests.labels(outcome).inc(0);
   }

@@ -1,5 +1,4 @@
-import { routeInbound } from './inbound-route.js';
-import { isJsonContentType } from './json-content-type.js';
+import { isJsonContentType, routeInbound } from './inbound-route.js';
 
 describe('routeInbound', () => {
   it.each([
@@ -26,7 +25,7 @@ describe('isJsonContentType', () => {
     'application/json; charset=utf-8',
     'application/json;charset="UTF-8"',
     'application/json; x=y',
-  ])('takes %s', (header) => {
+  ])('accepts %s', (header) => {
     expect(isJsonContentType(header)).toBe(true);
   });
 
@@ -37,7 +36,7 @@ describe('isJsonContentType', () => {
     'application/jsonp',
     'application/json, text/plain',
     'application/json; charset=latin1',
-  ])('refuses %s', (header) => {
+  ])('rejects %s', (header) => {
     expect(isJsonContentType(header)).toBe(false);
   });
 });

@@ -9,18 +9,28 @@ export type InboundRoute =
 
 const RECEIVE: InboundRoute = { kind: 'receive' };
 
-/** What a method and an address at or below `/__cc/inbound` ask for. */
 export function routeInbound(method: string | undefined, url: string): InboundRoute {
   if (method === 'POST' && url === INBOUND_PATH) return RECEIVE;
   const { pathname, searchParams } = new URL(url, 'http://host');
   if (pathname === INBOUND_PATH) {
     if (method === 'POST') return RECEIVE;
     const orderId = searchParams.get('orderId');
-    // Without an order there is nothing to look up: then this path is for posting only.
+    // Without `orderId` there is nothing to look up, so only POST is allowed.
     if (method !== 'GET' || orderId === null) return { kind: 'refused', allow: 'POST' };
     return { kind: 'receipt', orderId, event: searchParams.get('event') ?? undefined };
   }
   const id = pathname.slice(INBOUND_PATH.length + 1);
   if (id === '' || id.includes('/')) return { kind: 'unknown' };
   return method === 'GET' ? { kind: 'receipt', id } : { kind: 'refused', allow: 'GET' };
+}
+
+const UTF8_PARAMETER = /^\s*charset\s*=\s*(?:"utf-8"|utf-8)\s*$/i;
+
+/** `application/json`, with or without `charset=utf-8`; other parameters do not change how the bytes are read. */
+export function isJsonContentType(header: string | undefined): boolean {
+  if (header === 'application/json') return true;
+  if (header === undefined) return false;
+  const [type = '', ...parameters] = header.split(';');
+  if (type.trim().toLowerCase() !== 'application/json') return false;
+  return parameters.every((parameter) => !/^\s*charset\s*=/i.test(parameter) || UTF8_PARAMETER.test(parameter));
 }

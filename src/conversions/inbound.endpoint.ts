@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { type Answer, failureAnswer, JSON_TYPE, jsonAnswer, sendAnswer, textAnswer } from '../http/answer.js';
-import { FrontDoor } from '../http/front-door.js';
+import { HotRoutes } from '../http/hot-routes.js';
 import { readBody } from '../http/read-body.js';
 import { RequestOrigin } from '../http/request-origin.js';
 import { MalformedBody, parseStrictJson } from '../http/strict-json.js';
@@ -14,51 +14,50 @@ import type { SiteKey } from '../sites/site.js';
 import { type OpenSite, SiteDirectory } from '../sites/site-directory.js';
 import { readInboundFields } from './inbound-fields.js';
 import { InboundMetrics, type InboundOutcome } from './inbound-metrics.js';
-import { INBOUND_PATH, type InboundRoute, routeInbound } from './inbound-route.js';
-import { isJsonContentType } from './json-content-type.js';
+import { INBOUND_PATH, type InboundRoute, isJsonContentType, routeInbound } from './inbound-route.js';
 import { Receipts } from './receipts.js';
-import { ReceiveConversion, type Received } from './receive-conversion.js';
+import { ReceiveConversion, type Received } from './receive-conversion.command.js';
 
-/** Long enough for a database to come back, short enough that a conversion is not late. */
+/** Long enough for a database failover, short enough that the conversion is not delayed much. */
 const RETRY_AFTER = { 'Retry-After': '2' };
 
-type Counted = Answer & { readonly outcome?: InboundOutcome };
+type CountedAnswer = Answer & { readonly outcome?: InboundOutcome };
 
-const HTTPS_REQUIRED: Counted = { ...textAnswer(403, 'HTTPS required'), outcome: 'malformed' };
-const NOT_FOUND: Counted = textAnswer(404, `Not found. Conversions are posted to ${INBOUND_PATH}.`);
-const NOT_ENABLED: Counted = { ...failureAnswer(403, 'Inbound webhook not enabled'), outcome: 'disabled' };
-const INVALID_KEY: Counted = { ...failureAnswer(401, 'Invalid API key'), outcome: 'unauthorized' };
-const NO_CONVERSION: Counted = failureAnswer(404, 'Conversion not found');
-const NOT_JSON: Counted = {
+const HTTPS_REQUIRED: CountedAnswer = { ...textAnswer(403, 'HTTPS required'), outcome: 'malformed' };
+const NOT_FOUND: CountedAnswer = textAnswer(404, `Not found. Conversions are posted to ${INBOUND_PATH}.`);
+const NOT_ENABLED: CountedAnswer = { ...failureAnswer(403, 'Inbound webhook not enabled'), outcome: 'disabled' };
+const INVALID_KEY: CountedAnswer = { ...failureAnswer(401, 'Invalid API key'), outcome: 'unauthorized' };
+const NO_CONVERSION: CountedAnswer = failureAnswer(404, 'Conversion not found');
+const NOT_JSON: CountedAnswer = {
   ...textAnswer(415, 'Send the body as application/json in UTF-8, without Content-Encoding.'),
   outcome: 'malformed',
 };
-const UNAVAILABLE: Counted = {
+const UNAVAILABLE: CountedAnswer = {
   ...failureAnswer(503, 'Temporarily unavailable: send the conversion again', RETRY_AFTER),
   outcome: 'unavailable',
 };
-const OUR_FAULT: Counted = {
+const INTERNAL_ERROR: CountedAnswer = {
   ...failureAnswer(500, 'Internal error: send the conversion again', RETRY_AFTER),
   outcome: 'unavailable',
 };
 
-/** Who is asking, once the key has been judged. */
+/** The authenticated sender. */
 interface Caller {
   readonly open: OpenSite;
   readonly key: SiteKey;
 }
 
 /**
- * `POST /__cc/inbound`, and the questions about its receipts. The checks run in the order of the contract, and up to the
- * key none of them has read the body.
+ * `POST /__cc/inbound`, and `GET` of its receipts. The checks run in the order that the API documents; the body is read only
+ * after the key was accepted.
  */
 @Injectable()
 export class InboundEndpoint implements OnModuleInit {
   private readonly origin: RequestOrigin;
-  private readonly tooLarge: Counted;
+  private readonly tooLarge: CountedAnswer;
 
   constructor(
-    private readonly frontDoor: FrontDoor,
+    private readonly hotRoutes: HotRoutes,
     private readonly commands: CommandBus,
     private readonly sites: SiteDirectory,
     private readonly receipts: Receipts,
@@ -72,23 +71,23 @@ export class InboundEndpoint implements OnModuleInit {
   }
 
   onModuleInit(): void {
-    this.frontDoor.put(INBOUND_PATH, (request, response) => this.handle(request, response));
+    this.hotRoutes.add(INBOUND_PATH, (request, response) => this.handle(request, response));
   }
 
   private handle(request: IncomingMessage, response: ServerResponse): void {
-    const send = (answer: Counted) => {
+    const send = (answer: CountedAnswer) => {
       if (answer.outcome) this.metrics.count(answer.outcome);
       sendAnswer(response, answer, randomUUID());
     };
     this.answer(request).then(send, (error: unknown) => send(this.answerToFailure(error)));
   }
 
-  private async answer(request: IncomingMessage): Promise<Counted> {
+  private async answer(request: IncomingMessage): Promise<CountedAnswer> {
     if (!this.origin.isSecure(request)) return HTTPS_REQUIRED;
     const route = routeInbound(request.method, request.url as string);
     if (route.kind === 'unknown') return NOT_FOUND;
     if (route.kind === 'refused') return methodNotAllowed(route.allow);
-    // A process that was frozen, or cut off from the database, looks at the log before it judges a key.
+    // After a freeze or a lost database connection, the log may hold a key's revocation that this process has not read.
     if (!this.sites.isFresh()) await this.sites.refresh();
     const caller = this.authenticate(request);
     if ('status' in caller) return caller;
@@ -103,8 +102,8 @@ export class InboundEndpoint implements OnModuleInit {
     return received(await this.commands.execute(new ReceiveConversion(open, key, reading.fields, this.settings)));
   }
 
-  /** The site that owns the host, then the key. */
-  private authenticate(request: IncomingMessage): Caller | Counted {
+  /** Finds the site by host, then checks the key. */
+  private authenticate(request: IncomingMessage): Caller | CountedAnswer {
     const open = this.sites.find(this.origin.host(request));
     if (!open?.site.inbound) return NOT_ENABLED;
     const header = request.headers['x-cc-api-key'];
@@ -115,7 +114,7 @@ export class InboundEndpoint implements OnModuleInit {
     return { ...failureAnswer(429, 'Too many failed authentication attempts', headers), outcome: 'throttled' };
   }
 
-  private async showReceipt(route: InboundRoute & { kind: 'receipt' }, { open, key }: Caller): Promise<Counted> {
+  private async showReceipt(route: InboundRoute & { kind: 'receipt' }, { open, key }: Caller): Promise<CountedAnswer> {
     const { host } = open.site;
     const found =
       'id' in route
@@ -124,22 +123,22 @@ export class InboundEndpoint implements OnModuleInit {
     return found ? jsonAnswer(200, found.receipt, { 'X-CC-Conversion-Id': found.conversionId }) : NO_CONVERSION;
   }
 
-  private answerToFailure(error: unknown): Counted {
+  private answerToFailure(error: unknown): CountedAnswer {
     if (error instanceof MalformedBody) return { ...textAnswer(400, error.message), outcome: 'malformed' };
     if (error instanceof LogUnavailable) return UNAVAILABLE;
-    this.logger.error('A request to the inbound webhook failed', {
+    this.logger.error('Inbound request failed', {
       error: messageOf(error),
       stack: (error as Error).stack,
     });
-    return OUR_FAULT;
+    return INTERNAL_ERROR;
   }
 }
 
-function methodNotAllowed(allow: string): Counted {
+function methodNotAllowed(allow: string): CountedAnswer {
   return { ...textAnswer(405, `Use ${allow} here.`, { Allow: allow }), outcome: 'malformed' };
 }
 
-function received({ conversionId, firstConversionId, receipt }: Received): Counted {
+function received({ conversionId, firstConversionId, receipt }: Received): CountedAnswer {
   const headers: Record<string, string> = { 'X-CC-Conversion-Id': conversionId };
   if (firstConversionId) headers['X-CC-First-Conversion-Id'] = firstConversionId;
   const outcome = 'deduped' in receipt ? 'deduplicated' : 'filtered' in receipt ? 'filtered' : 'received';

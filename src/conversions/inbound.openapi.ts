@@ -37,13 +37,13 @@ const receiptSchema = {
             type: 'object',
             required: ['ok', 'status'],
             properties: {
-              ok: { type: 'boolean', description: 'Whether the platform took it.' },
+              ok: { type: 'boolean', description: 'Whether the platform accepted it.' },
               status: {
                 type: 'string',
                 enum: ['delivered', 'accepted', 'skipped', 'queued', 'failed', 'validated'] satisfies Status[],
               },
-              reason: { type: 'string', description: 'Why it was skipped, is queued, or failed.' },
-              trial: { type: 'boolean', enum: [true], description: 'Of a trial key: nothing was sent.' },
+              reason: { type: 'string', description: 'Why it was skipped, queued or failed.' },
+              trial: { type: 'boolean', enum: [true], description: 'Only for trial keys: nothing was sent.' },
             },
           },
         },
@@ -57,7 +57,7 @@ const receiptSchema = {
     },
     {
       type: 'object',
-      description: 'Kept and counted, but not sent to any platform.',
+      description: 'Stored and counted, but not sent to any platform.',
       required: ['ok', 'filtered'],
       properties: { ok: { type: 'boolean', enum: [true] }, filtered: { type: 'boolean', enum: [true] } },
     },
@@ -68,7 +68,7 @@ const receipt = {
   description: 'The receipt.',
   headers: {
     'X-CC-Conversion-Id': {
-      description: 'Ask for the receipt again with it.',
+      description: 'Id for reading the receipt again.',
       schema: { type: 'string', format: 'uuid' },
     },
     'X-Request-Id': { schema: { type: 'string', format: 'uuid' } },
@@ -80,19 +80,19 @@ const refusals = {
   401: failure('The key is missing, malformed, unknown or revoked.', 'Invalid API key'),
   403: {
     ...failure('The host belongs to no site, or its inbound webhook is switched off.', 'Inbound webhook not enabled'),
-    description: 'Inbound is not enabled for the host; or, in plain text, the request did not come over HTTPS.',
+    description: 'Inbound is not enabled for the host; or, in plain text, the request was not sent over HTTPS.',
   },
   429: failure(
-    'Too many wrong keys for the site; a correct key is never held up.',
+    'Too many wrong keys for the site; a correct key is never throttled.',
     'Too many failed authentication attempts',
   ),
-  503: failure('Nothing was lost: send it again after `Retry-After` seconds.'),
+  503: failure('Temporarily unavailable: send the request again after `Retry-After` seconds.'),
 };
 
 const tags = ['Conversions'];
 const security = [{ key: [] }];
 
-/** The hot route is no Nest controller, so its description stands here; the body's schema is the parser's own table. */
+/** The hot route is not a Nest controller, so it is described here; the body's schema derives from the parser's fields. */
 export const inboundPaths = {
   '/__cc/inbound': {
     post: {
@@ -104,7 +104,7 @@ export const inboundPaths = {
       responses: {
         200: receipt,
         400: {
-          description: 'A field is wrong (JSON, says which), or the body is no JSON object (plain text).',
+          description: 'A field is invalid (JSON, names the field), or the body is not a JSON object (plain text).',
           content: { ...failure('').content, ...text('').content },
         },
         ...refusals,
@@ -116,7 +116,7 @@ export const inboundPaths = {
       tags,
       security,
       operationId: 'findReceipt',
-      summary: 'The receipt of an order, as of now',
+      summary: 'Read the current receipt of an order',
       parameters: [
         { name: 'orderId', in: 'query', required: true, schema: { type: 'string' } },
         { name: 'event', in: 'query', required: false, schema: { type: 'string' } },
@@ -133,7 +133,7 @@ export const inboundPaths = {
       tags,
       security,
       operationId: 'readReceipt',
-      summary: 'The receipt of a conversion, as of now',
+      summary: 'Read the current receipt of a conversion',
       parameters: [{ name: 'id', in: 'path', required: true, schema: { type: 'string', format: 'uuid' } }],
       responses: {
         200: receipt,

@@ -1,13 +1,13 @@
 import type { Results } from '../delivery/delivery.js';
-import type { ConversionEvent } from './conversion.js';
+import { type ConversionEvent } from '../events/conversion.events.js';
 
 export type Receipt =
   | { readonly ok: true; readonly event: string; readonly results: Results }
   | { readonly ok: true; readonly deduped: true }
   | { readonly ok: true; readonly filtered: true };
 
-/** The answer to the post, and to every later question about it: the same body with that moment's results. */
-export function receiptOf(opening: ConversionEvent, results: Results): Receipt {
+/** The response to the POST and to every later GET, with the results at that time. */
+export function receiptOf(opening: Pick<ConversionEvent, 'type' | 'data'>, results: Results): Receipt {
   switch (opening.type) {
     case 'conversion.received.v1':
       return { ok: true, event: opening.data.event, results };

@@ -1,9 +1,10 @@
 import { Injectable } from '@nestjs/common';
-import { CONVERSION, resultsOf } from '../delivery/delivery.js';
+import { resultsOf } from '../delivery/delivery.js';
+import { CONVERSION } from '../events/conversion.events.js';
 import { withLogTimeout } from '../kernel/log-timeout.js';
 import { isUuid } from '../kernel/uuid.js';
 import { EventLog } from '../log/event-log.js';
-import { type ConversionEvent, isOpening } from './conversion.js';
+import { isOpening } from './conversion.js';
 import { type Receipt, receiptOf } from './receipt.js';
 
 export interface FoundReceipt {
@@ -11,35 +12,34 @@ export interface FoundReceipt {
   readonly receipt: Receipt;
 }
 
-/** Receipts as of now, for senders who ask later. A site sees its own conversions only. */
+/** Current receipts. A site sees only its own conversions. */
 @Injectable()
 export class Receipts {
   constructor(private readonly log: EventLog) {}
 
   async byId(site: string, conversionId: string): Promise<FoundReceipt | undefined> {
     if (!isUuid(conversionId)) return undefined;
-    return this.tell(site, conversionId.toLowerCase());
+    return this.read(site, conversionId.toLowerCase());
   }
 
   /**
-   * The newest conversion with the order that was not a repeat of another one; with `event`, of that name. Trial keys
-   * see trial conversions, others the real ones: as with duplicates, each has a space of its own.
+   * The newest conversion of the order that is not a duplicate, optionally of one event name. Trial keys see only trial
+   * conversions, other keys only real ones.
    */
   async byOrder(site: string, trial: boolean, orderId: string, event?: string): Promise<FoundReceipt | undefined> {
-    // PostgreSQL has no such text, so no order is called that; it would refuse the question.
+    // PostgreSQL cannot store NUL in text, so no order has it, and the query would fail.
     if (orderId.includes('\0')) return undefined;
-    const openings = (await withLogTimeout(this.log.find(site, orderId))).filter(
-      (stored) =>
-        isOpening(stored) && stored.data['trial'] === trial && (event === undefined || stored.data['event'] === event),
-    );
+    const openings = (await withLogTimeout(this.log.find(site, orderId)))
+      .filter(isOpening)
+      .filter(({ data }) => data.trial === trial && (event === undefined || data.event === event));
     const first = openings.filter(({ type }) => type !== 'conversion.deduplicated.v1').at(-1);
-    return first && this.tell(site, first.data['conversionId'] as string);
+    return first && this.read(site, first.data.conversionId);
   }
 
-  private async tell(site: string, conversionId: string): Promise<FoundReceipt | undefined> {
+  private async read(site: string, conversionId: string): Promise<FoundReceipt | undefined> {
     const events = await withLogTimeout(this.log.readStream(CONVERSION, conversionId));
     const [opening] = events;
-    if (opening?.site !== site) return undefined;
-    return { conversionId, receipt: receiptOf(opening as unknown as ConversionEvent, resultsOf(events)) };
+    if (opening?.site !== site || !isOpening(opening)) return undefined;
+    return { conversionId, receipt: receiptOf(opening, resultsOf(events)) };
   }
 }

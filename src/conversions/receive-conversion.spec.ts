@@ -1,14 +1,16 @@
+import { type SiteSettings } from '../events/site.events.js';
 import type { SiteKey } from '../sites/site.js';
 import type { OpenSite } from '../sites/site-directory.js';
-import { DEFAULT_SITE_SETTINGS, type SiteSettings } from '../sites/site-settings.js';
+import { DEFAULT_SITE_SETTINGS } from '../sites/site-settings.js';
 import type { Match } from '../visitors/matcher.js';
 import { hashPersonal } from './hash-personal.js';
 import type { InboundFields } from './inbound-fields.js';
-import { decide, ReceiveConversion } from './receive-conversion.js';
+import { ReceiveConversion } from './receive-conversion.command.js';
+import { decide } from './receive-conversion.handler.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const RULES = { dedupWindowMs: DAY_MS, identifierTtlMs: 90 * DAY_MS };
-const NOBODY: Match = { consent: 'unknown' };
+const NO_MATCH: Match = { consent: 'unknown' };
 const JANE = '86e0b9e56c17cc4d12387e1949b85053fbe73bc3ce5a1188713a9d300cc6133d';
 const purchase: InboundFields = {
   email: 'jane.doe@example.com',
@@ -22,7 +24,7 @@ function decided(
   fields: Partial<InboundFields> = {},
   settings: Partial<SiteSettings> = {},
   key: Partial<SiteKey> = {},
-  match: Match = NOBODY,
+  match: Match = NO_MATCH,
 ) {
   const site = { host: 'shop.example', settings: { ...DEFAULT_SITE_SETTINGS, ...settings } };
   const open = { site, dedupSecret: 'secret' } as OpenSite;
@@ -33,8 +35,8 @@ function decided(
   return decide(command, personal, match, 'c1', { platforms: ['meta'], settings: 7, instance: 'i1' });
 }
 
-describe('deciding on a conversion', () => {
-  it('receives it, with the person beside the facts', () => {
+describe('decide', () => {
+  it('receives the conversion with personal data in the personal part only', () => {
     const { opening, claim } = decided();
     expect(opening).toMatchObject({
       type: 'conversion.received.v1',
@@ -54,7 +56,7 @@ describe('deciding on a conversion', () => {
     expect(JSON.stringify(opening)).not.toContain('jane');
   });
 
-  it('leaves out what was not sent', () => {
+  it('omits fields that were not sent', () => {
     const { opening } = decided({ value: undefined as never, orderId: undefined as never });
     expect(JSON.parse(JSON.stringify(opening.data))).toEqual({
       conversionId: 'c1',
@@ -68,36 +70,35 @@ describe('deciding on a conversion', () => {
     });
   });
 
-  describe('when the site does not want to hear of somebody', () => {
+  describe('when the site blocks the person', () => {
     it.each([
       ['blocked_address', { blocked: [JANE] }],
       ['blocked_domain', { blocked: ['@example.com'] }],
-    ])('filters it (%s) and claims weakly', (reason, settings) => {
+    ])('filters it (%s) with a weak claim', (reason, settings) => {
       const { opening, claim } = decided({}, settings);
       expect(opening).toMatchObject({ type: 'conversion.filtered.v1', data: { reason } });
-      // It is not sent anywhere.
       expect(opening.data).not.toHaveProperty('platforms');
       expect(claim.weak).toBe(true);
     });
 
-    it('filters disposable addresses where the site says so', () => {
+    it('filters disposable addresses only if the site enables it', () => {
       const email = 'x@mailinator.com';
       expect(decided({ email }, { blockDisposable: true }).opening.type).toBe('conversion.filtered.v1');
       expect(decided({ email }).opening.type).toBe('conversion.received.v1');
     });
 
-    it('knows a blocked address also by its hash, and no domain of it', () => {
+    it('filters a hashed email by its hash but not by its domain', () => {
       const hashed = { email: undefined as never, hashedEmail: JANE };
       expect(decided(hashed, { blocked: [JANE] }).opening.type).toBe('conversion.filtered.v1');
       expect(decided(hashed, { blocked: ['@example.com'] }).opening.type).toBe('conversion.received.v1');
     });
   });
 
-  describe('when the person has been seen before', () => {
+  describe('when the person has a visit', () => {
     const visit = { clicks: { gclid: { id: 'Cj0', timeMs: 1 } }, cookies: {}, utm: {} };
     const bot = { score: 60, reasons: ['headless' as const], list: 'v1' };
 
-    it('joins it to the visit, which stands beside the facts', () => {
+    it('stores the visit in the personal part', () => {
       const { opening } = decided({}, {}, {}, { visit, consent: 'granted' });
       expect(opening).toMatchObject({
         data: { matched: true, consent: 'granted' },
@@ -106,14 +107,14 @@ describe('deciding on a conversion', () => {
       expect(JSON.stringify(opening.data)).not.toContain('Cj0');
     });
 
-    it('says why a visit is withheld, and keeps nothing of it', () => {
+    it('records why the visit is withheld and stores nothing of it', () => {
       const { opening } = decided({}, {}, {}, { consent: 'denied', withheld: 'opted_out' });
       expect(opening.data).toMatchObject({ consent: 'denied', withheld: 'opted_out' });
       expect(opening.data).not.toHaveProperty('matched');
       expect(opening.personal).not.toHaveProperty('visit');
     });
 
-    it('filters what a bot left behind, from the site’s threshold on, and claims weakly', () => {
+    it('filters a bot’s conversion from the site’s threshold on, with a weak claim', () => {
       const { opening, claim } = decided({}, { botThreshold: 60 }, {}, { visit, consent: 'unknown', bot });
       expect(opening).toMatchObject({ type: 'conversion.filtered.v1', data: { reason: 'bot', bot: { score: 60 } } });
       expect(opening.personal).not.toHaveProperty('visit');
@@ -123,25 +124,25 @@ describe('deciding on a conversion', () => {
       );
     });
 
-    it('lets it through where the site only observes, and marks the judgement as a false one', () => {
+    it('receives a bot’s conversion in observe mode and records that the threshold was reached', () => {
       const { opening } = decided({}, { botMode: 'observe' }, {}, { visit, consent: 'unknown', bot });
       expect(opening).toMatchObject({ type: 'conversion.received.v1', data: { bot, judged: true } });
     });
   });
 
-  describe('the key it claims', () => {
+  describe('the dedup key', () => {
     const key = (fields: Partial<InboundFields> = {}, siteKey: Partial<SiteKey> = {}) =>
       decided(fields, {}, siteKey).claim.key;
 
-    it('is the order and the event, whatever else was sent', () => {
+    it('depends only on the order and the event if there is an order', () => {
       expect(key({ value: 99, email: 'other@example.com', currency: 'USD' })).toBe(key());
       expect(key({ orderId: 'B' })).not.toBe(key());
       expect(key({ event: 'lead' })).not.toBe(key());
     });
 
-    it('is person, event, value and currency where there is no order', () => {
-      const walkIn = { orderId: undefined as never };
-      expect(key({ ...walkIn, firstName: 'Jane' })).toBe(key(walkIn));
+    it('depends on person, event, value and currency without an order', () => {
+      const withoutOrder = { orderId: undefined as never };
+      expect(key({ ...withoutOrder, firstName: 'Jane' })).toBe(key(withoutOrder));
       for (const other of [
         { value: 13 },
         { currency: 'USD' },
@@ -149,15 +150,15 @@ describe('deciding on a conversion', () => {
         { event: 'lead' },
         { value: undefined as never },
       ]) {
-        expect(key({ ...walkIn, ...other })).not.toBe(key(walkIn));
+        expect(key({ ...withoutOrder, ...other })).not.toBe(key(withoutOrder));
       }
     });
 
-    it('is another one for trial keys', () => {
+    it('differs for trial keys', () => {
       expect(key({}, { trial: true })).not.toBe(key());
     });
 
-    it('counts for the site’s own window where it has one', () => {
+    it('uses the site’s own window if it has one', () => {
       expect(decided({}, { dedupWindow: '2s' }).claim.windowMs).toBe(2_000);
       expect(decided({}, { dedupWindow: '0s' }).claim.windowMs).toBe(0);
     });

@@ -1,14 +1,15 @@
+import { CONVERSION } from '../events/conversion.events.js';
+import type { DeliveryEvent } from '../events/delivery.events.js';
 import type { StoredEvent } from '../log/event.js';
 import type { Page, Projection } from '../log/projection.js';
-import { CONVERSION, type Outcome, type Reopening, type SendRequest } from './delivery.js';
 
-/** A delivery that waits. */
+/** A delivery that waits for its next attempt or for the platform's confirmation. */
 export interface WaitingDelivery {
   readonly conversion: string;
   readonly platform: string;
   readonly site: string;
   readonly position: number;
-  /** `send`: for its next try. `confirm`: for the platform's word. */
+  /** `send`: the next attempt is due. `confirm`: the next status request is due. */
   readonly kind: 'send' | 'confirm';
   readonly due: string;
   readonly attempt: number;
@@ -22,18 +23,18 @@ export interface WaitingDetails {
   readonly settings?: number | undefined;
   readonly reopened?: number | undefined;
   readonly requestId?: string | undefined;
-  /** In a call of its own. */
+  /** Sent in a request of its own. */
   readonly alone?: boolean | undefined;
 }
 
-/** Say that something waits, or for what. */
+/** Events after which a delivery may wait. */
 const WAITING = [
   'conversion.deferred.v1',
   'conversion.accepted.v1',
   'conversion.send_requested.v1',
   'conversion.reopened.v1',
-];
-/** End the wait. A first try had nothing to wait for, so those of first tries are not even read. */
+] as const;
+/** Events that end the wait. Those of a first attempt are not read, because no delivery waits before it. */
 const SETTLED = [
   'conversion.delivered.v1',
   'conversion.failed.v1',
@@ -41,12 +42,12 @@ const SETTLED = [
   'conversion.validated.v1',
   'conversion.confirmed.v1',
   'conversion.rejected.v1',
-];
-/** What was held back goes out at once. */
-const RELEASED = ['site.platform_resumed.v1', 'site.platform_connected.v1'];
+] as const;
+/** Events after which deliveries held back by the connection's state are due at once. */
+const RELEASED = ['site.platform_resumed.v1', 'site.platform_connected.v1'] as const;
 const HELD_BACK = ['authorization', 'paused'];
 
-/** What waits: the sweep's work list. */
+/** Deliveries that wait: the work list of the retry scheduler. */
 export const deliveriesProjection: Projection = {
   name: 'deliveries',
   tables: ['deliveries'],
@@ -58,14 +59,14 @@ export const deliveriesProjection: Projection = {
     ].sort((one, other) => one.position - other.position);
     let changes = new Map<string, WaitingDelivery | { conversion: string; platform: string; settled: true }>();
     for (const event of events) {
-      if (RELEASED.includes(event.type)) {
+      if (event.type === 'site.platform_resumed.v1' || event.type === 'site.platform_connected.v1') {
         await write(page, changes);
         changes = new Map();
         await release(page, event);
         continue;
       }
       const waiting = toWaiting(event);
-      const { platform } = event.data as unknown as Outcome;
+      const { platform } = event.data;
       const conversion = event.stream.slice(CONVERSION.length + 1);
       changes.set(`${conversion} ${platform}`, waiting ?? { conversion, platform, settled: true });
     }
@@ -73,19 +74,19 @@ export const deliveriesProjection: Projection = {
   },
 };
 
-function toWaiting(event: StoredEvent): WaitingDelivery | undefined {
+function toWaiting(event: StoredEvent<DeliveryEvent['type']>): WaitingDelivery | undefined {
   const base = { conversion: event.stream.slice(CONVERSION.length + 1), site: event.site, position: event.position };
   if (event.type === 'conversion.send_requested.v1') {
-    const { platform, eventId, attempt, settings, reopened } = event.data as unknown as SendRequest;
+    const { platform, eventId, attempt, settings, reopened } = event.data;
     const details = { eventId, settings, reopened };
     return { ...base, platform, kind: 'send', due: event.time, attempt, reason: 'pending', details };
   }
   if (event.type === 'conversion.reopened.v1') {
-    const { platform, attempt } = event.data as unknown as Reopening;
+    const { platform, attempt } = event.data;
     const details = { reopened: event.version };
     return { ...base, platform, kind: 'send', due: event.time, attempt, reason: 'pending', details };
   }
-  const outcome = event.data as unknown as Outcome;
+  const outcome = event.data;
   const { platform, attempt, reason, nextTry, bodySha256, eventId, settings, reopened, requestId, alone } = outcome;
   if (nextTry === undefined) return undefined;
   const kind = outcome.status === 'accepted' ? 'confirm' : 'send';
@@ -118,9 +119,9 @@ async function write(page: Page, changes: ReadonlyMap<string, object>): Promise<
   }
 }
 
-async function release(page: Page, { site, time, data }: StoredEvent): Promise<void> {
+async function release(page: Page, { site, time, data }: StoredEvent<(typeof RELEASED)[number]>): Promise<void> {
   await page.tx.query(
     'UPDATE deliveries SET due = $3 WHERE site = $1 AND platform = $2 AND reason = ANY ($4) AND due > $3',
-    [site, data['platform'], time, HELD_BACK],
+    [site, data.platform, time, HELD_BACK],
   );
 }

@@ -1,7 +1,7 @@
 import { parseBound } from './bound.js';
 
-describe('--from and --to', () => {
-  it('take a position', () => {
+describe('parseBound', () => {
+  it('parses a position', () => {
     expect(parseBound('1017')).toEqual({ position: 1017 });
   });
 
@@ -11,12 +11,12 @@ describe('--from and --to', () => {
     ['2025-03-01T09:30:05.125Z', '2025-03-01T09:30:05.125Z'],
     ['2025-03-01T09:30:00+02:00', '2025-03-01T07:30:00.000Z'],
     ['2024-02-29', '2024-02-29T00:00:00.000Z'],
-  ])('take the time %s for %s', (text, time) => {
+  ])('parses the time %s as %s', (text, time) => {
     expect(parseBound(text)).toEqual({ time: new Date(time) });
   });
 
   it.each(['', 'now', '-5', '1.5', '1 March 2025', '2025-02-29', '2025-13-01', '2025-03-01T25:00'])(
-    'refuse "%s"',
+    'rejects "%s"',
     (text) => {
       expect(parseBound(text)).toBeUndefined();
     },

@@ -1,33 +1,38 @@
 import type { EventLog } from '../log/event-log.js';
 
-/** A place in the log: a position, or the moment between two. */
+/** A point in the log: a position, or a time. */
 export type Bound = { readonly position: number } | { readonly time: Date };
 
 const TIME = /^(\d{4}-\d{2}-\d{2})(T\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?)?(Z|[+-]\d{2}:\d{2})?$/;
 
-/** Undefined when it is neither. Without a zone a time is UTC, as all times are that we print. */
+/** Undefined if the text is neither a position nor a time. A time without a zone is UTC, like all times that are printed. */
 export function parseBound(text: string): Bound | undefined {
   if (/^\d+$/.test(text) && Number.isSafeInteger(Number(text))) return { position: Number(text) };
   const [, day = '', clock = 'T00:00', zone = 'Z'] = TIME.exec(text) ?? [];
   const time = new Date(`${day}${clock}${zone}`);
-  // JavaScript takes the 30th of February for the 2nd of March.
+  // JavaScript parses 30 February as 2 March.
   const exists = !Number.isNaN(time.getTime()) && new Date(day).toISOString().startsWith(day);
   return exists ? { time } : undefined;
 }
 
-/** The last position before it. */
+/** The last position before the bound. */
 export async function lastBefore(log: EventLog, bound: Bound): Promise<number> {
   return 'position' in bound ? bound.position - 1 : log.positionBefore(bound.time);
 }
 
-/** A stretch of the log: after a position, up to and with another. */
-export interface Stretch {
+/** A part of the log between two positions. */
+export interface PositionRange {
+  /** Exclusive. */
   readonly after: number;
+  /** Inclusive. */
   readonly until: number;
 }
 
-/** `from` is part of it, `to` is not; unless given, from the beginning and up to now. */
-export async function stretchOf(log: EventLog, { from, to }: { from?: Bound; to?: Bound }): Promise<Stretch> {
+/** `from` is inclusive, `to` exclusive. The defaults are the start of the log and its head. */
+export async function positionRangeOf(
+  log: EventLog,
+  { from, to }: { from?: Bound; to?: Bound },
+): Promise<PositionRange> {
   const head = await log.head();
   return {
     after: from ? await lastBefore(log, from) : 0,

@@ -1,19 +1,20 @@
 import type { ProjectionRunner } from '../log/projection-runner.js';
-import { conversionsBook } from './reconciliation/conversions-book.js';
-import { deliveriesBook } from './reconciliation/deliveries-book.js';
-import { duplicatesCheck } from './reconciliation/duplicates-check.js';
-import { orderCheck } from './reconciliation/order-check.js';
-import { projectionCheck } from './reconciliation/projection-check.js';
-import { pushesCheck } from './reconciliation/pushes-check.js';
-import { topicsCheck } from './reconciliation/topics-check.js';
-import { versionsBook } from './reconciliation/versions-book.js';
-import type { Check, StreamBook } from './verify.js';
+import { conversionsCheck } from './reconciliation/conversions.check.js';
+import { deliveriesCheck } from './reconciliation/deliveries.check.js';
+import { duplicatesCheck } from './reconciliation/duplicates.check.js';
+import { orderCheck } from './reconciliation/order.check.js';
+import { projectionCheck } from './reconciliation/projection.check.js';
+import { pushesCheck } from './reconciliation/pushes.check.js';
+import { topicsCheck } from './reconciliation/topics.check.js';
+import { versionsCheck } from './reconciliation/versions.check.js';
+import type { Check, StreamCheck } from './verify.js';
 
-/** What `history verify` recomputes. Whoever keeps another book adds it here. */
-export function allStreamBooks(isShortened: boolean): StreamBook[] {
-  return [versionsBook(isShortened), conversionsBook(isShortened), deliveriesBook(isShortened)];
+/** Checks of `history verify` that share one pass over the log. `isShortened`: retention has removed events from its start. */
+export function allStreamChecks(isShortened: boolean): StreamCheck[] {
+  return [versionsCheck(isShortened), conversionsCheck(isShortened), deliveriesCheck(isShortened)];
 }
 
+/** The other checks of `history verify`. Each reads its own data. */
 export function allChecks(projections: ProjectionRunner, isShortened: boolean): Check[] {
   return [
     orderCheck,

@@ -1,24 +1,31 @@
 import type { ClientBase } from 'pg';
 import type { EventFilter } from './event-filter.js';
-import type { Mark } from './export-file.js';
+import type { ExportCheckpoint } from './export-file.js';
 import type { ExportFormat } from './export-formats.js';
 
 export interface ExportJob {
   readonly client: ClientBase;
   readonly filter: EventFilter;
   readonly format: ExportFormat;
-  /** What an earlier process has done of it. */
-  readonly begun: Pick<Mark, 'position' | 'events'> | undefined;
-  /** `mark` tells how far everything is written, with these bytes. */
-  write(bytes: Uint8Array, mark: () => Omit<Mark, 'bytes'>): Promise<void>;
-  /** Called after each page; may throw to stop. */
+  /** Progress of an earlier, interrupted process; undefined to start at the beginning. */
+  readonly resumeFrom: Pick<ExportCheckpoint, 'position' | 'events'> | undefined;
+  /** `checkpoint` returns the progress that these bytes complete. */
+  write(bytes: Uint8Array, checkpoint: () => Omit<ExportCheckpoint, 'bytes'>): Promise<void>;
+  /** Called after each page; may throw to stop the export. */
   progress(events: number, position: number): void;
 }
 
-/** Writes down all that the filter leaves, page by page; the next page is read while the last one is being written. */
-export async function exportEvents({ client, filter, format, begun, write, progress }: ExportJob): Promise<number> {
-  let position = begun?.position ?? filter.after;
-  let events = begun?.events ?? 0;
+/** Writes all events that match the filter, page by page. The next page is read while the previous one is being written. */
+export async function exportEvents({
+  client,
+  filter,
+  format,
+  resumeFrom,
+  write,
+  progress,
+}: ExportJob): Promise<number> {
+  let position = resumeFrom?.position ?? filter.after;
+  let events = resumeFrom?.events ?? 0;
   let writing: Promise<void> = Promise.resolve();
   try {
     for (let isLast = false; !isLast; ) {
@@ -28,12 +35,12 @@ export async function exportEvents({ client, filter, format, begun, write, progr
       await writing;
       const reached = { position, events };
       writing = write(format.take(), () => ({ ...reached, ...(format.state && { state: format.state() }) }));
-      // Heard where it is waited for; until then it must not be taken for one that nobody hears.
+      // The error is handled where `writing` is awaited. Until then Node.js must not report an unhandled rejection.
       writing.catch(() => {});
       progress(events, position);
     }
   } finally {
-    // Also when somebody stopped it: what is being written is what a later process goes on with.
+    // Also when `progress` has thrown: a later process resumes after the page that is being written.
     await writing.catch(() => {});
   }
   await writing;

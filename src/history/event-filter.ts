@@ -4,15 +4,15 @@ import type { EventLog } from '../log/event-log.js';
 import { copyEvents } from '../log/event-reader.js';
 import type { LoggedRow } from '../log/event-row.js';
 import type { Sites } from '../sites/sites.js';
-import { type Bound, stretchOf } from './bound.js';
+import { type Bound, positionRangeOf } from './bound.js';
 
 const PAGE_EVENTS = 10_000;
-/** Fewer than the connections of the pool. */
+/** Below the size of the connection pool. */
 const STREAMS_AT_ONCE = 4;
-/** An event of a moment can be seen this much later: the database's clock is its own, and the tail looks now and then. */
+/** An event may become visible this long after its time: the database has its own clock, and followers poll. */
 const LATE_MS = 2_000;
 
-/** As it is typed. */
+/** The filter options of `events tail` and `events export`. */
 export interface FilterOptions {
   readonly site?: string;
   readonly type?: string[];
@@ -21,25 +21,24 @@ export interface FilterOptions {
   readonly to?: Bound;
 }
 
-/** What was handed over of a page, and where it ended. */
 export interface CopiedPage {
   readonly events: number;
   readonly position: number;
   readonly isLast: boolean;
 }
 
-/** Which events somebody wants to see: in the log as it is, and of those that are still to come. */
+/** Selects events by site, type, order and range: those up to the head of the log and, for a follower, later ones. */
 export class EventFilter {
   private constructor(
     private readonly log: EventLog,
     private readonly options: FilterOptions,
-    /** Where the log ended when this was asked: up to here `last` and `copyPage` tell, from here on one can follow. */
+    /** Head of the log when the filter was opened: `last` and `copyPage` read up to it, a follower starts there. */
     readonly head: number,
-    /** The host, also where an alias was given. */
+    /** The host, also if the option is an alias. */
     private readonly site: string | undefined,
     readonly after: number,
     readonly until: number,
-    /** Of the conversions that carry the order. Only their first events do; what became of them stands behind those. */
+    /** Streams of the conversions with the order. Only opening events contain the order, so later events match by stream. */
     private readonly streams: Set<string> | undefined,
   ) {}
 
@@ -47,7 +46,7 @@ export class EventFilter {
     const { order } = options;
     const head = await log.head();
     const site = options.site === undefined ? undefined : (await sites.get(options.site)).host;
-    const { after, until } = await stretchOf(log, options);
+    const { after, until } = await positionRangeOf(log, options);
     if (order === undefined) return new EventFilter(log, options, head, site, after, until, undefined);
     const hosts = site === undefined ? (await sites.all()).map(({ host }) => host) : [site];
     const streams = new Set<string>();
@@ -55,18 +54,18 @@ export class EventFilter {
     return new EventFilter(log, options, head, site, after, until, streams);
   }
 
-  /** The newest `count`. */
+  /** The newest `count` matching events. */
   async last(count: number): Promise<StoredEvent[]> {
     if (count === 0) return [];
-    if (this.streams) return (await this.ofStreams([...this.streams])).slice(-count);
+    if (this.streams) return (await this.readStreams([...this.streams])).slice(-count);
     return this.log.read({ ...this.readOptions(), after: this.after, limit: count, newest: true });
   }
 
-  /** The next of them after a position, one by one: memory holds no more, whatever the log's length. */
+  /** Passes the next page of matching events to `each`, one at a time: memory use does not grow with the log. */
   async copyPage(client: ClientBase, after: number, each: (row: LoggedRow) => void): Promise<CopiedPage> {
     if (this.streams) {
-      const events = await this.ofStreams([...this.streams]);
-      for (const event of events) each(asRow(event));
+      const events = await this.readStreams([...this.streams]);
+      for (const event of events) each(toRow(event));
       return { events: events.length, position: this.until, isLast: true };
     }
     let position = after;
@@ -78,18 +77,18 @@ export class EventFilter {
     return { events, position: isLast ? this.until : position, isLast };
   }
 
-  /** Whether an event that came after the head is one of them. Conversions with the order are learned as they come. */
-  isWanted(event: StoredEvent): boolean {
+  /** Whether an event after the head matches. Adds the streams of new conversions with the order. */
+  matches(event: StoredEvent): boolean {
     const { from, to, type, order } = this.options;
     if (this.site !== undefined && event.site !== this.site) return false;
-    if (this.streams && event.data['orderId'] === order) this.streams.add(event.stream);
+    if (this.streams && 'orderId' in event.data && event.data.orderId === order) this.streams.add(event.stream);
     if (this.streams && !this.streams.has(event.stream)) return false;
     if ((from && isBefore(event, from)) || (to && !isBefore(event, to))) return false;
     return type === undefined || type.includes(event.type);
   }
 
-  /** Whether nothing more can come, seen from a position and a moment. */
-  isOver(position: number, nowMs: number): boolean {
+  /** Whether a follower at this position and time can expect no further match. */
+  isComplete(position: number, nowMs: number): boolean {
     const { to } = this.options;
     if (!to) return false;
     return 'position' in to ? position >= to.position - 1 : nowMs >= to.time.getTime() + LATE_MS;
@@ -103,11 +102,11 @@ export class EventFilter {
     };
   }
 
-  private async ofStreams(streams: readonly string[]): Promise<StoredEvent[]> {
+  private async readStreams(streams: readonly string[]): Promise<StoredEvent[]> {
     const { type } = this.options;
     const events: StoredEvent[] = [];
     for (let at = 0; at < streams.length; at += STREAMS_AT_ONCE) {
-      const read = streams.slice(at, at + STREAMS_AT_ONCE).map((stream) => readWhole(this.log, stream));
+      const read = streams.slice(at, at + STREAMS_AT_ONCE).map((stream) => readStream(this.log, stream));
       events.push(...(await Promise.all(read)).flat());
     }
     return events
@@ -117,7 +116,7 @@ export class EventFilter {
   }
 }
 
-function readWhole(log: EventLog, stream: string): Promise<StoredEvent[]> {
+function readStream(log: EventLog, stream: string): Promise<StoredEvent[]> {
   const dash = stream.indexOf('-');
   return log.readStream(stream.slice(0, dash), stream.slice(dash + 1));
 }
@@ -126,7 +125,7 @@ function isBefore(event: StoredEvent, bound: Bound): boolean {
   return 'position' in bound ? event.position < bound.position : new Date(event.time) < bound.time;
 }
 
-function asRow(event: StoredEvent): LoggedRow {
+function toRow(event: StoredEvent): LoggedRow {
   const { position, type } = event;
   return { position, type, event: () => event, writeLine: (lines) => lines.text(`${JSON.stringify(event)}\n`) };
 }

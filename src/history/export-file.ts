@@ -1,84 +1,94 @@
 import { type FileHandle, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { UserError } from '../kernel/errors.js';
 
-/** A mark names what is on disk, so what it names is brought there first: not after every page. */
-const MARK_EVERY_MS = 2_000;
+/** A checkpoint requires that the data before it is on disk, so it is not written after every page. */
+const CHECKPOINT_INTERVAL_MS = 2_000;
 
-/** How far an export has come. */
-export interface Mark {
-  /** Everything wanted up to here is in the file. */
+/** Progress of an export. */
+export interface ExportCheckpoint {
+  /** The file contains every matching event up to here. */
   readonly position: number;
   readonly events: number;
   readonly bytes: number;
-  /** Of the format. */
+  /** State of the format. */
   readonly state?: unknown;
 }
 
+/** Content of `<file>.part.json`. The names are part of the file format: an upgrade must not prevent resuming an export. */
+interface PartInfo {
+  /** The export's options, serialised. */
+  readonly question: string;
+  readonly mark: ExportCheckpoint;
+}
+
 /**
- * A file that appears when it is complete: nobody takes half an export for a whole one. Until then it is `<file>.part`,
- * and `<file>.part.json` beside it tells how far it is good and which question it answers: the same export asked again
- * cuts off what came later and goes on there. What is no plain file (a pipe, a device) is written as it is. Exports hold
- * what is about people, so only their owner may read them.
+ * The output file of an export. It appears when it is complete, so a partial export is never mistaken for a complete one.
+ * Until then the data is in `<file>.part`, and `<file>.part.json` records how much of it is valid and with which options the
+ * export was started: the same export run again truncates the rest and continues there. A pipe or device is written directly.
+ * Exports contain personal data, so only the owner may read them.
  */
 export class ExportFile {
   private bytes: number;
-  /** The first page is marked at once. */
-  private markedAtMs = Number.NEGATIVE_INFINITY;
+  /** The first page is followed by a checkpoint immediately. */
+  private checkpointAtMs = Number.NEGATIVE_INFINITY;
 
   private constructor(
     private readonly path: string,
-    private readonly question: string,
+    private readonly options: string,
     private readonly file: FileHandle,
     private readonly isDevice: boolean,
-    /** Where to go on; undefined at the beginning. */
-    readonly begun: Mark | undefined,
+    /** Checkpoint of an interrupted export; undefined when the export starts at the beginning. */
+    readonly resumeFrom: ExportCheckpoint | undefined,
   ) {
-    this.bytes = begun?.bytes ?? 0;
+    this.bytes = resumeFrom?.bytes ?? 0;
   }
 
-  static async open(path: string, question: string): Promise<ExportFile> {
+  /** `options` identifies the export: an interrupted one is resumed only if they are the same. */
+  static async open(path: string, options: string): Promise<ExportFile> {
     const existing = await stat(path).catch(() => undefined);
     if (existing?.isDirectory()) throw new UserError(`--out: ${path} is a folder. Give the name of a file.`);
     const isDevice = existing !== undefined && !existing.isFile();
-    const begun = isDevice ? undefined : await readMark(path, question);
+    const resumeFrom = isDevice ? undefined : await readCheckpoint(path, options);
     const target = isDevice ? path : partOf(path);
-    const file = await open(target, begun ? 'r+' : 'w', 0o600).catch((error: NodeJS.ErrnoException) => {
+    const file = await open(target, resumeFrom ? 'r+' : 'w', 0o600).catch((error: NodeJS.ErrnoException) => {
       throw new UserError(`--out: ${path} cannot be written (${error.code}). Choose another file.`);
     });
-    if (begun) await file.truncate(begun.bytes);
-    return new ExportFile(path, question, file, isDevice, begun);
+    if (resumeFrom) await file.truncate(resumeFrom.bytes);
+    return new ExportFile(path, options, file, isDevice, resumeFrom);
   }
 
-  /** `mark` is asked for now and then only. */
-  async write(bytes: Uint8Array, mark?: () => Omit<Mark, 'bytes'>): Promise<void> {
+  /** `checkpoint` is called only if a checkpoint is due. */
+  async write(bytes: Uint8Array, checkpoint?: () => Omit<ExportCheckpoint, 'bytes'>): Promise<void> {
     for (let done = 0; done < bytes.length; ) {
       const at = this.isDevice ? null : this.bytes + done;
       done += (await this.file.write(bytes, done, bytes.length - done, at)).bytesWritten;
     }
     this.bytes += bytes.length;
-    if (mark && performance.now() - this.markedAtMs >= MARK_EVERY_MS) await this.mark(mark());
+    const isDue = performance.now() - this.checkpointAtMs >= CHECKPOINT_INTERVAL_MS;
+    if (checkpoint && isDue) await this.saveCheckpoint(checkpoint());
   }
 
+  /** Gives the complete file its name. */
   async finish(): Promise<void> {
     if (!this.isDevice) await this.file.sync();
     await this.file.close();
     if (this.isDevice) return;
     await rename(partOf(this.path), this.path);
-    await rm(markOf(this.path), { force: true });
+    await rm(partInfoOf(this.path), { force: true });
   }
 
-  /** It stays, to be gone on with. */
-  async leave(): Promise<void> {
+  /** Closes the incomplete file and keeps it, so that a later process can resume the export. */
+  async close(): Promise<void> {
     await this.file.close().catch(() => {});
   }
 
-  private async mark(mark: Omit<Mark, 'bytes'>): Promise<void> {
+  private async saveCheckpoint(checkpoint: Omit<ExportCheckpoint, 'bytes'>): Promise<void> {
     if (this.isDevice) return;
     await this.file.datasync();
-    const text = JSON.stringify({ question: this.question, mark: { ...mark, bytes: this.bytes } });
-    await writeFile(`${markOf(this.path)}.new`, text, { mode: 0o600 });
-    await rename(`${markOf(this.path)}.new`, markOf(this.path));
-    this.markedAtMs = performance.now();
+    const info: PartInfo = { question: this.options, mark: { ...checkpoint, bytes: this.bytes } };
+    await writeFile(`${partInfoOf(this.path)}.new`, JSON.stringify(info), { mode: 0o600 });
+    await rename(`${partInfoOf(this.path)}.new`, partInfoOf(this.path));
+    this.checkpointAtMs = performance.now();
   }
 }
 
@@ -86,20 +96,20 @@ function partOf(path: string): string {
   return `${path}.part`;
 }
 
-function markOf(path: string): string {
+function partInfoOf(path: string): string {
   return `${path}.part.json`;
 }
 
-/** Where an earlier process stopped with the same question. A part without a mark, or shorter than its mark, begins anew. */
-async function readMark(path: string, question: string): Promise<Mark | undefined> {
-  const text = await readFile(markOf(path), 'utf8').catch(() => undefined);
+/** Undefined, so that the export starts at the beginning, if there is no checkpoint or the data is shorter than it states. */
+async function readCheckpoint(path: string, options: string): Promise<ExportCheckpoint | undefined> {
+  const text = await readFile(partInfoOf(path), 'utf8').catch(() => undefined);
   const part = await stat(partOf(path)).catch(() => undefined);
   if (text === undefined || !part) return undefined;
-  const known = JSON.parse(text) as { question: string; mark: Mark };
-  if (known.question !== question) {
+  const { question, mark } = JSON.parse(text) as PartInfo;
+  if (question !== options) {
     throw new UserError(
-      `--out: ${partOf(path)} is half of another export. Ask for that one again to complete it, or remove ${markOf(path)}.`,
+      `--out: ${partOf(path)} belongs to an unfinished export with other options. Run that command again to complete it, or remove ${partInfoOf(path)}.`,
     );
   }
-  return part.size < known.mark.bytes ? undefined : known.mark;
+  return part.size < mark.bytes ? undefined : mark;
 }

@@ -1,23 +1,22 @@
-import type { StoredEvent } from '../log/event.js';
 import { LineBuffer, type LoggedRow } from '../log/event-row.js';
 import { ParquetFormat } from './parquet-format.js';
-import { isShownWhole, shown } from './shown.js';
+import { isRedacted, type RedactedEvent, redactEvent } from './redact-event.js';
 
-/** How events are written down. Rows are added one by one, and what they made is taken page by page. */
+/** Encodes events. Rows are added one at a time; the encoded bytes are taken page by page. */
 export interface ExportFormat {
   add(row: LoggedRow): void;
   take(): Uint8Array;
-  /** What belongs behind the last page. */
+  /** The bytes after the last page. */
   end(): Uint8Array;
-  /** What a later process needs, besides the bytes taken so far, to go on after them; JSON. */
+  /** The state, as JSON, that a later process needs to append to the bytes taken so far. */
   state?(): unknown;
 }
 
 export const FORMATS = {
   ndjson: () => new NdjsonFormat(),
-  csv: (isBegun: boolean) => new CsvFormat(isBegun),
+  csv: (isResumed: boolean) => new CsvFormat(isResumed),
   parquet: (_: boolean, state?: unknown) => new ParquetFormat(state),
-} as const satisfies Record<string, (isBegun: boolean, state?: unknown) => ExportFormat>;
+} as const satisfies Record<string, (isResumed: boolean, state?: unknown) => ExportFormat>;
 export type FormatName = keyof typeof FORMATS;
 
 export const COLUMNS = [
@@ -33,14 +32,14 @@ export const COLUMNS = [
   'personal',
 ] as const;
 
-const NOTHING = new Uint8Array();
+const NO_BYTES = new Uint8Array();
 
 class NdjsonFormat implements ExportFormat {
   private readonly lines = new LineBuffer();
 
   add(row: LoggedRow): void {
-    if (isShownWhole(row.type)) row.writeLine(this.lines);
-    else this.lines.text(`${JSON.stringify(shown(row.event()))}\n`);
+    if (isRedacted(row.type)) this.lines.text(`${JSON.stringify(redactEvent(row.event()))}\n`);
+    else row.writeLine(this.lines);
   }
 
   take(): Uint8Array {
@@ -48,20 +47,20 @@ class NdjsonFormat implements ExportFormat {
   }
 
   end(): Uint8Array {
-    return NOTHING;
+    return NO_BYTES;
   }
 }
 
-/** RFC 4180. `data` and `personal` are JSON in their cell, so that reading them back gives what was written. */
+/** RFC 4180. `data` and `personal` are JSON in their cells, so that they can be parsed back without loss. */
 class CsvFormat implements ExportFormat {
   private readonly lines = new LineBuffer();
 
-  constructor(isBegun: boolean) {
-    if (!isBegun) this.lines.text(`${COLUMNS.join(',')}\r\n`);
+  constructor(isResumed: boolean) {
+    if (!isResumed) this.lines.text(`${COLUMNS.join(',')}\r\n`);
   }
 
   add(row: LoggedRow): void {
-    const event = shown(row.event());
+    const event = redactEvent(row.event());
     this.lines.text(`${COLUMNS.map((column) => cell(textOf(event, column))).join(',')}\r\n`);
   }
 
@@ -70,11 +69,11 @@ class CsvFormat implements ExportFormat {
   }
 
   end(): Uint8Array {
-    return NOTHING;
+    return NO_BYTES;
   }
 }
 
-function textOf(event: StoredEvent, column: (typeof COLUMNS)[number]): string {
+function textOf(event: RedactedEvent, column: (typeof COLUMNS)[number]): string {
   return column === 'data' || column === 'personal' ? JSON.stringify(event[column]) : String(event[column]);
 }
 

@@ -2,11 +2,11 @@ import { type BasicType, ByteWriter, ParquetWriter, type SchemaElement, schemaFr
 import type { StoredEvent } from '../log/event.js';
 import type { LoggedRow } from '../log/event-row.js';
 import type { ExportFormat } from './export-formats.js';
-import { shown } from './shown.js';
+import { type RedactedEvent, redactEvent } from './redact-event.js';
 
 type Column = keyof StoredEvent;
 
-/** As DuckDB, pandas and warehouses read it without being told anything: `data` and `personal` are JSON columns. */
+/** Types that DuckDB, pandas and warehouses read without configuration; `data` and `personal` are JSON columns. */
 const TYPES: Readonly<Record<Column, { readonly type: BasicType; readonly nullable: boolean }>> = {
   position: { type: 'INT64', nullable: false },
   id: { type: 'STRING', nullable: false },
@@ -31,7 +31,7 @@ interface State {
   readonly rowGroups: ParquetWriter['row_groups'];
 }
 
-/** A page becomes a row group. What describes the groups stands at the file's end, so it is kept aside until then. */
+/** Each page becomes a row group. The metadata of all groups is at the end of the file, so it is held in memory until then. */
 export class ParquetFormat implements ExportFormat {
   private readonly bytes = new ByteWriter();
   private readonly writer: ParquetWriter;
@@ -40,7 +40,7 @@ export class ParquetFormat implements ExportFormat {
   constructor(state?: unknown) {
     this.writer = new ParquetWriter({ writer: this.bytes, schema: SCHEMA });
     if (state === undefined) return;
-    const { offset, rows, rowGroups } = unpacked(state) as State;
+    const { offset, rows, rowGroups } = fromTaggedJson(state) as State;
     this.writer.row_groups = rowGroups;
     this.writer.num_rows = rows;
     this.bytes.offset = offset;
@@ -48,7 +48,7 @@ export class ParquetFormat implements ExportFormat {
   }
 
   add(row: LoggedRow): void {
-    const event = shown(row.event());
+    const event = redactEvent(row.event());
     for (const name of NAMES) this.columns[name].push(cellOf(event, name));
   }
 
@@ -68,7 +68,7 @@ export class ParquetFormat implements ExportFormat {
 
   state(): unknown {
     const { row_groups, num_rows } = this.writer;
-    return packed({ offset: this.bytes.offset, rows: num_rows, rowGroups: row_groups } satisfies State);
+    return toTaggedJson({ offset: this.bytes.offset, rows: num_rows, rowGroups: row_groups } satisfies State);
   }
 
   private drain(): Uint8Array {
@@ -82,27 +82,27 @@ function emptyColumns(): Record<Column, unknown[]> {
   return Object.fromEntries(NAMES.map((name) => [name, []])) as never;
 }
 
-function cellOf(event: StoredEvent, name: Column): unknown {
+function cellOf(event: RedactedEvent, name: Column): unknown {
   if (name === 'position') return BigInt(event.position);
   return name === 'time' ? new Date(event.time) : event[name];
 }
 
-/** JSON has no large numbers, moments or bytes: each becomes an object that says what it was. */
-function packed(value: unknown): unknown {
+/** JSON has no bigint, date or byte array: each becomes an object tagged with its type. */
+function toTaggedJson(value: unknown): unknown {
   if (typeof value === 'bigint') return { $number: String(value) };
   if (value instanceof Date) return { $date: value.getTime() };
   if (value instanceof Uint8Array) return { $bytes: Buffer.from(value).toString('base64') };
-  if (Array.isArray(value)) return value.map(packed);
+  if (Array.isArray(value)) return value.map(toTaggedJson);
   if (value === null || typeof value !== 'object') return value;
-  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, packed(part)]));
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, toTaggedJson(part)]));
 }
 
-function unpacked(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(unpacked);
+function fromTaggedJson(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(fromTaggedJson);
   if (value === null || typeof value !== 'object') return value;
   const { $number, $date, $bytes } = value as { $number?: string; $date?: number; $bytes?: string };
   if ($number !== undefined) return BigInt($number);
   if ($date !== undefined) return new Date($date);
   if ($bytes !== undefined) return new Uint8Array(Buffer.from($bytes, 'base64'));
-  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, unpacked(part)]));
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, fromTaggedJson(part)]));
 }

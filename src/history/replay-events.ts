@@ -1,14 +1,14 @@
 import type { ClientBase } from 'pg';
 import type { StoredEvent } from '../log/event.js';
 import { copyEvents } from '../log/event-reader.js';
-import type { Stretch } from './bound.js';
+import type { PositionRange } from './bound.js';
 
 const PAGE_EVENTS = 1_000;
 
-/** Puts events on a topic, in this order, and resolves once the brokers have them. */
+/** Publishes events to a topic in this order. Resolves once the brokers have acknowledged them. */
 export type Publish = (events: readonly StoredEvent[], topic: string) => Promise<void>;
 
-export interface ReplayEventsRequest extends Stretch {
+export interface ReplayEventsRequest extends PositionRange {
   readonly types?: readonly string[] | undefined;
   readonly site?: string | undefined;
   readonly topic: string;
@@ -19,7 +19,7 @@ export interface ReplayedCounts {
   readonly byType: Readonly<Record<string, number>>;
 }
 
-/** A stretch of the log once more onto a topic of the operator's choice, page by page; nothing personal leaves. */
+/** Publishes a position range of the log to a topic that the operator chose, page by page and without the personal parts. */
 export async function replayEvents(
   client: ClientBase,
   publish: Publish,

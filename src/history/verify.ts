@@ -1,79 +1,79 @@
 import { messageOf } from '../kernel/errors.js';
 import type { Settings } from '../kernel/settings.js';
 import type { StoredEvent } from '../log/event.js';
-import { copyStreams } from '../log/event-audit.js';
 import type { EventLog } from '../log/event-log.js';
+import { copyStreams } from '../log/log-audit.js';
 import type { ProjectionRunner } from '../log/projection-runner.js';
 import type { Postgres } from '../postgres/postgres.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';
 import type { Sites } from '../sites/sites.js';
 
-/** What checks may look at. */
-export interface VerifyWorld {
+/** Dependencies of the checks. */
+export interface VerifyDependencies {
   readonly postgres: Postgres;
   readonly log: EventLog;
   readonly sites: Sites;
   readonly secrets: SiteSecrets;
   readonly projections: ProjectionRunner;
   readonly settings: Settings;
-  /** The log's head when the check began: what comes later is the next one's. */
+  /** Head of the log when verification started. Later events are not checked. */
   readonly until: number;
   progress(line: string): void;
 }
 
 export interface Finding {
   readonly ok: boolean;
-  /** What was counted; of a book that does not close, what is wrong and where to look. */
+  /** What was counted; if a check fails, the violations and where they are. */
   readonly detail: string;
 }
 
-/** One book, recomputed from what is stored. */
+/** Compares stored results with what the log implies. */
 export interface Check {
   readonly name: string;
-  examine(world: VerifyWorld): Promise<Finding>;
+  examine(dependencies: VerifyDependencies): Promise<Finding>;
 }
 
-/** A book that is read stream by stream. All of these share one pass over the log. */
-export interface StreamBook {
+/** A check that reads the log stream by stream. All of these share one pass over the log. */
+export interface StreamCheck {
   readonly name: string;
-  /** A whole stream, as far as the log goes. */
+  /** Called with each whole stream, up to the position that verification ends at. */
   read(events: readonly StoredEvent[]): void;
-  close(): Finding;
+  finish(): Finding;
 }
 
-export interface Verdict {
+export interface VerifyReport {
   readonly ok: boolean;
   readonly checks: readonly (Finding & { readonly name: string })[];
 }
 
-/** Recomputes every book. One that cannot be read is one that does not close. */
+/** Runs every check. A check that throws has failed. */
 export async function verify(
-  world: VerifyWorld,
-  streamBooks: readonly StreamBook[],
+  dependencies: VerifyDependencies,
+  streamChecks: readonly StreamCheck[],
   checks: readonly Check[],
-): Promise<Verdict> {
-  const found: (Finding & { name: string })[] = await readStreams(world, streamBooks);
+): Promise<VerifyReport> {
+  const found: (Finding & { name: string })[] = await runStreamChecks(dependencies, streamChecks);
   for (const check of checks) {
-    world.progress(`${check.name} …`);
+    dependencies.progress(`${check.name} …`);
     const finding = await check
-      .examine(world)
-      .catch((error: unknown) => ({ ok: false, detail: `it could not be read: ${messageOf(error)}` }));
+      .examine(dependencies)
+      .catch((error: unknown) => ({ ok: false, detail: `the check failed: ${messageOf(error)}` }));
     found.push({ name: check.name, ...finding });
   }
   return { ok: found.every(({ ok }) => ok), checks: found };
 }
 
-async function readStreams({ postgres, until, progress }: VerifyWorld, books: readonly StreamBook[]) {
-  const client = await postgres.connect('cc-verify');
+async function runStreamChecks({ postgres, until, progress }: VerifyDependencies, checks: readonly StreamCheck[]) {
+  const client = await postgres.connect('verify');
   let events = 0;
   try {
     await copyStreams(client, until, (stream) => {
-      for (const book of books) book.read(stream);
+      for (const check of checks) check.read(stream);
       events += stream.length;
       if (events % 10_000 < stream.length) progress(`streams: ${events} events read`);
     });
   } finally {
     await client.end();
   }
-  return books.map((book) => ({ name: book.name, ...book.close() }));
+  return checks.map((check) => ({ name: check.name, ...check.finish() }));
 }

@@ -10,39 +10,45 @@ import { UserError } from '../kernel/errors.js';
 import { brokerClassPath } from './distribution.js';
 import { type NodeAddress, serverProperties } from './properties.js';
 
-// The first compiler alone and one collector thread: a broker that starts in half the time and serves a laptop well.
-const JVM = ['-Xms64m', '-Xmx256m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-XX:+ExitOnOutOfMemoryError'];
-const LOG_LINES = [
+// C1 only and the serial collector: the broker starts in half the time and is fast enough for development.
+const JVM_OPTIONS = [
+  '-Xms64m',
+  '-Xmx256m',
+  '-XX:+UseSerialGC',
+  '-XX:TieredStopAtLevel=1',
+  '-XX:+ExitOnOutOfMemoryError',
+];
+const LOG_OPTIONS = [
   '-Dorg.slf4j.simpleLogger.defaultLogLevel=warn',
   '-Dorg.slf4j.simpleLogger.log.kafka.server.KafkaRaftServer=info',
 ];
 const READY_LINE = 'Kafka Server started';
-const READY_WITHIN_MS = 90_000;
-const STOPPED_WITHIN_MS = 15_000;
+const READY_TIMEOUT_MS = 90_000;
+const STOP_TIMEOUT_MS = 15_000;
 
 export interface ClusterOptions {
-  /** Each node has a folder of its own in it. What it held stays. */
+  /** Contains one folder per node. Existing data is reused. */
   readonly dataDir: string;
   readonly nodes?: number;
-  /** Of the first node; the others follow. 0, or nothing: any that are free. */
+  /** Port of the first node; the others use the following ports. 0 or undefined: free ports. */
   readonly port?: number;
-  /** Beside the settings of every node, or instead of them. */
+  /** Added to the default properties of every node, overriding them. */
   readonly properties?: Readonly<Record<string, string>>;
-  /** For Kafka's own tool that prepares a folder, such as `--add-scram` and a user. */
+  /** Arguments for Kafka's storage tool, such as `--add-scram` and a user. */
   readonly formatArgs?: readonly string[];
-  readonly say?: (line: string) => void;
+  readonly log?: (line: string) => void;
 }
 
-/** A broker as a child process: it can be killed, frozen, woken up, and started again on what it had. */
+/** A broker process that can be killed, frozen, resumed and restarted on its data. */
 export interface BrokerNode {
   readonly address: string;
   readonly pid: number;
   signal(name: NodeJS.Signals): void;
-  /** As in a crash. Resolves when the process is gone. */
+  /** Simulates a crash. Resolves when the process has exited. */
   kill9(): Promise<void>;
   restart(): Promise<void>;
-  /** Resolves when the process is gone, for whatever reason. */
-  readonly gone: Promise<unknown>;
+  /** Resolves when the process has exited, for any reason. */
+  readonly exited: Promise<unknown>;
   stop(): Promise<void>;
 }
 
@@ -53,10 +59,10 @@ export interface BrokerCluster {
   stop(): Promise<void>;
 }
 
-/** A real Kafka on this machine, in KRaft mode: as many nodes as wanted, started together, since one alone has no quorum. */
+/** Starts Apache Kafka in KRaft mode on this machine. All nodes start together, because a single one has no quorum. */
 export async function startBrokers(options: ClusterOptions): Promise<BrokerCluster> {
-  const { dataDir, nodes: count = 1, port = 0, say = () => {} } = options;
-  const classPath = await brokerClassPath(say);
+  const { dataDir, nodes: count = 1, port = 0, log = () => {} } = options;
+  const classPath = await brokerClassPath(log);
   const clusterId = clusterIdIn(dataDir);
   const addresses: NodeAddress[] = [];
   for (let id = 1; id <= count; id += 1) {
@@ -84,7 +90,7 @@ export async function startBrokers(options: ClusterOptions): Promise<BrokerClust
 
 class Node implements BrokerNode {
   private child: ChildProcess | undefined;
-  gone: Promise<unknown> = Promise.resolve();
+  exited: Promise<unknown> = Promise.resolve();
 
   constructor(
     private readonly node: NodeAddress,
@@ -94,7 +100,7 @@ class Node implements BrokerNode {
     private readonly clusterId: string,
     private readonly options: ClusterOptions,
   ) {
-    // Whatever ends the one who started it ends it too; a broker that nobody knows of would hold its port for ever.
+    // The broker must not outlive this process: an orphan would keep its port.
     process.on('exit', () => this.child?.kill('SIGKILL'));
   }
 
@@ -113,24 +119,24 @@ class Node implements BrokerNode {
     mkdirSync(this.folder, { recursive: true });
     writeFileSync(properties, serverProperties(this.node, this.all, dataDir, this.options.properties));
     if (!existsSync(join(dataDir, 'meta.properties'))) await this.format(properties);
-    // Emptied first: a ready line of the last run would be believed.
-    const log = openSync(logFile, 'w');
-    // A group of its own: Ctrl-C in a terminal reaches the one who started it, who then stops it in order.
-    const child = spawn('java', [...JVM, ...LOG_LINES, '-cp', this.classPath, 'kafka.Kafka', properties], {
-      stdio: ['ignore', log, log],
+    // Truncated, because the ready line of the last run would be mistaken for this one's.
+    const output = openSync(logFile, 'w');
+    // Its own process group: Ctrl-C in a terminal reaches this process only, which then stops the broker cleanly.
+    const child = spawn('java', [...JVM_OPTIONS, ...LOG_OPTIONS, '-cp', this.classPath, 'kafka.Kafka', properties], {
+      stdio: ['ignore', output, output],
       detached: true,
     });
-    closeSync(log);
+    closeSync(output);
     this.child = child;
-    this.gone = once(child, 'exit');
-    const began = performance.now();
+    this.exited = once(child, 'exit');
+    const startedMs = performance.now();
     while (!readFileSync(logFile, 'utf8').includes(READY_LINE)) {
       if (child.exitCode !== null || child.signalCode !== null) {
-        throw new UserError(`The broker ended before it was ready. ${lastLines(logFile)}`);
+        throw new UserError(`The broker exited before it was ready: ${lastLines(logFile)}`);
       }
-      if (performance.now() - began > READY_WITHIN_MS) {
+      if (performance.now() - startedMs > READY_TIMEOUT_MS) {
         await this.kill9();
-        throw new UserError(`The broker was not ready in ${READY_WITHIN_MS / 1_000} seconds: look at ${logFile}.`);
+        throw new UserError(`The broker was not ready after ${READY_TIMEOUT_MS / 1_000} s. See ${logFile}.`);
       }
       await sleep(50);
     }
@@ -147,25 +153,25 @@ class Node implements BrokerNode {
 
   async kill9(): Promise<void> {
     this.child?.kill('SIGKILL');
-    await this.gone;
+    await this.exited;
   }
 
   async stop(): Promise<void> {
     this.child?.kill('SIGTERM');
-    const tooLate = setTimeout(() => this.child?.kill('SIGKILL'), STOPPED_WITHIN_MS);
-    await this.gone;
-    clearTimeout(tooLate);
+    const killTimer = setTimeout(() => this.child?.kill('SIGKILL'), STOP_TIMEOUT_MS);
+    await this.exited;
+    clearTimeout(killTimer);
   }
 
   private async format(properties: string): Promise<void> {
-    // In one word: an id may begin with a dash, and would be taken for an option.
+    // With an equals sign: an id may begin with a dash and would be parsed as an option.
     const id = `--cluster-id=${this.clusterId}`;
     const tool = ['-cp', this.classPath, 'kafka.tools.StorageTool', 'format', id, '--config', properties];
-    await promisify(execFile)('java', [...JVM, ...LOG_LINES, ...tool, ...(this.options.formatArgs ?? [])]);
+    await promisify(execFile)('java', [...JVM_OPTIONS, ...LOG_OPTIONS, ...tool, ...(this.options.formatArgs ?? [])]);
   }
 }
 
-/** Made once for a data folder: 16 random bytes, as Kafka spells them. All nodes must name the same one. */
+/** Created once per data folder and shared by all nodes: 16 random bytes in Kafka's base64url format. */
 function clusterIdIn(dataDir: string): string {
   const file = join(dataDir, 'cluster-id');
   mkdirSync(dataDir, { recursive: true });

@@ -7,9 +7,9 @@ import { messageOf, UserError } from '../kernel/errors.js';
 
 const KAFKA_VERSION = '4.3.1';
 const JAVA_MIN = 17;
-const DOWNLOADED_WITHIN_MS = 10 * 60_000;
+const DOWNLOAD_TIMEOUT_MS = 10 * 60_000;
 
-/** Kafka's server as its authors publish it, and a binding for its log lines, without which it says nothing at all. */
+/** Kafka's server from Maven Central, and an SLF4J binding, without which it writes no log. */
 const POM = `<project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
   <groupId>clean-conversions</groupId><artifactId>kafka-broker</artifactId><version>1</version><packaging>pom</packaging>
@@ -20,27 +20,27 @@ const POM = `<project xmlns="http://maven.apache.org/POM/4.0.0">
 </project>
 `;
 
-/** What this machine lacks to run a broker, and how to get it; undefined when it lacks nothing. */
+/** The missing requirement for running a broker and how to install it; undefined if nothing is missing. */
 export function missingForBroker(): string | undefined {
   const java = versionOf('java', ['-version'], /version "(\d+)/);
   if (java === undefined || java < JAVA_MIN) {
-    return `Java ${JAVA_MIN} or later is needed to run a broker (Debian: apt-get install openjdk-17-jre-headless)`;
+    return `Running a broker requires Java ${JAVA_MIN} or later (Debian: apt-get install openjdk-17-jre-headless)`;
   }
   if (!existsSync(librariesFolder()) && versionOf('mvn', ['-version'], /Maven (\d+)/) === undefined) {
-    return "Maven is needed to get Kafka's own jars, once (Debian: apt-get install maven)";
+    return 'Downloading Kafka requires Maven, once (Debian: apt-get install maven)';
   }
   return undefined;
 }
 
 /**
- * Every jar of the broker, as a class path. Got by Maven at the first call (45 MB), from then on out of the cache, which
- * lies outside of every checkout and is shared by them.
+ * The class path of the broker. Maven downloads the jars (45 MB) on first use into a cache outside the checkout, which all
+ * checkouts share.
  */
-export async function brokerClassPath(say: (line: string) => void): Promise<string> {
+export async function brokerClassPath(log: (line: string) => void): Promise<string> {
   const missing = missingForBroker();
   if (missing) throw new UserError(`${missing}.`);
   const folder = librariesFolder();
-  if (!existsSync(folder)) await download(folder, say);
+  if (!existsSync(folder)) await download(folder, log);
   const jars = readdirSync(folder).filter((file) => file.endsWith('.jar'));
   return jars
     .sort()
@@ -48,21 +48,23 @@ export async function brokerClassPath(say: (line: string) => void): Promise<stri
     .join(':');
 }
 
-async function download(folder: string, say: (line: string) => void): Promise<void> {
-  // Beside its place until it is whole: whoever comes meanwhile gets all of it or makes his own.
-  const partly = `${folder}.${process.pid}`;
-  mkdirSync(partly, { recursive: true });
-  const pom = join(partly, 'pom.xml');
+async function download(folder: string, log: (line: string) => void): Promise<void> {
+  // Downloaded to a temporary folder and renamed, so that concurrent processes never see an incomplete cache.
+  const temporary = `${folder}.${process.pid}`;
+  mkdirSync(temporary, { recursive: true });
+  const pom = join(temporary, 'pom.xml');
   writeFileSync(pom, POM);
-  say(`Getting Apache Kafka ${KAFKA_VERSION} from Maven Central (once, 45 MB) …`);
+  log(`Downloading Apache Kafka ${KAFKA_VERSION} from Maven Central (once, 45 MB) …`);
   const args = ['-B', '-q', '-f', pom, 'dependency:copy-dependencies', '-DincludeScope=runtime'];
   try {
-    await promisify(execFile)('mvn', [...args, `-DoutputDirectory=${partly}`], { timeout: DOWNLOADED_WITHIN_MS });
-    renameSync(partly, folder);
+    await promisify(execFile)('mvn', [...args, `-DoutputDirectory=${temporary}`], { timeout: DOWNLOAD_TIMEOUT_MS });
+    renameSync(temporary, folder);
   } catch (error) {
-    rmSync(partly, { recursive: true, force: true });
+    rmSync(temporary, { recursive: true, force: true });
     if (existsSync(folder)) return;
-    throw new UserError(`Kafka could not be got: ${messageOf(error)}. Check the way to Maven Central and try again.`);
+    throw new UserError(
+      `Downloading Kafka failed: ${messageOf(error)}. Check the connection to Maven Central and retry.`,
+    );
   }
 }
 
@@ -71,12 +73,12 @@ function librariesFolder(): string {
   return join(cache, 'clean-conversions', `kafka-${KAFKA_VERSION}`);
 }
 
-/** The major version that a program says it has; undefined when it cannot be run. */
+/** The major version of a program; undefined if it cannot be run. */
 function versionOf(program: string, args: readonly string[], pattern: RegExp): number | undefined {
   try {
-    // Java says it on standard error.
-    const said = execFileSync('sh', ['-c', `${program} ${args.join(' ')} 2>&1`], { encoding: 'utf8' });
-    const version = pattern.exec(said)?.[1];
+    // Java prints its version to standard error.
+    const output = execFileSync('sh', ['-c', `${program} ${args.join(' ')} 2>&1`], { encoding: 'utf8' });
+    const version = pattern.exec(output)?.[1];
     return version === undefined ? undefined : Number(version);
   } catch {
     return undefined;

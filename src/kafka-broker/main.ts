@@ -5,18 +5,18 @@ import { startBrokers } from './broker.js';
 
 const HELP = `npm run kafka [-- options]
 
-  --nodes <n>      how many brokers (default 1; 3 make a cluster that survives the loss of one)
-  --port <port>    of the first one, the others follow (default 9092; 0 takes any that are free)
-  --data <folder>  where their data lie (default .data/kafka)
+  --nodes <n>      number of brokers (default 1; a cluster of 3 survives the loss of one)
+  --port <port>    port of the first broker, the others use the following ports (default 9092; 0: free ports)
+  --data <folder>  data directory (default .data/kafka)
 
-A real Apache Kafka on this machine, for trying things and for tests. Needs Java 17 and, the first time, Maven. Ctrl-C stops it.
+Starts Apache Kafka on this machine, for development and tests. Requires Java 17 and, on first use, Maven. Stop: Ctrl-C
 `;
 
 try {
   await main();
 } catch (error) {
-  const known = error instanceof UserError || (error as NodeJS.ErrnoException).code?.startsWith('ERR_PARSE_ARGS');
-  process.stderr.write(`${known ? messageOf(error) : ((error as Error).stack ?? messageOf(error))}\n`);
+  const isExpected = error instanceof UserError || (error as NodeJS.ErrnoException).code?.startsWith('ERR_PARSE_ARGS');
+  process.stderr.write(`${isExpected ? messageOf(error) : ((error as Error).stack ?? messageOf(error))}\n`);
   process.exit(1);
 }
 
@@ -33,11 +33,11 @@ async function main(): Promise<void> {
     process.stdout.write(HELP);
     return;
   }
-  const say = (line: string) => process.stderr.write(`${line}\n`);
+  const log = (line: string) => process.stderr.write(`${line}\n`);
   const nodes = wholeNumber('--nodes', values.nodes, 1, 9);
   const port = wholeNumber('--port', values.port, 0, 65_535);
-  say(`Starting ${nodes === 1 ? 'a broker' : `${nodes} brokers`} …`);
-  const cluster = await startBrokers({ dataDir: resolve(values.data), nodes, port, say });
+  log(`Starting ${nodes === 1 ? 'a broker' : `${nodes} brokers`} …`);
+  const cluster = await startBrokers({ dataDir: resolve(values.data), nodes, port, log });
   process.stdout.write(
     `Kafka is ready on ${cluster.brokers}. Start the service with KAFKA_BROKERS=${cluster.brokers}. Stop: Ctrl-C\n`,
   );
@@ -49,17 +49,19 @@ async function main(): Promise<void> {
     process.exit(0);
   };
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => void stop());
-  await Promise.race(cluster.nodes.map(({ gone }) => gone));
+  await Promise.race(cluster.nodes.map(({ exited }) => exited));
   if (!stopping) {
     await cluster.stop();
-    throw new UserError(`A broker ended by itself: its log is in ${resolve(values.data)}, in the file broker.log.`);
+    throw new UserError(
+      `A broker exited unexpectedly. See broker.log in the node's folder in ${resolve(values.data)}.`,
+    );
   }
-  // It is being stopped: the handler ends the process once all of them are gone.
+  // The signal handler exits the process when all brokers have stopped.
   await new Promise(() => {});
 }
 
-function wholeNumber(name: string, text: string, least: number, most: number): number {
+function wholeNumber(name: string, text: string, min: number, max: number): number {
   const number = Number(text);
-  if (/^\d+$/.test(text) && number >= least && number <= most) return number;
-  throw new UserError(`${name}: "${text}" is not a whole number from ${least} to ${most}.`);
+  if (/^\d+$/.test(text) && number >= min && number <= max) return number;
+  throw new UserError(`${name}: "${text}" is not a whole number from ${min} to ${max}.`);
 }

@@ -4,12 +4,12 @@ export interface NodeAddress {
   readonly controllerPort: number;
 }
 
-/** The settings of one node: broker and controller in one process, on loopback, frugal, and quick to come back. */
+/** Properties of one node: broker and controller in one process, on loopback, with small buffers and a fast restart. */
 export function serverProperties(
   node: NodeAddress,
   nodes: readonly NodeAddress[],
   dataDir: string,
-  others: Readonly<Record<string, string>> = {},
+  overrides: Readonly<Record<string, string>> = {},
 ): string {
   const replicas = Math.min(3, nodes.length);
   const inSync = replicas > 1 ? 2 : 1;
@@ -22,7 +22,7 @@ export function serverProperties(
     'listener.security.protocol.map': 'PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT',
     'controller.quorum.voters': nodes.map(({ id, controllerPort }) => `${id}@127.0.0.1:${controllerPort}`).join(','),
     'log.dirs': dataDir,
-    // The relay makes its topics itself: one that appears by a typing error would have nobody's partition count.
+    // The relay creates its topics. One created by a typing error would have the wrong partition count.
     'auto.create.topics.enable': false,
     'default.replication.factor': replicas,
     'min.insync.replicas': inSync,
@@ -31,17 +31,17 @@ export function serverProperties(
     'transaction.state.log.replication.factor': replicas,
     'transaction.state.log.min.isr': inSync,
     'transaction.state.log.num.partitions': 1,
-    // Three seconds otherwise, for every group that forms: nobody else is about to join.
+    // The default of 3 s delays every new group, and no other member is about to join.
     'group.initial.rebalance.delay.ms': 0,
-    // 128 MB of heap otherwise.
+    // The default uses 128 MB of heap.
     'log.cleaner.dedupe.buffer.size': 2 * 1024 * 1024,
-    // After a kill the controller waits the old registration out: nine seconds otherwise.
+    // After a kill the controller waits until the old registration expires; the default is 9 s.
     'broker.session.timeout.ms': 3_000,
     'broker.heartbeat.interval.ms': 500,
     'num.network.threads': 2,
     'num.io.threads': 4,
     'background.threads': 2,
-    ...others,
+    ...overrides,
   };
   return `${Object.entries(settings)
     .map(([name, value]) => `${name}=${value}`)

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import type { PublicEvent } from '../log/event-reader.js';
 import { shardOf } from '../log/shard.js';
-import { Ends, makeBatch } from './batch.js';
+import { makeBatch, PublishedPositions } from './batch.js';
 import { fromMessage, toMessage } from './cloud-event.js';
 import { TOPIC_OF_CATEGORY } from './topics.js';
 
@@ -26,28 +26,29 @@ const positionsOf = (messages: readonly { headers?: object }[]) =>
   messages.map(({ headers }) => Number((headers as Record<string, string>)['cc_position']));
 
 describe('makeBatch', () => {
-  it('puts every event that a partition lacks into its partition, once and in order', () => {
+  it('adds each missing event to its partition, once and in order', () => {
     const pages = fc.uniqueArray(
       fc.tuple(fc.integer({ min: 1, max: 500 }), fc.constantFrom('conversion', 'site', 'inner')),
       {
         selector: ([position]) => position,
       },
     );
+    const positions = fc.array(fc.integer({ min: 0, max: 500 }), { minLength: 5, maxLength: 5 });
     fc.assert(
-      fc.property(pages, fc.array(fc.integer({ min: 0, max: 500 }), { minLength: 5, maxLength: 5 }), (page, held) => {
+      fc.property(pages, positions, (page, lastPositions) => {
         const events = page.sort(([a], [b]) => a - b).map(([position, category]) => event(position, category));
-        const ends = new Ends(PARTITIONS);
-        for (const partition of [0, 1, 2]) ends.set('conversion', partition, held[partition] as number);
-        for (const partition of [0, 1]) ends.set('site', partition, held[3 + partition] as number);
-        const { groups, until } = makeBatch(events, 0, ends, 'local');
+        const published = new PublishedPositions(PARTITIONS);
+        for (const partition of [0, 1, 2]) published.set('conversion', partition, lastPositions[partition] as number);
+        for (const partition of [0, 1]) published.set('site', partition, lastPositions[3 + partition] as number);
+        const { partitionBatches, until } = makeBatch(events, 0, published, 'local');
         expect(until).toBe(events.at(-1)?.position ?? 0);
-        const due = events.filter(({ category, stream, position }) => {
+        const expected = events.filter(({ category, stream, position }) => {
           const partitions = PARTITIONS.get(category);
-          return partitions !== undefined && position > ends.get(category, shardOf(stream, partitions));
+          return partitions !== undefined && position > published.get(category, shardOf(stream, partitions));
         });
-        const sent = groups.flatMap(({ messages }) => positionsOf(messages));
-        expect(sent.sort((a, b) => a - b)).toEqual(due.map(({ position }) => position));
-        for (const { category, partition, messages, until } of groups) {
+        const sent = partitionBatches.flatMap(({ messages }) => positionsOf(messages));
+        expect(sent.sort((a, b) => a - b)).toEqual(expected.map(({ position }) => position));
+        for (const { category, partition, messages, until } of partitionBatches) {
           const positions = positionsOf(messages);
           expect(positions).toEqual([...positions].sort((a, b) => a - b));
           expect(positions.at(-1)).toBe(until);
@@ -58,18 +59,18 @@ describe('makeBatch', () => {
     );
   });
 
-  it('ends before the event that a request would no longer hold, and goes on with it', () => {
+  it('ends before the event that exceeds the request size limit and continues with it in the next batch', () => {
     const large = `"${'x'.repeat(300_000)}"`;
     const events = [1, 18, 35, 52].map((position) => event(position, 'conversion', large));
-    const ends = new Ends(PARTITIONS);
-    const first = makeBatch(events, 0, ends, 'local');
-    expect([first.until, first.groups[0]?.messages.length]).toEqual([18, 2]);
-    expect(makeBatch(events.slice(2), 18, ends, 'local').until).toBe(52);
+    const published = new PublishedPositions(PARTITIONS);
+    const first = makeBatch(events, 0, published, 'local');
+    expect([first.until, first.partitionBatches[0]?.messages.length]).toEqual([18, 2]);
+    expect(makeBatch(events.slice(2), 18, published, 'local').until).toBe(52);
   });
 });
 
 describe('an event on a topic', () => {
-  it('comes back as it was, without who did it and whom it concerned', () => {
+  it('round-trips without actor and personal data', () => {
     const sent = toMessage({ ...event(7), data: '{"value":129.9,"text":"ä"}' }, 'local', 0);
     expect(fromMessage({ ...sent, key: null, value: Buffer.from(sent.value as string) } as never)).toEqual({
       position: 7,
@@ -85,7 +86,7 @@ describe('an event on a topic', () => {
     });
   });
 
-  it('has a topic, whatever type the code knows', () => {
+  it('has a topic for every event type that occurs in the code', () => {
     const src = join(process.cwd(), 'src');
     const files = readdirSync(src, { recursive: true }).map(String);
     const code = files

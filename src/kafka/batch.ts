@@ -3,26 +3,27 @@ import type { PublicEvent } from '../log/event-reader.js';
 import { shardOf } from '../log/shard.js';
 import { toMessage } from './cloud-event.js';
 
-/** A topic takes at most a mebibyte per partition and request; headers and framing come on top of what is counted here. */
-const GROUP_BYTES_MAX = 700_000;
+/** A broker accepts at most 1 MiB per partition and request; this leaves room for the framing, which is not counted. */
+const PARTITION_BYTES_MAX = 700_000;
 const HEADER_BYTES = 350;
 
-export interface Group {
+/** The messages of a batch for one partition. */
+export interface PartitionBatch {
   readonly category: string;
   readonly partition: number;
   readonly messages: Message[];
-  /** Of the last message. */
+  /** Position of the last message. */
   readonly until: number;
 }
 
 export interface Batch {
-  readonly groups: Group[];
-  /** Everything up to this position is in the batch, or on its topic already. */
+  readonly partitionBatches: PartitionBatch[];
+  /** Every event up to this position is in the batch or already on its topic. */
   readonly until: number;
 }
 
-/** The last position in each partition of each category's topic. */
-export class Ends {
+/** The last published position of each partition of each category's topic. */
+export class PublishedPositions {
   private readonly byCategory = new Map<string, number[]>();
 
   constructor(partitions: ReadonlyMap<string, number>) {
@@ -49,29 +50,35 @@ export class Ends {
 }
 
 /**
- * A page of the log, sorted by where each event goes. What a partition holds already is left out, partition by partition:
- * a crash may have left a transaction's events visible in some of them only.
+ * Groups a page of the log by target partition. Skips events that a partition already holds, separately for each
+ * partition: after a crash, the events of one transaction may be visible in some partitions only.
  */
-export function makeBatch(events: readonly PublicEvent[], after: number, ends: Ends, cell: string): Batch {
-  const groups = new Map<string, Group & { until: number; bytes: number }>();
+export function makeBatch(
+  events: readonly PublicEvent[],
+  after: number,
+  published: PublishedPositions,
+  cell: string,
+): Batch {
+  const byPartition = new Map<string, PartitionBatch & { until: number; bytes: number }>();
   let until = after;
   for (const event of events) {
-    const partitions = ends.partitionsOf(event.category);
+    const { category } = event;
+    const partitions = published.partitionsOf(category);
     if (partitions !== undefined) {
       const partition = shardOf(event.stream, partitions);
-      if (event.position > ends.get(event.category, partition)) {
-        const key = `${event.category} ${partition}`;
+      if (event.position > published.get(category, partition)) {
+        const key = `${category} ${partition}`;
         const bytes = event.data.length + HEADER_BYTES;
-        const group = groups.get(key) ?? { category: event.category, partition, messages: [], until: 0, bytes: 0 };
-        // The batch ends before the event that no longer fits: the next one begins with it.
-        if (group.messages.length > 0 && group.bytes + bytes > GROUP_BYTES_MAX) break;
-        groups.set(key, group);
-        group.messages.push(toMessage(event, cell, partition));
-        group.bytes += bytes;
-        group.until = event.position;
+        const target = byPartition.get(key) ?? { category, partition, messages: [], until: 0, bytes: 0 };
+        // The batch ends before the event that exceeds the limit; the next batch starts with that event.
+        if (target.messages.length > 0 && target.bytes + bytes > PARTITION_BYTES_MAX) break;
+        byPartition.set(key, target);
+        target.messages.push(toMessage(event, cell, partition));
+        target.bytes += bytes;
+        target.until = event.position;
       }
     }
     until = event.position;
   }
-  return { groups: [...groups.values()], until };
+  return { partitionBatches: [...byPartition.values()], until };
 }

@@ -2,7 +2,7 @@ import type { IHeaders, KafkaMessage, Message } from 'kafkajs';
 import type { StoredEvent } from '../log/event.js';
 import type { PublicEvent } from '../log/event-reader.js';
 
-/** CloudEvents 1.0 in binary mode: the value is the event's data, the envelope stands in headers. */
+/** CloudEvents 1.0 in binary mode: the value is the event's data, the envelope is in the headers. */
 export function toMessage(event: PublicEvent, cell: string, partition: number): Message {
   return {
     key: event.stream,
@@ -23,7 +23,7 @@ export function toMessage(event: PublicEvent, cell: string, partition: number): 
   };
 }
 
-/** The position alone, for those who need no more; NaN in a message that is not ours. */
+/** NaN for a message that the relay did not write. */
 export function positionIn(message: KafkaMessage): number {
   return Number(headerText(message.headers, 'cc_position') ?? Number.NaN);
 }
@@ -32,7 +32,7 @@ export function idIn(message: KafkaMessage): string | undefined {
   return headerText(message.headers, 'ce_id');
 }
 
-/** The event again, as far as it is on a topic: `personal` never is, nor who did it. */
+/** The stored event, except for `personal` and `actor`, which are never published. */
 export function fromMessage(message: KafkaMessage): StoredEvent {
   const header = (name: string) => headerText(message.headers, name) ?? '';
   return {
@@ -44,9 +44,9 @@ export function fromMessage(message: KafkaMessage): StoredEvent {
     site: header('cc_site'),
     time: header('ce_time'),
     actor: '',
-    data: JSON.parse(String(message.value)) as Record<string, unknown>,
+    data: JSON.parse(String(message.value)),
     personal: null,
-  };
+  } as StoredEvent;
 }
 
 function headerText(headers: IHeaders | undefined, name: string): string | undefined {

@@ -5,37 +5,37 @@ import { lockPartitionCheckpoint, type Shard, savePartitionCheckpoint } from '..
 import type { Projection } from '../log/projection.js';
 import { isPoison } from '../log/projection-runner.js';
 import type { Postgres } from '../postgres/postgres.js';
-import { DeliveredPage } from './delivered-page.js';
+import { ConsumedPage } from './consumed-page.js';
 
-const TRIES_MAX = 10;
+const ATTEMPTS_MAX = 10;
 
 /**
- * Folds what one partition delivered, and marks how far that goes, in one transaction. What is not above the mark, or not
- * above the projection's checkpoint, was folded before: redelivery, rebalancing and a second consumer that does not know
- * it is one change nothing.
+ * Folds the events of one partition and saves its partition checkpoint in one transaction. Events at or below the
+ * partition checkpoint or the projection's checkpoint are skipped as already folded, so redelivery, a rebalance and a
+ * second consumer on the same partition have no effect.
  */
 export class ConsumerFold {
-  /** The projection's checkpoint as last seen: nothing up to it needs to be looked into. */
-  floor = 0;
+  /** The projection's checkpoint as last read. Events up to it need not be decoded. */
+  checkpoint = 0;
 
   constructor(
     private readonly postgres: Postgres,
     private readonly projection: Projection,
-    private readonly say: (line: string) => void,
+    private readonly logError: (line: string) => void,
   ) {}
 
-  /** Says whether it could: false when the projection is parked, and nothing of this was taken. */
+  /** Returns false if the projection is parked; the remaining events are then not folded. */
   async fold(shard: Shard, events: readonly StoredEvent[]): Promise<boolean> {
-    for (let tries = 1; ; tries += 1) {
+    for (let attempt = 1; ; attempt += 1) {
       try {
         return await this.inTransaction(shard, events);
       } catch (error) {
-        // Two partitions write to the same row, each in its own order: one of them is told to try again.
-        const collided = error instanceof DatabaseError && /^40/.test(error.code ?? '');
-        if (collided && tries < TRIES_MAX) continue;
+        // Serialization failure or deadlock (class 40): two partitions updated the same rows in different order.
+        const isRetryable = error instanceof DatabaseError && /^40/.test(error.code ?? '');
+        if (isRetryable && attempt < ATTEMPTS_MAX) continue;
         if (!isPoison(error)) throw error;
         if (events.length === 1) return this.park(events[0] as StoredEvent, error);
-        // One by one, to find out which of them it is.
+        // Fold one event at a time to find the one that fails.
         for (const event of events) if (!(await this.fold(shard, [event]))) return false;
         return true;
       }
@@ -58,23 +58,23 @@ export class ConsumerFold {
   }
 
   private async foldNew(client: PoolClient, shard: Shard, events: readonly StoredEvent[]): Promise<boolean> {
-    // Shared with the other partitions; a rebuild, or whoever folds from the log, takes it alone.
+    // Shared with the other partitions. A rebuild and the log's tail lock the row exclusively.
     const { rows } = await client.query<{ position: string; parked: boolean }>(
       'SELECT position, parked FROM cc.projections WHERE name = $1 FOR SHARE',
       [this.projection.name],
     );
     if (rows[0]?.parked) return false;
-    this.floor = Number(rows[0]?.position ?? 0);
-    let last = Math.max(this.floor, await lockPartitionCheckpoint(client, this.projection.name, shard));
+    this.checkpoint = Number(rows[0]?.position ?? 0);
+    let last = Math.max(this.checkpoint, await lockPartitionCheckpoint(client, this.projection.name, shard));
     const before = last;
-    const fresh: StoredEvent[] = [];
+    const newEvents: StoredEvent[] = [];
     for (const event of events) {
       if (event.position <= last) continue;
-      fresh.push(event);
+      newEvents.push(event);
       last = event.position;
     }
     if (last === before) return true;
-    await this.projection.fold(new DeliveredPage(client, fresh));
+    await this.projection.fold(new ConsumedPage(client, newEvents));
     await savePartitionCheckpoint(client, this.projection.name, shard, last);
     return true;
   }
@@ -85,7 +85,7 @@ export class ConsumerFold {
       this.projection.name,
       reason,
     ]);
-    this.say(`Projection ${this.projection.name} is parked at ${reason}`);
+    this.logError(`Projection ${this.projection.name} is parked at ${reason}`);
     return false;
   }
 }

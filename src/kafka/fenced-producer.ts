@@ -1,19 +1,19 @@
 import { CompressionTypes, type Kafka, type Producer, type Transaction } from 'kafkajs';
-import type { Group } from './batch.js';
-import { within } from './client.js';
+import type { PartitionBatch } from './batch.js';
+import { withTimeout } from './client.js';
 import { topicOf } from './topics.js';
 
-const OPENED_WITHIN_MS = 20_000;
-const SENT_WITHIN_MS = 20_000;
-/** How long Kafka itself waits for one that has died inside a transaction and has no successor. */
+const OPEN_TIMEOUT_MS = 20_000;
+const SEND_TIMEOUT_MS = 20_000;
+/** Kafka aborts the transaction of a producer that crashed and has no successor after this time. */
 const TRANSACTION_TIMEOUT_MS = 15_000;
 
 /**
- * The only one that can publish. All instances use the same transactional id, and Kafka lets the newest of them in and
- * nobody else: one that was frozen and wakes up finds its transactions refused, whatever it believes about its lease.
+ * The only producer that can publish. All instances use the same transactional id, and Kafka accepts only the newest one:
+ * the transactions of an instance that was frozen are rejected, even if it still considers its lease valid.
  *
- * After any rejection it is thrown away, without an abort and without a second try: kafkajs would give a sequence number
- * again that the broker may have used, and the broker would then take other messages for those it has.
+ * After any rejection the producer is discarded, without an abort and without a retry: kafkajs would reuse a sequence
+ * number that the broker may have seen, and the broker would drop the new messages as duplicates.
  */
 export class FencedProducer {
   private constructor(
@@ -29,45 +29,45 @@ export class FencedProducer {
       maxInFlightRequests: 1,
       allowAutoTopicCreation: false,
       transactionTimeout: TRANSACTION_TIMEOUT_MS,
-      // Every message names its partition.
+      // Every message has an explicit partition.
       createPartitioner:
         () =>
         ({ message }) =>
           message.partition as number,
     });
-    const opened = new FencedProducer(producer, prefix, undefined);
+    const fenced = new FencedProducer(producer, prefix, undefined);
     try {
-      await within(OPENED_WITHIN_MS, 'Connecting', producer.connect());
-      // Only this call fences: connecting asks for a producer id without the transactional one.
-      opened.transaction = await within(OPENED_WITHIN_MS, 'Fencing', producer.transaction());
-      return opened;
+      await withTimeout(OPEN_TIMEOUT_MS, 'Connecting', producer.connect());
+      // Only this call fences: `connect` requests a producer id without the transactional id.
+      fenced.transaction = await withTimeout(OPEN_TIMEOUT_MS, 'Fencing', producer.transaction());
+      return fenced;
     } catch (error) {
-      opened.drop();
+      fenced.disconnect();
       throw error;
     }
   }
 
-  /** All of it is visible afterwards, in order; or it throws, and only the topics themselves can tell what is there. */
-  async publish(groups: readonly Group[]): Promise<void> {
-    await within(SENT_WITHIN_MS, 'Publishing', this.inTransaction(groups, 'commit'));
+  /** On success all messages are visible, in order. After an error only the topics show which messages were stored. */
+  async publish(batches: readonly PartitionBatch[]): Promise<void> {
+    await withTimeout(SEND_TIMEOUT_MS, 'Publishing', this.inTransaction(batches, 'commit'));
   }
 
-  /** Sends and takes back. Whatever hung in these partitions from before is ended with it. */
-  async sweep(groups: readonly Group[]): Promise<void> {
-    await within(SENT_WITHIN_MS, 'Sweeping', this.inTransaction(groups, 'abort'));
+  /** Sends the messages and aborts. Kafka then also ends hanging transactions in these partitions. */
+  async abortHanging(batches: readonly PartitionBatch[]): Promise<void> {
+    await withTimeout(SEND_TIMEOUT_MS, 'Aborting a hanging transaction', this.inTransaction(batches, 'abort'));
   }
 
-  drop(): void {
-    // Not waited for: the broker at the other end may be frozen.
+  disconnect(): void {
+    // Not awaited: the broker may be frozen.
     this.producer.disconnect().catch(() => {});
   }
 
-  private async inTransaction(groups: readonly Group[], end: 'commit' | 'abort'): Promise<void> {
+  private async inTransaction(batches: readonly PartitionBatch[], end: 'commit' | 'abort'): Promise<void> {
     const transaction = this.transaction ?? (await this.producer.transaction());
     this.transaction = undefined;
-    // One partition per send: over several, kafkajs has left partitions out and sent others twice when a broker failed.
-    const sent = await Promise.allSettled(
-      groups.map(({ category, messages }) =>
+    // One partition per send: with several, kafkajs lost some partitions and sent others twice when a broker failed.
+    const results = await Promise.allSettled(
+      batches.map(({ category, messages }) =>
         transaction.send({
           topic: topicOf(this.prefix, category),
           acks: -1,
@@ -76,11 +76,11 @@ export class FencedProducer {
         }),
       ),
     );
-    sent.forEach((outcome, at) => {
-      if (outcome.status === 'rejected') throw outcome.reason;
-      const [answer, ...others] = outcome.value;
-      if (others.length > 0 || answer?.partition !== groups[at]?.partition || answer?.errorCode !== 0) {
-        throw new Error('The broker answered for another partition than the one that was sent to');
+    results.forEach((result, at) => {
+      if (result.status === 'rejected') throw result.reason;
+      const [answer, ...others] = result.value;
+      if (others.length > 0 || answer?.partition !== batches[at]?.partition || answer?.errorCode !== 0) {
+        throw new Error('The broker answered for another partition than the request was sent to');
       }
     });
     await transaction[end]();

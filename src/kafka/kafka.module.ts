@@ -1,23 +1,24 @@
-import { Global, Inject, Injectable, Module } from '@nestjs/common';
+import { Inject, Injectable, Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { Gauge, Registry } from 'prom-client';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { countAfter, withQueryTimeout } from '../log/event-reader.js';
+import { LogModule } from '../log/log.module.js';
 import { ProjectionRunner } from '../log/projection-runner.js';
 import { Postgres } from '../postgres/postgres.js';
-import { Checkpoints, holdLog } from './checkpoint.js';
 import { usesKafka } from './client.js';
-import { ConsumerSource } from './consumer-source.js';
+import { ProjectionConsumer } from './projection-consumer.js';
 import { Relay, type RelayState } from './relay.js';
+import { holdLog, RelayCheckpoints } from './relay-checkpoint.js';
 
 const LAG_COUNTED_TO = 1_000_000;
-const SCRAPE_WAITS_MS = 1_000;
+const SCRAPE_TIMEOUT_MS = 1_000;
 
-/** Everything about Kafka that runs with the service. Where KAFKA_BROKERS is not set, that is nothing. */
+/** The relay and the consumers of this instance. Does nothing if KAFKA_BROKERS is not set. */
 @Injectable()
-export class KafkaConnection {
+export class KafkaService {
   private readonly relay: Relay | undefined;
-  private readonly consumers: readonly ConsumerSource[] = [];
+  private readonly consumers: readonly ProjectionConsumer[] = [];
 
   constructor(
     private readonly postgres: Postgres,
@@ -29,12 +30,12 @@ export class KafkaConnection {
     if (!usesKafka(settings)) return;
     this.relay = new Relay(postgres, settings, logger);
     this.consumers = projections.handOver().map((projection) => {
-      return new ConsumerSource(postgres, settings, projection, projections, logger);
+      return new ProjectionConsumer(postgres, settings, projection, projections, logger);
     });
     measureLag(postgres, settings.kafkaTopicPrefix, registry);
   }
 
-  /** What this instance does about it; nothing of it ever keeps the service from taking conversions. */
+  /** State of this instance's relay. The service accepts conversions in every state. */
   get state(): RelayState | { readonly state: 'not configured' } {
     return this.relay?.current ?? { state: 'not configured' };
   }
@@ -51,7 +52,7 @@ export class KafkaConnection {
   }
 }
 
-/** Asked of the database, so that every instance tells the same, whichever of them publishes. */
+/** Read from the database, so that every instance reports the same value, whichever one publishes. */
 function measureLag(postgres: Postgres, prefix: string, registry: Registry): void {
   new Gauge({
     name: 'cc_kafka_relay_lag_events',
@@ -59,16 +60,25 @@ function measureLag(postgres: Postgres, prefix: string, registry: Registry): voi
     registers: [registry],
     async collect() {
       try {
-        const source = withQueryTimeout(postgres.pool, SCRAPE_WAITS_MS);
-        const position = await new Checkpoints(postgres.pool, prefix).position();
+        const source = withQueryTimeout(postgres.pool, SCRAPE_TIMEOUT_MS);
+        const position = await new RelayCheckpoints(postgres.pool, prefix).position();
         this.set(await countAfter(source, position, LAG_COUNTED_TO));
       } catch {
-        // The database is away: what was known last stands.
+        // The database is unavailable: the gauge keeps its last value.
       }
     },
   });
 }
 
-@Global()
-@Module({ providers: [KafkaConnection], exports: [KafkaConnection] })
-export class KafkaModule {}
+@Module({ imports: [LogModule], providers: [KafkaService], exports: [KafkaService] })
+export class KafkaModule implements OnApplicationBootstrap, OnApplicationShutdown {
+  constructor(private readonly kafka: KafkaService) {}
+
+  async onApplicationBootstrap(): Promise<void> {
+    await this.kafka.start();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.kafka.stop();
+  }
+}

@@ -3,21 +3,21 @@ import type { Logger } from '../kernel/logger.js';
 import { readIdsAt, readPublicEvents } from '../log/event-reader.js';
 import { followLineage, readLineage } from '../log/lineage.js';
 import type { Postgres } from '../postgres/postgres.js';
-import { type Group, makeBatch } from './batch.js';
-import { type Checkpoint, Checkpoints } from './checkpoint.js';
-import { type KafkaSettings, makeClient, within } from './client.js';
+import { makeBatch, type PartitionBatch } from './batch.js';
+import { type KafkaSettings, makeClient, withTimeout } from './client.js';
 import { FencedProducer } from './fenced-producer.js';
+import { type PartitionEnd, readPartitionEnds } from './partition-ends.js';
+import { type RelayCheckpoint, RelayCheckpoints } from './relay-checkpoint.js';
 import { RelaySession } from './relay-session.js';
 import { refuseForeignEnds, type StartingPoint, startingPoint } from './starting-point.js';
-import { type PartitionEnd, readEnds } from './topic-ends.js';
-import { type Cluster, ensureTopics, RelayRefusal } from './topics.js';
+import { type Cluster, ensureTopics, RelayRefusedError } from './topics.js';
 import { withAdmin } from './with-admin.js';
 
-const ASKED_WITHIN_MS = 20_000;
-const SWEEPS_MAX = 5;
-const SWEEP_PAGE_EVENTS = 2_000;
+const TOPICS_TIMEOUT_MS = 20_000;
+const ABORTS_MAX = 5;
+const ABORT_PAGE_EVENTS = 2_000;
 
-/** Start, take-over and after any failure are one and the same: new client, fence, read what is there, compare, go on. */
+/** A start, a take-over and a restart after a failure are the same: new client, fence, read the topics, compare, continue. */
 export async function openRelaySession(
   postgres: Postgres,
   settings: KafkaSettings,
@@ -25,21 +25,22 @@ export async function openRelaySession(
 ): Promise<RelaySession> {
   const kafka = makeClient(settings, logger);
   return withAdmin(kafka, settings, async (admin) => {
-    const cluster = await within(ASKED_WITHIN_MS, 'Making topics', ensureTopics(admin, postgres.pool, settings));
+    const ensured = ensureTopics(admin, postgres.pool, settings);
+    const cluster = await withTimeout(TOPICS_TIMEOUT_MS, 'Creating the topics', ensured);
     const producer = await FencedProducer.open(kafka, settings.kafkaTopicPrefix);
     try {
-      // After the fence, all of it: whoever published before us can add nothing any more.
-      return await new Opening(postgres, settings, logger, kafka, admin, cluster, producer).open();
+      // Only after fencing: an earlier producer can no longer append.
+      return await new SessionOpener(postgres, settings, logger, kafka, admin, cluster, producer).open();
     } catch (error) {
-      producer.drop();
+      producer.disconnect();
       throw error;
     }
   });
 }
 
-class Opening {
+class SessionOpener {
   private readonly prefix: string;
-  private readonly checkpoints: Checkpoints;
+  private readonly checkpoints: RelayCheckpoints;
 
   constructor(
     private readonly postgres: Postgres,
@@ -51,7 +52,7 @@ class Opening {
     private readonly producer: FencedProducer,
   ) {
     this.prefix = settings.kafkaTopicPrefix;
-    this.checkpoints = new Checkpoints(postgres.pool, this.prefix);
+    this.checkpoints = new RelayCheckpoints(postgres.pool, this.prefix);
   }
 
   async open(): Promise<RelaySession> {
@@ -63,47 +64,47 @@ class Opening {
     return new RelaySession(postgres, producer, checkpoints, cluster.id, this.settings.cell, start);
   }
 
-  /** A transaction that hangs is ended by another one of ours that touches the same partitions; then the ends are true. */
-  private async readSettledEnds(checkpoint: Checkpoint): Promise<PartitionEnd[]> {
-    for (let sweeps = 0; ; sweeps += 1) {
-      const found = await readEnds(this.kafka, this.admin, this.prefix, this.cluster);
-      const hanging = found.filter((one) => one.hanging);
+  /** A hanging transaction ends when this producer runs another one on the same partitions. Then the ends are final. */
+  private async readSettledEnds(checkpoint: RelayCheckpoint): Promise<PartitionEnd[]> {
+    for (let aborts = 0; ; aborts += 1) {
+      const found = await readPartitionEnds(this.kafka, this.admin, this.prefix, this.cluster);
+      const hanging = found.filter((one) => one.hasHangingTransaction);
       if (hanging.length === 0) return found;
-      if (sweeps === SWEEPS_MAX) {
-        throw new RelayRefusal(
-          `A transaction hangs in ${hanging.length} partitions and does not end. Find it with Kafka's own tool, ` +
-            '"kafka-transactions.sh find-hanging", and abort it.',
+      if (aborts === ABORTS_MAX) {
+        throw new RelayRefusedError(
+          `${hanging.length} partitions have a hanging transaction that could not be aborted. Find it with Kafka's tool ` +
+            '"kafka-transactions.sh find-hanging" and abort it.',
         );
       }
-      this.logger.warn('A transaction was left open on the broker: it is taken back and published again', {
+      this.logger.warn('Aborting a hanging transaction on the broker; its events are published again', {
         partitions: hanging.length,
       });
-      await this.producer.sweep(await this.firstDue(hanging, startingPoint(checkpoint, found, this.cluster)));
+      await this.producer.abortHanging(await this.nextEvents(hanging, startingPoint(checkpoint, found, this.cluster)));
     }
   }
 
-  /** One event of each partition, the one that is due there next: readers of what is not committed see nothing false. */
-  private async firstDue(hanging: readonly PartitionEnd[], start: StartingPoint): Promise<Group[]> {
-    const wanted = new Set(hanging.map(({ category, partition }) => `${category} ${partition}`));
-    const due: Group[] = [];
-    for (let after = start.after; wanted.size > 0; ) {
-      const events = await readPublicEvents(this.postgres.pool, after, SWEEP_PAGE_EVENTS);
+  /** The next event of each partition, so that `read_uncommitted` readers see only events of the log. */
+  private async nextEvents(hanging: readonly PartitionEnd[], start: StartingPoint): Promise<PartitionBatch[]> {
+    const partitions = new Set(hanging.map(({ category, partition }) => `${category} ${partition}`));
+    const next: PartitionBatch[] = [];
+    for (let after = start.after; partitions.size > 0; ) {
+      const events = await readPublicEvents(this.postgres.pool, after, ABORT_PAGE_EVENTS);
       if (events.length === 0) break;
-      const { groups, until } = makeBatch(events, after, start.ends, this.settings.cell);
-      for (const group of groups) {
-        if (wanted.delete(`${group.category} ${group.partition}`))
-          due.push({ ...group, messages: group.messages.slice(0, 1) });
+      const { partitionBatches, until } = makeBatch(events, after, start.published, this.settings.cell);
+      for (const batch of partitionBatches) {
+        if (partitions.delete(`${batch.category} ${batch.partition}`))
+          next.push({ ...batch, messages: batch.messages.slice(0, 1) });
       }
       after = until;
     }
-    return due;
+    return next;
   }
 
-  private async compareWithLog(checkpoint: Checkpoint, found: readonly PartitionEnd[]): Promise<void> {
+  private async compareWithLog(checkpoint: RelayCheckpoint, found: readonly PartitionEnd[]): Promise<void> {
     const { pool } = this.postgres;
     const client = await pool.connect();
     try {
-      // Whoever comes first after a fail-over makes the log leap, be it a writer or this reader.
+      // The first writer or relay after a fail-over advances the log's positions.
       await followLineage(client, (line) => this.logger.warn(line));
     } finally {
       client.release();
@@ -115,7 +116,7 @@ class Opening {
     );
     const lostBelow = refuseForeignEnds(found, inLog, checkpoint, lineage, this.prefix);
     if (lostBelow > checkpoint.lostBelow) {
-      this.logger.warn('Kafka holds events that this database lost when it was restored or failed over', { lostBelow });
+      this.logger.warn('Kafka contains events that this database lost in a restore or fail-over', { lostBelow });
     }
     await this.checkpoints.adoptLineage(this.cluster.id, lineage, lostBelow);
   }

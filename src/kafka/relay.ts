@@ -6,28 +6,28 @@ import type { Postgres } from '../postgres/postgres.js';
 import type { KafkaSettings } from './client.js';
 import { openRelaySession } from './open-session.js';
 import type { RelaySession } from './relay-session.js';
-import { RelayRefusal } from './topics.js';
+import { RelayRefusedError } from './topics.js';
 
 const PAGE_EVENTS = 2_000;
-/** Without a full page waiting, one batch in this time: under load batches grow, and a transaction is paid for by many. */
+/** Minimum interval between batches that are not full pages. Larger batches share the cost of a transaction. */
 const BATCH_EVERY_MS = 500;
 const LEASE_NAME = 'kafka-relay';
-/** Shorter than others': Kafka itself keeps two from publishing, so all that a lost lease costs is a new start. */
+/** Shorter than other leases: Kafka's fencing prevents concurrent publishing, so a lost lease only costs a restart. */
 const LEASE_MS = 5_000;
-const LOOK_FOR_LEASE_EVERY_MS = 1_000;
+const LEASE_POLL_MS = 1_000;
 const BACK_OFF_FIRST_MS = 100;
 const BACK_OFF_MAX_MS = 5_000;
-const REFUSED_AGAIN_AFTER_MS = 30_000;
+const REFUSED_RETRY_MS = 30_000;
 
 export interface RelayState {
-  /** `standby`: another instance publishes. `refused`: an operator is needed, the reason says what for. */
+  /** `standby`: another instance publishes. `refused`: an operator must act; the reason states how. */
   readonly state: 'starting' | 'standby' | 'publishing' | 'unreachable' | 'refused';
   readonly reason?: string;
 }
 
 /**
- * Publishes the log to Kafka, in order and without a gap. One instance at a time by its lease, and one at a time for
- * certain by Kafka's fence. An outage costs nothing but delay: the log is the buffer, nothing is held in memory.
+ * Publishes the log to Kafka, in order and without gaps. The lease selects one instance, and Kafka's fencing guarantees
+ * that only one can publish. An outage only delays events: the log is the buffer, nothing is queued in memory.
  */
 export class Relay {
   current: RelayState = { state: 'starting' };
@@ -55,38 +55,38 @@ export class Relay {
 
   private async run(): Promise<void> {
     while (!this.stopped) {
-      // The database is away: somebody else may have it, or nobody; it is asked again.
+      // If the database is unavailable, the holder is unknown. The next round asks again.
       const lease = await Lease.take(this.postgres.pool, LEASE_NAME, 0, LEASE_MS).catch(() => undefined);
       if (lease) {
-        await this.hold(lease);
+        await this.publishWithLease(lease);
         await lease.release().catch(() => {});
-      } else this.become({ state: 'standby' });
-      await this.pause(LOOK_FOR_LEASE_EVERY_MS);
+      } else this.setState({ state: 'standby' });
+      await this.pause(LEASE_POLL_MS);
     }
   }
 
-  private async hold(lease: Lease): Promise<void> {
+  private async publishWithLease(lease: Lease): Promise<void> {
     let backOffMs = BACK_OFF_FIRST_MS;
     while (!this.stopped && !lease.isLost) {
       let session: RelaySession | undefined;
       try {
         session = await openRelaySession(this.postgres, this.settings, this.logger);
         backOffMs = BACK_OFF_FIRST_MS;
-        this.become({ state: 'publishing' });
+        this.setState({ state: 'publishing' });
         await this.publish(session, lease);
         return;
       } catch (error) {
-        const refused = error instanceof RelayRefusal;
-        this.become({ state: refused ? 'refused' : 'unreachable', reason: messageOf(error) });
-        await this.pause(refused ? REFUSED_AGAIN_AFTER_MS : backOffMs);
+        const isRefused = error instanceof RelayRefusedError;
+        this.setState({ state: isRefused ? 'refused' : 'unreachable', reason: messageOf(error) });
+        await this.pause(isRefused ? REFUSED_RETRY_MS : backOffMs);
         backOffMs = Math.min(2 * backOffMs, BACK_OFF_MAX_MS);
       } finally {
-        session?.drop();
+        session?.close();
       }
     }
   }
 
-  /** Until it is stopped or has lost its lease. Throws at the first thing that goes wrong; the next session finds out what. */
+  /** Publishes until stopped or until the lease is lost. Throws on the first failure; the next session rereads the topics. */
   private async publish(session: RelaySession, lease: Lease): Promise<void> {
     while (!this.stopped && !lease.isLost) {
       const startedMs = performance.now();
@@ -99,17 +99,18 @@ export class Relay {
     if (ms > 0) await sleep(ms, undefined, { signal: this.stopping.signal }).catch(() => {});
   }
 
-  /** Said once per change: an outage is two lines in the log, not thousands. */
-  private become(next: RelayState): void {
-    const before = this.current;
+  /** Logs state changes only, so that an outage writes two log lines and not thousands. */
+  private setState(next: RelayState): void {
+    const previous = this.current;
     this.current = next;
-    if (before.state === next.state) return;
+    if (previous.state === next.state) return;
     if (next.state === 'publishing') this.logger.info('Publishing to Kafka');
     if (next.state === 'unreachable') {
-      this.logger.warn('Kafka cannot be reached; the log keeps what is due and it is tried again', {
+      this.logger.warn('Kafka is unreachable; retrying. Unpublished events stay in the log', {
         reason: next.reason,
       });
     }
-    if (next.state === 'refused') this.logger.error('Nothing is published to Kafka', { reason: next.reason });
+    if (next.state === 'refused')
+      this.logger.error('Publishing to Kafka is suspended: operator action required', { reason: next.reason });
   }
 }

@@ -1,9 +1,9 @@
-import type { Checkpoint } from './checkpoint.js';
+import type { PartitionEnd } from './partition-ends.js';
+import type { RelayCheckpoint } from './relay-checkpoint.js';
 import { refuseForeignEnds, startingPoint } from './starting-point.js';
-import type { PartitionEnd } from './topic-ends.js';
 
 const cluster = { id: 'c', partitions: new Map([['conversion', 3]]) };
-const checkpoint: Checkpoint = {
+const checkpoint: RelayCheckpoint = {
   position: 100,
   published: { conversion: [80, 90, 100] },
   system: '1',
@@ -14,57 +14,57 @@ const end = (partition: number, position?: number, more: Partial<PartitionEnd> =
   category: 'conversion',
   partition,
   last: position === undefined ? undefined : { position, id: `id-${position}` },
-  whole: true,
-  hanging: false,
+  isTruncated: false,
+  hasHangingTransaction: false,
   ...more,
 });
 
 describe('startingPoint', () => {
-  it('is the checkpoint when the topics end as they were left', () => {
-    const { after, ends } = startingPoint(checkpoint, [end(0, 80), end(1, 90), end(2, 100)], cluster);
+  it('is the checkpoint if the topics end at their published positions', () => {
+    const { after, published } = startingPoint(checkpoint, [end(0, 80), end(1, 90), end(2, 100)], cluster);
     expect(after).toBe(100);
-    expect(ends.toJSON()).toEqual({ conversion: [80, 90, 100] });
+    expect(published.toJSON()).toEqual({ conversion: [80, 90, 100] });
   });
 
-  it('leaves out what a partition got just before a crash', () => {
-    const { after, ends } = startingPoint(checkpoint, [end(0, 80), end(1, 120), end(2, 100)], cluster);
-    expect([after, ends.get('conversion', 1)]).toEqual([100, 120]);
+  it('skips events that a partition received just before a crash', () => {
+    const { after, published } = startingPoint(checkpoint, [end(0, 80), end(1, 120), end(2, 100)], cluster);
+    expect([after, published.get('conversion', 1)]).toEqual([100, 120]);
   });
 
-  it('goes back to where a partition has lost what it was given', () => {
+  it('goes back to the end of a partition that lost published events', () => {
     expect(startingPoint(checkpoint, [end(0, 80), end(1, 40), end(2, 100)], cluster).after).toBe(40);
     expect(startingPoint(checkpoint, [end(0, 80), end(1), end(2, 100)], cluster).after).toBe(0);
   });
 
-  it('does not go back for what retention has taken', () => {
-    const { after, ends } = startingPoint(checkpoint, [end(0, undefined, { whole: false })], cluster);
-    expect([after, ends.get('conversion', 0)]).toEqual([100, 80]);
+  it('does not go back for events deleted by retention', () => {
+    const { after, published } = startingPoint(checkpoint, [end(0, undefined, { isTruncated: true })], cluster);
+    expect([after, published.get('conversion', 0)]).toEqual([100, 80]);
   });
 });
 
 describe('refuseForeignEnds', () => {
   const same = { system: '1', timeline: '00000001', drawn: 100 };
   const failedOver = { system: '1', timeline: '00000002', drawn: 1_000_000_000 };
-  const judge = (inLog: [number, string][], lineage = same, from = checkpoint) =>
+  const check = (inLog: [number, string][], lineage = same, from = checkpoint) =>
     refuseForeignEnds([end(0, 80)], new Map(inLog), from, lineage, 'cc.');
 
-  it('is content with its own events, also with those that the log no longer keeps', () => {
-    expect(judge([[80, 'id-80']])).toBe(0);
-    expect(judge([[80, 'dropped']])).toBe(0);
+  it('accepts events of this log, including those that the log has dropped', () => {
+    expect(check([[80, 'id-80']])).toBe(0);
+    expect(check([[80, 'dropped']])).toBe(0);
   });
 
-  it('refuses an event that is not in the log, or is another one there, and says what to do', () => {
-    expect(() => judge([])).toThrow(/cc\.conversions ends with event id-80 at position 80.*KAFKA_TOPIC_PREFIX/);
-    expect(() => judge([[80, 'another']])).toThrow(/does not hold/);
+  it('rejects an event that is missing or different in the log, and names the setting to change', () => {
+    expect(() => check([])).toThrow(/cc\.conversions ends with event id-80 at position 80.*KAFKA_TOPIC_PREFIX/);
+    expect(() => check([[80, 'another']])).toThrow(/is not in this log/);
   });
 
-  it('takes it for lost when the log has leapt beyond it after a fail-over, and remembers that', () => {
-    expect(judge([], failedOver)).toBe(1_000_000_000);
-    expect(judge([], same, { ...checkpoint, lostBelow: 1_000_000_000 })).toBe(1_000_000_000);
+  it('treats a missing event as lost after a fail-over that advanced the log, also on later starts', () => {
+    expect(check([], failedOver)).toBe(1_000_000_000);
+    expect(check([], same, { ...checkpoint, lostBelow: 1_000_000_000 })).toBe(1_000_000_000);
   });
 
-  it('refuses another event at the same position even after a fail-over', () => {
-    expect(() => judge([[80, 'another']], failedOver)).toThrow(/does not hold/);
-    expect(() => judge([], { ...failedOver, drawn: 79 })).toThrow(/does not hold/);
+  it('rejects a different event at the same position even after a fail-over', () => {
+    expect(() => check([[80, 'another']], failedOver)).toThrow(/is not in this log/);
+    expect(() => check([], { ...failedOver, drawn: 79 })).toThrow(/is not in this log/);
   });
 });

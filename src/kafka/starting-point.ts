@@ -1,46 +1,51 @@
 import type { Lineage } from '../log/lineage.js';
-import { Ends } from './batch.js';
-import type { Checkpoint } from './checkpoint.js';
-import type { PartitionEnd } from './topic-ends.js';
-import { type Cluster, RelayRefusal, topicOf } from './topics.js';
+import { PublishedPositions } from './batch.js';
+import type { PartitionEnd } from './partition-ends.js';
+import type { RelayCheckpoint } from './relay-checkpoint.js';
+import { type Cluster, RelayRefusedError, topicOf } from './topics.js';
 
-/** Where publishing goes on: from this position, leaving out what each partition holds already. */
+/** Where publishing continues: after this position, skipping events that a partition already holds. */
 export interface StartingPoint {
   readonly after: number;
-  readonly ends: Ends;
+  readonly published: PublishedPositions;
 }
 
 /**
- * The checkpoint says what we gave to each partition, the topics say what they have. Kafka can lose what it acknowledged
- * (a broker killed between deciding a transaction and marking it; a topic made anew): such a partition ends below what we
- * gave it, and publishing goes back to there. One that holds more was given it just before a crash.
+ * Compares the checkpoint (published to each partition) with the topics (found in each partition). Kafka can lose
+ * acknowledged messages: a broker is killed between deciding a transaction and writing its markers, or a topic is deleted
+ * and recreated. Such a partition ends below its published position, and publishing resumes from there. A partition that
+ * ends above it received events just before a crash.
  */
-export function startingPoint(checkpoint: Checkpoint, found: readonly PartitionEnd[], cluster: Cluster): StartingPoint {
-  const ends = new Ends(cluster.partitions);
+export function startingPoint(
+  checkpoint: RelayCheckpoint,
+  found: readonly PartitionEnd[],
+  cluster: Cluster,
+): StartingPoint {
+  const published = new PublishedPositions(cluster.partitions);
   let after = checkpoint.position;
-  for (const { category, partition, last, whole } of found) {
-    const given = checkpoint.published[category]?.[partition] ?? 0;
-    // Nothing in it although its beginning was dropped: retention took the last one too, and it was ours.
-    const end = last?.position ?? (whole ? 0 : given);
-    ends.set(category, partition, end);
-    if (end < given) after = Math.min(after, end);
+  for (const { category, partition, last, isTruncated } of found) {
+    const expected = checkpoint.published[category]?.[partition] ?? 0;
+    // Empty but truncated: retention deleted all its events, which had been published.
+    const end = last?.position ?? (isTruncated ? expected : 0);
+    published.set(category, partition, end);
+    if (end < expected) after = Math.min(after, end);
   }
-  return { after, ends };
+  return { after, published };
 }
 
-/** What the log holds at the positions of the topics' newest events. */
+/** Event ids in the log at the positions of the topics' newest events. */
 export type IdsInLog = ReadonlyMap<number, string | 'dropped'>;
 
 /**
- * The topics' newest events must be this log's. If one is not, either the database came back from a backup, or the topics
- * are somebody else's. After a fail-over that was noticed (another server or timeline) the log has leapt beyond every
- * position that can be in Kafka, and nothing can be mistaken; otherwise new events would be taken for published ones.
- * Returns the position below which Kafka may from now on hold events that this log has lost.
+ * The newest event of every topic must come from this log. Otherwise the database was restored from a backup, or the
+ * topics belong to another cell, and new events with reused positions would be skipped as already published. After a
+ * detected fail-over (another server or timeline) the log has advanced beyond every position that can be in Kafka, so no
+ * position is reused. Returns the position below which Kafka may contain events that this log has lost.
  */
 export function refuseForeignEnds(
   found: readonly PartitionEnd[],
   inLog: IdsInLog,
-  checkpoint: Checkpoint,
+  checkpoint: RelayCheckpoint,
   lineage: Lineage,
   prefix: string,
 ): number {
@@ -53,10 +58,10 @@ export function refuseForeignEnds(
     if (id === last.id || id === 'dropped') continue;
     const isLost = id === undefined && failedOver && lineage.drawn > last.position;
     if (!isLost) {
-      throw new RelayRefusal(
+      throw new RelayRefusedError(
         `Partition ${partition} of topic ${topicOf(prefix, category)} ends with event ${last.id} at position ${last.position}, ` +
-          'which this log does not hold: the database was put back to an earlier state, or the topics belong to another ' +
-          'cell. Set KAFKA_TOPIC_PREFIX to a new one; its topics get the whole history of this log.',
+          'which is not in this log: the database was restored to an earlier state, or the topics belong to another cell. ' +
+          'Set KAFKA_TOPIC_PREFIX to a new prefix; its topics receive the whole history of this log.',
       );
     }
     lostBelow = lineage.drawn;

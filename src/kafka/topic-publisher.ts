@@ -3,18 +3,18 @@ import { UserError } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
 import type { StoredEvent } from '../log/event.js';
 import { shardOf } from '../log/shard.js';
-import { type KafkaSettings, makeClient, within } from './client.js';
+import { type KafkaSettings, makeClient, withTimeout } from './client.js';
 import { toMessage } from './cloud-event.js';
 import { PUBLISHED_CATEGORIES, topicConfig, topicOf } from './topics.js';
 import { withAdmin } from './with-admin.js';
 
-const OPENED_WITHIN_MS = 20_000;
-const SENT_WITHIN_MS = 30_000;
+const OPEN_TIMEOUT_MS = 20_000;
+const SEND_TIMEOUT_MS = 30_000;
 
 /**
- * Publishes events that somebody chose to a topic that somebody named, in the form of all topics and in the order given.
- * At least once: what fails is for the caller to publish again, with a new publisher; a reader drops what it has seen by
- * its position. The relay's own topics are refused, since a second voice there would break their order.
+ * Publishes selected events to a topic of the caller's choice, in the format of the relay's topics and in the given order.
+ * At least once: after a failure the caller publishes again with a new publisher, and readers skip duplicates by position.
+ * The relay's own topics are rejected, because a second producer would break their order.
  */
 export class TopicPublisher {
   private constructor(
@@ -24,13 +24,15 @@ export class TopicPublisher {
     private readonly cell: string,
   ) {}
 
-  /** Makes the topic, like the others, where there is none. */
+  /** Creates the topic with the usual configuration if it does not exist. */
   static async open(settings: KafkaSettings, topic: string, logger?: Logger): Promise<TopicPublisher> {
     if (PUBLISHED_CATEGORIES.some((category) => topicOf(settings.kafkaTopicPrefix, category) === topic)) {
-      throw new UserError(`Topic ${topic} is the service's own and holds these events already. Name another one.`);
+      throw new UserError(
+        `Topic ${topic} belongs to the service and already contains these events. Choose another topic.`,
+      );
     }
     const kafka = makeClient(settings, logger);
-    const partitions = await within(OPENED_WITHIN_MS, 'Making the topic', ensureTopic(kafka, settings, topic));
+    const partitions = await withTimeout(OPEN_TIMEOUT_MS, 'Creating the topic', ensureTopic(kafka, settings, topic));
     const producer = kafka.producer({
       idempotent: true,
       maxInFlightRequests: 1,
@@ -40,30 +42,30 @@ export class TopicPublisher {
         ({ message }) =>
           message.partition as number,
     });
-    await within(OPENED_WITHIN_MS, 'Connecting', producer.connect());
+    await withTimeout(OPEN_TIMEOUT_MS, 'Connecting', producer.connect());
     return new TopicPublisher(producer, topic, partitions, settings.cell);
   }
 
   async publish(events: readonly StoredEvent[]): Promise<void> {
-    const groups = new Map<number, StoredEvent[]>();
+    const byPartition = new Map<number, StoredEvent[]>();
     for (const event of events) {
       const partition = shardOf(event.stream, this.partitions);
-      const group = groups.get(partition);
-      if (group) group.push(event);
-      else groups.set(partition, [event]);
+      const partitionEvents = byPartition.get(partition);
+      if (partitionEvents) partitionEvents.push(event);
+      else byPartition.set(partition, [event]);
     }
-    // One partition per send, and all of them answered before anybody hears of a failure: none is left under way.
-    const sent = await within(
-      SENT_WITHIN_MS,
+    // One partition per send. All sends settle before an error is thrown, so that none is still in progress afterwards.
+    const results = await withTimeout(
+      SEND_TIMEOUT_MS,
       'Publishing',
       Promise.allSettled(
-        [...groups].map(([partition, group]) => {
-          const messages = group.map((event) => toMessage(publicForm(event), this.cell, partition));
+        [...byPartition].map(([partition, partitionEvents]) => {
+          const messages = partitionEvents.map((event) => toMessage(publicForm(event), this.cell, partition));
           return this.producer.send({ topic: this.topic, acks: -1, compression: CompressionTypes.GZIP, messages });
         }),
       ),
     );
-    for (const outcome of sent) if (outcome.status === 'rejected') throw outcome.reason;
+    for (const result of results) if (result.status === 'rejected') throw result.reason;
   }
 
   async close(): Promise<void> {

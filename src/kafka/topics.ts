@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { UserError } from '../kernel/errors.js';
 import type { KafkaSettings } from './client.js';
 
-/** Every category has a topic of its own; its streams are the keys. A category that is not named here stays inside. */
+/** One topic per category, keyed by stream. A category that is not listed is not published. */
 export const TOPIC_OF_CATEGORY: Readonly<Record<string, string>> = {
   conversion: 'conversions',
   visitor: 'visitors',
@@ -14,12 +14,12 @@ export const TOPIC_OF_CATEGORY: Readonly<Record<string, string>> = {
 
 export const PUBLISHED_CATEGORIES = Object.keys(TOPIC_OF_CATEGORY);
 
-/** Something only an operator can mend: going on would put events in wrong places, or leave some out. */
-export class RelayRefusal extends UserError {}
+/** Publishing would misplace or skip events. Only an operator can fix the cause. */
+export class RelayRefusedError extends UserError {}
 
 export interface Cluster {
   readonly id: string;
-  /** Partitions of each category's topic. */
+  /** Partition count of each category's topic. */
   readonly partitions: ReadonlyMap<string, number>;
 }
 
@@ -27,7 +27,7 @@ export function topicOf(prefix: string, category: string): string {
   return `${prefix}${TOPIC_OF_CATEGORY[category]}`;
 }
 
-/** Makes the topics that are missing, and refuses to go on where a topic's partition count is not what it was. */
+/** Creates missing topics. Throws if the partition count of an existing topic has changed. */
 export async function ensureTopics(admin: Admin, pool: Pool, settings: KafkaSettings): Promise<Cluster> {
   const { clusterId, brokers } = await admin.describeCluster();
   const names = PUBLISHED_CATEGORIES.map((category) => topicOf(settings.kafkaTopicPrefix, category));
@@ -35,7 +35,7 @@ export async function ensureTopics(admin: Admin, pool: Pool, settings: KafkaSett
   const missing = names.filter((name) => !existing.has(name));
   if (missing.length > 0) {
     const topics = missing.map((topic) => topicConfig(topic, brokers.length, settings));
-    // Another instance may be making them too: what counts is what is there afterwards.
+    // Another instance may create them at the same time, so the metadata is read afterwards.
     await admin.createTopics({ topics, waitForLeaders: true, timeout: 10_000 });
   }
   const { topics } = await admin.fetchTopicMetadata({ topics: names });
@@ -57,7 +57,7 @@ export function topicConfig(topic: string, brokers: number, settings: KafkaSetti
   const config = {
     'retention.ms': String(settings.kafkaRetentionMs),
     'min.insync.replicas': replicationFactor === 3 ? '2' : '1',
-    // Retention counts from the publishing: a new cluster gets the whole history and keeps it as long as any other event.
+    // Retention starts at publishing. A new cluster receives the whole history and must not delete it as expired.
     'message.timestamp.type': 'LogAppendTime',
   };
   return {
@@ -79,11 +79,11 @@ async function refuseChangedCounts(pool: Pool, clusterId: string, counts: Map<st
     [clusterId, [...counts.keys()]],
   );
   for (const { topic, partitions } of rows) {
-    const now = counts.get(topic);
-    if (now === partitions) continue;
-    throw new RelayRefusal(
-      `Topic ${topic} has ${now} partitions and was made with ${partitions}: with another count a stream's events would ` +
-        'be in two partitions, out of order. Set KAFKA_TOPIC_PREFIX to a new one; its topics get the whole history.',
+    const count = counts.get(topic);
+    if (count === partitions) continue;
+    throw new RelayRefusedError(
+      `Topic ${topic} has ${count} partitions but was created with ${partitions}: the events of one stream would be spread ` +
+        'over two partitions, out of order. Set KAFKA_TOPIC_PREFIX to a new prefix; its topics receive the whole history.',
     );
   }
 }

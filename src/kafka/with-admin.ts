@@ -1,10 +1,10 @@
 import type { Admin, Kafka } from 'kafkajs';
-import { type KafkaSettings, within } from './client.js';
-import { explained } from './explained.js';
+import { type KafkaSettings, withTimeout } from './client.js';
+import { describeKafkaError } from './describe-kafka-error.js';
 
-const CONNECTED_WITHIN_MS = 20_000;
+const CONNECT_TIMEOUT_MS = 20_000;
 
-/** Does something over an administrator's connection, and lets go of it. What fails is said in words that lead on. */
+/** Runs `work` with a connected admin client and disconnects it. Errors name the settings to check. */
 export async function withAdmin<Result>(
   kafka: Kafka,
   settings: KafkaSettings,
@@ -13,12 +13,12 @@ export async function withAdmin<Result>(
 ): Promise<Result> {
   const admin = kafka.admin(options);
   try {
-    await within(CONNECTED_WITHIN_MS, 'Connecting', admin.connect());
+    await withTimeout(CONNECT_TIMEOUT_MS, 'Connecting', admin.connect());
     return await work(admin);
   } catch (error) {
-    throw explained(error, settings);
+    throw describeKafkaError(error, settings);
   } finally {
-    // Not waited for: the broker at the other end may be frozen.
+    // Not awaited: the broker may be frozen.
     admin.disconnect().catch(() => {});
   }
 }

@@ -3,16 +3,16 @@ import type { Postgres } from '../postgres/postgres.js';
 import { type AppendPort, type BatchOutcome, BatchRefused } from './append-queue.js';
 import { followLineage } from './lineage.js';
 
-/** Longer than any batch takes, shorter than a request's patience, so that a frozen server is asked twice. */
-const ANSWER_WITHIN_MS = 2_500;
+/** Longer than any batch takes, and less than half a request's deadline, so that a frozen server is tried twice. */
+const STATEMENT_TIMEOUT_MS = 2_500;
 
-/** The writer's own connection: made when first needed, dropped after any failure, made again at the next append. */
+/** The connection for appends: opened when first needed, dropped after any failure, reopened by the next append. */
 export class AppendConnection implements AppendPort {
   private client: Promise<Client> | undefined;
 
   constructor(
     private readonly postgres: Postgres,
-    private readonly say: (line: string) => void = () => {},
+    private readonly onMessage: (line: string) => void = () => {},
   ) {}
 
   async append(batch: string, checked: boolean, noted: boolean): Promise<BatchOutcome> {
@@ -24,11 +24,11 @@ export class AppendConnection implements AppendPort {
         name: 'append',
         text: 'SELECT cc.append($1, $2, $3) AS outcome',
         values: [batch, checked, noted],
-        query_timeout: ANSWER_WITHIN_MS + 500,
+        query_timeout: STATEMENT_TIMEOUT_MS + 500,
       } as QueryConfig);
       return (rows[0] as { outcome: BatchOutcome }).outcome;
     } catch (error) {
-      if (isAboutTheRows(error)) throw new BatchRefused(error.message);
+      if (isRowError(error)) throw new BatchRefused(error.message);
       this.drop(connecting);
       throw error;
     }
@@ -40,25 +40,25 @@ export class AppendConnection implements AppendPort {
   }
 
   private async connect(): Promise<Client> {
-    const client = await this.postgres.connect('cc-append', {
-      // A plan made while the log was empty is kept: it must look claims up one by one, never read a whole table.
+    const client = await this.postgres.connect('append', {
+      // A plan cached while the log was empty stays in use, so it must use indexes and never scan a whole table.
       enable_seqscan: 'off',
       enable_hashjoin: 'off',
       enable_mergejoin: 'off',
-      statement_timeout: `${ANSWER_WITHIN_MS}ms`,
+      statement_timeout: `${STATEMENT_TIMEOUT_MS}ms`,
     });
-    await followLineage(client, this.say);
+    await followLineage(client, this.onMessage);
     return client;
   }
 
   private drop(broken: Promise<Client>): void {
     if (this.client === broken) this.client = undefined;
-    // Ended without waiting: the server at the other end may be frozen.
+    // Not awaited: the server may be frozen.
     void broken.then((client) => client.end()).catch(() => {});
   }
 }
 
-/** Classes 21, 22, 23: these rows cannot be stored. Everything else may pass: the server, the network, a lock. */
-function isAboutTheRows(error: unknown): error is DatabaseError {
+/** SQLSTATE classes 21, 22 and 23: these rows cannot be stored. Other errors (server, network, lock) are transient. */
+function isRowError(error: unknown): error is DatabaseError {
   return error instanceof DatabaseError && /^2[123]/.test(error.code ?? '');
 }

@@ -2,22 +2,22 @@ import { LogUnavailable, messageOf } from '../kernel/errors.js';
 import { uuidv7 } from '../kernel/uuid.js';
 import type { AppendOutcome, AppendRequest } from './event.js';
 
-/** What the queue needs of the database: one call that stores a batch or fails. */
+/** One call to the database that stores a batch or fails. */
 export interface AppendPort {
   append(batch: string, checked: boolean, noted: boolean): Promise<BatchOutcome>;
 }
 
-/** As `cc.append` answers. Places in the batch count from 1. */
+/** The result of `cc.append`. Indexes in the batch start at 1. */
 export interface BatchOutcome {
   readonly time: number;
-  /** Position of the first event that was stored now; the others follow without a gap, in the order of their places. */
+  /** Position of the first event stored by this call. The others follow without gaps, in the order of the batch. */
   readonly first: number | null;
-  readonly lost: readonly (readonly [place: number, holder: string])[] | null;
+  readonly lost: readonly (readonly [index: number, holder: string])[] | null;
   readonly stored: readonly (number | null)[] | null;
   readonly conflicts: readonly number[] | null;
 }
 
-/** The database said no to these very rows (as opposed to: it could not be reached). Nothing of the batch was stored. */
+/** The database refused these rows, as opposed to being unavailable. Nothing of the batch was stored. */
 export class BatchRefused extends Error {
   override readonly name = 'BatchRefused';
 }
@@ -27,8 +27,8 @@ export interface AppendQueueLimits {
   readonly batchBytesMax: number;
   readonly waitingEventsMax: number;
   readonly waitingBytesMax: number;
-  /** How long a request may be under way, waiting and tries included. */
-  readonly patienceMs: number;
+  /** Deadline of a request, including waiting and retries. */
+  readonly deadlineMs: number;
   readonly retryDelayMs: number;
 }
 
@@ -37,13 +37,13 @@ const APPEND_LIMITS: AppendQueueLimits = {
   batchBytesMax: 2 * 1024 * 1024,
   waitingEventsMax: 20_000,
   waitingBytesMax: 32 * 1024 * 1024,
-  patienceMs: 6_000,
+  deadlineMs: 6_000,
   retryDelayMs: 100,
 };
 
-interface Waiting {
+interface PendingAppend {
   readonly request: AppendRequest;
-  /** Each event as JSON, without its place in the batch: ids included, so that a second sending is the same. */
+  /** Each event as JSON, without its index in the batch. Ids are included, so that a repeated request is identical. */
   readonly rows: readonly string[];
   readonly bytes: number;
   readonly deadline: number;
@@ -52,14 +52,14 @@ interface Waiting {
 }
 
 /**
- * The log's mailbox. Whatever has queued up while a batch was on its way goes out as the next one: under load many
- * requests share a commit, and without load a request waits for nobody. One batch is in flight at a time.
+ * Group commit. Requests that arrive while a batch is in flight form the next batch: under load many requests share a commit,
+ * without load a request waits for no other. One batch is in flight at a time.
  */
 export class AppendQueue {
-  private waiting: Waiting[] = [];
+  private waiting: PendingAppend[] = [];
   private waitingEvents = 0;
   private waitingBytes = 0;
-  private inFlight: readonly Waiting[] = [];
+  private inFlight: readonly PendingAppend[] = [];
   private working: Promise<void> | undefined;
 
   constructor(
@@ -69,31 +69,31 @@ export class AppendQueue {
   ) {}
 
   append(request: AppendRequest): Promise<AppendOutcome> {
-    const rows = request.events.map((_, index) => serialise(request, index));
+    const rows = request.events.map((_, at) => serialise(request, at));
     const bytes = rows.reduce((sum, row) => sum + row.length, 0);
     if (
       this.waitingEvents + rows.length > this.limits.waitingEventsMax ||
       this.waitingBytes + bytes > this.limits.waitingBytesMax
     ) {
-      return Promise.reject(new LogUnavailable('More is waiting to be stored than can be stored in time'));
+      return Promise.reject(new LogUnavailable('The append queue is full'));
     }
     return new Promise((resolve, reject) => {
-      const deadline = performance.now() + this.limits.patienceMs;
+      const deadline = performance.now() + this.limits.deadlineMs;
       this.waiting.push({ request, rows, bytes, deadline, resolve, reject });
       this.waitingEvents += rows.length;
       this.waitingBytes += bytes;
-      // Not at once: what else this turn of the event loop brings shares the batch.
+      // Defer to the next tick so that requests of this tick share the batch.
       this.working ??= new Promise<void>((next) => setImmediate(next)).then(() => this.work());
     });
   }
 
-  /** Resolves when everything that was accepted has been answered. */
+  /** Resolves when every accepted request is answered. */
   async drained(): Promise<void> {
     while (this.working) await this.working;
   }
 
   private async work(): Promise<void> {
-    const sweeper = setInterval(() => this.answerTheImpatient(), this.limits.retryDelayMs);
+    const sweeper = setInterval(() => this.rejectExpired(), this.limits.retryDelayMs);
     while (this.waiting.length > 0) {
       this.inFlight = this.takeBatch();
       await this.store(this.inFlight, false);
@@ -103,11 +103,11 @@ export class AppendQueue {
     this.working = undefined;
   }
 
-  /** As many as fit, in the order they came; a stream or key that is in the batch already waits for the next one. */
-  private takeBatch(): Waiting[] {
-    const batch: Waiting[] = [];
-    const held: Waiting[] = [];
-    const taken = new Set<string>();
+  /** As many as fit, in order of arrival. A second request for a stream or dedup key of the batch waits for the next one. */
+  private takeBatch(): PendingAppend[] {
+    const batch: PendingAppend[] = [];
+    const held: PendingAppend[] = [];
+    const used = new Set<string>();
     let events = 0;
     let bytes = 0;
     let seen = 0;
@@ -118,11 +118,11 @@ export class AppendQueue {
       if (batch.length > 0 && (events > this.limits.batchEventsMax || bytes > this.limits.batchBytesMax)) break;
       seen += 1;
       const key = request.claim && `${request.site} ${request.claim.key}`;
-      const apart = taken.has(request.stream) || (key !== undefined && taken.has(key));
-      (apart ? held : batch).push(item);
-      // Also of those that wait: a later request on the same stream or key must not overtake them.
-      if (isCompared(request)) taken.add(request.stream);
-      if (key !== undefined) taken.add(key);
+      const isDuplicate = used.has(request.stream) || (key !== undefined && used.has(key));
+      (isDuplicate ? held : batch).push(item);
+      // Also for held requests: a later request for the same stream or key must not overtake them.
+      if (isCompared(request)) used.add(request.stream);
+      if (key !== undefined) used.add(key);
     }
     this.waiting = held.concat(this.waiting.slice(seen));
     for (const item of batch) this.forget(item);
@@ -130,51 +130,51 @@ export class AppendQueue {
   }
 
   /**
-   * Sends the batch until its outcome is known. A connection that broke is not a failed append: the first sending may
-   * have been committed, or may still be, so the same rows with the same ids are sent again and the log says which of
-   * them it has. Only those that ran out of patience are given up, and told so.
+   * Sends the batch until its outcome is known. A broken connection is not a failed append: the first call may have committed,
+   * or may still commit, so the same rows with the same ids are sent again and the database reports which of them it has.
+   * Requests past their deadline are rejected.
    */
-  private async store(batch: readonly Waiting[], sentBefore: boolean): Promise<void> {
+  private async store(batch: readonly PendingAppend[], sentBefore: boolean): Promise<void> {
     let uncertain = sentBefore;
     for (;;) {
       const started = performance.now();
       const open = batch.filter((item) => item.deadline > started);
-      for (const item of batch) if (item.deadline <= started) item.reject(outOfPatience());
+      for (const item of batch) if (item.deadline <= started) item.reject(timedOut());
       if (open.length === 0) return;
       const checked = uncertain || open.some((item) => isCompared(item.request));
       try {
-        const outcome = await this.port.append(numbered(open), checked, open.some(isNoted));
-        // In the next turn: what has queued up goes out first, and is being stored while these are answered.
+        const outcome = await this.port.append(numbered(open), checked, open.some(hasInlinePart));
+        // Defer the answers: the next batch is sent first and is being stored while these are answered.
         setImmediate(() => answer(open, outcome));
         const requests = open.map(({ request }) => request);
         this.observe(requests, countEvents(open), (performance.now() - started) / 1_000);
         return;
       } catch (error) {
-        if (error instanceof BatchRefused) return this.singleOut(open, error);
+        if (error instanceof BatchRefused) return this.bisect(open, error);
         uncertain = true;
         await new Promise((resolve) => setTimeout(resolve, this.limits.retryDelayMs));
       }
     }
   }
 
-  private answerTheImpatient(): void {
+  private rejectExpired(): void {
     const now = performance.now();
     const late = this.waiting.filter((item) => item.deadline <= now);
     if (late.length > 0) this.waiting = this.waiting.filter((item) => item.deadline > now);
     for (const item of late) this.forget(item);
-    // One that is on its way may still be stored: its sender, told to try again, is then told that it is a duplicate.
+    // A request in flight may still be stored: when its sender retries, the retry is a duplicate.
     for (const item of [...late, ...this.inFlight.filter((item) => item.deadline <= now)]) {
-      item.reject(outOfPatience());
+      item.reject(timedOut());
     }
   }
 
-  private forget(item: Waiting): void {
+  private forget(item: PendingAppend): void {
     this.waitingEvents -= item.rows.length;
     this.waitingBytes -= item.bytes;
   }
 
-  /** One bad row fails a whole batch. The last resort (the edge refuses what a sender can cause): halve until it is alone. */
-  private async singleOut(batch: readonly Waiting[], error: BatchRefused): Promise<void> {
+  /** One bad row fails a whole batch: bisect until it is alone. Input validation keeps senders from causing this. */
+  private async bisect(batch: readonly PendingAppend[], error: BatchRefused): Promise<void> {
     if (batch.length === 1) {
       batch[0]?.reject(new Error(`The log refused the event: ${messageOf(error)}`));
       return;
@@ -185,13 +185,13 @@ export class AppendQueue {
   }
 }
 
-/** Whether the version its stream has reached must be looked up. */
+/** Whether the current version of the stream must be looked up. */
 function isCompared({ expected }: AppendRequest): boolean {
   return expected === 'any' || typeof expected === 'number';
 }
 
-/** Whether the inline projections are to be told of it. */
-function isNoted({ request }: Waiting): boolean {
+/** Whether the request has a part for the inline projections. */
+function hasInlinePart({ request }: PendingAppend): boolean {
   return request.events[0].inline !== undefined;
 }
 
@@ -200,7 +200,7 @@ function serialise(request: AppendRequest, index: number): string {
   const { subject, ...personal } = event.personal ?? {};
   const { expected } = request;
   return JSON.stringify({
-    // What is as usual is left out: every byte is read three times on its way.
+    // Default values are omitted: every byte is parsed three times.
     k: index === 0 ? undefined : index + 1,
     expected: expected === 'any' ? -1 : typeof expected === 'number' ? expected : undefined,
     base: typeof expected === 'object' ? expected.owned : undefined,
@@ -221,30 +221,30 @@ function serialise(request: AppendRequest, index: number): string {
   });
 }
 
-function outOfPatience(): LogUnavailable {
-  return new LogUnavailable('The log could not be reached in time');
+function timedOut(): LogUnavailable {
+  return new LogUnavailable('The append timed out');
 }
 
-function countEvents(batch: readonly Waiting[]): number {
+function countEvents(batch: readonly PendingAppend[]): number {
   return batch.reduce((sum, item) => sum + item.rows.length, 0);
 }
 
-function numbered(batch: readonly Waiting[]): string {
-  let place = 0;
-  return `[${batch.flatMap((item) => item.rows.map((row) => `{"n":${++place},${row.slice(1)}`)).join(',')}]`;
+function numbered(batch: readonly PendingAppend[]): string {
+  let index = 0;
+  return `[${batch.flatMap((item) => item.rows.map((row) => `{"n":${++index},${row.slice(1)}`)).join(',')}]`;
 }
 
-function answer(batch: readonly Waiting[], outcome: BatchOutcome): void {
+function answer(batch: readonly PendingAppend[], outcome: BatchOutcome): void {
   const time = new Date(outcome.time).toISOString();
   const lost = outcome.lost && new Map(outcome.lost);
   const conflicts = outcome.conflicts && new Set(outcome.conflicts);
-  let place = 0;
+  let index = 0;
   let next = outcome.first ?? 0;
   for (const item of batch) {
-    const first = place + 1;
-    place += item.rows.length;
+    const first = index + 1;
+    index += item.rows.length;
     const holder = lost?.get(first);
-    const stored = outcome.stored?.[place - 1];
+    const stored = outcome.stored?.[index - 1];
     if (stored) item.resolve({ status: 'appended', position: stored, time });
     else if (conflicts?.has(first)) item.resolve({ status: 'conflict' });
     else if (holder) item.resolve({ status: 'claimed', by: holder });

@@ -1,26 +1,26 @@
 import type { ClientBase, Connection, Submittable } from 'pg';
 
-/** Hands on every row of a `COPY … TO STDOUT`, as its bytes. They are the connection's: they hold during the call. */
+/** Passes each row of a `COPY … TO STDOUT` on as bytes. The buffer belongs to the connection and is valid during the call only. */
 export function copyOut(client: ClientBase, text: string, row: (line: Buffer) => void): Promise<void> {
   return new Promise((resolve, reject) => {
     client.query(new CopyOut(text, (error) => (error ? reject(error) : resolve()), row));
   });
 }
 
-/** Gives rows to a `COPY … FROM STDIN`, in pieces of any length. */
+/** Feeds rows to a `COPY … FROM STDIN`, in chunks of any length. */
 export function copyIn(client: ClientBase, text: string, rows: Iterable<Buffer>): Promise<void> {
   return new Promise((resolve, reject) => {
     client.query(new CopyIn(text, (error) => (error ? reject(error) : resolve()), rows));
   });
 }
 
-/** A query in pg's own terms: it calls these as the server's messages arrive. */
+/** A pg `Submittable`: pg calls these methods as the server's messages arrive. */
 abstract class Copy implements Submittable {
   protected failure: unknown;
 
   constructor(
     private readonly text: string,
-    /** Called once; by this name, because pg wraps it where a query has a time limit. */
+    /** Called once. pg requires this name: it wraps the callback of a query that has a timeout. */
     public callback: (error?: unknown) => void,
   ) {}
 
@@ -53,7 +53,7 @@ class CopyOut extends Copy {
     try {
       this.row(chunk);
     } catch (error) {
-      // Thrown here it would end the process. The rest is read and dropped, then whoever asked is told.
+      // Throwing here would end the process. The remaining rows are discarded, then the promise rejects.
       this.failure = error;
     }
   }
@@ -68,9 +68,9 @@ class CopyIn extends Copy {
     super(text, callback);
   }
 
-  /** pg has these two; its types do not. */
+  /** pg has these two methods; its types do not. */
   handleCopyInResponse(connection: { sendCopyFromChunk(chunk: Buffer): void; endCopyFrom(): void }): void {
-    for (const piece of this.rows) connection.sendCopyFromChunk(piece);
+    for (const chunk of this.rows) connection.sendCopyFromChunk(chunk);
     connection.endCopyFrom();
   }
 }

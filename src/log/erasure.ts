@@ -1,40 +1,46 @@
 import type { ClientBase } from 'pg';
 import type { Postgres } from '../postgres/postgres.js';
 import { readHead } from './event-reader.js';
+import type { Projection } from './projection.js';
 import { APPEND_LOCK, erasureLock } from './projection-rebuild.js';
 
-/** What an erasure took away. */
+/** The projection of dedup claims, which the append writes and this file erases. */
+const DEDUP = 'dedup';
+
+/** Counts of what an erasure deleted. */
 export interface Erased {
+  /** Events that lost their personal part. */
   readonly events: number;
   readonly claims: number;
+  /** Rows by table of the projections. */
+  readonly rows: ReadonlyMap<string, number>;
 }
 
 export interface ErasureOptions {
   readonly site: string;
-  /** As the log spells it, in hex. */
+  /** In hex. */
   readonly subject: string;
-  /** Further subjects that the personal parts of this one turn out to name. */
-  also(personal: readonly unknown[]): string[];
-  /** Projections that hold something of the subject: none of them is rebuilt meanwhile, or it would come back. */
-  readonly projections: readonly string[];
-  /** Deletes what those hold, in the same transaction. */
-  forget(tx: ClientBase, subjects: readonly Buffer[]): Promise<void>;
+  /** Further subjects that are named in personal parts of this one and are erased with it. */
+  linkedSubjects(personal: readonly unknown[]): string[];
+  /** All projections; those that declare `subjectColumns` lose the rows of the subject. */
+  readonly projections: readonly Projection[];
 }
 
 /**
- * Deletes the personal parts of everything about a subject. The events stay. The search goes through the log beside all
- * traffic; only the deletion itself, and a last look at what came meanwhile, wait behind the append's lock.
+ * Deletes the personal parts of all events about a subject, and the subject's rows in projections. The events stay. The
+ * search runs concurrently with appends; only the deletion and a second search for newer events hold the append lock.
  */
 export async function eraseSubject(postgres: Postgres, options: ErasureOptions): Promise<Erased> {
-  const client = await postgres.connect('cc-erasure', { lock_timeout: '0' });
+  const client = await postgres.connect('erasure', { lock_timeout: '0' });
   try {
+    // A rebuild that runs at the same time would restore the rows from what it has read, so none may run.
     await client.query('SELECT pg_advisory_lock_shared($1, hashtext(name)) FROM unnest($2::text[]) AS name', [
       erasureLock.classId,
-      [...options.projections].sort(),
+      lockedProjections(options).sort(),
     ]);
     const subjects = new Set([options.subject]);
     for (;;) {
-      const erased = await tryToErase(client, options, subjects);
+      const erased = await eraseOnce(client, options, subjects);
       if (erased) return erased;
     }
   } finally {
@@ -42,38 +48,60 @@ export async function eraseSubject(postgres: Postgres, options: ErasureOptions):
   }
 }
 
-/** Undefined when something came meanwhile that names yet another subject: then the search begins anew. */
-async function tryToErase(
+function lockedProjections({ projections }: ErasureOptions): string[] {
+  return [...projections.filter(({ subjectColumns }) => subjectColumns).map(({ name }) => name), DEDUP];
+}
+
+/** Undefined when an event appended during the search names another subject: the search must then run again. */
+async function eraseOnce(
   client: ClientBase,
   options: ErasureOptions,
   subjects: Set<string>,
 ): Promise<Erased | undefined> {
-  const { site, projections, also, forget } = options;
+  const { site, linkedSubjects } = options;
   const head = await readHead(client);
   const found = await find(client, site, subjects, -1, head);
-  const others = new Set(also(found.map(({ data }) => data)).filter((subject) => !subjects.has(subject)));
-  const theirs = await find(client, site, others, -1, head);
-  for (const other of others) subjects.add(other);
+  const linked = new Set(linkedSubjects(found.map(({ data }) => data)).filter((subject) => !subjects.has(subject)));
+  const foundLinked = await find(client, site, linked, -1, head);
+  for (const subject of linked) subjects.add(subject);
   await client.query('BEGIN');
-  // Whoever folds a page has read it before: it must not write after us what it read.
-  await client.query('SELECT FROM cc.projections WHERE name = ANY ($1) ORDER BY name FOR UPDATE', [projections]);
+  // Waits for folds that have read personal parts and not yet written their rows.
+  await client.query('SELECT FROM cc.projections WHERE name = ANY ($1) ORDER BY name FOR UPDATE', [
+    lockedProjections(options),
+  ]);
   await client.query('SELECT pg_advisory_xact_lock($1)', [APPEND_LOCK]);
-  const late = await find(client, site, subjects, head, Number.MAX_SAFE_INTEGER);
-  if (also(late.map(({ data }) => data)).some((subject) => !subjects.has(subject))) {
+  const newer = await find(client, site, subjects, head, Number.MAX_SAFE_INTEGER);
+  if (linkedSubjects(newer.map(({ data }) => data)).some((subject) => !subjects.has(subject))) {
     await client.query('ROLLBACK');
     return undefined;
   }
-  const positions = [...found, ...theirs, ...late].map(({ position }) => position);
+  const positions = [...found, ...foundLinked, ...newer].map(({ position }) => position);
   const claims = await client.query(
-    // A key that was made of an outside name tells nothing of the person; the others were made of the person.
+    // A key that was derived from a reference reveals nothing about the person; all others were derived from the subject.
     `DELETE FROM cc.dedup WHERE site = $1 AND stream = ANY (
        SELECT stream FROM cc.events WHERE position = ANY ($2) AND reference IS NULL)`,
     [site, positions],
   );
   const events = await client.query('DELETE FROM cc.personal WHERE position = ANY ($1)', [positions]);
-  await forget(client, bytesOf(subjects));
+  const rows = await deleteRows(client, options, subjects);
   await client.query('COMMIT');
-  return { events: events.rowCount ?? 0, claims: claims.rowCount ?? 0 };
+  return { events: events.rowCount ?? 0, claims: claims.rowCount ?? 0, rows };
+}
+
+async function deleteRows(
+  client: ClientBase,
+  { site, projections }: ErasureOptions,
+  subjects: ReadonlySet<string>,
+): Promise<Map<string, number>> {
+  const rows = new Map<string, number>();
+  for (const { table, column } of projections.flatMap(({ subjectColumns = [] }) => subjectColumns)) {
+    const { rowCount } = await client.query(`DELETE FROM cc.${table} WHERE site = $1 AND ${column} = ANY ($2)`, [
+      site,
+      bytesOf(subjects),
+    ]);
+    rows.set(table, rowCount ?? 0);
+  }
+  return rows;
 }
 
 async function find(client: ClientBase, site: string, subjects: ReadonlySet<string>, after: number, until: number) {

@@ -1,118 +1,70 @@
-import type { Postgres } from '../postgres/postgres.js';
-import { AppendConnection } from './append-connection.js';
-import { AppendQueue } from './append-queue.js';
-import type { AppendOutcome, AppendRequest, StoredEvent } from './event.js';
-import {
-  type CountOptions,
-  countEvents,
-  type EventCount,
-  findByReference,
-  type ReadOptions,
-  readEnds,
-  readEvents,
-  readHead,
-  readOpenings,
-  readPageEnd,
-  readPositionBefore,
-  readStream,
-  readSubjects,
-  withQueryTimeout,
-} from './event-reader.js';
-import { Follower, type FollowOptions } from './follower.js';
-import { WakeUp } from './wake-up.js';
+import type { AppendOutcome, AppendRequest, EventsOf, StoredEvent, StreamEvent } from './event.js';
+import type { CountOptions, EventCount, ReadOptions } from './event-reader.js';
+import type { Follower, FollowOptions } from './follower.js';
 
-export interface LogObserver {
-  /** A batch was stored. */
-  appended?(events: number, seconds: number): void;
-  say?(line: string): void;
+/**
+ * The append-only log: streams, positions and dedup claims, without any business term. An abstract class, so that it is also
+ * the injection token; `PostgresEventLog` is the implementation that the service uses.
+ */
+export abstract class EventLog {
+  /** Resolves when the events are committed, or when it is certain that they are not. */
+  abstract append(request: AppendRequest): Promise<AppendOutcome>;
+
+  abstract read<Type extends string = string>(options?: ReadOptions<Type>): Promise<EventsOf<Type>[]>;
+
+  abstract readStream<Category extends string>(category: Category, stream: string): Promise<StreamEvent<Category>[]>;
+
+  /** The first event of each of these streams, in log order. */
+  abstract readOpenings<Category extends string>(
+    category: Category,
+    streams: readonly string[],
+  ): Promise<StreamEvent<Category>[]>;
+
+  /** The last event of each of these streams. */
+  abstract readEnds<Category extends string>(
+    category: Category,
+    streams: readonly string[],
+  ): Promise<StreamEvent<Category>[]>;
+
+  /** Events of a site that carry this reference, in log order. */
+  abstract find(site: string, reference: string): Promise<StoredEvent[]>;
+
+  abstract count(options: CountOptions): Promise<EventCount[]>;
+
+  /** Site and subject of the events of some types, for subjects of one length. Reads nothing else of the events. */
+  abstract subjects(options: SubjectOptions): Promise<EventSubject[]>;
+
+  /** Position of the newest event; 0 when the log is empty. */
+  abstract head(): Promise<number>;
+
+  /** Position of the last of `limit` events after a position, for readers that skip most of them. */
+  abstract pageEnd(after: number, limit: number): Promise<number>;
+
+  /** The last position before a time. */
+  abstract positionBefore(time: Date): Promise<number>;
+
+  /** Delivers every event after a position, in order and without gaps, until stopped. Resolves once caught up. */
+  abstract follow(options: FollowOptions, apply: (events: StoredEvent[]) => void | Promise<void>): Promise<Follower>;
+
+  /** The followers, for metrics: each knows its lag. */
+  abstract readers(): Follower[];
+
+  /** Resolves when every accepted append is answered and the connections are closed. */
+  abstract close(): Promise<void>;
 }
 
-const FOLLOWERS_WAIT_MS = 2_500;
+export interface SubjectOptions {
+  /** Exclusive. */
+  readonly after: number;
+  /** Inclusive. */
+  readonly until: number;
+  readonly types: readonly string[];
+  /** Length of the subject. */
+  readonly bytes: number;
+}
 
-/** The append-only log. It knows streams, positions and claims, and no word of the business. */
-export class EventLog {
-  private readonly connection: AppendConnection;
-  private readonly queue: AppendQueue;
-  private readonly wakeUp: WakeUp;
-  private readonly followers = new Set<Follower>();
-
-  constructor(
-    private readonly postgres: Postgres,
-    observer: LogObserver = {},
-  ) {
-    this.connection = new AppendConnection(postgres, (line) => observer.say?.(line));
-    this.wakeUp = new WakeUp(postgres);
-    this.queue = new AppendQueue(this.connection, (requests, events, seconds) => {
-      for (const { category } of requests) this.wakeUp.tell(category);
-      observer.appended?.(events, seconds);
-    });
-  }
-
-  /** Resolves when the events are committed, or when it is certain that they are not. */
-  append(request: AppendRequest): Promise<AppendOutcome> {
-    return this.queue.append(request);
-  }
-
-  read(options: ReadOptions = {}): Promise<StoredEvent[]> {
-    return readEvents(this.postgres.pool, options);
-  }
-
-  readStream(category: string, stream: string): Promise<StoredEvent[]> {
-    return readStream(this.postgres.pool, category, stream);
-  }
-
-  readOpenings(category: string, streams: readonly string[]): Promise<StoredEvent[]> {
-    return readOpenings(this.postgres.pool, category, streams);
-  }
-
-  readEnds(category: string, streams: readonly string[]): Promise<StoredEvent[]> {
-    return readEnds(this.postgres.pool, category, streams);
-  }
-
-  count(options: CountOptions): Promise<EventCount[]> {
-    return countEvents(this.postgres.pool, options);
-  }
-
-  subjects(options: Parameters<typeof readSubjects>[1]): ReturnType<typeof readSubjects> {
-    return readSubjects(this.postgres.pool, options);
-  }
-
-  find(site: string, reference: string): Promise<StoredEvent[]> {
-    return findByReference(this.postgres.pool, site, reference);
-  }
-
-  head(): Promise<number> {
-    return readHead(this.postgres.pool);
-  }
-
-  /** Where a page of so many events after a position ends: for those who leave most of them out. */
-  pageEnd(after: number, limit: number): Promise<number> {
-    return readPageEnd(this.postgres.pool, after, limit);
-  }
-
-  positionBefore(time: Date): Promise<number> {
-    return readPositionBefore(this.postgres.pool, time);
-  }
-
-  /** Hands on every event after a position, in order and without a gap, until stopped. Resolves once caught up. */
-  async follow(options: FollowOptions, apply: (events: StoredEvent[]) => void | Promise<void>): Promise<Follower> {
-    const source = withQueryTimeout(this.postgres.pool, FOLLOWERS_WAIT_MS);
-    const follower = new Follower(source, options, apply, () => this.followers.delete(follower));
-    await follower.start(this.wakeUp);
-    this.followers.add(follower);
-    return follower;
-  }
-
-  /** For those who watch: how far each reader is behind, as of its last look. */
-  readers(): Follower[] {
-    return [...this.followers];
-  }
-
-  /** What was accepted is answered first; then the connections go. */
-  async close(): Promise<void> {
-    await this.queue.drained();
-    for (const follower of this.followers) await follower.stop();
-    await this.wakeUp.close();
-    await this.connection.close();
-  }
+export interface EventSubject {
+  readonly position: number;
+  readonly site: string;
+  readonly subject: string;
 }

@@ -1,35 +1,37 @@
 import { type ClientBase, escapeLiteral, type Pool, type QueryConfig } from 'pg';
 import { copyOut } from './copy.js';
-import type { Personal, StoredEvent } from './event.js';
+import type { EventsOf, StoredEvent, StreamEvent } from './event.js';
+import type { EventSubject, SubjectOptions } from './event-log.js';
 import { EventRow, rowColumns } from './event-row.js';
 
 const COUNTED_AT_ONCE = 200_000;
 
-/** Every SELECT on events is in this folder. A pool or a client inside a transaction: both can be asked. */
+/** A pool, or a client inside a transaction. All SELECTs on events are in this folder. */
 export type Queryable = Pool | ClientBase;
 
-/** Questions that are answered soon or not at all: a connection that died without a word would be waited on for ever. */
-export function withQueryTimeout(pool: Pool, answerWithinMs: number): Queryable {
-  const query = (question: string | QueryConfig, values?: unknown[]) => {
-    const config = typeof question === 'string' ? { text: question, values } : question;
-    // pg knows this option of a query, its types do not.
-    return pool.query({ ...config, query_timeout: answerWithinMs } as unknown as QueryConfig);
+/** A pool whose queries time out, so that a connection that is lost without notice is not waited for forever. */
+export function withQueryTimeout(pool: Pool, timeoutMs: number): Queryable {
+  const query = (text: string | QueryConfig, values?: unknown[]) => {
+    const config = typeof text === 'string' ? { text, values } : text;
+    // pg supports this option, its types lack it.
+    return pool.query({ ...config, query_timeout: timeoutMs } as unknown as QueryConfig);
   };
+  // The readers only call `query`.
   return { query } as unknown as Queryable;
 }
 
-export interface ReadOptions {
+export interface ReadOptions<Type extends string = string> {
   /** Exclusive. */
   readonly after?: number;
   /** Inclusive. */
   readonly until?: number;
   readonly limit?: number;
-  /** With a limit: the newest instead of the oldest. They still come in log order. */
+  /** With a limit: the newest events instead of the oldest, still in log order. */
   readonly newest?: boolean;
   readonly categories?: readonly string[];
-  readonly types?: readonly string[];
+  readonly types?: readonly Type[];
   readonly site?: string;
-  /** Leaves out events of which a field of the data has this value: what nobody needs is not carried over. */
+  /** Excludes events whose data field has this value, so that they are not transferred. */
   readonly unless?: { readonly field: string; readonly is: string };
 }
 
@@ -49,24 +51,27 @@ interface Row {
   personal: Record<string, unknown> | null;
 }
 
-// Named one by one: a prepared `SELECT *` breaks when a migration adds a column.
+// Listed by name: a prepared `SELECT *` breaks when a migration adds a column.
 const COLUMNS = `e.position, e.id, e.category, e.stream, e.version, e.type, e.site, e.actor, e.data,
   extract(epoch FROM e.time) * 1000 AS time,
   p.position IS NOT NULL AS has_personal, encode(p.subject, 'hex') AS subject, p.data AS personal`;
 const FROM = 'cc.events e LEFT JOIN cc.personal p ON p.position = e.position';
 
-export async function readEvents(source: Queryable, options: ReadOptions = {}): Promise<StoredEvent[]> {
+export async function readEvents<Type extends string = string>(
+  source: Queryable,
+  options: ReadOptions<Type> = {},
+): Promise<EventsOf<Type>[]> {
   const values: unknown[] = [];
   const { rows } = await source.query<Row>(
     select(COLUMNS, options, (value) => `$${values.push(value)}`),
     values,
   );
-  return (options.newest ? rows.reverse() : rows).map(toEvent);
+  return (options.newest ? rows.reverse() : rows).map((row) => toEvent<EventsOf<Type>>(row));
 }
 
 /**
- * The same events by `COPY`, handed over one by one as they arrive: twice as fast as rows that pg takes apart, and in
- * memory there is one at a time. Resolves with their number.
+ * The same events by `COPY`, one row at a time: twice as fast as pg's row parser, and one event in memory. Resolves with their
+ * number.
  */
 export async function copyEvents(
   client: ClientBase,
@@ -83,18 +88,18 @@ export async function copyEvents(
   return count;
 }
 
-/** `value` says how a value is spelled: as a parameter, or, where there can be none, as a literal. */
+/** `value` renders a value as a parameter, or as a literal where COPY allows no parameters. */
 function select(columns: string, options: ReadOptions, value: (of: unknown) => string): string {
   const after = value(options.after ?? -1);
   const conditions = [`e.position > ${after}`];
-  // Said of both tables: across an outer join PostgreSQL does not conclude it, and a merge would read all that lies before.
-  const beside = [`p.position > ${after}`];
+  // Stated for both tables: PostgreSQL does not derive it across an outer join, and a merge join would scan all earlier rows.
+  const joinConditions = [`p.position > ${after}`];
   if (options.until !== undefined) {
     const until = value(options.until);
     conditions.push(`e.position <= ${until}`);
-    beside.push(`p.position <= ${until}`);
+    joinConditions.push(`p.position <= ${until}`);
   }
-  // As literals, not parameters: only then can the planner see that a partial index on these categories serves.
+  // As literals, so that the planner can use a partial index on these categories.
   if (options.categories)
     conditions.push(
       `e.category IN (${options.categories.map((category) => `'${category.replaceAll("'", '')}'`).join(', ')})`,
@@ -104,7 +109,7 @@ function select(columns: string, options: ReadOptions, value: (of: unknown) => s
     conditions.push(`(e.data ->> ${value(options.unless.field)}) IS DISTINCT FROM ${value(options.unless.is)}`);
   if (options.site !== undefined) conditions.push(`e.site = ${value(options.site)}`);
   const limit = options.limit === undefined ? '' : `LIMIT ${Number(options.limit)}`;
-  return `SELECT ${columns} FROM ${FROM} AND ${beside.join(' AND ')}
+  return `SELECT ${columns} FROM ${FROM} AND ${joinConditions.join(' AND ')}
     WHERE ${conditions.join(' AND ')} ORDER BY e.position ${options.newest ? 'DESC' : ''} ${limit}`;
 }
 
@@ -114,35 +119,39 @@ function literal(value: unknown): string {
   return escapeLiteral(String(value));
 }
 
-export async function readStream(source: Queryable, category: string, stream: string): Promise<StoredEvent[]> {
+export async function readStream<Category extends string>(
+  source: Queryable,
+  category: Category,
+  stream: string,
+): Promise<StreamEvent<Category>[]> {
   const { rows } = await source.query<Row>({
     name: 'read-stream',
     text: `SELECT ${COLUMNS} FROM ${FROM} WHERE e.stream = $1 AND e.category = $2 ORDER BY e.version`,
     values: [stream, category],
   });
-  return rows.map(toEvent);
+  return rows.map((row) => toEvent<StreamEvent<Category>>(row));
 }
 
 /** The first event of each of these streams, in log order. */
-export async function readOpenings(
+export async function readOpenings<Category extends string>(
   source: Queryable,
-  category: string,
+  category: Category,
   streams: readonly string[],
-): Promise<StoredEvent[]> {
+): Promise<StreamEvent<Category>[]> {
   const { rows } = await source.query<Row>({
     name: 'read-openings',
     text: `SELECT ${COLUMNS} FROM ${FROM} WHERE e.stream = ANY ($1) AND e.version = 1 AND e.category = $2 ORDER BY e.position`,
     values: [streams, category],
   });
-  return rows.map(toEvent);
+  return rows.map((row) => toEvent<StreamEvent<Category>>(row));
 }
 
-/** The last event of each of these streams that has one: from their ends, however long they are. */
-export async function readEnds(
+/** The last event of each of these streams, by index: the cost does not depend on their length. */
+export async function readEnds<Category extends string>(
   source: Queryable,
-  category: string,
+  category: Category,
   streams: readonly string[],
-): Promise<StoredEvent[]> {
+): Promise<StreamEvent<Category>[]> {
   const { rows } = await source.query<Row>({
     name: 'read-ends',
     text: `SELECT ${COLUMNS} FROM unnest($1::uuid[]) AS s (stream) CROSS JOIN LATERAL (
@@ -150,25 +159,25 @@ export async function readEnds(
              LEFT JOIN cc.personal p ON p.position = e.position`,
     values: [streams, category],
   });
-  return rows.map(toEvent);
+  return rows.map((row) => toEvent<StreamEvent<Category>>(row));
 }
 
-/** These streams whole, each in its order, without what is personal. */
-export async function readStreams(
+/** All events of these streams, each in version order, without personal parts. */
+export async function readStreams<Category extends string>(
   source: Queryable,
-  category: string,
+  category: Category,
   streams: readonly string[],
-): Promise<StoredEvent[]> {
+): Promise<StreamEvent<Category>[]> {
   const { rows } = await source.query<Row>({
     name: 'read-streams',
     text: `SELECT ${COLUMNS} FROM cc.events e LEFT JOIN cc.personal p ON false
             WHERE e.stream = ANY ($1) AND e.category = $2 ORDER BY e.stream, e.version`,
     values: [streams, category],
   });
-  return rows.map(toEvent);
+  return rows.map((row) => toEvent<StreamEvent<Category>>(row));
 }
 
-/** All events of a site that carry a name from outside, in log order. */
+/** All events of a site with this reference, in log order. */
 export async function findByReference(source: Queryable, site: string, reference: string): Promise<StoredEvent[]> {
   const { rows } = await source.query<Row>({
     name: 'find-by-reference',
@@ -178,10 +187,10 @@ export async function findByReference(source: Queryable, site: string, reference
             ORDER BY e.position`,
     values: [site, reference],
   });
-  return rows.map(toEvent);
+  return rows.map((row) => toEvent(row));
 }
 
-/** An event as others may see it, for handing on: without its personal part, and with its data as the text that is stored. */
+/** An event for publishing: without its personal part, and with its data as the stored JSON text. */
 export interface PublicEvent {
   readonly position: number;
   readonly id: string;
@@ -210,22 +219,22 @@ export async function readPublicEvents(source: Queryable, after: number, limit: 
   }));
 }
 
-/** What the log holds at these positions: the event's id, or that retention has dropped what stood there. */
+/** The id of the event at each position, or 'dropped' if retention removed it. */
 export async function readIdsAt(
   source: Queryable,
   positions: readonly number[],
 ): Promise<Map<number, string | 'dropped'>> {
-  const { rows } = await source.query<{ position: string; id: string | null; kept: boolean }>(
+  const { rows } = await source.query<{ position: string; id: string | null; retained: boolean }>(
     `SELECT p AS position, e.id, EXISTS (
-              SELECT FROM cc.log_partitions WHERE first <= p AND p < beyond AND NOT thinned) AS kept
+              SELECT FROM cc.log_partitions WHERE first <= p AND p < beyond AND NOT thinned) AS retained
        FROM unnest($1::bigint[]) AS p LEFT JOIN cc.events e ON e.position = p`,
     [positions],
   );
-  const held = rows.filter(({ id, kept }) => id !== null || !kept);
-  return new Map(held.map(({ position, id }) => [Number(position), id ?? 'dropped']));
+  const found = rows.filter(({ id, retained }) => id !== null || !retained);
+  return new Map(found.map(({ position, id }) => [Number(position), id ?? 'dropped']));
 }
 
-/** The position of the newest event, 0 in an empty log. Everything up to it is committed and can be read. */
+/** Position of the newest event, 0 in an empty log. Everything up to it is committed and visible. */
 export async function readHead(source: Queryable): Promise<number> {
   const { rows } = await source.query<{ head: string | null }>({
     name: 'read-head',
@@ -234,7 +243,7 @@ export async function readHead(source: Queryable): Promise<number> {
   return Number(rows[0]?.head ?? 0);
 }
 
-/** How many events stand after a position, counted to a limit. */
+/** Number of events after a position, counted up to a limit. */
 export async function countAfter(source: Queryable, after: number, limit: number): Promise<number> {
   const { rows } = await source.query<{ count: string }>(
     'SELECT count(*) FROM (SELECT FROM cc.events WHERE position > $1 LIMIT $2) page',
@@ -243,7 +252,7 @@ export async function countAfter(source: Queryable, after: number, limit: number
   return Number(rows[0]?.count ?? 0);
 }
 
-/** Where a page of at most `limit` events after `after` ends; `after` itself when there is none. */
+/** Last position of a page of at most `limit` events after `after`; `after` itself when there is none. */
 export async function readPageEnd(source: Queryable, after: number, limit: number): Promise<number> {
   const { rows } = await source.query<{ last: string | null }>({
     name: 'read-page-end',
@@ -254,7 +263,7 @@ export async function readPageEnd(source: Queryable, after: number, limit: numbe
   return Number(rows[0]?.last ?? after);
 }
 
-/** Each actor's newest event in a stretch of the log, counted where the rows are: millions of them cost no traffic. */
+/** Time of each actor's newest event in a position range, aggregated in the database. */
 export async function readNewestByActor(source: Queryable, after: number, until: number, prefix: string) {
   const { rows } = await source.query<{ actor: string; time: Date }>({
     name: 'read-newest-by-actor',
@@ -271,7 +280,7 @@ export interface CountOptions {
   /** Inclusive. */
   readonly until: number;
   readonly types: readonly string[];
-  /** Fields of the data by which events of a type are told apart. */
+  /** Data fields to group by. */
   readonly by: readonly string[];
   readonly site?: string;
 }
@@ -279,22 +288,22 @@ export interface CountOptions {
 export interface EventCount {
   readonly site: string;
   readonly type: string;
-  /** When it began, in milliseconds. */
+  /** Start of the minute, in milliseconds. */
   readonly minute: number;
-  /** Of the fields, in their order, as text. */
+  /** Values of the fields in `by`, as text. */
   readonly values: readonly (string | null)[];
   readonly count: number;
 }
 
 /**
- * How many events of some types there are in a stretch of the log, by site and minute. Counted where the rows are, so
- * many at a time: a stretch of any length is counted by questions that are answered soon.
+ * Number of events of some types in a position range, by site and minute. Aggregated in the database, in bounded batches: each
+ * query is short, whatever the length of the range.
  */
 export async function countEvents(source: Queryable, options: CountOptions): Promise<EventCount[]> {
   const { until, site, types, by } = options;
   const values = [until, ...by, ...(site === undefined ? [] : [site])];
   const fields = by.map((_, index) => `data ->> $${index + 3}::text`);
-  // As literals, not parameters: only then can the planner see that a partial index on these types serves.
+  // As literals, so that the planner can use a partial index on these types.
   const literals = types.map((type) => `'${type.replaceAll("'", '')}'`);
   const text = `SELECT site, type, floor(extract(epoch FROM time) / 60)::float8 * 60000 AS minute,
            ARRAY[${fields.join(', ')}]::text[] AS values, count(*)::float8 AS count, max(position)::float8 AS last
@@ -312,23 +321,25 @@ export async function countEvents(source: Queryable, options: CountOptions): Pro
   }
 }
 
-/** The same of events at hand: one of each. */
+/** The same for events in memory, with a count of one each. */
 export function countAmong(events: readonly StoredEvent[], by: CountOptions['by']): EventCount[] {
-  return events.map(({ site, type, time, data }) => ({
-    site,
-    type,
-    minute: Math.floor(Date.parse(time) / 60_000) * 60_000,
-    values: by.map((field) => (data[field] === undefined ? null : String(data[field]))),
-    count: 1,
-  }));
+  return events.map(({ site, type, time, data }) => {
+    const fields = data as Record<string, unknown>;
+    return {
+      site,
+      type,
+      minute: Math.floor(Date.parse(time) / 60_000) * 60_000,
+      values: by.map((field) => (fields[field] === undefined ? null : String(fields[field]))),
+      count: 1,
+    };
+  });
 }
 
-/** Whose the events of some types are, where they are somebody's whose subject is this long: nothing else of them is read. */
 export async function readSubjects(
   source: Queryable,
-  { after, until, types, bytes }: { after: number; until: number; types: readonly string[]; bytes: number },
-): Promise<{ position: number; site: string; subject: string }[]> {
-  const { rows } = await source.query<{ position: number; site: string; subject: string }>({
+  { after, until, types, bytes }: SubjectOptions,
+): Promise<EventSubject[]> {
+  const { rows } = await source.query<EventSubject>({
     name: 'read-subjects',
     text: `SELECT e.position::float8 AS position, e.site, encode(p.subject, 'hex') AS subject
              FROM cc.events e JOIN cc.personal p ON p.position = e.position AND p.position > $1 AND p.position <= $2
@@ -338,7 +349,7 @@ export async function readSubjects(
   return rows;
 }
 
-/** The last position before a moment. Time never goes back along the log, so a binary search finds it without an index. */
+/** The last position before a time. Time is monotonic along the log, so a binary search needs no index on it. */
 export async function readPositionBefore(source: Queryable, time: Date): Promise<number> {
   let low = 0;
   let high = await readHead(source);
@@ -356,7 +367,8 @@ export async function readPositionBefore(source: Queryable, time: Date): Promise
   return low;
 }
 
-function toEvent(row: Row): StoredEvent {
+/** The one place where a row becomes a typed event: `type` decides the shape, which the event's schema describes. */
+function toEvent<Event = StoredEvent>(row: Row): Event {
   return {
     position: Number(row.position),
     id: row.id,
@@ -367,6 +379,6 @@ function toEvent(row: Row): StoredEvent {
     time: new Date(Number(row.time)).toISOString(),
     actor: row.actor,
     data: row.data,
-    personal: row.has_personal ? ({ ...(row.subject && { subject: row.subject }), ...row.personal } as Personal) : null,
-  };
+    personal: row.has_personal ? { ...(row.subject && { subject: row.subject }), ...row.personal } : null,
+  } as Event;
 }

@@ -1,15 +1,15 @@
-import type { Personal, StoredEvent } from './event.js';
+import type { StoredEvent } from './event.js';
 
-/** In this order `EventRow` finds them. `personal`: how much of what is beside the event; without `all`, whose it is. */
+/** The columns in the order that `EventRow` expects. `personal`: the whole personal part, or only the subject. */
 export function rowColumns(personal: 'all' | 'subject'): string {
   return `e.position, e.id, e.category, e.stream, e.version, e.type, e.site,
     (extract(epoch FROM e.time) * 1000)::bigint, e.actor, e.data,
     p.position IS NOT NULL, encode(p.subject, 'hex'), ${personal === 'all' ? 'p.data' : 'NULL'}`;
 }
 
-const NOTHING = '\\N';
+const NULL = '\\N';
 
-/** An event on its way out of the log. It can be had whole, or as a line of JSON without being parsed on the way. */
+/** A row of the log, available as a parsed event or as a line of JSON that is never parsed. */
 export interface LoggedRow {
   readonly position: number;
   readonly type: string;
@@ -17,9 +17,9 @@ export interface LoggedRow {
   writeLine(lines: LineBuffer): void;
 }
 
-/** One row as `COPY` sends it: valid while it is handed over, then the next one stands in its place. */
+/** One row in COPY text format. The instance is reused: it is valid until the next row. */
 export class EventRow implements LoggedRow {
-  /** Cut apart in one go: to take each field from the bytes would cost several times as much. */
+  /** Split at once: decoding each field from the bytes separately would cost several times as much. */
   private fields: string[] = [];
 
   at(line: Buffer): this {
@@ -52,10 +52,10 @@ export class EventRow implements LoggedRow {
     return JSON.parse(plain(this.fields[9] as string));
   }
 
-  /** Whose it is; undefined where it is nobody's, or erased. The rest of what is personal need not be parsed for it. */
+  /** Undefined if the event has no subject or was erased. Does not parse the rest of the personal part. */
   get subject(): string | undefined {
     const subject = this.fields[11] as string;
-    return subject === NOTHING ? undefined : subject;
+    return subject === NULL ? undefined : subject;
   }
 
   event(): StoredEvent {
@@ -72,22 +72,22 @@ export class EventRow implements LoggedRow {
       actor: plain(actor),
       data: JSON.parse(plain(data)),
       personal: beside === 't' ? personalOf(subject, personal) : null,
-    };
+    } as StoredEvent;
   }
 
-  /** What `JSON.stringify` would make of the event, but for blanks and the spelling of numbers: as they were stored. */
+  /** Equals `JSON.stringify(event)` except for whitespace and number formats, which stay as stored. */
   writeLine(lines: LineBuffer): void {
     const [position, id, category, stream, version, type, site, time, actor, data, beside, subject, personal] = this
       .fields as Fields;
-    const told = beside === 't' ? withSubject(subject, plain(personal)) : 'null';
-    const said = plain(data);
-    // Blanks between its parts may be line breaks: such a text is spelled anew.
-    if (told === undefined || said.includes('\n')) lines.text(`${JSON.stringify(this.event())}\n`);
+    const personalJson = beside === 't' ? withSubject(subject, plain(personal)) : 'null';
+    const dataJson = plain(data);
+    // The stored JSON may contain line breaks: then it is serialised again.
+    if (personalJson === undefined || dataJson.includes('\n')) lines.text(`${JSON.stringify(this.event())}\n`);
     else
       lines.text(
         `{"position":${position},"id":"${id}","type":"${type}","stream":"${category}-${stream}","version":${version},` +
           `"site":${quotedSite(site)},"time":"${isoTime(time)}","actor":${quotedActor(actor)},` +
-          `"data":${said},"personal":${told}}\n`,
+          `"data":${dataJson},"personal":${personalJson}}\n`,
       );
   }
 }
@@ -96,59 +96,59 @@ type Fields = [...string[]] & Record<0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 
 
 const ESCAPED: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' };
 
-/** As it was before `COPY` put backslashes into it. */
+/** Removes the backslash escapes of COPY. */
 function plain(field: string): string {
   return field.includes('\\')
     ? field.replace(/\\(.)/g, (_, character: string) => ESCAPED[character] ?? character)
     : field;
 }
 
-function personalOf(subject: string, data: string): Personal {
-  const parsed = data === NOTHING ? {} : JSON.parse(plain(data));
-  return subject === NOTHING ? parsed : { subject, ...parsed };
+function personalOf(subject: string, data: string): object {
+  const parsed = data === NULL ? {} : JSON.parse(plain(data));
+  return subject === NULL ? parsed : { subject, ...parsed };
 }
 
-/** The stored text with the subject put in front; undefined where it is not made like that. */
+/** The stored JSON with the subject added; undefined if it cannot be added textually. */
 function withSubject(subject: string, data: string): string | undefined {
-  if (subject === NOTHING || !data.startsWith('{"') || data.includes('\n')) return undefined;
+  if (subject === NULL || !data.startsWith('{"') || data.includes('\n')) return undefined;
   return `{"subject":"${subject}",${data.slice(1)}`;
 }
 
-/** Of one after the other, many are the same as the one before: that one is not made again. */
-function remembering<Of extends string | number>(make: (of: Of) => string): (of: Of) => string {
-  let known: Of | undefined;
-  let made = '';
+/** Caches the last result: consecutive rows often have the same value. */
+function memoiseLast<Of extends string | number>(make: (of: Of) => string): (of: Of) => string {
+  let lastInput: Of | undefined;
+  let lastResult = '';
   return (of) => {
-    if (of !== known) {
-      known = of;
-      made = make(of);
+    if (of !== lastInput) {
+      lastInput = of;
+      lastResult = make(of);
     }
-    return made;
+    return lastResult;
   };
 }
 
 const MINUTE_MS = 60_000;
-const untilTheSeconds = remembering((ms: number) => new Date(ms).toISOString().slice(0, -7));
+const dateAndMinute = memoiseLast((ms: number) => new Date(ms).toISOString().slice(0, -7));
 
-/** Spelled anew within the minute only: what reads millions of events would spend a fifth of its time on their times. */
+/** Formats only the seconds anew. Formatting whole times would take a fifth of the time of reading millions of events. */
 function isoTime(text: string): string {
   const ms = Number(text);
   const withinMinute = ms % MINUTE_MS;
   const digits = String(100_000 + withinMinute);
-  return `${untilTheSeconds(ms - withinMinute)}${digits.slice(1, 3)}.${digits.slice(3)}Z`;
+  return `${dateAndMinute(ms - withinMinute)}${digits.slice(1, 3)}.${digits.slice(3)}Z`;
 }
 
-const quotedSite = remembering((text: string) => JSON.stringify(plain(text)));
-const quotedActor = remembering((text: string) => JSON.stringify(plain(text)));
+const quotedSite = memoiseLast((text: string) => JSON.stringify(plain(text)));
+const quotedActor = memoiseLast((text: string) => JSON.stringify(plain(text)));
 
-/** Text that grows and is then taken as bytes. It has two buffers: the one that was taken stays as it is until the next take. */
+/** A growing buffer of text. It alternates between two buffers: a taken one stays valid until the next `take`. */
 export class LineBuffer {
   private buffer = Buffer.allocUnsafeSlow(1024 * 1024);
   private spare = Buffer.allocUnsafeSlow(1024 * 1024);
   private length = 0;
 
   text(text: string): void {
-    // A character of UTF-16 takes three bytes at most.
+    // A UTF-16 code unit takes at most three bytes in UTF-8.
     this.makeRoom(text.length * 3);
     this.length += this.buffer.write(text, this.length);
   }

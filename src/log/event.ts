@@ -1,60 +1,79 @@
-/** What is about a person, kept beside the event so that it can be erased: `subject` says whose it is (SHA-256, hex). */
-export type Personal = { readonly subject?: string } & { readonly [name: string]: unknown };
+import type { DomainEvent, EventType, TypesOf } from '../events/index.js';
 
 export interface NewEvent {
-  /** A literal such as `conversion.received.v1`; a changed shape is a new version of the name. */
+  /** A literal such as `conversion.received.v1`. A changed shape gets a new version. */
   readonly type: string;
   readonly data: object;
   readonly personal?: { readonly subject?: string };
-  /** A name from outside (an order number) by which the event can be found again, within its site. */
+  /** An external identifier (an order number) by which the event can be found within its site. */
   readonly reference?: string | undefined;
-  /** For the inline projections, in their own shape: written with the event and not kept in it. The first of a request may. */
+  /** Input of the inline projections, not stored in the event. Only the first event of a request may have it. */
   readonly inline?: object | undefined;
 }
 
-export interface StoredEvent {
+interface Envelope {
   readonly position: number;
   readonly id: string;
-  readonly type: string;
   /** `<category>-<id>` */
   readonly stream: string;
+  /** Version within the stream, from 1. */
   readonly version: number;
   readonly site: string;
   /** ISO 8601, milliseconds, UTC. */
   readonly time: string;
   readonly actor: string;
-  readonly data: Record<string, unknown>;
-  readonly personal: Personal | null;
 }
 
-/** A key that one stream of a site may hold at a time, for a while. */
-export interface Claim {
-  /** 16 bytes, spelled as a UUID. */
+/**
+ * An event as read from the log: a union discriminated by `type`. The personal part is stored beside the event and is null
+ * after erasure. A newer version may have written types that are not in the union, so a `switch` needs a default branch.
+ */
+export type StoredEvent<Type extends EventType = EventType> = {
+  [Each in Type]: Envelope & {
+    readonly type: Each;
+    readonly data: Extract<DomainEvent, { type: Each }>['data'];
+    readonly personal: PersonalOf<Extract<DomainEvent, { type: Each }>>;
+  };
+}[Type];
+
+/** The events that a read for some types returns; all of them when the types are known at run time only. */
+export type EventsOf<Type extends string> = string extends Type ? StoredEvent : StoredEvent<Extract<EventType, Type>>;
+
+/** The events of a category's streams. */
+export type StreamEvent<Category extends string> = [TypesOf<Category>] extends [never]
+  ? StoredEvent
+  : StoredEvent<TypesOf<Category>>;
+
+type PersonalOf<Event> = Event extends { personal: infer Personal } ? Personal | null : null;
+
+/** A dedup key that one stream of a site may hold at a time, for the length of a window. */
+export interface DedupClaim {
+  /** 16 bytes, formatted as a UUID. */
   readonly key: string;
-  /** How long an earlier claim counts: 0 never refuses. Not stored, so a change of it counts at once. */
+  /** How long an earlier claim is valid; 0 never refuses. Not stored, so a changed setting applies immediately. */
   readonly windowMs: number;
-  /** A weak claim yields to one that is not. */
+  /** A weak claim yields to a strong one. */
   readonly weak: boolean;
 }
 
 export interface AppendRequest {
   readonly category: string;
-  /** UUIDv7: the index on streams then grows at its right edge. */
+  /** UUIDv7, so that the index on streams grows at its right edge. */
   readonly stream: string;
   /**
-   * `new`: the id was made just now, nothing to compare. A number: the version the decision was made on. `owned`: nobody
-   * else writes this stream now, and this is the version it has reached; should somebody have done so, the log refuses.
+   * `new`: the stream id is new, nothing to compare. A number: the version that the decision was made on. `owned`: the caller
+   * is the only writer and this is the current version; the log refuses the events if another writer has appended.
    */
   readonly expected: 'new' | 'any' | number | { readonly owned: number };
   readonly site: string;
   /** `key:<id>`, `tag`, `cli`, `user:<name>` or `system`. */
   readonly actor: string;
-  /** All or none of them. A claim goes with a single event. */
+  /** Stored atomically. A request with a claim has a single event. */
   readonly events: readonly [NewEvent, ...NewEvent[]];
-  readonly claim?: Claim | undefined;
+  readonly claim?: DedupClaim | undefined;
 }
 
 export type AppendOutcome =
   | { readonly status: 'appended' /** of the last event */; readonly position: number; readonly time: string }
-  | { readonly status: 'claimed' /** the stream that holds the key */; readonly by: string }
+  | { readonly status: 'claimed' /** by the stream that holds the key */; readonly by: string }
   | { readonly status: 'conflict' };

@@ -1,6 +1,6 @@
+import type { AppendNotifications } from './append-notifications.js';
 import type { StoredEvent } from './event.js';
-import { type Queryable, readEvents, readHead } from './event-reader.js';
-import type { WakeUp } from './wake-up.js';
+import type { EventLog } from './event-log.js';
 
 const POLL_EVERY_MS = 250;
 const PAGE_EVENTS = 1_000;
@@ -9,26 +9,28 @@ export interface FollowOptions {
   readonly name: string;
   /** Exclusive. */
   readonly after: number;
-  /** Only events of these; without it, all. */
+  /** Restricts the events to these categories. */
   readonly categories?: readonly string[];
 }
 
+export type FollowerSource = Pick<EventLog, 'head' | 'read'>;
+
 /**
- * A reader at the log's tail. It looks every 250 ms whatever else happens, and at once when told that something came:
- * the telling may be lost, the looking may not. Since position order is commit order, one number is all it remembers.
+ * A reader at the tail of the log. It polls every 250 ms and also reads when notified of an append; notifications may be lost,
+ * polls are not. Position order is commit order, so the last position read is its whole state.
  */
 export class Follower {
   position: number;
-  /** How many positions lay before it at its last look. */
+  /** Number of positions between it and the head at its last read. */
   lag = 0;
-  private lookedAtMs = Number.NEGATIVE_INFINITY;
-  private looking: Promise<void> | undefined;
+  private readAtMs = Number.NEGATIVE_INFINITY;
+  private reading: Promise<void> | undefined;
   private timer: NodeJS.Timeout | undefined;
-  private stopWaking: (() => void) | undefined;
+  private unsubscribe: (() => void) | undefined;
   private stopped = false;
 
   constructor(
-    private readonly source: Queryable,
+    private readonly source: FollowerSource,
     private readonly options: FollowOptions,
     private readonly apply: (events: StoredEvent[]) => void | Promise<void>,
     private readonly onStop: () => void,
@@ -40,49 +42,49 @@ export class Follower {
     return this.options.name;
   }
 
-  /** Milliseconds since it last knew that it had seen everything: a process that was frozen finds a large number here. */
+  /** Milliseconds since it was known to have read everything. Large after the process was frozen. */
   get ageMs(): number {
-    return performance.now() - this.lookedAtMs;
+    return performance.now() - this.readAtMs;
   }
 
-  async start(wakeUp: WakeUp): Promise<void> {
+  async start(notifications: Pick<AppendNotifications, 'on'>): Promise<void> {
     await this.look();
-    this.stopWaking = wakeUp.on((category) => {
+    this.unsubscribe = notifications.on((category) => {
       if (!this.options.categories || this.options.categories.includes(category)) this.lookQuietly();
     });
     this.timer = setInterval(() => this.lookQuietly(), POLL_EVERY_MS);
   }
 
-  /** Reads on to the log's head as it is at some moment after the call. Rejects when the database cannot be asked. */
+  /** Reads up to the head of the log as of some time after the call. Rejects when the database does not answer. */
   async look(): Promise<void> {
-    // One that began before the call may have read the head before it: it is waited for, then a new one begins.
-    const earlier = this.looking;
+    // A read that started before the call may have read the head before it, so wait for it and start another.
+    const earlier = this.reading;
     if (earlier) await earlier.catch(() => {});
-    this.looking ??= this.catchUp().finally(() => {
-      this.looking = undefined;
+    this.reading ??= this.catchUp().finally(() => {
+      this.reading = undefined;
     });
-    return this.looking;
+    return this.reading;
   }
 
   async stop(): Promise<void> {
     this.stopped = true;
     clearInterval(this.timer);
-    this.stopWaking?.();
+    this.unsubscribe?.();
     this.onStop();
-    await this.looking?.catch(() => {});
+    await this.reading?.catch(() => {});
   }
 
   private lookQuietly(): void {
-    // The next look finds what this one could not; whoever must know meanwhile asks for the age.
-    if (!this.looking && !this.stopped) this.look().catch(() => {});
+    // A failed read is repeated by the next poll; callers that need to know check `ageMs`.
+    if (!this.reading && !this.stopped) this.look().catch(() => {});
   }
 
   private async catchUp(): Promise<void> {
-    const beganMs = performance.now();
-    const head = await readHead(this.source);
+    const startedMs = performance.now();
+    const head = await this.source.head();
     this.lag = Math.max(0, head - this.position);
     while (this.position < head && !this.stopped) {
-      const events = await readEvents(this.source, {
+      const events = await this.source.read({
         after: this.position,
         until: head,
         limit: PAGE_EVENTS,
@@ -92,6 +94,6 @@ export class Follower {
       this.position = events.length < PAGE_EVENTS ? head : (events.at(-1) as StoredEvent).position;
     }
     this.lag = 0;
-    this.lookedAtMs = beganMs;
+    this.readAtMs = startedMs;
   }
 }

@@ -1,28 +1,31 @@
 import type { ClientBase } from 'pg';
 import type { Queryable } from './event-reader.js';
 
-/** Far enough beyond whatever tail a fail-over or an old backup can have lost. */
-const LEAP = 1_000_000_000;
+/** Larger than any number of events that a failover or an old backup can lose. */
+const POSITION_JUMP = 1_000_000_000;
 
 /**
- * A fail-over or a restored backup may have lost the log's last events, and would then give their positions to new ones:
- * a reader that had seen the lost ones would skip the new for ever. So a server that is not the one the log was last
- * written on, or that is on another timeline, starts far ahead of every position that can have been seen.
+ * A failover or a restored backup may have lost the last events of the log, and would reuse their positions for new events: a
+ * reader that has seen the lost ones would skip the new ones for ever. So on another server, or on another timeline, the log
+ * continues far beyond every position that a reader can have seen.
  */
-export async function followLineage(client: ClientBase, say: (line: string) => void): Promise<void> {
-  const { rows } = await client.query<{ leapt: string | null }>('SELECT cc.follow_lineage($1) AS leapt', [LEAP]);
-  const position = rows[0]?.leapt;
-  if (position) say(`The database was restored or failed over since the last write: positions go on at ${position}.`);
+export async function followLineage(client: ClientBase, onMessage: (line: string) => void): Promise<void> {
+  const { rows } = await client.query<{ start: string | null }>('SELECT cc.follow_lineage($1) AS start', [
+    POSITION_JUMP,
+  ]);
+  const position = rows[0]?.start;
+  if (position)
+    onMessage(`The database was restored or failed over since the last write: positions continue at ${position}.`);
 }
 
 export interface Lineage {
   readonly system: string;
   readonly timeline: string;
-  /** The last position that was drawn: a new event gets a later one. */
+  /** The last position that was assigned. New events get later ones. */
   readonly drawn: number;
 }
 
-/** As it stands after `followLineage`. */
+/** The lineage after `followLineage`. */
 export async function readLineage(source: Queryable): Promise<Lineage> {
   const { rows } = await source.query<{ system: string; timeline: string; drawn: string }>(
     'SELECT l.system, l.timeline, s.last_value AS drawn FROM cc.lineage l, cc.event_position s',

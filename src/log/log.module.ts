@@ -1,4 +1,11 @@
-import { Global, Inject, Injectable, Module, type OnModuleInit } from '@nestjs/common';
+import {
+  Inject,
+  Injectable,
+  Module,
+  type OnApplicationBootstrap,
+  type OnApplicationShutdown,
+  type OnModuleInit,
+} from '@nestjs/common';
 import { Interval } from '@nestjs/schedule';
 import { Gauge, Histogram, Registry } from 'prom-client';
 import { messageOf } from '../kernel/errors.js';
@@ -7,30 +14,36 @@ import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { Postgres } from '../postgres/postgres.js';
 import { EventLog } from './event-log.js';
 import { dropPartitionsBefore, keepPartitionsAhead } from './partitions.js';
+import { PostgresEventLog } from './postgres-event-log.js';
+import type { Projection } from './projection.js';
+import { ProjectionRunner } from './projection-runner.js';
+
+/** The list of projections, which a global module above the folders that define them provides. */
+export const PROJECTIONS = Symbol('PROJECTIONS');
 
 function openLog(postgres: Postgres, registry: Registry, logger: Logger): EventLog {
   const batchSize = new Histogram({
     name: 'cc_log_append_batch_size',
-    help: 'Events that shared one commit',
+    help: 'Events per commit',
     buckets: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000],
     registers: [registry],
   });
   const duration = new Histogram({
     name: 'cc_log_append_seconds',
-    help: 'Time of one append, from sending the batch to knowing that it is committed',
+    help: 'Duration of an append, from sending the batch to its commit',
     buckets: [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5],
     registers: [registry],
   });
-  const log = new EventLog(postgres, {
+  const log = new PostgresEventLog(postgres, {
     appended: (events, seconds) => {
       batchSize.observe(events);
       duration.observe(seconds);
     },
-    say: (line) => logger.warn(line),
+    onMessage: (line) => logger.warn(line),
   });
   new Gauge({
     name: 'cc_log_tail_lag_events',
-    help: 'Positions between a reader and the head of the log, as of its last look',
+    help: 'Positions between a reader and the head of the log, as of its last read',
     labelNames: ['reader'],
     registers: [registry],
     collect() {
@@ -40,12 +53,12 @@ function openLog(postgres: Postgres, registry: Registry, logger: Logger): EventL
   return log;
 }
 
-/** What other things are made of: a conversion is over some day, a site is not. */
-const KEPT_FOR_EVER = ['site'];
+/** Categories exempt from retention: the state of a site is folded from all its events. */
+const RETAINED_CATEGORIES = ['site'];
 
-/** Partitions ahead, and none behind the retention. Every instance tries; the database lets one at a time. */
+/** Creates partitions ahead of the log and drops those past the retention period. A database lock lets one instance run at a time. */
 @Injectable()
-export class PartitionKeeper implements OnModuleInit {
+export class PartitionMaintenance implements OnModuleInit {
   constructor(
     private readonly postgres: Postgres,
     private readonly logger: Logger,
@@ -57,25 +70,47 @@ export class PartitionKeeper implements OnModuleInit {
   }
 
   @Interval(60_000)
-  async keep(): Promise<void> {
+  async run(): Promise<void> {
     try {
       await keepPartitionsAhead(this.postgres);
       const { logRetentionMs } = this.settings;
       if (logRetentionMs === undefined) return;
       const before = new Date(Date.now() - logRetentionMs);
-      const dropped = await dropPartitionsBefore(this.postgres, before, KEPT_FOR_EVER, (line) =>
+      const dropped = await dropPartitionsBefore(this.postgres, before, RETAINED_CATEGORIES, (line) =>
         this.logger.warn(line),
       );
       if (dropped > 0) this.logger.info('Dropped partitions older than LOG_RETENTION', { dropped });
     } catch (error) {
-      this.logger.warn('Partitions could not be looked after; trying again in a minute', { error: messageOf(error) });
+      this.logger.warn('Partition maintenance failed; retrying in 60 s', { error: messageOf(error) });
     }
   }
 }
 
-@Global()
 @Module({
-  providers: [{ provide: EventLog, useFactory: openLog, inject: [Postgres, Registry, Logger] }, PartitionKeeper],
-  exports: [EventLog],
+  providers: [
+    { provide: EventLog, useFactory: openLog, inject: [Postgres, Registry, Logger] },
+    {
+      provide: ProjectionRunner,
+      useFactory: (postgres: Postgres, projections: Projection[], logger: Logger) =>
+        new ProjectionRunner(postgres, projections, (line) => logger.error(line)),
+      inject: [Postgres, PROJECTIONS, Logger],
+    },
+    PartitionMaintenance,
+  ],
+  exports: [EventLog, ProjectionRunner],
 })
-export class LogModule {}
+export class LogModule implements OnApplicationBootstrap, OnApplicationShutdown {
+  constructor(
+    private readonly log: EventLog,
+    private readonly projections: ProjectionRunner,
+  ) {}
+
+  async onApplicationBootstrap(): Promise<void> {
+    await this.projections.start();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.projections.stop();
+    await this.log.close();
+  }
+}

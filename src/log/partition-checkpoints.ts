@@ -4,9 +4,9 @@ import type { Queryable } from './event-reader.js';
 import { shardOf } from './shard.js';
 
 /**
- * How far a projection has come in single shards of the log, beyond its checkpoint. Whoever is handed events shard by
- * shard (a Kafka consumer its partitions) leaves a mark with the rows it wrote; whoever reads the whole log then leaves
- * those events out. So both may feed one projection, in turns or at once, and every event counts once.
+ * Progress of a projection in single shards of the log, beyond its checkpoint. A Kafka consumer saves it for its partition with
+ * the rows that it writes; the runner, which reads the whole log, skips those events. So both may feed one projection, in turn
+ * or at the same time, and every event is folded once.
  */
 export interface Shard {
   readonly category: string;
@@ -37,8 +37,8 @@ export class PartitionCheckpoints {
     );
   }
 
-  /** Whether somebody has folded it already, out of its shard. */
-  cover({ stream, position }: StoredEvent): boolean {
+  /** Whether a consumer has already folded the event from its shard. */
+  covers({ stream, position }: StoredEvent): boolean {
     const category = stream.slice(0, stream.indexOf('-'));
     return this.rows.some((row) => {
       return row.category === category && position <= row.position && shardOf(stream, row.shards) === row.shard;
@@ -46,7 +46,7 @@ export class PartitionCheckpoints {
   }
 }
 
-/** Alone in its shard until the transaction ends: one that was thought dead and comes back waits, and finds it done. */
+/** Locks the shard until the transaction ends: a consumer that returns after a pause waits and finds its events folded. */
 export async function lockPartitionCheckpoint(
   tx: ClientBase,
   projection: string,

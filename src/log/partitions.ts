@@ -2,23 +2,23 @@ import type { ClientBase } from 'pg';
 import type { Postgres } from '../postgres/postgres.js';
 
 const PARTITION_EVENTS = 5_000_000;
-const KEPT_AHEAD = 2;
+const PARTITIONS_AHEAD = 2;
 
 export interface PartitionState {
   readonly position: number;
   readonly partitions: number;
-  /** Whole empty partitions beyond the one that is being written. */
+  /** Empty partitions after the one that is being written. */
   readonly ahead: number;
 }
 
-/** Keeps empty partitions ahead of the log, so that an append never waits for one to be made. */
+/** Creates empty partitions ahead of the log, so that an append never waits for one. */
 export async function keepPartitionsAhead(
   postgres: Postgres,
   partitionEvents = PARTITION_EVENTS,
 ): Promise<PartitionState> {
-  return asKeeper(postgres, async (client) => {
+  return withPartitionLock(postgres, async (client) => {
     let state = await readPartitions(client);
-    while (state.ahead < KEPT_AHEAD) {
+    while (state.ahead < PARTITIONS_AHEAD) {
       await client.query('SELECT cc.add_partition(max(beyond), max(beyond) + $1::bigint) FROM cc.log_partitions', [
         partitionEvents,
       ]);
@@ -29,17 +29,17 @@ export async function keepPartitionsAhead(
 }
 
 /**
- * Takes partitions whose newest event is older than the retention out of the log, with the personal parts beside them.
- * Events of the categories to keep stay, at their positions: a site is what its events say, however old they are. Never the
- * partition being written, nor those ahead, nor what somebody who must see it has not read yet.
+ * Removes partitions whose newest event is older than the retention period, with their personal parts. Events of the
+ * categories to keep stay at their positions: the state of a site is folded from all its events. Never removes the partition
+ * being written, partitions ahead of it, or events that a registered reader (cc.log_holds) has not read yet.
  */
 export async function dropPartitionsBefore(
   postgres: Postgres,
   moment: Date,
   keep: readonly string[] = [],
-  say: (line: string) => void = () => {},
+  onMessage: (line: string) => void = () => {},
 ): Promise<number> {
-  return asKeeper(postgres, async (client) => {
+  return withPartitionLock(postgres, async (client) => {
     const hold = await readHold(client);
     const { rows } = await client.query<{ first: string; beyond: string }>(
       `SELECT first, beyond FROM cc.log_partitions
@@ -51,10 +51,10 @@ export async function dropPartitionsBefore(
         `SELECT time < $1 AS old FROM cc.events_${first} ORDER BY position DESC LIMIT 1`,
         [moment],
       );
-      // In order, and no further than the first that is still wanted: the log keeps no holes. An empty one holds nothing.
+      // Oldest first, up to the first partition that is still needed, so that the log has no holes. An empty one is dropped too.
       if (newest.rows[0]?.old === false) break;
       if (hold && hold.position < Number(beyond) - 1) {
-        say(
+        onMessage(
           `LOG_RETENTION waits for ${hold.name}, which has read up to position ${hold.position}: nothing is dropped yet.`,
         );
         break;
@@ -66,7 +66,7 @@ export async function dropPartitionsBefore(
   });
 }
 
-/** Whoever is furthest behind of those that must see an event before it is dropped. */
+/** The slowest of the readers that must see an event before it is dropped. */
 async function readHold(client: ClientBase): Promise<{ name: string; position: number } | undefined> {
   const { rows } = await client.query<{ name: string; position: string }>(
     'SELECT name, position FROM cc.log_holds ORDER BY position LIMIT 1',
@@ -110,9 +110,12 @@ export async function readPartitions(client: Pick<ClientBase, 'query'>): Promise
   return { position: Number(row.position), partitions: Number(row.partitions), ahead: Number(row.ahead) };
 }
 
-/** One instance at a time, as the owner of the schema. */
-async function asKeeper<Result>(postgres: Postgres, work: (client: ClientBase) => Promise<Result>): Promise<Result> {
-  const client = await postgres.connectAsOwner('cc-partitions');
+/** Runs in one instance at a time, as the owner of the schema. */
+async function withPartitionLock<Result>(
+  postgres: Postgres,
+  work: (client: ClientBase) => Promise<Result>,
+): Promise<Result> {
+  const client = await postgres.connectAsOwner('partitions');
   try {
     await client.query('SELECT pg_advisory_lock(4845004)');
     return await work(client);

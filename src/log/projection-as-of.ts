@@ -1,12 +1,12 @@
 import type { Client } from 'pg';
 import type { Postgres } from '../postgres/postgres.js';
 import { readHead } from './event-reader.js';
-import { foldBeside } from './fold-beside.js';
+import { foldIntoTempTables } from './fold-into-temp-tables.js';
 import type { Projection } from './projection.js';
 
 const ROWS_AT_ONCE = 1_000;
 
-/** A projection as it was at a position, folded by its own code beside the live tables. */
+/** A projection as of a position, folded by its own code into temporary tables. */
 export class ProjectionAsOf {
   private constructor(
     private readonly client: Client,
@@ -19,10 +19,10 @@ export class ProjectionAsOf {
     until: number,
     progress: (position: number) => void = () => {},
   ): Promise<ProjectionAsOf> {
-    const client = await postgres.connectAsOwner('cc-as-of');
+    const client = await postgres.connectAsOwner('as-of');
     try {
       await client.query(`SET timezone = 'UTC'`);
-      await foldBeside(client, projection, Math.min(until, await readHead(client)), progress);
+      await foldIntoTempTables(client, projection, Math.min(until, await readHead(client)), progress);
       return new ProjectionAsOf(client, projection);
     } catch (error) {
       await client.end();
@@ -30,16 +30,16 @@ export class ProjectionAsOf {
     }
   }
 
-  /** Its rows as JSON, some at a time, always in the same order. A projection of several tables says of which each is. */
+  /** Its rows as JSON, in batches and in a stable order. With several tables each row names its table. */
   async *rows(): AsyncGenerator<string[]> {
     for (const table of this.projection.tables) {
       const named = this.projection.tables.length > 1 ? `'${table}' AS "table", ` : '';
       await this.client.query(
-        `BEGIN; DECLARE shown CURSOR FOR
+        `BEGIN; DECLARE rows CURSOR FOR
            SELECT row_to_json(r)::text AS row FROM (SELECT ${named}t.* FROM pg_temp.${table} t) r ORDER BY 1`,
       );
       for (;;) {
-        const { rows } = await this.client.query<{ row: string }>(`FETCH ${ROWS_AT_ONCE} FROM shown`);
+        const { rows } = await this.client.query<{ row: string }>(`FETCH ${ROWS_AT_ONCE} FROM rows`);
         if (rows.length === 0) break;
         yield rows.map(({ row }) => row);
       }

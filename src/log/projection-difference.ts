@@ -1,27 +1,27 @@
 import type { Postgres } from '../postgres/postgres.js';
 import { readHead } from './event-reader.js';
-import { foldBeside } from './fold-beside.js';
+import { foldIntoTempTables } from './fold-into-temp-tables.js';
 import type { Projection } from './projection.js';
 import { inTransaction } from './projection-rebuild.js';
 
 export interface ProjectionDifference {
-  /** As of which both were compared. */
+  /** Position as of which both were compared. */
   readonly position: number;
   readonly rows: number;
-  /** Rows that the log makes and the table has not. */
+  /** Rows that the log implies and the table lacks. */
   readonly missing: number;
-  /** Rows that the table has and the log does not make. */
+  /** Rows of the table that the log does not imply. */
   readonly surplus: number;
 }
 
-/** Copies the live rows with their checkpoint in one look, folds the log up to there beside them, and compares. */
+/** Copies the live rows and their checkpoint in one snapshot, folds the log up to it into temporary tables, and compares. */
 export async function compareProjection(
   postgres: Postgres,
   projection: Projection,
-  forgottenBefore: Date,
+  prunedBefore: Date,
   progress: () => void = () => {},
 ): Promise<ProjectionDifference> {
-  const client = await postgres.connectAsOwner('cc-compare');
+  const client = await postgres.connectAsOwner('compare');
   try {
     const until = await inTransaction(client, async () => {
       await client.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ');
@@ -33,12 +33,12 @@ export async function compareProjection(
       const head = await readHead(client);
       return projection.inline ? head : Math.min(head, Number(rows[0]?.position ?? 0));
     });
-    await foldBeside(client, projection, until, progress);
+    await foldIntoTempTables(client, projection, until, progress);
     let difference: ProjectionDifference = { position: until, rows: 0, missing: 0, surplus: 0 };
     for (const table of projection.tables) {
       const { rows } = await client.query<{ rows: number; missing: number; surplus: number }>(
-        compareTables(table, projection.forgetsBy),
-        projection.forgetsBy === undefined ? [] : [forgottenBefore],
+        compareTables(table, projection.prunedBy),
+        projection.prunedBy === undefined ? [] : [prunedBefore],
       );
       const [found] = rows as [{ rows: number; missing: number; surplus: number }];
       difference = {
@@ -54,9 +54,9 @@ export async function compareProjection(
   }
 }
 
-/** As text, because JSON columns cannot be compared; with repeats, because a table may lack its key. */
-function compareTables(table: string, forgetsBy: string | undefined): string {
-  const expected = forgetsBy === undefined ? '' : `WHERE ${forgetsBy} >= $1`;
+/** Compares as text, because JSON has no equality operator; with EXCEPT ALL, because a table may lack its primary key. */
+function compareTables(table: string, prunedBy: string | undefined): string {
+  const expected = prunedBy === undefined ? '' : `WHERE ${prunedBy} >= $1`;
   return `SELECT (SELECT count(*)::int FROM live_${table}) AS rows,
     (SELECT count(*)::int FROM (
        SELECT t::text FROM pg_temp.${table} t ${expected} EXCEPT ALL SELECT l::text FROM live_${table} l) m) AS missing,

@@ -6,35 +6,35 @@ import { type Projection, pageFor } from './projection.js';
 import { createStagingTable, mergeStagingTable, promoteStagingTable } from './staging-table.js';
 
 const PAGE_EVENTS = 2_000;
-/** What may be left to fold while appends (or the runner) wait for the swap. */
-const LEFT_FOR_THE_SWAP = 2_000;
-const SWAP_TRIES_MAX = 300;
+/** Most events that are folded during the swap, while appends (or the runner) wait. */
+const SWAP_EVENTS_MAX = 2_000;
+const SWAP_ATTEMPTS_MAX = 300;
 
-/** The append's lock: whoever holds it knows that nobody appends. */
+/** Advisory lock of the append. While it is held no other session appends. */
 export const APPEND_LOCK = 4845001;
-/** First half of the advisory keys under which projections are being rebuilt; the second is the hash of their names. */
+/** First key of the advisory lock of a rebuild; the second is the hash of the projection's name. */
 export const rebuildLock = { classId: 4845003 } as const;
-/** The same of those that a person is being erased from: erasures share it, a rebuild has it alone. */
+/** The same for erasure: erasures hold it together, a rebuild holds it alone. */
 export const erasureLock = { classId: 4845004 } as const;
 
 /**
- * Folds the whole log into shadow tables beside the live ones, pass by pass until little is left, then swaps them in one
- * short transaction: behind the append's lock where the append writes the rows, behind the checkpoint's row otherwise.
+ * Folds the whole log into new tables in the schema cc_shadow until few events are left, then swaps them with the live tables in
+ * one short transaction: under the append's lock for inline projections, under the lock of the checkpoint row otherwise.
  */
 export async function rebuildProjection(
   postgres: Postgres,
   projection: Projection,
   progress: (position: number, head: number) => void = () => {},
 ): Promise<void> {
-  const client = await postgres.connectAsOwner('cc-rebuild');
-  const reader = await postgres.connectAsOwner('cc-rebuild');
+  const client = await postgres.connectAsOwner('rebuild');
+  const reader = await postgres.connectAsOwner('rebuild');
   try {
-    await takeRebuildLock(client, projection.name);
-    await makeShadow(client, projection);
+    await acquireRebuildLock(client, projection.name);
+    await createShadowTables(client, projection);
     let position = 0;
     let head = await readHead(reader);
-    while (head - position > LEFT_FOR_THE_SWAP) {
-      position = await foldAhead(client, reader, projection, position, head - LEFT_FOR_THE_SWAP, (reached) =>
+    while (head - position > SWAP_EVENTS_MAX) {
+      position = await foldAhead(client, reader, projection, position, head - SWAP_EVENTS_MAX, (reached) =>
         progress(reached, head),
       );
       head = await readHead(reader);
@@ -49,28 +49,29 @@ export async function rebuildProjection(
   }
 }
 
-async function takeRebuildLock(client: Client, name: string): Promise<void> {
-  const { rows } = await client.query<{ mine: boolean }>('SELECT pg_try_advisory_lock($1, hashtext($2)) AS mine', [
-    rebuildLock.classId,
-    name,
-  ]);
-  if (!rows[0]?.mine) throw new UserError(`Projection ${name} is being rebuilt already. Wait for it to end.`);
-  // One that is being erased from must not have been read before and be put in place after.
+async function acquireRebuildLock(client: Client, name: string): Promise<void> {
+  const { rows } = await client.query<{ acquired: boolean }>(
+    'SELECT pg_try_advisory_lock($1, hashtext($2)) AS acquired',
+    [rebuildLock.classId, name],
+  );
+  if (!rows[0]?.acquired)
+    throw new UserError(`Projection ${name} is already being rebuilt. Wait until that rebuild has finished.`);
+  // A rebuild must not read rows before an erasure and swap them in after it.
   await client.query('SELECT pg_advisory_lock($1, hashtext($2))', [erasureLock.classId, name]);
 }
 
-async function makeShadow(client: Client, projection: Projection): Promise<void> {
+async function createShadowTables(client: Client, projection: Projection): Promise<void> {
   await client.query('CREATE SCHEMA IF NOT EXISTS cc_shadow; SET search_path = cc_shadow, cc');
   for (const table of projection.tables) {
     await client.query(`DROP TABLE IF EXISTS cc_shadow.${table}`);
-    // Nobody needs it after a crash: it costs no write-ahead log until it is whole.
+    // Unlogged until complete: after a crash the rebuild starts again, so the rows need no WAL.
     if (projection.stagingTable) await createStagingTable(client, projection.stagingTable, 'UNLOGGED');
     else await client.query(`CREATE UNLOGGED TABLE cc_shadow.${table} (LIKE cc.${table} INCLUDING ALL)`);
   }
 }
 
 async function swap(client: Client, projection: Projection, position: number): Promise<void> {
-  // Behind one open reader a DROP would wait, and everybody behind it: better to step back and try again.
+  // A DROP that waits for one open reader blocks every later session, so time out early and retry.
   await client.query(`SET lock_timeout = '200ms'; SET idle_in_transaction_session_timeout = '5s'`);
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -79,7 +80,7 @@ async function swap(client: Client, projection: Projection, position: number): P
         else await client.query('SELECT FROM cc.projections WHERE name = $1 FOR UPDATE', [projection.name]);
         const head = await readHead(client);
         if (projection.stagingTable) await createStagingTable(client, projection.stagingTable, 'TEMP');
-        // Not beyond that head, where the log may have gone meanwhile: the next one to fold begins there.
+        // Not beyond this head, even if the log has grown: the checkpoint is set to it below.
         for (let at = position; at < head; ) at = await foldPage(client, projection, at, head);
         if (projection.stagingTable) await mergeStagingTable(client, projection.stagingTable);
         for (const table of projection.tables) {
@@ -94,12 +95,12 @@ async function swap(client: Client, projection: Projection, position: number): P
       return;
     } catch (error) {
       const isLockTimeout = error instanceof DatabaseError && error.code === '55P03';
-      if (!isLockTimeout || attempt === SWAP_TRIES_MAX) throw error;
+      if (!isLockTimeout || attempt === SWAP_ATTEMPTS_MAX) throw error;
     }
   }
 }
 
-/** Folds page after page until one reaches `least`. The events of a page are read while the one before it is written. */
+/** Folds pages until one reaches `least`. Reads the events of a page while the previous page is being written. */
 async function foldAhead(
   client: Client,
   reader: Client,
@@ -114,13 +115,13 @@ async function foldAhead(
     while (position < least) {
       const until = await readPageEnd(reader, position, PAGE_EVENTS);
       const before = written;
-      let hasRead: () => void = () => {};
+      let onRead: () => void = () => {};
       const reading = new Promise<void>((resolve) => {
-        hasRead = resolve;
+        onRead = resolve;
       });
-      const tx = afterwards(client, before, hasRead);
+      const tx = writesAfter(client, before, onRead);
       written = projection.fold(await pageFor(projection, tx, position, until, false, reader));
-      // Heard below; until then it must not be taken for one that nobody hears.
+      // Awaited below; without a handler until then it would count as an unhandled rejection.
       written.catch(() => {});
       await Promise.race([reading, written]);
       await before;
@@ -133,17 +134,18 @@ async function foldAhead(
   return position;
 }
 
-/** A connection that lets nobody write before an earlier page is written, and says when somebody wants to. */
-function afterwards(client: Client, before: Promise<void>, wanted: () => void): ClientBase {
-  const query = async (...question: Parameters<Client['query']>) => {
-    wanted();
+/** A client whose queries wait until the previous page is written. Calls `onFirstQuery` when the fold starts to write. */
+function writesAfter(client: Client, before: Promise<void>, onFirstQuery: () => void): ClientBase {
+  const query = async (...args: Parameters<Client['query']>) => {
+    onFirstQuery();
     await before;
-    return client.query(...question);
+    return client.query(...args);
   };
+  // A fold only calls `query`.
   return { query } as unknown as ClientBase;
 }
 
-/** Folds the next page of the log; returns where it ends. */
+/** Folds the next page of the log and returns its last position. */
 export async function foldPage(
   client: Client,
   projection: Projection,

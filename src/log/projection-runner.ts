@@ -7,7 +7,7 @@ import { ProjectionAsOf } from './projection-as-of.js';
 import { compareProjection, type ProjectionDifference } from './projection-difference.js';
 import { rebuildLock, rebuildProjection } from './projection-rebuild.js';
 
-const LOOK_EVERY_MS = 500;
+const POLL_EVERY_MS = 500;
 const PAGE_EVENTS = 5_000;
 const LAG_COUNTED_FROM = 100_000;
 const LAG_COUNTED_TO = 1_000_000;
@@ -22,37 +22,37 @@ export interface ProjectionStatus {
 }
 
 /**
- * Keeps the projections up with the log. Any number of instances may run one: whoever holds the checkpoint's row folds
- * the next page, and the checkpoint moves in the transaction that writes the rows, so every event counts once. An event
- * that cannot be folded parks its projection, names itself there, and stops nobody else.
+ * Keeps the projections up to date. Any number of instances may run one: the holder of the checkpoint row's lock folds the next
+ * page, and the checkpoint moves in the transaction that writes the rows, so every event is folded once. An event that cannot
+ * be folded parks its projection with a reason that names the event; other projections continue.
  */
 export class ProjectionRunner {
   private timer: NodeJS.Timeout | undefined;
   private running: Promise<void> | undefined;
   private stopped = false;
-  /** As of the last round, for the metrics. */
+  /** Lag as of the last round, for metrics. */
   lags = new Map<string, number>();
-  /** Fed by somebody else: left out of the rounds, and still caught up, rebuilt and told of here. */
-  private readonly fedByOthers = new Set<string>();
+  /** Fed by Kafka consumers: excluded from the rounds, but still caught up, rebuilt and reported here. */
+  private readonly fedByKafka = new Set<string>();
 
   constructor(
     private readonly postgres: Postgres,
     private readonly projections: readonly Projection[],
-    private readonly say: (line: string) => void = () => {},
+    private readonly onMessage: (line: string) => void = () => {},
   ) {}
 
-  /** Parked ones get another chance: a new start may be a new version that can fold what the last one could not. */
+  /** Unparks projections: a restart may bring a version that can fold the event. */
   async start(): Promise<void> {
     await this.register();
     await this.postgres.pool.query('UPDATE cc.projections SET parked = false, reason = NULL WHERE parked');
-    this.timer = setInterval(() => this.lookQuietly(), LOOK_EVERY_MS);
+    this.timer = setInterval(() => this.runQuietly(), POLL_EVERY_MS);
   }
 
-  /** Those that may be fed by others are theirs from now on. */
+  /** Excludes the projections with `source: 'any'` from the rounds and returns them, for Kafka consumers to feed. */
   handOver(): Projection[] {
-    const theirs = this.projections.filter(({ source }) => source === 'any');
-    for (const { name } of theirs) this.fedByOthers.add(name);
-    return theirs;
+    const shared = this.projections.filter(({ source }) => source === 'any');
+    for (const { name } of shared) this.fedByKafka.add(name);
+    return shared;
   }
 
   async stop(): Promise<void> {
@@ -61,7 +61,7 @@ export class ProjectionRunner {
     await this.running?.catch(() => {});
   }
 
-  /** Brings one projection up to the log's head, for a reader that must see what was appended before it asked. */
+  /** Brings one projection up to the head of the log, for a reader that must see everything appended before. */
   async catchUp(name: string): Promise<void> {
     await this.register();
     const projection = this.find(name);
@@ -73,7 +73,7 @@ export class ProjectionRunner {
       );
       if (rows[0])
         throw new UserError(
-          `Projection ${name} is parked: ${rows[0].reason}. Mend it and run "projections rebuild ${name}".`,
+          `Projection ${name} is parked: ${rows[0].reason}. Fix the cause and run "projections rebuild ${name}".`,
         );
     }
   }
@@ -83,14 +83,14 @@ export class ProjectionRunner {
     await rebuildProjection(this.postgres, this.find(name), progress);
   }
 
-  /** The rows as they were at a position. Whoever asked ends it. */
+  /** The rows as of a position. The caller must call `end()`. */
   asOf(name: string, until: number, progress?: (position: number) => void): Promise<ProjectionAsOf> {
     return ProjectionAsOf.fold(this.postgres, this.find(name), until, progress);
   }
 
-  /** Whether the rows are what the log makes of them: as of the checkpoint, which may move on meanwhile. */
-  compare(name: string, forgottenBefore: Date, progress?: () => void): Promise<ProjectionDifference> {
-    return compareProjection(this.postgres, this.find(name), forgottenBefore, progress);
+  /** Compares the rows with a fold of the log as of the checkpoint. */
+  compare(name: string, prunedBefore: Date, progress?: () => void): Promise<ProjectionDifference> {
+    return compareProjection(this.postgres, this.find(name), prunedBefore, progress);
   }
 
   async status(): Promise<ProjectionStatus[]> {
@@ -110,14 +110,14 @@ export class ProjectionRunner {
     );
     const byName = new Map(rows.map((row) => [row.name, row]));
     const counted = async (position: number) => {
-      // Positions leap where the log went on elsewhere: a large difference is counted out before it alarms anybody.
-      const apart = Math.max(0, head - position);
-      return apart <= LAG_COUNTED_FROM ? apart : countAfter(this.postgres.pool, position, LAG_COUNTED_TO);
+      // Positions jump after a failover, so a large difference is replaced by a real count.
+      const difference = Math.max(0, head - position);
+      return difference <= LAG_COUNTED_FROM ? difference : countAfter(this.postgres.pool, position, LAG_COUNTED_TO);
     };
     return Promise.all(
       this.projections.map(async (projection) => {
         const row = byName.get(projection.name);
-        // An inline projection is written with the event itself: it is never behind.
+        // The append writes inline projections itself: they have no lag.
         const position = projection.inline ? head : Number(row?.position ?? 0);
         const state = row?.rebuilding ? 'rebuilding' : row?.parked ? 'parked' : 'running';
         return {
@@ -138,7 +138,7 @@ export class ProjectionRunner {
 
   private find(name: string): Projection {
     const projection = this.projections.find((candidate) => candidate.name === name);
-    if (!projection) throw new UserError(`There is no projection "${name}". There are: ${this.names().join(', ')}.`);
+    if (!projection) throw new UserError(`Unknown projection "${name}". Projections: ${this.names().join(', ')}.`);
     return projection;
   }
 
@@ -149,9 +149,9 @@ export class ProjectionRunner {
     );
   }
 
-  private lookQuietly(): void {
+  private runQuietly(): void {
     this.running ??= this.round()
-      // The database is away: the next round finds what this one could not.
+      // The database is unavailable: the next round retries.
       .catch(() => {})
       .finally(() => {
         this.running = undefined;
@@ -161,7 +161,7 @@ export class ProjectionRunner {
   private async round(): Promise<void> {
     const head = await readHead(this.postgres.pool);
     for (const projection of this.projections) {
-      if (projection.inline || this.fedByOthers.has(projection.name) || this.stopped) continue;
+      if (projection.inline || this.fedByKafka.has(projection.name) || this.stopped) continue;
       let position = await this.step(projection, PAGE_EVENTS);
       for (let before = -1; position < head && position > before && !this.stopped; ) {
         before = position;
@@ -171,7 +171,7 @@ export class ProjectionRunner {
     }
   }
 
-  /** Folds one page; returns how far the projection has come. An inline one is complete by nature. */
+  /** Folds one page and returns the checkpoint. Inline projections are always complete. */
   private async step(projection: Projection, limit: number): Promise<number> {
     if (projection.inline) return Number.MAX_SAFE_INTEGER;
     const client = await this.postgres.pool.connect();
@@ -208,7 +208,7 @@ export class ProjectionRunner {
       projection.name,
       reason,
     ]);
-    this.say(`Projection ${projection.name} is parked at ${reason}`);
+    this.onMessage(`Projection ${projection.name} is parked at ${reason}`);
   }
 }
 

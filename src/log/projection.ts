@@ -1,5 +1,5 @@
 import type { ClientBase } from 'pg';
-import type { StoredEvent } from './event.js';
+import type { EventsOf, StreamEvent } from './event.js';
 import {
   type CountOptions,
   copyEvents,
@@ -15,54 +15,56 @@ import { PartitionCheckpoints } from './partition-checkpoints.js';
 import type { StagedTable } from './staging-table.js';
 
 /**
- * A read model that can be thrown away. `fold` writes what a page of the log changes, through `page.tx` and with bare
- * table names: live rows and the shadow of a rebuild are told apart by the connection's search path alone.
+ * A read model that can be rebuilt from the log. `fold` writes the changes of a page of events through `page.tx`, with
+ * unqualified table names: the search path of the connection decides between live tables and those of a rebuild.
  */
 export interface Projection {
   readonly name: string;
   readonly tables: readonly string[];
-  /** Written by the append itself, in its transaction; `fold` is then only for rebuilding it. */
+  /** Columns that hold the subject of a row. Erasure deletes a person's rows by this column and `site`. */
+  readonly subjectColumns?: readonly { readonly table: string; readonly column: string }[];
+  /** Written by the append in its transaction; `fold` is used by rebuilds only. */
   readonly inline?: boolean;
   /**
-   * `any`: it may be fed by Kafka where that is configured, so it sees what others see: `personal` is null, `actor` is
-   * empty, and only the events of one stream come in the order of the log. Without it, the log's tail feeds it.
+   * `any`: may be fed by Kafka where it is configured, and then sees what topics carry: `personal` is null, `actor` is empty,
+   * and only events of one stream arrive in log order. Without it the projection is fed from the log.
    */
   readonly source?: 'any';
-  /** With `source`: the only categories whose events it folds, so that the others need not be delivered. */
+  /** With `source`: the categories that it folds; other events are not delivered to it. */
   readonly categories?: readonly string[];
-  /** A time by which its rows are forgotten once nobody can need them: a fold of the whole log has those too. */
-  readonly forgetsBy?: string;
-  /** Its fold only adds to this stagingTable; whoever folds sorts it out. For what the append writes: nobody else folds for good. */
+  /** Time column by which expired rows are pruned. A fold of the whole log also produces expired rows. */
+  readonly prunedBy?: string;
+  /** Its fold only adds to this staging table, which the rebuild merges. For inline projections only. */
   readonly stagingTable?: StagedTable;
   fold(page: Page): Promise<void>;
 }
 
-export type PageFilter = Pick<ReadOptions, 'categories' | 'types' | 'unless'>;
+export type PageFilter<Type extends string = string> = Pick<ReadOptions<Type>, 'categories' | 'types' | 'unless'>;
 
-/** A stretch of the log, from a position (exclusive) to another (inclusive), in the transaction that moves the checkpoint. */
+/** A position range of the log, (after, until], in the transaction that moves the checkpoint. */
 export class Page {
   constructor(
     readonly tx: ClientBase,
     readonly after: number,
     readonly until: number,
-    /** Where its events are read: what was appended does not change, so another connection sees the same. */
+    /** Client that reads the events. Events are immutable, so another connection reads the same. */
     private readonly source: ClientBase = tx,
   ) {}
 
-  async events(filter: PageFilter = {}): Promise<StoredEvent[]> {
-    const events: StoredEvent[] = [];
-    await this.each(filter, (row) => events.push(row.event()));
+  async events<Type extends string = string>(filter: PageFilter<Type> = {}): Promise<EventsOf<Type>[]> {
+    const events: EventsOf<Type>[] = [];
+    await this.each(filter, (row) => events.push(row.event() as EventsOf<Type>));
     return events;
   }
 
-  /** For folds of millions: each row as it comes, of which only what is asked for is parsed. */
-  async each(filter: PageFilter, take: (row: EventRow) => void, personal?: 'all' | 'subject'): Promise<void> {
+  /** Streams rows for folds of millions of events: only the fields that are used get parsed. */
+  async each(filter: PageFilter, onRow: (row: EventRow) => void, personal?: 'all' | 'subject'): Promise<void> {
     const { after, until } = this;
-    await copyEvents(this.source, { after, until, ...filter }, take, personal);
+    await copyEvents(this.source, { after, until, ...filter }, onRow, personal);
   }
 
-  /** Of streams that go on in this stretch: they may have begun before it. */
-  openings(category: string, streams: readonly string[]): Promise<StoredEvent[]> {
+  /** First events of streams that continue in this page and may have started before it. */
+  openings<Category extends string>(category: Category, streams: readonly string[]): Promise<StreamEvent<Category>[]> {
     return readOpenings(this.source, category, streams);
   }
 
@@ -75,29 +77,33 @@ export class Page {
   }
 }
 
-/** The same for a projection that may be fed by others: nothing that they could not see, nothing that they have folded. */
+/** A page for a projection that Kafka consumers may feed too: without data that topics lack, and without events already folded. */
 class SharedPage extends Page {
   constructor(
     tx: ClientBase,
     after: number,
     until: number,
-    private readonly marks: PartitionCheckpoints,
+    private readonly checkpoints: PartitionCheckpoints,
     source?: ClientBase,
   ) {
     super(tx, after, until, source);
   }
 
-  override async events(filter: PageFilter = {}): Promise<StoredEvent[]> {
-    const events = await super.events(filter);
-    return events.filter((event) => !this.marks.cover(event)).map((event) => ({ ...event, actor: '', personal: null }));
+  override async events<Type extends string = string>(filter: PageFilter<Type> = {}): Promise<EventsOf<Type>[]> {
+    const events: EventsOf<Type>[] = [];
+    await this.each(filter, (row) => {
+      const event = row.event();
+      if (!this.checkpoints.covers(event)) events.push({ ...event, actor: '', personal: null } as EventsOf<Type>);
+    });
+    return events;
   }
 
   override async count(types: CountOptions['types'], by: CountOptions['by']): Promise<EventCount[]> {
-    return this.marks.isEmpty ? super.count(types, by) : countAmong(await this.events({ types }), by);
+    return this.checkpoints.isEmpty ? super.count(types, by) : countAmong(await this.events({ types }), by);
   }
 }
 
-/** `live`: into the rows that others have written to, as opposed to the empty ones of a rebuild. */
+/** `live`: the fold writes to the live tables, where Kafka consumers may have folded events already. */
 export async function pageFor(
   projection: Projection,
   tx: ClientBase,

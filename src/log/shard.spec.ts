@@ -3,7 +3,7 @@ import { Partitioners } from 'kafkajs';
 import { shardOf } from './shard.js';
 
 describe('shardOf', () => {
-  it('is where every Kafka client puts the same key', () => {
+  it('assigns a key to the same partition as Kafka clients do', () => {
     const kafka = Partitioners.DefaultPartitioner();
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', minLength: 1 }), fc.integer({ min: 1, max: 64 }), (key, partitions) => {

@@ -1,6 +1,6 @@
 /**
- * Which shard of `shards` a stream's events belong to: all of them to the same one, so that their order is kept. It is
- * murmur2 as Kafka's own clients hash a key, because a shard is a partition there.
+ * The shard of a stream. All its events belong to one shard, which preserves their order. Uses murmur2, as Kafka clients do for
+ * keys, because a shard is a Kafka partition.
  */
 export function shardOf(stream: string, shards: number): number {
   return (murmur2(Buffer.from(stream)) & 0x7fffffff) % shards;

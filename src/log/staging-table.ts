@@ -1,10 +1,10 @@
 import type { ClientBase } from 'pg';
 import { copyIn } from './copy.js';
 
-/** Turned into bytes then: until it is, a text made of parts keeps every row alive that the parts were cut from. */
-const PIECE_CHARACTERS = 64 * 1024;
+/** Convert to bytes at this size: a concatenated string keeps the strings that it was built from in memory. */
+const CHUNK_CHARACTERS = 64 * 1024;
 
-/** A table of which the newest row of each key stands. */
+/** A table that keeps the newest row of each key. */
 export interface StagedTable {
   readonly table: string;
   readonly key: readonly string[];
@@ -12,9 +12,8 @@ export interface StagedTable {
 }
 
 /**
- * What is folded into such a table lies on a stagingTable first, without an index, and is sorted out once all of it is there: an
- * index that grows by random keys, one by one, costs a rebuild more than everything else together. Names are bare, as in
- * every fold: the connection's search path says which table is meant, and where the stagingTable is.
+ * Rows are staged without an index first, because an index that grows by random keys one by one would cost a rebuild more than
+ * everything else. Names are unqualified, as in every fold: the search path of the connection decides where the table is.
  */
 export async function createStagingTable(
   client: ClientBase,
@@ -28,28 +27,28 @@ export async function createStagingTable(
   await client.query(`ALTER TABLE ${stagingTable} DROP CONSTRAINT ${stagingTable}_pkey, ADD COLUMN position bigint`);
 }
 
-/** Rows as `COPY` reads them, a line each: the position of the event, the key, the others. */
+/** Rows in COPY text format, one per line: position of the event, key columns, other columns. */
 export class StagedRows {
-  private readonly pieces: Buffer[] = [];
-  private latest = '';
+  private readonly chunks: Buffer[] = [];
+  private current = '';
 
   add(line: string): void {
-    this.latest += line;
-    if (this.latest.length > PIECE_CHARACTERS) this.endPiece();
+    this.current += line;
+    if (this.current.length > CHUNK_CHARACTERS) this.endChunk();
   }
 
   async addTo(client: ClientBase, of: StagedTable): Promise<void> {
-    this.endPiece();
-    await copyIn(client, `COPY ${stagingTableOf(of)} (position, ${columnsOf(of)}) FROM STDIN`, this.pieces);
+    this.endChunk();
+    await copyIn(client, `COPY ${stagingTableOf(of)} (position, ${columnsOf(of)}) FROM STDIN`, this.chunks);
   }
 
-  private endPiece(): void {
-    this.pieces.push(Buffer.from(this.latest));
-    this.latest = '';
+  private endChunk(): void {
+    this.chunks.push(Buffer.from(this.current));
+    this.current = '';
   }
 }
 
-/** What is piled up, into rows that are there already. */
+/** Merges the staged rows into existing ones. */
 export async function mergeStagingTable(client: ClientBase, of: StagedTable): Promise<void> {
   const newer = of.others.map((column) => `excluded.${column}`);
   await client.query(
@@ -60,7 +59,7 @@ export async function mergeStagingTable(client: ClientBase, of: StagedTable): Pr
   await client.query(`DROP TABLE ${stagingTableOf(of)}`);
 }
 
-/** Makes the table of the stagingTable itself: no row is moved, and the key comes last. */
+/** Turns the staging table into the table itself: no row is copied, and the primary key is built last. */
 export async function promoteStagingTable(client: ClientBase, of: StagedTable): Promise<void> {
   const stagingTable = stagingTableOf(of);
   await client.query(`SET work_mem = '64MB'; SET maintenance_work_mem = '256MB'`);

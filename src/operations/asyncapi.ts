@@ -1,12 +1,12 @@
-import { EVENT_SCHEMAS } from '../history/event-schemas.js';
+import { EVENT_SCHEMAS, type EventType } from '../events/index.js';
 
-/** By the first word of the event types on it. */
+/** By category, which is the first part of the event type. */
 const CHANNELS: Readonly<Record<string, string>> = {
-  conversion: 'Conversions, and what became of them at each platform.',
-  visitor: 'Visits, identified visitors, consent, and what was judged a bot.',
-  site: 'Sites, their keys, settings and platforms.',
-  auth: 'Failed authentications.',
-  outbound: 'The pushes of totals.',
+  conversion: 'Conversions and the outcomes of their deliveries.',
+  visitor: 'Visits, identified visitors, consent and bot verdicts.',
+  site: 'Sites, their keys, settings and platform connections.',
+  auth: 'Failed authentication attempts.',
+  outbound: 'Pushes of totals to webhooks.',
 };
 const TOPICS: Readonly<Record<string, string>> = {
   conversion: 'conversions',
@@ -16,15 +16,15 @@ const TOPICS: Readonly<Record<string, string>> = {
   outbound: 'outbound',
 };
 
-const DESCRIPTION = `What the event log holds, on Kafka: every event once it is committed, in order, with nothing about a person in it.
+const DESCRIPTION = `The events of the log on Kafka. Each event is published after its commit, in log order,
+without personal data.
 
-The key of a record is the event's stream, so all events of one conversion or site lie in one partition, in the order in
-which they happened. The value is the event's \`data\`; what else is known of it stands in the headers (CloudEvents 1.0,
-binary mode).
+The key of a record is the event's stream, so all events of one conversion or site are in one partition, in the order in
+which they occurred. The value is the event's \`data\`. Its other attributes are headers (CloudEvents 1.0, binary mode).
 
-**The reader's rule.** Within a partition \`cc_position\` grows. A producer that dies may have its last records written once
-more by the next one. So remember, for each partition, the last \`cc_position\` you have processed, together with what you
-made of it, and drop every record whose \`cc_position\` is not above it. Then each event counts once.`;
+**Deduplication.** Within a partition \`cc_position\` increases. After a producer crash, the next producer may write the
+last records again. For each partition, store the last \`cc_position\` that you have processed together with its result,
+and drop every record whose \`cc_position\` is not above it. Then each event counts once.`;
 
 const HEADERS = {
   type: 'object',
@@ -42,25 +42,28 @@ const HEADERS = {
   ],
   properties: {
     ce_specversion: { type: 'string', const: '1.0' },
-    ce_id: { type: 'string', format: 'uuid', description: "The event's own id." },
-    ce_type: { type: 'string', description: 'Such as conversion.received.v1. A changed shape gets a new number.' },
+    ce_id: { type: 'string', format: 'uuid', description: 'The id of the event.' },
+    ce_type: {
+      type: 'string',
+      description: 'For example conversion.received.v1. A changed schema has a new version number.',
+    },
     ce_source: { type: 'string', description: '/clean-conversions/<cell>' },
-    ce_subject: { type: 'string', description: 'The stream: <category>-<id>. Also the key of the record.' },
-    ce_time: { type: 'string', format: 'date-time', description: 'When it was appended, by the database’s clock.' },
+    ce_subject: { type: 'string', description: 'The stream, <category>-<id>. Also the key of the record.' },
+    ce_time: { type: 'string', format: 'date-time', description: 'Time of the append, by the database clock.' },
     'content-type': { type: 'string', const: 'application/json' },
     cc_position: {
       type: 'string',
       pattern: '^[0-9]+$',
-      description: 'Its place in the log. Grows within a partition.',
+      description: 'Position in the log. Increases within a partition.',
     },
-    cc_site: { type: 'string', description: 'The host of the site.' },
-    cc_version: { type: 'string', pattern: '^[0-9]+$', description: 'Its number in its stream, from 1.' },
+    cc_site: { type: 'string', description: 'Host of the site.' },
+    cc_version: { type: 'string', pattern: '^[0-9]+$', description: 'Version within the stream, starting at 1.' },
   },
 } as const;
 
-/** The topics, described as AsyncAPI 3 from the schemas that the rooms keep of their events. */
+/** AsyncAPI 3 description of the topics, generated from the event schemas. */
 export function asyncApiDocument(topicPrefix = 'cc.') {
-  const types = Object.keys(EVENT_SCHEMAS);
+  const types = Object.keys(EVENT_SCHEMAS) as EventType[];
   const categories = Object.keys(CHANNELS).filter((category) => types.some((type) => type.startsWith(`${category}.`)));
   const typesOf = (category: string) => types.filter((type) => type.startsWith(`${category}.`));
   return {
@@ -80,23 +83,26 @@ export function asyncApiDocument(topicPrefix = 'cc.') {
     operations: keyed(categories, (category) => ({
       action: 'send',
       channel: { $ref: `#/channels/${category}` },
-      summary: 'Each event, once it is committed.',
+      summary: 'Publishes each event after it is committed.',
       messages: typesOf(category).map((type) => ({ $ref: `#/channels/${category}/messages/${type}` })),
     })),
     components: {
       messages: keyed(types, (type) => ({
         name: type,
-        summary: EVENT_SCHEMAS[type]?.summary,
+        summary: EVENT_SCHEMAS[type].summary,
         contentType: 'application/json',
         headers: { $ref: '#/components/schemas/headers' },
         payload: { $ref: `#/components/schemas/${type}` },
         bindings: { kafka: { key: { type: 'string', description: 'The stream.' } } },
       })),
-      schemas: { headers: HEADERS, ...keyed(types, (type) => EVENT_SCHEMAS[type]?.data) },
+      schemas: { headers: HEADERS, ...keyed(types, (type) => EVENT_SCHEMAS[type].data) },
     },
   };
 }
 
-function keyed<Value>(names: readonly string[], value: (name: string) => Value): Record<string, Value> {
+function keyed<Name extends string, Value>(
+  names: readonly Name[],
+  value: (name: Name) => Value,
+): Record<string, Value> {
   return Object.fromEntries(names.map((name) => [name, value(name)]));
 }

@@ -7,11 +7,11 @@ import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { asyncApiDocument } from './asyncapi.js';
 import { OperatorsOnly } from './operators-only.guard.js';
 
-/** The API's description, made from the schemas that the code itself uses, as JSON and as a page. */
+/** Serves the OpenAPI and AsyncAPI documents, which are generated from the schemas in use, and the Swagger UI. */
 export function serveDocuments(app: NestFastifyApplication): void {
   const operators = app.get(OperatorsOnly);
   app.use('/docs', (request: IncomingMessage, response: ServerResponse, next: () => void) => {
-    if (operators.admits(request)) return next();
+    if (operators.allows(request)) return next();
     response.writeHead(404, { 'content-type': 'text/plain; charset=utf-8' }).end('Not found.');
   });
   const topics = JSON.stringify(asyncApiDocument(app.get<Settings>(SETTINGS).kafkaTopicPrefix));
@@ -20,18 +20,20 @@ export function serveDocuments(app: NestFastifyApplication): void {
   });
   const head = new DocumentBuilder()
     .setTitle('Clean Conversions')
-    .setDescription('Conversions from your backend to every connected ad platform, with a receipt per platform.')
+    .setDescription(
+      'Sends conversions from your backend to every connected ad platform and returns a receipt per platform.',
+    )
     .setVersion('1')
     .setLicense('Apache-2.0', 'https://www.apache.org/licenses/LICENSE-2.0')
     .addApiKey({ type: 'apiKey', name: 'X-CC-Api-Key', in: 'header' }, 'key')
     .build();
-  const makeDocument = () => {
+  const createDocument = () => {
     const document = SwaggerModule.createDocument(app, head);
     return { ...document, paths: { ...inboundPaths, ...document.paths } };
   };
-  SwaggerModule.setup('docs', app, makeDocument, {
+  SwaggerModule.setup('docs', app, createDocument, {
     jsonDocumentUrl: 'docs/openapi.json',
-    // The YAML form would lie beside the guarded path, not below it.
+    // No YAML: its path is not below /docs, so the guard above would not cover it.
     raw: ['json'],
     customSiteTitle: 'Clean Conversions API',
   });

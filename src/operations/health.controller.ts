@@ -1,12 +1,12 @@
 import { Controller, Get, HttpStatus, Res } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
-import { FrontDoor } from '../http/front-door.js';
-import { KafkaConnection } from '../kafka/kafka.module.js';
+import { HotRoutes } from '../http/hot-routes.js';
+import { KafkaService } from '../kafka/kafka.module.js';
 import { ProjectionRunner } from '../log/projection-runner.js';
 import { Postgres } from '../postgres/postgres.js';
 
-const ANSWER_WITHIN_MS = 1_000;
+const CHECK_TIMEOUT_MS = 1_000;
 
 @ApiTags('Operations')
 @Controller()
@@ -14,8 +14,8 @@ export class HealthController {
   constructor(
     private readonly postgres: Postgres,
     private readonly projections: ProjectionRunner,
-    private readonly kafka: KafkaConnection,
-    private readonly frontDoor: FrontDoor,
+    private readonly kafka: KafkaService,
+    private readonly hotRoutes: HotRoutes,
   ) {}
 
   @Get('healthz')
@@ -24,34 +24,34 @@ export class HealthController {
     return { ok: true };
   }
 
-  /** Whether a conversion would be accepted now. What is merely late (a parked projection, Kafka) is named and changes nothing. */
+  /** Ready means that conversions can be accepted. Parked projections and a Kafka outage are only reported. */
   @Get('readyz')
   @ApiOperation({ summary: 'Whether conversions can be accepted' })
   async ready(@Res({ passthrough: true }) reply: FastifyReply) {
-    const log = await this.askLog();
-    const ok = log.ok && !this.frontDoor.draining;
+    const log = await this.checkLog();
+    const ok = log.ok && !this.hotRoutes.draining;
     if (!ok) reply.status(HttpStatus.SERVICE_UNAVAILABLE);
-    const stopping = this.frontDoor.draining && { stopping: true };
+    const stopping = this.hotRoutes.draining && { stopping: true };
     return { ok, ...stopping, log: { ok: log.ok }, projections: log.parked, kafka: this.kafka.state };
   }
 
-  /** Who is parked is told where that is known soon: a database that is only slow still takes conversions. */
-  private async askLog(): Promise<{ ok: boolean; parked: { name: string; reason: string | undefined }[] }> {
-    const ask = () => this.postgres.pool.query('SELECT 1').then(() => true);
-    // A second time, because the first may have met a connection that the database has closed since.
-    const answers = ask().catch(ask);
+  /** The projection status may time out without failing the check: a slow database still accepts conversions. */
+  private async checkLog(): Promise<{ ok: boolean; parked: { name: string; reason: string | undefined }[] }> {
+    const query = () => this.postgres.pool.query('SELECT 1').then(() => true);
+    // Retry once: the pool may have returned a connection that the database has closed.
+    const reachable = query().catch(query);
     const parked = this.projections
       .status()
       .then((all) => all.filter(({ state }) => state === 'parked').map(({ name, reason }) => ({ name, reason })));
-    const [ok, named] = await Promise.all([soon(answers, false), soon(parked, [])]);
-    return { ok, parked: named };
+    const [ok, names] = await Promise.all([withTimeout(reachable, false), withTimeout(parked, [])]);
+    return { ok, parked: names };
   }
 }
 
-/** The answer, or something else when it does not come in time or is a failure. */
-function soon<Answer>(answer: Promise<Answer>, otherwise: Answer): Promise<Answer> {
-  const tooLate = new Promise<Answer>((resolve) => {
-    setTimeout(() => resolve(otherwise), ANSWER_WITHIN_MS).unref();
+/** Resolves with the fallback if the promise rejects or takes too long. */
+function withTimeout<Result>(result: Promise<Result>, fallback: Result): Promise<Result> {
+  const timeout = new Promise<Result>((resolve) => {
+    setTimeout(() => resolve(fallback), CHECK_TIMEOUT_MS).unref();
   });
-  return Promise.race([answer.catch(() => otherwise), tooLate]);
+  return Promise.race([result.catch(() => fallback), timeout]);
 }

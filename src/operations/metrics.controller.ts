@@ -21,7 +21,7 @@ export class MetricsController {
     delay.enable();
     new Gauge({
       name: 'cc_event_loop_delay_seconds',
-      help: 'How late timers fire, since the last scrape',
+      help: 'Event loop delay since the last scrape',
       labelNames: ['quantile'],
       registers: [registry],
       collect() {
@@ -31,7 +31,7 @@ export class MetricsController {
     });
     new Gauge({
       name: 'cc_postgres_pool_connections',
-      help: 'Connections of the pool by state; "waiting" are requests that wait for one',
+      help: 'Connections of the PostgreSQL pool by state; "waiting" counts requests that wait for a connection',
       labelNames: ['state'],
       registers: [registry],
       collect() {
@@ -42,7 +42,7 @@ export class MetricsController {
     });
     new Gauge({
       name: 'cc_projection_lag_events',
-      help: 'Positions between a projection and the head of the log, as of its last round',
+      help: 'Positions between a projection and the head of the log, as of its last run',
       labelNames: ['projection'],
       registers: [registry],
       collect() {

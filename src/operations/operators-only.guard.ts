@@ -5,7 +5,7 @@ import { RequestOrigin } from '../http/request-origin.js';
 import { isWithin } from '../kernel/addresses.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 
-/** Metrics and documents are for this machine and the operators' networks. The host is the customer's public one. */
+/** Limits metrics and API documents to this machine and OPERATIONS_FROM: the service's host name is public. */
 @Injectable()
 export class OperatorsOnly implements CanActivate {
   private readonly origin: RequestOrigin;
@@ -14,12 +14,12 @@ export class OperatorsOnly implements CanActivate {
     this.origin = new RequestOrigin(settings.trustedProxies);
   }
 
-  admits(request: IncomingMessage): boolean {
+  allows(request: IncomingMessage): boolean {
     return this.origin.isLocal(request) || isWithin(this.origin.address(request), this.settings.operationsFrom);
   }
 
   canActivate(context: ExecutionContext): boolean {
-    if (this.admits(context.switchToHttp().getRequest<FastifyRequest>().raw)) return true;
+    if (this.allows(context.switchToHttp().getRequest<FastifyRequest>().raw)) return true;
     throw new NotFoundException();
   }
 }

@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify';
 import { messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 
-/** Wrong paths and the like are answered in plain text; what is our fault is logged and answered without a detail. */
+/** Answers HTTP errors in plain text. Server errors are logged, and their details are not sent to the caller. */
 @Catch()
 export class PlainTextErrors implements ExceptionFilter {
   constructor(private readonly logger: Logger) {}
@@ -12,7 +12,7 @@ export class PlainTextErrors implements ExceptionFilter {
     const reply = host.switchToHttp().getResponse<FastifyReply>();
     const status =
       error instanceof HttpException ? error.getStatus() : ((error as { statusCode?: number }).statusCode ?? 500);
-    if (status >= HttpStatus.INTERNAL_SERVER_ERROR) this.logger.error('A request failed', { error: messageOf(error) });
+    if (status >= HttpStatus.INTERNAL_SERVER_ERROR) this.logger.error('Request failed', { error: messageOf(error) });
     const text =
       status === HttpStatus.NOT_FOUND ? 'Not found. Conversions are posted to /__cc/inbound.' : `Error ${status}`;
     void reply.status(status).type('text/plain; charset=utf-8').send(text);

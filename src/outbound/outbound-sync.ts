@@ -2,33 +2,33 @@ import type { Pool } from 'pg';
 import type { SiteDirectory } from '../sites/site-directory.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';
 import type { SiteWebhook } from '../sites/webhook.js';
-import { type Claim, claimSites } from './claims.js';
+import { acquirePushLeases, type PushLease } from './push-lease.js';
 import { webhookSecrets } from './push-request.js';
 import type { Pusher, Receiver } from './pusher.js';
-import { type End, nextStep } from './stretch.js';
+import { type End, nextStep } from './reporting-window.js';
 
-/** Pushes under way at a time, of this process. */
-const AT_ONCE = 256;
-/** A site is looked at that often whatever was known of it: another process may have pushed for it, and failed. */
-const LOOK_AGAIN_MS = 60_000;
-/** Somebody else is at it, or something went wrong on our side. */
-const SOON_MS = 1_000;
+/** Concurrent pushes of this process. */
+const PUSHES_MAX = 256;
+/** Every site is checked at least this often: another process may have pushed for it and failed. */
+const CHECK_EVERY_MS = 60_000;
+/** After another process holds the lease, or after an internal error. */
+const RECHECK_MS = 1_000;
 
 export interface SyncOptions {
   readonly everyMs: number;
   readonly timeoutMs: number;
-  fault(site: string, error: unknown): void;
+  onError(site: string, error: unknown): void;
 }
 
 /**
- * Pushes every site's totals at its time. Any number of processes look; the one that has the claim on a site acts for
- * it, on what the end of the site's stream says then. What is known in between serves only not to ask in vain.
+ * Pushes the totals of every site on schedule. Any number of processes check; the one that holds the lease of a site acts for it,
+ * based on the last event of the site's stream. State kept in memory only avoids needless queries.
  */
 export class OutboundSync {
-  private readonly underWay = new Map<string, Promise<void>>();
-  /** When to look next. By the webhook as it is: one that was changed is another one, and looked at at once. */
-  private readonly looks = new WeakMap<SiteWebhook, number>();
-  private looking: Promise<void> | undefined;
+  private readonly inFlight = new Map<string, Promise<void>>();
+  /** When to check next, by webhook object: a changed webhook is a new object and is checked at once. */
+  private readonly nextCheckMs = new WeakMap<SiteWebhook, number>();
+  private checking: Promise<void> | undefined;
   private isBehind = false;
   private stopping = false;
 
@@ -40,49 +40,49 @@ export class OutboundSync {
     private readonly options: SyncOptions,
   ) {}
 
-  /** The alarm clock rings. The database being away is no trouble: the next look finds what this one could not. */
-  lookQuietly(): void {
+  /** Called by the scheduler. If the database is unavailable, the next check retries. */
+  checkQuietly(): void {
     if (this.stopping) return;
-    this.looking ??= this.look()
+    this.checking ??= this.check()
       .catch(() => {})
       .finally(() => {
-        this.looking = undefined;
+        this.checking = undefined;
       });
   }
 
-  /** Begins what is due and what there is room for. */
-  async look(): Promise<void> {
+  /** Starts the pushes that are due, up to the concurrency limit. */
+  async check(): Promise<void> {
     if (!this.directory.isFresh()) await this.directory.refresh();
     const waiting = this.waiting();
     if (waiting.length === 0) return;
     const due = await this.due(waiting);
-    const room = AT_ONCE - this.underWay.size;
+    const room = PUSHES_MAX - this.inFlight.size;
     this.isBehind = due.length > room;
-    const taken = due.slice(0, room);
-    if (taken.length === 0) return;
-    const claims = await claimSites(
+    const selected = due.slice(0, room);
+    if (selected.length === 0) return;
+    const leases = await acquirePushLeases(
       this.pool,
-      taken.map(({ site }) => site),
+      selected.map(({ site }) => site),
       this.options.timeoutMs,
     );
-    const hosts = [...claims.keys()];
-    // Asked again under the claim: somebody may have done it all between the look and the claim.
+    const hosts = [...leases.keys()];
+    // Read again under the lease: another process may have pushed between the check and the lease.
     const ends = await this.pusher.readEnds(hosts);
     const secrets = await this.secrets.connectionSecretsOf(hosts);
-    for (const { site, webhook } of taken) {
-      const claim = claims.get(site);
-      if (!claim) this.looks.set(webhook, this.pusher.now() + SOON_MS);
+    for (const { site, webhook } of selected) {
+      const lease = leases.get(site);
+      if (!lease) this.nextCheckMs.set(webhook, this.pusher.now() + RECHECK_MS);
       else {
-        const opened = webhookSecrets(secrets.get(site)?.get('outbound'));
-        this.begin({ site, webhook, secrets: opened }, ends.get(site), claim);
+        const decrypted = webhookSecrets(secrets.get(site)?.get('outbound'));
+        this.start({ site, webhook, secrets: decrypted }, ends.get(site), lease);
       }
     }
   }
 
-  /** Everything that was begun is over. */
+  /** Resolves when all pushes in flight have ended. */
   async settled(): Promise<void> {
-    await this.looking;
-    while (this.underWay.size > 0) await Promise.all(this.underWay.values());
+    await this.checking;
+    while (this.inFlight.size > 0) await Promise.all(this.inFlight.values());
   }
 
   async stop(): Promise<void> {
@@ -94,7 +94,7 @@ export class OutboundSync {
   private waiting(): { site: string; webhook: SiteWebhook }[] {
     const nowMs = this.pusher.now();
     return this.directory.all().flatMap(({ site: { host, webhook } }) => {
-      if (!webhook?.enabled || this.underWay.has(host) || (this.looks.get(webhook) ?? 0) > nowMs) return [];
+      if (!webhook?.enabled || this.inFlight.has(host) || (this.nextCheckMs.get(webhook) ?? 0) > nowMs) return [];
       return [{ site: host, webhook }];
     });
   }
@@ -108,36 +108,36 @@ export class OutboundSync {
     const nowMs = this.pusher.now();
     const step = nextStep(webhook, end, nowMs, this.options.everyMs);
     if (step.kind !== 'wait') return true;
-    this.looks.set(webhook, Math.min(step.untilMs, nowMs + LOOK_AGAIN_MS));
+    this.nextCheckMs.set(webhook, Math.min(step.untilMs, nowMs + CHECK_EVERY_MS));
     return false;
   }
 
-  private begin(receiver: Receiver, end: End, claim: Claim): void {
+  private start(receiver: Receiver, end: End, lease: PushLease): void {
     const { site, webhook } = receiver;
-    const work = this.work(receiver, end, claim)
+    const work = this.run(receiver, end, lease)
       .catch((error) => {
-        this.looks.set(webhook, this.pusher.now() + SOON_MS);
-        this.options.fault(site, error);
+        this.nextCheckMs.set(webhook, this.pusher.now() + RECHECK_MS);
+        this.options.onError(site, error);
       })
       .finally(async () => {
-        // Should the database be away, the claim ends by itself.
-        await claim.release().catch(() => {});
-        this.underWay.delete(site);
-        if (this.isBehind) this.lookQuietly();
+        // If the database is unavailable, the lease expires.
+        await lease.release().catch(() => {});
+        this.inFlight.delete(site);
+        if (this.isBehind) this.checkQuietly();
       });
-    this.underWay.set(site, work);
+    this.inFlight.set(site, work);
   }
 
-  /** Step by step, as long as there is one to take: after a stretch that was held up, the next one may be due already. */
-  private async work(receiver: Receiver, begin: End, claim: Claim): Promise<void> {
-    for (let end = begin; claim.mayBegin && !this.stopping; ) {
+  /** Runs step after step while one is due: after a delayed window the next one may be due already. */
+  private async run(receiver: Receiver, from: End, lease: PushLease): Promise<void> {
+    for (let end = from; lease.mayStart && !this.stopping; ) {
       const step = nextStep(receiver.webhook, end, this.pusher.now(), this.options.everyMs);
       if (step.kind === 'wait') return;
       const next =
         step.kind === 'close'
           ? await this.pusher.close(receiver, end)
-          : await this.pusher.send(receiver, step.stretch, end, claim);
-      // After a failure nothing is due, and whether it disabled the webhook is not known here yet.
+          : await this.pusher.push(receiver, step.window, end, lease);
+      // After a failure nothing is due, and this process may not know yet whether the webhook was disabled.
       if (!next || next.type === 'outbound.failed.v1') return;
       end = next;
     }

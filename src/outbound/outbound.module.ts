@@ -1,10 +1,11 @@
-import { Injectable, Module } from '@nestjs/common';
+import { Injectable, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { Interval } from '@nestjs/schedule';
 import { Registry } from 'prom-client';
 import { messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { EventLog } from '../log/event-log.js';
+import { LogModule } from '../log/log.module.js';
 import { Postgres } from '../postgres/postgres.js';
 import { SiteDirectory } from '../sites/site-directory.js';
 import { SiteSecrets } from '../sites/site-secrets.js';
@@ -12,21 +13,21 @@ import { Sites } from '../sites/sites.js';
 import { SitesModule } from '../sites/sites.module.js';
 import { countPushes } from './outbound-metrics.js';
 import { OutboundSync } from './outbound-sync.js';
-import { openOutgoing, Pusher, pusherOptions } from './pusher.js';
+import { openHttpClient, Pusher, pusherOptions } from './pusher.js';
 
-/** Only wakes: what is due, and whose it is, is decided in the database. */
+/** Only triggers a check: leases in the database decide what is due and which instance acts. */
 @Injectable()
-export class OutboundClock {
+export class OutboundScheduler {
   constructor(private readonly sync: OutboundSync) {}
 
   @Interval(500)
-  ring(): void {
-    this.sync.lookQuietly();
+  check(): void {
+    this.sync.checkQuietly();
   }
 }
 
 @Module({
-  imports: [SitesModule],
+  imports: [LogModule, SitesModule],
   providers: [
     {
       provide: OutboundSync,
@@ -41,20 +42,27 @@ export class OutboundClock {
       ) => {
         const sites = new Sites(log, secrets, 'system');
         const options = { ...pusherOptions(settings, 'system'), count: countPushes(registry) };
-        const pusher = new Pusher(log, sites, openOutgoing(settings), {
+        const pusher = new Pusher(log, sites, openHttpClient(settings), {
           ...options,
-          disabled: (site, reason) => logger.warn('A webhook is disabled until somebody enables it', { site, reason }),
+          disabled: (site, reason) =>
+            logger.warn('Webhook disabled until it is enabled again with "webhook enable"', { site, reason }),
         });
         return new OutboundSync(postgres.pool, directory, secrets, pusher, {
           everyMs: settings.outboundEveryMs,
           timeoutMs: settings.outboundTimeoutMs,
-          fault: (site, error) => logger.warn('A push met a fault of our own', { site, error: messageOf(error) }),
+          onError: (site, error) =>
+            logger.warn('Push failed with an internal error', { site, error: messageOf(error) }),
         });
       },
       inject: [Postgres, EventLog, SiteDirectory, SiteSecrets, SETTINGS, Registry, Logger],
     },
-    OutboundClock,
+    OutboundScheduler,
   ],
-  exports: [OutboundSync],
 })
-export class OutboundModule {}
+export class OutboundModule implements OnApplicationShutdown {
+  constructor(private readonly sync: OutboundSync) {}
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.sync.stop();
+  }
+}

@@ -1,7 +1,7 @@
+import { type ReportingWindow } from '../events/outbound.events.js';
 import { signature } from '../http/webhook-signature.js';
 import type { SiteWebhook } from '../sites/webhook.js';
 import { pushRequest, testRequest, webhookSecrets } from './push-request.js';
-import type { Stretch } from './stretch.js';
 
 const CHANGED = Date.parse('2026-03-29T01:00:00Z');
 const HOUR = 3_600_000;
@@ -9,30 +9,30 @@ const webhook = {
   url: 'https://hooks.shop.example/totals?of=shop',
   secretSince: new Date(CHANGED).toISOString(),
 } as SiteWebhook;
-const stretch: Stretch = {
+const window: ReportingWindow = {
   stretchId: '0199d2f0-7d3a-7c55-9a51-3f0c2a6b9e10',
   fromPosition: 10,
   toPosition: 40,
   windowStart: '2026-03-29T00:45:00.000Z',
   windowEnd: '2026-03-29T01:00:00.000Z',
-  // The other way round: the spelling must not depend on it.
+  // In another order: the serialised body must not depend on it.
   body: { bot_traffic_removed: 1, conversions: 3 },
 };
 const BODY = '{"conversions":3,"bot_traffic_removed":1}';
 
 describe('a push', () => {
-  it('carries its totals, its stretch and its signature', () => {
-    expect(pushRequest(webhook, { secret: 'whsec_c2VjcmV0' }, stretch, CHANGED + 1_999)).toEqual({
+  it('carries totals, reporting window and signature', () => {
+    expect(pushRequest(webhook, { secret: 'whsec_c2VjcmV0' }, window, CHANGED + 1_999)).toEqual({
       method: 'POST',
       url: webhook.url,
       headers: {
         authorization: 'Bearer whsec_c2VjcmV0',
         'content-type': 'application/json',
-        'webhook-id': stretch.stretchId,
+        'webhook-id': window.stretchId,
         'webhook-timestamp': String(CHANGED / 1_000 + 1),
-        'webhook-signature': signature('whsec_c2VjcmV0', stretch.stretchId, CHANGED / 1_000 + 1, BODY),
-        'x-cc-window-start': stretch.windowStart,
-        'x-cc-window-end': stretch.windowEnd,
+        'webhook-signature': signature('whsec_c2VjcmV0', window.stretchId, CHANGED / 1_000 + 1, BODY),
+        'x-cc-window-start': window.windowStart,
+        'x-cc-window-end': window.windowEnd,
         'x-cc-from-position': '10',
         'x-cc-to-position': '40',
       },
@@ -40,19 +40,19 @@ describe('a push', () => {
     });
   });
 
-  it('is the same on every try but for time and signature', () => {
-    const [one, other] = [1, 2].map((tries) => pushRequest(webhook, { secret: 's' }, stretch, CHANGED + tries * HOUR));
+  it('is identical on every attempt except for timestamp and signature', () => {
+    const [one, other] = [1, 2].map((tries) => pushRequest(webhook, { secret: 's' }, window, CHANGED + tries * HOUR));
     expect([other?.body, other?.headers['webhook-id']]).toEqual([one?.body, one?.headers['webhook-id']]);
     expect(other?.headers['webhook-signature']).not.toBe(one?.headers['webhook-signature']);
   });
 
-  it('has the new secret as its bearer at once, and for a day both signatures', () => {
+  it('uses a new secret as bearer at once and signs with both for a day', () => {
     const signaturesAt = (ms: number, previous?: string) => {
-      const { headers } = pushRequest(webhook, { secret: 'new', previous }, stretch, ms);
+      const { headers } = pushRequest(webhook, { secret: 'new', previous }, window, ms);
       expect(headers['authorization']).toBe('Bearer new');
       return headers['webhook-signature']?.split(' ');
     };
-    const signed = (secret: string, ms: number) => signature(secret, stretch.stretchId, Math.floor(ms / 1_000), BODY);
+    const signed = (secret: string, ms: number) => signature(secret, window.stretchId, Math.floor(ms / 1_000), BODY);
     const late = CHANGED + 24 * HOUR - 1;
     expect(signaturesAt(CHANGED, 'old')).toEqual([signed('new', CHANGED), signed('old', CHANGED)]);
     expect(signaturesAt(late, 'old')).toEqual([signed('new', late), signed('old', late)]);
@@ -61,8 +61,8 @@ describe('a push', () => {
   });
 });
 
-describe('a test', () => {
-  it('has zeros, a mark, an id of its own, and is of no stretch', () => {
+describe('a test push', () => {
+  it('has zero totals, a test header, a unique id and no reporting window', () => {
     const { headers, body } = testRequest(webhook, { secret: 's' }, CHANGED);
     expect(body).toBe('{"conversions":0,"bot_traffic_removed":0}');
     expect(headers).toMatchObject({ authorization: 'Bearer s', 'x-cc-test': 'true', 'webhook-id': `test-${CHANGED}` });
@@ -70,7 +70,7 @@ describe('a test', () => {
   });
 });
 
-it('cannot do without a secret', () => {
+it('has no secrets when none is stored', () => {
   expect(webhookSecrets(undefined)).toBeUndefined();
   expect(webhookSecrets({ previous: 'old' })).toBeUndefined();
   expect(webhookSecrets({ secret: 'new' })).toEqual({ secret: 'new' });

@@ -1,47 +1,47 @@
-import type { OutgoingRequest } from '../http/outgoing/outgoing.js';
+import { type ReportingWindow, type Totals } from '../events/outbound.events.js';
+import type { HttpRequest } from '../http/client/http-client.js';
 import { signature } from '../http/webhook-signature.js';
 import type { ConnectionSecrets } from '../sites/site-secrets.js';
 import type { SiteWebhook } from '../sites/webhook.js';
-import type { Stretch } from './stretch.js';
-import { NO_TOTALS, type Totals } from './totals.js';
+import { NO_TOTALS } from './totals.js';
 
-/** How long the secret before the present one signs too. */
+/** How long the previous secret signs too after a change. */
 const OVERLAP_MS = 24 * 60 * 60 * 1_000;
 
 export interface WebhookSecrets {
   readonly secret: string;
-  /** The one before it. */
+  /** The secret before the current one. */
   readonly previous?: string | undefined;
 }
 
-/** Undefined where none is stored, or none that opens. */
+/** Undefined when none is stored, or it cannot be decrypted. */
 export function webhookSecrets(stored: ConnectionSecrets = {}): WebhookSecrets | undefined {
   const { secret, previous } = stored;
   return secret === undefined ? undefined : { secret, previous };
 }
 
-/** The same body and id on every try; only time and signature are those of the try. */
+/** Body and id are the same on every attempt; only timestamp and signature change. */
 export function pushRequest(
   webhook: SiteWebhook,
   secrets: WebhookSecrets,
-  stretch: Stretch,
+  window: ReportingWindow,
   nowMs: number,
-): OutgoingRequest {
+): HttpRequest {
   return post(
     webhook,
     secrets,
-    { id: stretch.stretchId, totals: stretch.body, nowMs },
+    { id: window.stretchId, totals: window.body, nowMs },
     {
-      'x-cc-window-start': stretch.windowStart,
-      'x-cc-window-end': stretch.windowEnd,
-      'x-cc-from-position': String(stretch.fromPosition),
-      'x-cc-to-position': String(stretch.toPosition),
+      'x-cc-window-start': window.windowStart,
+      'x-cc-window-end': window.windowEnd,
+      'x-cc-from-position': String(window.fromPosition),
+      'x-cc-to-position': String(window.toPosition),
     },
   );
 }
 
-/** An id of its own, so that no test is dropped as a repeat. It stands for no stretch. */
-export function testRequest(webhook: SiteWebhook, secrets: WebhookSecrets, nowMs: number): OutgoingRequest {
+/** A unique id, so that no test push is dropped as a duplicate. It belongs to no reporting window. */
+export function testRequest(webhook: SiteWebhook, secrets: WebhookSecrets, nowMs: number): HttpRequest {
   return post(webhook, secrets, { id: `test-${nowMs}`, totals: NO_TOTALS, nowMs }, { 'x-cc-test': 'true' });
 }
 
@@ -50,8 +50,8 @@ function post(
   { secret, previous }: WebhookSecrets,
   { id, totals, nowMs }: { id: string; totals: Totals; nowMs: number },
   headers: Readonly<Record<string, string>>,
-): OutgoingRequest {
-  // Spelled out: the bytes must be the same whatever way the totals came here.
+): HttpRequest {
+  // Fields in fixed order: the bytes must be identical on every attempt.
   const body = JSON.stringify({
     conversions: totals.conversions,
     bot_traffic_removed: totals.bot_traffic_removed,

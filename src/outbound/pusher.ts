@@ -1,35 +1,27 @@
-import { Outgoing } from '../http/outgoing/outgoing.js';
-import { SendFailure } from '../http/outgoing/send-failure.js';
+import { OUTBOUND, type OutboundEvent, type ReportingWindow } from '../events/outbound.events.js';
+import { HttpClient } from '../http/client/http-client.js';
+import { SendFailure } from '../http/client/send-failure.js';
 import { LogUnavailable } from '../kernel/errors.js';
 import type { Settings } from '../kernel/settings.js';
 import { uuidv7 } from '../kernel/uuid.js';
 import type { EventLog } from '../log/event-log.js';
 import type { Sites } from '../sites/sites.js';
 import type { SiteWebhook } from '../sites/webhook.js';
-import type { Claim } from './claims.js';
+import type { PushLease } from './push-lease.js';
 import { pushRequest, testRequest, type WebhookSecrets } from './push-request.js';
-import {
-  attemptsOf,
-  type End,
-  failuresOf,
-  nextBegin,
-  OUTBOUND,
-  type OutboundEvent,
-  type Stretch,
-  streamOf,
-} from './stretch.js';
-import { addUp, COUNTED, DECIDING } from './totals.js';
-import { afterFailure, type RetryRules, type Verdict, verdictOf, verdictOfFailure } from './verdict.js';
+import { afterFailure, type RetryRules, type Verdict, verdictOf, verdictOfFailure } from './push-verdict.js';
+import { attemptsOf, type End, failuresOf, nextWindowStart, streamOf } from './reporting-window.js';
+import { COUNTED, COUNTED_BY, sumTotals } from './totals.js';
 
-const WRITE_AGAIN_MS = 500;
-/** To one receiver: one of several sites' must not take all there is. */
+const RECORD_RETRY_MS = 500;
+/** Per receiver, so that one receiver of several sites cannot use all connections. */
 const CONNECTIONS_MAX = 128;
 
 export interface PusherOptions extends RetryRules {
   readonly actor: 'system' | 'cli';
-  /** The clock that ticks and tries go by. */
+  /** The clock for ticks and attempts. */
   readonly now: () => number;
-  /** For those who watch. */
+  /** For metrics and logs. */
   count?(outcome: 'delivered' | 'failed'): void;
   disabled?(site: string, reason: string): void;
 }
@@ -39,116 +31,132 @@ export function pusherOptions(settings: Settings, actor: PusherOptions['actor'])
   return { scheduleMs, disableAfterMs, actor, now: Date.now };
 }
 
-/** The way out to customers' receivers. */
-export function openOutgoing({ outboundTimeoutMs: timeoutMs, outboundAllowPrivate: allowPrivate }: Settings): Outgoing {
-  return new Outgoing({ connectionsPerOrigin: CONNECTIONS_MAX, timeoutMs, allowPrivate });
+/** The HTTP client for customers' receivers. */
+export function openHttpClient({
+  outboundTimeoutMs: timeoutMs,
+  outboundAllowPrivate: allowPrivate,
+}: Settings): HttpClient {
+  return new HttpClient({ connectionsPerOrigin: CONNECTIONS_MAX, timeoutMs, allowPrivate });
 }
 
-/** A site, as far as it is about pushing. */
+/** What pushing needs of a site. */
 export interface Receiver {
   readonly site: string;
   readonly webhook: SiteWebhook;
-  /** Undefined where it cannot be opened. */
+  /** Undefined when they cannot be decrypted. */
   readonly secrets: WebhookSecrets | undefined;
 }
 
-/** Closes stretches and pushes them, for whoever holds the claim on the site. */
+/** Closes and pushes reporting windows, for the holder of the site's lease. */
 export class Pusher {
   constructor(
     private readonly log: EventLog,
     private readonly sites: Sites,
-    private readonly outgoing: Outgoing,
+    private readonly httpClient: HttpClient,
     private readonly options: PusherOptions,
   ) {}
 
-  /** Everybody who decides for a site goes by the same clock. */
+  /** One clock for all decisions about a site. */
   now(): number {
     return this.options.now();
   }
 
   async readEnds(sites: readonly string[]): Promise<Map<string, NonNullable<End>>> {
     const events = await this.log.readEnds(OUTBOUND, sites.map(streamOf));
-    return new Map(events.map((event) => [event.site, event as unknown as NonNullable<End>]));
+    return new Map(events.map((event) => [event.site, event]));
   }
 
-  /** Counts from where the last stretch ended to the log's head, and writes that down. Undefined when somebody else did. */
+  /** Counts from the end of the last window to the head of the log and records the result. Undefined if another process did. */
   async close({ site, webhook }: Receiver, end: End): Promise<End> {
-    const begin = nextBegin(webhook, end);
+    const begin = nextWindowStart(webhook, end);
     const until = Math.max(begin.fromPosition, await this.log.head());
-    const counts = await this.log.count({ site, after: begin.fromPosition, until, types: COUNTED, by: DECIDING });
-    // Clocks may step back, windows do not.
+    const counts = await this.log.count({ site, after: begin.fromPosition, until, types: COUNTED, by: COUNTED_BY });
+    // The clock may step back, windows must not.
     const windowEnd = new Date(Math.max(this.options.now(), Date.parse(begin.windowStart))).toISOString();
-    const stretch: Stretch = { stretchId: uuidv7(), ...begin, toPosition: until, windowEnd, body: addUp(counts) };
-    return this.append(site, end, { type: 'outbound.closed.v1', data: stretch });
+    const window: ReportingWindow = {
+      stretchId: uuidv7(),
+      ...begin,
+      toPosition: until,
+      windowEnd,
+      body: sumTotals(counts),
+    };
+    return this.append(site, end, { type: 'outbound.closed.v1', data: window });
   }
 
-  /** One try. Undefined when the claim ended before it was sent, or before its outcome could be written down. */
-  async send(receiver: Receiver, stretch: Stretch, end: End, claim: Claim): Promise<End> {
+  /** One attempt. Undefined when the lease expired before it was sent, or before its outcome could be recorded. */
+  async push(receiver: Receiver, window: ReportingWindow, end: End, lease: PushLease): Promise<End> {
     const { now } = this.options;
     const { site, webhook } = receiver;
-    const beganMs = performance.now();
-    const verdict = await this.call(receiver, stretch, claim);
+    const startedMs = performance.now();
+    const verdict = await this.call(receiver, window, lease);
     if (!verdict) return undefined;
     const { httpStatus } = verdict;
-    const attempt = { attempt: attemptsOf(end) + 1, durationMs: Math.round(performance.now() - beganMs), httpStatus };
-    this.options.count?.(verdict.taken ? 'delivered' : 'failed');
-    if (verdict.taken) {
-      return this.write(site, end, { type: 'outbound.delivered.v1', data: { ...stretch, ...attempt } }, claim);
+    const attempt = { attempt: attemptsOf(end) + 1, durationMs: Math.round(performance.now() - startedMs), httpStatus };
+    this.options.count?.(verdict.accepted ? 'delivered' : 'failed');
+    if (verdict.accepted) {
+      return this.record(site, end, { type: 'outbound.delivered.v1', data: { ...window, ...attempt } }, lease);
     }
     const failure = afterFailure(verdict, failuresOf(webhook, end), now(), this.options);
-    // Before the event: a stretch that has no next try belongs to a webhook that is disabled, also after a crash.
+    // Before the event: a window without a next attempt must belong to a disabled webhook, even after a crash.
     if (failure.nextTry === undefined) await this.disable(site, failure.reason, verdict.gone === true);
-    return this.write(site, end, { type: 'outbound.failed.v1', data: { ...stretch, ...attempt, ...failure } }, claim);
+    return this.record(site, end, { type: 'outbound.failed.v1', data: { ...window, ...attempt, ...failure } }, lease);
   }
 
-  /** Whether the receiver would take a push. Moves nothing. */
+  /** Whether the receiver accepts a test push. Closes no window. */
   async test({ webhook, secrets }: Receiver & { secrets: WebhookSecrets }): Promise<Verdict> {
     return (await this.exchange(testRequest(webhook, secrets, this.options.now()))) as Verdict;
   }
 
-  /** Waits for calls under way. */
+  /** Waits for requests in flight. */
   async end(): Promise<void> {
-    await this.outgoing.close();
+    await this.httpClient.close();
   }
 
-  private async call({ webhook, secrets }: Receiver, stretch: Stretch, claim: Claim): Promise<Verdict | undefined> {
+  private async call(
+    { webhook, secrets }: Receiver,
+    window: ReportingWindow,
+    lease: PushLease,
+  ): Promise<Verdict | undefined> {
     if (!secrets)
-      return { taken: false, reason: 'secret_missing: SECRET_KEY does not open it, give it again with "webhook set"' };
-    return this.exchange(pushRequest(webhook, secrets, stretch, this.options.now()), claim);
+      return {
+        accepted: false,
+        reason: 'secret_missing: SECRET_KEY cannot decrypt it, set it again with "webhook set"',
+      };
+    return this.exchange(pushRequest(webhook, secrets, window, this.options.now()), lease);
   }
 
-  private async exchange(request: ReturnType<typeof pushRequest>, claim?: Claim): Promise<Verdict | undefined> {
-    const mayGo = claim && (() => claim.maySend);
+  private async exchange(request: ReturnType<typeof pushRequest>, lease?: PushLease): Promise<Verdict | undefined> {
+    const mayGo = lease && (() => lease.maySend);
     try {
-      const response = await this.outgoing.send(request, { guarded: true, statusSuffices: true, mayGo });
+      const response = await this.httpClient.send(request, { guarded: true, statusSuffices: true, mayGo });
       return verdictOf(response, this.options.now());
     } catch (error) {
       if (!(error instanceof SendFailure)) throw error;
-      // Nothing was sent because it was too late: that is no try.
-      if (claim && !claim.maySend && !error.sent) return undefined;
+      // Nothing was sent because the lease had expired: not an attempt.
+      if (lease && !lease.maySend && !error.sent) return undefined;
       return verdictOfFailure(error);
     }
   }
 
   private async disable(site: string, reason: string, gone: boolean): Promise<void> {
-    const why = gone ? reason : `failed for too long, at last with ${reason}`;
+    const why = gone ? reason : `failed for too long, last error: ${reason}`;
     await this.sites.disableWebhook(site, why);
     this.options.disabled?.(site, why);
   }
 
-  /** Until it is known what became of it: should the claim end before, another one sends the same again. */
-  private async write(site: string, end: End, event: OutboundEvent, claim: Claim): Promise<End> {
+  /** Retries until the append has an outcome. If the lease expires first, the next holder sends the same push again. */
+  private async record(site: string, end: End, event: OutboundEvent, lease: PushLease): Promise<End> {
     for (;;) {
       try {
         return await this.append(site, end, event);
       } catch (error) {
-        if (!(error instanceof LogUnavailable) || !claim.maySend) throw error;
-        await new Promise((next) => setTimeout(next, WRITE_AGAIN_MS));
+        if (!(error instanceof LogUnavailable) || !lease.maySend) throw error;
+        await new Promise((next) => setTimeout(next, RECORD_RETRY_MS));
       }
     }
   }
 
-  /** At the version that the decision was made on: of two who decide at once, the log lets one. */
+  /** At the version that the decision was made on: of two concurrent decisions the log accepts one. */
   private async append(site: string, end: End, event: OutboundEvent): Promise<End> {
     const version = end?.version ?? 0;
     const outcome = await this.log.append({

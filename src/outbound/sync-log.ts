@@ -1,13 +1,13 @@
-import { isOutcome, type Outcome } from '../delivery/delivery.js';
+import { isOutcome } from '../delivery/delivery.js';
+import type { OutcomeType } from '../events/delivery.events.js';
+import type { FailedPushAttempt, ReportingWindow, Totals } from '../events/outbound.events.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
-import type { FailedTry, Stretch, Try } from './stretch.js';
-import type { Totals } from './totals.js';
 
-/** Events that one question looks at: it is answered soon, also where none of them is wanted. */
+/** Events per query, so that each query is short even when no event matches. */
 const PAGE_EVENTS = 20_000;
 
-const TRIES = [
+const ATTEMPT_TYPES = [
   'conversion.delivered.v1',
   'conversion.accepted.v1',
   'conversion.confirmed.v1',
@@ -18,9 +18,9 @@ const TRIES = [
   'conversion.validated.v1',
   'outbound.delivered.v1',
   'outbound.failed.v1',
-];
+] as const;
 
-/** One try: to deliver a conversion to a platform, or to push totals to the webhook. */
+/** One attempt to deliver a conversion to a platform or to push totals to the webhook. */
 export interface SyncLine {
   readonly time: string;
   readonly kind: 'delivery' | 'push';
@@ -32,8 +32,8 @@ export interface SyncLine {
   readonly httpStatus?: number;
   readonly durationMs: number;
   readonly nextTry?: string;
-  /** Of a push. */
-  readonly stretch?: Omit<Stretch, 'body'>;
+  /** Reporting window of a push. */
+  readonly stretch?: Omit<ReportingWindow, 'body'>;
   readonly payload?: Totals;
 }
 
@@ -47,7 +47,7 @@ export interface SyncFilter {
   readonly status?: string | undefined;
 }
 
-/** In log order, page by page: memory holds one, whatever the log's length. A page may have nothing in it. */
+/** In log order, one page in memory at a time. A page may be empty. */
 export async function* readSyncLog(
   log: EventLog,
   { site, after, until, platform, status }: SyncFilter,
@@ -55,7 +55,7 @@ export async function* readSyncLog(
   for (let at = after; at < until; ) {
     const end = Math.min(await log.pageEnd(at, PAGE_EVENTS), until);
     if (end === at) return;
-    const events = await log.read({ after: at, until: end, site, types: TRIES });
+    const events = await log.read({ after: at, until: end, site, types: ATTEMPT_TYPES });
     yield events
       .map(lineOf)
       .filter((line) => platform === undefined || line.platform === platform)
@@ -64,13 +64,14 @@ export async function* readSyncLog(
   }
 }
 
-export function lineOf(event: StoredEvent): SyncLine {
+type PushOutcomeType = 'outbound.delivered.v1' | 'outbound.failed.v1';
+
+export function lineOf(event: StoredEvent<OutcomeType | PushOutcomeType>): SyncLine {
   return isOutcome(event) ? deliveryLine(event) : pushLine(event);
 }
 
-function deliveryLine({ time, data }: StoredEvent): SyncLine {
-  const { platform, conversionId, attempt, status, reason, httpStatus, durationMs, nextTry } =
-    data as unknown as Outcome;
+function deliveryLine({ time, data }: StoredEvent<OutcomeType>): SyncLine {
+  const { platform, conversionId, attempt, status, reason, httpStatus, durationMs, nextTry } = data;
   return {
     time,
     kind: 'delivery',
@@ -80,17 +81,15 @@ function deliveryLine({ time, data }: StoredEvent): SyncLine {
     status,
     ...(reason !== undefined && { reason }),
     ...(httpStatus !== undefined && { httpStatus }),
-    // What was not sent took no time.
+    // Zero when nothing was sent.
     durationMs: durationMs ?? 0,
     ...(nextTry !== undefined && { nextTry }),
   };
 }
 
-function pushLine({ time, type, data }: StoredEvent): SyncLine {
-  const { attempt, durationMs, httpStatus, reason, nextTry, body, ...stretch } = data as unknown as Stretch &
-    Try &
-    Partial<FailedTry>;
-  const { stretchId, fromPosition, toPosition, windowStart, windowEnd } = stretch;
+function pushLine({ time, type, data }: StoredEvent<PushOutcomeType>): SyncLine {
+  const { stretchId, fromPosition, toPosition, windowStart, windowEnd, body, attempt, durationMs, httpStatus } = data;
+  const { reason, nextTry }: Partial<FailedPushAttempt> = type === 'outbound.failed.v1' ? data : {};
   return {
     time,
     kind: 'push',

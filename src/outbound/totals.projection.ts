@@ -1,19 +1,19 @@
 import type { EventCount } from '../log/event-reader.js';
 import type { Page, Projection } from '../log/projection.js';
-import { addUp, COUNTED, DECIDING } from './totals.js';
+import { COUNTED, COUNTED_BY, sumTotals } from './totals.js';
 
-/** Totals by site and minute, for people. Pushes do not wait for it: they are counted from the log itself. */
+/** Totals by site and minute, for display. Pushes do not use it: they are counted from the log itself. */
 export const totalsProjection: Projection = {
   name: 'totals',
   tables: ['totals'],
   async fold(page: Page): Promise<void> {
     const byMinute = new Map<string, EventCount[]>();
-    for (const count of await page.count(COUNTED, DECIDING)) {
+    for (const count of await page.count(COUNTED, COUNTED_BY)) {
       const id = `${count.site} ${count.minute}`;
       byMinute.set(id, [...(byMinute.get(id) ?? []), count]);
     }
     const rows = [...byMinute.values()]
-      .map((counts) => ({ ...addUp(counts), site: counts[0]?.site, minute: isoMinute(counts[0] as EventCount) }))
+      .map((counts) => ({ ...sumTotals(counts), site: counts[0]?.site, minute: isoMinute(counts[0] as EventCount) }))
       .filter((row) => row.conversions + row.bot_traffic_removed > 0);
     if (rows.length === 0) return;
     await page.tx.query(

@@ -1,18 +1,13 @@
+import { type Totals } from '../events/outbound.events.js';
 import type { EventCount } from '../log/event-reader.js';
-
-/** The body of a push, as it goes out. */
-export interface Totals {
-  readonly conversions: number;
-  readonly bot_traffic_removed: number;
-}
 
 export const NO_TOTALS = { conversions: 0, bot_traffic_removed: 0 };
 
-/** What totals are counted from, and the fields that decide whether an event counts. The migration has an index for them. */
+/** The events that totals are counted from, and the fields that decide whether one counts. A partial index covers them. */
 export const COUNTED = ['conversion.received.v1', 'conversion.filtered.v1', 'visitor.bot_detected.v1'] as const;
-export const DECIDING = ['trial', 'mode'] as const;
+export const COUNTED_BY = ['trial', 'mode'] as const;
 
-export function addUp(counts: readonly EventCount[]): Totals {
+export function sumTotals(counts: readonly EventCount[]): Totals {
   const totals = { ...NO_TOTALS };
   for (const count of counts) {
     const kind = kindOf(count);
@@ -21,7 +16,7 @@ export function addUp(counts: readonly EventCount[]): Totals {
   return totals;
 }
 
-/** A bot that is only observed has not been taken out, and what a trial key brought is nowhere. */
+/** A bot that is only observed was not removed, and trial conversions count in no total. */
 function kindOf({ type, values: [trial, mode] }: EventCount): keyof Totals | undefined {
   if (trial === 'true') return undefined;
   switch (type) {

@@ -1,5 +1,6 @@
+import { type AuthEvent } from '../events/auth.events.js';
 import type { StoredEvent } from '../log/event.js';
-import { type AuthEvent, AuthThrottle } from './auth-throttle.js';
+import { AuthThrottle } from './auth-throttle.js';
 
 const MINUTE_MS = 60_000;
 const WINDOW_MS = 15 * MINUTE_MS;

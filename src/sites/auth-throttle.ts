@@ -1,14 +1,5 @@
+import { type AuthEvent, type AuthFailure } from '../events/auth.events.js';
 import type { NewEvent, StoredEvent } from '../log/event.js';
-
-export const AUTH = 'auth';
-
-export type AuthFailure = 'missing' | 'malformed' | 'unknown' | 'revoked';
-
-export type AuthEvent =
-  /** A request came with no key, or with one that is not the site's. `instance` counted it already. */
-  | { type: 'auth.failed.v1'; data: { reason: AuthFailure; instance: string } }
-  /** Failures past the limit since the last such event: counted, not kept one by one. */
-  | { type: 'auth.throttled.v1'; data: { count: number; instance: string } };
 
 export interface ThrottleOptions {
   readonly limit: number;
@@ -55,12 +46,12 @@ export class AuthThrottle {
   }
 
   /** What other instances counted, or this one before a restart. */
-  apply(stored: StoredEvent): void {
-    const event = stored as unknown as AuthEvent;
+  apply(event: StoredEvent): void {
+    if (event.type !== 'auth.failed.v1' && event.type !== 'auth.throttled.v1') return;
     if (event.data.instance === this.options.instance) return;
-    const failures = this.of(stored.site);
+    const failures = this.of(event.site);
     const count = event.type === 'auth.throttled.v1' ? Math.min(event.data.count, this.options.limit) : 1;
-    for (let counted = 0; counted < count; counted += 1) this.push(failures, Date.parse(stored.time));
+    for (let counted = 0; counted < count; counted += 1) this.push(failures, Date.parse(event.time));
   }
 
   /** Called now and then: stores what was counted since, and forgets sites that have been quiet for a window. */

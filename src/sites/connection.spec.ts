@@ -1,5 +1,5 @@
+import { type ConnectionEvent } from '../events/site.events.js';
 import {
-  type ConnectionEvent,
   connecting,
   disconnecting,
   evolveConnections,

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { type ConnectionEvent, type PlatformConnection } from '../events/site.events.js';
 import type { StoredEvent } from '../log/event.js';
 import type { Connection, PlatformName, Settings } from '../platforms/platform.js';
 
@@ -24,22 +25,6 @@ export interface SiteConnection {
 export interface SettingsVersion {
   readonly position: number;
   readonly settings: Settings;
-}
-
-export type ConnectionEvent =
-  /** Settings, names of secrets and endpoint as they are from now on, whole. */
-  | { type: 'site.platform_connected.v1'; data: ConnectedData }
-  | { type: 'site.platform_disconnected.v1'; data: { platform: PlatformName } }
-  /** With a reason it was the platform's doing, without one an operator's. */
-  | { type: 'site.platform_paused.v1'; data: { platform: PlatformName; reason?: string } }
-  | { type: 'site.platform_resumed.v1'; data: { platform: PlatformName } }
-  | { type: 'site.platform_parked.v1'; data: { platform: PlatformName; reason: string } };
-
-interface ConnectedData {
-  readonly platform: PlatformName;
-  readonly settings: Settings;
-  readonly secretNames: readonly string[];
-  readonly endpoint?: string;
 }
 
 /** The settings that counted at a position; undefined before there were any. */
@@ -79,7 +64,7 @@ function evolveConnection(
 
 function connected(
   before: SiteConnection | undefined,
-  { platform, settings, secretNames, endpoint }: ConnectedData,
+  { platform, settings, secretNames, endpoint }: PlatformConnection,
   position: number,
   time: string,
 ): SiteConnection {

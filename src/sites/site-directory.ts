@@ -1,3 +1,5 @@
+import { AUTH, type AuthFailure } from '../events/auth.events.js';
+import { SITE } from '../events/site.events.js';
 import { LogUnavailable } from '../kernel/errors.js';
 import { withLogTimeout } from '../kernel/log-timeout.js';
 import { derivedUuid } from '../kernel/uuid.js';
@@ -6,10 +8,10 @@ import type { EventLog } from '../log/event-log.js';
 import type { Follower } from '../log/follower.js';
 import { PLATFORM_NAMES, type PlatformName } from '../platforms/platform.js';
 import { API_KEY_LENGTH, hashApiKey, looksLikeApiKey } from './api-key.js';
-import { AUTH, type AuthFailure, AuthThrottle } from './auth-throttle.js';
+import { AuthThrottle } from './auth-throttle.js';
 import type { SiteConnection } from './connection.js';
 import { normaliseHost } from './host.js';
-import { evolve, SITE, type Site, type SiteKey } from './site.js';
+import { evolve, type Site, type SiteKey } from './site.js';
 import type { ConnectionSecrets, SiteSecrets } from './site-secrets.js';
 
 /** A revocation must reach every instance within a second: one that has not looked for longer looks first. */

@@ -1,6 +1,7 @@
+import { AUTH } from '../events/auth.events.js';
+import { SITE } from '../events/site.events.js';
 import type { Page, Projection } from '../log/projection.js';
-import { AUTH, type AuthEvent } from './auth-throttle.js';
-import { evolve, SITE, type Site } from './site.js';
+import { evolve, type Site } from './site.js';
 import type { SiteWebhook } from './webhook.js';
 
 interface StoredSite extends Omit<Site, 'createdAt' | 'webhook'> {
@@ -67,11 +68,10 @@ export const authFailuresProjection: Projection = {
   tables: ['auth_failures'],
   async fold(page: Page): Promise<void> {
     const counts = new Map<string, { site: string; minute: string; failed: number; throttled: number }>();
-    for (const stored of await page.events({ categories: [AUTH] })) {
-      const event = stored as unknown as AuthEvent;
-      const minute = `${stored.time.slice(0, 16)}:00Z`;
-      const id = `${stored.site} ${minute}`;
-      const count = counts.get(id) ?? { site: stored.site, minute, failed: 0, throttled: 0 };
+    for (const event of await page.events({ categories: [AUTH] })) {
+      const minute = `${event.time.slice(0, 16)}:00Z`;
+      const id = `${event.site} ${minute}`;
+      const count = counts.get(id) ?? { site: event.site, minute, failed: 0, throttled: 0 };
       if (event.type === 'auth.failed.v1') count.failed += 1;
       if (event.type === 'auth.throttled.v1') count.throttled += event.data.count;
       counts.set(id, count);

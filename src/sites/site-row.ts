@@ -1,7 +1,7 @@
 import { Column, Entity, PrimaryColumn } from 'typeorm';
+import { type SiteSettings } from '../events/site.events.js';
 import type { SiteConnection } from './connection.js';
 import type { SiteKey } from './site.js';
-import type { SiteSettings } from './site-settings.js';
 import type { SiteWebhook } from './webhook.js';
 
 /** A row of the projection `sites`. */

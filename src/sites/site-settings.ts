@@ -1,29 +1,10 @@
+import { type SiteSettings } from '../events/site.events.js';
+import { addressRanges } from '../kernel/addresses.js';
 import { formatDuration } from '../kernel/durations.js';
 import { isEmail, normaliseEmail, subjectOf } from '../kernel/email.js';
 import { messageOf, UserError } from '../kernel/errors.js';
-import { addressRanges, dedupWindowMs } from '../kernel/settings.js';
+import { dedupWindowMs } from '../kernel/settings.js';
 import { normaliseHost } from './host.js';
-
-/** What can be set per site. Values are stored as they are shown. */
-export interface SiteSettings {
-  /** A duration such as `24h`; null: the service's own default. */
-  readonly dedupWindow: string | null;
-  readonly botThreshold: number;
-  readonly botMode: 'observe' | 'enforce';
-  readonly consentRequired: boolean;
-  readonly withhold: 'identifiers' | 'everything';
-  /** Completes phone numbers that come without a country code. */
-  readonly country: string | null;
-  readonly origins: readonly string[];
-  /** Email addresses as SHA-256, domains as `@example.com`. */
-  readonly blocked: readonly string[];
-  readonly blockDisposable: boolean;
-  readonly blockIps: readonly string[];
-  readonly allowIps: readonly string[];
-  readonly blockUserAgents: readonly string[];
-  readonly blockCountries: readonly string[];
-  readonly emailCapture: boolean;
-}
 
 export const DEFAULT_SITE_SETTINGS: SiteSettings = {
   dedupWindow: null,

@@ -1,9 +1,8 @@
+import { SITE, type SiteSettings } from '../events/site.events.js';
 import type { StoredEvent } from '../log/event.js';
-import { type ConnectionEvent, evolveConnections, type SiteConnection } from './connection.js';
-import { DEFAULT_SITE_SETTINGS, type SiteSettings } from './site-settings.js';
-import { evolveWebhook, type SiteWebhook, type WebhookEvent } from './webhook.js';
-
-export const SITE = 'site';
+import { evolveConnections, type SiteConnection } from './connection.js';
+import { DEFAULT_SITE_SETTINGS } from './site-settings.js';
+import { evolveWebhook, type SiteWebhook } from './webhook.js';
 
 export interface SiteKey {
   readonly id: string;
@@ -31,31 +30,18 @@ export interface Site {
   readonly createdAt: string;
 }
 
-export type SiteEvent =
-  /** The site exists, with inbound switched off until somebody says otherwise. */
-  | { type: 'site.registered.v1'; data: { host: string; aliases: string[] } }
-  | { type: 'site.inbound_enabled.v1'; data: Record<string, never> }
-  | { type: 'site.inbound_disabled.v1'; data: Record<string, never> }
-  | { type: 'site.key_issued.v1'; data: { keyId: string; name: string; prefix: string; hash: string; trial: boolean } }
-  | { type: 'site.key_revoked.v1'; data: { keyId: string } }
-  /** The new value of each setting that changed. */
-  | { type: 'site.settings_changed.v1'; data: { settings: Partial<SiteSettings> } }
-  | ConnectionEvent
-  | WebhookEvent;
-
 /** Unknown types pass by: an older version of the service may read a newer one's log. */
-export function evolve(site: Site | undefined, stored: StoredEvent): Site | undefined {
-  const event = stored as unknown as SiteEvent;
+export function evolve(site: Site | undefined, event: StoredEvent): Site | undefined {
   if (event.type === 'site.registered.v1') {
     return {
-      id: stored.stream.slice(SITE.length + 1),
+      id: event.stream.slice(SITE.length + 1),
       host: event.data.host,
       aliases: event.data.aliases,
       inbound: false,
       settings: DEFAULT_SITE_SETTINGS,
       keys: [],
       connections: [],
-      createdAt: stored.time,
+      createdAt: event.time,
     };
   }
   if (!site) return undefined;
@@ -66,7 +52,7 @@ export function evolve(site: Site | undefined, stored: StoredEvent): Site | unde
       return { ...site, inbound: false };
     case 'site.key_issued.v1': {
       const { keyId, name, prefix, hash, trial } = event.data;
-      const key: SiteKey = { id: keyId, name, prefix, hash, trial, createdAt: stored.time, status: 'active' };
+      const key: SiteKey = { id: keyId, name, prefix, hash, trial, createdAt: event.time, status: 'active' };
       return { ...site, keys: [...site.keys, key] };
     }
     case 'site.key_revoked.v1': {
@@ -80,11 +66,11 @@ export function evolve(site: Site | undefined, stored: StoredEvent): Site | unde
     case 'site.platform_paused.v1':
     case 'site.platform_resumed.v1':
     case 'site.platform_parked.v1':
-      return { ...site, connections: evolveConnections(site.connections, event, stored) };
+      return { ...site, connections: evolveConnections(site.connections, event, event) };
     case 'site.webhook_configured.v1':
     case 'site.webhook_enabled.v1':
     case 'site.webhook_disabled.v1':
-      return { ...site, webhook: evolveWebhook(site.webhook, event, stored) };
+      return { ...site, webhook: evolveWebhook(site.webhook, event, event) };
     default:
       return site;
   }

@@ -5,6 +5,7 @@ import { Logger } from '../kernel/logger.js';
 import { Sealer } from '../kernel/sealing.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { EventLog } from '../log/event-log.js';
+import { LogModule } from '../log/log.module.js';
 import { Postgres } from '../postgres/postgres.js';
 import { SiteDirectory } from './site-directory.js';
 import { openSecrets, SiteSecrets } from './site-secrets.js';
@@ -31,6 +32,7 @@ export class DirectoryKeeper implements OnModuleInit {
 }
 
 @Module({
+  imports: [LogModule],
   providers: [
     {
       provide: SiteSecrets,

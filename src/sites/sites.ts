@@ -1,21 +1,14 @@
+import { type ConnectionEvent, SITE, type SiteEvent } from '../events/site.events.js';
 import { UserError } from '../kernel/errors.js';
 import { derivedUuid, uuidv7 } from '../kernel/uuid.js';
 import type { NewEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import type { Connection, Platform, PlatformName } from '../platforms/platform.js';
 import { apiKeyPrefix, generateApiKey, hashApiKey } from './api-key.js';
-import {
-  type ConnectionEvent,
-  connecting,
-  disconnecting,
-  parking,
-  pausing,
-  resuming,
-  type SiteConnection,
-} from './connection.js';
+import { connecting, disconnecting, parking, pausing, resuming, type SiteConnection } from './connection.js';
 import { type ConnectRequest, changedConnection, generateWebhookSecret, NOT_CONNECTED } from './connection-settings.js';
 import { normaliseHost } from './host.js';
-import { evolve, SITE, type Site, type SiteEvent, type SiteKey } from './site.js';
+import { evolve, type Site, type SiteKey } from './site.js';
 import type { SiteSecrets } from './site-secrets.js';
 import { changedSettings, type SettingsRequest } from './site-settings.js';
 import { checkedWebhook, configuring, disabling, enabling, type SiteWebhook, type WebhookRequest } from './webhook.js';

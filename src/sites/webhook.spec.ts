@@ -1,12 +1,5 @@
-import {
-  checkedWebhook,
-  configuring,
-  disabling,
-  enabling,
-  evolveWebhook,
-  type SiteWebhook,
-  type WebhookEvent,
-} from './webhook.js';
+import { type WebhookEvent } from '../events/site.events.js';
+import { checkedWebhook, configuring, disabling, enabling, evolveWebhook, type SiteWebhook } from './webhook.js';
 
 const URL = 'https://hooks.shop.example/totals';
 

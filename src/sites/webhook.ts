@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
-import { isGlobalUnicast } from '../http/outgoing/global-unicast.js';
-import { targetOf } from '../http/outgoing/target.js';
+import { type WebhookEvent } from '../events/site.events.js';
+import { isGlobalUnicast } from '../http/client/global-unicast.js';
+import { targetOf } from '../http/client/target.js';
 import { secretProblem } from '../http/webhook-signature.js';
 import { messageOf, UserError } from '../kernel/errors.js';
 import type { StoredEvent } from '../log/event.js';
@@ -25,13 +26,6 @@ export interface SiteWebhook {
   /** When the secret became what it is; for a while the one before it signs too. */
   readonly secretSince: string;
 }
-
-export type WebhookEvent =
-  /** `newSecret` tells that the secret is another one from now on, or the first. */
-  | { type: 'site.webhook_configured.v1'; data: { url: string; newSecret: boolean } }
-  | { type: 'site.webhook_enabled.v1'; data: Record<string, never> }
-  /** With a reason it was the service's doing, without one an operator's. */
-  | { type: 'site.webhook_disabled.v1'; data: { reason?: string } };
 
 export interface WebhookRequest {
   readonly url: string;

@@ -2,29 +2,29 @@ import { hash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 
-/** What a site's settings say about its tag. */
+/** The site settings that the tag needs. */
 export interface TagConfig {
-  /** Nothing is kept or sent before the visitor says yes. */
+  /** Store and send nothing before the visitor grants consent. */
   readonly required: boolean;
-  /** The email is taken from forms that are submitted. */
+  /** Read the email address from submitted forms. */
   readonly capture: boolean;
-  /** How long the browser keeps what it knows. */
+  /** How long the browser stores the visitor record. */
   readonly days: number;
 }
 
 export interface TagScript {
   readonly body: string;
-  /** The same, compressed. */
+  /** The compressed body. */
   readonly gzip: Buffer;
   readonly etag: string;
 }
 
-/** The same place from the sources and from the build. */
+/** Resolves to the same file from `src` and from `dist`. */
 const BUILT = new URL('../../dist/tag/tag.js', import.meta.url);
 const scripts = new Map<string, TagScript>();
 let built: string | undefined;
 
-/** The browser tag for a site, as it is served. Sites with equal settings share one. */
+/** The browser tag as served to a site. Sites with equal settings share one script. */
 export function tagScript({ required, capture, days }: TagConfig): TagScript {
   const config = JSON.stringify({ required, capture, days });
   let script = scripts.get(config);

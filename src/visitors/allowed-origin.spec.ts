@@ -8,7 +8,7 @@ const site = {
   settings: { ...DEFAULT_SITE_SETTINGS, origins: ['shop.example', 'xn--mnchen-3ya.example'] },
 } as unknown as Site;
 
-describe('a page that calls the tag', () => {
+describe('isAllowedOrigin', () => {
   it.each([
     'https://track.shop.example',
     'https://t.shop.example',
@@ -18,7 +18,7 @@ describe('a page that calls the tag', () => {
     'https://münchen.example',
     'http://localhost:3000',
     'http://app.localhost',
-  ])('may from %s', (origin) => {
+  ])('allows %s', (origin) => {
     expect(isAllowedOrigin(origin, site)).toBe(true);
   });
 
@@ -35,7 +35,7 @@ describe('a page that calls the tag', () => {
     'ftp://shop.example',
     'https://shop.example, https://evil.example',
     `https://${'a'.repeat(400)}.shop.example`,
-  ])('may not from %s', (origin) => {
+  ])('rejects %s', (origin) => {
     expect(isAllowedOrigin(origin, site)).toBe(false);
   });
 });

@@ -3,17 +3,17 @@ import { normaliseHost } from '../sites/host.js';
 import type { Site } from '../sites/site.js';
 
 /**
- * Whether a page of this origin may call the tag's endpoints of a site: its own hosts, those the operator named, and their
- * subdomains; over https, or from this very machine.
+ * Whether pages of this origin may call the tag's endpoints: the site's host and aliases, its configured origins, and
+ * subdomains of these. Requires https except for loopback hosts.
  */
 export function isAllowedOrigin(origin: string | undefined, { host, aliases, settings }: Site): boolean {
   if (origin === undefined || origin.length > 300) return false;
   const { scheme, authority } = /^(?<scheme>https?):\/\/(?<authority>[^/?#@]+)$/.exec(origin)?.groups ?? {};
   const page = normaliseHost(authority);
-  if (page === undefined || (scheme === 'http' && !isOnThisMachine(page))) return false;
+  if (page === undefined || (scheme === 'http' && !isLoopbackHost(page))) return false;
   return [host, ...aliases, ...settings.origins].some((owner) => page === owner || page.endsWith(`.${owner}`));
 }
 
-function isOnThisMachine(host: string): boolean {
+function isLoopbackHost(host: string): boolean {
   return host === 'localhost' || host.endsWith('.localhost') || host === '[::1]' || isLoopback(host);
 }

@@ -1,7 +1,7 @@
 import { CallRate } from './call-rate.js';
 
-describe('how often an address may call', () => {
-  it('is a burst, and then so many a second', () => {
+describe('CallRate', () => {
+  it('allows a burst, then a number of calls per second', () => {
     const rate = new CallRate(2, 3);
     const calls = (atMs: number, times: number) =>
       Array.from({ length: times }, () => rate.allows('s', '192.0.2.1', atMs));
@@ -11,7 +11,7 @@ describe('how often an address may call', () => {
     expect(calls(60_000, 4)).toEqual([true, true, true, false]);
   });
 
-  it('is counted for each site and each network', () => {
+  it('limits each site and each client network separately', () => {
     const rate = new CallRate(1, 1);
     expect(rate.allows('a', '2001:db8:1:2::1', 0)).toBe(true);
     expect(rate.allows('b', '2001:db8:1:2::1', 0)).toBe(true);
@@ -21,10 +21,10 @@ describe('how often an address may call', () => {
     expect(rate.allows('a', '192.0.2.1', 0)).toBe(false);
   });
 
-  it('is forgotten of whoever has been quiet', () => {
+  it('prunes idle callers', () => {
     const rate = new CallRate(1, 1);
     for (let each = 0; each < 1_000; each += 1) rate.allows('s', `10.0.${each >> 8}.${each & 255}`, 0);
     rate.allows('s', '192.0.2.1', 20_000);
-    expect((rate as unknown as { callers: Map<string, unknown> }).callers.size).toBe(1);
+    expect((rate as unknown as { buckets: Map<string, unknown> }).buckets.size).toBe(1);
   });
 });

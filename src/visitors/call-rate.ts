@@ -1,49 +1,49 @@
 import ipaddr from 'ipaddr.js';
 
-const FORGET_EVERY_MS = 10_000;
-/** Beyond it nobody new is let in until some have been forgotten: a flood of addresses costs no more memory than that. */
+const PRUNE_EVERY_MS = 10_000;
+/** At this number new callers are rejected until idle ones are pruned, so a flood of addresses uses bounded memory. */
 const CALLERS_MAX = 100_000;
 
-interface Caller {
-  left: number;
-  atMs: number;
+interface Bucket {
+  tokens: number;
+  updatedMs: number;
 }
 
-/** How often one address may call one site's tag: so many a second, and a burst of some more. */
+/** Token-bucket rate limit of the tag's endpoints, per site and client network. */
 export class CallRate {
-  private readonly callers = new Map<string, Caller>();
-  private forgottenMs = 0;
+  private readonly buckets = new Map<string, Bucket>();
+  private prunedMs = 0;
 
   constructor(
     private readonly perSecond: number,
     private readonly burst: number,
   ) {}
 
-  /** Takes one of what the caller has left; false when that is nothing. */
+  /** Takes a token from the caller's bucket; false when it is empty. */
   allows(site: string, address: string | undefined, nowMs: number): boolean {
-    if (nowMs - this.forgottenMs > FORGET_EVERY_MS) this.forgetTheQuiet(nowMs);
+    if (nowMs - this.prunedMs > PRUNE_EVERY_MS) this.pruneIdle(nowMs);
     const key = `${site} ${networkOf(address)}`;
-    const caller = this.callers.get(key);
-    if (!caller) {
-      if (this.callers.size >= CALLERS_MAX) return false;
-      this.callers.set(key, { left: this.burst - 1, atMs: nowMs });
+    const bucket = this.buckets.get(key);
+    if (!bucket) {
+      if (this.buckets.size >= CALLERS_MAX) return false;
+      this.buckets.set(key, { tokens: this.burst - 1, updatedMs: nowMs });
       return true;
     }
-    const left = Math.min(this.burst, caller.left + ((nowMs - caller.atMs) / 1_000) * this.perSecond);
-    caller.atMs = nowMs;
-    caller.left = left < 1 ? left : left - 1;
-    return left >= 1;
+    const tokens = Math.min(this.burst, bucket.tokens + ((nowMs - bucket.updatedMs) / 1_000) * this.perSecond);
+    bucket.updatedMs = nowMs;
+    bucket.tokens = tokens < 1 ? tokens : tokens - 1;
+    return tokens >= 1;
   }
 
-  /** Whoever would have all of his burst again is as good as unknown. */
-  private forgetTheQuiet(nowMs: number): void {
-    this.forgottenMs = nowMs;
-    const fullAfterMs = (this.burst / this.perSecond) * 1_000;
-    for (const [key, { atMs }] of this.callers) if (nowMs - atMs > fullAfterMs) this.callers.delete(key);
+  /** Removes buckets that have refilled: a new one would be the same. */
+  private pruneIdle(nowMs: number): void {
+    this.prunedMs = nowMs;
+    const refillMs = (this.burst / this.perSecond) * 1_000;
+    for (const [key, { updatedMs }] of this.buckets) if (nowMs - updatedMs > refillMs) this.buckets.delete(key);
   }
 }
 
-/** An IPv6 customer has a whole network of addresses to call from. */
+/** IPv6 clients are limited by /64 network, because one client usually owns all addresses of it. */
 function networkOf(address: string | undefined): string {
   if (address === undefined || !address.includes(':') || !ipaddr.isValid(address)) return address ?? '';
   const parsed = ipaddr.process(address);

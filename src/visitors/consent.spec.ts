@@ -2,7 +2,7 @@ import { decideConsent, meaningOf, readConsent } from './consent.js';
 
 const YES = { ad_storage: 'granted', ad_user_data: 'granted' } as const;
 
-describe('what somebody said about consent', () => {
+describe('consent', () => {
   it.each([
     [{ ad_storage: 'granted', ad_user_data: 'granted' }, 'granted'],
     [{ ad_storage: 'granted', ad_user_data: 'denied' }, 'denied'],
@@ -10,7 +10,7 @@ describe('what somebody said about consent', () => {
     [{ ad_storage: 'denied' }, 'denied'],
     [{ ad_storage: 'granted', gpc: true }, 'denied'],
     [{ gpc: true }, 'denied'],
-    // Neither says anything about advertising.
+    // Neither field concerns advertising.
     [{ analytics_storage: 'denied' }, 'unknown'],
     [{ ad_personalization: 'denied' }, 'unknown'],
     [undefined, 'unknown'],
@@ -18,7 +18,7 @@ describe('what somebody said about consent', () => {
     expect(meaningOf(state)).toBe(meaning);
   });
 
-  it('is read word by word, and nothing else with it', () => {
+  it('reads valid fields and ignores everything else', () => {
     expect(readConsent({ ad_storage: 'denied', ad_user_data: 'maybe', gpc: 'yes', other: 1 })).toEqual({
       ad_storage: 'denied',
     });
@@ -28,18 +28,13 @@ describe('what somebody said about consent', () => {
 
   it.each([
     ['granted', YES, false, { consent: 'granted' }],
-    ['granted where it is required', YES, true, { consent: 'granted' }],
+    ['granted, when required', YES, true, { consent: 'granted' }],
     ['denied', { ad_storage: 'denied' }, false, { consent: 'denied', withheld: 'opted_out' }],
-    ['nothing', undefined, false, { consent: 'unknown' }],
-    ['nothing where it is required', undefined, true, { consent: 'denied', withheld: 'consent_missing' }],
-    ['what cannot be read', 'unreadable', false, { consent: 'unknown', withheld: 'consent_unreadable' }],
-    [
-      'what cannot be read where it is required',
-      'unreadable',
-      true,
-      { consent: 'unknown', withheld: 'consent_unreadable' },
-    ],
-  ] as const)('%s is decided on', (_, state, isRequired, decision) => {
+    ['missing', undefined, false, { consent: 'unknown' }],
+    ['missing, when required', undefined, true, { consent: 'denied', withheld: 'consent_missing' }],
+    ['unreadable', 'unreadable', false, { consent: 'unknown', withheld: 'consent_unreadable' }],
+    ['unreadable, when required', 'unreadable', true, { consent: 'unknown', withheld: 'consent_unreadable' }],
+  ] as const)('decides on consent that is %s', (_, state, isRequired, decision) => {
     expect(decideConsent(state, isRequired)).toEqual(decision);
   });
 });

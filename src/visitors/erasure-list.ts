@@ -4,14 +4,14 @@ import type { Sealer } from '../kernel/sealing.js';
 
 const LABEL = 'erasure';
 
-export interface Erasing {
+export interface ListedErasure {
   readonly site: string;
   readonly subject: string;
 }
 
 /**
- * Who was erased, in a file apart from the database and not in its backups: a restored database has forgotten that it forgot.
- * One line each, sealed, because it names by hash exactly those who asked not to be named.
+ * Erased data subjects, in a file outside the database and its backups: a restored database contains people who were
+ * erased after the backup. Each line is encrypted, because the list holds the hashes of people who asked to be erased.
  */
 export class ErasureList {
   constructor(
@@ -19,9 +19,9 @@ export class ErasureList {
     private readonly sealer: Sealer,
   ) {}
 
-  /** On disk when this resolves. */
-  async add(erasing: Erasing): Promise<void> {
-    const sealed = this.sealer.seal(Buffer.from(JSON.stringify(erasing)), LABEL).toString('base64');
+  /** Resolves once the line is on disk. */
+  async add(erasure: ListedErasure): Promise<void> {
+    const sealed = this.sealer.seal(Buffer.from(JSON.stringify(erasure)), LABEL).toString('base64');
     try {
       const file = await open(this.path, 'a', 0o600);
       try {
@@ -33,19 +33,19 @@ export class ErasureList {
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       throw new UserError(
-        `The list of erasures ${this.path} cannot be written (${code}). Nobody was erased. Set ERASURE_LIST to a file that can.`,
+        `The list of erasures ${this.path} cannot be written (${code}). Nothing was erased. Set ERASURE_LIST to a writable file.`,
       );
     }
   }
 
-  /** Each once, in the order they were first erased. A line that was cut off by a crash had not been erased yet. */
-  async read(): Promise<Erasing[]> {
+  /** Each person once, in the order of their first erasure. A line cut off by a crash is skipped: nothing was erased yet. */
+  async read(): Promise<ListedErasure[]> {
     const lines = (await this.text()).split('\n').slice(0, -1);
-    const people = new Map(lines.map((line) => [this.opened(line), true] as const));
-    return [...people.keys()].map((text) => JSON.parse(text) as Erasing);
+    const distinct = new Set(lines.map((line) => this.unseal(line)));
+    return [...distinct].map((text) => JSON.parse(text) as ListedErasure);
   }
 
-  private opened(line: string): string {
+  private unseal(line: string): string {
     return this.sealer.open(Buffer.from(line, 'base64'), LABEL).toString();
   }
 

@@ -2,8 +2,8 @@ import type { ClickKind, CookieKind } from '../platforms/conversion.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
-/** Click ids that some platform is told, and how many days it knows them. Undefined: as long as we keep them. */
-const SENT: Readonly<Record<ClickKind, number | undefined>> = {
+/** Click ids that platforms accept, with their lifetime in days at the platform. Undefined: `IDENTIFIER_TTL` applies. */
+const LIFETIME_DAYS: Readonly<Record<ClickKind, number | undefined>> = {
   gclid: undefined,
   gbraid: undefined,
   wbraid: undefined,
@@ -18,8 +18,8 @@ const SENT: Readonly<Record<ClickKind, number | undefined>> = {
   epik: undefined,
 };
 
-/** Kept for the record of where somebody came from; no platform of ours takes them. */
-const KEPT = [
+/** Stored to show where a visitor came from; no supported platform accepts them. */
+const OTHER_CLICK_KINDS = [
   'gclsrc',
   'gad_source',
   'gad_campaignid',
@@ -35,10 +35,10 @@ const KEPT = [
   'ctwa_clid',
 ] as const;
 
-export type StoredClickKind = ClickKind | (typeof KEPT)[number];
+export type StoredClickKind = ClickKind | (typeof OTHER_CLICK_KINDS)[number];
 
-export const SENT_CLICKS = Object.keys(SENT) as ClickKind[];
-export const CLICK_KINDS: readonly StoredClickKind[] = [...SENT_CLICKS, ...KEPT];
+export const PLATFORM_CLICK_KINDS = Object.keys(LIFETIME_DAYS) as ClickKind[];
+export const CLICK_KINDS: readonly StoredClickKind[] = [...PLATFORM_CLICK_KINDS, ...OTHER_CLICK_KINDS];
 
 export const COOKIE_KINDS: readonly CookieKind[] = [
   '_fbp',
@@ -62,8 +62,8 @@ export const UTM_FIELDS = [
   'marketing_tactic',
 ] as const;
 
-/** How long a click id of this kind is good for. */
-export function lifeOf(kind: ClickKind, keptMs: number): number {
-  const days = SENT[kind];
-  return days === undefined ? keptMs : Math.min(keptMs, days * DAY_MS);
+/** `ttlMs`: how long the service keeps identifiers. */
+export function clickLifetimeMs(kind: ClickKind, ttlMs: number): number {
+  const days = LIFETIME_DAYS[kind];
+  return days === undefined ? ttlMs : Math.min(ttlMs, days * DAY_MS);
 }

@@ -5,10 +5,12 @@ import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { Postgres } from '../postgres/postgres.js';
 
-const SLICE_ROWS = 1_000;
+const BATCH_ROWS = 1_000;
 
-/** Forgets what has outlived its use: identifiers past their life, conversions too old for a late visit. What people said
- * about consent is kept: it does not grow old. */
+/**
+ * Deletes expired identifiers, and unmatched conversions that are too old for a late match. Consent does not
+ * expire.
+ */
 @Injectable()
 export class IdentifierPruner {
   constructor(
@@ -22,7 +24,7 @@ export class IdentifierPruner {
     try {
       await pruneIdentifiers(this.postgres, new Date(Date.now() - this.settings.identifierTtlMs));
     } catch (error) {
-      this.logger.warn('Old identifiers could not be pruned; trying again later', { error: messageOf(error) });
+      this.logger.warn('Pruning expired identifiers failed; retrying in 10 min', { error: messageOf(error) });
     }
   }
 }
@@ -33,9 +35,9 @@ export async function pruneIdentifiers(postgres: Postgres, before: Date): Promis
     { table: 'identifiers', time: 'at' },
     { table: 'unmatched', time: 'time' },
   ]) {
-    for (let pruned = SLICE_ROWS; pruned === SLICE_ROWS; total += pruned) {
+    for (let pruned = BATCH_ROWS; pruned === BATCH_ROWS; total += pruned) {
       const { rowCount } = await postgres.pool.query(
-        `DELETE FROM cc.${table} WHERE ctid = ANY (ARRAY(SELECT ctid FROM cc.${table} WHERE ${time} < $1 LIMIT ${SLICE_ROWS}))`,
+        `DELETE FROM cc.${table} WHERE ctid = ANY (ARRAY(SELECT ctid FROM cc.${table} WHERE ${time} < $1 LIMIT ${BATCH_ROWS}))`,
         [before],
       );
       pruned = rowCount ?? 0;

@@ -1,43 +1,44 @@
+import {
+  type BotVerdict,
+  type ConsentState,
+  type Touch,
+  type VisitData,
+  type VisitorEvent,
+  type VisitPersonal,
+} from '../events/visitor.events.js';
 import type { StoredEvent } from '../log/event.js';
 import type { Click, ClickKind, Visit } from '../platforms/conversion.js';
-import type { Judgement } from './bots/judge.js';
-import type { ConsentState } from './consent.js';
-import { lifeOf, SENT_CLICKS } from './identifier-kinds.js';
-import type { Touch } from './tag-message.js';
-import { isPerson, personalOf, type VisitData, type VisitorEvent, type VisitPersonal } from './visitor.js';
+import { clickLifetimeMs, PLATFORM_CLICK_KINDS } from './identifier-kinds.js';
+import { isPerson } from './visitor.js';
 
-/** One thing that is known of a person. `at` is missing where the event's own time counts. */
+/** One row of a person's identifier record. Without `at` the time of the event applies. */
 export interface Identifier {
   readonly kind: string;
   readonly at?: number;
   readonly value: unknown;
 }
 
-/** What an event leaves in the inline projections. */
+/** The part of an event that the inline projections store. */
 export interface Inline {
   readonly identifiers: readonly Identifier[];
   readonly consent?: ConsentState | undefined;
 }
 
-/** Of the same event always the same: the append hands it over, and a rebuild makes it again from the log. */
-export function inlineOf({ type, data }: VisitorEvent, personal: VisitPersonal | null): Inline | undefined {
-  if (!personal || !isPerson(personal.subject)) return undefined;
-  switch (type) {
+/** Deterministic: the append passes the result on to the inline projections, and a rebuild derives the same from the log. */
+export function inlineOf(event: VisitorEvent | StoredEvent): Inline | undefined {
+  if (!('personal' in event) || !isPerson(event.personal?.subject)) return undefined;
+  switch (event.type) {
     case 'visitor.visited.v1':
     case 'visitor.identified.v1':
-      return { identifiers: identifiersOf(data, personal), consent: data.consent };
+      return event.personal && { identifiers: identifiersOf(event.data, event.personal), consent: event.data.consent };
     case 'visitor.rejudged.v1':
-      // As of the visit itself: what a later visit has shown is not undone by a new look at an earlier one.
-      return { identifiers: [{ kind: 'bot', at: Date.parse(data.seenAt), value: data.bot }] };
+      // As of the visit itself, so that a new verdict on an earlier visit does not override a later visit.
+      return { identifiers: [{ kind: 'bot', at: Date.parse(event.data.seenAt), value: event.data.bot }] };
     case 'visitor.consent_changed.v1':
-      return { identifiers: [], consent: data.consent };
+      return { identifiers: [], consent: event.data.consent };
     default:
       return undefined;
   }
-}
-
-export function inlineOfStored(event: StoredEvent): Inline | undefined {
-  return inlineOf(event as unknown as VisitorEvent, personalOf(event));
 }
 
 function identifiersOf({ bot }: VisitData, personal: VisitPersonal): Identifier[] {
@@ -47,36 +48,36 @@ function identifiersOf({ bot }: VisitData, personal: VisitPersonal): Identifier[
     { kind: 'visit', value: { visitorId: visitor, pageUrl: page, referrer, ip, userAgent, cookies } },
     { kind: 'bot', value: bot },
   ];
-  for (const [kind, { id, timeMs, page }] of Object.entries(clicks))
-    found.push({ kind, at: timeMs, value: { id, page } });
+  for (const [kind, click] of Object.entries(clicks))
+    if (click) found.push({ kind, at: click.timeMs, value: { id: click.id, page: click.page } });
   if (first) found.push({ kind: 'first', at: first.timeMs, value: first });
   if (Object.keys(utm).length > 0) found.push({ kind: 'last', value: { page, referrer, utm } });
   return found;
 }
 
-/** As it is read back, by kind. */
+/** Rows of one person by kind. */
 export type StoredIdentifiers = Readonly<Record<string, readonly [atMs: number, value: unknown]>>;
 
 export interface IdentifierRecord {
   readonly visit: Visit | undefined;
-  readonly bot: Judgement | undefined;
+  readonly bot: BotVerdict | undefined;
 }
 
-/** What platforms may be told of the person's visits, as of a moment: no id that has outlived itself, none from later. */
-export function recordOf(stored: StoredIdentifiers, asOfMs: number, keptMs: number): IdentifierRecord {
-  const known = (kind: string, lifeMs = keptMs) => {
+/** The identifier record as of a moment: without expired identifiers and without clicks that happened later. */
+export function recordOf(stored: StoredIdentifiers, asOfMs: number, ttlMs: number): IdentifierRecord {
+  const unexpired = (kind: string, lifetimeMs = ttlMs) => {
     const [atMs, value] = stored[kind] ?? [Number.NEGATIVE_INFINITY];
-    return atMs > asOfMs - lifeMs ? value : undefined;
+    return atMs > asOfMs - lifetimeMs ? value : undefined;
   };
-  const bot = known('bot') as Judgement | undefined;
-  const visit = known('visit') as Omit<Visit, 'clicks' | 'utm'> | undefined;
+  const bot = unexpired('bot') as BotVerdict | undefined;
+  const visit = unexpired('visit') as Omit<Visit, 'clicks' | 'utm'> | undefined;
   if (!visit) return { visit: undefined, bot };
   const clicks: Partial<Record<ClickKind, Click>> = {};
-  for (const kind of SENT_CLICKS) {
-    const click = known(kind, lifeOf(kind, keptMs)) as { id: string } | undefined;
+  for (const kind of PLATFORM_CLICK_KINDS) {
+    const click = unexpired(kind, clickLifetimeMs(kind, ttlMs)) as { id: string } | undefined;
     const timeMs = stored[kind]?.[0] as number;
     if (click && timeMs <= asOfMs) clicks[kind] = { id: click.id, timeMs };
   }
-  const { utm } = (known('last') ?? known('first') ?? { utm: {} }) as Pick<Touch, 'utm'>;
+  const { utm } = (unexpired('last') ?? unexpired('first') ?? { utm: {} }) as Pick<Touch, 'utm'>;
   return { visit: { ...visit, clicks, utm }, bot };
 }

@@ -1,7 +1,10 @@
+import { Interval } from '@nestjs/schedule';
 import type { Pool } from 'pg';
-import { settingsAsOf } from '../delivery/courier.js';
-import { CONVERSION, type Delivery, foldDeliveries, type Reopening } from '../delivery/delivery.js';
-import { asReceived, type ReceivedConversion, spell } from '../delivery/received.js';
+import { type Delivery, foldDeliveries } from '../delivery/delivery.js';
+import { buildPayload, settingsAsOf } from '../delivery/payload.js';
+import type { ReceivedConversion } from '../delivery/received-conversion.js';
+import { CONVERSION } from '../events/conversion.events.js';
+import { type Reopening } from '../events/delivery.events.js';
 import { LogUnavailable } from '../kernel/errors.js';
 import type { NewEvent, StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
@@ -9,44 +12,44 @@ import type { Platform } from '../platforms/platform.js';
 import { Lease } from '../postgres/lease.js';
 import type { OpenSite, SiteDirectory } from '../sites/site-directory.js';
 import { CLICK_KINDS } from './identifier-kinds.js';
-import { isFilteredBot, type Known, type Matcher, matchOf } from './matcher.js';
-import { isWanting } from './unmatched.projection.js';
+import { isFilteredBot, type Matcher, matchOf, type VisitorRecord } from './matcher.js';
+import { lacksIdentifier } from './unmatched.projection.js';
 import { PERSON_BYTES } from './visitor.js';
 
 const LEASE = 'late-matches';
-const LOOK_EVERY_MS = 1_000;
+const SCAN_EVERY_MS = 1_000;
 const PAGE_EVENTS = 5_000;
-/** What may bring an identifier. */
+/** Events that may add an identifier. */
 const TYPES = ['visitor.visited.v1', 'visitor.identified.v1', 'visitor.consent_changed.v1'];
 
-/** The others are of the moment they were told at. */
-const TELLS_WHEN: ReadonlySet<string> = new Set(['first', ...CLICK_KINDS]);
+/** Kinds that hold the time of the visit itself; the others hold the time at which the tag reported them. */
+const DATED_KINDS: ReadonlySet<string> = new Set(['first', ...CLICK_KINDS]);
 
-export interface LateMatchesWorld {
+export interface LateMatchesDependencies {
   platform(name: string): Platform | undefined;
-  /** Brings the list of unmatched conversions up to the log. */
-  foldUnmatched(): Promise<void>;
-  /** How long the platform takes conversions after they happened. */
+  /** Catches the `unmatched` projection up with the log. */
+  catchUpUnmatched(): Promise<void>;
+  /** How long after a conversion the platform still accepts it. */
   sendableForMs(platform: Platform): number;
-  readonly keptMs: number;
+  readonly identifierTtlMs: number;
 }
 
 interface Unmatched {
   readonly conversion: string;
   readonly site: string;
   readonly subject: string;
-  /** Of the event that may bring what was missing. */
-  readonly by: number;
+  /** Position of the visitor event that may add the missing identifier. */
+  readonly visitPosition: number;
 }
 
 /**
- * A visit that is identified after its conversion: deliveries that were skipped for want of an identifier are opened
- * again, with the visit in the log. One process at a time goes along the log; what it decides on is the conversion's
- * stream at a version, so nobody opens anything twice, and what a platform took stays closed.
+ * Matches conversions to visits that are identified after them: reopens deliveries that were skipped because an identifier
+ * was missing. One process at a time scans the log, by lease. Each decision is appended at the version of the conversion's
+ * stream that it was based on, so no delivery is reopened twice and none that a platform has accepted.
  */
 export class LateMatches {
-  private timer: NodeJS.Timeout | undefined;
-  private looking: Promise<void> | undefined;
+  private scanning: Promise<void> | undefined;
+  private stopped = false;
   private lease: Lease | undefined;
 
   constructor(
@@ -54,29 +57,28 @@ export class LateMatches {
     private readonly log: EventLog,
     private readonly directory: SiteDirectory,
     private readonly matcher: Matcher,
-    private readonly world: LateMatchesWorld,
+    private readonly dependencies: LateMatchesDependencies,
   ) {}
 
-  start(): void {
-    this.timer = setInterval(() => this.lookQuietly(), LOOK_EVERY_MS);
-  }
-
-  async stop(): Promise<void> {
-    clearInterval(this.timer);
-    await this.looking;
-    await this.lease?.release().catch(() => {});
-  }
-
-  private lookQuietly(): void {
-    this.looking ??= this.look()
-      // The database is away: the next look finds what this one could not.
+  @Interval(SCAN_EVERY_MS)
+  scheduleScan(): void {
+    if (this.stopped) return;
+    this.scanning ??= this.scan()
+      // The database is unavailable: the next scan continues at the same position.
       .catch(() => {})
       .finally(() => {
-        this.looking = undefined;
+        this.scanning = undefined;
       });
   }
 
-  private async look(): Promise<void> {
+  /** Waits for the running scan: `@nestjs/schedule` clears the interval on shutdown but does not await it. */
+  async stop(): Promise<void> {
+    this.stopped = true;
+    await this.scanning;
+    await this.lease?.release().catch(() => {});
+  }
+
+  private async scan(): Promise<void> {
     if (this.lease?.isLost) this.lease = undefined;
     this.lease ??= await Lease.take(this.pool, LEASE);
     const { lease } = this;
@@ -90,17 +92,18 @@ export class LateMatches {
   }
 
   private async handle(after: number, until: number): Promise<void> {
-    await this.world.foldUnmatched();
-    const found = [...(await this.unmatchedOf(after, until)), ...(await this.overtaken(after, until))];
-    for (const one of new Map(found.map((one) => [one.conversion, one] as const)).values()) await this.reopen(one);
+    await this.dependencies.catchUpUnmatched();
+    const found = [...(await this.unmatchedOf(after, until)), ...(await this.skippedAfterVisit(after, until))];
+    const distinct = new Map(found.map((unmatched) => [unmatched.conversion, unmatched] as const));
+    for (const unmatched of distinct.values()) await this.reopen(unmatched);
   }
 
-  /** Conversions of those people who have shown something in this stretch, from before that. */
+  /** Unmatched conversions of people with a visitor event in this position range that is newer than the conversion. */
   private async unmatchedOf(after: number, until: number): Promise<Unmatched[]> {
     const people = await this.log.subjects({ after, until, types: TYPES, bytes: PERSON_BYTES });
     if (people.length === 0) return [];
     const { rows } = await this.pool.query<Unmatched>(
-      `SELECT u.conversion, u.site, encode(u.subject, 'hex') AS subject, max(p.position)::float8 AS by
+      `SELECT u.conversion, u.site, encode(u.subject, 'hex') AS subject, max(p.position)::float8 AS "visitPosition"
          FROM json_to_recordset($1) AS p (site text, subject text, position bigint)
          JOIN cc.unmatched u ON u.site = p.site AND u.subject = decode(p.subject, 'hex') AND u.position < p.position
         GROUP BY u.conversion`,
@@ -109,10 +112,10 @@ export class LateMatches {
     return rows;
   }
 
-  /** Conversions skipped in this stretch whose person showed something just before: that came first, and found nobody. */
-  private async overtaken(after: number, until: number): Promise<Unmatched[]> {
+  /** Conversions skipped in this position range after their visit was stored: the scan of the visit did not see them yet. */
+  private async skippedAfterVisit(after: number, until: number): Promise<Unmatched[]> {
     const { rows } = await this.pool.query<Unmatched>(
-      `SELECT u.conversion, u.site, encode(u.subject, 'hex') AS subject, max(i.position)::float8 AS by
+      `SELECT u.conversion, u.site, encode(u.subject, 'hex') AS subject, max(i.position)::float8 AS "visitPosition"
          FROM cc.unmatched u
          JOIN cc.identifiers i ON i.site = u.site AND i.subject = u.subject AND i.position > u.position
         WHERE u.skipped > $1 AND u.skipped <= $2 GROUP BY u.conversion`,
@@ -121,15 +124,15 @@ export class LateMatches {
     return rows;
   }
 
-  private async reopen({ conversion, site, subject, by }: Unmatched): Promise<void> {
+  private async reopen({ conversion, site, subject, visitPosition }: Unmatched): Promise<void> {
     const open = this.directory.find(site);
     if (!open) return;
-    const known = await this.matcher.find(site, subject);
-    // Not decided on what could not be read: the next look asks again.
-    if (known.consent === 'unreadable') throw new LogUnavailable('What is known of a visitor could not be read');
+    const record = await this.matcher.find(site, subject);
+    // Ends the scan before its position advances, so that the next one decides with the record.
+    if (record.consent === 'unreadable') throw new LogUnavailable('The identifier record could not be read');
     for (;;) {
       const events = await this.log.readStream(CONVERSION, conversion);
-      const reopenings = this.decide(events, open, known, by);
+      const reopenings = this.decide(events, open, record, visitPosition);
       const [first, ...others] = reopenings;
       if (!first) return;
       const outcome = await this.log.append({
@@ -137,56 +140,60 @@ export class LateMatches {
         expected: events.length,
         events: [first, ...others],
       });
-      // Otherwise something has become of it meanwhile: look again.
+      // Otherwise the stream has new events: decide again.
       if (outcome.status === 'appended') return;
     }
   }
 
-  private decide(events: readonly StoredEvent[], open: OpenSite, known: Known, by: number): NewEvent[] {
+  private decide(
+    events: readonly StoredEvent[],
+    open: OpenSite,
+    record: VisitorRecord,
+    visitPosition: number,
+  ): NewEvent[] {
     const [opening] = events;
     if (opening?.type !== 'conversion.received.v1' || !opening.personal) return [];
-    const received = asReceived(opening);
-    const receivedMs = Date.parse(received.time);
-    const match = matchOf(known, open.site.settings, receivedMs, this.world.keptMs);
-    if (!match.visit || !wasThereBefore(known, receivedMs) || isFilteredBot(match.bot, open.site.settings)) return [];
-    const completed: ReceivedConversion = {
-      ...received,
-      data: { ...received.data, consent: match.consent },
-      personal: { ...opening.personal, visit: match.visit } as ReceivedConversion['personal'],
+    const receivedMs = Date.parse(opening.time);
+    const match = matchOf(record, open.site.settings, receivedMs, this.dependencies.identifierTtlMs);
+    if (!match.visit || !visitedBefore(record, receivedMs) || isFilteredBot(match.bot, open.site.settings)) return [];
+    const withVisit: ReceivedConversion = {
+      ...opening,
+      data: { ...opening.data, consent: match.consent },
+      personal: { ...opening.personal, visit: match.visit },
     };
-    const wanted = foldDeliveries(events).filter((delivery) => this.isMended(delivery, completed, open));
-    const isJoined = opening.data['matched'] || events.some(({ type }) => type === 'conversion.reopened.v1');
-    return wanted.map(({ platform, attempts }, index) => {
+    const reopened = foldDeliveries(events).filter((delivery) => this.canReopen(delivery, withVisit, open));
+    const isMatched = opening.data.matched || events.some(({ type }) => type === 'conversion.reopened.v1');
+    return reopened.map(({ platform, attempts }, index) => {
       const data: Reopening = {
-        conversionId: received.data.conversionId,
+        conversionId: opening.data.conversionId,
         platform,
         attempt: attempts,
-        by,
+        by: visitPosition,
         consent: match.consent,
-        trial: received.data.trial,
-        ...(!isJoined && index === 0 && { joins: received.time.slice(0, 10) }),
+        trial: opening.data.trial,
+        ...(!isMatched && index === 0 && { joins: opening.time.slice(0, 10) }),
       };
       const personal = { subject: opening.personal?.subject as string, visit: match.visit };
       return { type: 'conversion.reopened.v1', data, personal };
     });
   }
 
-  /** Skipped for want of an identifier, still in time, and not any more with this visit. */
-  private isMended(
+  /** Whether the delivery was skipped for a missing identifier, can be sent with this visit, and is not too old. */
+  private canReopen(
     { platform: name, last, settings, eventId }: Delivery,
-    completed: ReceivedConversion,
+    withVisit: ReceivedConversion,
     open: OpenSite,
   ) {
-    const platform = this.world.platform(name);
+    const platform = this.dependencies.platform(name);
     const connection = open.connections.get(name)?.connection;
-    if (last?.status !== 'skipped' || !isWanting(last) || !platform || !connection) return false;
-    if (Date.now() - Date.parse(completed.time) > this.world.sendableForMs(platform)) return false;
-    const asOf = settingsAsOf(connection, settings ?? completed.data.settings);
-    return !('skip' in spell(completed, platform, asOf, eventId));
+    if (last?.status !== 'skipped' || !lacksIdentifier(last) || !platform || !connection) return false;
+    if (Date.now() - Date.parse(withVisit.time) > this.dependencies.sendableForMs(platform)) return false;
+    const asOf = settingsAsOf(connection, settings ?? withVisit.data.settings);
+    return !('skip' in buildPayload(withVisit, platform, asOf, eventId));
   }
 }
 
-/** A visit that began after the conversion did not bring it. */
-function wasThereBefore({ identifiers }: Known, receivedMs: number): boolean {
-  return Object.entries(identifiers).some(([kind, [atMs]]) => TELLS_WHEN.has(kind) && atMs <= receivedMs);
+/** A visit that began after the conversion did not lead to it. */
+function visitedBefore({ identifiers }: VisitorRecord, receivedMs: number): boolean {
+  return Object.entries(identifiers).some(([kind, [atMs]]) => DATED_KINDS.has(kind) && atMs <= receivedMs);
 }

@@ -1,70 +1,71 @@
 import type { Client, QueryConfig } from 'pg';
+import { type WithheldReason } from '../events/conversion.events.js';
+import { type SiteSettings } from '../events/site.events.js';
+import { type BotVerdict, type ConsentState } from '../events/visitor.events.js';
 import type { Visit } from '../platforms/conversion.js';
 import type { Postgres } from '../postgres/postgres.js';
-import type { SiteSettings } from '../sites/site-settings.js';
-import type { Judgement } from './bots/judge.js';
-import { type ConsentState, decideConsent, type Withheld } from './consent.js';
+import { decideConsent } from './consent.js';
 import { recordOf, type StoredIdentifiers } from './identifier-record.js';
 
-/** What is known of the person behind a conversion, as far as it may be used. */
+/** The visit of the person behind a conversion, as far as consent permits its use. */
 export interface Match {
-  /** Absent when there was none, and when it is withheld. */
+  /** Absent when there was no visit or when consent withholds it. */
   readonly visit?: Visit | undefined;
   readonly consent: 'granted' | 'denied' | 'unknown';
-  readonly withheld?: Withheld | undefined;
-  readonly bot?: Judgement | undefined;
+  readonly withheld?: WithheldReason | undefined;
+  readonly bot?: BotVerdict | undefined;
 }
 
-/** As it stands in the tables. */
-export interface Known {
+/** Identifiers and consent of one person as stored. */
+export interface VisitorRecord {
   readonly identifiers: StoredIdentifiers;
   readonly consent: ConsentState | undefined | 'unreadable';
 }
 
-export function matchOf(known: Known, settings: SiteSettings, asOfMs: number, keptMs: number): Match {
-  const { consent, withheld } = decideConsent(known.consent, settings.consentRequired);
-  const { visit, bot } = recordOf(known.identifiers, asOfMs, keptMs);
+export function matchOf(record: VisitorRecord, settings: SiteSettings, asOfMs: number, ttlMs: number): Match {
+  const { consent, withheld } = decideConsent(record.consent, settings.consentRequired);
+  const { visit, bot } = recordOf(record.identifiers, asOfMs, ttlMs);
   return { consent, bot, ...(withheld ? { withheld } : { visit }) };
 }
 
-/** Whether the site's own threshold is reached. What follows from it is for the site's mode to say. */
-export function isJudgedBot(bot: Judgement | undefined, { botThreshold }: SiteSettings): boolean {
+/** Whether the score reaches the site's threshold. The site's bot mode decides whether that has consequences. */
+export function reachesBotThreshold(bot: BotVerdict | undefined, { botThreshold }: SiteSettings): boolean {
   return bot !== undefined && bot.score >= botThreshold;
 }
 
-/** Whether that keeps the person's conversions out. */
-export function isFilteredBot(bot: Judgement | undefined, settings: SiteSettings): boolean {
-  return settings.botMode === 'enforce' && isJudgedBot(bot, settings);
+/** Whether the person's conversions are filtered. */
+export function isFilteredBot(bot: BotVerdict | undefined, settings: SiteSettings): boolean {
+  return settings.botMode === 'enforce' && reachesBotThreshold(bot, settings);
 }
 
-const NOTHING: Known = { identifiers: {}, consent: undefined };
-const UNREADABLE: Known = { identifiers: {}, consent: 'unreadable' };
+const EMPTY: VisitorRecord = { identifiers: {}, consent: undefined };
+const UNREADABLE: VisitorRecord = { identifiers: {}, consent: 'unreadable' };
 
-const ASKED_MAX = 1_000;
-/** Longer than any look-up takes, and short of what a sender waits: a conversion is worth more than its click. */
-const ANSWER_WITHIN_MS = 2_000;
+const BATCH_MAX = 1_000;
+/** Shorter than senders wait for their answer: a conversion without its click is better than a lost one. */
+const TIMEOUT_MS = 2_000;
 
-interface Question {
+interface Lookup {
   readonly site: string;
   readonly subject: string;
-  readonly answer: (known: Known) => void;
+  readonly resolve: (record: VisitorRecord) => void;
 }
 
 interface Row {
-  /** Which question it answers, from 1. */
+  /** Number of the look-up in the batch, from 1. */
   readonly n: string;
-  /** One row a person: many small ones cost the reader more than it costs PostgreSQL to put them together. */
+  /** Aggregated to one row per person: parsing many small rows costs more than aggregating them in PostgreSQL. */
   readonly identifiers: StoredIdentifiers | null;
   readonly consent: ConsentState | null;
 }
 
 /**
- * Looks people up, all of one moment together: whatever is asked while one look-up is on its way goes out as the next
- * one. Never rejects: what cannot be read is withheld, and the conversion goes on without it.
+ * Looks up visitor records in batches: look-ups that arrive while a query runs share the next one. Never rejects: when a
+ * record cannot be read, its visit is withheld and the conversion continues without it.
  */
 export class Matcher {
-  private waiting: Question[] = [];
-  private asking = false;
+  private pending: Lookup[] = [];
+  private running = false;
   private client: Promise<Client> | undefined;
 
   constructor(
@@ -72,13 +73,13 @@ export class Matcher {
     private readonly warn: (error: unknown) => void,
   ) {}
 
-  find(site: string, subject: string): Promise<Known> {
-    return new Promise((answer) => {
-      this.waiting.push({ site, subject, answer });
-      if (this.asking) return;
-      this.asking = true;
-      // Not at once: what else this turn of the event loop brings shares the look-up.
-      setImmediate(() => void this.work());
+  find(site: string, subject: string): Promise<VisitorRecord> {
+    return new Promise((resolve) => {
+      this.pending.push({ site, subject, resolve });
+      if (this.running) return;
+      this.running = true;
+      // Deferred, so that look-ups of the same event-loop turn share the query.
+      setImmediate(() => void this.run());
     });
   }
 
@@ -87,22 +88,22 @@ export class Matcher {
     this.client = undefined;
   }
 
-  private async work(): Promise<void> {
-    while (this.waiting.length > 0) await this.ask(this.waiting.splice(0, ASKED_MAX));
-    this.asking = false;
+  private async run(): Promise<void> {
+    while (this.pending.length > 0) await this.runBatch(this.pending.splice(0, BATCH_MAX));
+    this.running = false;
   }
 
-  private async ask(questions: readonly Question[]): Promise<void> {
+  private async runBatch(lookups: readonly Lookup[]): Promise<void> {
     try {
-      const found = await this.read(questions);
-      for (const [index, { answer }] of questions.entries()) answer(found.get(index + 1) ?? NOTHING);
+      const found = await this.read(lookups);
+      for (const [index, { resolve }] of lookups.entries()) resolve(found.get(index + 1) ?? EMPTY);
     } catch (error) {
       this.warn(error);
-      for (const { answer } of questions) answer(UNREADABLE);
+      for (const { resolve } of lookups) resolve(UNREADABLE);
     }
   }
 
-  private async read(questions: readonly Question[]): Promise<Map<number, Known>> {
+  private async read(lookups: readonly Lookup[]): Promise<Map<number, VisitorRecord>> {
     this.client ??= this.connect();
     const connecting = this.client;
     let rows: Row[];
@@ -116,29 +117,29 @@ export class Matcher {
                      FROM cc.identifiers WHERE site = q.site AND subject = decode(q.subject, 'hex')) i ON true
                  LEFT JOIN cc.consent c ON c.site = q.site AND c.subject = decode(q.subject, 'hex')
                 WHERE i.identifiers IS NOT NULL OR c.state IS NOT NULL`,
-        values: [questions.map(({ site }) => site), questions.map(({ subject }) => subject)],
-        query_timeout: ANSWER_WITHIN_MS + 500,
+        values: [lookups.map(({ site }) => site), lookups.map(({ subject }) => subject)],
+        query_timeout: TIMEOUT_MS + 500,
       } as QueryConfig));
     } catch (error) {
       if (this.client === connecting) this.client = undefined;
-      // Ended without waiting: the server at the other end may be frozen.
+      // Not awaited, because a frozen server would not answer.
       void connecting.then((client) => client.end()).catch(() => {});
       throw error;
     }
-    return new Map(rows.map((row) => [Number(row.n), knownOf(row)] as const));
+    return new Map(rows.map((row) => [Number(row.n), toRecord(row)] as const));
   }
 
   private connect(): Promise<Client> {
-    return this.postgres.connect('cc-match', {
-      // A plan made while the tables were empty is kept: it must look people up one by one, never read a whole table.
+    return this.postgres.connect('match', {
+      // The prepared plan may date from when the tables were empty. Index look-ups only, so that it never scans a table.
       enable_seqscan: 'off',
       enable_hashjoin: 'off',
       enable_mergejoin: 'off',
-      statement_timeout: `${ANSWER_WITHIN_MS}ms`,
+      statement_timeout: `${TIMEOUT_MS}ms`,
     });
   }
 }
 
-function knownOf({ identifiers, consent }: Row): Known {
+function toRecord({ identifiers, consent }: Row): VisitorRecord {
   return { identifiers: identifiers ?? {}, consent: consent ?? undefined };
 }

@@ -1,6 +1,6 @@
 const PAGE_MAX = 2_000;
 
-/** Short, printable, and nobody's email address: those turn up in links and campaigns, where nobody meant them to. */
+/** Short, printable, and without an email address: some sites put addresses into links and campaign names by accident. */
 export function isPublicText(value: unknown, maxLength: number): value is string {
   return (
     typeof value === 'string' &&
@@ -11,7 +11,7 @@ export function isPublicText(value: unknown, maxLength: number): value is string
   );
 }
 
-/** A page's address without what follows its path: click ids and campaigns are kept by name, the rest is nobody's business. */
+/** The URL without query and fragment, which may hold personal data. Click ids and campaign fields are stored by name. */
 export function pageWithoutQuery(value: unknown): string | undefined {
   if (typeof value !== 'string' || value.length > 8 * PAGE_MAX) return undefined;
   let url: URL;

@@ -1,8 +1,9 @@
 import type { Pool } from 'pg';
-import { type ConsentState, meaningOf } from './consent.js';
+import { type ConsentState } from '../events/visitor.events.js';
+import { meaningOf } from './consent.js';
 import { CLICK_KINDS } from './identifier-kinds.js';
 
-/** Everything that is kept of a person outside the log. */
+/** A person's identifier record and consent. */
 export interface ShownVisitor {
   readonly subject: string;
   readonly clicks: Record<string, { id: string; time: string; page?: string }>;
@@ -25,23 +26,23 @@ export async function showVisitor(pool: Pool, site: string, subject: string): Pr
   );
   if (identifiers.rows.length + consent.rows.length === 0) return undefined;
   const byKind = new Map(identifiers.rows.map((row) => [row.kind, row] as const));
-  const told = (kind: string) => {
+  const entry = (kind: string) => {
     const row = byKind.get(kind);
     return row ? { time: row.at.toISOString(), ...(row.value as object) } : null;
   };
-  const [said] = consent.rows;
+  const [latest] = consent.rows;
   return {
     subject,
     clicks: Object.fromEntries(
       CLICK_KINDS.flatMap((kind) => {
-        const click = told(kind);
+        const click = entry(kind);
         return click ? [[kind, click as unknown as ShownVisitor['clicks'][string]]] : [];
       }),
     ),
-    first: told('first'),
-    last: told('last'),
-    visit: told('visit'),
-    bot: told('bot'),
-    consent: said ? { ...said.state, means: meaningOf(said.state), time: said.at.toISOString() } : null,
+    first: entry('first'),
+    last: entry('last'),
+    visit: entry('visit'),
+    bot: entry('bot'),
+    consent: latest ? { ...latest.state, means: meaningOf(latest.state), time: latest.at.toISOString() } : null,
   };
 }

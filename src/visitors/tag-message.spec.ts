@@ -5,8 +5,8 @@ const NOW = Date.parse('2026-11-15T12:00:00Z');
 const UUID = '5f0c7c1e-8f0a-4a5e-9d3b-0c9a4b1d2e3f';
 const read = (body: object) => readTagMessage({ v: 1, ...body }, NOW);
 
-describe('a message of the tag', () => {
-  it('is read with all it tells', () => {
+describe('readTagMessage', () => {
+  it('reads every known field and drops the others', () => {
     const message = read({
       visitor: UUID.toUpperCase(),
       visit: UUID,
@@ -15,13 +15,13 @@ describe('a message of the tag', () => {
       referrer: 'https://www.google.com/',
       clicks: {
         gclid: { id: 'Cj0_K-c', t: NOW - 5, page: 'https://shop.example/?x=1' },
-        unheard_of: { id: 'x', t: 1 },
+        unknown_field: { id: 'x', t: 1 },
       },
       first: { t: NOW - 10, page: 'https://shop.example/', utm: { source: 'News' } },
-      utm: { source: 'Google', campaign: 'Spring Sale', unheard_of: 'x' },
+      utm: { source: 'Google', campaign: 'Spring Sale', unknown_field: 'x' },
       cookies: { _fbp: 'fb.1.2.3', session: 'secret' },
       consent: { ad_storage: 'granted' },
-      signals: { webdriver: true, languages: 2, screen: [10.4, 20], automation: ['cdc', '<script>'], unheard_of: 1 },
+      signals: { webdriver: true, languages: 2, screen: [10.4, 20], automation: ['cdc', '<script>'], unknown_field: 1 },
     });
     expect(message).toEqual({
       visitor: UUID,
@@ -38,22 +38,22 @@ describe('a message of the tag', () => {
     });
   });
 
-  it('is none of ours in another version', () => {
+  it('rejects other versions', () => {
     expect(readTagMessage({}, NOW)).toBeUndefined();
     expect(readTagMessage({ v: 2 }, NOW)).toBeUndefined();
   });
 
   it.each([
-    ['later than now', NOW + 1],
-    ['from another age', NOW - 401 * 86_400_000],
-    ['no number', '5'],
-    ['nothing', undefined],
+    ['in the future', NOW + 1],
+    ['too old', NOW - 401 * 86_400_000],
+    ['not a number', '5'],
+    ['missing', undefined],
     ['not finite', Number.NaN],
-  ])('whose click time is %s counts from now', (_, t) => {
+  ])('replaces a click time that is %s by the current time', (_, t) => {
     expect(read({ clicks: { gclid: { id: 'x', t } } })?.clicks.gclid?.timeMs).toBe(NOW);
   });
 
-  it('keeps nobody’s address, wherever a link carried it', () => {
+  it('removes email addresses from links, campaigns and ids', () => {
     const message = read({
       page: 'https://shop.example/thanks/jane@example.com/x?e=jane@example.com',
       referrer: 'https://jane:secret@mail.example/',
@@ -65,7 +65,7 @@ describe('a message of the tag', () => {
     expect(message?.page).toBe('https://shop.example/');
   });
 
-  it('can say anything, and is never more than it may be', () => {
+  it('bounds any message in size and click times', () => {
     fc.assert(
       fc.property(
         fc.dictionary(

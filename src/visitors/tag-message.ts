@@ -1,24 +1,27 @@
+import { type ConsentState, type TagClick, type Touch, type VisitSignals } from '../events/visitor.events.js';
 import { isUuid } from '../kernel/uuid.js';
-import type { Signals } from './bots/judge.js';
-import { type ConsentState, readConsent } from './consent.js';
+import { readConsent } from './consent.js';
 import { CLICK_KINDS, COOKIE_KINDS, type StoredClickKind, UTM_FIELDS } from './identifier-kinds.js';
 import { isPublicText, pageWithoutQuery } from './public-text.js';
 
 const TEXT_MAX = 500;
-/** A click cannot be told of before it happened; a clock may be wrong. */
-const OLDEST_CLICK_MS = 400 * 24 * 60 * 60 * 1_000;
+/** An older time indicates a wrong clock. */
+const CLICK_AGE_MAX_MS = 400 * 24 * 60 * 60 * 1_000;
 
-/** What the browser tag sends, read and bounded: everything in it comes from outside. */
+/** Endpoints of the tag: `POST /__cc/<call>`. */
+export type TagCall = 'collect' | 'identify' | 'consent';
+
+/** A message of the browser tag. All input is untrusted, so every field is checked and bounded. */
 export interface TagMessage {
-  /** Random, kept in the browser; absent where the visitor has not agreed to it. */
+  /** Random id kept in the browser; absent without consent to store it. */
   readonly visitor?: string | undefined;
-  /** Random, new for every visit. */
+  /** Random id of the visit. */
   readonly visit?: string | undefined;
-  /** SHA-256 of the normalised email, where the visitor has told it. */
+  /** SHA-256 of the normalised email, if the visitor entered one. */
   readonly subject?: string | undefined;
   readonly page?: string | undefined;
   readonly referrer?: string | undefined;
-  /** The newest of each kind that the browser keeps. */
+  /** The newest click id of each kind that the browser stores. */
   readonly clicks: Readonly<Partial<Record<StoredClickKind, TagClick>>>;
   readonly first?: Touch | undefined;
   readonly utm: Readonly<Record<string, string>>;
@@ -27,27 +30,12 @@ export interface TagMessage {
   readonly signals: TagSignals;
 }
 
-export interface TagClick {
-  readonly id: string;
-  readonly timeMs: number;
-  /** Where it landed. */
-  readonly page?: string | undefined;
-}
-
-/** A landing that brought a campaign. */
-export interface Touch {
-  readonly timeMs: number;
-  readonly page?: string | undefined;
-  readonly referrer?: string | undefined;
-  readonly utm: Readonly<Record<string, string>>;
-}
-
-/** What the browser shows of itself, beside what its request does. */
-export type TagSignals = Omit<Signals, 'ip' | 'userAgent' | 'country' | 'headers'>;
+/** Signals that the tag collects in the browser; the others come from the HTTP request. */
+export type TagSignals = Omit<VisitSignals, 'ip' | 'userAgent' | 'country' | 'headers'>;
 
 /**
- * The message in a body that has been parsed; undefined when it is none of ours. What is missing, too long or of the wrong
- * kind inside it is left out, as if the browser had not sent it: a visitor's odd browser is no reason to lose his visit.
+ * Undefined when the body is not a message of the tag. Fields that are too long or of the wrong type are dropped instead of
+ * rejected, so that an unusual browser does not lose the visit.
  */
 export function readTagMessage(body: Record<string, unknown>, nowMs: number): TagMessage | undefined {
   if (body['v'] !== 1) return undefined;
@@ -68,9 +56,9 @@ export function readTagMessage(body: Record<string, unknown>, nowMs: number): Ta
 
 function readClicks(value: unknown, nowMs: number): Partial<Record<StoredClickKind, TagClick>> {
   const clicks: Partial<Record<StoredClickKind, TagClick>> = {};
-  const told = asObject(value);
+  const input = asObject(value);
   for (const kind of CLICK_KINDS) {
-    const click = asObject(told[kind]);
+    const click = asObject(input[kind]);
     if (!isPublicText(click['id'], TEXT_MAX)) continue;
     clicks[kind] = { id: click['id'], timeMs: readTime(click['t'], nowMs), page: pageWithoutQuery(click['page']) };
   }
@@ -78,38 +66,38 @@ function readClicks(value: unknown, nowMs: number): Partial<Record<StoredClickKi
 }
 
 function readTouch(value: unknown, nowMs: number): Touch | undefined {
-  const told = asObject(value);
-  const utm = readTexts(told['utm'], UTM_FIELDS);
-  const page = pageWithoutQuery(told['page']);
+  const input = asObject(value);
+  const utm = readTexts(input['utm'], UTM_FIELDS);
+  const page = pageWithoutQuery(input['page']);
   if (page === undefined && Object.keys(utm).length === 0) return undefined;
-  return { timeMs: readTime(told['t'], nowMs), page, referrer: pageWithoutQuery(told['referrer']), utm };
+  return { timeMs: readTime(input['t'], nowMs), page, referrer: pageWithoutQuery(input['referrer']), utm };
 }
 
-/** Of the visitor's clock, which may be wrong: never later than ours, and not from another age. */
+/** A time of the visitor's clock. The current time replaces one that is in the future or too old. */
 function readTime(value: unknown, nowMs: number): number {
-  if (typeof value !== 'number' || !(value > nowMs - OLDEST_CLICK_MS) || value > nowMs) return nowMs;
+  if (typeof value !== 'number' || !(value > nowMs - CLICK_AGE_MAX_MS) || value > nowMs) return nowMs;
   return Math.floor(value);
 }
 
 function readTexts(value: unknown, names: readonly string[]): Record<string, string> {
   const texts: Record<string, string> = {};
-  const told = asObject(value);
-  for (const name of names) if (isPublicText(told[name], TEXT_MAX)) texts[name] = told[name];
+  const input = asObject(value);
+  for (const name of names) if (isPublicText(input[name], TEXT_MAX)) texts[name] = input[name];
   return texts;
 }
 
 function readSignals(value: unknown): TagSignals {
-  const told = asObject(value);
+  const input = asObject(value);
   const signals: Record<string, unknown> = {};
   for (const name of ['webdriver', 'hidden', 'honeypot'])
-    if (typeof told[name] === 'boolean') signals[name] = told[name];
+    if (typeof input[name] === 'boolean') signals[name] = input[name];
   for (const name of ['languages', 'touch', 'plugins', 'loadedMs', 'submitMs', 'interactions'])
-    if (isCount(told[name])) signals[name] = Math.round(told[name]);
+    if (isCount(input[name])) signals[name] = Math.round(input[name]);
   for (const name of ['screen', 'viewport']) {
-    const size = told[name];
+    const size = input[name];
     if (Array.isArray(size) && size.length === 2 && size.every(isCount)) signals[name] = size.map(Math.round);
   }
-  const { automation, identifiedBy } = told;
+  const { automation, identifiedBy } = input;
   if (identifiedBy === 'form' || identifiedBy === 'call') signals['identifiedBy'] = identifiedBy;
   if (Array.isArray(automation))
     signals['automation'] = automation

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Counter, Registry } from 'prom-client';
-import type { TagCall } from './record-visit.js';
+import type { TagCall } from './tag-message.js';
 
 export type TagOutcome = 'taken' | 'refused' | 'throttled' | 'malformed' | 'unavailable';
 
@@ -11,7 +11,7 @@ export class TagMetrics {
   constructor(registry: Registry) {
     this.calls = new Counter({
       name: 'cc_tag_calls_total',
-      help: 'Calls of the browser tag by what became of them',
+      help: 'Requests of the browser tag by endpoint and outcome',
       labelNames: ['call', 'outcome'],
       registers: [registry],
     });

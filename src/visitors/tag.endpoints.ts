@@ -1,21 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
 import { type Answer, emptyAnswer, sendAnswer, textAnswer } from '../http/answer.js';
-import { FrontDoor } from '../http/front-door.js';
+import { HotRoutes } from '../http/hot-routes.js';
 import { readBody } from '../http/read-body.js';
 import { RequestOrigin } from '../http/request-origin.js';
 import { MalformedBody, parseStrictJson } from '../http/strict-json.js';
 import { LogUnavailable, messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
-import { EventLog } from '../log/event-log.js';
 import { type OpenSite, SiteDirectory } from '../sites/site-directory.js';
 import { isAllowedOrigin } from './allowed-origin.js';
-import { BotJudge } from './bots/judge.js';
 import { CallRate } from './call-rate.js';
-import { decideVisit, type RequestSignals, type TagCall } from './record-visit.js';
-import { readTagMessage } from './tag-message.js';
+import { ChangeConsent } from './change-consent.command.js';
+import { RecordVisit, type RequestSignals } from './record-visit.command.js';
+import { readTagMessage, type TagCall } from './tag-message.js';
 import { TagMetrics, type TagOutcome } from './tag-metrics.js';
 
 const PATHS: Readonly<Record<string, TagCall>> = {
@@ -25,18 +25,18 @@ const PATHS: Readonly<Record<string, TagCall>> = {
 };
 const BODY_MAX_BYTES = 8 * 1024;
 const USER_AGENT_MAX = 512;
-/** What a page's script may send: our own tag's simple request, which needs no preflight, or plain JSON. */
+/** The tag sends `text/plain`, which needs no CORS preflight; other scripts may send JSON. */
 const CONTENT_TYPE = /^(?:text\/plain|application\/json)\s*(?:;|$)/i;
 
-type Counted = Answer & { readonly outcome: TagOutcome };
+type CountedAnswer = Answer & { readonly outcome: TagOutcome };
 
-const refused = (status: number, text: string, outcome: TagOutcome): Counted => ({
+const refused = (status: number, text: string, outcome: TagOutcome): CountedAnswer => ({
   ...textAnswer(status, text),
   outcome,
 });
-const TAKEN: Counted = { ...emptyAnswer({ 'Cache-Control': 'no-store' }), outcome: 'taken' };
-/** Our own tag needs none; a script that sends JSON does. */
-const PREFLIGHT: Counted = {
+const ACCEPTED: CountedAnswer = { ...emptyAnswer({ 'Cache-Control': 'no-store' }), outcome: 'taken' };
+/** For scripts that send JSON; the tag itself causes no preflight. */
+const PREFLIGHT: CountedAnswer = {
   ...emptyAnswer({
     'Access-Control-Allow-Methods': 'POST',
     'Access-Control-Allow-Headers': 'Content-Type',
@@ -44,7 +44,7 @@ const PREFLIGHT: Counted = {
   }),
   outcome: 'taken',
 };
-const NOT_POSTED: Counted = { ...refused(405, 'Use POST here.', 'malformed'), headers: { Allow: 'POST' } };
+const NOT_POST: CountedAnswer = { ...refused(405, 'Use POST here.', 'malformed'), headers: { Allow: 'POST' } };
 const HTTPS_REQUIRED = refused(403, 'HTTPS required', 'refused');
 const NO_SITE = refused(404, 'No site has this host. Add it with "sites add", or as an alias of one.', 'refused');
 const NOT_ALLOWED = refused(
@@ -52,22 +52,22 @@ const NOT_ALLOWED = refused(
   'Pages of this origin may not call this site: "sites set --origin" names more.',
   'refused',
 );
-const TOO_MANY: Counted = {
+const TOO_MANY: CountedAnswer = {
   ...refused(429, 'Too many calls from this address', 'throttled'),
   headers: { 'Retry-After': '1' },
 };
 const WRONG_TYPE = refused(415, 'Send the message as text/plain or application/json.', 'malformed');
 const TOO_LARGE = refused(413, `The message is larger than ${BODY_MAX_BYTES} bytes.`, 'malformed');
-const NOT_OURS = refused(400, 'This is not a message of the tag: "v" must be 1.', 'malformed');
-const UNAVAILABLE: Counted = {
+const NOT_A_TAG_MESSAGE = refused(400, 'This is not a message of the tag: "v" must be 1.', 'malformed');
+const UNAVAILABLE: CountedAnswer = {
   ...refused(503, 'Temporarily unavailable', 'unavailable'),
   headers: { 'Retry-After': '2' },
 };
-const OUR_FAULT = refused(500, 'Internal error', 'unavailable');
+const INTERNAL_ERROR = refused(500, 'Internal error', 'unavailable');
 
 /**
- * The three addresses that the browser tag calls. They are open to everybody by nature, so everything about them is
- * bounded: who may call (pages of the site), how often, how much, and what of it is kept.
+ * The three endpoints of the browser tag. Anonymous callers reach them, so origin, rate, body size and the stored fields
+ * are all restricted.
  */
 @Injectable()
 export class TagEndpoints implements OnModuleInit {
@@ -76,10 +76,9 @@ export class TagEndpoints implements OnModuleInit {
   private readonly countryHeader: string | undefined;
 
   constructor(
-    private readonly frontDoor: FrontDoor,
+    private readonly hotRoutes: HotRoutes,
     private readonly sites: SiteDirectory,
-    private readonly log: EventLog,
-    private readonly judge: BotJudge,
+    private readonly commands: CommandBus,
     private readonly metrics: TagMetrics,
     private readonly logger: Logger,
     @Inject(SETTINGS) settings: Settings,
@@ -91,7 +90,7 @@ export class TagEndpoints implements OnModuleInit {
 
   onModuleInit(): void {
     for (const path in PATHS) {
-      this.frontDoor.put(path, (request, response) => this.handle(PATHS[path] as TagCall, request, response));
+      this.hotRoutes.add(path, (request, response) => this.handle(PATHS[path] as TagCall, request, response));
     }
   }
 
@@ -99,9 +98,9 @@ export class TagEndpoints implements OnModuleInit {
     const open = this.sites.find(this.origin.host(request));
     const page = request.headers.origin;
     const isAllowed = open !== undefined && isAllowedOrigin(page, open.site);
-    const send = (answer: Counted) => {
+    const send = (answer: CountedAnswer) => {
       this.metrics.count(call, answer.outcome);
-      // Only the pages that may ask are told that they may, and by name: nobody else's scripts read anything.
+      // Echoes the origin instead of `*`, so that scripts of other pages cannot read the response.
       const headers = { ...answer.headers, Vary: 'Origin', ...(isAllowed && { 'Access-Control-Allow-Origin': page }) };
       sendAnswer(response, { ...answer, headers } as Answer, randomUUID());
     };
@@ -113,11 +112,11 @@ export class TagEndpoints implements OnModuleInit {
     request: IncomingMessage,
     open: OpenSite | undefined,
     isAllowed: boolean,
-  ): Promise<Counted> {
+  ): Promise<CountedAnswer> {
     if (!this.origin.isSecure(request)) return HTTPS_REQUIRED;
     if (!open) return NO_SITE;
     if (request.method === 'OPTIONS' && isAllowed) return PREFLIGHT;
-    if (request.method !== 'POST') return NOT_POSTED;
+    if (request.method !== 'POST') return NOT_POST;
     if (!isAllowed) return NOT_ALLOWED;
     const nowMs = Date.now();
     const address = this.origin.address(request);
@@ -128,10 +127,13 @@ export class TagEndpoints implements OnModuleInit {
     const body = await readBody(request, BODY_MAX_BYTES);
     if (!body) return TOO_LARGE;
     const message = readTagMessage(parseStrictJson(body), nowMs);
-    if (!message) return NOT_OURS;
-    const requests = decideVisit(call, message, this.signals(request, address), open, this.judge);
-    await Promise.all(requests.map((each) => this.log.append(each)));
-    return TAKEN;
+    if (!message) return NOT_A_TAG_MESSAGE;
+    await this.commands.execute(
+      call === 'consent'
+        ? new ChangeConsent('tag', open.site.host, message)
+        : new RecordVisit('tag', open.site, call, message, this.signals(request, address)),
+    );
+    return ACCEPTED;
   }
 
   private signals(request: IncomingMessage, ip: string | undefined): RequestSignals {
@@ -148,10 +150,10 @@ export class TagEndpoints implements OnModuleInit {
     };
   }
 
-  private answerToFailure(error: unknown): Counted {
+  private answerToFailure(error: unknown): CountedAnswer {
     if (error instanceof MalformedBody) return refused(400, error.message, 'malformed');
     if (error instanceof LogUnavailable) return UNAVAILABLE;
-    this.logger.error('A call of the tag failed', { error: messageOf(error), stack: (error as Error).stack });
-    return OUR_FAULT;
+    this.logger.error('Tag request failed', { error: messageOf(error), stack: (error as Error).stack });
+    return INTERNAL_ERROR;
   }
 }

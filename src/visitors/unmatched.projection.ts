@@ -1,31 +1,37 @@
-import { CONVERSION, type Outcome } from '../delivery/delivery.js';
+import { CONVERSION } from '../events/conversion.events.js';
+import { type Outcome } from '../events/delivery.events.js';
 import type { Page, Projection } from '../log/projection.js';
 import type { SkipReason } from '../platforms/platform.js';
 
-/** What a visit that is identified later may mend. */
-export const WANTING: readonly SkipReason[] = ['no_click_identifier', 'no_identifier', 'no_client_identifier'];
+/** Skips that a visit identified after the conversion can resolve. */
+const MISSING_IDENTIFIER_REASONS: readonly SkipReason[] = [
+  'no_click_identifier',
+  'no_identifier',
+  'no_client_identifier',
+];
 
 const SKIPPED = 'conversion.skipped.v1';
 
-export function isWanting({ reason }: Pick<Outcome, 'reason'>): boolean {
-  return WANTING.includes(reason as SkipReason);
+export function lacksIdentifier({ reason }: Pick<Outcome, 'reason'>): boolean {
+  return MISSING_IDENTIFIER_REASONS.includes(reason as SkipReason);
 }
 
-/** Conversions that some platform was not told of for want of an identifier, by the person. */
+/** Conversions of which at least one delivery was skipped because an identifier was missing. */
 export const unmatchedProjection: Projection = {
   name: 'unmatched',
   tables: ['unmatched'],
-  forgetsBy: 'time',
+  subjectColumns: [{ table: 'unmatched', column: 'subject' }],
+  prunedBy: 'time',
   async fold(page: Page): Promise<void> {
     const skipped = await page.events({ types: [SKIPPED] });
-    const wanting = skipped.filter(({ data }) => isWanting(data as unknown as Outcome));
-    // The first of each counts, so the last ones are put in first.
-    const skippedAt = new Map(wanting.reverse().map(({ stream, position }) => [stream, position] as const));
+    const unmatched = skipped.filter(({ data }) => lacksIdentifier(data));
+    // Reversed, so that the first skip of each conversion overwrites the later ones.
+    const skippedAt = new Map(unmatched.reverse().map(({ stream, position }) => [stream, position] as const));
     if (skippedAt.size === 0) return;
     const conversions = [...skippedAt.keys()].map((stream) => stream.slice(CONVERSION.length + 1));
     const rows = (await page.openings(CONVERSION, conversions))
-      // The erased are not looked for, and a trial sends nothing, late or not.
-      .filter(({ personal, data }) => personal?.subject !== undefined && !data['trial'])
+      // Erased people are not matched again, and trial conversions are never sent.
+      .filter((event) => event.type === 'conversion.received.v1' && event.personal !== null && !event.data.trial)
       .map(({ stream, site, personal, position, time }) => ({
         conversion: stream.slice(CONVERSION.length + 1),
         ...{ site, subject: personal?.subject, position, skipped: skippedAt.get(stream), time },

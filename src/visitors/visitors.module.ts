@@ -1,19 +1,23 @@
-import { Module, type OnApplicationBootstrap } from '@nestjs/common';
+import { Module, type OnApplicationShutdown } from '@nestjs/common';
+import { CqrsModule } from '@nestjs/cqrs';
 import { DeliveryModule } from '../delivery/delivery.module.js';
 import { sendableForMs } from '../delivery/retry-schedule.js';
 import { messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { EventLog } from '../log/event-log.js';
+import { LogModule } from '../log/log.module.js';
 import { ProjectionRunner } from '../log/projection-runner.js';
 import { platformOf } from '../platforms/index.js';
 import { Postgres } from '../postgres/postgres.js';
 import { SiteDirectory } from '../sites/site-directory.js';
 import { SitesModule } from '../sites/sites.module.js';
-import { BotJudge, loadBotList } from './bots/judge.js';
+import { BotScorer, loadBotList } from './bots/bot-scorer.js';
+import { ChangeConsentHandler } from './change-consent.handler.js';
 import { IdentifierPruner } from './identifier-pruner.js';
 import { LateMatches } from './late-matches.js';
 import { Matcher } from './matcher.js';
+import { RecordVisitHandler } from './record-visit.handler.js';
 import { TagEndpoints } from './tag.endpoints.js';
 import { TagMetrics } from './tag-metrics.js';
 import { TagScriptEndpoint } from './tag-script.endpoint.js';
@@ -21,16 +25,16 @@ import { TagScriptEndpoint } from './tag-script.endpoint.js';
 const WARN_EVERY_MS = 10_000;
 
 @Module({
-  imports: [SitesModule, DeliveryModule],
+  imports: [CqrsModule, LogModule, SitesModule, DeliveryModule],
   providers: [
     {
-      provide: BotJudge,
-      useFactory: (settings: Settings) => new BotJudge(loadBotList(settings.botList)),
+      provide: BotScorer,
+      useFactory: (settings: Settings) => new BotScorer(loadBotList(settings.botList)),
       inject: [SETTINGS],
     },
     {
       provide: Matcher,
-      useFactory: (postgres: Postgres, logger: Logger) => new Matcher(postgres, warning(logger)),
+      useFactory: (postgres: Postgres, logger: Logger) => new Matcher(postgres, throttledWarning(logger)),
       inject: [Postgres, Logger],
     },
     {
@@ -38,28 +42,34 @@ const WARN_EVERY_MS = 10_000;
       useFactory: makeLateMatches,
       inject: [Postgres, EventLog, SiteDirectory, Matcher, ProjectionRunner, SETTINGS],
     },
+    RecordVisitHandler,
+    ChangeConsentHandler,
     TagEndpoints,
     TagScriptEndpoint,
     TagMetrics,
     IdentifierPruner,
   ],
-  exports: [Matcher, LateMatches, BotJudge],
+  exports: [Matcher, BotScorer],
 })
-export class VisitorsModule implements OnApplicationBootstrap {
-  constructor(private readonly lateMatches: LateMatches) {}
+export class VisitorsModule implements OnApplicationShutdown {
+  constructor(
+    private readonly lateMatches: LateMatches,
+    private readonly matcher: Matcher,
+  ) {}
 
-  onApplicationBootstrap(): void {
-    this.lateMatches.start();
+  async onApplicationShutdown(): Promise<void> {
+    await this.lateMatches.stop();
+    await this.matcher.close();
   }
 }
 
-/** Now and then: while the database is away every look-up fails. */
-function warning(logger: Logger): (error: unknown) => void {
-  let quietUntil = 0;
+/** At most one warning per interval: while the database is unavailable every look-up fails. */
+function throttledWarning(logger: Logger): (error: unknown) => void {
+  let silentUntil = 0;
   return (error) => {
-    if (performance.now() < quietUntil) return;
-    quietUntil = performance.now() + WARN_EVERY_MS;
-    logger.warn('Visits could not be looked up: conversions go on without them', { error: messageOf(error) });
+    if (performance.now() < silentUntil) return;
+    silentUntil = performance.now() + WARN_EVERY_MS;
+    logger.warn('Visit look-up failed; conversions continue without visit data', { error: messageOf(error) });
   };
 }
 
@@ -74,8 +84,8 @@ function makeLateMatches(
   const rules = { scheduleMs: settings.deliveryRetryScheduleMs, giveUpMs: settings.deliveryGiveUpMs };
   return new LateMatches(postgres.pool, log, directory, matcher, {
     platform: platformOf,
-    foldUnmatched: () => projections.catchUp('unmatched'),
+    catchUpUnmatched: () => projections.catchUp('unmatched'),
     sendableForMs: (platform) => sendableForMs(platform, rules),
-    keptMs: settings.identifierTtlMs,
+    identifierTtlMs: settings.identifierTtlMs,
   });
 }

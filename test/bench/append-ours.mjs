@@ -2,7 +2,7 @@
 // inbound path stores it, with its dedup claim, its personal row and its order number to be found by.
 import { randomUUID } from 'node:crypto';
 import { uuidv7 } from '../../dist/kernel/uuid.js';
-import { EventLog } from '../../dist/log/event-log.js';
+import { PostgresEventLog } from '../../dist/log/postgres-event-log.js';
 import { Postgres } from '../../dist/postgres/postgres.js';
 import { conversionData, conversionPersonal, driveAppends } from './append-loop.mjs';
 
@@ -18,8 +18,8 @@ const conversion = (data) => ({
 });
 const content = process.env.APPEND === 'conversion' ? conversion : event;
 
-const postgres = await Postgres.open({ databaseUrl: process.env.DATABASE_URL, dataDir: '', say });
-const log = new EventLog(postgres, { say });
+const postgres = await Postgres.open({ databaseUrl: process.env.DATABASE_URL, dataDir: '', onMessage: say });
+const log = new PostgresEventLog(postgres, { onMessage: say });
 await driveAppends(async () => {
   const stream = uuidv7();
   const data = conversionData(stream);

@@ -8,7 +8,7 @@ import { ExportFile } from '../../dist/history/export-file.js';
 import { FORMATS } from '../../dist/history/export-formats.js';
 import { Sealer } from '../../dist/kernel/sealing.js';
 import { copyOut } from '../../dist/log/copy.js';
-import { EventLog } from '../../dist/log/event-log.js';
+import { PostgresEventLog } from '../../dist/log/postgres-event-log.js';
 import { ProjectionRunner } from '../../dist/log/projection-runner.js';
 import { Postgres } from '../../dist/postgres/postgres.js';
 import { SiteSecrets } from '../../dist/sites/site-secrets.js';
@@ -51,8 +51,8 @@ const READ = {
     const client = await postgres.connect('bench');
     const filter = await EventFilter.open(log, undefined, {});
     const file = await ExportFile.open(OUT, randomBytes(8).toString('hex'));
-    const write = (bytes, mark) => file.write(bytes, mark);
-    const job = { client, filter, format: FORMATS.ndjson(), begun: undefined, write, progress: () => {} };
+    const write = (bytes, checkpoint) => file.write(bytes, checkpoint);
+    const job = { client, filter, format: FORMATS.ndjson(), resumeFrom: undefined, write, progress: () => {} };
     const events = await exportEvents(job);
     await file.finish();
     await client.end();
@@ -64,8 +64,8 @@ const READ = {
   totals: (world) => rebuild('totals', world),
 };
 
-const postgres = await Postgres.open({ databaseUrl: DATABASE_URL, dataDir: '.', say: () => {} });
-const log = new EventLog(postgres);
+const postgres = await Postgres.open({ databaseUrl: DATABASE_URL, dataDir: '.', onMessage: () => {} });
+const log = new PostgresEventLog(postgres);
 const secrets = new SiteSecrets(postgres.pool, new Sealer(SEAL));
 const started = performance.now();
 const events = await READ[process.argv[2]]({ postgres, log, secrets });

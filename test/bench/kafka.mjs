@@ -20,7 +20,7 @@ const DRAINED_WITHIN_MS = 60_000;
 export async function kafkaRun(context) {
   const { directory, progress, part, cleanUp } = context;
   progress('starting a broker …');
-  const cluster = await part('the broker', () => startBrokers({ dataDir: join(directory, 'kafka'), say: progress }));
+  const cluster = await part('the broker', () => startBrokers({ dataDir: join(directory, 'kafka'), log: progress }));
   if (!cluster) return [];
   cleanUp.push(() => cluster.stop());
   context.facts.push('one broker, 6 partitions, gzip; it shares the machine, and its CPU is in no figure');

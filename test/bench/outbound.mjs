@@ -5,10 +5,10 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { Sealer } from '../../dist/kernel/sealing.js';
 import { readSettings } from '../../dist/kernel/settings.js';
-import { EventLog } from '../../dist/log/event-log.js';
+import { PostgresEventLog } from '../../dist/log/postgres-event-log.js';
 import { OutboundSync } from '../../dist/outbound/outbound-sync.js';
 import { pushNow } from '../../dist/outbound/push-now.js';
-import { openOutgoing, Pusher, pusherOptions } from '../../dist/outbound/pusher.js';
+import { openHttpClient, Pusher, pusherOptions } from '../../dist/outbound/pusher.js';
 import { Postgres } from '../../dist/postgres/postgres.js';
 import { SiteDirectory } from '../../dist/sites/site-directory.js';
 import { SiteSecrets } from '../../dist/sites/site-secrets.js';
@@ -46,13 +46,13 @@ export async function outboundRun(context) {
 async function openLog(dataDir, events, { progress, cleanUp }) {
   const server = await startThrowAwayServer(dataDir);
   cleanUp.push(server.stop);
-  const postgres = await Postgres.open({ databaseUrl: databaseUrl(server, 'postgres'), dataDir, say: () => {} });
-  const owner = await postgres.connectAsOwner('cc-bench');
+  const postgres = await Postgres.open({ databaseUrl: databaseUrl(server, 'postgres'), dataDir, onMessage: () => {} });
+  const owner = await postgres.connectAsOwner('bench');
   await growLog(owner, { events, claims: 0 }, (done) =>
     progress(`filling: ${thousands(done)} of ${thousands(events)} …`),
   );
   await owner.end();
-  return { server, postgres, log: new EventLog(postgres) };
+  return { server, postgres, log: new PostgresEventLog(postgres) };
 }
 
 /** The two in turns: what the machine did to one it likely did to the other. */
@@ -118,7 +118,7 @@ async function pushingRows({ log, postgres }, { progress }) {
     const settings = readSettings({ OUTBOUND_ALLOW_PRIVATE: 'true' });
     const clock = { aheadMs: 0 };
     const now = () => Date.now() + clock.aheadMs;
-    const pusher = new Pusher(log, sites, openOutgoing(settings), { ...pusherOptions(settings, 'system'), now });
+    const pusher = new Pusher(log, sites, openHttpClient(settings), { ...pusherOptions(settings, 'system'), now });
     progress('pushing one after the other …');
     const each = await oneByOne(postgres, secrets, sites, pusher, hosts.slice(0, ONE_BY_ONE));
     receiver.calls = 0;
@@ -172,13 +172,13 @@ async function oneTick(log, postgres, secrets, pusher, receiver) {
   const sync = new OutboundSync(postgres.pool, directory, secrets, pusher, {
     everyMs: TICK_MS,
     timeoutMs: 10_000,
-    fault: (site, error) => {
+    onError: (site, error) => {
       throw new Error(`${site}: ${error}`);
     },
   });
   const began = performance.now();
   while (receiver.calls < SITES) {
-    await sync.look();
+    await sync.check();
     await sync.settled();
   }
   const seconds = (performance.now() - began) / 1_000;

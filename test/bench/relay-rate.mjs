@@ -7,22 +7,22 @@ import { ensureTopics, topicOf } from '../../dist/kafka/topics.js';
 import { Logger } from '../../dist/kernel/logger.js';
 import { readSettings } from '../../dist/kernel/settings.js';
 import { uuidv7 } from '../../dist/kernel/uuid.js';
-import { EventLog } from '../../dist/log/event-log.js';
 import { readPublicEvents } from '../../dist/log/event-reader.js';
+import { PostgresEventLog } from '../../dist/log/postgres-event-log.js';
 import { Postgres } from '../../dist/postgres/postgres.js';
 import { conversionData } from './append-loop.mjs';
 
 const [mode] = process.argv.slice(2);
 const BATCH = Number(process.env.BATCH);
 const settings = readSettings({ ...process.env, DATABASE_URL: '', SECRET_KEY: '' });
-const postgres = await Postgres.open({ databaseUrl: process.env.DATABASE_URL, dataDir: '', say: () => {} });
+const postgres = await Postgres.open({ databaseUrl: process.env.DATABASE_URL, dataDir: '', onMessage: () => {} });
 const result = await { fill, relay, kafkajs: alone }[mode]();
 await postgres.close();
 console.log(JSON.stringify(result));
 process.exit(0);
 
 async function fill() {
-  const log = new EventLog(postgres);
+  const log = new PostgresEventLog(postgres);
   const append = () => {
     const stream = uuidv7();
     const events = [{ type: 'conversion.received.v1', data: conversionData(stream) }];

@@ -1,6 +1,6 @@
 // The visitors part: what a visit costs beside its way through the log.
 import { DEFAULT_SITE_SETTINGS } from '../../dist/sites/site-settings.js';
-import { BotJudge, loadBotList, siteRulesOf } from '../../dist/visitors/bots/judge.js';
+import { BotScorer, loadBotList, siteRulesOf } from '../../dist/visitors/bots/bot-scorer.js';
 import { meets, spread } from './figures.mjs';
 import { tagRows } from './tag.mjs';
 import { visitRateRows } from './visit-rates.mjs';
@@ -30,7 +30,7 @@ export async function visitorsRun(context) {
 /** In this process: there is nothing in a judgement that needs a service. */
 function judgementRows({ settings, progress }) {
   progress('judging visits …');
-  const judge = new BotJudge(loadBotList());
+  const judge = new BotScorer(loadBotList());
   const rules = siteRulesOf({
     ...DEFAULT_SITE_SETTINGS,
     blockIps: Array.from({ length: 1_000 }, (_, at) => `203.${at >> 8}.${at & 255}.0/28`),
@@ -56,7 +56,7 @@ function batches(judge, rules, versions, ms) {
   while (performance.now() < end || found.length < 5) {
     const visits = Array.from({ length: BATCH }, () => signals(made++, versions));
     const start = process.cpuUsage();
-    for (const visit of visits) scores += judge.judge(visit, rules).score;
+    for (const visit of visits) scores += judge.score(visit, rules).score;
     const { user, system } = process.cpuUsage(start);
     found.push((user + system) / BATCH);
   }

@@ -1,2 +1,2 @@
-/** What the snippet and the tag put on a page. */
+/** The global that the snippet and the tag define. */
 declare const cc: { (...call: unknown[]): void; identifyEmail(email: string): void };

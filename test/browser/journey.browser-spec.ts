@@ -14,7 +14,7 @@ import {
   type TestService,
 } from '../support/service.js';
 import { launchChromium } from './chromium.mjs';
-import { SHOWN } from './shop.js';
+import { DOC_SAMPLES } from './shop-server.js';
 
 jest.setTimeout(60_000);
 
@@ -38,7 +38,7 @@ beforeAll(async () => {
   door = { host: HOST, key, keyId: id };
   await operator.set(HOST, 'origin', 'shop.localhost');
   await service.settle();
-  const snippet = SHOWN.html[0].replace('https://track.shop.example', `http://${HOST}:${service.port}`);
+  const snippet = DOC_SAMPLES.html[0].replace('https://track.shop.example', `http://${HOST}:${service.port}`);
   const form =
     '<form action="/thanks"><input type="email" name="email"><input name="name"><button>Order</button></form>';
   pages = createServer((_, response) =>
@@ -56,19 +56,19 @@ afterAll(async () => {
   await server.stop();
 }, 60_000);
 
-/** Clicks an ad, orders with an email, and is reported by the shop's backend. */
+/** Follows an ad click to an order with an email, then posts the conversion as the shop's backend. */
 async function order(orderId: string): Promise<{ receipt: object; personal: Record<string, unknown> | null }> {
   const context = await browser.newContext();
   const page = await context.newPage();
   const landing = `http://shop.localhost:${(pages.address() as AddressInfo).port}/sale?gclid=Cj0_MixedCase&utm_source=google`;
-  const known = (await operator.log.read({ categories: ['visitor'] })).length;
+  const before = (await operator.log.read({ categories: ['visitor'] })).length;
   await page.goto(landing);
   await page.fill('input[type=email]', ` ${EMAIL} `);
   await page.click('button');
   await page.waitForURL(/thanks/);
   await eventually(
     () => operator.log.read({ categories: ['visitor'], types: ['visitor.identified.v1'] }),
-    (events) => events.some(({ position }) => position > known),
+    (events) => events.some(({ position }) => position > before),
   );
   await context.close();
   const reply = await post(service, door, { email: EMAIL, event: 'purchase', value: 10, orderId });
@@ -76,11 +76,11 @@ async function order(orderId: string): Promise<{ receipt: object; personal: Reco
   return { receipt: JSON.parse(reply.body), personal: conversion?.personal ?? null };
 }
 
-it('a browser that a program steers is a bot’s, and what it ordered is filtered', async () => {
+it('filters the conversion of an automated browser', async () => {
   expect((await order('BOT-1')).receipt).toEqual({ ok: true, filtered: true });
 });
 
-it('a click, a form and a sale that the backend reports become one conversion with its click', async () => {
+it('joins an ad click, a submitted form and a conversion from the backend', async () => {
   await operator.set(HOST, 'allow-ip', '127.0.0.1');
   await service.settle();
   const { receipt, personal } = await order('ORD-1');
@@ -91,6 +91,6 @@ it('a click, a form and a sale that the backend reports become one conversion wi
     utm: { source: 'google' },
     userAgent: expect.stringContaining('Chrome'),
   });
-  const everything = JSON.stringify(await operator.log.read());
-  expect(everything.toLowerCase()).not.toContain('jane');
+  const wholeLog = JSON.stringify(await operator.log.read());
+  expect(wholeLog.toLowerCase()).not.toContain('jane');
 });

@@ -1,15 +1,15 @@
-import { context, type Post, page, shops } from './browsing.js';
+import { context, type Post, page, shop } from './browser-setup.js';
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
 describe('a landing', () => {
-  it('is told with its click ids as they came, its UTM fields and what the browser is', async () => {
-    const address = shops.page('/landing');
+  it('is sent with unchanged click ids, UTM fields and browser signals', async () => {
+    const address = shop.page('/landing');
     const query =
       'utm_source=News+Letter&utm_medium=email&utm_campaign=%7Bcampaignid%7D&utm_term=(not%20set)' +
       '&gclid=CjwKCAjw_AbC-dEf&ScCid=MiXed%2DCase&fbclid=IwAR0%252B&gclid=second&ttclid=__CLICKID__&x=1';
     await page.goto(`${address}?${query}#fragment`);
-    const [post] = (await shops.posted('collect')) as [Post];
+    const [post] = (await shop.waitForPosts('collect')) as [Post];
     expect(post.body).toEqual({
       v: 1,
       visitor: expect.stringMatching(UUID),
@@ -43,17 +43,17 @@ describe('a landing', () => {
     });
   });
 
-  it('is one visit over many pages, and a new click begins another', async () => {
-    const address = shops.page('/landing');
+  it('starts one visit for many pages, and a new click starts another', async () => {
+    const address = shop.page('/landing');
     await page.goto(`${address}?gclid=first`);
     await page.goto(address);
     await page.goto(`${address}?gclid=first`);
     await page.reload();
-    await shops.settled(page);
-    const [first, ...more] = await shops.posted('collect');
+    await shop.waitForIdle(page);
+    const [first, ...more] = await shop.waitForPosts('collect');
     expect(more).toEqual([]);
     await page.goto(`${address}?msclkid=second&utm_source=bing`);
-    const [, second] = (await shops.posted('collect', 2)) as [Post, Post];
+    const [, second] = (await shop.waitForPosts('collect', 2)) as [Post, Post];
     expect(second.body.visitor).toBe(first?.body.visitor);
     expect(second.body.visit).not.toBe(first?.body.visit);
     expect(second.body.clicks.gclid).toEqual(first?.body.clicks.gclid);
@@ -61,44 +61,45 @@ describe('a landing', () => {
     expect(second.body.first).toEqual(first?.body.first);
   });
 
-  it('begins a visit too when the visitor was away for half an hour', async () => {
-    const address = shops.page('/landing');
+  it('starts a new visit after 30 minutes of inactivity', async () => {
+    const address = shop.page('/landing');
     await page.clock.install();
     await page.goto(address);
-    await shops.posted('collect');
+    await shop.waitForPosts('collect');
     await page.clock.fastForward('29:00');
     await page.goto(address);
-    await shops.settled(page);
-    expect(await shops.posted('collect')).toHaveLength(1);
+    await shop.waitForIdle(page);
+    expect(await shop.waitForPosts('collect')).toHaveLength(1);
     await page.clock.fastForward('31:00');
     await page.goto(address);
-    const [first, second] = (await shops.posted('collect', 2)) as [Post, Post];
+    const [first, second] = (await shop.waitForPosts('collect', 2)) as [Post, Post];
     expect(second.body.visitor).toBe(first.body.visitor);
     expect(second.body.visit).not.toBe(first.body.visit);
   });
 
-  it('is told and kept even by a page that leads on at once', async () => {
-    const next = shops.page('/next');
-    // As the tag has run, and before any timer of it has.
+  it('is sent even by a page that redirects at once', async () => {
+    const next = shop.page('/next');
+    // Redirects after the tag has run and before any of its timers fires.
     const script = '<script>document.querySelector("[async]").onload = () => location.replace("/next")</script>';
-    shops.page('/leads-on', '', { snippet: shops.snippet() + script });
-    await page.goto(shops.address('/leads-on?gclid=G1'), { waitUntil: 'commit' });
+    shop.page('/redirects', '', { snippet: shop.snippet() + script });
+    await page.goto(shop.address('/redirects?gclid=G1'), { waitUntil: 'commit' });
     await page.waitForURL(next);
-    const [collect, ...more] = (await shops.posted('collect')) as [Post];
-    await shops.settled(page);
+    await shop.waitForPosts('collect');
+    await shop.waitForIdle(page);
+    const [collect, ...more] = (await shop.waitForPosts('collect')) as [Post];
     expect(collect.body).toMatchObject({ clicks: { gclid: { id: 'G1' } } });
     expect(more).toEqual([]);
   });
 
-  it('keeps an address of the page that holds an email to itself', async () => {
-    const address = shops.page('/welcome/jo.doe@customer.example');
+  it('is sent without the parts of the page address that contain an email', async () => {
+    const address = shop.page('/welcome/jo.doe@customer.example');
     const hidden = 'a=1&mail=jo.doe%40customer.example&next=%2Fx%3Fe%3Djo.doe%2540customer.example&email=zzz&gclid=G1';
     await page.goto(`${address}?${hidden}`);
-    const [post] = (await shops.posted('collect')) as [Post];
-    expect(post.body.page).toBe(shops.address('/welcome/?a=1&gclid=G1'));
+    const [post] = (await shop.waitForPosts('collect')) as [Post];
+    expect(post.body.page).toBe(shop.address('/welcome/?a=1&gclid=G1'));
   });
 
-  it('reads the cookies that platforms have set, and click ids that only they know', async () => {
+  it('includes platform cookies and the click ids in them', async () => {
     const clickedAt = Math.floor(Date.now() / 1000) - 3600;
     const values = {
       _fbp: 'fb.1.1700000000000.123',
@@ -112,10 +113,10 @@ describe('a landing', () => {
       li_fat_id: 'li-cookie',
       _epik: 'old',
     };
-    const url = shops.address('/');
+    const url = shop.address('/');
     await context.addCookies(Object.entries(values).map(([name, value]) => ({ name, value, url })));
-    await page.goto(`${shops.page('/landing')}?epik=fresh`);
-    const [post] = (await shops.posted('collect')) as [Post];
+    await page.goto(`${shop.page('/landing')}?epik=fresh`);
+    const [post] = (await shop.waitForPosts('collect')) as [Post];
     const { _fbp, _fbc, _uetvid } = values;
     expect(post.body.cookies).toEqual({ _fbp, _fbc, _uetvid, _ga: '111.222', _ga_session: '1700000009' });
     expect(post.body.clicks).toEqual({

@@ -1,17 +1,17 @@
-// Loaded into the service by a drill that wants to see itself fail: after a failure the relay, the consumers and their
-// client try again at once, instead of waiting longer each time.
+// Loaded into the service to prove that the outage drill can fail: after a failure the relay, the consumers and kafkajs
+// retry immediately instead of backing off.
 import { syncBuiltinESMExports } from 'node:module';
 import timers from 'node:timers/promises';
 
-/** Whoever waits there has failed; further up the stack, a wait for the next batch looks the same. */
-const OURS = /\.pause .*\n\s+at (Relay\.hold|ConsumerSource\.run) /;
+/** Matches waits after a failure. Waits for the next batch come from the same method but have another caller. */
+const BACK_OFF = /\.pause .*\n\s+at (Relay\.publishWithLease|ProjectionConsumer\.run) /;
 const { setTimeout: sleep } = timers;
-timers.setTimeout = (ms, ...rest) => sleep(OURS.test(new Error().stack) ? 0 : ms, ...rest);
+timers.setTimeout = (ms, ...rest) => sleep(BACK_OFF.test(new Error().stack) ? 0 : ms, ...rest);
 syncBuiltinESMExports();
 
-const KAFKAJS = /at scheduleRetry .*kafkajs/;
-const { setTimeout: later } = globalThis;
+const KAFKAJS_RETRY = /at scheduleRetry .*kafkajs/;
+const { setTimeout: setTimer } = globalThis;
 globalThis.setTimeout = Object.assign(
-  (run, ms, ...rest) => later(run, KAFKAJS.test(new Error().stack) ? 0 : ms, ...rest),
-  later,
+  (run, ms, ...rest) => setTimer(run, KAFKAJS_RETRY.test(new Error().stack) ? 0 : ms, ...rest),
+  setTimer,
 );

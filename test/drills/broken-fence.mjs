@@ -1,5 +1,5 @@
-// Loaded into the service by a drill that wants to see itself fail: every relay gets a transactional id of its own, so that
-// Kafka no longer keeps one that was frozen from going on beside its successor.
+// Loaded into the service to prove that the relay drill can fail: every relay gets its own transactional id, so Kafka no
+// longer fences an instance that was frozen.
 import { randomUUID } from 'node:crypto';
 import kafkajs from 'kafkajs';
 

@@ -1,6 +1,6 @@
-// Loaded into the services of a drill, to freeze them at the worst moments. SIGWINCH: when the next page has been read and
-// nothing of it sent. SIGIO: when all of it has been sent and nothing committed. SIGCONT wakes the process up, and it goes
-// on as if nothing had been. (Not SIGUSR2: Nest takes it for a wish to stop.)
+// Loaded into the services of the relay drill, to freeze them at the worst moments. SIGWINCH: after the next page has been
+// read and before it is sent. SIGIO: after all of it has been sent and before the commit. SIGCONT resumes the process.
+// (Not SIGUSR2: Nest treats it as a shutdown signal.)
 import kafkajs from 'kafkajs';
 
 const armed = { send: false, commit: false };
@@ -12,19 +12,19 @@ process.on('SIGIO', () => {
 });
 const { producer } = kafkajs.Kafka.prototype;
 kafkajs.Kafka.prototype.producer = function freezing(options) {
-  const made = producer.call(this, options);
-  const { transaction } = made;
-  made.transaction = async () => {
-    const begun = await transaction();
+  const created = producer.call(this, options);
+  const { transaction: begin } = created;
+  created.transaction = async () => {
+    const transaction = await begin();
     for (const step of ['send', 'commit']) {
-      const original = begun[step];
-      begun[step] = (...args) => {
+      const original = transaction[step];
+      transaction[step] = (...args) => {
         if (armed[step]) process.kill(process.pid, 'SIGSTOP');
         armed[step] = false;
         return original(...args);
       };
     }
-    return begun;
+    return transaction;
   };
-  return made;
+  return created;
 };

@@ -1,4 +1,4 @@
-// The drills of the relay and the broker have jest's form; each prints its own table.
+// Runs the drills of the relay and the broker, which are Jest suites and print their own tables.
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
@@ -6,7 +6,7 @@ const root = fileURLToPath(new URL('../../', import.meta.url));
 const JEST = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning', 'node_modules/jest/bin/jest.js'];
 
 export async function drill({ short }) {
-  if (short) return [{ what: 'short forms', figure: 'npm test runs them', ok: true }];
+  if (short) return [{ what: 'short variants', result: 'part of npm test', ok: true }];
   const { status } = spawnSync(process.execPath, [...JEST, '-c', 'test/drills/jest.config.mjs', '--runInBand'], {
     cwd: root,
     stdio: 'inherit',
@@ -14,7 +14,7 @@ export async function drill({ short }) {
   return [
     {
       what: 'kills, freezes and outages',
-      figure: status === 0 ? 'see the tables above' : 'see above',
+      result: status === 0 ? 'see the tables above' : 'see above',
       ok: status === 0,
     },
   ];

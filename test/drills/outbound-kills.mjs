@@ -1,6 +1,7 @@
-// Several instances, a tick a second, and one of them killed or frozen every other second. Afterwards what the receiver
-// has acknowledged must be the log, cut into stretches: nothing missing, nothing twice, and the same totals.
-//   DRILL_BREAK=claims      every process gets every site: the drill must then fail
+// Several instances push every second, and one of them is killed or frozen every one to two seconds. Afterwards the windows
+// that the receiver acknowledged must cover the log without gaps or overlaps and with the same totals.
+//   DRILL_BREAK=leases      every process gets the lease of every site: the drill must then fail
+//   DRILL_SEED=<number>     repeats the random choices of a run
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
@@ -10,21 +11,22 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { openSealer } from '../../dist/kernel/secret-key.js';
 import { readSettings } from '../../dist/kernel/settings.js';
-import { EventLog } from '../../dist/log/event-log.js';
-import { addUp, COUNTED, DECIDING } from '../../dist/outbound/totals.js';
+import { PostgresEventLog } from '../../dist/log/postgres-event-log.js';
+import { COUNTED, COUNTED_BY, sumTotals } from '../../dist/outbound/totals.js';
 import { Postgres } from '../../dist/postgres/postgres.js';
 import { SiteSecrets } from '../../dist/sites/site-secrets.js';
 import { Sites } from '../../dist/sites/sites.js';
+import { printSeed, seededRandom } from '../support/seed.mjs';
 import { startTracingReceiver } from './tracing-receiver.mjs';
 
 const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
-const FULL = { instances: 4, sites: 20, stretches: 1_000, troubles: 40, withinMs: 900_000 };
-const SHORT = { instances: 3, sites: 5, stretches: 40, troubles: 8, withinMs: 150_000 };
+const FULL = { instances: 4, sites: 20, windows: 1_000, faults: 40, timeoutMs: 900_000 };
+const SHORT = { instances: 3, sites: 5, windows: 40, faults: 8, timeoutMs: 150_000 };
 const TIMEOUT_MS = 4_000;
-/** A claim lasts the timeout and twelve seconds more: some freezes are longer than that, most are not. */
+/** A lease lasts 12 s longer than the timeout. One of the freezes outlasts it. */
 const FREEZES_MS = [300, 1_000, 3_000, TIMEOUT_MS + 14_000];
-const TROUBLE_EVERY_MS = [800, 2_500];
-/** Between bytes that a process has sent and the moment they are seen here, on a machine that is busy with all this. */
+const FAULT_EVERY_MS = [800, 2_500];
+/** Delay between a process sending a call and its arrival here, on a busy machine. */
 const SLACK_MS = 1_000;
 const ENVIRONMENT = {
   PORT: '0',
@@ -34,32 +36,37 @@ const ENVIRONMENT = {
   OUTBOUND_EVERY: '1s',
   OUTBOUND_TIMEOUT: `${TIMEOUT_MS}ms`,
   OUTBOUND_RETRY_SCHEDULE: '500ms',
-  ...(process.env.DRILL_BREAK === 'claims' && {
-    NODE_OPTIONS: `--import=${fileURLToPath(new URL('./broken-claims.mjs', import.meta.url))}`,
+  ...(process.env.DRILL_BREAK === 'leases' && {
+    NODE_OPTIONS: `--import=${fileURLToPath(new URL('./broken-leases.mjs', import.meta.url))}`,
   }),
 };
 
-export async function drill({ short, say }) {
+export async function drill({ short, log: logLine }) {
   const size = short ? SHORT : FULL;
+  const seed = printSeed('outbound-kills');
   const dataDir = mkdtempSync(join(tmpdir(), 'cc-drill-'));
-  // As root, another user runs the database, and it must get to its data.
+  // When started by root, PostgreSQL runs as another user, which needs access to its data.
   chmodSync(dataDir, 0o755);
-  const postgres = await Postgres.open({ databaseUrl: undefined, dataDir, say: () => {} });
-  const log = new EventLog(postgres);
+  const postgres = await Postgres.open({ databaseUrl: undefined, dataDir, onMessage: () => {} });
+  const log = new PostgresEventLog(postgres);
   const secrets = new SiteSecrets(postgres.pool, openSealer(readSettings({ DATA_DIR: dataDir })));
-  const fleet = new Fleet(dataDir);
-  const receiver = await startTracingReceiver(() => fleet.pids());
+  const random = seededRandom(seed);
+  const fleet = new Fleet(dataDir, random);
+  const receiver = await startTracingReceiver(() => fleet.pids(), seededRandom(seed, 1));
   try {
     const hosts = await openSites(new Sites(log, secrets, 'cli'), receiver.url, size.sites);
     await Promise.all(Array.from({ length: size.instances }, () => fleet.add()));
-    const writer = writeOn(log, [...hosts.keys()]);
-    await trouble(fleet, () => acknowledgedOf(receiver.calls).length >= size.stretches, size, say);
+    const writer = startWriter(log, [...hosts.keys()], seededRandom(seed, 2));
+    const isEnough = () => acknowledgedOf(receiver.calls).length >= size.windows;
+    await injectFaults(fleet, isEnough, size, random);
+    logLine(`${fleet.faults.length} faults injected`);
     const written = await writer.stop();
-    fleet.wakeAll();
-    const isWhole = await untilWhole(log, hosts, receiver, size.withinMs / 3);
+    fleet.resumeAll();
+    const isComplete = await waitUntilComplete(log, hosts, receiver, size.timeoutMs / 3);
     return [
-      { what: 'everything that counts was acknowledged in the end', figure: `${written} events`, ok: isWhole },
-      ...(await judge(log, hosts, receiver.calls, fleet.troubles, size, say)),
+      { what: 'seed (DRILL_SEED)', result: seed, ok: true },
+      { what: 'all counted events were acknowledged in the end', result: `${written} events`, ok: isComplete },
+      ...(await check(log, hosts, receiver.calls, fleet.faults, size, logLine)),
     ];
   } finally {
     await fleet.end();
@@ -70,14 +77,15 @@ export async function drill({ short, say }) {
   }
 }
 
-/** The instances, and what was done to them. */
+/** The instances and the faults injected into them. */
 class Fleet {
-  troubles = [];
+  faults = [];
   #children = new Set();
   #frozen = new Set();
 
-  constructor(dataDir) {
+  constructor(dataDir, random) {
     this.dataDir = dataDir;
+    this.random = random;
   }
 
   pids() {
@@ -95,38 +103,38 @@ class Fleet {
     });
   }
 
-  /** One that is awake, while another one is. */
-  #victim() {
-    const awake = [...this.#children].filter((child) => !this.#frozen.has(child));
-    return awake.length > 1 ? awake[Math.floor(Math.random() * awake.length)] : undefined;
+  /** A running instance, if at least one other is running. */
+  #target() {
+    const running = [...this.#children].filter((child) => !this.#frozen.has(child));
+    return running.length > 1 ? running[Math.floor(this.random() * running.length)] : undefined;
   }
 
   kill() {
-    const child = this.#victim();
+    const child = this.#target();
     if (!child) return;
     child.kill('SIGKILL');
-    this.troubles.push({ kind: 'kill', pid: child.pid, from: Date.now(), to: Date.now() });
+    this.faults.push({ kind: 'kill', pid: child.pid, from: Date.now(), to: Date.now() });
     this.#children.delete(child);
     void this.add();
   }
 
   freeze(ms) {
-    const child = this.#victim();
+    const child = this.#target();
     if (!child) return;
     child.kill('SIGSTOP');
     this.#frozen.add(child);
     const freeze = { kind: 'freeze', pid: child.pid, from: Date.now(), to: Number.POSITIVE_INFINITY };
-    this.troubles.push(freeze);
-    child.wake = () => {
+    this.faults.push(freeze);
+    child.resume = () => {
       if (!this.#frozen.delete(child)) return;
       freeze.to = Date.now();
       child.kill('SIGCONT');
     };
-    setTimeout(child.wake, ms);
+    setTimeout(child.resume, ms);
   }
 
-  wakeAll() {
-    for (const child of this.#frozen) child.wake();
+  resumeAll() {
+    for (const child of this.#frozen) child.resume();
   }
 
   async end() {
@@ -145,8 +153,8 @@ async function openSites(sites, url, count) {
   return hosts;
 }
 
-/** Events that count and events that do not, for one site after the other, until stopped. */
-function writeOn(log, hosts) {
+/** Appends counted and uncounted events for the sites in turn, until stopped. */
+function startWriter(log, hosts, random) {
   const kinds = [
     ['conversion', 'conversion.received.v1', { trial: false }],
     ['conversion', 'conversion.received.v1', { trial: true }],
@@ -158,7 +166,7 @@ function writeOn(log, hosts) {
   let stopped = false;
   const writing = (async () => {
     while (!stopped) {
-      const [category, type, data] = kinds[Math.floor(Math.random() * kinds.length)];
+      const [category, type, data] = kinds[Math.floor(random() * kinds.length)];
       const site = hosts[written % hosts.length];
       const events = [{ type, data }];
       await log.append({ category, stream: randomUUID(), expected: 'new', site, actor: 'system', events });
@@ -174,22 +182,21 @@ function writeOn(log, hosts) {
   return { stop };
 }
 
-/** A kill and a freeze in turns, at times that nobody can foresee. */
-async function trouble(fleet, isEnough, { troubles, withinMs }, say) {
-  const untilMs = performance.now() + withinMs;
-  const [least, most] = TROUBLE_EVERY_MS;
-  for (let turn = 0; (turn < troubles || !isEnough()) && performance.now() < untilMs; turn += 1) {
-    await sleep(least + Math.random() * (most - least));
+/** Alternates kills and freezes at random intervals. */
+async function injectFaults(fleet, isEnough, { faults, timeoutMs }, random) {
+  const deadlineMs = performance.now() + timeoutMs;
+  const [min, max] = FAULT_EVERY_MS;
+  for (let turn = 0; (turn < faults || !isEnough()) && performance.now() < deadlineMs; turn += 1) {
+    await sleep(min + random() * (max - min));
     if (turn % 2 === 0) fleet.kill();
     else fleet.freeze(FREEZES_MS[(turn >> 1) % FREEZES_MS.length]);
   }
-  say(`${fleet.troubles.length} times in trouble`);
 }
 
-/** Repeats dropped by their id, in the order of the log. */
+/** Acknowledged calls without repeats, in the order of the log. */
 function acknowledgedOf(calls, site) {
-  const taken = calls.filter((call) => call.taken && (site === undefined || call.site === site));
-  return [...new Map(taken.map((call) => [call.id, call])).values()].sort(
+  const acknowledged = calls.filter((call) => call.acknowledged && (site === undefined || call.site === site));
+  return [...new Map(acknowledged.map((call) => [call.id, call])).values()].sort(
     (one, other) => one.from - other.from || one.to - other.to,
   );
 }
@@ -201,87 +208,87 @@ function sumOf(pushes) {
 }
 
 async function totalsOf(log, site, after, until) {
-  return JSON.stringify(addUp(await log.count({ site, after, until, types: COUNTED, by: DECIDING })));
+  return JSON.stringify(sumTotals(await log.count({ site, after, until, types: COUNTED, by: COUNTED_BY })));
 }
 
-async function untilWhole(log, hosts, { calls }, withinMs) {
-  const untilMs = performance.now() + withinMs;
+async function waitUntilComplete(log, hosts, { calls }, timeoutMs) {
+  const deadlineMs = performance.now() + timeoutMs;
   for (;;) {
     const head = await log.head();
     const sums = [...hosts].map(async ([host, first]) => {
       return sumOf(acknowledgedOf(calls, host)) === (await totalsOf(log, host, first, head));
     });
     if ((await Promise.all(sums)).every(Boolean)) return true;
-    if (performance.now() > untilMs) return false;
+    if (performance.now() > deadlineMs) return false;
     await sleep(500);
   }
 }
 
-async function judge(log, hosts, calls, troubles, { stretches }, say) {
-  let [gaps, wrong] = [0, 0];
+async function check(log, hosts, calls, faults, { windows }, logLine) {
+  let [gaps, mismatches] = [0, 0];
   for (const [host, first] of hosts) {
     const pushes = acknowledgedOf(calls, host);
     for (const [at, push] of pushes.entries()) {
       if (push.from !== (pushes[at - 1]?.to ?? first)) gaps += 1;
-      if (sumOf([push]) !== (await totalsOf(log, host, push.from, push.to))) wrong += 1;
+      if (sumOf([push]) !== (await totalsOf(log, host, push.from, push.to))) mismatches += 1;
     }
   }
   const bodies = new Map(calls.map((call) => [call.id, call.body]));
   const changed = calls.filter((call) => bodies.get(call.id) !== call.body).length;
   const repeats = repeatsOf(calls);
-  const unexplained = repeats.filter(({ first, again }) => !wasInTrouble(troubles, first, again));
-  for (const { first, again } of unexplained) say(`not explained: ${JSON.stringify({ first, again })}`);
+  const unexplained = repeats.filter(({ first, again }) => !isExplained(faults, first, again));
+  for (const { first, again } of unexplained) logLine(`unexplained repeat: ${JSON.stringify({ first, again })}`);
   const late = await lateCalls(log, calls);
-  const kills = troubles.filter(({ kind }) => kind === 'kill').length;
+  const kills = faults.filter(({ kind }) => kind === 'kill').length;
   const acknowledged = acknowledgedOf(calls).length;
-  const unknown = calls.filter(({ pid }) => pid === undefined).length;
+  const unattributed = calls.filter(({ pid }) => pid === undefined).length;
   return [
-    { what: 'stretches acknowledged', figure: `${acknowledged} of ${hosts.size} sites`, ok: acknowledged >= stretches },
+    { what: 'windows acknowledged', result: `${acknowledged} from ${hosts.size} sites`, ok: acknowledged >= windows },
     {
-      what: 'troubles',
-      figure: `${kills} kills, ${troubles.length - kills} freezes`,
-      ok: kills > 0 && troubles.length > kills,
+      what: 'faults',
+      result: `${kills} kills, ${faults.length - kills} freezes`,
+      ok: kills > 0 && faults.length > kills,
     },
-    { what: 'stretches that do not begin where the one before ended', figure: gaps, ok: gaps === 0 },
-    { what: 'stretches whose totals are not the log’s', figure: wrong, ok: wrong === 0 },
-    { what: 'repeats with another body', figure: changed, ok: changed === 0 },
+    { what: 'windows that do not start at the end of the previous one', result: gaps, ok: gaps === 0 },
+    { what: 'windows with other totals than the log', result: mismatches, ok: mismatches === 0 },
+    { what: 'repeats with a different body', result: changed, ok: changed === 0 },
     {
-      what: 'calls of a process that was gone before it could be asked',
-      figure: `${unknown} of ${calls.length}`,
-      ok: unknown < calls.length / 20,
+      what: 'calls of a process that exited before it was identified',
+      result: `${unattributed} of ${calls.length}`,
+      ok: unattributed < calls.length / 20,
     },
     {
-      what: 'repeats of what was taken whose first sender was neither killed nor frozen',
-      figure: `${unexplained.length} of ${repeats.length}`,
+      what: 'repeats of an acknowledged call whose first sender was neither killed nor frozen',
+      result: `${unexplained.length} of ${repeats.length}`,
       ok: unexplained.length === 0,
     },
-    { what: 'calls after the log had the receiver’s word, as by a process that woke up', figure: late, ok: late === 0 },
+    { what: 'calls after the delivery was recorded, as by a resumed process', result: late, ok: late === 0 },
   ];
 }
 
-/** Each call of what had been taken before, with the one that was taken first. */
+/** Each call that had already been acknowledged, with the call that was acknowledged first. */
 function repeatsOf(calls) {
-  const taken = new Map();
+  const acknowledged = new Map();
   return calls.flatMap((call) => {
-    const first = taken.get(call.id);
+    const first = acknowledged.get(call.id);
     if (first) return [{ first, again: call }];
-    if (call.taken) taken.set(call.id, call);
+    if (call.acknowledged) acknowledged.set(call.id, call);
     return [];
   });
 }
 
-/** The first sender must have met its trouble between sending it and the other's sending it again. */
-function wasInTrouble(troubles, first, again) {
-  if (first.pid === undefined) return wasJustKilled(troubles, first);
-  return troubles.some(({ pid, from }) => pid === first.pid && from >= first.at - SLACK_MS && from <= again.at);
+/** The first sender must have been killed or frozen between its call and the repeat. */
+function isExplained(faults, first, again) {
+  if (first.pid === undefined) return wasJustKilled(faults, first);
+  return faults.some(({ pid, from }) => pid === first.pid && from >= first.at - SLACK_MS && from <= again.at);
 }
 
-/** Its last bytes arrive when nobody can tell any more whose they are. */
-function wasJustKilled(troubles, { at }) {
-  return troubles.some(({ kind, from }) => kind === 'kill' && Math.abs(from - at) < 3 * SLACK_MS);
+/** The last call of a killed process may arrive when its sender can no longer be identified. */
+function wasJustKilled(faults, { at }) {
+  return faults.some(({ kind, from }) => kind === 'kill' && Math.abs(from - at) < 3 * SLACK_MS);
 }
 
-/** Whoever sends a stretch does so before its delivery is written down, unless he no longer has the right to. */
+/** A process sends a window only before its delivery is recorded, unless its lease has expired. */
 async function lateCalls(log, calls) {
   const deliveredAt = new Map();
   for (let after = 0; ; ) {

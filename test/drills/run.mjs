@@ -1,5 +1,5 @@
 // npm run drills [-- --short] [name …]
-// Breaks things on purpose, for as long as it takes, and prints what was seen. `npm test` runs the short forms.
+// Injects faults and prints the observed results. `npm test` runs the short variants.
 import { parseArgs } from 'node:util';
 
 const DRILLS = {
@@ -12,19 +12,19 @@ const { values, positionals } = parseArgs({ options: { short: { type: 'boolean' 
 const names = positionals.length > 0 ? positionals : Object.keys(DRILLS);
 const unknown = names.filter((name) => !(name in DRILLS));
 if (unknown.length > 0) {
-  console.error(`There is no drill ${unknown.join(', ')}. There are: ${Object.keys(DRILLS).join(', ')}.`);
+  console.error(`Unknown drill: ${unknown.join(', ')}. Available: ${Object.keys(DRILLS).join(', ')}.`);
   process.exit(2);
 }
 
 let failed = 0;
 for (const name of names) {
   const { drill } = await DRILLS[name]();
-  const began = performance.now();
-  const rows = await drill({ short: values.short === true, say: (line) => console.error(`${name}: ${line}`) }).catch(
-    (error) => [{ what: 'the drill itself', figure: error.stack, ok: false }],
+  const startedMs = performance.now();
+  const rows = await drill({ short: values.short === true, log: (line) => console.error(`${name}: ${line}`) }).catch(
+    (error) => [{ what: 'the drill itself', result: error.stack, ok: false }],
   );
-  console.log(`\n${name}, ${((performance.now() - began) / 1_000).toFixed(0)} s`);
-  for (const { what, figure, ok } of rows) console.log(`  ${ok ? 'ok  ' : 'FAIL'}  ${what}: ${figure}`);
+  console.log(`\n${name}, ${((performance.now() - startedMs) / 1_000).toFixed(0)} s`);
+  for (const { what, result, ok } of rows) console.log(`  ${ok ? 'ok  ' : 'FAIL'}  ${what}: ${result}`);
   failed += rows.filter(({ ok }) => !ok).length;
 }
 process.exit(failed > 0 ? 1 : 0);

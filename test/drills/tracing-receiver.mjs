@@ -1,18 +1,21 @@
-// A customer's receiver that also knows which of several processes a call came from: by the socket's inode, as Linux
-// tells it. It answers 200, slowly and in every order, and now and then 500.
+// A webhook receiver that records which process sent each call, by looking up the socket's inode in /proc (Linux only). It
+// answers 200 after a random delay, and sometimes 500.
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-const SLOWEST_MS = 150;
+const DELAY_MAX_MS = 150;
 
-/** @param pids tells the processes that may call, at any time */
-export async function startTracingReceiver(pids, { failing = 0.05 } = {}) {
+/**
+ * @param pids returns the ids of the processes that may currently call
+ * @param random source of failures and delays, as Math.random
+ */
+export async function startTracingReceiver(pids, random, { failureRate = 0.05 } = {}) {
   const calls = [];
   const senders = new WeakMap();
   const server = createServer(async (request, response) => {
     let body = '';
-    for await (const piece of request) body += piece;
+    for await (const chunk of request) body += chunk;
     const { headers, socket, url } = request;
     const call = {
       site: url.slice(1),
@@ -22,11 +25,11 @@ export async function startTracingReceiver(pids, { failing = 0.05 } = {}) {
       to: Number(headers['x-cc-to-position']),
       body,
       at: Date.now(),
-      taken: Math.random() >= failing,
+      acknowledged: random() >= failureRate,
     };
     calls.push(call);
-    await sleep(Math.random() * SLOWEST_MS);
-    response.writeHead(call.taken ? 200 : 500).end();
+    await sleep(random() * DELAY_MAX_MS);
+    response.writeHead(call.acknowledged ? 200 : 500).end();
   });
   server.on('connection', (socket) => senders.set(socket, ownerOf(socket, pids())));
   await new Promise((listening) => server.listen(0, '127.0.0.1', listening));
@@ -40,7 +43,7 @@ export async function startTracingReceiver(pids, { failing = 0.05 } = {}) {
 
 function ownerOf({ remotePort, localPort }, pids) {
   const hex = (port) => `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
-  // Both ends: on a busy machine the same port also leads from somebody else to somewhere else.
+  // Match both ports: on a busy machine the same local port is also used by connections to other destinations.
   const line = readFileSync('/proc/net/tcp', 'utf8')
     .split('\n')
     .map((text) => text.trim().split(/\s+/))

@@ -1,17 +1,17 @@
-// One member of a consumer group, as a process of its own that can be killed: it feeds the projection "counted".
-// node consumer-process.mjs <database> <brokers> <prefix>     Needs the build.
-import { counted } from './counted.mjs';
+// A member of a consumer group that feeds the projection "counted", as a separate process that can be killed.
+// node consumer-process.mjs <database> <brokers> <prefix>     Requires the build in dist/.
+import { counted } from './counted.projection.mjs';
 
 const [databaseUrl, brokers, prefix] = process.argv.slice(2);
-const from = (path) => import(new URL(`../../dist/${path}.js`, import.meta.url));
-const { ConsumerSource } = await from('kafka/consumer-source');
-const { ProjectionRunner } = await from('log/projection-runner');
-const { Postgres } = await from('postgres/postgres');
-const { Logger } = await from('kernel/logger');
-const { readSettings } = await from('kernel/settings');
+const load = (path) => import(new URL(`../../dist/${path}.js`, import.meta.url));
+const { ProjectionConsumer } = await load('kafka/projection-consumer');
+const { ProjectionRunner } = await load('log/projection-runner');
+const { Postgres } = await load('postgres/postgres');
+const { Logger } = await load('kernel/logger');
+const { readSettings } = await load('kernel/settings');
 
 const settings = readSettings({ KAFKA_BROKERS: brokers, KAFKA_TOPIC_PREFIX: prefix, KAFKA_PARTITIONS: '3' });
-const postgres = await Postgres.open({ databaseUrl, dataDir: '/tmp', say: () => {} });
+const postgres = await Postgres.open({ databaseUrl, dataDir: '/tmp', onMessage: () => {} });
 const runner = new ProjectionRunner(postgres, [counted]);
-new ConsumerSource(postgres, settings, counted, runner, new Logger('silent')).start();
+new ProjectionConsumer(postgres, settings, counted, runner, new Logger('silent')).start();
 console.log('started');

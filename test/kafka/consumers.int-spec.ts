@@ -1,17 +1,18 @@
-import { ConsumerSource, wholeUpTo } from '../../src/kafka/consumer-source.js';
+import { ProjectionConsumer } from '../../src/kafka/projection-consumer.js';
 import { missingForBroker } from '../../src/kafka-broker/distribution.js';
 import { Logger } from '../../src/kernel/logger.js';
 import { ProjectionRunner } from '../../src/log/projection-runner.js';
 import { CountedConsumers } from '../support/counted-consumers.js';
-import { startTestBrokers, type TestBrokers, until } from '../support/kafka.js';
+import { startTestBrokers, type TestBrokers, waitUntil } from '../support/kafka.js';
+import { loosely } from '../support/loose-event.js';
 import { startTestServer, type TestServer } from '../support/postgres-server.js';
 import { RelayedLog } from '../support/relayed-log.js';
-import { counted } from './counted.mjs';
+import { counted } from './counted.projection.mjs';
 
-/** Shorter than it takes for a member to be thought dead; the drill has longer ones. */
+/** Shorter than the session timeout; the drill has longer freezes. */
 const FROZEN_MS = 1_000;
 
-(missingForBroker() ? describe.skip : describe)('a projection that Kafka feeds', () => {
+(missingForBroker() ? describe.skip : describe)('a projection fed by Kafka', () => {
   let server: TestServer;
   let brokers: TestBrokers;
   let relayed: RelayedLog;
@@ -37,10 +38,10 @@ const FROZEN_MS = 1_000;
   const startConsumer = () => {
     const { postgres } = relayed;
     const logger = new Logger('silent');
-    return relayed.start(new ConsumerSource(postgres, relayed.settings(), counted, counts.runner, logger));
+    return relayed.start(new ProjectionConsumer(postgres, relayed.settings(), counted, counts.runner, logger));
   };
 
-  it('equals a fold of the log, whichever consumers were killed, joined and lost their partitions meanwhile', async () => {
+  it('equals a fold of the log after consumers were killed, joined and lost partitions', async () => {
     await counts.appendMany(100);
     relayed.startRelay();
     await Promise.all([counts.join(), counts.join()]);
@@ -48,10 +49,10 @@ const FROZEN_MS = 1_000;
       for (const fault of Object.values(counts.faults(FROZEN_MS))) await fault();
     });
     await counts.caughtUp();
-    expect(await counts.rows()).toEqual(await counts.folded());
+    expect(await counts.rows()).toEqual(await counts.expectedRows());
   }, 90_000);
 
-  it('takes what is delivered again for what it is', async () => {
+  it('ignores redelivered events', async () => {
     relayed.startRelay();
     const consumer = startConsumer();
     await counts.appendMany(300);
@@ -59,8 +60,8 @@ const FROZEN_MS = 1_000;
     await consumer.stop();
     const admin = brokers.kafka.admin();
     await admin.connect();
-    // Kafka has forgotten the group: everything is delivered from the beginning.
-    await until(
+    // Without the group's offsets, Kafka redelivers everything from the beginning.
+    await waitUntil(
       async () =>
         await admin.deleteGroups([`${relayed.prefix}projection.counted`]).then(
           () => true,
@@ -71,15 +72,15 @@ const FROZEN_MS = 1_000;
     startConsumer();
     await counts.appendMany(30);
     await counts.caughtUp();
-    expect(await counts.rows()).toEqual(await counts.folded());
+    expect(await counts.rows()).toEqual(await counts.expectedRows());
   }, 60_000);
 
-  it('can be rebuilt, caught up and fed by the log while Kafka feeds it, and counts nothing twice', async () => {
+  it('counts every event once when it is rebuilt, caught up and fed from the log while Kafka feeds it', async () => {
     relayed.startRelay();
     startConsumer();
     await counts.underLoad(async () => {
-      // Of every partition of both topics: the last part of this test relies on each having its mark.
-      await until(
+      // The last part of this test requires a partition checkpoint for every partition of both topics.
+      await waitUntil(
         async () => (await relayed.postgres.pool.query('SELECT FROM cc.partition_checkpoints')).rowCount === 6,
       );
       for (let round = 0; round < 3; round += 1) {
@@ -88,8 +89,8 @@ const FROZEN_MS = 1_000;
       }
     });
     await counts.caughtUp();
-    expect(await counts.rows()).toEqual(await counts.folded());
-    // Kafka is switched off: the log's tail takes over where the marks are.
+    expect(await counts.rows()).toEqual(await counts.expectedRows());
+    // Without Kafka, the log's tail continues from the partition checkpoints.
     await relayed.stopAll();
     await relayed.postgres.pool.query('UPDATE cc.projections SET position = 0');
     await relayed.postgres.pool.query('UPDATE cc.partition_checkpoints SET position = $1', [await relayed.log.head()]);
@@ -98,31 +99,17 @@ const FROZEN_MS = 1_000;
     await tail.start();
     await tail.catchUp('counted');
     await tail.stop();
-    expect(await counts.rows()).toEqual(await counts.folded());
+    expect(await counts.rows()).toEqual(await counts.expectedRows());
   }, 60_000);
 
-  it('is parked at the event it cannot fold, by name', async () => {
+  it('is parked with the id of the event that it cannot fold', async () => {
     relayed.startRelay();
     startConsumer();
     await counts.appendMany(30);
     await counts.caughtUp();
     await relayed.append('conversion', { data: { poison: true } });
-    const poison = (await relayed.log.read()).find(({ data }) => data['poison']);
-    await until(async () => (await counts.runner.status())[0]?.state === 'parked');
+    const poison = loosely(await relayed.log.read()).find(({ data }) => data['poison']);
+    await waitUntil(async () => (await counts.runner.status())[0]?.state === 'parked');
     expect((await counts.runner.status())[0]?.reason).toContain(`event ${poison?.id} at position ${poison?.position}`);
   }, 60_000);
-});
-
-describe('wholeUpTo', () => {
-  const marks = (of: Record<number, number>) => ({ of: ({ shard }: { shard: number }) => of[shard] ?? 0 });
-
-  it('is the relay’s checkpoint where every shard has come as far as it was given', () => {
-    expect(wholeUpTo(500, { conversion: [400, 0, 90] }, ['conversion'], 100, marks({ 0: 400 }))).toBe(500);
-  });
-
-  it('is where the last of them has come otherwise, and never before the projection’s own', () => {
-    const published = { conversion: [400, 480, 90], site: [490] };
-    expect(wholeUpTo(500, published, ['conversion'], 100, marks({ 0: 300, 1: 480 }))).toBe(300);
-    expect(wholeUpTo(500, published, ['conversion'], 100, marks({ 1: 480 }))).toBe(100);
-  });
 });

@@ -2,22 +2,28 @@ import { hash, randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { allProjections } from '../../src/app/projections.js';
 import { pruneClaims } from '../../src/conversions/dedup-claim-pruner.js';
-import { ReceiveConversion, ReceiveConversionHandler } from '../../src/conversions/receive-conversion.js';
+import { ReceiveConversion } from '../../src/conversions/receive-conversion.command.js';
+import { ReceiveConversionHandler } from '../../src/conversions/receive-conversion.handler.js';
 import { Sealer } from '../../src/kernel/sealing.js';
 import { uuidv7 } from '../../src/kernel/uuid.js';
 import type { AppendRequest } from '../../src/log/event.js';
-import { EventLog } from '../../src/log/event-log.js';
+import type { EventLog } from '../../src/log/event-log.js';
+import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
 import type { Page, Projection } from '../../src/log/projection.js';
 import { ProjectionRunner } from '../../src/log/projection-runner.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
 import { type OpenSite, SiteDirectory } from '../../src/sites/site-directory.js';
 import { SiteSecrets } from '../../src/sites/site-secrets.js';
 import { Sites } from '../../src/sites/sites.js';
-import { BotJudge, loadBotList } from '../../src/visitors/bots/judge.js';
+import { BotScorer, loadBotList } from '../../src/visitors/bots/bot-scorer.js';
+import { ChangeConsent } from '../../src/visitors/change-consent.command.js';
+import { ChangeConsentHandler } from '../../src/visitors/change-consent.handler.js';
 import { Matcher } from '../../src/visitors/matcher.js';
-import { decideVisit, type TagCall } from '../../src/visitors/record-visit.js';
-import { readTagMessage, type TagMessage } from '../../src/visitors/tag-message.js';
+import { RecordVisit } from '../../src/visitors/record-visit.command.js';
+import { RecordVisitHandler } from '../../src/visitors/record-visit.handler.js';
+import { readTagMessage, type TagCall, type TagMessage } from '../../src/visitors/tag-message.js';
 import { createDatabase, openDatabase } from '../support/databases.js';
+import { loosely } from '../support/loose-event.js';
 import { startTestServer, type TestServer } from '../support/postgres-server.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
@@ -35,7 +41,7 @@ describe('projections', () => {
 
   beforeEach(async () => {
     postgres = await openDatabase(await createDatabase(server));
-    log = new EventLog(postgres);
+    log = new PostgresEventLog(postgres);
   });
   afterEach(async () => {
     for (const close of closing.splice(0)) await close();
@@ -52,12 +58,12 @@ describe('projections', () => {
     events: [{ type, data }],
   });
 
-  /** Counts things by type, and cannot count what says that it is poison. */
+  /** Counts events by type and throws on a poison event. */
   const counting = (): Projection => ({
     name: 'counted',
     tables: ['counted'],
     async fold(page: Page) {
-      for (const event of await page.events({ categories: ['thing'] })) {
+      for (const event of loosely(await page.events({ categories: ['thing'] }))) {
         if (event.data['poison']) throw new Error('cannot count this one');
         await page.tx.query(
           'INSERT INTO counted VALUES ($1, 1) ON CONFLICT (type) DO UPDATE SET count = counted.count + 1',
@@ -76,7 +82,7 @@ describe('projections', () => {
   const counts = async () => (await postgres.pool.query('SELECT * FROM cc.counted ORDER BY type')).rows;
 
   describe('the runner', () => {
-    it('counts every event once, however many instances run it', async () => {
+    it('folds every event once with any number of instances', async () => {
       await makeCountedTable();
       const runners = [1, 2, 3].map(() => new ProjectionRunner(postgres, [counting()]));
       for (const runner of runners) await runner.start();
@@ -87,7 +93,7 @@ describe('projections', () => {
       expect(await counts()).toEqual([{ type: 'thing.happened.v1', count: 600 }]);
     }, 30_000);
 
-    it('parks a projection at the event it cannot fold, says which and why, and lets the others go on', async () => {
+    it('parks a projection at an event that it cannot fold, with the reason, while others continue', async () => {
       await makeCountedTable();
       const seen: number[] = [];
       const other: Projection = {
@@ -102,7 +108,7 @@ describe('projections', () => {
       for (let turn = 0; turn < 5; turn += 1) await log.append(thing());
       await log.append(thing('thing.happened.v1', { poison: true }));
       for (let turn = 0; turn < 5; turn += 1) await log.append(thing());
-      const poison = (await log.read()).find(({ data }) => data['poison']);
+      const poison = loosely(await log.read()).find(({ data }) => data['poison']);
 
       await runner.start();
       await runner.catchUp('other');
@@ -123,7 +129,7 @@ describe('projections', () => {
       expect(seen).toHaveLength(11);
     }, 30_000);
 
-    it('takes a parked projection up again where it stopped, once a mended version starts', async () => {
+    it('resumes a parked projection at its checkpoint when a fixed version starts', async () => {
       await makeCountedTable();
       await log.append(thing('thing.happened.v1', { poison: true }));
       const broken = new ProjectionRunner(postgres, [counting()]);
@@ -152,13 +158,13 @@ describe('projections', () => {
       const open = () => directory.find('shop.example');
       const verdict = directory.judgeKey(open() as never, key, Date.now());
       if (!verdict.ok) throw new Error('the key should be good');
-      // No platform is connected: nothing is dispatched.
+      // No platform is connected: nothing is delivered.
       const matcher = new Matcher(postgres, (error) => {
         throw error;
       });
       closing.push(() => matcher.close());
-      const dispatcher = { pin: () => ({}), dispatch: async () => ({}) } as never;
-      const bus = new ReceiveConversionHandler(log, matcher, dispatcher);
+      const deliveries = { planFor: () => ({}), deliver: async () => ({}) } as never;
+      const bus = new ReceiveConversionHandler(log, matcher, deliveries);
       const rules = { dedupWindowMs: DAY_MS, identifierTtlMs: 90 * DAY_MS };
       const post = (orderId: string | undefined, email = `${randomUUID()}@example.com`) => {
         const fields = { email, event: 'purchase', currency: 'EUR', value: 10, ...(orderId && { orderId }) };
@@ -172,7 +178,7 @@ describe('projections', () => {
         ({ row }) => row,
       );
 
-    /** Some wait, some were delivered later, some at once, some are waited for to be confirmed. */
+    /** Deliveries of every kind: deferred, delivered after a retry, delivered at once, waiting for a confirmation. */
     const tryToDeliver = async (conversionId: string, turn: number): Promise<void> => {
       const outcome = (status: string, attempt: number, nextTry?: Date) => ({
         type: `conversion.${status}.v1`,
@@ -196,9 +202,9 @@ describe('projections', () => {
       });
     };
 
-    const judge = new BotJudge(loadBotList());
+    const scorer = new BotScorer(loadBotList());
 
-    /** Somebody comes by, tells an email, or changes his mind; some are bots. */
+    /** Visits, identified visitors, consent changes and bots. */
     const visit = async (open: OpenSite, turn: number): Promise<void> => {
       const email = hash('sha256', `walk-in-${turn % 4}-${turn % 5}@example.com`);
       const clicks = { gclid: { id: `Cj0-${turn}`, t: Date.now() - (turn % 3) }, fbclid: { id: `fb-${turn}`, t: 1 } };
@@ -208,17 +214,22 @@ describe('projections', () => {
       const message = readTagMessage({ v: 1, ...ids, clicks, consent, first, utm: { source: 'x' } }, Date.now());
       const call = (['collect', 'identify', 'consent'] as const)[turn % 3] as TagCall;
       const request = { ip: '203.0.113.7', userAgent: turn % 4 === 0 ? 'curl/8.0' : 'Mozilla/5.0' };
-      for (const each of decideVisit(call, message as TagMessage, request, open, judge)) await log.append(each);
+      if (call === 'consent')
+        await new ChangeConsentHandler(log).execute(new ChangeConsent('tag', open.site.host, message as TagMessage));
+      else {
+        const command = new RecordVisit('tag', open.site, call, message as TagMessage, request);
+        await new RecordVisitHandler(log, scorer).execute(command);
+      }
     };
 
-    it('of every projection under load equals the rows that were there, and a fresh fold of the log', async () => {
+    it('of every projection under load equals the live rows and a fresh fold of the log', async () => {
       const { secrets, sites, directory, post, open, runner } = await inbound();
       await runner.start();
       let loading = true;
       let posted = 0;
       const load = (async () => {
         for (let turn = 0; loading; turn += 1) {
-          // New orders, repeats of them, posts without an order, changes of the site, wrong keys: everything at once.
+          // New orders, duplicates, posts without an order, site changes and wrong keys at the same time.
           const orders = Array.from({ length: 12 }, (_, index) =>
             index % 4 === 3 ? undefined : `ORD-${turn * 4 + (index % 9)}`,
           );
@@ -257,15 +268,15 @@ describe('projections', () => {
           expect(await rowsOf(table)).toEqual(live);
         }
       }
-      // And what the rebuilt claims guard still holds: a repeat is a repeat.
+      // The rebuilt dedup claims still detect a duplicate.
       expect((await post('ORD-1')).receipt).toEqual({ ok: true, deduped: true });
     }, 60_000);
 
-    it('of a log far longer than what is left for the swap has every row once, the newest of its key, and the same indexes', async () => {
+    it('of a log longer than one swap has one row per key, the newest, and the same indexes', async () => {
       const { sites, directory, post, runner } = await inbound();
       await sites.changeSettings('shop.example', { set: [{ flag: 'dedup-window', value: '0' }], unset: [] });
       await directory.refresh();
-      // Each order is received again and again: in the first pages, and in the rest, which the swap folds.
+      // Every order is received several times: in the first pages, and in the rest, which the swap folds.
       for (let turn = 0; turn < 7; turn += 1) {
         await Promise.all(Array.from({ length: 900 }, (_, at) => post(`ORD-${(at * (turn + 1)) % 1_500}`)));
       }
@@ -286,10 +297,10 @@ describe('projections', () => {
       expect(await rowsOf('dedup')).toEqual(live);
     }, 60_000);
 
-    it('counts what is appended in the midst of the swap once', async () => {
+    it('folds an event that is appended during the swap once', async () => {
       await makeCountedTable();
       for (let turn = 0; turn < 5; turn += 1) await log.append(thing());
-      // Whoever rebuilds has just read where the log ends, and it goes on.
+      // The rebuild has just read the head of the log when another event is appended.
       const connectAsOwner = async (name: string) => {
         const client = await postgres.connectAsOwner(name);
         const query = client.query.bind(client) as (...question: unknown[]) => Promise<unknown>;
@@ -324,11 +335,11 @@ describe('projections', () => {
         runner.rebuild('dedup'),
       ]);
       const refused = outcomes.filter(({ status }) => status === 'rejected') as PromiseRejectedResult[];
-      for (const { reason } of refused) expect(String(reason)).toContain('being rebuilt already');
+      for (const { reason } of refused) expect(String(reason)).toContain('already being rebuilt');
       expect(outcomes.some(({ status }) => status === 'fulfilled')).toBe(true);
     });
 
-    it('goes on although the first try left its shadow behind', async () => {
+    it('succeeds although an interrupted rebuild left its tables behind', async () => {
       const { post, runner } = await inbound();
       await post('ORD-1');
       const owner = await postgres.connectAsOwner('test');
@@ -342,7 +353,7 @@ describe('projections', () => {
     });
   });
 
-  it('claims older than any window are pruned, younger ones stay', async () => {
+  it('prunes dedup claims that are older than any window', async () => {
     const key = () => randomUUID();
     for (const windowMs of [1, 2, 3]) await log.append({ ...thing(), claim: { key: key(), windowMs, weak: false } });
     await sleep(20);

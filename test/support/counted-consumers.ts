@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { ProjectionRunner } from '../../src/log/projection-runner.js';
-import { counted } from '../kafka/counted.mjs';
-import { until } from './kafka.js';
+import { counted } from '../kafka/counted.projection.mjs';
+import { waitUntil } from './kafka.js';
 import type { RelayedLog } from './relayed-log.js';
 
 const MEMBER = fileURLToPath(new URL('../kafka/consumer-process.mjs', import.meta.url));
@@ -17,7 +17,7 @@ interface Counted {
   readonly count: number;
 }
 
-/** A projection that Kafka feeds, consumers of it as processes that can be killed and frozen, and what it must hold. */
+/** A projection fed by Kafka, its consumers as processes that can be killed and frozen, and its expected rows. */
 export class CountedConsumers {
   readonly runner: ProjectionRunner;
   private readonly members: ChildProcess[] = [];
@@ -29,7 +29,7 @@ export class CountedConsumers {
     this.runner = new ProjectionRunner(relayed.postgres, [counted]);
   }
 
-  /** @param nodeOptions of the processes: a drill that wants to see itself fail loads something into them */
+  /** @param nodeOptions for the processes: lets a drill preload code that breaks them */
   static async open(relayed: RelayedLog, nodeOptions = ''): Promise<CountedConsumers> {
     const owner = await relayed.postgres.connectAsOwner('test');
     await owner.query(`CREATE TABLE cc.counted (site text, type text, count integer NOT NULL, PRIMARY KEY (site, type));
@@ -53,16 +53,16 @@ export class CountedConsumers {
     await once(member.stdout, 'data');
   }
 
-  /** The one that has been there for longest. */
+  /** Kills the oldest member. */
   async kill(): Promise<void> {
     const member = this.members.shift();
     if (!member) return;
-    const gone = once(member, 'exit');
+    const exited = once(member, 'exit');
     member.kill('SIGKILL');
-    await gone;
+    await exited;
   }
 
-  /** What can happen to a group, by name. A frozen one is thought dead if it lasts, and wakes up with what it had read. */
+  /** Faults by name. A member frozen beyond the session timeout leaves the group and resumes with events it had fetched. */
   faults(frozenMs: number): Record<string, () => Promise<void>> {
     const freeze = async () => {
       const member = this.members.shift() as ChildProcess;
@@ -82,7 +82,7 @@ export class CountedConsumers {
         await sleep(frozenMs / 4);
         await this.kill();
       },
-      'frozen, and killed as it wakes up': async () => {
+      'frozen, and killed when it resumes': async () => {
         await freeze();
         this.members.unshift(this.members.pop() as ChildProcess);
         await this.kill();
@@ -91,7 +91,7 @@ export class CountedConsumers {
     };
   }
 
-  /** Of three categories, one of which does not count, for three sites. */
+  /** Appends events of three categories, one of which the projection ignores, for three sites. */
   async appendMany(count: number): Promise<void> {
     await Promise.all(
       Array.from({ length: count }, (_, at) =>
@@ -100,23 +100,23 @@ export class CountedConsumers {
     );
   }
 
-  /** A steady flow of events while something is done. */
+  /** Appends events steadily while `work` runs. */
   async underLoad(work: () => Promise<void>): Promise<void> {
-    let loading = true;
+    let isLoading = true;
     const load = (async () => {
-      while (loading) {
+      while (isLoading) {
         await this.appendMany(20);
         await sleep(100);
       }
     })();
     await work().finally(() => {
-      loading = false;
+      isLoading = false;
     });
     await load;
   }
 
   async caughtUp(): Promise<void> {
-    await until(
+    await waitUntil(
       async () => (await this.runner.status())[0]?.lag === 0,
       () => 'not caught up',
     );
@@ -126,8 +126,8 @@ export class CountedConsumers {
     return (await this.relayed.postgres.pool.query<Counted>('SELECT * FROM cc.counted ORDER BY site, type')).rows;
   }
 
-  /** The rows as the log itself makes them. */
-  async folded(): Promise<Counted[]> {
+  /** The rows that a fold of the whole log yields. */
+  async expectedRows(): Promise<Counted[]> {
     const counts = new Map<string, number>();
     for (const { site, type } of await this.relayed.log.read({ categories: counted.categories ?? [] }))
       counts.set(`${site} ${type}`, (counts.get(`${site} ${type}`) ?? 0) + 1);

@@ -1,9 +1,11 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type EachBatchPayload, Kafka, type KafkaConfig, type KafkaMessage, logLevel } from 'kafkajs';
+// Also fixes the request queue of the kafkajs that the client below uses.
+import '../../src/kafka/client.js';
 import { type BrokerCluster, type ClusterOptions, startBrokers } from '../../src/kafka-broker/broker.js';
 
 export interface TestBrokers extends BrokerCluster {
@@ -11,14 +13,14 @@ export interface TestBrokers extends BrokerCluster {
   remove(): Promise<void>;
 }
 
-/** Real brokers with their data in a folder of their own, and a client that may read everything. */
+/** Starts brokers with a temporary data folder, and a client that may read everything. */
 export async function startTestBrokers(
   nodes = 1,
   options: Pick<ClusterOptions, 'properties' | 'formatArgs'> = {},
   client: Pick<KafkaConfig, 'ssl' | 'sasl'> = {},
 ): Promise<TestBrokers> {
   const dataDir = mkdtempSync(join(tmpdir(), 'cc-kafka-'));
-  // As one in 64 is by chance: it looks like an option.
+  // One random id in 64 begins with a dash, which Kafka's tool could parse as an option.
   writeFileSync(join(dataDir, 'cluster-id'), `-${randomBytes(16).toString('base64url').slice(1)}`);
   const cluster = await startBrokers({ dataDir, nodes, ...options });
   const kafka = new Kafka({
@@ -37,7 +39,7 @@ export async function startTestBrokers(
   };
 }
 
-/** A record as a reader that knows only the documented contract sees it. */
+/** A record as seen by a reader that relies on the documented contract only. */
 export interface ReadRecord {
   readonly topic: string;
   readonly partition: number;
@@ -48,7 +50,7 @@ export interface ReadRecord {
   readonly position: number;
 }
 
-/** Reads everything there is in these topics, to the end as it is when asked. */
+/** Reads the topics from the beginning to their end at the time of the call. */
 export async function readTopics(
   kafka: Kafka,
   topics: readonly string[],
@@ -56,17 +58,17 @@ export async function readTopics(
 ): Promise<ReadRecord[]> {
   const admin = kafka.admin();
   await admin.connect();
-  const left = new Map<string, number>();
+  const remaining = new Map<string, number>();
   for (const topic of topics) {
     for (const { partition, low, high } of await admin.fetchTopicOffsets(topic)) {
-      if (Number(high) > Number(low)) left.set(`${topic} ${partition}`, Number(high));
+      if (Number(high) > Number(low)) remaining.set(`${topic} ${partition}`, Number(high));
     }
   }
   await admin.disconnect();
   const records: ReadRecord[] = [];
-  if (left.size === 0) return records;
+  if (remaining.size === 0) return records;
   const consumer = kafka.consumer({
-    groupId: `reader-${Math.random()}`,
+    groupId: `reader-${randomUUID()}`,
     readUncommitted: isolation === 'uncommitted',
     maxWaitTimeInMs: 50,
   });
@@ -74,7 +76,7 @@ export async function readTopics(
   await consumer.subscribe({ topics: [...topics], fromBeginning: true });
   consumer.on('consumer.end_batch_process', ({ payload }) => {
     const key = `${payload.topic} ${payload.partition}`;
-    if (Number(payload.lastOffset) >= (left.get(key) ?? 0) - 1) left.delete(key);
+    if (Number(payload.lastOffset) >= (remaining.get(key) ?? 0) - 1) remaining.delete(key);
   });
   await consumer.run({
     autoCommit: false,
@@ -82,7 +84,7 @@ export async function readTopics(
       for (const message of batch.messages) records.push(toRecord(batch.topic, batch.partition, message));
     },
   });
-  await until(() => left.size === 0);
+  await waitUntil(() => remaining.size === 0);
   await consumer.disconnect();
   return records;
 }
@@ -102,8 +104,8 @@ function toRecord(topic: string, partition: number, message: KafkaMessage): Read
   };
 }
 
-/** The rule of every reader: drop what is not above the last position of its partition. */
-export function afterTheReadersRule(records: readonly ReadRecord[]): ReadRecord[] {
+/** The reader rule: drop a record whose position is not above the last one of its partition. */
+export function applyReaderRule(records: readonly ReadRecord[]): ReadRecord[] {
   const last = new Map<string, number>();
   return records.filter(({ topic, partition, position }) => {
     const key = `${topic} ${partition}`;
@@ -113,34 +115,34 @@ export function afterTheReadersRule(records: readonly ReadRecord[]): ReadRecord[
   });
 }
 
-/** What is wrong with what a reader got, measured against the positions that were due. */
-export function judge(records: readonly ReadRecord[], due: readonly number[]) {
-  const times = new Map<number, number>();
+/** Compares the records that a reader received with the positions that were expected. */
+export function countViolations(records: readonly ReadRecord[], expected: readonly number[]) {
+  const counts = new Map<number, number>();
   const last = new Map<string, number>();
-  let stepsBack = 0;
+  let outOfOrder = 0;
   for (const { topic, partition, position } of records) {
     const key = `${topic} ${partition}`;
-    if (position <= (last.get(key) ?? 0)) stepsBack += 1;
+    if (position <= (last.get(key) ?? 0)) outOfOrder += 1;
     last.set(key, position);
-    times.set(position, (times.get(position) ?? 0) + 1);
+    counts.set(position, (counts.get(position) ?? 0) + 1);
   }
-  const expected = new Set(due);
+  const expectedSet = new Set(expected);
   return {
-    missing: due.filter((position) => !times.has(position)).length,
-    repeated: [...times.values()].reduce((sum, count) => sum + count - 1, 0),
-    foreign: [...times.keys()].filter((position) => !expected.has(position)).length,
-    stepsBack,
+    missing: expected.filter((position) => !counts.has(position)).length,
+    repeated: [...counts.values()].reduce((sum, count) => sum + count - 1, 0),
+    unexpected: [...counts.keys()].filter((position) => !expectedSet.has(position)).length,
+    outOfOrder,
   };
 }
 
-export const NOTHING_WRONG = { missing: 0, repeated: 0, foreign: 0, stepsBack: 0 };
+export const NO_VIOLATIONS = { missing: 0, repeated: 0, unexpected: 0, outOfOrder: 0 };
 
-export async function until(
-  holds: () => boolean | Promise<boolean>,
-  what: () => string = () => 'it did not come true',
-  withinMs = 60_000,
+export async function waitUntil(
+  condition: () => boolean | Promise<boolean>,
+  describe: () => string = () => 'condition not met',
+  timeoutMs = 60_000,
 ): Promise<void> {
-  for (const began = performance.now(); !(await holds()); await sleep(50)) {
-    if (performance.now() - began > withinMs) throw new Error(`${what()} within ${withinMs / 1_000} s`);
+  for (const startedMs = performance.now(); !(await condition()); await sleep(50)) {
+    if (performance.now() - startedMs > timeoutMs) throw new Error(`${describe()} (after ${timeoutMs / 1_000} s)`);
   }
 }

@@ -1,11 +1,13 @@
 import { randomBytes } from 'node:crypto';
+import { type Totals } from '../../src/events/outbound.events.js';
 import { Sealer } from '../../src/kernel/sealing.js';
 import { readSettings } from '../../src/kernel/settings.js';
 import { uuidv7 } from '../../src/kernel/uuid.js';
-import { EventLog } from '../../src/log/event-log.js';
+import type { EventLog } from '../../src/log/event-log.js';
+import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
 import { OutboundSync } from '../../src/outbound/outbound-sync.js';
-import { openOutgoing, Pusher, pusherOptions } from '../../src/outbound/pusher.js';
-import { addUp, COUNTED, DECIDING, type Totals } from '../../src/outbound/totals.js';
+import { openHttpClient, Pusher, pusherOptions } from '../../src/outbound/pusher.js';
+import { COUNTED, COUNTED_BY, sumTotals } from '../../src/outbound/totals.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
 import { SiteDirectory } from '../../src/sites/site-directory.js';
 import { SiteSecrets } from '../../src/sites/site-secrets.js';
@@ -13,7 +15,7 @@ import { Sites } from '../../src/sites/sites.js';
 import { openDatabase } from './databases.js';
 import type { Call } from './webhook-receiver.js';
 
-/** What an instance consists of as far as pushing goes, without Nest and with a clock that can be moved. */
+/** The parts of an instance that push totals, without Nest and with an adjustable clock. */
 export interface OutboundInstance {
   readonly postgres: Postgres;
   readonly log: EventLog;
@@ -22,9 +24,9 @@ export interface OutboundInstance {
   readonly sync: OutboundSync;
   readonly pusher: Pusher;
   readonly faults: string[];
-  /** Added to the real time. */
+  /** Added to the real clock. */
   aheadMs: number;
-  /** Looks, and waits until what that began is over. */
+  /** Runs one check and waits until its pushes have ended. */
   look(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -37,18 +39,18 @@ export async function openInstance(
 ): Promise<OutboundInstance> {
   const settings = readSettings({ OUTBOUND_ALLOW_PRIVATE: 'true', OUTBOUND_TIMEOUT: '1s', ...environment });
   const postgres = await openDatabase(databaseUrl);
-  const log = new EventLog(postgres);
+  const log = new PostgresEventLog(postgres);
   const secrets = new SiteSecrets(postgres.pool, new Sealer(KEY));
   const sites = new Sites(log, secrets, 'cli');
   const directory = new SiteDirectory(log, secrets, { ...settings, instance: uuidv7() });
   await directory.start();
   const now = () => Date.now() + instance.aheadMs;
-  const pusher = new Pusher(log, sites, openOutgoing(settings), { ...pusherOptions(settings, 'system'), now });
+  const pusher = new Pusher(log, sites, openHttpClient(settings), { ...pusherOptions(settings, 'system'), now });
   const faults: string[] = [];
   const sync = new OutboundSync(postgres.pool, directory, secrets, pusher, {
     everyMs: settings.outboundEveryMs,
     timeoutMs: settings.outboundTimeoutMs,
-    fault: (site, error) => faults.push(`${site}: ${error}`),
+    onError: (site, error) => faults.push(`${site}: ${error}`),
   });
   const instance: OutboundInstance = {
     postgres,
@@ -61,7 +63,7 @@ export async function openInstance(
     aheadMs: 0,
     look: async () => {
       await directory.refresh();
-      await sync.look();
+      await sync.check();
       await sync.settled();
     },
     stop: async () => {
@@ -73,12 +75,12 @@ export async function openInstance(
   return instance;
 }
 
-/** What the log says, whatever was pushed. */
+/** The totals according to the log. */
 export async function totalsOf(log: EventLog, site: string, after: number, until: number): Promise<Totals> {
-  return addUp(await log.count({ site, after, until, types: COUNTED, by: DECIDING }));
+  return sumTotals(await log.count({ site, after, until, types: COUNTED, by: COUNTED_BY }));
 }
 
-/** Of events that count, or do not, as the rooms that bring them about append them. */
+/** Appends events that count or do not count, as the service does. */
 export type Happening = 'received' | 'filtered' | 'detected' | 'observed' | 'trial' | 'trial-filtered' | 'delivered';
 
 const EVENTS = {
@@ -107,7 +109,7 @@ export async function happen(log: EventLog, site: string, ...happenings: readonl
   );
 }
 
-/** A push that a receiver has seen, read as a customer reads it. */
+/** A push as a receiver reads it. */
 export function asPush({ headers, body, status }: Call) {
   return {
     id: String(headers['webhook-id']),
@@ -118,7 +120,7 @@ export function asPush({ headers, body, status }: Call) {
   };
 }
 
-/** The pushes that were taken, repeats dropped by their id, in the order of the log. */
+/** The accepted pushes, deduplicated by id, in log order. */
 export function acknowledged(calls: readonly Call[]): ReturnType<typeof asPush>[] {
   const taken = new Map(
     calls

@@ -1,14 +1,15 @@
-import { Checkpoints } from '../../src/kafka/checkpoint.js';
 import { type KafkaSettings, usesKafka } from '../../src/kafka/client.js';
 import { Relay } from '../../src/kafka/relay.js';
+import { RelayCheckpoints } from '../../src/kafka/relay-checkpoint.js';
 import { PUBLISHED_CATEGORIES, topicOf } from '../../src/kafka/topics.js';
 import { Logger } from '../../src/kernel/logger.js';
 import { readSettings } from '../../src/kernel/settings.js';
 import { uuidv7 } from '../../src/kernel/uuid.js';
-import { EventLog } from '../../src/log/event-log.js';
+import type { EventLog } from '../../src/log/event-log.js';
+import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
 import { createDatabase, openDatabase } from './databases.js';
-import { type TestBrokers, until } from './kafka.js';
+import { type TestBrokers, waitUntil } from './kafka.js';
 import type { TestServer } from './postgres-server.js';
 
 interface AppendOptions {
@@ -18,9 +19,9 @@ interface AppendOptions {
   readonly expected?: 'new' | 'any';
 }
 
-let opened = 0;
+let instances = 0;
 
-/** A log in a database of its own, and whatever publishes it under a prefix of its own. One for each test. */
+/** A log in its own database, and the relays that publish it under its own topic prefix. One per test. */
 export class RelayedLog {
   log: EventLog;
   prefix: string;
@@ -31,9 +32,9 @@ export class RelayedLog {
     readonly databaseUrl: string,
     readonly postgres: Postgres,
   ) {
-    this.log = new EventLog(postgres);
-    opened += 1;
-    this.prefix = `t${opened}.`;
+    this.log = new PostgresEventLog(postgres);
+    instances += 1;
+    this.prefix = `t${instances}.`;
   }
 
   static async open(server: TestServer, { brokers }: Pick<TestBrokers, 'brokers'>): Promise<RelayedLog> {
@@ -52,9 +53,9 @@ export class RelayedLog {
   }
 
   settings(environment: Record<string, string> = {}): KafkaSettings {
-    const where = { KAFKA_BROKERS: this.brokers, KAFKA_TOPIC_PREFIX: this.prefix, KAFKA_PARTITIONS: '3' };
-    const settings = readSettings({ ...where, ...environment });
-    if (!usesKafka(settings)) throw new Error('not configured');
+    const defaults = { KAFKA_BROKERS: this.brokers, KAFKA_TOPIC_PREFIX: this.prefix, KAFKA_PARTITIONS: '3' };
+    const settings = readSettings({ ...defaults, ...environment });
+    if (!usesKafka(settings)) throw new Error('Kafka is not configured');
     return settings;
   }
 
@@ -63,14 +64,14 @@ export class RelayedLog {
   }
 
   /** Stopped at the end of the test, if not before. */
-  start<Started extends { start(): void; stop(): Promise<void> }>(one: Started): Started {
-    one.start();
-    this.started.add(one);
-    return one;
+  start<Component extends { start(): void; stop(): Promise<void> }>(component: Component): Component {
+    component.start();
+    this.started.add(component);
+    return component;
   }
 
   async stopAll(): Promise<void> {
-    await Promise.all([...this.started].map((one) => one.stop()));
+    await Promise.all([...this.started].map((component) => component.stop()));
     this.started.clear();
   }
 
@@ -80,7 +81,7 @@ export class RelayedLog {
     await this.log.append({ category, stream, expected, site, actor: 'system', events: [event] });
   }
 
-  /** Of every category in turns. */
+  /** Appends events of all categories in turn. */
   async appendMany(count: number): Promise<void> {
     await Promise.all(
       Array.from({ length: count }, (_, at) =>
@@ -89,20 +90,21 @@ export class RelayedLog {
     );
   }
 
-  /** Until everything that is in the log now is on its topics. */
+  /** Waits until every event that is in the log now is on its topic. */
   async published(): Promise<void> {
     const head = await this.log.head();
-    const checkpoints = new Checkpoints(this.postgres.pool, this.prefix);
-    const states = () => [...this.started].map((one) => (one instanceof Relay ? one.current : undefined));
-    await until(
+    const checkpoints = new RelayCheckpoints(this.postgres.pool, this.prefix);
+    const states = () =>
+      [...this.started].map((component) => (component instanceof Relay ? component.current : undefined));
+    await waitUntil(
       async () => (await checkpoints.position()) === head,
       () => `not published: ${JSON.stringify(states())}`,
       40_000,
     );
   }
 
-  /** The positions that readers of the topics must see. */
-  async due(): Promise<number[]> {
+  /** The positions that readers of the topics must receive. */
+  async expectedPositions(): Promise<number[]> {
     return (await this.log.read()).map(({ position }) => position);
   }
 }

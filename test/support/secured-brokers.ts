@@ -6,25 +6,25 @@ import { startTestBrokers, type TestBrokers } from './kafka.js';
 
 export const USER = 'relay';
 export const PASSWORD = 'right-7f3a';
-const STORE_PASSWORD = 'of-the-store';
+const STORE_PASSWORD = 'keystore-password';
 
 export interface SecuredBrokers extends TestBrokers {
-  /** PEM file with the certificate that signed the broker's, for KAFKA_SSL_CA. */
+  /** PEM file with the certificate authority of the broker, for KAFKA_SSL_CA. */
   readonly ca: string;
-  /** Another one, which signed nothing. */
+  /** PEM file with an unrelated certificate authority. */
   readonly otherCa: string;
 }
 
-/** A real broker that speaks TLS only and asks for a password: PLAIN and both kinds of SCRAM, for the same user. */
+/** Starts a broker that requires TLS and SASL authentication: PLAIN and both SCRAM variants, for the same user. */
 export async function startSecuredBrokers(): Promise<SecuredBrokers> {
   const folder = mkdtempSync(join(tmpdir(), 'cc-kafka-keys-'));
   const [own, other] = [makeCertificate(folder, 'own'), makeCertificate(folder, 'other')];
   const scram = ['SCRAM-SHA-256', 'SCRAM-SHA-512'].map((kind) => `${kind}=[name=${USER},password=${PASSWORD}]`);
   const login = `username="${USER}" password="${PASSWORD}"`;
   const properties = {
-    // The listener keeps its name, which is just a name, and is plain text no more.
+    // PLAINTEXT is only the name of the listener; its protocol becomes SASL over TLS.
     'listener.security.protocol.map': 'PLAINTEXT:SASL_SSL,CONTROLLER:PLAINTEXT',
-    // The broker talks to itself there too.
+    // The broker also connects to itself through this listener.
     'inter.broker.listener.name': 'PLAINTEXT',
     'sasl.mechanism.inter.broker.protocol': 'PLAIN',
     'ssl.keystore.type': 'PKCS12',
@@ -58,11 +58,11 @@ export async function startSecuredBrokers(): Promise<SecuredBrokers> {
   };
 }
 
-/** With keytool, which comes with every Java: a key that vouches for itself, as good for a broker here as any authority's. */
+/** Creates a self-signed certificate with keytool, which is part of every JDK and JRE. */
 function makeCertificate(folder: string, name: string): { store: string; pem: string } {
   const [store, pem] = [join(folder, `${name}.p12`), join(folder, `${name}.pem`)];
-  const where = ['-alias', name, '-keystore', store, '-storetype', 'PKCS12', '-storepass', STORE_PASSWORD];
-  const keytool = (...args: string[]) => execFileSync('keytool', [...args, ...where], { stdio: 'pipe' });
+  const keystore = ['-alias', name, '-keystore', store, '-storetype', 'PKCS12', '-storepass', STORE_PASSWORD];
+  const keytool = (...args: string[]) => execFileSync('keytool', [...args, ...keystore], { stdio: 'pipe' });
   keytool('-genkeypair', '-keyalg', 'EC', '-dname', `CN=${name}`, '-ext', 'SAN=ip:127.0.0.1,dns:localhost');
   keytool('-exportcert', '-rfc', '-file', pem);
   return { store, pem };

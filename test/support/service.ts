@@ -1,3 +1,4 @@
+import { type LooseEvent, loosely } from './loose-event.js';
 import 'reflect-metadata';
 import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 import fs from 'node:fs';
@@ -11,8 +12,8 @@ import { connect as connectTls } from 'node:tls';
 import { startService } from '../../src/app/service.js';
 import { Sealer } from '../../src/kernel/sealing.js';
 import { readSettings } from '../../src/kernel/settings.js';
-import type { StoredEvent } from '../../src/log/event.js';
-import { EventLog } from '../../src/log/event-log.js';
+import type { EventLog } from '../../src/log/event-log.js';
+import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
 import type { SiteKey } from '../../src/sites/site.js';
 import { SiteDirectory } from '../../src/sites/site-directory.js';
@@ -77,14 +78,14 @@ export interface Operator {
   set(host: string, flag: string, value: string): Promise<void>;
   unset(host: string, what: string): Promise<void>;
   /** The conversions of a site, in log order. */
-  conversions(host: string): Promise<StoredEvent[]>;
-  conversion(id: string): Promise<StoredEvent | undefined>;
+  conversions(host: string): Promise<LooseEvent[]>;
+  conversion(id: string): Promise<LooseEvent | undefined>;
   close(): Promise<void>;
 }
 
 export async function openOperator(databaseUrl: string): Promise<Operator> {
   const postgres = await openDatabase(databaseUrl);
-  const log = new EventLog(postgres);
+  const log = new PostgresEventLog(postgres);
   const secrets = new SiteSecrets(postgres.pool, new Sealer(Buffer.from(SECRET_KEY, 'hex')));
   const sites = new Sites(log, secrets, 'cli');
   let made = 0;
@@ -102,8 +103,8 @@ export async function openOperator(databaseUrl: string): Promise<Operator> {
     issueKey: (host, kind = 'live') => sites.issueKey(host, kind, kind === 'trial'),
     set: async (host, flag, value) => void (await sites.changeSettings(host, { set: [{ flag, value }], unset: [] })),
     unset: async (host, what) => void (await sites.changeSettings(host, { set: [], unset: [what] })),
-    conversions: (host) => log.read({ categories: ['conversion'], site: host }),
-    conversion: async (id) => (await log.readStream('conversion', id))[0],
+    conversions: async (host) => loosely(await log.read({ categories: ['conversion'], site: host })),
+    conversion: async (id) => loosely(await log.readStream('conversion', id))[0],
     async close() {
       await log.close();
       await postgres.close();

@@ -1,35 +1,35 @@
-import type { Fate } from './deliveries.js';
-import type { ShadowResult } from './shadow.js';
+import type { DeliveryOutcome } from './delivery-outcomes.js';
+import type { ShadowResult } from './shadow-replay.js';
 
-/** How often each outcome was, how often it would be, and which became which. */
+/** Counts by recorded outcome (`was`), by simulated outcome (`would`), and by pairs that differ (`changes`). */
 export interface Differences {
   readonly was: Readonly<Record<string, number>>;
   readonly would: Readonly<Record<string, number>>;
   readonly changes: readonly { readonly was: string; readonly would: string; readonly count: number }[];
 }
 
-/** Of a delivery that there was not, or would not be. */
+/** Status where there is no delivery on one of the two sides. */
 const NONE = 'not sent on';
 
-/** Counts what was beside what would have been. */
+/** Counts recorded against simulated outcomes. */
 export class Comparison {
   undecided = 0;
   private readonly conversions = new Tally();
   private readonly platforms = new Map<string, { readonly tally: Tally; payloadsChanged: number }>();
 
   add(
-    opening: { readonly was: string; readonly would: string },
-    before: ReadonlyMap<string, Fate>,
-    after: ReadonlyMap<string, Fate>,
+    decision: { readonly was: string; readonly would: string },
+    recorded: ReadonlyMap<string, DeliveryOutcome>,
+    simulated: ReadonlyMap<string, DeliveryOutcome>,
   ): void {
-    this.conversions.add(opening.was, opening.would);
-    for (const name of new Set([...before.keys(), ...after.keys()])) {
+    this.conversions.add(decision.was, decision.would);
+    for (const name of new Set([...recorded.keys(), ...simulated.keys()])) {
       const platform = this.platforms.get(name) ?? { tally: new Tally(), payloadsChanged: 0 };
       this.platforms.set(name, platform);
-      const [was, would] = [before.get(name), after.get(name)];
+      const [was, would] = [recorded.get(name), simulated.get(name)];
       platform.tally.add(was?.status ?? NONE, would?.status ?? NONE);
-      const areSpelled = was?.bodySha256 !== undefined && would?.bodySha256 !== undefined;
-      if (areSpelled && was.bodySha256 !== would.bodySha256) platform.payloadsChanged += 1;
+      const bothHavePayloads = was?.bodySha256 !== undefined && would?.bodySha256 !== undefined;
+      if (bothHavePayloads && was.bodySha256 !== would.bodySha256) platform.payloadsChanged += 1;
     }
   }
 

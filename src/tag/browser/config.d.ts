@@ -1,2 +1,2 @@
-/** The site's settings, put in by the service: see tag-script.ts. */
+/** The site's settings. The service inserts them when it serves the tag: see tag-script.ts. */
 declare const CONFIG: { required: boolean; capture: boolean; days: number };

@@ -1,19 +1,19 @@
-import { consentIn, denialsOf, standingOf } from './consent.js';
+import { consentStatus, deniedFields, parseConsent } from './consent.js';
 
 describe('consent', () => {
-  it('is spelled out in four fields, and nothing else is heard', () => {
+  it('is parsed into four fields; unknown fields and values are ignored', () => {
     const all = (answer: string) => ({
       ad_storage: answer,
       ad_user_data: answer,
       ad_personalization: answer,
       analytics_storage: answer,
     });
-    expect(consentIn('granted')).toEqual(all('granted'));
-    expect(consentIn('denied')).toEqual(all('denied'));
-    expect(consentIn({ ad_storage: 'granted', ad_user_data: 'maybe', wait_for_update: 500 })).toEqual({
+    expect(parseConsent('granted')).toEqual(all('granted'));
+    expect(parseConsent('denied')).toEqual(all('denied'));
+    expect(parseConsent({ ad_storage: 'granted', ad_user_data: 'maybe', wait_for_update: 500 })).toEqual({
       ad_storage: 'granted',
     });
-    for (const nonsense of ['yes', '', undefined, null, 1, [], true]) expect(consentIn(nonsense)).toEqual({});
+    for (const invalid of ['yes', '', undefined, null, 1, [], true]) expect(parseConsent(invalid)).toEqual({});
   });
 
   it.each([
@@ -24,11 +24,11 @@ describe('consent', () => {
     [{ ad_storage: 'granted', ad_user_data: 'granted', analytics_storage: 'denied' }, 'granted'],
     [{ ad_storage: 'denied' }, 'denied'],
     [{ ad_storage: 'granted', ad_user_data: 'denied' }, 'denied'],
-  ] as const)('%j is %s', (consent, standing) => {
-    expect(standingOf(consent)).toBe(standing);
+  ] as const)('%j has the status %s', (consent, status) => {
+    expect(consentStatus(consent)).toBe(status);
   });
 
-  it('by default only denies', () => {
-    expect(denialsOf({ ad_storage: 'denied', ad_user_data: 'granted' })).toEqual({ ad_storage: 'denied' });
+  it('cannot be granted by a default, only denied', () => {
+    expect(deniedFields({ ad_storage: 'denied', ad_user_data: 'granted' })).toEqual({ ad_storage: 'denied' });
   });
 });

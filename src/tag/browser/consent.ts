@@ -1,30 +1,30 @@
-/** What a visitor said, in the four fields of Google's Consent Mode v2. Pure. */
+/** A visitor's consent in the four fields of Google Consent Mode v2. */
 export type Consent = Partial<Record<(typeof FIELDS)[number], Answer>>;
 type Answer = 'granted' | 'denied';
 
 const FIELDS = ['ad_storage', 'ad_user_data', 'ad_personalization', 'analytics_storage'] as const;
 
-/** `granted` and `denied` mean all four. What is neither an answer nor a known field is not heard. */
-export function consentIn(said: unknown): Consent {
+/** The strings `granted` and `denied` apply to all four fields. Unknown fields and values are ignored. */
+export function parseConsent(input: unknown): Consent {
   const consent: Consent = {};
   for (const field of FIELDS) {
-    const answer = typeof said === 'string' ? said : ((said || {}) as Consent)[field];
+    const answer = typeof input === 'string' ? input : ((input || {}) as Consent)[field];
     if (answer === 'granted' || answer === 'denied') consent[field] = answer;
   }
   return consent;
 }
 
-/** Opted out: one of the two that cover what this tag does is denied. A yes takes both. */
-export function standingOf({ ad_storage, ad_user_data }: Consent): 'granted' | 'denied' | 'unknown' {
+/** Denying either of the two fields that cover this tag is an opt-out. Consent is granted only when both are. */
+export function consentStatus({ ad_storage, ad_user_data }: Consent): 'granted' | 'denied' | 'unknown' {
   if (ad_storage === 'denied' || ad_user_data === 'denied') return 'denied';
   return ad_storage && ad_user_data ? 'granted' : 'unknown';
 }
 
 /**
- * A page's defaults bind only where they deny: a default is not the visitor's yes. One for a region counts everywhere,
+ * A page's default counts only where it denies: it is not the visitor's consent. A regional default applies everywhere,
  * because the tag does not know where the visitor is.
  */
-export function denialsOf(defaults: Consent): Consent {
+export function deniedFields(defaults: Consent): Consent {
   const denials: Consent = {};
   for (const field of FIELDS) if (defaults[field] === 'denied') denials[field] = 'denied';
   return denials;

@@ -1,19 +1,19 @@
-/** Undefined where it throws: storage and cookies can be forbidden, text can be badly encoded. */
-export function attempt<T>(what: () => T): T | undefined {
+/** Returns undefined instead of throwing: browsers can block storage and cookies, text can be badly encoded. */
+export function attempt<T>(action: () => T): T | undefined {
   try {
-    return what();
+    return action();
   } catch {
     return undefined;
   }
 }
 
-/** For what the page calls: a tag that fails must not be noticed by a shop that works. */
-export function guarded<A extends unknown[]>(what: (...args: A) => void): (...args: A) => void {
-  return (...args) => attempt(() => what(...args));
+/** Wraps a callback that the page calls: an error in the tag must never reach the shop's code. */
+export function guarded<A extends unknown[]>(callback: (...args: A) => void): (...args: A) => void {
+  return (...args) => attempt(() => callback(...args));
 }
 
-/** Runs `then` after every call of the method, with the call's arguments: what the page called comes first, as it was. */
-export function after<K extends string>(
+/** Runs `then` with the same arguments after every call of the method. The original call is unchanged. */
+export function afterCall<K extends string>(
   owner: Record<K, (...args: never[]) => unknown>,
   name: K,
   then: (...args: unknown[]) => void,
@@ -26,17 +26,17 @@ export function after<K extends string>(
   };
 }
 
-/** Calls on the page's `dataLayer`, those made before and those still to come, as soon as there is one. */
-export function watchDataLayer(hear: (call: ArrayLike<unknown>) => void): () => void {
+/** Reports earlier and later pushes to the page's `dataLayer`. Call the result again to find one created late. */
+export function watchDataLayer(onPush: (call: ArrayLike<unknown>) => void): () => void {
   let watched: unknown;
   return () => {
     const { dataLayer } = window as unknown as { dataLayer?: ArrayLike<unknown>[] };
     if (dataLayer === watched || !Array.isArray(dataLayer)) return;
     watched = dataLayer;
-    const hearAll = guarded((...calls: unknown[]) => {
-      for (const call of calls) if (call) hear(call as ArrayLike<unknown>);
+    const onPushes = guarded((...calls: unknown[]) => {
+      for (const call of calls) if (call) onPush(call as ArrayLike<unknown>);
     });
-    hearAll(...dataLayer);
-    after(dataLayer as never, 'push', hearAll);
+    onPushes(...dataLayer);
+    afterCall(dataLayer as never, 'push', onPushes);
   };
 }

@@ -1,19 +1,19 @@
-import { platformCookiesIn } from './platform-cookies.js';
+import { parsePlatformCookies } from './platform-cookies.js';
 
-describe('platforms’ cookies', () => {
-  it('are given as the platforms’ interfaces take them', () => {
+describe('platform cookies', () => {
+  it('are converted to the format of the platform’s API', () => {
     const text =
       '_fbp=fb.1.2.3; _ttp=T%2Bx; _ga=GA1.3-2.11.22; _ga_A=GS1.1.1700000005.1; _ga_B=GS2.1.s1700000001$o1; x=y';
-    expect(platformCookiesIn(text)).toEqual({
+    expect(parsePlatformCookies(text)).toEqual({
       cookies: { _fbp: 'fb.1.2.3', _ttp: 'T+x', _ga: '11.22', _ga_session: '1700000005' },
       clicks: {},
     });
   });
 
-  it('tell click ids, and their times where they have one', () => {
+  it('yield click ids, with the click time where the cookie contains it', () => {
     const text =
       '_gcl_aw=GCL.1700000000.Cj0.K_x; _fbc=fb.1.1700000000123.IwAR_x.AQ; _uetmsclkid=_uetabc; _scclid=S; _rdt_cid=R; _epik=E; li_fat_id=L; ttclid=T; twclid=X; awc=A';
-    expect(platformCookiesIn(text).clicks).toEqual({
+    expect(parsePlatformCookies(text).clicks).toEqual({
       gclid: { id: 'Cj0.K_x', t: 1_700_000_000_000 },
       fbclid: { id: 'IwAR_x', t: 1_700_000_000_123 },
       msclkid: { id: 'abc' },
@@ -27,9 +27,9 @@ describe('platforms’ cookies', () => {
     });
   });
 
-  it('that are not what they should be are passed over', () => {
-    expect(platformCookiesIn('')).toEqual({ cookies: {}, clicks: {} });
-    expect(platformCookiesIn('_ga=x; _ga_X=1.2; _gcl_aw=GCL.1; _fbc=; li_fat_id=a b; =; ;constructor=1')).toEqual({
+  it('are ignored when malformed', () => {
+    expect(parsePlatformCookies('')).toEqual({ cookies: {}, clicks: {} });
+    expect(parsePlatformCookies('_ga=x; _ga_X=1.2; _gcl_aw=GCL.1; _fbc=; li_fat_id=a b; =; ;constructor=1')).toEqual({
       cookies: {},
       clicks: {},
     });

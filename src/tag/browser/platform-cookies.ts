@@ -1,19 +1,19 @@
-import { cut, decode, isClickId } from './landing.js';
+import { decode, isClickId, truncate } from './landing.js';
 
-/** What the platforms' own scripts left in the page's cookies. Pure. */
+/** Values of the cookies that the platforms' own scripts set on the page. */
 export interface PlatformCookies {
-  /** As the platform's API takes them. */
+  /** In the format of the platform's API. */
   readonly cookies: Record<string, string>;
-  /** Click ids that a cookie knows; `t` where the cookie tells the time of the click. */
+  /** Click ids, with the click time `t` where the cookie contains it. */
   readonly clicks: Record<string, { id: string; t?: number }>;
 }
 
-const AS_THEY_ARE = /^_(fb[pc]|ttp|uetvid|scid|rdt_uuid)$/;
-/** Cookies that hold a click id and nothing else are named after it, some with an underscore in front. */
-const PLAIN = /^_?(ttclid|twclid|li_fat_id|sccid|rdt_cid|epik|awc)$/;
+const UNCHANGED = /^_(fb[pc]|ttp|uetvid|scid|rdt_uuid)$/;
+/** Cookies that hold only a click id. Each is named after the id, some with a leading underscore. */
+const CLICK_ID = /^_?(ttclid|twclid|li_fat_id|sccid|rdt_cid|epik|awc)$/;
 const VALUE_LENGTH = 300;
 
-export function platformCookiesIn(text: string): PlatformCookies {
+export function parsePlatformCookies(text: string): PlatformCookies {
   const found: PlatformCookies = { cookies: {}, clicks: {} };
   const { cookies } = found;
   const click = (kind: string, id: string | undefined, t?: number) => {
@@ -24,18 +24,18 @@ export function platformCookiesIn(text: string): PlatformCookies {
     const name = pair.slice(0, at);
     const value = decode(pair.slice(at + 1));
     const dotted = value.split('.');
-    if (value && AS_THEY_ARE.test(name)) cookies[name] = cut(value, VALUE_LENGTH);
-    const plain = PLAIN.exec(name.replace('scclid', 'sccid'));
+    if (value && UNCHANGED.test(name)) cookies[name] = truncate(value, VALUE_LENGTH);
+    const plain = CLICK_ID.exec(name.replace('scclid', 'sccid'));
     if (plain) click(plain[1] as string, value);
     // fb.1.<ms>.<fbclid>
     if (name === '_fbc') click('fbclid', dotted[3], Number(dotted[2]));
     // GCL.<s>.<gclid>
     if (name === '_gcl_aw') click('gclid', dotted.slice(2).join('.'), Number(dotted[1]) * 1000);
     if (name === '_uetmsclkid') click('msclkid', value.replace(/^_uet/, ''));
-    // GA1.<n>.<client id, itself of two parts>
+    // GA1.<n>.<client id>, where the client id has two parts
     const client = /^GA.*\.(\d+\.\d+)$/.exec(value);
     if (name === '_ga' && client) cookies._ga = client[1] as string;
-    // GS1.1.<session>.… or GS2.1.s<session>$…; of several streams the session that began last.
+    // GS1.1.<session>.… or GS2.1.s<session>$…; with several streams, the latest session.
     const session = /^GS\d\.\d\.s?(\d+)/.exec(value);
     if (/^_ga_/.test(name) && session && !(Number(cookies._ga_session) > Number(session[1]))) {
       cookies._ga_session = session[1] as string;

@@ -1,29 +1,29 @@
-import { fitting } from './fitting.js';
+import { stringifyWithin } from './stringify-within.js';
 
 const BODY_BYTES = 8192;
-/** Tried again while the page lives: a withdrawal of consent that got lost would leave the service with what it has. */
-const WAITS_MS = [2_000, 10_000, 60_000];
+/** Retried while the page is open: if a withdrawal of consent were lost, the service would keep using its data. */
+const RETRY_DELAYS_MS = [2_000, 10_000, 60_000];
 
-/** Where the tag came from is where it reports to. Empty when it was not loaded by its address: then nothing works. */
+/** The tag reports to the host that served it. Empty if it was not loaded by URL: the tag then does nothing. */
 const { src } = (document.currentScript || {}) as HTMLScriptElement;
 export const origin = src ? new URL(src).origin : '';
 
-/** Plain text, so that no browser asks for permission first; no cookies; alive after the page is gone. */
-export function post(what: 'collect' | 'identify' | 'consent', message: object): void {
-  const body = fitting(message, BODY_BYTES, (text) => new Blob([text]).size);
-  const url = `${origin}/__cc/${what}`;
-  // Older Firefox: a fetch would end with the page. A beacon outlives it, though it brings the host's cookies along.
+/** Plain text avoids a CORS preflight. No cookies are sent. `keepalive` lets the request outlast the page. */
+export function post(endpoint: 'collect' | 'identify' | 'consent', message: object): void {
+  const body = stringifyWithin(message, BODY_BYTES, (text) => new Blob([text]).size);
+  const url = `${origin}/__cc/${endpoint}`;
+  // Older Firefox cancels a fetch when the page is left. A beacon is completed, but sends the host's cookies.
   if (!('keepalive' in Request.prototype)) navigator.sendBeacon(url, body);
   else send(url, body, 0);
 }
 
-function send(url: string, body: string, tries: number): void {
-  const again = () => {
-    if (tries < WAITS_MS.length) setTimeout(send, WAITS_MS[tries], url, body, tries + 1);
+function send(url: string, body: string, retries: number): void {
+  const retry = () => {
+    if (retries < RETRY_DELAYS_MS.length) setTimeout(send, RETRY_DELAYS_MS[retries], url, body, retries + 1);
   };
-  // Of the page's address only its origin: the rest may tell whose page it is.
+  // Only the origin as referrer: the path may identify the visitor.
   fetch(url, { method: 'POST', body, keepalive: true, credentials: 'omit', referrerPolicy: 'origin' }).then(
-    ({ status }) => status >= 500 && again(),
-    again,
+    ({ status }) => status >= 500 && retry(),
+    retry,
   );
 }

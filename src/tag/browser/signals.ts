@@ -1,4 +1,4 @@
-/** Facts by which the service tells people from machines. Nothing here identifies a visitor. */
+/** Signals for the service's bot score. None of them identifies a visitor. */
 const AUTOMATION: Record<string, RegExp> = {
   cdc: /^\$?cdc_/,
   phantom: /^_?phantom$/,
@@ -12,7 +12,7 @@ const AUTOMATION: Record<string, RegExp> = {
 const loadedMs = Math.round(performance.now());
 let interactions = 0;
 
-/** Counts what only somebody at the page does; `then` runs on each. */
+/** Counts input events that a script cannot fake (`isTrusted`). `then` runs after every input event. */
 export function countInteractions(then: () => void): void {
   for (const type of ['pointerdown', 'keydown', 'wheel']) {
     const count = (event: Event) => {

@@ -1,10 +1,10 @@
-import { submittedIn } from './form.js';
-import { after, guarded, watchDataLayer } from './page.js';
+import { readSubmission } from './form.js';
+import { afterCall, guarded, watchDataLayer } from './page.js';
 import { origin } from './post.js';
 import { countInteractions } from './signals.js';
-import { arrive, begin, finish, hearConsent, identify, settle } from './visitor.js';
+import { applyConsent, begin, flush, identify, reconcile, recordLanding } from './visitor.js';
 
-/** The snippet's queue before the tag is here, the tag's own function afterwards. */
+/** The snippet's queue until the tag has loaded, then the tag's function. */
 interface Cc {
   (...call: unknown[]): void;
   q?: { push(call: ArrayLike<unknown>): void } | ArrayLike<unknown>[];
@@ -16,23 +16,23 @@ const page = window as unknown as { cc?: Cc };
 const ACTIVITY_MS = 60_000;
 
 const run = guarded((call: ArrayLike<unknown>) => {
-  listen();
-  if (call[0] === 'consent') hearConsent(call[1]);
+  checkDataLayer();
+  if (call[0] === 'consent') applyConsent(call[1]);
   if (call[0] === 'identifyEmail') identify(call[1]);
 });
 
 /** Google's Consent Mode: `gtag('consent', 'default' | 'update', { … })`. */
-const listen = watchDataLayer((call) => {
-  if (call[0] === 'consent') hearConsent(call[2], call[1] === 'default');
+const checkDataLayer = watchDataLayer((call) => {
+  if (call[0] === 'consent') applyConsent(call[2], call[1] === 'default');
 });
 
-/** Every hook hears first what the page has said meanwhile, and throws nothing. */
-function on<E extends Event>(target: EventTarget, type: string, react: (event: E) => void): void {
-  const heard = guarded((event: E) => {
-    listen();
-    react(event);
+/** Every listener first applies pending consent calls on the `dataLayer`. It never throws. */
+function on<E extends Event>(target: EventTarget, type: string, handle: (event: E) => void): void {
+  const listener = guarded((event: E) => {
+    checkDataLayer();
+    handle(event);
   });
-  target.addEventListener(type, heard as EventListener, true);
+  target.addEventListener(type, listener as EventListener, true);
 }
 
 function start(): void {
@@ -44,32 +44,32 @@ function start(): void {
   page.cc = cc;
 
   const [navigation] = performance.getEntriesByType('navigation') as PerformanceNavigationTiming[];
-  arrive(!navigation || navigation.type === 'navigate');
-  listen();
+  recordLanding(!navigation || navigation.type === 'navigate');
+  checkDataLayer();
   for (const call of Array.from((q || []) as ArrayLike<unknown>[])) run(call);
   setTimeout(guarded(begin));
 
   let { search } = location;
-  const moved = guarded(() => {
-    listen();
-    // Some pages note every scroll in their history.
+  const onNavigation = guarded(() => {
+    checkDataLayer();
+    // Some pages call `replaceState` on every scroll, so an unchanged query is only activity.
     if (location.search === search) return stayActive();
     search = location.search;
-    arrive(true);
+    recordLanding(true);
   });
-  after(history as never, 'pushState', moved);
-  after(history as never, 'replaceState', moved);
-  on(window, 'popstate', () => arrive(false));
-  on(window, 'pageshow', ({ persisted }: PageTransitionEvent) => persisted && arrive(false));
-  on(window, 'pagehide', finish);
-  on(document, 'visibilitychange', () => document.hidden || settle());
-  // A page may make its dataLayer after the tag has come.
+  afterCall(history as never, 'pushState', onNavigation);
+  afterCall(history as never, 'replaceState', onNavigation);
+  on(window, 'popstate', () => recordLanding(false));
+  on(window, 'pageshow', ({ persisted }: PageTransitionEvent) => persisted && recordLanding(false));
+  on(window, 'pagehide', flush);
+  on(document, 'visibilitychange', () => document.hidden || reconcile());
+  // The page may create its dataLayer after the tag has loaded.
   on(document, 'DOMContentLoaded', () => {});
   on(window, 'load', () => {});
   if (CONFIG.capture) on(window, 'submit', capture);
   countInteractions(
     guarded(() => {
-      listen();
+      checkDataLayer();
       stayActive();
     }),
   );
@@ -80,19 +80,19 @@ let active = Date.now();
 function stayActive(): void {
   if (Date.now() - active < ACTIVITY_MS) return;
   active = Date.now();
-  settle();
+  reconcile();
 }
 
-/** Before the page's own handlers, which may send the form themselves. */
+/** Runs in the capture phase, before the page's own handlers, which may send the form themselves. */
 function capture({ target }: Event): void {
-  const { email, honeypot } = submittedIn(target as HTMLFormElement);
+  const { email, honeypot } = readSubmission(target as HTMLFormElement);
   if (email) identify(email, { identifiedBy: 'form', submitMs: Math.round(performance.now()), honeypot });
 }
 
 guarded(() => {
   if (!origin || (page.cc || ({} as Cc)).isTag) return;
   const { prerendering } = document as { prerendering?: boolean };
-  // A page that the browser fetched in advance is no visit until somebody looks at it.
+  // A prerendered page is not a visit until it is shown.
   if (prerendering) document.addEventListener('prerenderingchange', guarded(start), { once: true });
   else start();
 })();

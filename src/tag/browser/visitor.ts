@@ -1,194 +1,195 @@
-import { type Consent, consentIn, denialsOf, standingOf } from './consent.js';
-import { hashOf, isEmail, normaliseEmail } from './email.js';
-import { type Decision, eraseRecord, latestDecision, storeDecision, storedRecord, storeRecord } from './keeping.js';
-import { nothingKept, stillValid, type Touch, takeCookieClicks, takeLanding, united } from './kept.js';
-import { addressOf, type Landing, landingOf } from './landing.js';
+import { type Consent, consentStatus, deniedFields, parseConsent } from './consent.js';
+import { hashEmail, isEmail, normaliseEmail } from './email.js';
+import { type Landing, parseLanding, sanitiseUrl } from './landing.js';
 import { attempt, guarded } from './page.js';
-import { platformCookiesIn } from './platform-cookies.js';
+import { parsePlatformCookies } from './platform-cookies.js';
 import { post } from './post.js';
 import { signals } from './signals.js';
+import { type Decision, eraseRecord, latestDecision, readRecord, storeDecision, storeRecord } from './storage.js';
+import { addCookieClicks, addLanding, dropExpired, emptyRecord, mergeRecords, type Touch } from './visitor-record.js';
 
 const VISIT_MS = 30 * 60_000;
 const NO_LANDING = '{"ids":{},"utm":{}}';
 
 let decision: Decision = { consent: {}, at: 0, deniedAt: 0 };
-/** What the page denies as long as the visitor has not spoken. */
-const denials: Consent = {};
-/** What is known. Before a yes that the site requires, and after a no, it lies here and nowhere else. */
-let known = nothingKept();
-/** Landings that were not yet taken in. */
-const arrivals: [landing: Landing, touch: Touch, isArrival: boolean][] = [];
-/** Identifications that were not yet told. */
-const identities: [hash: string, submitted: object][] = [];
-/** The timer of a collect to come. */
-let due = 0;
+/** Fields that the page denies by default, until the visitor decides. */
+const defaultDenials: Consent = {};
+/** Exists in memory only while the visitor's consent is missing where it is required, and after a denial. */
+let record = emptyRecord();
+/** Landings not yet added to the record. */
+const pendingLandings: [landing: Landing, touch: Touch, isArrival: boolean][] = [];
+/** Identified emails not yet sent. */
+const pendingIdentities: [hash: string, submission: object][] = [];
+/** Timer of the next collect message, 0 if none is pending. */
+let collectTimer = 0;
 let isReady = false;
 let hasChanged = false;
 
-/** From here on things are kept and told; what was said before has been heard. */
+/** Starts storing and sending. Runs after the calls queued by the snippet, so that a queued denial is applied first. */
 export function begin(): void {
   if (isReady) return;
   isReady = true;
-  settle();
+  reconcile();
 }
 
-/** The page goes away: what waits for its turn will not get one. */
-export function finish(): void {
+/** The page is being left: send now what waits for a timer. */
+export function flush(): void {
   begin();
   collect();
 }
 
-export function arrive(isArrival: boolean): void {
-  const landing = landingOf(location.href);
-  const touch = { t: Date.now(), ...place(), utm: landing.utm };
-  // A page that is held back for long and navigates much must not fill the memory.
-  if (!arrivals.length || JSON.stringify(landing) !== NO_LANDING) arrivals.push([landing, touch, isArrival]);
-  settle();
+export function recordLanding(isArrival: boolean): void {
+  const landing = parseLanding(location.href);
+  const touch = { t: Date.now(), ...pageUrls(), utm: landing.utm };
+  // Without consent the queue is not drained. Skip empty landings to keep it short on a page that navigates often.
+  if (!pendingLandings.length || JSON.stringify(landing) !== NO_LANDING)
+    pendingLandings.push([landing, touch, isArrival]);
+  reconcile();
 }
 
-export function hearConsent(said: unknown, isDefault?: boolean): void {
+export function applyConsent(input: unknown, isDefault?: boolean): void {
   decision = latestDecision(decision);
   if (isDefault) {
-    Object.assign(denials, denialsOf(consentIn(said)));
+    Object.assign(defaultDenials, deniedFields(parseConsent(input)));
     return;
   }
-  const consent = { ...decision.consent, ...consentIn(said) };
-  // Consent managers say the same on every page.
+  const consent = { ...decision.consent, ...parseConsent(input) };
+  // Consent managers repeat an unchanged decision on every page.
   if (JSON.stringify(consent) === JSON.stringify(decision.consent)) return;
   decision = { consent, at: Date.now(), deniedAt: decision.deniedAt };
   storeDecision(decision);
   hasChanged = true;
-  settle();
+  reconcile();
 }
 
-/** The address itself goes no further than this function: what is kept and told is its hash. */
-export function identify(email: unknown, submitted: object = { identifiedBy: 'call' }): void {
+/** The address never leaves this function: only its hash is stored and sent. */
+export function identify(email: unknown, submission: object = { identifiedBy: 'call' }): void {
   const address = normaliseEmail(String(email));
   if (!isEmail(address) || !crypto.subtle) return;
-  hashOf(address).then(
+  hashEmail(address).then(
     guarded((hash) => {
-      recall();
-      known.hash = hash;
-      known.hashed = Date.now();
-      known.seen = known.seen || known.hashed;
-      identities.push([hash, submitted]);
-      // How the service learns of the opt-out of somebody whom it may know from another device.
-      if (!CONFIG.required && !mayKeep()) post('consent', { v: 1, hash, consent: saidConsent() });
-      settle();
+      reload();
+      record.hash = hash;
+      record.hashed = Date.now();
+      record.seen = record.seen || record.hashed;
+      pendingIdentities.push([hash, submission]);
+      // Reports the opt-out by hash: the service may know the person from another device.
+      if (!CONFIG.required && !mayStore()) post('consent', { v: 1, hash, consent: currentConsent() });
+      reconcile();
     }),
     () => {},
   );
 }
 
-/** Brings what is stored and what the service knows in line with what the visitor allows now. */
-export function settle(): void {
+/** Makes storage and service match the visitor's current consent. */
+export function reconcile(): void {
   if (!isReady) return;
-  recall();
+  reload();
   if (isOptedOut()) withdraw();
-  else if (mayKeep()) {
-    visit();
-    for (const identity of identities.splice(0)) tellIdentity(...identity);
-    if (hasChanged && known.hash) post('consent', consentMessage());
+  else if (mayStore()) {
+    updateVisit();
+    for (const pending of pendingIdentities.splice(0)) sendIdentify(...pending);
+    if (hasChanged && record.hash) post('consent', consentMessage());
   }
   hasChanged = false;
 }
 
-function visit(): void {
+function updateVisit(): void {
   const now = Date.now();
-  let isNew = !known.visit || now - known.seen > VISIT_MS;
-  for (const arrival of arrivals.splice(0)) isNew = takeLanding(known, ...arrival) || isNew;
-  takeCookieClicks(known, platformCookies(), CONFIG.days, now);
-  known.visitor = known.visitor || uuid();
-  if (isNew) known.visit = uuid();
-  known.seen = now;
-  storeRecord(known, CONFIG.days);
-  // In a task of its own: reading the browser's traits takes long on a slow phone.
-  if (isNew && !due) due = window.setTimeout(guarded(collect));
+  let isNew = !record.visit || now - record.seen > VISIT_MS;
+  for (const pending of pendingLandings.splice(0)) isNew = addLanding(record, ...pending) || isNew;
+  addCookieClicks(record, platformCookies(), CONFIG.days, now);
+  record.visitor = record.visitor || uuid();
+  if (isNew) record.visit = uuid();
+  record.seen = now;
+  storeRecord(record, CONFIG.days);
+  // In a separate task: reading the signals is slow on a slow phone.
+  if (isNew && !collectTimer) collectTimer = window.setTimeout(guarded(collect));
 }
 
 function collect(): void {
-  if (due && mayKeep()) post('collect', message({}));
-  due = 0;
+  if (collectTimer && mayStore()) post('collect', message({}));
+  collectTimer = 0;
 }
 
-function tellIdentity(hash: string, submitted: object): void {
-  known.hash = hash;
-  const told = JSON.stringify([hash, known.visit, known.clicks, platformCookies()]);
-  const mark = Array.from(told).reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) | 0, 0);
-  if (mark === known.told) return;
-  known.told = mark;
-  storeRecord(known, CONFIG.days);
-  post('identify', message(submitted));
+function sendIdentify(hash: string, submission: object): void {
+  record.hash = hash;
+  const content = JSON.stringify([hash, record.visit, record.clicks, platformCookies()]);
+  const checksum = Array.from(content).reduce((sum, letter) => (sum * 31 + letter.charCodeAt(0)) | 0, 0);
+  if (checksum === record.told) return;
+  record.told = checksum;
+  storeRecord(record, CONFIG.days);
+  post('identify', message(submission));
 }
 
 function withdraw(): void {
   const now = Date.now();
-  known = united(storedRecord(CONFIG.days, decision.deniedAt, now), known);
+  record = mergeRecords(readRecord(CONFIG.days, decision.deniedAt, now), record);
   eraseRecord();
-  if (known.visitor || (hasChanged && known.hash && !CONFIG.required)) post('consent', consentMessage());
-  if (known.visitor || hasChanged) {
+  if (record.visitor || (hasChanged && record.hash && !CONFIG.required)) post('consent', consentMessage());
+  if (record.visitor || hasChanged) {
     decision.deniedAt = now;
     storeDecision(decision);
   }
-  // What this page saw stays with this page, for a visitor who changes their mind on it.
-  Object.assign(known, { visitor: '', visit: '', told: 0, seen: now });
+  // Clicks and hash stay in memory: the visitor may grant consent again on this page.
+  Object.assign(record, { visitor: '', visit: '', told: 0, seen: now });
 }
 
-/** Another page of the site may have changed either meanwhile. */
-function recall(): void {
+/** Another page of the site may have changed the stored decision and record. */
+function reload(): void {
   const now = Date.now();
   decision = latestDecision(decision);
-  known = stillValid(known, CONFIG.days, decision.deniedAt, now);
-  if (mayKeep()) known = united(storedRecord(CONFIG.days, decision.deniedAt, now), known);
+  record = dropExpired(record, CONFIG.days, decision.deniedAt, now);
+  if (mayStore()) record = mergeRecords(readRecord(CONFIG.days, decision.deniedAt, now), record);
 }
 
-function mayKeep(): boolean {
-  const standing = standingOf({ ...denials, ...decision.consent });
-  return !hasGpc() && (standing === 'granted' || (standing === 'unknown' && !CONFIG.required));
+function mayStore(): boolean {
+  const status = consentStatus({ ...defaultDenials, ...decision.consent });
+  return !hasGpc() && (status === 'granted' || (status === 'unknown' && !CONFIG.required));
 }
 
-/** By the visitor: what the page merely presumes holds things back, and removes nothing. */
+/** Only the visitor's own decision counts: a page's default delays storing, but erases nothing. */
 function isOptedOut(): boolean {
-  return hasGpc() || standingOf(decision.consent) === 'denied';
+  return hasGpc() || consentStatus(decision.consent) === 'denied';
 }
 
 function hasGpc(): boolean {
   return !!(navigator as { globalPrivacyControl?: boolean }).globalPrivacyControl;
 }
 
-function saidConsent(): object | undefined {
-  const said = { ...denials, ...decision.consent };
+function currentConsent(): object | undefined {
+  const consent = { ...defaultDenials, ...decision.consent };
   const gpc = hasGpc() && { ad_storage: 'denied', ad_user_data: 'denied', ad_personalization: 'denied', gpc: true };
-  return gpc || JSON.stringify(said) !== '{}' ? { ...said, ...gpc } : undefined;
+  return gpc || JSON.stringify(consent) !== '{}' ? { ...consent, ...gpc } : undefined;
 }
 
 function consentMessage() {
-  const { visitor, visit, hash } = known;
-  return { v: 1, visitor: visitor || undefined, visit: visit || undefined, hash, consent: saidConsent() };
+  const { visitor, visit, hash } = record;
+  return { v: 1, visitor: visitor || undefined, visit: visit || undefined, hash, consent: currentConsent() };
 }
 
-function message(submitted: object) {
-  const { clicks, utm, first } = known;
+function message(submission: object) {
+  const { clicks, utm, first } = record;
   return {
     ...consentMessage(),
-    ...place(),
+    ...pageUrls(),
     clicks,
     utm,
     first,
     cookies: platformCookies().cookies,
-    signals: { ...signals(), ...submitted },
+    signals: { ...signals(), ...submission },
   };
 }
 
-function place() {
-  return { page: addressOf(location.href), referrer: addressOf(document.referrer) || undefined };
+function pageUrls() {
+  return { page: sanitiseUrl(location.href), referrer: sanitiseUrl(document.referrer) || undefined };
 }
 
 function platformCookies() {
-  return platformCookiesIn(attempt(() => document.cookie) || '');
+  return parsePlatformCookies(attempt(() => document.cookie) || '');
 }
 
-/** Version 4, also where `crypto.randomUUID` is missing: on plain http and in older browsers. */
+/** Version 4. `crypto.randomUUID` is missing on plain http and in older browsers. */
 function uuid(): string {
   return '10000000-1000-4000-8000-100000000000'.replace(/[018]/g, (digit) =>
     (Number(digit) ^ ((crypto.getRandomValues(new Uint8Array(1))[0] as number) & (15 >> (Number(digit) / 4)))).toString(

@@ -1,6 +1,5 @@
 import fc from 'fast-check';
-import { isWithin } from '../../kernel/addresses.js';
-import { addressRanges } from '../../kernel/settings.js';
+import { addressRanges, isWithin } from '../../kernel/addresses.js';
 import { AddressSet, addressKey } from './address-set.js';
 
 const has = (ranges: string, address: string) => {
@@ -24,20 +23,20 @@ describe('AddressSet', () => {
     ['2001:db8::/33', '2001:db8:8000::1', false],
     ['2001:db8::/32', '2001:db8::1%eth0', true],
     ['', '192.0.2.1', false],
-  ])('of %s and %s: %s', (ranges, address, expected) => {
+  ])('%s contains %s: %s', (ranges, address, expected) => {
     expect(has(ranges, address)).toBe(expected);
   });
 
-  it('says what a look at every single range says', () => {
-    // Few different first bytes, so that ranges meet, touch and lie in each other.
+  it('agrees with a linear search of all ranges', () => {
+    // Few distinct bytes, so that ranges overlap, touch and nest.
     const byte = fc.constantFrom(0, 1, 2, 127, 128, 254, 255);
     const address = fc.oneof(
       fc.tuple(byte, byte, byte, byte).map((bytes) => bytes.join('.')),
       fc.array(byte, { minLength: 8, maxLength: 8 }).map(
-        (words) =>
-          `2001:${words
+        (groups) =>
+          `2001:${groups
             .slice(1)
-            .map((word) => word.toString(16))
+            .map((group) => group.toString(16))
             .join(':')}`,
       ),
     );
@@ -52,7 +51,7 @@ describe('AddressSet', () => {
     );
   });
 
-  it('takes what is no address for nobody', () => {
+  it('has no key for text that is not an address', () => {
     for (const text of ['', 'localhost', '1.2.3.4.5', '::g', undefined, 7, null, {}])
       expect(addressKey(text)).toBeUndefined();
   });

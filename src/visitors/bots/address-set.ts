@@ -1,7 +1,7 @@
 import ipaddr from 'ipaddr.js';
-import type { AddressRange } from '../../kernel/settings.js';
+import type { AddressRange } from '../../kernel/addresses.js';
 
-/** An address in hexadecimal: 8 digits for IPv4, 32 for IPv6. Those of a kind compare as text. */
+/** An address in hexadecimal: 8 digits for IPv4, 32 for IPv6. Keys of the same length compare as text. */
 type AddressKey = string;
 
 interface Span {
@@ -9,7 +9,7 @@ interface Span {
   last: AddressKey;
 }
 
-/** Many ranges of addresses, sorted once: a look-up is a binary search, so thousands of ranges cost no more than ten. */
+/** A set of address ranges, sorted once; a look-up is a binary search, so thousands of ranges stay cheap. */
 export class AddressSet {
   private readonly v4: readonly Span[];
   private readonly v6: readonly Span[];
@@ -21,24 +21,24 @@ export class AddressSet {
   }
 
   has(key: AddressKey): boolean {
-    const wanted = key.length === 8 ? this.v4 : this.v6;
-    let [low, high] = [0, wanted.length];
+    const spans = key.length === 8 ? this.v4 : this.v6;
+    let [low, high] = [0, spans.length];
     while (low < high) {
       const middle = (low + high) >> 1;
-      if ((wanted[middle] as Span).first <= key) low = middle + 1;
+      if ((spans[middle] as Span).first <= key) low = middle + 1;
       else high = middle;
     }
-    // The last one that begins before it: they do not overlap, so no other can hold it.
-    const span = wanted[low - 1];
+    // Spans do not overlap, so only the last one that begins at or before the key can contain it.
+    const span = spans[low - 1];
     return span !== undefined && key <= span.last;
   }
 }
 
-/** An IPv4 address written as IPv6 is the IPv4 one it is; what is no address at all is nobody's. */
+/** IPv4-mapped IPv6 addresses become IPv4. Undefined when the text is not an address. */
 export function addressKey(text: unknown): AddressKey | undefined {
   if (typeof text !== 'string') return undefined;
   try {
-    // Asking first whether it is valid would parse it twice, and that is half the cost of a judgement.
+    // Not `isValid` first: that would parse the address twice, and parsing is half the cost of a score.
     return hex(ipaddr.process(text).toByteArray());
   } catch {
     return undefined;
@@ -52,14 +52,14 @@ function spanOf([base, bits]: AddressRange): Span {
   const bytes = base.toByteArray();
   const masked = (fill: 0 | 255) =>
     bytes.map((byte, at) => {
-      const kept = Math.min(8, Math.max(0, bits - at * 8));
-      const mask = (0xff00 >> kept) & 0xff;
+      const prefixBits = Math.min(8, Math.max(0, bits - at * 8));
+      const mask = (0xff00 >> prefixBits) & 0xff;
       return (byte & mask) | (fill & ~mask & 0xff);
     });
   return { first: hex(masked(0)), last: hex(masked(255)) };
 }
 
-/** In order, without overlaps. */
+/** Sorted, without overlaps. */
 function merged(spans: readonly Span[]): Span[] {
   const result: Span[] = [];
   for (const span of [...spans].sort((one, other) => (one.first < other.first ? -1 : 1))) {

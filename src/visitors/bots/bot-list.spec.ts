@@ -19,13 +19,13 @@ describe('the shipped bot list', () => {
   const isDatacenter = (address: string) => set.has(addressKey(address) as NonNullable<ReturnType<typeof addressKey>>);
 
   it.each(['3.85.1.1', '34.90.1.1', '35.195.1.1', '20.50.1.1', '159.65.1.1', '95.216.1.1', '2a01:4f8::1'])(
-    'knows %s as an address of a data centre',
+    'contains the data-centre address %s',
     (address) => {
       expect(isDatacenter(address)).toBe(true);
     },
   );
 
-  it('has no ranges that hold people: private ones, Private Relay and WARP behind Cloudflare, Akamai and Fastly', () => {
+  it('excludes private addresses, and Private Relay and WARP at Cloudflare, Akamai and Fastly', () => {
     const people = [
       '10.0.0.1',
       '192.168.1.1',
@@ -40,13 +40,13 @@ describe('the shipped bot list', () => {
     expect(people.filter(isDatacenter)).toEqual([]);
   });
 
-  it('has no range that is wider than a provider could be', () => {
+  it('has no range wider than a provider can own', () => {
     expect(datacenters.filter(([base, bits]) => bits < (base.kind() === 'ipv4' ? 10 : 24))).toEqual([]);
   });
 });
 
 describe("an operator's bot list", () => {
-  it('replaces the parts that it has', () => {
+  it('replaces the fields that it contains', () => {
     const own = load({
       version: 'ours-7',
       datacenters: [{ name: 'ours', ranges: ['192.0.2.0/24'] }],
@@ -63,17 +63,17 @@ describe("an operator's bot list", () => {
     [[], 'it is not a JSON object'],
     [{}, '"version" must be'],
     [{ version: 'a b' }, '"version" must be'],
-    [{ version: '1', datacentres: [] }, 'there is no part "datacentres"'],
+    [{ version: '1', datacentres: [] }, 'unknown field "datacentres" (known: version,'],
     [{ version: '1', crawlers: ['ok', ''] }, '"crawlers" must be a list of texts, none empty'],
     [{ version: '1', browsers: 'all' }, '"browsers" must be a list'],
     [{ version: '1', datacenters: ['192.0.2.0/24'] }, 'each of "datacenters" needs "ranges"'],
     [{ version: '1', datacenters: [null] }, 'each of "datacenters" needs "ranges"'],
     [{ version: '1', datacenters: [{ ranges: ['192.0.2.0/99'] }] }, '"192.0.2.0/99" is neither an address nor a CIDR'],
-  ])('is refused with what is wrong: %j', (content, message) => {
+  ])('is rejected with the reason: %j', (content, message) => {
     expect(() => load(content)).toThrow(message);
   });
 
-  it('that is not there is refused by its name', () => {
+  it('is rejected by its path when it does not exist', () => {
     expect(() => loadBotList('/nowhere/list.json')).toThrow(
       'The bot list /nowhere/list.json cannot be used: it cannot be read (ENOENT)',
     );

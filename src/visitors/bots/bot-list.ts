@@ -1,35 +1,35 @@
 import { readFileSync } from 'node:fs';
+import { type AddressRange, addressRanges } from '../../kernel/addresses.js';
 import { messageOf, UserError } from '../../kernel/errors.js';
-import { type AddressRange, addressRanges } from '../../kernel/settings.js';
 
-/** What is known about bots as data: it ages, so it can be replaced without a new version of the service. */
+/** Known bots as data. The data becomes outdated, so an operator can replace it without upgrading the service. */
 export interface BotList {
-  /** Stands in every judgement. */
+  /** Part of every verdict. */
   readonly version: string;
-  /** Parts of User-Agents, in lower case, wherever they stand. */
+  /** Substrings of User-Agents, in lower case. */
   readonly httpClients: readonly string[];
   readonly headless: readonly string[];
-  /** Crawlers that isbot does not know. */
+  /** Crawlers that isbot does not recognise. */
   readonly crawlers: readonly string[];
-  /** Browsers that isbot takes for crawlers. */
+  /** Browsers that isbot mistakes for crawlers. */
   readonly browsers: readonly string[];
-  /** Names of what automation leaves behind in a page, as the tag reports them; in lower case. */
+  /** Names of globals that automation tools leave in a page, as reported by the tag; in lower case. */
   readonly automation: readonly string[];
   readonly datacenters: readonly AddressRange[];
 }
 
 const SHIPPED = new URL('./bot-list.json', import.meta.url);
-const TEXTS = ['httpClients', 'headless', 'crawlers', 'browsers', 'automation'] as const;
-const PARTS = ['version', 'about', ...TEXTS, 'datacenters'];
+const TEXT_FIELDS = ['httpClients', 'headless', 'crawlers', 'browsers', 'automation'] as const;
+const FIELDS = ['version', 'about', ...TEXT_FIELDS, 'datacenters'];
 
-/** The list that comes with the service, or an operator's own: what a file leaves out is taken from the shipped one. */
+/** The shipped list, or an operator's file. Fields that the file omits come from the shipped list. */
 export function loadBotList(file?: string): BotList {
   const shipped = readList(read(SHIPPED));
   if (file === undefined) return shipped as BotList;
   try {
     return { ...shipped, ...readList(read(file)) } as BotList;
   } catch (error) {
-    throw new UserError(`The bot list ${file} cannot be used: ${messageOf(error)}. docs/bots.md shows how one looks.`);
+    throw new UserError(`The bot list ${file} cannot be used: ${messageOf(error)}. docs/bots.md describes the format.`);
   }
 }
 
@@ -50,14 +50,17 @@ function read(file: string | URL): unknown {
 function readList(document: unknown): Partial<BotList> {
   if (typeof document !== 'object' || document === null || Array.isArray(document))
     throw new Error('it is not a JSON object');
-  const given = document as Record<string, unknown>;
-  // A misspelt part would be one that is silently not there.
-  const unknown = Object.keys(given).find((name) => !PARTS.includes(name));
-  if (unknown !== undefined) throw new Error(`there is no part "${unknown}" (there are ${PARTS.join(', ')})`);
-  const { version, datacenters } = given;
+  const fields = document as Record<string, unknown>;
+  // A misspelt field would otherwise be ignored silently.
+  const unknown = Object.keys(fields).find((name) => !FIELDS.includes(name));
+  if (unknown !== undefined) throw new Error(`unknown field "${unknown}" (known: ${FIELDS.join(', ')})`);
+  const { version, datacenters } = fields;
   if (typeof version !== 'string' || !/^[\w.-]{1,40}$/.test(version))
     throw new Error('"version" must be 1 to 40 letters, digits, dots or dashes');
-  const texts = TEXTS.filter((name) => given[name] !== undefined).map((name) => [name, readTexts(name, given[name])]);
+  const texts = TEXT_FIELDS.filter((name) => fields[name] !== undefined).map((name) => [
+    name,
+    readTexts(name, fields[name]),
+  ]);
   return {
     version,
     ...Object.fromEntries(texts),
@@ -67,12 +70,12 @@ function readList(document: unknown): Partial<BotList> {
 
 function readTexts(name: string, value: unknown): string[] {
   const isText = (entry: unknown) => typeof entry === 'string' && entry.trim() !== '';
-  // An empty text is part of every User-Agent.
+  // An empty text would match every User-Agent.
   if (!Array.isArray(value) || !value.every(isText)) throw new Error(`"${name}" must be a list of texts, none empty`);
   return value.map((text: string) => text.toLowerCase());
 }
 
-/** `[{ "name", "source", "ranges": ["192.0.2.0/24", …] }, …]`: whose they are and who says so stands beside them. */
+/** `[{ "name", "source", "ranges": ["192.0.2.0/24", …] }, …]`: `name` is the provider, `source` documents the ranges. */
 function readDatacenters(value: unknown): AddressRange[] {
   if (!Array.isArray(value)) throw new Error('"datacenters" must be a list');
   return value.flatMap((entry) => {

@@ -1,7 +1,7 @@
 import { loadBotList } from './bot-list.js';
 import { UserAgentReader } from './user-agents.js';
 
-/** As browsers of people sent them, by what they are. */
+/** User-Agents of real browsers. */
 const BROWSERS: Readonly<Record<string, string>> = {
   'Chrome on Windows':
     'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36',
@@ -219,29 +219,29 @@ const CRAWLERS = [
 const reader = new UserAgentReader(loadBotList());
 const declared = (userAgent: string) => reader.read(userAgent).declares;
 
-describe('a User-Agent', () => {
-  it.each(Object.entries(BROWSERS))('of %s says nothing of a bot', (_, userAgent) => {
+describe('UserAgentReader', () => {
+  it.each(Object.entries(BROWSERS))('does not flag %s', (_, userAgent) => {
     expect(declared(userAgent)).toBeUndefined();
   });
 
-  it.each(CLIENTS)('of an HTTP client: %s', (userAgent) => {
+  it.each(CLIENTS)('recognises the HTTP client %s', (userAgent) => {
     expect(declared(userAgent)).toBe('http_client');
   });
 
-  it.each(HEADLESS)('of a browser without a window: %s', (userAgent) => {
+  it.each(HEADLESS)('recognises the headless browser %s', (userAgent) => {
     expect(declared(userAgent)).toBe('headless');
   });
 
-  it.each(CRAWLERS)('of a crawler, or of something else that isbot knows: %s', (userAgent) => {
+  it.each(CRAWLERS)('recognises the crawler %s', (userAgent) => {
     expect(declared(userAgent)).toMatch(/declared_crawler|http_client/);
   });
 
-  it('of any length is read to its 512th character, in no more time than that takes', () => {
+  it('reads only the first 512 characters', () => {
     expect(declared(`${'Mozilla/5.0 '.padEnd(512, 'x ')}Googlebot/2.1`)).toBeUndefined();
     expect(declared(`${'a'.repeat(100_000)}/`)).toBeDefined();
   });
 
-  it('is read anew by each list: what an operator adds is found, what they call a browser is let through', () => {
+  it('applies the crawlers and browsers of an operator’s list', () => {
     const list = { ...loadBotList(), crawlers: ['shopwatch'], browsers: ['pagescanner'] };
     const own = new UserAgentReader(list);
     const browser =
@@ -262,7 +262,7 @@ describe('a User-Agent', () => {
     ['Facebook on Android', { isPhone: true, hasPlugins: false, sendsFetchHeaders: false }],
     ['Facebook on iOS', { isPhone: true, hasPlugins: false, sendsFetchHeaders: false }],
     ['an LG television', { isPhone: false, hasPlugins: false, sendsFetchHeaders: true }],
-  ])('of %s claims what its browser has', (name, claims) => {
+  ])('derives the features of %s', (name, claims) => {
     expect(reader.read(BROWSERS[name] as string)).toMatchObject(claims);
   });
 });

@@ -1,27 +1,27 @@
 import { isbot } from 'isbot';
+import type { BotReason } from '../../events/visitor.events.js';
 import type { BotList } from './bot-list.js';
-import type { Reason } from './weights.js';
 
-/** What can be told from a User-Agent alone. */
+/** What a User-Agent claims. */
 export interface UserAgent {
-  /** Software that says that it is no browser. */
-  readonly declares: Extract<Reason, 'declared_crawler' | 'http_client' | 'headless'> | undefined;
-  /** Claims to be a phone, which has a touch screen. */
+  /** Software that declares itself as something other than a browser. */
+  readonly declares: Extract<BotReason, 'declared_crawler' | 'http_client' | 'headless'> | undefined;
+  /** A phone, which has a touch screen. */
   readonly isPhone: boolean;
-  /** Claims to be a browser on a desktop that comes with plug-ins for PDF. */
+  /** A desktop browser that ships with PDF plug-ins. */
   readonly hasPlugins: boolean;
-  /** Claims to be a browser that sends Sec-Fetch headers with every request. */
+  /** A browser that sends Sec-Fetch headers with every request. */
   readonly sendsFetchHeaders: boolean;
 }
 
-/** No browser's is longer; isbot's patterns are not all quick on what a stranger may think of. */
+/** No browser sends more; some patterns of isbot are slow on long hostile input. */
 const MAX_LENGTH = 512;
-/** A few thousand make up nearly all traffic; a stranger who sends new ones all the time only empties it. */
-const REMEMBERED = 4_000;
+/** A few thousand User-Agents make up nearly all traffic. A caller who sends new ones all the time only empties the cache. */
+const CACHE_MAX = 4_000;
 
-/** Reads User-Agents, and remembers what it read: isbot's look at a long one costs more than all other rules together. */
+/** Parses User-Agents and caches the results: isbot on a long User-Agent costs more than all other rules together. */
 export class UserAgentReader {
-  private readonly known = new Map<string, UserAgent>();
+  private readonly cache = new Map<string, UserAgent>();
   private readonly headless: RegExp | undefined;
   private readonly httpClients: RegExp | undefined;
   private readonly crawlers: RegExp | undefined;
@@ -36,15 +36,15 @@ export class UserAgentReader {
 
   read(userAgent: string): UserAgent {
     const text = userAgent.slice(0, MAX_LENGTH);
-    const known = this.known.get(text);
-    if (known) return known;
-    const read = { declares: this.declared(text), ...claims(text) };
-    if (this.known.size >= REMEMBERED) this.known.clear();
-    this.known.set(text, read);
-    return read;
+    const cached = this.cache.get(text);
+    if (cached) return cached;
+    const parsed = { declares: this.declared(text), ...claims(text) };
+    if (this.cache.size >= CACHE_MAX) this.cache.clear();
+    this.cache.set(text, parsed);
+    return parsed;
   }
 
-  /** The narrowest word first: isbot knows clients and headless browsers too, and tells them all alike. */
+  /** The most specific list first: isbot also matches HTTP clients and headless browsers, without telling which. */
   private declared(text: string): UserAgent['declares'] {
     if (this.headless?.test(text)) return 'headless';
     if (this.httpClients?.test(text)) return 'http_client';
@@ -57,7 +57,7 @@ function claims(text: string): Omit<UserAgent, 'declares'> {
   const chromium = version(text, /\bChrom(?:e|ium)\/(\d+)/);
   const isPhone = /\biPhone;|\bAndroid\b.*\bMobile\b/.test(text);
   const isDesktop = /\((?:Windows NT|Macintosh|X11)\b/.test(text) && !/\bMobile\b|\bTV\b|SmartTV/i.test(text);
-  // Apps that show pages in a window of their own decide themselves what goes out.
+  // Apps with an embedded browser choose their own request headers.
   const isApp = /; wv\)|\bElectron\//.test(text);
   return {
     isPhone,
@@ -74,7 +74,7 @@ function version(text: string, pattern: RegExp): number {
   return Number(pattern.exec(text)?.[1] ?? 0);
 }
 
-/** Undefined where there is nothing to look for: an empty pattern is found everywhere. */
+/** Undefined for an empty list: an empty pattern would match everything. */
 function anyOf(texts: readonly string[]): RegExp | undefined {
   if (texts.length === 0) return undefined;
   return new RegExp(texts.map((text) => text.replace(/[^\w\s]/g, '\\$&')).join('|'), 'i');

@@ -1,0 +1,106 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+
+const README_LINES_MAX = 120;
+const DECISION_SECTIONS = ['Context', 'Decision', 'Consequences'];
+
+const filesBelow = (folder: string) =>
+  readdirSync(folder, { recursive: true }).map((file) => join(folder, String(file)));
+const read = (file: string) => readFileSync(file, 'utf8');
+
+const PAGES = filesBelow('docs').filter((file) => file.endsWith('.md'));
+const DOCUMENTS = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', 'SECURITY.md', ...PAGES];
+const PLATFORM_PAGES = filesBelow('src/platforms').filter((file) => file.endsWith('README.md'));
+
+describe('documentation', () => {
+  it('links to files and headings that exist', () => {
+    const broken = [...DOCUMENTS, ...PLATFORM_PAGES].flatMap((file) =>
+      linksIn(read(file))
+        .filter((target) => !/^https?:/.test(target) && !isResolvable(file, target))
+        .map((target) => `${file}: ${target}`),
+    );
+    expect(broken).toEqual([]);
+  });
+
+  it('names source files and package scripts that exist', () => {
+    const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
+    // The changelog also names what earlier versions had.
+    const wrong = DOCUMENTS.filter((file) => file !== 'CHANGELOG.md').flatMap((file) => {
+      const text = read(file);
+      const sources = [...text.matchAll(/`((?:src|test)\/[^`\s*<]*)`/g)].map(([, path]) => path as string);
+      const named = [...text.matchAll(/npm (?:run (?:-s )?([\w:-]+)|(start|test))/g)].map(
+        ([, script, verb]) => (script ?? verb) as string,
+      );
+      const missing = [...sources.filter((path) => !existsSync(path)), ...named.filter((name) => !(name in scripts))];
+      return missing.map((name) => `${file}: ${name}`);
+    });
+    expect(wrong).toEqual([]);
+  });
+
+  it('exists where source comments refer to it', () => {
+    const sources = [...filesBelow('src'), ...filesBelow('test')].filter((file) => /\.(ts|mjs|cjs)$/.test(file));
+    const broken = sources.flatMap((file) =>
+      [...read(file).matchAll(/\bdocs\/[\w/-]+\.md\b/g)]
+        .filter(([path]) => !existsSync(path))
+        .map(([path]) => `${file}: ${path}`),
+    );
+    expect(broken).toEqual([]);
+  });
+
+  it('has a README of at most 120 lines', () => {
+    expect(read('README.md').trimEnd().split('\n').length).toBeLessThanOrEqual(README_LINES_MAX);
+  });
+});
+
+describe('decisions', () => {
+  const folder = 'docs/decisions';
+  const pages = readdirSync(folder)
+    .filter((file) => file !== 'README.md')
+    .sort();
+  const number = (index: number) => String(index + 1).padStart(4, '0');
+
+  it('have consecutive numbers', () => {
+    expect(pages.map((file) => file.slice(0, 4))).toEqual(pages.map((_, index) => number(index)));
+  });
+
+  it('have a title, a status and the same sections', () => {
+    for (const [index, file] of pages.entries()) {
+      const text = read(join(folder, file));
+      expect(text).toMatch(new RegExp(`^# ${number(index)}\\. .+\\n\\nStatus: (accepted|replaced by .+)\\n`));
+      expect([...text.matchAll(/^## (.*)$/gm)].map(([, title]) => title)).toEqual(DECISION_SECTIONS);
+    }
+  });
+
+  it('are listed in the index with their titles', () => {
+    const listed = [...read(join(folder, 'README.md')).matchAll(/^\| \[(\d{4})\]\((.*)\) \| (.*) \| /gm)];
+    expect(listed.map(([, , file, title]) => [file, title])).toEqual(
+      pages.map((file) => [file, /^# \d{4}\. (.*)$/m.exec(read(join(folder, file)))?.[1]]),
+    );
+  });
+});
+
+function linksIn(markdown: string): string[] {
+  const text = withoutBlocks(markdown).replace(/`[^`\n]*`/g, '');
+  return [...text.matchAll(/\]\(([^)\s]+)\)/g)].map(([, target]) => target as string);
+}
+
+function isResolvable(file: string, target: string): boolean {
+  const [path = '', anchor] = target.split('#');
+  const linked = path === '' ? file : resolve(dirname(file), path);
+  if (!existsSync(linked)) return false;
+  return anchor === undefined || anchorsOf(read(linked)).includes(anchor);
+}
+
+/** The anchors that GitHub generates for headings. */
+function anchorsOf(markdown: string): string[] {
+  return [...withoutBlocks(markdown).matchAll(/^#+ (.*)$/gm)].map(([, text = '']) =>
+    text
+      .toLowerCase()
+      .replace(/[^\w\- ]/g, '')
+      .replaceAll(' ', '-'),
+  );
+}
+
+function withoutBlocks(markdown: string): string {
+  return markdown.replace(/^( *)```[\s\S]*?^\1```$/gm, '');
+}

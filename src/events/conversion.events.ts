@@ -1,0 +1,127 @@
+import type { Visit } from '../platforms/conversion.js';
+import type { PersonalHashes } from '../platforms/personal-hashes.js';
+import { PLATFORM_NAMES, type PlatformName } from '../platforms/platform.js';
+import { type DataSchema, position, type SchemasOf, strings, uuid } from './event-schema.js';
+import { type BotVerdict, botVerdictSchema } from './visitor.events.js';
+
+/** Category of the streams that hold one conversion and all its outcomes. */
+export const CONVERSION = 'conversion';
+
+/** What platforms are told about the person's consent. `unknown`: never stated, or the record could not be read. */
+export type AdConsent = 'granted' | 'denied' | 'unknown';
+
+/** Why stored visit data is not sent with a conversion. */
+export type WithheldReason =
+  /** The person opted out. */
+  | 'opted_out'
+  /** The site requires consent, and none was given. */
+  | 'consent_missing'
+  /** The consent record could not be read: treated as an opt-out, but not reported to platforms as one. */
+  | 'consent_unreadable';
+
+/** What any instance needs to deliver a received conversion, at any time. */
+export interface DeliveryPlan {
+  /** Platforms that were connected when the conversion was received. */
+  readonly platforms?: readonly PlatformName[] | undefined;
+  /** Position of the site's newest event at that time: payloads are built with the settings as of this position. */
+  readonly settings?: number | undefined;
+  /** The instance that received the conversion. */
+  readonly instance?: string | undefined;
+}
+
+/** The sender's data without the personal part, which is stored beside the event and can be erased. */
+export interface ConversionData extends DeliveryPlan {
+  readonly conversionId: string;
+  readonly event: string;
+  /** As sent; absent when absent. */
+  readonly value?: number | undefined;
+  readonly currency: string;
+  readonly orderId?: string | undefined;
+  readonly keyId: string;
+  readonly trial: boolean;
+  /** Matched to a visit, which is in the personal part. */
+  readonly matched?: true;
+  readonly consent?: AdConsent;
+  readonly withheld?: WithheldReason;
+  readonly bot?: BotVerdict;
+  /** The bot score reached the site's threshold. */
+  readonly judged?: true;
+}
+
+export interface ConversionPersonal extends PersonalHashes {
+  readonly visit?: Visit;
+}
+
+/** The first event of a conversion's stream: the decision on the request. */
+export type ConversionEvent =
+  /** Counted in the totals and delivered to the platforms. */
+  | { type: 'conversion.received.v1'; data: ConversionData; personal: ConversionPersonal }
+  /** A duplicate within the site's dedup window. `differs` names the fields that differ from the first conversion. */
+  | {
+      type: 'conversion.deduplicated.v1';
+      data: ConversionData & { firstConversionId: string; differs: string[] };
+      personal: ConversionPersonal;
+    }
+  /** Recorded and counted as filtered, not delivered. */
+  | { type: 'conversion.filtered.v1'; data: ConversionData & { reason: string }; personal: ConversionPersonal };
+
+const properties: DataSchema<ConversionData>['properties'] = {
+  conversionId: { ...uuid, description: 'Id of the conversion. Its stream is conversion-<conversionId>.' },
+  event: { type: 'string', description: 'Event name chosen by the sender: purchase, lead, signup, or any other.' },
+  value: { type: 'number', minimum: 0, description: 'As sent; absent when absent.' },
+  currency: { type: 'string', pattern: '^[A-Z]{3}$', description: 'ISO 4217.' },
+  orderId: { type: 'string', description: "The sender's order number." },
+  keyId: { ...uuid, description: 'Id of the API key that the request carried.' },
+  trial: { type: 'boolean', description: 'Sent with a trial key: counted in no total, delivered to no platform.' },
+  platforms: {
+    type: 'array',
+    items: { type: 'string', enum: PLATFORM_NAMES },
+    description: 'Platforms connected when the conversion was received. An outcome follows for each of them.',
+  },
+  settings: {
+    ...position,
+    description: "Position of the site's newest event at that time: payloads are built with the settings as of it.",
+  },
+  instance: { type: 'string', description: 'The instance that received the conversion.' },
+  matched: { type: 'boolean', const: true, description: 'The conversion was matched to a visit.' },
+  consent: { type: 'string', enum: ['granted', 'denied', 'unknown'], description: 'What platforms are told.' },
+  withheld: {
+    type: 'string',
+    enum: ['opted_out', 'consent_missing', 'consent_unreadable'],
+    description: 'Why stored visit data is not sent.',
+  },
+  bot: { ...botVerdictSchema, description: "Bot verdict of the person's visit." },
+  judged: { type: 'boolean', const: true, description: "The bot score reached the site's threshold." },
+};
+const required = ['conversionId', 'event', 'currency', 'keyId', 'trial'] as const;
+const common = { type: 'object', required, additionalProperties: false } as const;
+
+export const conversionSchemas: SchemasOf<ConversionEvent> = {
+  'conversion.received.v1': {
+    summary: 'A conversion was accepted. It counts, and is delivered to the connected platforms.',
+    data: { ...common, properties },
+  },
+  'conversion.deduplicated.v1': {
+    summary: 'The same conversion was sent again within the site’s dedup window. It does not count.',
+    data: {
+      ...common,
+      properties: {
+        ...properties,
+        firstConversionId: { ...uuid, description: 'Id of the conversion that it duplicates.' },
+        differs: { ...strings, description: 'Names of fields that differ from the first conversion.' },
+      },
+      required: [...required, 'firstConversionId', 'differs'],
+    },
+  },
+  'conversion.filtered.v1': {
+    summary: 'A conversion was filtered: a bot, or a blocked address. It is recorded and does not count.',
+    data: {
+      ...common,
+      properties: {
+        ...properties,
+        reason: { type: 'string', description: 'blocked_address, blocked_domain, disposable_address or bot.' },
+      },
+      required: [...required, 'reason'],
+    },
+  },
+};

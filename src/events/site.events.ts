@@ -1,0 +1,181 @@
+import { PLATFORM_NAMES, type PlatformName, type Settings } from '../platforms/platform.js';
+import { type DataSchema, type JsonSchema, type SchemasOf, strings, uuid } from './event-schema.js';
+
+/** Category of the streams that hold the configuration of one site. */
+export const SITE = 'site';
+
+/** Settings of a site. Values are stored as they are displayed. */
+export interface SiteSettings {
+  /** A duration such as `24h`; null: the service's default. */
+  readonly dedupWindow: string | null;
+  readonly botThreshold: number;
+  readonly botMode: 'observe' | 'enforce';
+  readonly consentRequired: boolean;
+  readonly withhold: 'identifiers' | 'everything';
+  /** Country of phone numbers without a country code. */
+  readonly country: string | null;
+  readonly origins: readonly string[];
+  /** Email addresses as SHA-256, domains as `@example.com`. */
+  readonly blocked: readonly string[];
+  readonly blockDisposable: boolean;
+  readonly blockIps: readonly string[];
+  readonly allowIps: readonly string[];
+  readonly blockUserAgents: readonly string[];
+  readonly blockCountries: readonly string[];
+  readonly emailCapture: boolean;
+}
+
+export interface PlatformConnection {
+  readonly platform: PlatformName;
+  readonly settings: Settings;
+  readonly secretNames: readonly string[];
+  readonly endpoint?: string;
+}
+
+export type ConnectionEvent =
+  /** The complete connection from now on: settings, names of secrets, endpoint. */
+  | { type: 'site.platform_connected.v1'; data: PlatformConnection }
+  | { type: 'site.platform_disconnected.v1'; data: { platform: PlatformName } }
+  /** With a reason the platform caused it, without one an operator did. */
+  | { type: 'site.platform_paused.v1'; data: { platform: PlatformName; reason?: string } }
+  | { type: 'site.platform_resumed.v1'; data: { platform: PlatformName } }
+  | { type: 'site.platform_parked.v1'; data: { platform: PlatformName; reason: string } };
+
+export type WebhookEvent =
+  /** `newSecret`: the secret was set or changed. */
+  | { type: 'site.webhook_configured.v1'; data: { url: string; newSecret: boolean } }
+  | { type: 'site.webhook_enabled.v1'; data: Record<string, never> }
+  /** With a reason the service disabled it, without one an operator did. */
+  | { type: 'site.webhook_disabled.v1'; data: { reason?: string } };
+
+export type SiteEvent =
+  /** A site was added. Inbound is disabled until it is enabled. */
+  | { type: 'site.registered.v1'; data: { host: string; aliases: string[] } }
+  | { type: 'site.inbound_enabled.v1'; data: Record<string, never> }
+  | { type: 'site.inbound_disabled.v1'; data: Record<string, never> }
+  | { type: 'site.key_issued.v1'; data: { keyId: string; name: string; prefix: string; hash: string; trial: boolean } }
+  | { type: 'site.key_revoked.v1'; data: { keyId: string } }
+  /** The new value of each setting that changed. */
+  | { type: 'site.settings_changed.v1'; data: { settings: Partial<SiteSettings> } }
+  | ConnectionEvent
+  | WebhookEvent;
+
+const platform = { type: 'string', enum: PLATFORM_NAMES } as const;
+const empty = { type: 'object', properties: {}, required: [], additionalProperties: false } as const;
+const ofPlatform = {
+  type: 'object',
+  properties: { platform },
+  required: ['platform'],
+  additionalProperties: false,
+} as const;
+const reason: JsonSchema = { type: 'string', description: "The platform's message." };
+
+const settings: DataSchema<Partial<SiteSettings>> = {
+  type: 'object',
+  description: 'The new value of each setting that changed.',
+  properties: {
+    dedupWindow: { type: ['string', 'null'], description: "A duration such as 24h; null: the service's default." },
+    botThreshold: { type: 'integer', minimum: 0, maximum: 100 },
+    botMode: { type: 'string', enum: ['observe', 'enforce'] },
+    consentRequired: { type: 'boolean' },
+    withhold: { type: 'string', enum: ['identifiers', 'everything'] },
+    country: { type: ['string', 'null'] },
+    origins: strings,
+    blocked: { ...strings, description: 'Addresses as SHA-256, domains as @example.com.' },
+    blockDisposable: { type: 'boolean' },
+    blockIps: strings,
+    allowIps: strings,
+    blockUserAgents: strings,
+    blockCountries: strings,
+    emailCapture: { type: 'boolean' },
+  },
+  required: [],
+  additionalProperties: false,
+};
+
+export const siteSchemas: SchemasOf<SiteEvent> = {
+  'site.registered.v1': {
+    summary: 'A site was added. Inbound is disabled until it is enabled.',
+    data: {
+      type: 'object',
+      properties: { host: { type: 'string' }, aliases: strings },
+      required: ['host', 'aliases'],
+      additionalProperties: false,
+    },
+  },
+  'site.inbound_enabled.v1': { summary: 'The site accepts conversions.', data: empty },
+  'site.inbound_disabled.v1': { summary: 'The site does not accept conversions.', data: empty },
+  'site.key_issued.v1': {
+    summary: 'An API key was created.',
+    data: {
+      type: 'object',
+      properties: {
+        keyId: uuid,
+        name: { type: 'string' },
+        prefix: { type: 'string', description: 'The first characters of the key, to tell keys apart.' },
+        hash: {
+          type: 'string',
+          pattern: '^[0-9a-f]{64}$',
+          description: 'SHA-256 of the key. Omitted wherever events are shown.',
+        },
+        trial: { type: 'boolean' },
+      },
+      required: ['keyId', 'name', 'prefix', 'hash', 'trial'],
+      additionalProperties: false,
+    },
+  },
+  'site.key_revoked.v1': {
+    summary: 'An API key was revoked.',
+    data: { type: 'object', properties: { keyId: uuid }, required: ['keyId'], additionalProperties: false },
+  },
+  'site.settings_changed.v1': {
+    summary: 'Settings of the site changed.',
+    data: { type: 'object', properties: { settings }, required: ['settings'], additionalProperties: false },
+  },
+  'site.platform_connected.v1': {
+    summary: 'A platform was connected, or its connection changed. Holds the complete connection.',
+    data: {
+      type: 'object',
+      properties: {
+        platform,
+        settings: { type: 'object', additionalProperties: { type: 'string' }, description: 'Without secrets.' },
+        secretNames: { ...strings, description: 'Names of its secrets. Values are in no event.' },
+        endpoint: { type: 'string', description: "Base address that replaces the platform's own." },
+      },
+      required: ['platform', 'settings', 'secretNames'],
+      additionalProperties: false,
+    },
+  },
+  'site.platform_disconnected.v1': { summary: 'A platform was disconnected.', data: ofPlatform },
+  'site.platform_paused.v1': {
+    summary: 'Deliveries are held until the connection is resumed. With a reason the platform caused it.',
+    data: { ...ofPlatform, properties: { platform, reason } },
+  },
+  'site.platform_resumed.v1': { summary: 'Deliveries continue.', data: ofPlatform },
+  'site.platform_parked.v1': {
+    summary: 'The platform refused the credentials. Deliveries are held until they are fixed.',
+    data: { ...ofPlatform, properties: { platform, reason }, required: ['platform', 'reason'] },
+  },
+  'site.webhook_configured.v1': {
+    summary: 'Totals are pushed to this address from now on.',
+    data: {
+      type: 'object',
+      properties: {
+        url: { type: 'string' },
+        newSecret: { type: 'boolean', description: 'The secret was set or changed.' },
+      },
+      required: ['url', 'newSecret'],
+      additionalProperties: false,
+    },
+  },
+  'site.webhook_enabled.v1': { summary: 'Totals are pushed again, held windows first.', data: empty },
+  'site.webhook_disabled.v1': {
+    summary: 'Totals are no longer pushed. With a reason the service disabled the webhook.',
+    data: {
+      type: 'object',
+      properties: { reason: { type: 'string' } },
+      required: [],
+      additionalProperties: false,
+    },
+  },
+};

@@ -1,0 +1,23 @@
+import { dedupWindowOf } from '../../conversions/dedup-key.js';
+import type { Check } from '../verify.js';
+
+/** The rows of a projection equal a fold of the log up to its checkpoint. */
+export function projectionCheck(name: string, isShortened: boolean): Check {
+  return {
+    name: `projection ${name}`,
+    async examine({ projections, sites, settings, progress }) {
+      if (isShortened)
+        return { ok: true, detail: 'not compared: retention has removed events from the start of the log' };
+      const windows = (await sites.all()).map((site) => dedupWindowOf(site.settings, settings.dedupWindowMs));
+      const retainedMs = name === 'dedup' ? Math.max(0, ...windows) : settings.identifierTtlMs;
+      const expiredBefore = new Date(Date.now() - retainedMs);
+      const { position, rows, missing, surplus } = await projections.compare(name, expiredBefore, () =>
+        progress(`projection ${name} …`),
+      );
+      const counted = `${rows} rows as of position ${position}`;
+      if (missing + surplus === 0) return { ok: true, detail: counted };
+      const differences = `${missing} rows are missing and ${surplus} do not match the log`;
+      return { ok: false, detail: `${differences} (${counted}); fix it with "projections rebuild ${name}"` };
+    },
+  };
+}

@@ -1,0 +1,60 @@
+import { OUTBOUND, type ReportingWindow, type Totals } from '../../events/outbound.events.js';
+import type { EventLog } from '../../log/event-log.js';
+import { streamOf } from '../../outbound/reporting-window.js';
+import { COUNTED, COUNTED_BY, sumTotals } from '../../outbound/totals.js';
+import type { Check } from '../verify.js';
+import { Violations } from './violations.js';
+
+/** The reporting windows of every webhook follow each other without gap or overlap, and their totals match the log. */
+export const pushesCheck: Check = {
+  name: 'pushes',
+  async examine({ sites, log, until, progress }) {
+    const violations = new Violations();
+    let acknowledged = 0;
+    for (const { host, webhook } of await sites.all()) {
+      if (!webhook) continue;
+      progress(`pushes of ${host} …`);
+      const events = (await log.readStream(OUTBOUND, streamOf(host))).filter(({ position }) => position <= until);
+      const closed = events.filter((event) => event.type === 'outbound.closed.v1').map(({ data }) => data);
+      const delivered = events.filter((event) => event.type === 'outbound.delivered.v1').map(({ data }) => data);
+      acknowledged += delivered.length;
+      for (const violation of [...gapsIn(host, closed), ...(await wrongTotals(log, host, closed))])
+        violations.add(violation);
+      for (const window of delivered)
+        if (!closed.some((candidate) => isSame(candidate, window)))
+          violations.add(
+            `${host}: reporting window ${window.stretchId} was pushed with other totals than it was closed with`,
+          );
+    }
+    return violations.finding(`${acknowledged} reporting windows were delivered, and their totals match the log`);
+  },
+};
+
+function gapsIn(host: string, closed: readonly ReportingWindow[]): string[] {
+  return closed.slice(1).flatMap(({ stretchId, fromPosition }, index) => {
+    const { toPosition } = closed[index] as ReportingWindow;
+    if (fromPosition === toPosition) return [];
+    return [`${host}: reporting window ${stretchId} starts at ${fromPosition}, the previous one ends at ${toPosition}`];
+  });
+}
+
+async function wrongTotals(log: EventLog, host: string, closed: readonly ReportingWindow[]): Promise<string[]> {
+  const violations: string[] = [];
+  for (const { stretchId, fromPosition, toPosition, body } of closed) {
+    const range = { after: fromPosition, until: toPosition };
+    const counted = sumTotals(await log.count({ ...range, site: host, types: COUNTED, by: COUNTED_BY }));
+    if (!isEqual(counted, body))
+      violations.push(
+        `${host}: reporting window ${stretchId} has the totals ${JSON.stringify(body)}, the log has ${JSON.stringify(counted)}`,
+      );
+  }
+  return violations;
+}
+
+function isSame(one: ReportingWindow, other: ReportingWindow): boolean {
+  return one.stretchId === other.stretchId && isEqual(one.body, other.body);
+}
+
+function isEqual(one: Totals, other: Totals): boolean {
+  return one.conversions === other.conversions && one.bot_traffic_removed === other.bot_traffic_removed;
+}

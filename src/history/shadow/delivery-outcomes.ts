@@ -1,0 +1,60 @@
+import type { StoredOpening } from '../../conversions/conversion.js';
+import { foldDeliveries, resultOf } from '../../delivery/delivery.js';
+import { buildPayload, settingsAsOf } from '../../delivery/payload.js';
+import type { StoredEvent } from '../../log/event.js';
+import { platformOf } from '../../platforms/index.js';
+import type { PlatformName } from '../../platforms/platform.js';
+import type { Site } from '../../sites/site.js';
+import type { ShadowRules } from './shadow-rules.js';
+
+/** Summary of a delivery: `sent`, `skipped: <reason>`, `failed: <reason>`, or `validated` for a trial key. */
+export interface DeliveryOutcome {
+  readonly status: string;
+  /** Digest of the payload. */
+  readonly bodySha256?: string | undefined;
+}
+
+/** The outcomes in a conversion's stream. A delivery counts as sent unless it was skipped, or failed without a payload. */
+export function recordedOutcomes(stream: readonly StoredEvent[]): Map<PlatformName, DeliveryOutcome> {
+  const [first] = stream;
+  const trial = first?.type === 'conversion.received.v1' && first.data.trial;
+  return new Map(
+    foldDeliveries(stream).map(({ platform, last, bodySha256 }) => {
+      const { status, reason } = resultOf(last, trial);
+      const isUnsent = status === 'skipped' || (status === 'failed' && bodySha256 === undefined);
+      const summary = status === 'validated' ? status : isUnsent ? `${status}: ${reason}` : 'sent';
+      return [platform, { status: summary, bodySha256 }];
+    }),
+  );
+}
+
+/** The outcome that the conversion would have under the rules. Payloads are built by the platforms' code and not sent. */
+export function simulatedOutcomes(
+  received: StoredOpening,
+  site: Site,
+  rules: ShadowRules,
+): Map<PlatformName, DeliveryOutcome> {
+  const { platforms, settings: pinned, trial, consent } = received.data;
+  const connected = site.connections.filter(({ disconnected }) => !disconnected).map(({ platform }) => platform);
+  const outcomes = new Map<PlatformName, DeliveryOutcome>();
+  for (const name of platforms ?? connected) {
+    const platform = platformOf(name);
+    const connection = site.connections.find((candidate) => candidate.platform === name);
+    if (!platform || !connection) continue;
+    if (consent === 'denied' && site.settings.withhold === 'everything') {
+      outcomes.set(name, { status: 'skipped: consent_denied' });
+      continue;
+    }
+    const settings = applyChanges(settingsAsOf(connection, pinned ?? received.position), rules.settings[name] ?? {});
+    const payload = buildPayload(received, platform, settings, undefined);
+    if ('skip' in payload) outcomes.set(name, { status: `skipped: ${payload.skip}` });
+    else outcomes.set(name, { status: trial ? 'validated' : 'sent', bodySha256: payload.bodySha256 });
+  }
+  return outcomes;
+}
+
+function applyChanges(settings: Readonly<Record<string, string>>, changes: Readonly<Record<string, string>>) {
+  const next = { ...settings, ...changes };
+  for (const [name, value] of Object.entries(changes)) if (value === '') delete next[name];
+  return next;
+}

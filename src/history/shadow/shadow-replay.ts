@@ -1,0 +1,117 @@
+import type { ClientBase } from 'pg';
+import { isOpening, type StoredOpening } from '../../conversions/conversion.js';
+import { CONVERSION } from '../../events/conversion.events.js';
+import { SITE } from '../../events/site.events.js';
+import type { StoredEvent } from '../../log/event.js';
+import type { EventLog } from '../../log/event-log.js';
+import { copyEvents, readStreams } from '../../log/event-reader.js';
+import { type Site } from '../../sites/site.js';
+import type { PositionRange } from '../bound.js';
+import { type DeliveryOutcome, recordedOutcomes, simulatedOutcomes } from './delivery-outcomes.js';
+import { Comparison, type Differences } from './differences.js';
+import { decisionOf, type ShadowRules, ShadowRulesEngine, SiteTimeline } from './shadow-rules.js';
+
+const PAGE_EVENTS = 1_000;
+const OPENINGS = ['conversion.received.v1', 'conversion.deduplicated.v1', 'conversion.filtered.v1'];
+/** The longest dedup window that a site can have. */
+const WINDOW_MAX_MS = 30 * 24 * 60 * 60 * 1_000;
+
+export interface ShadowRequest extends PositionRange {
+  readonly site: Site;
+  readonly rules: ShadowRules;
+  readonly dedupSecret: string;
+  /** The dedup window of sites that do not set one. */
+  readonly defaultWindowMs: number;
+}
+
+export interface ShadowResult {
+  readonly conversions: Differences;
+  readonly platforms: Readonly<Record<string, Differences & { readonly payloadsChanged: number }>>;
+  /** Conversions that cannot be decided because their person was erased since. */
+  readonly undecided: number;
+}
+
+/** Runs a position range of the log through changed rules. Nothing is sent or stored. */
+export async function shadowReplay(
+  log: EventLog,
+  client: ClientBase,
+  request: ShadowRequest,
+  progress: (conversions: number, position: number) => void = () => {},
+): Promise<ShadowResult> {
+  const { site, rules, dedupSecret, defaultWindowMs, after, until } = request;
+  const timeline = new SiteTimeline(await log.readStream(SITE, site.id));
+  const engine = new ShadowRulesEngine(rules, timeline, dedupSecret, defaultWindowMs);
+  await addEarlierClaims(log, client, request, engine);
+  const comparison = new Comparison();
+  let examined = 0;
+  for await (const page of openings(client, site.host, after, until)) {
+    const streams = await streamsOf(client, page);
+    for (const event of page) {
+      const first = streams.get(`${CONVERSION}-${firstOf(event)}`)?.[0];
+      const would = engine.decide(event, first?.type === 'conversion.filtered.v1');
+      const was = decisionOf(event);
+      // No payload can be built without the person's hashes.
+      if (would === undefined || (would === 'received' && !event.personal)) comparison.undecided += 1;
+      else {
+        const recorded = was === 'received' ? recordedOutcomes(streams.get(event.stream) ?? [event]) : NONE;
+        const simulated = would === 'received' ? simulatedOutcomes(event, timeline.at(event.position), rules) : NONE;
+        comparison.add({ was, would }, recorded, simulated);
+      }
+    }
+    examined += page.length;
+    progress(examined, page.at(-1)?.position ?? until);
+  }
+  return comparison.result();
+}
+
+const NONE: ReadonlyMap<string, DeliveryOutcome> = new Map();
+
+/** Adds the dedup claims that were valid at the start of the position range. */
+async function addEarlierClaims(
+  log: EventLog,
+  client: ClientBase,
+  { after, site, rules }: ShadowRequest,
+  engine: ShadowRulesEngine,
+): Promise<void> {
+  const [first] = await log.read({ after, limit: 1 });
+  if (!first) return;
+  const windowMs = rules.dedupWindowMs ?? WINDOW_MAX_MS;
+  const start = await log.positionBefore(new Date(Date.parse(first.time) - windowMs));
+  for await (const page of openings(client, site.host, start, after))
+    for (const event of page) engine.addEarlierClaim(event);
+}
+
+async function* openings(
+  client: ClientBase,
+  site: string,
+  after: number,
+  until: number,
+): AsyncGenerator<StoredOpening[]> {
+  for (let position = after; ; ) {
+    const page: StoredOpening[] = [];
+    const options = { after: position, until, site, types: OPENINGS, limit: PAGE_EVENTS };
+    await copyEvents(client, options, (row) => {
+      const event = row.event();
+      if (isOpening(event)) page.push(event);
+    });
+    if (page.length > 0) yield page;
+    if (page.length < PAGE_EVENTS) return;
+    position = (page.at(-1) as StoredOpening).position;
+  }
+}
+
+/** The streams of a page's conversions, and of those that its duplicates repeat. */
+async function streamsOf(client: ClientBase, page: readonly StoredOpening[]): Promise<Map<string, StoredEvent[]>> {
+  const ids = page.flatMap((event) => [event.data.conversionId, firstOf(event) ?? []].flat());
+  const streams = new Map<string, StoredEvent[]>();
+  for (const event of await readStreams(client, CONVERSION, [...new Set(ids)])) {
+    const stream = streams.get(event.stream);
+    if (stream) stream.push(event);
+    else streams.set(event.stream, [event]);
+  }
+  return streams;
+}
+
+function firstOf(event: StoredOpening): string | undefined {
+  return event.type === 'conversion.deduplicated.v1' ? event.data.firstConversionId : undefined;
+}

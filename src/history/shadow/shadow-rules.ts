@@ -1,0 +1,106 @@
+import type { StoredOpening } from '../../conversions/conversion.js';
+import { dedupKey, dedupWindowOf } from '../../conversions/dedup-key.js';
+import { filterReason } from '../../conversions/filter.js';
+import type { StoredEvent } from '../../log/event.js';
+import type { PlatformName } from '../../platforms/platform.js';
+import { evolve, type Site } from '../../sites/site.js';
+
+/** The rules to change. Everything else stays as it was at that time. */
+export interface ShadowRules {
+  readonly dedupWindowMs?: number | undefined;
+  readonly botThreshold?: number | undefined;
+  /** By platform and name; an empty value removes a setting. */
+  readonly settings: Readonly<Partial<Record<PlatformName, Readonly<Record<string, string>>>>>;
+}
+
+/** The decision on a request: the type of its opening event. */
+export type Decision = 'received' | 'deduplicated' | 'filtered';
+
+/** The state of a site by position, for reads in log order. */
+export class SiteTimeline {
+  private readonly states: { readonly position: number; readonly site: Site }[] = [];
+  private index = 0;
+
+  constructor(events: readonly StoredEvent[]) {
+    let site: Site | undefined;
+    for (const event of events) {
+      site = evolve(site, event);
+      if (site) this.states.push({ position: event.position, site });
+    }
+  }
+
+  /** The position must not be before that of the previous call. */
+  at(position: number): Site {
+    while ((this.states[this.index + 1]?.position ?? Number.POSITIVE_INFINITY) <= position) this.index += 1;
+    return (this.states[this.index] as { site: Site }).site;
+  }
+}
+
+/**
+ * Decides on each request again, in log order, as the append would have done under the rules. Dedup claims are held in memory
+ * for the length of the window.
+ */
+export class ShadowRulesEngine {
+  private readonly claims = new Map<string, { readonly atMs: number; readonly weak: boolean }>();
+  private prunedUpToMs = 0;
+
+  constructor(
+    private readonly rules: ShadowRules,
+    private readonly timeline: SiteTimeline,
+    private readonly dedupSecret: string,
+    private readonly defaultWindowMs: number,
+  ) {}
+
+  /** Adds the claim of a conversion before the position range, as it was recorded. */
+  addEarlierClaim(event: StoredOpening): void {
+    const key = this.keyOf(event);
+    if (key === undefined || decisionOf(event) === 'deduplicated') return;
+    this.claims.set(key, { atMs: Date.parse(event.time), weak: decisionOf(event) === 'filtered' });
+  }
+
+  /**
+   * `firstWasFiltered`: whether the conversion that a duplicate repeats was filtered. Undefined if the key cannot be computed
+   * because the person was erased.
+   */
+  decide(event: StoredOpening, firstWasFiltered: boolean): Decision | undefined {
+    const key = this.keyOf(event);
+    if (key === undefined) return undefined;
+    const site = this.timeline.at(event.position);
+    const atMs = Date.parse(event.time);
+    const weak = this.isFiltered(event, site, firstWasFiltered);
+    const windowMs = this.rules.dedupWindowMs ?? dedupWindowOf(site.settings, this.defaultWindowMs);
+    const held = this.claims.get(key);
+    if (held && held.atMs > atMs - windowMs && (weak || !held.weak)) return 'deduplicated';
+    this.claims.set(key, { atMs, weak });
+    this.pruneClaims(atMs - windowMs);
+    return weak ? 'filtered' : 'received';
+  }
+
+  private isFiltered({ type, data, personal }: StoredOpening, { settings }: Site, firstWasFiltered: boolean): boolean {
+    const { bot } = data;
+    if (bot && settings.botMode === 'enforce' && bot.score >= (this.rules.botThreshold ?? settings.botThreshold))
+      return true;
+    if (type === 'conversion.filtered.v1') return 'reason' in data && data.reason !== 'bot';
+    // A duplicate does not record whether it would have been filtered. A strong claim would have replaced the weak one of the
+    // first conversion, so this one was weak too.
+    if (type === 'conversion.deduplicated.v1' && firstWasFiltered && !bot) return true;
+    return filterReason(settings, personal?.subject ?? '', undefined) !== undefined;
+  }
+
+  private keyOf({ data: conversion, personal }: StoredOpening): string | undefined {
+    const subject = personal?.subject;
+    if (subject === undefined && conversion.orderId === undefined) return undefined;
+    return dedupKey(this.dedupSecret, conversion, subject ?? '');
+  }
+
+  /** Removes expired claims, at most once per hour of log time. */
+  private pruneClaims(beforeMs: number): void {
+    if (beforeMs < this.prunedUpToMs + 3_600_000) return;
+    this.prunedUpToMs = beforeMs;
+    for (const [key, { atMs }] of this.claims) if (atMs <= beforeMs) this.claims.delete(key);
+  }
+}
+
+export function decisionOf({ type }: StoredOpening): Decision {
+  return type.split('.')[1] as Decision;
+}

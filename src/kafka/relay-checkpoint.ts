@@ -1,0 +1,84 @@
+import type { Pool } from 'pg';
+import type { Lineage } from '../log/lineage.js';
+import type { PublishedPositions } from './batch.js';
+
+/** Name of the log hold that keeps unpublished events in the log beyond its retention. */
+export const LOG_HOLD = 'kafka';
+
+export interface RelayCheckpoint {
+  readonly position: number;
+  /** By category: the last position published to each partition. */
+  readonly published: Record<string, number[]>;
+  readonly system: string | null;
+  readonly timeline: string | null;
+  readonly lostBelow: number;
+}
+
+interface Row {
+  position: string;
+  published: Record<string, number[]>;
+  system: string | null;
+  timeline: string | null;
+  lost_below: string;
+}
+
+/**
+ * Progress of publishing the log to one cluster under one prefix. The position is a lower bound: a crash between the
+ * Kafka commit and the write of the checkpoint leaves it behind the topics.
+ */
+export class RelayCheckpoints {
+  constructor(
+    private readonly pool: Pool,
+    private readonly prefix: string,
+  ) {}
+
+  async load(cluster: string): Promise<RelayCheckpoint> {
+    await this.pool.query('INSERT INTO cc.kafka_relay (cluster, prefix) VALUES ($1, $2) ON CONFLICT DO NOTHING', [
+      cluster,
+      this.prefix,
+    ]);
+    const { rows } = await this.pool.query<Row>(
+      `SELECT position, published, system, timeline, lost_below FROM cc.kafka_relay
+        WHERE cluster = $1 AND prefix = $2`,
+      [cluster, this.prefix],
+    );
+    const row = rows[0] as Row;
+    return { ...row, position: Number(row.position), lostBelow: Number(row.lost_below) };
+  }
+
+  /** Never moves backwards: an instance that was frozen after its commit may write long after its successor. */
+  async save(cluster: string, position: number, published: PublishedPositions): Promise<void> {
+    await this.pool.query({
+      name: 'save-kafka-checkpoint',
+      text: `WITH moved AS (
+               UPDATE cc.kafka_relay SET position = $3, published = $4
+                WHERE cluster = $1 AND prefix = $2 AND position <= $3)
+             UPDATE cc.log_holds SET position = $3 WHERE name = '${LOG_HOLD}' AND position < $3`,
+      values: [cluster, this.prefix, position, JSON.stringify(published)],
+    });
+  }
+
+  async adoptLineage(cluster: string, lineage: Lineage, lostBelow: number): Promise<void> {
+    await this.pool.query(
+      `UPDATE cc.kafka_relay SET system = $3, timeline = $4, lost_below = greatest(lost_below, $5)
+        WHERE cluster = $1 AND prefix = $2`,
+      [cluster, this.prefix, lineage.system, lineage.timeline, lostBelow],
+    );
+  }
+
+  /** The highest position published under this prefix to any cluster; 0 before the first event. For monitoring. */
+  async position(): Promise<number> {
+    const { rows } = await this.pool.query<{ position: string | null }>(
+      'SELECT max(position) AS position FROM cc.kafka_relay WHERE prefix = $1',
+      [this.prefix],
+    );
+    return Number(rows[0]?.position ?? 0);
+  }
+}
+
+/** With Kafka configured, log retention waits for unpublished events. Without Kafka, the hold is removed. */
+export async function holdLog(pool: Pool, configured: boolean): Promise<void> {
+  if (configured) {
+    await pool.query('INSERT INTO cc.log_holds (name, position) VALUES ($1, 0) ON CONFLICT DO NOTHING', [LOG_HOLD]);
+  } else await pool.query('DELETE FROM cc.log_holds WHERE name = $1', [LOG_HOLD]);
+}

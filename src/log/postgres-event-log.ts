@@ -1,0 +1,121 @@
+import type { Postgres } from '../postgres/postgres.js';
+import { AppendConnection } from './append-connection.js';
+import { AppendNotifications } from './append-notifications.js';
+import { AppendQueue } from './append-queue.js';
+import type { AppendOutcome, AppendRequest, EventsOf, StoredEvent, StreamEvent } from './event.js';
+import { EventLog, type EventSubject, type SubjectOptions } from './event-log.js';
+import {
+  type CountOptions,
+  countEvents,
+  type EventCount,
+  findByReference,
+  type ReadOptions,
+  readEnds,
+  readEvents,
+  readHead,
+  readOpenings,
+  readPageEnd,
+  readPositionBefore,
+  readStream,
+  readSubjects,
+  withQueryTimeout,
+} from './event-reader.js';
+import { Follower, type FollowerSource, type FollowOptions } from './follower.js';
+
+export interface LogObserver {
+  /** A batch was committed. */
+  appended?(events: number, seconds: number): void;
+  onMessage?(line: string): void;
+}
+
+const FOLLOWER_QUERY_TIMEOUT_MS = 2_500;
+
+export class PostgresEventLog extends EventLog {
+  private readonly connection: AppendConnection;
+  private readonly queue: AppendQueue;
+  private readonly notifications: AppendNotifications;
+  private readonly followers = new Set<Follower>();
+
+  constructor(
+    private readonly postgres: Postgres,
+    observer: LogObserver = {},
+  ) {
+    super();
+    this.connection = new AppendConnection(postgres, (line) => observer.onMessage?.(line));
+    this.notifications = new AppendNotifications(postgres);
+    this.queue = new AppendQueue(this.connection, (requests, events, seconds) => {
+      for (const { category } of requests) this.notifications.notify(category);
+      observer.appended?.(events, seconds);
+    });
+  }
+
+  append(request: AppendRequest): Promise<AppendOutcome> {
+    return this.queue.append(request);
+  }
+
+  read<Type extends string = string>(options: ReadOptions<Type> = {}): Promise<EventsOf<Type>[]> {
+    return readEvents(this.postgres.pool, options);
+  }
+
+  readStream<Category extends string>(category: Category, stream: string): Promise<StreamEvent<Category>[]> {
+    return readStream(this.postgres.pool, category, stream);
+  }
+
+  readOpenings<Category extends string>(
+    category: Category,
+    streams: readonly string[],
+  ): Promise<StreamEvent<Category>[]> {
+    return readOpenings(this.postgres.pool, category, streams);
+  }
+
+  readEnds<Category extends string>(category: Category, streams: readonly string[]): Promise<StreamEvent<Category>[]> {
+    return readEnds(this.postgres.pool, category, streams);
+  }
+
+  count(options: CountOptions): Promise<EventCount[]> {
+    return countEvents(this.postgres.pool, options);
+  }
+
+  subjects(options: SubjectOptions): Promise<EventSubject[]> {
+    return readSubjects(this.postgres.pool, options);
+  }
+
+  find(site: string, reference: string): Promise<StoredEvent[]> {
+    return findByReference(this.postgres.pool, site, reference);
+  }
+
+  head(): Promise<number> {
+    return readHead(this.postgres.pool);
+  }
+
+  pageEnd(after: number, limit: number): Promise<number> {
+    return readPageEnd(this.postgres.pool, after, limit);
+  }
+
+  positionBefore(time: Date): Promise<number> {
+    return readPositionBefore(this.postgres.pool, time);
+  }
+
+  async follow(options: FollowOptions, apply: (events: StoredEvent[]) => void | Promise<void>): Promise<Follower> {
+    const pool = withQueryTimeout(this.postgres.pool, FOLLOWER_QUERY_TIMEOUT_MS);
+    const source: FollowerSource = {
+      head: () => readHead(pool),
+      read: (readOptions) => readEvents(pool, readOptions),
+    };
+    const follower = new Follower(source, options, apply, () => this.followers.delete(follower));
+    await follower.start(this.notifications);
+    this.followers.add(follower);
+    return follower;
+  }
+
+  readers(): Follower[] {
+    return [...this.followers];
+  }
+
+  async close(): Promise<void> {
+    await this.queue.drained();
+    for (const follower of this.followers) await follower.stop();
+    await this.notifications.close();
+    await this.connection.close();
+  }
+}

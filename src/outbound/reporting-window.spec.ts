@@ -1,0 +1,108 @@
+import * as fc from 'fast-check';
+import { type ReportingWindow } from '../events/outbound.events.js';
+import type { SiteWebhook } from '../sites/webhook.js';
+import { type End, failuresOf, nextStep, nextWindowStart } from './reporting-window.js';
+import { nextTickMs } from './ticks.js';
+
+const EVERY = 15 * 60_000;
+const at = (clock: string) => Date.parse(`2026-03-29T${clock}Z`);
+const iso = (clock: string) => new Date(at(clock)).toISOString();
+
+const webhook: SiteWebhook = {
+  url: 'https://hooks.shop.example/totals',
+  enabled: true,
+  since: iso('09:50:00'),
+  first: { position: 10, time: iso('09:50:00') },
+  position: 10,
+  secretSince: iso('09:50:00'),
+};
+const window: ReportingWindow = {
+  stretchId: 's1',
+  fromPosition: 10,
+  toPosition: 40,
+  windowStart: iso('09:50:00'),
+  windowEnd: iso('10:00:01'),
+  body: { conversions: 3, bot_traffic_removed: 1 },
+};
+const closed: End = { type: 'outbound.closed.v1', data: window, position: 41, version: 1, time: iso('10:00:01') };
+const failed = (nextTry?: string): End => ({
+  type: 'outbound.failed.v1',
+  data: {
+    ...window,
+    ...{ attempt: 1, durationMs: 5, reason: 'HTTP 500', failures: 1, failingSince: iso('10:00:02') },
+    ...(nextTry && { nextTry }),
+  },
+  ...{ position: 42, version: 2, time: iso('10:00:02') },
+});
+const delivered: End = {
+  type: 'outbound.delivered.v1',
+  data: { ...window, attempt: 1, durationMs: 5, httpStatus: 200 },
+  ...{ position: 43, version: 3, time: iso('10:00:03') },
+};
+const step = (end: End, clock: string, hook = webhook) => nextStep(hook, end, at(clock), EVERY);
+
+describe('before the first window', () => {
+  it('waits for the first tick after the webhook was set', () => {
+    expect(step(undefined, '09:59:59.999')).toEqual({ kind: 'wait', untilMs: at('10:00:00') });
+    expect(step(undefined, '10:00:00')).toEqual({ kind: 'close' });
+  });
+
+  it('starts where the webhook was first set', () => {
+    expect(nextWindowStart(webhook, undefined)).toEqual({ fromPosition: 10, windowStart: iso('09:50:00') });
+  });
+});
+
+describe('when a window is closed', () => {
+  it('sends it and closes no other until it is accepted', () => {
+    expect(step(closed, '10:00:02')).toEqual({ kind: 'send', window });
+    expect(step(closed, '23:00:00')).toEqual({ kind: 'send', window });
+  });
+});
+
+describe('when an attempt has failed', () => {
+  it('waits for the next attempt, also past a tick, and sends the same window', () => {
+    expect(step(failed(iso('10:30:00')), '10:15:00')).toEqual({ kind: 'wait', untilMs: at('10:30:00') });
+    expect(step(failed(iso('10:30:00')), '10:30:00')).toEqual({ kind: 'send', window });
+  });
+
+  it('waits until every process knows that the webhook is disabled', () => {
+    expect(step(failed(), '10:01:01')).toEqual({ kind: 'wait', untilMs: at('10:01:02') });
+    expect(step(failed(), '10:01:02')).toEqual({ kind: 'send', window });
+  });
+
+  it('sends at once and resets the failure count when the webhook was set or enabled since', () => {
+    const enabled = { ...webhook, position: 50 };
+    expect(step(failed(), '10:00:04', enabled)).toEqual({ kind: 'send', window });
+    expect(step(failed(iso('20:00:00')), '10:00:04', enabled)).toEqual({ kind: 'send', window });
+    expect(failuresOf(enabled, failed())).toBeUndefined();
+    expect(failuresOf(webhook, failed())).toMatchObject({ failures: 1 });
+  });
+});
+
+describe('when the receiver has accepted a window', () => {
+  it('closes the next one at the next tick, starting where it ended', () => {
+    expect(step(delivered, '10:14:59')).toEqual({ kind: 'wait', untilMs: at('10:15:00') });
+    expect(step(delivered, '10:15:00')).toEqual({ kind: 'close' });
+    expect(nextWindowStart(webhook, delivered)).toEqual({ fromPosition: 40, windowStart: iso('10:00:01') });
+  });
+
+  it('closes it at once when a tick was missed', () => {
+    expect(step(delivered, '11:07:00')).toEqual({ kind: 'close' });
+  });
+
+  it('waits when the clock has stepped back', () => {
+    expect(step(delivered, '09:30:00')).toEqual({ kind: 'wait', untilMs: at('10:15:00') });
+  });
+});
+
+describe('ticks', () => {
+  it('are multiples of the interval, at most one interval after the given time', () =>
+    fc.assert(
+      fc.property(fc.nat({ max: 4e12 }), fc.integer({ min: 1_000, max: 86_400_000 }), (moment, every) => {
+        const tick = nextTickMs(moment, every);
+        expect(tick % every).toBe(0);
+        expect(tick).toBeGreaterThan(moment);
+        expect(tick - moment).toBeLessThanOrEqual(every);
+      }),
+    ));
+});

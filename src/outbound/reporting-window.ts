@@ -1,0 +1,74 @@
+import { type FailedPushAttempt, type OutboundEvent, type ReportingWindow } from '../events/outbound.events.js';
+import { derivedUuid } from '../kernel/uuid.js';
+import type { StoredEvent } from '../log/event.js';
+import type { SiteWebhook } from '../sites/webhook.js';
+import { nextTickMs } from './ticks.js';
+
+/** After this time every process has read a change of the webhook. */
+const PROPAGATED_WITHIN_MS = 60_000;
+
+/** The last event of a site's stream; undefined before the first window. */
+export type End = (OutboundEvent & Pick<StoredEvent, 'position' | 'version' | 'time'>) | undefined;
+
+export type Step =
+  | { readonly kind: 'wait'; readonly untilMs: number }
+  | { readonly kind: 'close' }
+  | { readonly kind: 'send'; readonly window: ReportingWindow };
+
+/**
+ * The next step for a site. A pending window is sent when its next attempt is due, or at once when the webhook was set or enabled
+ * since the last attempt. Without a pending window the next one is closed at the first tick after the previous one; a missed tick
+ * counts as passed.
+ */
+export function nextStep(webhook: SiteWebhook, end: End, nowMs: number, everyMs: number): Step {
+  const pending = pendingOf(end);
+  if (!pending) {
+    const closed = end?.data.windowEnd ?? webhook.first.time;
+    const dueMs = nextTickMs(Date.parse(closed), everyMs);
+    return dueMs <= nowMs ? { kind: 'close' } : { kind: 'wait', untilMs: dueMs };
+  }
+  const untilMs = isChangedSince(webhook, end) ? Number.NEGATIVE_INFINITY : nextAttemptMs(end);
+  return untilMs <= nowMs ? { kind: 'send', window: pending } : { kind: 'wait', untilMs };
+}
+
+/** Closed, and not yet accepted by the receiver. */
+export function pendingOf(end: End): ReportingWindow | undefined {
+  if (!end || end.type === 'outbound.delivered.v1') return undefined;
+  const { stretchId, fromPosition, toPosition, windowStart, windowEnd, body } = end.data;
+  return { stretchId, fromPosition, toPosition, windowStart, windowEnd, body };
+}
+
+/** Start of the next window. */
+export function nextWindowStart(webhook: SiteWebhook, end: End): Pick<ReportingWindow, 'fromPosition' | 'windowStart'> {
+  const { position, time } = webhook.first;
+  return { fromPosition: end?.data.toPosition ?? position, windowStart: end?.data.windowEnd ?? time };
+}
+
+export function attemptsOf(end: End): number {
+  return end && 'attempt' in end.data && end.type !== 'outbound.delivered.v1' ? end.data.attempt : 0;
+}
+
+/** Consecutive failures; undefined if the last attempt was before the webhook was set or enabled. */
+export function failuresOf(
+  webhook: SiteWebhook,
+  end: End,
+): Pick<FailedPushAttempt, 'failures' | 'failingSince'> | undefined {
+  return end?.type === 'outbound.failed.v1' && !isChangedSince(webhook, end) ? end.data : undefined;
+}
+
+/** Derived from the host, so that concurrent processes append to the same stream and one of them wins. */
+export function streamOf(site: string): string {
+  return derivedUuid(`outbound ${site}`);
+}
+
+function isChangedSince(webhook: SiteWebhook, end: End): boolean {
+  return end !== undefined && webhook.position > end.position;
+}
+
+function nextAttemptMs(end: End): number {
+  if (end?.type !== 'outbound.failed.v1') return Number.NEGATIVE_INFINITY;
+  const { nextTry } = end.data;
+  // Without a next attempt the webhook was disabled, which this process may not have read yet. If it is still enabled after that
+  // time, it was enabled again at the same moment.
+  return nextTry === undefined ? Date.parse(end.time) + PROPAGATED_WITHIN_MS : Date.parse(nextTry);
+}

@@ -1,0 +1,82 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Sealer } from '../kernel/sealing.js';
+import { EraseSubject, RerunErasures } from './erase-subject.command.js';
+import { EraseSubjectHandler, RerunErasuresHandler } from './erase-subject.handler.js';
+import type { Erasure } from './erasure.js';
+import { ErasureList } from './erasure-list.js';
+
+const SITE = 'shop.example';
+const [JANE, JOHN] = ['ab'.repeat(32), 'cd'.repeat(32)] as const;
+
+const folder = mkdtempSync(join(tmpdir(), 'cc-erase-subject-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+let files = 0;
+const newList = (path = join(folder, String(++files))) => new ErasureList(path, new Sealer(Buffer.alloc(32)));
+
+/** Records calls instead of deleting rows. */
+function recordingErasure(onErase: () => Promise<void> = async () => {}) {
+  const calls: string[][] = [];
+  const erase = async (...call: string[]) => {
+    await onErase();
+    calls.push(call);
+    return { events: 3, identifiers: 2, claims: 1 };
+  };
+  return { calls, erasure: { erase } as unknown as Erasure };
+}
+
+describe('EraseSubject', () => {
+  it('lists the person before it erases', async () => {
+    const list = newList();
+    let listed: unknown;
+    const { calls, erasure } = recordingErasure(async () => {
+      listed = await list.read();
+    });
+    const erased = await new EraseSubjectHandler(erasure, list).execute(new EraseSubject('cli', SITE, JANE));
+    expect(erased).toEqual({ events: 3, identifiers: 2, claims: 1 });
+    expect(listed).toEqual([{ site: SITE, subject: JANE }]);
+    expect(calls).toEqual([['cli', SITE, JANE]]);
+  });
+
+  it('erases nothing when the list cannot be written', async () => {
+    const { calls, erasure } = recordingErasure();
+    const handler = new EraseSubjectHandler(erasure, newList(join(folder, 'missing', 'list')));
+    await expect(handler.execute(new EraseSubject('cli', SITE, JANE))).rejects.toThrow(
+      /cannot be written \(ENOENT\)\. Nothing was erased\. Set ERASURE_LIST to a writable file\.$/,
+    );
+    expect(calls).toEqual([]);
+  });
+});
+
+describe('RerunErasures', () => {
+  it('repeats each listed erasure once and adds up the counts', async () => {
+    const list = newList();
+    for (const subject of [JANE, JOHN, JANE]) await list.add({ site: SITE, subject });
+    const { calls, erasure } = recordingErasure();
+    const progress: number[][] = [];
+    const handler = new RerunErasuresHandler(erasure, list, (...step) => progress.push(step));
+    expect(await handler.execute(new RerunErasures('cli'))).toEqual({
+      people: 2,
+      events: 6,
+      identifiers: 4,
+      claims: 2,
+    });
+    expect(calls).toEqual([
+      ['cli', SITE, JANE],
+      ['cli', SITE, JOHN],
+    ]);
+    expect(progress).toEqual([
+      [1, 2],
+      [2, 2],
+    ]);
+    expect(await list.read()).toHaveLength(2);
+  });
+
+  it('does nothing with an empty list', async () => {
+    const { calls, erasure } = recordingErasure();
+    const handler = new RerunErasuresHandler(erasure, newList());
+    expect(await handler.execute(new RerunErasures('cli'))).toMatchObject({ people: 0, events: 0 });
+    expect(calls).toEqual([]);
+  });
+});

@@ -1,0 +1,35 @@
+import type { StoredEvent } from '../log/event.js';
+import type { Page, Projection } from '../log/projection.js';
+import { inlineOf } from './identifier-record.js';
+
+/**
+ * A projection written by the SQL function `cc.note_<name>`: the append calls it in its own transaction, a rebuild calls it
+ * through `fold`. A rebuild does not restore rows of erased people, because their personal parts are gone.
+ */
+export function inlineProjection(
+  name: string,
+  types: readonly string[],
+  options: Pick<Projection, 'prunedBy'> = {},
+): Projection {
+  return {
+    name,
+    tables: [name],
+    subjectColumns: [{ table: name, column: 'subject' }],
+    inline: true,
+    ...options,
+    async fold(page: Page): Promise<void> {
+      const notes = notesOf(await page.events({ types }));
+      if (notes) await page.tx.query(`SELECT cc.note_${name}($1)`, [notes]);
+    },
+  };
+}
+
+/** The same JSON that the append passes to `cc.note_<name>`. */
+function notesOf(events: readonly StoredEvent[]): string | undefined {
+  const notes = events.flatMap((event) => {
+    const inline = inlineOf(event);
+    const { position, site, personal, time } = event;
+    return inline ? [{ position, site, subject: personal?.subject, time: Date.parse(time), inline }] : [];
+  });
+  return notes.length === 0 ? undefined : JSON.stringify(notes);
+}

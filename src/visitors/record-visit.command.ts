@@ -1,0 +1,20 @@
+import { Command } from '@nestjs/cqrs';
+import type { VisitSignals } from '../events/visitor.events.js';
+import type { Site } from '../sites/site.js';
+import type { TagMessage } from './tag-message.js';
+
+/** Signals that the service reads from the HTTP request; the others come from the browser. */
+export type RequestSignals = Pick<VisitSignals, 'ip' | 'userAgent' | 'country' | 'headers'>;
+
+/** A page view (`collect`) or an email entered on a page (`identify`), as reported by the tag. */
+export class RecordVisit extends Command<void> {
+  constructor(
+    readonly actor: 'tag',
+    readonly site: Site,
+    readonly call: 'collect' | 'identify',
+    readonly message: TagMessage,
+    readonly request: RequestSignals,
+  ) {
+    super();
+  }
+}

@@ -1,0 +1,75 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import type { BotVerdict, VisitPersonal, VisitSignals } from '../events/visitor.events.js';
+import type { AppendRequest } from '../log/event.js';
+import { EventLog } from '../log/event-log.js';
+import { BotScorer, siteRulesOf } from './bots/bot-scorer.js';
+import { consentChange } from './change-consent.handler.js';
+import { meaningOf } from './consent.js';
+import { reachesBotThreshold } from './matcher.js';
+import { RecordVisit } from './record-visit.command.js';
+import { type NewVisitorEvent, visitorSubject } from './visitor.js';
+import { botClaimKey, newVisitorStream } from './visitor-stream.js';
+
+/** Bots are counted once per visit; the window is longer than any visit lasts. */
+const BOT_CLAIM_WINDOW_MS = 24 * 60 * 60 * 1_000;
+
+@CommandHandler(RecordVisit)
+export class RecordVisitHandler implements ICommandHandler<RecordVisit> {
+  constructor(
+    private readonly log: EventLog,
+    private readonly scorer: BotScorer,
+  ) {}
+
+  async execute(command: RecordVisit): Promise<void> {
+    await Promise.all(this.decide(command).map((request) => this.log.append(request)));
+  }
+
+  /**
+   * At most two events: the visit, and its detection as a bot. Without the required consent only the consent itself is
+   * stored, whatever else the browser sent.
+   */
+  private decide(command: RecordVisit): AppendRequest[] {
+    const { actor, site, message, request } = command;
+    const { settings, host } = site;
+    const consent = meaningOf(message.consent);
+    const mayStore = consent === 'granted' || (consent === 'unknown' && !settings.consentRequired);
+    if (!mayStore || !message.visit || !message.visitor) {
+      // Without an email hash the subject would be the visitor id. Only a call of `consent` may store that without consent.
+      const change = message.subject === undefined ? undefined : consentChange(actor, host, message);
+      return change ? [change] : [];
+    }
+
+    const signals: VisitSignals = { ...message.signals, ...request };
+    const verdict = this.scorer.score(signals, siteRulesOf(settings));
+    const requests: AppendRequest[] = [];
+    const visit = visitEvent(command, signals, verdict);
+    if (visit) requests.push(newVisitorStream(actor, host, visit));
+    if (reachesBotThreshold(verdict, settings)) {
+      const detected: NewVisitorEvent = {
+        type: 'visitor.bot_detected.v1',
+        data: { ...verdict, visit: message.visit, mode: settings.botMode },
+        personal: { subject: message.subject ?? visitorSubject(message.visitor) },
+      };
+      const claim = { key: botClaimKey(message.visit), windowMs: BOT_CLAIM_WINDOW_MS, weak: false };
+      requests.push(newVisitorStream(actor, host, detected, claim));
+    }
+    return requests;
+  }
+}
+
+/** Undefined for a page view without click ids and campaign fields: it would add nothing to the identifier record. */
+function visitEvent(
+  { call, message }: RecordVisit,
+  signals: VisitSignals,
+  bot: BotVerdict,
+): NewVisitorEvent | undefined {
+  const { visitor = '', visit = '', subject, page, referrer, clicks, first, utm, cookies, consent } = message;
+  const isIdentified = call === 'identify' && subject !== undefined;
+  const data = { visit, clicks: Object.keys(clicks), campaign: Object.keys(utm).length > 0, consent, bot };
+  if (!isIdentified && data.clicks.length === 0 && !data.campaign) return undefined;
+  const personal: VisitPersonal = {
+    subject: subject ?? visitorSubject(visitor),
+    ...{ visitor, page, referrer, clicks, first, utm, cookies, signals },
+  };
+  return { type: isIdentified ? 'visitor.identified.v1' : 'visitor.visited.v1', data, personal };
+}

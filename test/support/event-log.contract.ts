@@ -1,0 +1,225 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { uuidv7 } from '../../src/kernel/uuid.js';
+import type { AppendRequest } from '../../src/log/event.js';
+import type { EventLog } from '../../src/log/event-log.js';
+
+export const DAY_MS = 24 * 60 * 60 * 1_000;
+
+/** A request to append one event to a stream of category `thing`. */
+export function thing(stream: string = uuidv7(), over: Partial<AppendRequest> = {}): AppendRequest {
+  const events: AppendRequest['events'] = [{ type: 'thing.happened.v1', data: { stream } }];
+  return { category: 'thing', stream, expected: 'new', site: 'shop.example', actor: 'system', events, ...over };
+}
+
+export function claiming(key: string, windowMs = DAY_MS, weak = false): AppendRequest {
+  return thing(uuidv7(), { claim: { key, windowMs, weak } });
+}
+
+/** What every event log does. Runs on PostgreSQL and in memory, so that specs on the in-memory log can be trusted. */
+export function describeEventLog(log: () => EventLog): void {
+  describe('append', () => {
+    it('stores an event with its personal part and returns position and time of the last one', async () => {
+      const stream = uuidv7();
+      const personal = { subject: 'ab'.repeat(32), phone: 'cd' };
+      const events: AppendRequest['events'] = [
+        {
+          type: 'thing.happened.v1',
+          data: { amount: 12.5, name: 'Zoë "quoted" \\ 日本' },
+          personal,
+          reference: 'ORD-1',
+        },
+        { type: 'thing.ended.v1', data: {} },
+      ];
+      const outcome = await log().append(thing(stream, { events }));
+      const [first, second] = await log().readStream('thing', stream);
+      expect(first).toEqual({
+        position: expect.any(Number),
+        id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+        type: 'thing.happened.v1',
+        stream: `thing-${stream}`,
+        version: 1,
+        site: 'shop.example',
+        time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+        actor: 'system',
+        data: { amount: 12.5, name: 'Zoë "quoted" \\ 日本' },
+        personal,
+      });
+      expect(second).toMatchObject({ type: 'thing.ended.v1', version: 2, personal: null });
+      expect(outcome).toEqual({ status: 'appended', position: second?.position, time: second?.time });
+      expect((await log().find('shop.example', 'ORD-1')).map(({ id }) => id)).toEqual([first?.id]);
+      expect(await log().find('other.example', 'ORD-1')).toEqual([]);
+    });
+
+    it('omits fields that are undefined', async () => {
+      const stream = uuidv7();
+      await log().append(thing(stream, { events: [{ type: 'thing.happened.v1', data: { a: undefined, b: null } }] }));
+      expect((await log().readStream('thing', stream))[0]?.data).toEqual({ b: null });
+    });
+
+    it('refuses a decision made on an outdated version, and no other', async () => {
+      const stream = uuidv7();
+      await log().append(thing(stream, { expected: 0 }));
+      const racers = await Promise.all([1, 1, 1].map((expected) => log().append(thing(stream, { expected }))));
+      expect(racers.map(({ status }) => status).sort()).toEqual(['appended', 'conflict', 'conflict']);
+      expect((await log().readStream('thing', stream)).map(({ version }) => version)).toEqual([1, 2]);
+    });
+
+    it('numbers events with expected version "any" in the order of the requests', async () => {
+      const stream = uuidv7();
+      const outcomes = await Promise.all(
+        Array.from({ length: 5 }, () => log().append(thing(stream, { expected: 'any' }))),
+      );
+      expect(outcomes.every(({ status }) => status === 'appended')).toBe(true);
+      expect((await log().readStream('thing', stream)).map(({ version }) => version)).toEqual([1, 2, 3, 4, 5]);
+    });
+
+    it('continues a stream at the version that its owner states, and rejects a wrong one', async () => {
+      const stream = uuidv7();
+      await log().append(thing(stream));
+      expect(await log().append(thing(stream, { expected: { owned: 1 } }))).toMatchObject({ status: 'appended' });
+      await expect(log().append(thing(stream, { expected: { owned: 1 } }))).rejects.toThrow(
+        'The log refused the event',
+      );
+      expect((await log().readStream('thing', stream)).map(({ version }) => version)).toEqual([1, 2]);
+    });
+  });
+
+  describe('a dedup claim', () => {
+    it('is won by the first request, also within one batch, and names the holder to the others', async () => {
+      const key = randomUUID();
+      const requests = Array.from({ length: 20 }, () => claiming(key));
+      const outcomes = await Promise.all(requests.map((request) => log().append(request)));
+      expect(outcomes[0]?.status).toBe('appended');
+      expect(outcomes.slice(1)).toEqual(outcomes.slice(1).map(() => ({ status: 'claimed', by: requests[0]?.stream })));
+      expect(await log().read()).toHaveLength(1);
+    });
+
+    it('expires with its window, and a window of 0 never refuses', async () => {
+      const key = randomUUID();
+      await log().append(claiming(key));
+      await sleep(60);
+      expect(await log().append(claiming(key, 50))).toMatchObject({ status: 'appended' });
+      expect(await log().append(claiming(key, 60_000))).toMatchObject({ status: 'claimed' });
+      expect(await log().append(claiming(key, 0))).toMatchObject({ status: 'appended' });
+    });
+
+    it('yields to a strong claim when it is weak', async () => {
+      const key = randomUUID();
+      const strong = claiming(key);
+      expect(await log().append(claiming(key, DAY_MS, true))).toMatchObject({ status: 'appended' });
+      expect(await log().append(claiming(key, DAY_MS, true))).toMatchObject({ status: 'claimed' });
+      expect(await log().append(strong)).toMatchObject({ status: 'appended' });
+      expect(await log().append(claiming(key, DAY_MS, true))).toEqual({ status: 'claimed', by: strong.stream });
+    });
+
+    it('applies within one site only', async () => {
+      const key = randomUUID();
+      const outcomes = await Promise.all(
+        [claiming(key), { ...claiming(key), site: 'other.example' }].map((request) => log().append(request)),
+      );
+      expect(outcomes.map(({ status }) => status)).toEqual(['appended', 'appended']);
+    });
+  });
+
+  describe('reading', () => {
+    const type = (name: string, data: object = {}, over: Partial<AppendRequest> = {}) =>
+      log().append(thing(uuidv7(), { events: [{ type: name, data }], ...over }));
+
+    it('selects by position range, type, category, site and data field, in log order', async () => {
+      await type('thing.one.v1', { n: '1' });
+      await type('thing.two.v1', { n: '2' });
+      await type('thing.one.v1', { n: '2' }, { site: 'other.example' });
+      await type('item.one.v1', {}, { category: 'item' });
+      const all = await log().read();
+      const [first, second, third, fourth] = all.map(({ position }) => position) as [number, number, number, number];
+      const positions = async (options: Parameters<EventLog['read']>[0]) =>
+        (await log().read(options)).map(({ position }) => position);
+      expect(await log().head()).toBe(fourth);
+      expect(await positions({ after: first, until: third })).toEqual([second, third]);
+      expect(await positions({ types: ['thing.one.v1'] })).toEqual([first, third]);
+      expect(await positions({ categories: ['item'] })).toEqual([fourth]);
+      expect(await positions({ site: 'other.example' })).toEqual([third]);
+      expect(await positions({ unless: { field: 'n', is: '2' } })).toEqual([first, fourth]);
+      expect(await positions({ limit: 2 })).toEqual([first, second]);
+      expect(await positions({ limit: 2, newest: true })).toEqual([third, fourth]);
+      expect(await log().pageEnd(first, 2)).toBe(third);
+      expect(await log().pageEnd(fourth, 2)).toBe(fourth);
+    });
+
+    it('finds the first and the last event of streams', async () => {
+      const [one, other] = [uuidv7(), uuidv7()];
+      for (const stream of [one, other, one, one]) await log().append(thing(stream, { expected: 'any' }));
+      const versions = (events: readonly { stream: string; version: number }[]) =>
+        new Map(events.map(({ stream, version }) => [stream, version]));
+      const streams = [one, other, uuidv7()];
+      expect(versions(await log().readOpenings('thing', streams))).toEqual(
+        new Map([
+          [`thing-${one}`, 1],
+          [`thing-${other}`, 1],
+        ]),
+      );
+      expect(versions(await log().readEnds('thing', streams))).toEqual(
+        new Map([
+          [`thing-${one}`, 3],
+          [`thing-${other}`, 1],
+        ]),
+      );
+      expect(await log().readStream('item', one)).toEqual([]);
+    });
+
+    it('counts events by site, type, minute and data fields', async () => {
+      for (const mode of ['a', 'b', 'a']) await type('thing.one.v1', { mode });
+      await type('thing.two.v1');
+      const until = await log().head();
+      const counts = await log().count({ after: 0, until, types: ['thing.one.v1'], by: ['mode'] });
+      const byMode = new Map<string | null | undefined, number>();
+      for (const { values, count } of counts) byMode.set(values[0], (byMode.get(values[0]) ?? 0) + count);
+      expect([...byMode].sort()).toEqual([
+        ['a', 2],
+        ['b', 1],
+      ]);
+    });
+
+    it('lists the subjects of one length', async () => {
+      const [person, visitor] = ['ab'.repeat(32), 'cd'.repeat(16)];
+      for (const subject of [person, visitor])
+        await log().append(
+          thing(uuidv7(), { events: [{ type: 'thing.happened.v1', data: {}, personal: { subject } }] }),
+        );
+      const until = await log().head();
+      const found = await log().subjects({ after: 0, until, types: ['thing.happened.v1'], bytes: 32 });
+      expect(found).toEqual([{ position: expect.any(Number), site: 'shop.example', subject: person }]);
+    });
+
+    it('resolves a time to the last position before it', async () => {
+      for (let turn = 0; turn < 12; turn += 1) {
+        await log().append(thing());
+        await sleep(3);
+      }
+      const events = await log().read();
+      for (const event of events) {
+        const earlier = events.filter(({ time }) => time < event.time).at(-1);
+        expect(await log().positionBefore(new Date(event.time))).toBe(earlier?.position ?? 0);
+      }
+      expect(await log().positionBefore(new Date(Date.now() + 60_000))).toBe(events.at(-1)?.position);
+    });
+  });
+
+  describe('a follower', () => {
+    it('receives the events of its categories in order, and reaches the head of the log', async () => {
+      const seen: string[] = [];
+      const follower = await log().follow({ name: 'test', after: 0, categories: ['wanted'] }, (events) => {
+        seen.push(...events.map(({ type }) => type));
+      });
+      await Promise.all(Array.from({ length: 30 }, () => log().append(thing())));
+      await log().append(thing(uuidv7(), { category: 'wanted' }));
+      await follower.look();
+      expect(seen).toEqual(['thing.happened.v1']);
+      expect(follower.position).toBe(await log().head());
+      expect(log().readers()).toEqual([follower]);
+      await follower.stop();
+      expect(log().readers()).toEqual([]);
+    });
+  });
+}

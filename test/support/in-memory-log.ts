@@ -1,0 +1,154 @@
+import { uuidv7 } from '../../src/kernel/uuid.js';
+import type { AppendOutcome, AppendRequest, EventsOf, StoredEvent, StreamEvent } from '../../src/log/event.js';
+import { EventLog, type EventSubject, type SubjectOptions } from '../../src/log/event-log.js';
+import { type CountOptions, countAmong, type EventCount, type ReadOptions } from '../../src/log/event-reader.js';
+import { Follower, type FollowOptions } from '../../src/log/follower.js';
+
+interface DedupClaim {
+  readonly stream: string;
+  readonly weak: boolean;
+  readonly atMs: number;
+}
+
+/**
+ * The log in memory, for specs of command handlers: same contract as `PostgresEventLog` (`event-log.contract.ts` runs on both),
+ * without durability, partitions or inline projections.
+ */
+export class InMemoryLog extends EventLog {
+  private readonly events: { readonly event: StoredEvent; readonly reference: string | undefined }[] = [];
+  private readonly claims = new Map<string, DedupClaim>();
+  private readonly followers = new Set<Follower>();
+  private readonly listeners = new Set<(category: string) => void>();
+
+  constructor(private readonly now: () => number = Date.now) {
+    super();
+  }
+
+  async append(request: AppendRequest): Promise<AppendOutcome> {
+    const { category, stream, expected, site, actor, events, claim } = request;
+    const name = `${category}-${stream}`;
+    const version = this.stream(name).length;
+    if (typeof expected === 'number' && expected !== version) return { status: 'conflict' };
+    const base = expected === 'new' ? 0 : typeof expected === 'object' ? expected.owned : version;
+    if (base !== version) throw new Error('The log refused the event: duplicate key (stream, version)');
+    const nowMs = Math.max(this.now(), Date.parse(this.events.at(-1)?.event.time ?? '1970-01-01T00:00:00Z'));
+    if (claim) {
+      const key = `${site} ${claim.key}`;
+      const held = this.claims.get(key);
+      if (held && held.atMs > nowMs - claim.windowMs && (claim.weak || !held.weak))
+        return { status: 'claimed', by: held.stream };
+      this.claims.set(key, { stream, weak: claim.weak, atMs: nowMs });
+    }
+    const time = new Date(nowMs).toISOString();
+    for (const [index, { type, data, personal, reference }] of events.entries()) {
+      const event = {
+        position: this.events.length + 1,
+        id: uuidv7(),
+        type,
+        stream: name,
+        version: base + index + 1,
+        site,
+        time,
+        actor,
+        // As PostgreSQL stores it: a copy in JSON, without undefined fields.
+        data: JSON.parse(JSON.stringify(data)),
+        personal: personal ? JSON.parse(JSON.stringify(personal)) : null,
+      } as StoredEvent;
+      this.events.push({ event, reference });
+    }
+    for (const listener of this.listeners) listener(category);
+    return { status: 'appended', position: this.events.length, time };
+  }
+
+  async read<Type extends string = string>(options: ReadOptions<Type> = {}): Promise<EventsOf<Type>[]> {
+    const { after = 0, until = Number.POSITIVE_INFINITY, limit, newest, categories, site, unless } = options;
+    const types: readonly string[] | undefined = options.types;
+    const found = this.all().filter(({ position, stream, type, site: own, data }) => {
+      if (position <= after || position > until) return false;
+      if (categories && !categories.includes(stream.slice(0, stream.indexOf('-')))) return false;
+      if (types && !types.includes(type)) return false;
+      if (site !== undefined && site !== own) return false;
+      return !unless || String((data as Record<string, unknown>)[unless.field]) !== unless.is;
+    }) as EventsOf<Type>[];
+    if (limit === undefined) return found;
+    return newest ? found.slice(-limit) : found.slice(0, limit);
+  }
+
+  async readStream<Category extends string>(category: Category, stream: string): Promise<StreamEvent<Category>[]> {
+    return this.stream(`${category}-${stream}`) as StreamEvent<Category>[];
+  }
+
+  async readOpenings<Category extends string>(category: Category, streams: readonly string[]) {
+    const names = streams.map((stream) => `${category}-${stream}`);
+    return this.all().filter(
+      ({ stream, version }) => version === 1 && names.includes(stream),
+    ) as StreamEvent<Category>[];
+  }
+
+  async readEnds<Category extends string>(category: Category, streams: readonly string[]) {
+    const ends = streams.map((stream) => this.stream(`${category}-${stream}`).at(-1));
+    return ends.filter((end) => end !== undefined) as StreamEvent<Category>[];
+  }
+
+  async find(site: string, reference: string): Promise<StoredEvent[]> {
+    return this.events
+      .filter((stored) => stored.event.site === site && stored.reference === reference)
+      .map(({ event }) => event);
+  }
+
+  async count({ after, until, site, types, by }: CountOptions): Promise<EventCount[]> {
+    const counts = new Map<string, EventCount>();
+    for (const each of countAmong(await this.read({ after, until, types, ...(site !== undefined && { site }) }), by)) {
+      const key = JSON.stringify([each.site, each.type, each.minute, each.values]);
+      counts.set(key, { ...each, count: (counts.get(key)?.count ?? 0) + 1 });
+    }
+    return [...counts.values()];
+  }
+
+  async subjects({ after, until, types, bytes }: SubjectOptions): Promise<EventSubject[]> {
+    return (await this.read({ after, until, types })).flatMap(({ position, site, personal }) => {
+      const subject = personal?.subject;
+      return subject?.length === 2 * bytes ? [{ position, site, subject }] : [];
+    });
+  }
+
+  async head(): Promise<number> {
+    return this.events.length;
+  }
+
+  async pageEnd(after: number, limit: number): Promise<number> {
+    return (await this.read({ after, limit })).at(-1)?.position ?? after;
+  }
+
+  async positionBefore(time: Date): Promise<number> {
+    return this.all().findLast((event) => Date.parse(event.time) < time.getTime())?.position ?? 0;
+  }
+
+  async follow(options: FollowOptions, apply: (events: StoredEvent[]) => void | Promise<void>): Promise<Follower> {
+    const follower = new Follower(this, options, apply, () => this.followers.delete(follower));
+    this.followers.add(follower);
+    await follower.start({
+      on: (listener) => {
+        this.listeners.add(listener);
+        return () => this.listeners.delete(listener);
+      },
+    });
+    return follower;
+  }
+
+  readers(): Follower[] {
+    return [...this.followers];
+  }
+
+  async close(): Promise<void> {
+    for (const follower of this.followers) await follower.stop();
+  }
+
+  private all(): StoredEvent[] {
+    return this.events.map(({ event }) => event);
+  }
+
+  private stream(name: string): StoredEvent[] {
+    return this.all().filter(({ stream }) => stream === name);
+  }
+}
