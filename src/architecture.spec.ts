@@ -4,7 +4,8 @@ import { dirname, join, relative } from 'node:path';
 /** Folders by layer, lowest first. A folder may import from lower layers and from itself; files directly in `src` import anything. */
 const LAYERS = [
   ['kernel'],
-  ['http', 'postgres', 'platforms', 'tag'],
+  ['http', 'postgres', 'tag'],
+  ['platforms'],
   ['events'],
   ['log'],
   ['sites', 'kafka'],

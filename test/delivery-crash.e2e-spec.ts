@@ -46,7 +46,7 @@ interface SandboxProcess {
 
 interface Account {
   readonly items: number;
-  readonly taken: number;
+  readonly accepted: number;
   readonly repeatsChanged: number;
   readonly problems: number;
   readonly events: Readonly<Record<string, Seen>>;
@@ -58,7 +58,7 @@ interface Seen {
   readonly bodies: readonly string[];
 }
 
-const NOTHING: Account = { items: 0, taken: 0, repeatsChanged: 0, problems: 0, events: {} };
+const NOTHING: Account = { items: 0, accepted: 0, repeatsChanged: 0, problems: 0, events: {} };
 
 async function spawnSandbox(): Promise<SandboxProcess> {
   const child = spawn(process.execPath, [SANDBOX, '--port', '0', '--with-parent'], {

@@ -16,7 +16,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { jest } from '@jest/globals';
 import { inboundBodySchema } from '../src/conversions/inbound-fields.js';
-import { signature } from '../src/platforms/webhook/signature.js';
+import { signature } from '../src/http/webhook-signature.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
 import { type LooseEvent } from './support/loose-event.js';
 import { type ServiceProcess, spawnService } from './support/service-process.js';

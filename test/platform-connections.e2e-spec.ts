@@ -26,7 +26,7 @@ import { captureLog } from './support/service.js';
 jest.setTimeout(60_000);
 
 const SITE = 'shop.example';
-const TOKEN = 'token-that-nobody-may-see';
+const TOKEN = 'token-that-must-stay-secret';
 const [keyA, keyB] = [randomBytes(32).toString('hex'), randomBytes(32).toString('hex')];
 
 let server: TestServer;
@@ -61,7 +61,7 @@ afterEach(async () => {
 });
 
 describe('platforms list', () => {
-  it('names what exists, and the fields of each', async () => {
+  it('lists all platforms with their fields', async () => {
     const list = await json('platforms', 'list');
     expect(list.map(({ platform }: { platform: string }) => platform)).toEqual(PLATFORM_NAMES);
     for (const [at, { fields }] of PLATFORMS.entries()) {
@@ -74,7 +74,7 @@ describe('platforms list', () => {
     expect(stdout).toMatch(/\nmeta +pixel_id, access_token \(secret\) +test_event_code/);
   });
 
-  it('says of a site what is connected, without secrets', async () => {
+  it('lists the connections of a site without secrets', async () => {
     await connectMeta('--set', 'events=purchase,lead');
     const list = await json('platforms', 'list', '--site', 'www.shop.example');
     expect(list).toHaveLength(PLATFORM_NAMES.length);
@@ -93,8 +93,8 @@ describe('platforms list', () => {
   });
 });
 
-describe('a connection', () => {
-  it('is made, changed, paused, parked, mended and taken away', async () => {
+describe('connection', () => {
+  it('can be connected, changed, paused, parked, fixed and disconnected', async () => {
     expect(await connectMeta('--endpoint', 'http://127.0.0.1:9/meta/')).toEqual({
       platform: 'meta',
       connected: true,
@@ -104,7 +104,7 @@ describe('a connection', () => {
       since: expect.any(String),
     });
 
-    // What is named changes, the rest stays.
+    // Only the named settings change.
     const changed = await json('platforms', 'connect', 'meta', '--site', SITE, '--set', 'event.signup=Lead');
     expect(changed.settings).toEqual({ pixel_id: '123', 'event.signup': 'Lead', access_token: true });
     expect(changed.endpoint).toBe('http://127.0.0.1:9/meta');
@@ -114,7 +114,7 @@ describe('a connection', () => {
     expect(back.endpoint).toBeUndefined();
     expect(await secrets.connectionSecrets(SITE, 'meta')).toEqual({ access_token: TOKEN });
 
-    // An operator's pause outlasts a change, and what a platform says meanwhile.
+    // An operator's pause is not ended by a change or by an answer of the platform.
     expect(await json('platforms', 'pause', 'meta', '--site', SITE)).toMatchObject({ state: 'paused' });
     await commands.execute(new ParkConnection('system', SITE, 'meta', 'HTTP 401'));
     expect((await connectMeta('--set', 'pixel_id=456')).state).toBe('paused');
@@ -123,12 +123,12 @@ describe('a connection', () => {
     );
     expect(await json('platforms', 'resume', 'meta', '--site', SITE)).toMatchObject({ state: 'active' });
 
-    // Parked once, however many say so; a new token mends it.
+    // Concurrent failures park it once; a new token reactivates it.
     await Promise.all([1, 2, 3].map(() => commands.execute(new ParkConnection('system', SITE, 'meta', 'HTTP 401'))));
     expect((await json('platforms', 'list', '--site', SITE))[1]).toMatchObject({ state: 'parked', reason: 'HTTP 401' });
-    const mended = await json('platforms', 'connect', 'meta', '--site', SITE, '--set', 'access_token=new-token');
-    expect(mended).toMatchObject({ state: 'active', settings: { pixel_id: '456' } });
-    expect(mended.reason).toBeUndefined();
+    const fixed = await json('platforms', 'connect', 'meta', '--site', SITE, '--set', 'access_token=new-token');
+    expect(fixed).toMatchObject({ state: 'active', settings: { pixel_id: '456' } });
+    expect(fixed.reason).toBeUndefined();
     await commands.execute(new ParkConnection('system', SITE, 'meta', 'HTTP 403'));
     expect(await json('platforms', 'resume', 'meta', '--site', SITE)).toMatchObject({ state: 'active' });
 
@@ -159,18 +159,18 @@ describe('a connection', () => {
     ]);
   });
 
-  it('has its secrets in place before the event that names them', async () => {
+  it('stores its secrets before the event that refers to them', async () => {
     const { append } = log;
-    const seen: unknown[] = [];
+    const stored: unknown[] = [];
     jest.spyOn(log, 'append').mockImplementation(async (request) => {
-      seen.push(await secrets.connectionSecrets(SITE, 'segment'));
+      stored.push(await secrets.connectionSecrets(SITE, 'segment'));
       return append.call(log, request);
     });
     await commands.execute(new ConnectPlatform('system', SITE, segment, { set: { write_key: TOKEN } }));
-    expect(seen).toEqual([{ write_key: TOKEN }]);
+    expect(stored).toEqual([{ write_key: TOKEN }]);
   });
 
-  it('adds no event that says nothing', async () => {
+  it('appends no event without a change', async () => {
     await connectMeta();
     const before = await siteEvents();
     await connectMeta();
@@ -183,7 +183,7 @@ describe('a connection', () => {
     ]);
   });
 
-  it('begins anew after it was disconnected', async () => {
+  it('starts without settings after it was disconnected', async () => {
     await connectMeta('--set', 'events=lead');
     await json('platforms', 'disconnect', 'meta', '--site', SITE);
     expect(await refused('platforms', 'connect', 'meta', '--site', SITE)).toMatch(
@@ -192,7 +192,7 @@ describe('a connection', () => {
     expect((await connectMeta()).settings).toEqual({ pixel_id: '123', access_token: true });
   });
 
-  it('is refused with the name of what is wrong, and nothing is stored', async () => {
+  it('is refused with the name of the invalid setting, and nothing is stored', async () => {
     const connect = ['platforms', 'connect', 'meta', '--site', SITE];
     expect(await refused(...connect, '--set', 'pixel_id=1')).toMatch(/^meta requires access_token \(/);
     expect(await refused(...connect, '--set', 'pixel_id=abc')).toMatch(/^--set pixel_id: /);
@@ -223,7 +223,7 @@ describe('a connection', () => {
     expect(await secretNames()).toEqual(['dedup']);
   });
 
-  it('to a webhook makes its secret and shows it once', async () => {
+  it('to a webhook generates a secret and shows it once', async () => {
     const connect = ['platforms', 'connect', 'webhook', '--site', SITE];
     const made = await json(...connect, '--set', 'url=https://hooks.example/cc');
     expect(made).toMatchObject({ settings: { url: 'https://hooks.example/cc', secret: true } });
@@ -238,8 +238,8 @@ describe('a connection', () => {
     expect(JSON.stringify(await siteEvents())).not.toContain('whsec_');
   });
 
-  it('shows its secrets nowhere: not in the log, not in rows, not on the terminal', async () => {
-    const said = [
+  it('never exposes its secrets in events, rows or output', async () => {
+    const outputs = [
       await cli(
         'platforms',
         'connect',
@@ -258,17 +258,17 @@ describe('a connection', () => {
       await cli('events', 'export'),
       await cli('sites', 'list', '--json'),
     ];
-    expect(said.map(({ code }) => code)).toEqual(said.map(() => 0));
+    expect(outputs.map(({ code }) => code)).toEqual(outputs.map(() => 0));
     const { rows } = await postgres.pool.query<{ text: string }>(
       `SELECT t::text AS text FROM cc.sites t UNION ALL SELECT encode(sealed, 'escape') FROM cc.secrets`,
     );
     expect(rows).toHaveLength(3);
-    const everything = JSON.stringify([said, rows, await log.read()]);
+    const everything = JSON.stringify([outputs, rows, await log.read()]);
     expect(everything).toContain('access_token');
     expect(everything).not.toContain(TOKEN);
   });
 
-  it('is in the row of its site, and in a rebuilt one alike', async () => {
+  it('is part of the site row, and of a rebuilt one', async () => {
     await connectMeta();
     await commands.execute(new ParkConnection('system', SITE, 'meta', 'HTTP 401'));
     await json('sites', 'list');
@@ -281,8 +281,8 @@ describe('a connection', () => {
   });
 });
 
-describe('a running service', () => {
-  it('has at hand what is connected, as of the newest event', async () => {
+describe('running service', () => {
+  it('has the connections as of the newest event', async () => {
     await json('platforms', 'connect', 'webhook', '--site', SITE, '--set', 'url=https://hooks.example/cc');
     const directory = await start();
     expect([...open(directory).connections.keys()]).toEqual(['webhook']);
@@ -310,7 +310,7 @@ describe('a running service', () => {
     expect(open(directory).site.connections).toHaveLength(2);
   });
 
-  it('learns of a replaced secret when it is told to look', async () => {
+  it('reads a replaced secret on reload', async () => {
     await connectMeta();
     const directory = await start();
     await secrets.replaceSecret(SITE, 'meta', 'access_token', 'rotated');
@@ -322,7 +322,7 @@ describe('a running service', () => {
     expect([...open(directory).connections.keys()]).toEqual(['meta']);
   });
 
-  it('goes on when a secret cannot be opened, and says which', async () => {
+  it('continues when a secret cannot be decrypted, and names it', async () => {
     await connectMeta();
     await postgres.pool.query(
       `UPDATE cc.secrets SET sealed = 'nonsense that is long enough to be sealed' WHERE name = 'meta.access_token'`,
@@ -346,10 +346,10 @@ describe('a running service', () => {
   });
 });
 
-describe('a new SECRET_KEY', () => {
+describe('new SECRET_KEY', () => {
   const both = { SECRET_KEY: keyB, SECRET_KEY_PREVIOUS: keyA };
 
-  it('takes over: what the previous one sealed is sealed anew, then the new one is enough', async () => {
+  it('re-encrypts all secrets, after which the previous key is not needed', async () => {
     await connectMeta();
     const first = await start();
     const { dedupSecret } = open(first);
@@ -382,7 +382,7 @@ describe('a new SECRET_KEY', () => {
     });
   });
 
-  it('leaves alone what was replaced while it was being sealed anew', async () => {
+  it('does not overwrite a secret that is replaced meanwhile', async () => {
     await connectMeta();
     const [oldKey, newKey] = [Buffer.from(keyA, 'hex'), Buffer.from(keyB, 'hex')];
     const slow = new SiteSecrets(postgres.pool, new Sealer(newKey, oldKey), new Sealer(newKey));
@@ -399,22 +399,22 @@ describe('a new SECRET_KEY', () => {
     expect(await slow.resealAll()).toBe(0);
   });
 
-  it('alone is refused: nothing is sealed that the service could not open', async () => {
+  it('is refused without the previous key, and nothing is encrypted with it', async () => {
     await connectMeta();
     const wrong = { SECRET_KEY: keyB };
-    const says =
+    const message =
       /^A stored secret \(shop\.example dedup\) does not open with SECRET_KEY\. Set the key .*SECRET_KEY_PREVIOUS\.\n$/;
     const connect = ['platforms', 'connect', 'segment', '--site', SITE, '--set', 'write_key=abc'];
-    expect(await refused(...connect, wrong)).toMatch(says);
-    expect(await refused('sites', 'add', 'other.example', wrong)).toMatch(says);
+    expect(await refused(...connect, wrong)).toMatch(message);
+    expect(await refused('sites', 'add', 'other.example', wrong)).toMatch(message);
     expect(await secretNames()).toEqual(['dedup', 'meta.access_token']);
     await expect(start(wrong)).rejects.toThrow(UserError);
   });
 });
 
-function connectMeta(...words: string[]) {
+function connectMeta(...options: string[]) {
   const settings = ['--set', 'pixel_id=123', '--set', `access_token=${TOKEN}`];
-  return json('platforms', 'connect', 'meta', '--site', SITE, ...settings, ...words);
+  return json('platforms', 'connect', 'meta', '--site', SITE, ...settings, ...options);
 }
 
 async function start(settings: Record<string, string> = {}): Promise<SiteDirectory> {
@@ -444,26 +444,26 @@ function named(checks: { name: string }[], name: string) {
   return checks.find((check) => check.name === name);
 }
 
-type Words = (string | Record<string, string>)[];
+type Arguments = (string | Record<string, string>)[];
 
-/** Settings may stand at the end. */
-async function cli(...words: Words) {
-  const argv = words.filter((word) => typeof word === 'string');
-  const given = words.find((word) => typeof word !== 'string');
+/** An object among the arguments sets environment variables. */
+async function cli(...args: Arguments) {
+  const argv = args.filter((arg) => typeof arg === 'string');
+  const variables = args.find((arg) => typeof arg !== 'string');
   const stdout = new Collector();
   const stderr = new Collector();
-  const code = await runCli(argv, { env: { ...environment, ...given }, stdout, stderr });
+  const code = await runCli(argv, { env: { ...environment, ...variables }, stdout, stderr });
   return { code, stdout: stdout.text, stderr: stderr.text };
 }
 
-async function json(...words: Words) {
-  const { code, stdout, stderr } = await cli(...words, '--json');
+async function json(...args: Arguments) {
+  const { code, stdout, stderr } = await cli(...args, '--json');
   if (code !== 0) throw new Error(stderr);
   return JSON.parse(stdout);
 }
 
-async function refused(...words: Words): Promise<string> {
-  const { code, stdout, stderr } = await cli(...words);
+async function refused(...args: Arguments): Promise<string> {
+  const { code, stdout, stderr } = await cli(...args);
   expect({ code, stdout }).toEqual({ code: 1, stdout: '' });
   expect(stderr).toMatch(/^[^\n]+\n$/);
   return stderr;

@@ -8,32 +8,33 @@ import { PlatformClient } from '../src/delivery/platform-client.js';
 import type { Conversion } from '../src/platforms/conversion.js';
 import { PLATFORM_NAMES } from '../src/platforms/platform.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
-import { accountOf, ConnectedPlatform, type Sent } from './support/connected-platform.js';
+import { accountOf, ConnectedPlatform, type DeliveryResult } from './support/connected-platform.js';
 import { PLATFORM_CASES, type PlatformCase } from './support/platform-cases.js';
 import { SAMPLE_CONVERSIONS } from './support/sample-conversions.js';
 
 jest.setTimeout(30_000);
 
-const IMPATIENT_MS = 200;
+const SHORT_TIMEOUT_MS = 200;
 const SAMPLES = Object.entries(SAMPLE_CONVERSIONS) as [keyof typeof SAMPLE_CONVERSIONS, Conversion][];
 const UNREADABLE = { status: 'deferred', reason: 'server_error' };
 const MEGABYTE = 1024 * 1024;
 
 let sandbox: RunningSandbox;
 const client = new PlatformClient(false);
-const impatientClient = new PlatformClient(false, IMPATIENT_MS);
+const clientWithShortTimeout = new PlatformClient(false, SHORT_TIMEOUT_MS);
 
 beforeAll(async () => {
   sandbox = await new Sandbox().start();
 });
 afterAll(async () => {
-  await Promise.all([client.close(), impatientClient.close()]);
+  await Promise.all([client.close(), clientWithShortTimeout.close()]);
   await sandbox.stop();
 });
 
-const connect = (about: PlatformCase, by = client) => new ConnectedPlatform(about, sandbox.url, by);
+const connect = (platformCase: PlatformCase, through = client) =>
+  new ConnectedPlatform(platformCase, sandbox.url, through);
 
-/** As if it had come in just now: platforms refuse what is too old. */
+/** Moves the conversion to the current time, because platforms refuse old ones. */
 function justNow(conversion: Conversion): Conversion {
   const laterMs = Date.now() - conversion.timeMs;
   const { visit } = conversion;
@@ -46,7 +47,7 @@ function justNow(conversion: Conversion): Conversion {
   };
 }
 
-/** Of an order of its own, each a second after the one before. */
+/** Conversions of different orders, each a second after the previous one. */
 function orders(count: number): Conversion[] {
   const sample = justNow(SAMPLE_CONVERSIONS['with-click-id']);
   return Array.from({ length: count }, (_, index) => ({
@@ -59,9 +60,9 @@ function orders(count: number): Conversion[] {
 }
 const order = () => orders(1)[0] as Conversion;
 
-const statuses = (sent: readonly Sent[]) => sent.map(({ status }) => status);
+const statuses = (sent: readonly DeliveryResult[]) => sent.map(({ status }) => status);
 
-/** What a person may not find about somebody else in a reason. */
+/** Personal data that a reason must not contain. */
 const PERSONAL = /[0-9a-f]{32,}|203\.0\.113\.10|Mozilla|Gclid_|FbClid|TtClid|TwClid|ScCid_|RdtCid|Epik|@/i;
 
 function expectReadable(reason: string | undefined): void {
@@ -70,20 +71,20 @@ function expectReadable(reason: string | undefined): void {
   expect(reason).not.toMatch(PERSONAL);
 }
 
-const silent = PLATFORM_CASES.filter((about) => about.silent);
-const speaking = PLATFORM_CASES.filter((about) => !about.silent);
+const silent = PLATFORM_CASES.filter((platformCase) => platformCase.silent);
+const reporting = PLATFORM_CASES.filter((platformCase) => !platformCase.silent);
 const batching = PLATFORM_CASES.filter(({ platform }) => platform.batchMax > 1);
-const isolating = PLATFORM_CASES.filter(({ callsToIsolate }) => callsToIsolate !== undefined);
+const isolating = PLATFORM_CASES.filter(({ requestsToIsolate }) => requestsToIsolate !== undefined);
 const refreshing = PLATFORM_CASES.filter(({ platform, connection }) => platform.token?.(connection));
 
 it('has a case for every platform', () => {
   expect(new Set(PLATFORM_CASES.map(({ platform }) => platform.name))).toEqual(new Set(PLATFORM_NAMES));
 });
 
-describe.each(PLATFORM_CASES)('$name', (about) => {
-  const { platform, connection, success, blindTo = [], idAt } = about;
+describe.each(PLATFORM_CASES)('$name', (platformCase) => {
+  const { platform, connection, success, indistinguishable = [], ledgerId } = platformCase;
 
-  it('is connected with settings that it takes', () => {
+  it('has valid settings', () => {
     for (const { name, required, check } of platform.fields) {
       const value = connection.settings[name] ?? connection.secrets[name];
       expect([name, value === undefined ? required : check?.(value)]).toEqual([name, undefined]);
@@ -91,83 +92,83 @@ describe.each(PLATFORM_CASES)('$name', (about) => {
     expect(platform.check?.(connection)).toBeUndefined();
   });
 
-  it('has delivered a conversion, under its own id', async () => {
-    const connected = connect(about);
+  it('delivers a conversion under its own id', async () => {
+    const connected = connect(platformCase);
     const conversion = order();
     expect(await connected.sendOne(conversion)).toMatchObject({ status: success });
     const account = await connected.account();
-    expect(account).toMatchObject({ items: 1, taken: 1, problemKinds: {}, eventCalls: 1 });
-    expect(Object.keys(account.events)).toEqual([idAt?.(conversion) ?? conversion.eventId]);
+    expect(account).toMatchObject({ items: 1, accepted: 1, problemKinds: {}, eventRequests: 1 });
+    expect(Object.keys(account.events)).toEqual([ledgerId?.(conversion) ?? conversion.eventId]);
   });
 
-  it.each(SAMPLES)('finds nothing wrong with "%s"', async (name, sample) => {
-    const connected = connect(about);
-    const reason = about.skips?.[name];
+  it.each(SAMPLES)('sends a valid payload for "%s"', async (name, sample) => {
+    const connected = connect(platformCase);
+    const reason = platformCase.skips?.[name];
     const sent = await connected.sendOne(justNow(sample));
     expect(sent).toMatchObject(reason === undefined ? { status: success } : { status: 'skipped', reason });
-    const { taken, problemKinds } = await connected.account();
-    expect({ taken, problemKinds }).toEqual({ taken: reason === undefined ? 1 : 0, problemKinds: {} });
+    const { accepted, problemKinds } = await connected.account();
+    expect({ accepted, problemKinds }).toEqual({ accepted: reason === undefined ? 1 : 0, problemKinds: {} });
   });
 
-  it('gets the same body under the same id when it is sent twice', async () => {
-    const connected = connect(about);
+  it('sends the same body under the same id at every attempt', async () => {
+    const connected = connect(platformCase);
     const conversion = order();
     await connected.send([conversion]);
     await connected.send([conversion]);
     const account = await connected.account();
-    expect(account).toMatchObject({ taken: 2, repeats: 1, repeatsChanged: 0 });
+    expect(account).toMatchObject({ accepted: 2, repeats: 1, repeatsChanged: 0 });
     const { bodySha256 } = connected.buildPayload(conversion) as DeliveryPayload;
     expect(Object.values(account.events)).toMatchObject([{ times: 2, bodies: [bodySha256] }]);
   });
 
-  it('is not sent what it could not tell whose it is', async () => {
-    const connected = connect(about);
-    const nameless = hashPersonal({ email: '+news@gmail.com', event: 'purchase', currency: 'EUR' });
-    const reason = about.skipsWithoutEmail;
-    const sent = await connected.sendOne({ ...justNow(SAMPLE_CONVERSIONS['hashed-only']), hashes: nameless });
+  it('skips a conversion without a usable identifier', async () => {
+    const connected = connect(platformCase);
+    const withoutEmail = hashPersonal({ email: '+news@gmail.com', event: 'purchase', currency: 'EUR' });
+    const reason = platformCase.skipsWithoutEmail;
+    const sent = await connected.sendOne({ ...justNow(SAMPLE_CONVERSIONS['hashed-only']), hashes: withoutEmail });
     expect(sent).toMatchObject(reason === undefined ? { status: success } : { status: 'skipped', reason });
     expect((await connected.account()).problemKinds).toEqual({});
   });
 
-  it('is not sent events that are not selected', () => {
-    const connected = connect(about);
+  it('skips events that are not selected', () => {
+    const connected = connect(platformCase);
     expect(connected.buildPayload(order(), { events: 'lead' })).toEqual({ skip: 'event_not_selected' });
     expect(connected.buildPayload(order(), { events: 'lead,purchase' })).toHaveProperty('body');
   });
 
-  it('is told of an opt-out in its own words, or nothing at all', () => {
-    const payload = connect(about).buildPayload(justNow(SAMPLE_CONVERSIONS['consent-denied']));
-    const skip = about.skips?.['consent-denied'];
+  it('reports an opt-out in the format of the platform, or skips the conversion', () => {
+    const payload = connect(platformCase).buildPayload(justNow(SAMPLE_CONVERSIONS['consent-denied']));
+    const skip = platformCase.skips?.['consent-denied'];
     if (skip) expect(payload).toEqual({ skip });
-    else expect(JSON.parse((payload as DeliveryPayload).body)).toMatchObject(about.optOut ?? {});
+    else expect(JSON.parse((payload as DeliveryPayload).body)).toMatchObject(platformCase.optOut ?? {});
   });
 
-  it('is waited for when it is slow', async () => {
-    const connected = connect(about);
+  it('waits for a slow answer', async () => {
+    const connected = connect(platformCase);
     await connected.behave('slow', { ms: 100 });
     expect(await connected.sendOne(order())).toMatchObject({ status: success });
   });
 
-  it('hangs: that is a timeout', async () => {
-    const connected = connect(about, impatientClient);
+  it('reports a timeout when the platform hangs', async () => {
+    const connected = connect(platformCase, clientWithShortTimeout);
     await connected.behave('hang');
     const sent = await connected.sendOne(order());
     expect(sent).toMatchObject({ status: 'deferred', reason: 'timeout' });
     expect((sent as AttemptResult).durationMs).toBeLessThan(5_000);
   });
 
-  it('throttles: it is left alone for as long as it asks', async () => {
-    const connected = connect(about);
+  it('sends nothing while the platform throttles', async () => {
+    const connected = connect(platformCase);
     await connected.behave('throttle', { ms: 3_000, times: 1 });
     const sent = await connected.sendOne(order());
     expect(sent).toMatchObject({ status: 'deferred', reason: 'throttled' });
     expect((sent as AttemptResult).afterMs).toBeGreaterThanOrEqual(3_000);
     expect(await connected.sendOne(order())).toMatchObject({ status: 'deferred', reason: 'throttled' });
-    expect((await connected.account()).eventCalls).toBe(1);
+    expect((await connected.account()).eventRequests).toBe(1);
   });
 
-  it.each([500, 502, 503, 504])('answers %i: it is tried again', async (status) => {
-    const connected = connect(about);
+  it.each([500, 502, 503, 504])('retries after a %i', async (status) => {
+    const connected = connect(platformCase);
     await connected.behave('server_error', { status, times: 1 });
     const conversion = order();
     const expected = { status: 'deferred', reason: 'server_error', httpStatus: status };
@@ -175,8 +176,8 @@ describe.each(PLATFORM_CASES)('$name', (about) => {
     expect(await connected.sendOne(conversion)).toMatchObject({ status: success });
   });
 
-  it.each(['half', 'drop', 'drop_before'])('breaks off (%s): it is tried again', async (mode) => {
-    const connected = connect(about);
+  it.each(['half', 'drop', 'drop_before'])('retries after a closed connection (%s)', async (mode) => {
+    const connected = connect(platformCase);
     await connected.behave(mode, { times: 1 });
     const conversion = order();
     expect(await connected.sendOne(conversion)).toMatchObject({ status: 'deferred', reason: 'network_error' });
@@ -193,17 +194,17 @@ describe.each(PLATFORM_CASES)('$name', (about) => {
     ['html', { status: 502 }, UNREADABLE],
     ['html', { status: 404 }, { status: 'failed' }],
     ['redirect', {}, { status: 'failed' }],
-  ])('answers nonsense (%s %j): that is no success where the answer is read', async (mode, more, expected) => {
-    const connected = connect(about);
+  ])('does not treat an unreadable answer as success (%s %j)', async (mode, more, expected) => {
+    const connected = connect(platformCase);
     await connected.behave(mode, more);
-    const isBlind = blindTo.includes(mode) && !('status' in more);
-    expect(await connected.sendOne(order())).toMatchObject(isBlind ? { status: success } : expected);
+    const isIndistinguishable = indistinguishable.includes(mode) && !('status' in more);
+    expect(await connected.sendOne(order())).toMatchObject(isIndistinguishable ? { status: success } : expected);
     expect(connected.parked).toEqual([]);
-    expect(await accountOf(sandbox.url, platform.name, 'redirected')).toMatchObject({ eventCalls: 0 });
+    expect(await accountOf(sandbox.url, platform.name, 'redirected')).toMatchObject({ eventRequests: 0 });
   });
 
-  it('is gone: the conversion is not sent again and again', async () => {
-    const connected = connect(about);
+  it('does not retry after a 410', async () => {
+    const connected = connect(platformCase);
     await connected.behave('gone');
     const sent = await connected.sendOne(order());
     if (platform.name === 'webhook') {
@@ -213,130 +214,139 @@ describe.each(PLATFORM_CASES)('$name', (about) => {
   });
 });
 
-describe.each(speaking)('$name, when it refuses', (about) => {
-  it('says so: the conversion has failed, for a reason that can be read', async () => {
-    const connected = connect(about);
+describe.each(reporting)('$name, when the platform refuses', (platformCase) => {
+  it('fails the conversion with a readable reason', async () => {
+    const connected = connect(platformCase);
     await connected.behave('refuse');
     const sent = await connected.sendOne(order());
     expect(sent.status).toBe('failed');
     expectReadable(sent.reason);
-    expect(await connected.account()).toMatchObject({ taken: 0, eventCalls: 1 });
+    expect(await connected.account()).toMatchObject({ accepted: 0, eventRequests: 1 });
   });
 
-  it.each(['unauthorized', 'forbidden'])('the credentials (%s): it is parked, and nothing is lost', async (mode) => {
-    const connected = connect(about);
-    await connected.behave(mode);
-    expect(await connected.sendOne(order())).toMatchObject({ status: 'deferred', reason: 'authorization' });
-    expect(connected.parked).toHaveLength(1);
-    expectReadable(connected.parked[0]);
-    expect(await connected.sendOne(order())).toMatchObject({ status: 'deferred', reason: 'authorization' });
-    // The second was not sent; for the first a fresh token was tried where there is one.
-    expect((await connected.account()).eventCalls).toBe(refreshing.includes(about) ? 2 : 1);
-  });
+  it.each(['unauthorized', 'forbidden'])(
+    'parks the connection after refused credentials (%s) and loses nothing',
+    async (mode) => {
+      const connected = connect(platformCase);
+      await connected.behave(mode);
+      expect(await connected.sendOne(order())).toMatchObject({ status: 'deferred', reason: 'authorization' });
+      expect(connected.parked).toHaveLength(1);
+      expectReadable(connected.parked[0]);
+      expect(await connected.sendOne(order())).toMatchObject({ status: 'deferred', reason: 'authorization' });
+      // The second was not sent; the first was repeated with a fresh token if the connection refreshes tokens.
+      expect((await connected.account()).eventRequests).toBe(refreshing.includes(platformCase) ? 2 : 1);
+    },
+  );
 });
 
-describe.each(silent)('$name, when it refuses', (about) => {
-  it.each(['refuse', 'unauthorized', 'forbidden'])('says nothing (%s): only the sandbox knows', async (mode) => {
-    const connected = connect(about);
-    await connected.behave(mode);
-    expect(await connected.sendOne(order())).toMatchObject({ status: about.success });
-    expect(await connected.account()).toMatchObject({ items: 1, taken: 0 });
-  });
+describe.each(silent)('$name, when the platform refuses silently', (platformCase) => {
+  it.each(['refuse', 'unauthorized', 'forbidden'])(
+    'reports success (%s), and only the ledger shows the loss',
+    async (mode) => {
+      const connected = connect(platformCase);
+      await connected.behave(mode);
+      expect(await connected.sendOne(order())).toMatchObject({ status: platformCase.success });
+      expect(await connected.account()).toMatchObject({ items: 1, accepted: 0 });
+    },
+  );
 });
 
-describe.each(batching)('$name, with five conversions', (about) => {
-  const { success, callsToIsolate = 0, idAt } = about;
+describe.each(batching)('$name, with five conversions', (platformCase) => {
+  const { success, requestsToIsolate = 0, ledgerId } = platformCase;
 
-  it('has delivered them in one call', async () => {
-    const connected = connect(about);
+  it('delivers them in one request', async () => {
+    const connected = connect(platformCase);
     const five = orders(5);
     expect(statuses(await connected.send(five))).toEqual(five.map(() => success));
     const account = await connected.account();
-    expect(account).toMatchObject({ items: 5, taken: 5, problemKinds: {}, eventCalls: 1 });
-    expect(Object.keys(account.events)).toEqual(five.map((one) => idAt?.(one) ?? one.eventId));
+    expect(account).toMatchObject({ items: 5, accepted: 5, problemKinds: {}, eventRequests: 1 });
+    expect(Object.keys(account.events)).toEqual(five.map((one) => ledgerId?.(one) ?? one.eventId));
   });
 
-  it('refuses one, once: no good one is lost', async () => {
-    const connected = connect(about);
+  it('loses no valid conversion when one is refused once', async () => {
+    const connected = connect(platformCase);
     await connected.behave('refuse_one', { times: 1 });
-    // Where nobody is named all are tried again, and then nothing is wrong any more.
-    const first = callsToIsolate === 1 || callsToIsolate === 2 ? 'failed' : success;
+    // If the answer does not identify the conversion, all are sent again, and then all are accepted.
+    const first = requestsToIsolate === 1 || requestsToIsolate === 2 ? 'failed' : success;
     expect(statuses(await connected.send(orders(5)))).toEqual([first, success, success, success, success]);
-    expect((await connected.account()).eventCalls).toBeLessThanOrEqual(3);
+    expect((await connected.account()).eventRequests).toBeLessThanOrEqual(3);
   });
 
-  it('answers nonsense: all of them wait, after few calls', async () => {
-    const connected = connect(about);
+  it('defers all after few requests when the answers are unreadable', async () => {
+    const connected = connect(platformCase);
     await connected.behave('huge');
     const sent = await connected.send(orders(5));
     expect(statuses(sent)).toEqual(sent.map(() => 'deferred'));
-    expect((await connected.account()).eventCalls).toBeLessThanOrEqual(9);
+    expect((await connected.account()).eventRequests).toBeLessThanOrEqual(9);
   });
 });
 
-describe.each(isolating)('$name, with a bad one among five', (about) => {
-  const { success, callsToIsolate } = about;
+describe.each(isolating)('$name, with one invalid conversion among five', (platformCase) => {
+  const { success, requestsToIsolate } = platformCase;
 
-  it('takes the four others, each once', async () => {
-    const connected = connect(about);
-    const sent = await connected.send(orders(5), { spoiled: 2 });
+  it('delivers the other four, each once', async () => {
+    const connected = connect(platformCase);
+    const sent = await connected.send(orders(5), { invalid: 2 });
     expect(statuses(sent)).toEqual([success, success, 'failed', success, success]);
     expectReadable(sent[2]?.reason);
-    expect(await connected.account()).toMatchObject({ taken: 4, repeats: 0, eventCalls: callsToIsolate });
+    expect(await connected.account()).toMatchObject({ accepted: 4, repeats: 0, eventRequests: requestsToIsolate });
   });
 });
 
-describe.each(refreshing)('$name, with tokens that do not last', (about) => {
-  const { success, platform } = about;
+describe.each(refreshing)('$name, with access tokens that expire', (platformCase) => {
+  const { success, platform } = platformCase;
   const rotates = platform.name === 'microsoft_ads';
 
-  it('fetches one for all calls at the same time', async () => {
-    const connected = connect(about);
+  it('requests one token for concurrent requests', async () => {
+    const connected = connect(platformCase);
     const sent = await connected.send(orders(5), { alone: true });
     expect(statuses(sent)).toEqual(sent.map(() => success));
-    expect(await connected.account()).toMatchObject({ eventCalls: 5, tokenCalls: 1 });
+    expect(await connected.account()).toMatchObject({ eventRequests: 5, tokenRequests: 1 });
   });
 
-  it('replaces a stale one once, however many calls found it stale', async () => {
-    const connected = connect(about);
+  it('replaces a stale token once for concurrent requests', async () => {
+    const connected = connect(platformCase);
     const stale = await connected.accessToken();
     const fresh = await Promise.all(orders(5).map(() => connected.accessToken(connected.connection, stale)));
     expect(new Set(fresh).size).toBe(1);
     expect(fresh[0]).not.toBe(stale);
-    expect((await connected.account()).tokenCalls).toBe(2);
+    expect((await connected.account()).tokenRequests).toBe(2);
   });
 
-  it('sends a refused conversion again with a fresh one, once', async () => {
-    const connected = connect(about);
+  it('repeats a refused request once with a fresh token', async () => {
+    const connected = connect(platformCase);
     await connected.behave('unauthorized', { times: 1 });
     expect(await connected.sendOne(order())).toMatchObject({ status: success });
     expect(connected.parked).toEqual([]);
-    const { eventCalls, tokenCalls } = await connected.account();
-    expect(eventCalls).toBe(2);
-    expect(tokenCalls).toBe(2);
+    const { eventRequests, tokenRequests } = await connected.account();
+    expect(eventRequests).toBe(2);
+    expect(tokenRequests).toBe(2);
   });
 
-  it('keeps a refresh token that takes the place of the old one', async () => {
-    const connected = connect(about);
+  it('stores a rotated refresh token', async () => {
+    const connected = connect(platformCase);
     const first = await connected.accessToken();
     const second = await connected.accessToken(connected.connection, first);
     expect([first, second]).toEqual(['sandbox-token-1', 'sandbox-token-2']);
     expect(connected.refreshTokens).toEqual(rotates ? ['sandbox-refresh-1', 'sandbox-refresh-2'] : []);
   });
 
-  it.each(['refuse', 'unauthorized', 'forbidden'])('gets none (%s): it is parked', async (mode) => {
-    const connected = connect(about);
-    await connected.behave(mode, { call: 'token' });
-    expect(await connected.sendOne(order())).toMatchObject({ status: 'deferred', reason: 'authorization' });
-    expect(connected.parked).toHaveLength(1);
-    expectReadable(connected.parked[0]);
-    expect((await connected.account()).eventCalls).toBe(0);
-  });
+  it.each(['refuse', 'unauthorized', 'forbidden'])(
+    'parks the connection when the token is refused (%s)',
+    async (mode) => {
+      const connected = connect(platformCase);
+      await connected.behave(mode, { call: 'token' });
+      expect(await connected.sendOne(order())).toMatchObject({ status: 'deferred', reason: 'authorization' });
+      expect(connected.parked).toHaveLength(1);
+      expectReadable(connected.parked[0]);
+      expect((await connected.account()).eventRequests).toBe(0);
+    },
+  );
 
   it.each(['throttle', 'server_error', 'drop_before', 'html', 'huge', 'gzip_bomb', 'redirect'])(
-    'gets none for now (%s): it is tried again',
+    'retries when the token endpoint fails (%s)',
     async (mode) => {
-      const connected = connect(about);
+      const connected = connect(platformCase);
       await connected.behave(mode, { call: 'token', times: 1 });
       const conversion = order();
       expect(await connected.sendOne(conversion)).toMatchObject({ status: 'deferred', reason: 'network_error' });
@@ -345,66 +355,66 @@ describe.each(refreshing)('$name, with tokens that do not last', (about) => {
     },
   );
 
-  it.each(['half', 'drop', 'truncated'])('gets half of one (%s): it is tried again', async (mode) => {
-    const connected = connect(about);
+  it.each(['half', 'drop', 'truncated'])('retries when the token answer is incomplete (%s)', async (mode) => {
+    const connected = connect(platformCase);
     await connected.behave(mode, { call: 'token', times: 1 });
     const conversion = order();
     expect(await connected.sendOne(conversion)).toMatchObject({ status: 'deferred', reason: 'network_error' });
-    // The new refresh token is lost with the answer. Where the old one ended with it, a person has to sign in again.
-    const then = rotates ? { status: 'deferred', reason: 'authorization' } : { status: success };
-    expect(await connected.sendOne(conversion)).toMatchObject(then);
+    // The answer contained the new refresh token. If the old one was revoked with it, an operator has to sign in again.
+    const expected = rotates ? { status: 'deferred', reason: 'authorization' } : { status: success };
+    expect(await connected.sendOne(conversion)).toMatchObject(expected);
   });
 });
 
-describe('the memory', () => {
-  it('does not grow with what is answered', async () => {
+describe('memory', () => {
+  it('does not grow with the size of the answers', async () => {
     setFlagsFromString('--expose-gc');
     const collectGarbage = runInNewContext('gc') as () => void;
-    const hearAll = async (mode: string) => {
-      for (const about of PLATFORM_CASES) {
-        const connected = connect(about);
+    const receiveAll = async (mode: string) => {
+      for (const platformCase of PLATFORM_CASES) {
+        const connected = connect(platformCase);
         await connected.behave(mode);
         await connected.sendOne(order());
-        // The sandbox lives here too, and makes ten megabytes for every huge answer.
+        // The sandbox runs in this process and allocates ten megabytes for every huge answer.
         if (mode === 'huge') collectGarbage();
       }
     };
-    await hearAll('gzip_bomb');
-    await hearAll('huge');
+    await receiveAll('gzip_bomb');
+    await receiveAll('huge');
     const before = process.memoryUsage.rss();
-    let most = before;
-    const look = () => {
-      most = Math.max(most, process.memoryUsage.rss());
+    let peak = before;
+    const measure = () => {
+      peak = Math.max(peak, process.memoryUsage.rss());
     };
-    const watch = setInterval(look, 2).unref();
-    for (const mode of ['huge', 'gzip_bomb', 'truncated', 'html', 'half', 'error_in_200']) await hearAll(mode);
-    clearInterval(watch);
-    expect((most - before) / MEGABYTE).toBeLessThan(50);
+    const timer = setInterval(measure, 2).unref();
+    for (const mode of ['huge', 'gzip_bomb', 'truncated', 'html', 'half', 'error_in_200']) await receiveAll(mode);
+    clearInterval(timer);
+    expect((peak - before) / MEGABYTE).toBeLessThan(50);
   });
 });
 
-describe('an address of the customer’s own', () => {
-  const about = PLATFORM_CASES.find(({ platform }) => platform.name === 'webhook') as PlatformCase;
-  const { platform } = about;
+describe('customer URL', () => {
+  const platformCase = PLATFORM_CASES.find(({ platform }) => platform.name === 'webhook') as PlatformCase;
+  const { platform } = platformCase;
 
   async function post(through: PlatformClient): Promise<number> {
     const settings = { url: `${sandbox.url}/webhook@own/conversions` };
     expect(platform.fields.find(({ name }) => name === 'url')?.check?.(settings.url)).toBeUndefined();
-    const connection = { ...about.connection, settings };
-    const payload = connect(about).buildPayload(order()) as DeliveryPayload;
+    const connection = { ...platformCase.connection, settings };
+    const payload = connect(platformCase).buildPayload(order()) as DeliveryPayload;
     const request = platform.request([payload.body], { connection, nowMs: Date.now() });
     return (await through.request(platform, request, connection)).status;
   }
 
-  it('is not called on this machine nor over http', async () => {
+  it('must be neither local nor http', async () => {
     await expect(post(client)).rejects.toMatchObject({ outcome: { kind: 'rejected', reason: 'address_refused' } });
-    expect(await accountOf(sandbox.url, 'webhook', 'own')).toMatchObject({ eventCalls: 0 });
+    expect(await accountOf(sandbox.url, 'webhook', 'own')).toMatchObject({ eventRequests: 0 });
   });
 
-  it('is called wherever it is where the operator allows it', async () => {
+  it('may be local and http if the operator allows it', async () => {
     const allowing = new PlatformClient(true);
     expect(await post(allowing)).toBe(200);
     await allowing.close();
-    expect(await accountOf(sandbox.url, 'webhook', 'own')).toMatchObject({ taken: 1, problemKinds: {} });
+    expect(await accountOf(sandbox.url, 'webhook', 'own')).toMatchObject({ accepted: 1, problemKinds: {} });
   });
 });

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { createRequire } from 'node:module';
 import * as fc from 'fast-check';
 import { subjectOf } from '../kernel/email.js';
-import { type PersonalHashes, spelling } from '../platforms/personal-hashes.js';
+import { digestOf, type PersonalHashes } from '../platforms/personal-hashes.js';
 import { hashPersonal } from './hash-personal.js';
 
 const library: typeof import('libphonenumber-js/min') = createRequire(import.meta.url)('libphonenumber-js/min');
@@ -33,20 +33,20 @@ describe('hashPersonal', () => {
     ])('stores the form of %s that each platform expects', (email, subject, google, bare) => {
       const hashes = ofEmail(email);
       expect(hashes.subject).toBe(sha256(subject));
-      expect(spelling(hashes, 'emailGoogle')).toBe(sha256(google));
-      expect(spelling(hashes, 'emailBare')).toBe(sha256(bare));
+      expect(digestOf(hashes, 'emailGoogle')).toBe(sha256(google));
+      expect(digestOf(hashes, 'emailBare')).toBe(sha256(bare));
     });
 
     it.each(['+x@gmail.com', '.@gmail.com', '..+x@googlemail.com'])('has no hash for Google for %s', (email) => {
       const hashes = ofEmail(email);
       expect(hashes).toStrictEqual({ subject: sha256(email), emailGoogle: null, emailBare: null });
-      expect(spelling(hashes, 'emailGoogle')).toBeUndefined();
+      expect(digestOf(hashes, 'emailGoogle')).toBeUndefined();
     });
 
     it('has no hash for Microsoft and Reddit when only a + suffix precedes the @', () => {
       const hashes = ofEmail('+x@example.com');
-      expect(spelling(hashes, 'emailBare')).toBeUndefined();
-      expect(spelling(hashes, 'emailGoogle')).toBe(sha256('+x@example.com'));
+      expect(digestOf(hashes, 'emailBare')).toBeUndefined();
+      expect(digestOf(hashes, 'emailGoogle')).toBe(sha256('+x@example.com'));
     });
   });
 
@@ -55,8 +55,8 @@ describe('hashPersonal', () => {
       const { subject } = ofEmail('jane.doe@example.com');
       const hashes = hashPersonal({ hashedEmail: subject, event: 'lead', currency: 'USD', firstName: 'Jane' });
       expect(hashes).toStrictEqual({ subject, firstName: sha256('jane') });
-      expect(spelling(hashes, 'emailGoogle')).toBe(subject);
-      expect(spelling(hashes, 'emailBare')).toBe(subject);
+      expect(digestOf(hashes, 'emailGoogle')).toBe(subject);
+      expect(digestOf(hashes, 'emailBare')).toBe(subject);
     });
   });
 
@@ -64,7 +64,7 @@ describe('hashPersonal', () => {
     const formsOf = (firstName: string) => {
       const hashes = ofName(firstName);
       return (['firstName', 'firstNameBare', 'firstNameJoined', 'firstNameUnpunctuated'] as const).map((name) =>
-        spelling(hashes, name),
+        digestOf(hashes, name),
       );
     };
 
@@ -194,7 +194,7 @@ describe('hashPersonal', () => {
       person({ email: 'jane.doe@example.com', phone: '+1 (555) 010-4477', firstName: 'Mary-Jane' }),
     );
     expect(jane.subject).toBe('86e0b9e56c17cc4d12387e1949b85053fbe73bc3ce5a1188713a9d300cc6133d');
-    expect(spelling(jane, 'emailGoogle')).toBe(jane.subject);
+    expect(digestOf(jane, 'emailGoogle')).toBe(jane.subject);
     expect(jane.emailBare).toBe('c4d25e9c90ff23e9145397bc6fbd5385ca5fbe78211222ccbecd0b369ebb19a6');
     expect(jane.phone).toBe('a6d53e23afd8a0e58ed88a857dec0272f27fb99ff0803e6cb1031201d78cade5');
     expect(jane.phoneDigits).toBe('25534ffa4a703793a7e360a41490b33a320598feafaf9ceecd3d841d6c6981db');
@@ -207,7 +207,7 @@ describe('hashPersonal', () => {
     expect(gmail.emailBare).toBe(gmail.emailGoogle);
 
     const notGmail = ofEmail('john.doe+news@example.com');
-    expect(spelling(notGmail, 'emailGoogle')).toBe('2605d3cdb53ba35bbd640f40ff5f9561c046675b136c4899e45e8653835e04f2');
+    expect(digestOf(notGmail, 'emailGoogle')).toBe('2605d3cdb53ba35bbd640f40ff5f9561c046675b136c4899e45e8653835e04f2');
     expect(ofEmail('cloudy.sanfrancisco+shopping@gmail.com').emailGoogle).toBe(sha256('cloudysanfrancisco@gmail.com'));
 
     expect(ofName('John').firstName).toMatch(/^96d9632f.*607a$/);

@@ -194,7 +194,7 @@ describe('DestinationQueue', () => {
       const queue = new TestQueue();
       queue.answer = (items) =>
         items.includes('bad')
-          ? items.map((item): Verdict => (item === 'bad' ? { kind: 'rejected', reason: 'bad' } : { kind: 'again' }))
+          ? items.map((item): Verdict => (item === 'bad' ? { kind: 'rejected', reason: 'bad' } : { kind: 'resend' }))
           : DELIVERED;
       for (const body of ['a', 'bad', 'c']) queue.enqueue(body);
       await queue.settle();

@@ -232,7 +232,7 @@ export class DestinationQueue {
           this.changeState(() => this.dependencies.pause(verdict.reason));
           delivery.done({ status: 'deferred', reason: 'paused', ...call });
           break;
-        case 'again':
+        case 'resend':
         case 'split':
           if (batch.length > 1) resend.push(delivery);
           else delivery.done({ status: 'failed', reason: 'reason' in verdict ? verdict.reason : 'refused', ...call });

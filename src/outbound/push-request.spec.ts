@@ -1,5 +1,5 @@
 import { type ReportingWindow } from '../events/outbound.events.js';
-import { signature } from '../platforms/webhook/signature.js';
+import { signature } from '../http/webhook-signature.js';
 import type { SiteWebhook } from '../sites/webhook.js';
 import { pushRequest, testRequest, webhookSecrets } from './push-request.js';
 

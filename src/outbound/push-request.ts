@@ -1,6 +1,6 @@
 import { type ReportingWindow, type Totals } from '../events/outbound.events.js';
 import type { HttpRequest } from '../http/client/http-client.js';
-import { signature } from '../platforms/webhook/signature.js';
+import { signature } from '../http/webhook-signature.js';
 import type { ConnectionSecrets } from '../sites/site-secrets.js';
 import type { SiteWebhook } from '../sites/webhook.js';
 import { NO_TOTALS } from './totals.js';

@@ -1,7 +1,7 @@
 import { type FailedPushAttempt } from '../events/outbound.events.js';
 import type { HttpResponse } from '../http/client/response.js';
 import type { SendFailure } from '../http/client/send-failure.js';
-import { retryAfterMs } from '../platforms/common-verdict.js';
+import { retryAfterMs } from '../http/retry-after.js';
 
 export type Verdict =
   | { readonly accepted: true; readonly httpStatus: number }

@@ -1,49 +1,57 @@
+import { retryAfterMs } from '../http/retry-after.js';
 import type { PlatformResponse, Verdict } from './platform.js';
 
 const REASON_MAX = 200;
-const RETRY_AFTER_MAX_MS = 24 * 60 * 60 * 1_000;
-/** Control characters, and halves of characters: PostgreSQL refuses a NUL and a half. */
+/** Only the first 64 KiB of an answer are read: a longer one that is not JSON was probably cut off. */
+const CUT_OFF_BYTES = 65_000;
+/** Control characters and unpaired surrogates: PostgreSQL rejects NUL and unpaired surrogates. */
 const UNSTORABLE = /[\p{Cc}\p{Cs}]/gu;
-/** It begins where a word begins: tried from every letter, a word of 64 KiB would take seconds. */
+/** Anchored at the start of a word: unanchored, a word of 64 KiB would take seconds to match. */
 const EMAIL = /(?<![^\s"'<>])[^\s"'<>]+(?:@|%40)[^\s"'<>]+/gi;
 
 /**
- * What a status alone says; undefined for a 2xx, whose body the platform's own verdict must look at. `reason` is what
- * the platform said, if it said something.
+ * The verdict that follows from the HTTP status alone; undefined for a 2xx, whose body the platform has to interpret.
+ * `reason` is the platform's error message, if there is one.
  */
 export function verdictOfStatus(response: PlatformResponse, reason?: string, requestId?: string): Verdict | undefined {
   const { status } = response;
   if (status >= 200 && status < 300) return undefined;
-  const said = shorten(reason ?? `HTTP ${status}`);
+  const message = shorten(reason ?? `HTTP ${status}`);
   if (status === 429) return { kind: 'retry', reason: 'throttled', afterMs: retryAfterMs(response), requestId };
   if (status === 408 || status === 425 || status >= 500) {
     return { kind: 'retry', reason: 'server_error', afterMs: retryAfterMs(response), requestId };
   }
-  if (status === 401 || status === 403) return { kind: 'unauthorized', reason: said, requestId };
-  return { kind: 'rejected', reason: said, requestId };
+  if (status === 401 || status === 403) return { kind: 'unauthorized', reason: message, requestId };
+  return { kind: 'rejected', reason: message, requestId };
 }
 
-/** An answer that is none of those the platform's contract knows is never taken for success. */
+/** An answer that the platform's contract does not define never counts as success. */
 export function unreadable(response: PlatformResponse): Verdict {
   return verdictOfStatus(response) ?? { kind: 'retry', reason: 'server_error', afterMs: retryAfterMs(response) };
 }
 
-/** A call was refused because of something in it, and the answer does not say of what: several are tried in halves. */
-export function refusedAsAWhole(reason: string, items: number, requestId?: string): Verdict {
+/** The request was refused because of an item that the answer does not identify: a batch is split, a single item rejected. */
+export function splitOrReject(reason: string, items: number, requestId?: string): Verdict {
   return { kind: items > 1 ? 'split' : 'rejected', reason: shorten(reason), requestId };
 }
 
-/** Of `Retry-After`: seconds or a date, and a day at most: whoever errs by a century must not be lost for good. */
-export function retryAfterMs({ headers }: PlatformResponse, nowMs = Date.now()): number | undefined {
-  const text = headers['retry-after'];
-  if (text === undefined) return undefined;
-  const ms = /^\d+$/.test(text) ? Number(text) * 1_000 : Date.parse(text) - nowMs;
-  return ms > 0 ? Math.min(ms, RETRY_AFTER_MAX_MS) : undefined;
+/** The verdict on a request with one item. */
+export function verdictOfOne(verdict: Verdict | readonly Verdict[], response: PlatformResponse): Verdict {
+  return 'kind' in verdict ? verdict : (verdict[0] ?? unreadable(response));
+}
+
+export function withRequestId(verdict: Verdict, requestId: string | undefined): Verdict {
+  return verdict.kind === 'resend' || verdict.kind === 'gone' ? verdict : { ...verdict, requestId };
+}
+
+/** Whether a successful answer was too long to be read. A smaller batch gets a shorter answer. */
+export function isCutOff({ json, status, text }: PlatformResponse): boolean {
+  return status >= 200 && status < 300 && json === undefined && Buffer.byteLength(text) > CUT_OFF_BYTES;
 }
 
 /**
- * One line that any database takes, without what platforms repeat of what they were sent: hashes, email and IP
- * addresses, long numbers. The text is whatever somebody answered, so every step takes time in proportion to it.
+ * Shortens a text to one line that PostgreSQL can store, without the personal data that platforms echo: hashes, email
+ * and IP addresses, long numbers. The text is untrusted, so every step runs in linear time.
  */
 export function shorten(text: string): string {
   const line = text
@@ -54,26 +62,36 @@ export function shorten(text: string): string {
     .replace(/\b\d{1,3}(?:\.\d{1,3}){3}\b|(?:[0-9a-f]{0,4}:){3,7}[0-9a-f]{0,4}/gi, '…')
     .replace(/\+?\d{9,}/g, '…')
     .trim();
-  // The cut may go through a character that is two halves.
+  // Cutting may leave half of a surrogate pair at the end.
   return line.length > REASON_MAX ? `${line.slice(0, REASON_MAX - 1).replace(UNSTORABLE, '')}…` : line;
 }
 
-/** As `shorten`, and without anything that may be an id of somebody: click ids, cookies, tokens. */
+/** Like `shorten`, and also removes everything that may identify a person or a session: click ids, cookies, tokens. */
 export function redact(text: string): string {
   return shorten(text.replace(/[\w-]{20,}/g, (word) => (/\d/.test(word) ? '…' : word)));
 }
 
-/** A property of an answer that may be anything. */
+/** Reads a property of an untrusted JSON value; undefined when a step of the path does not exist. */
 export function at(value: unknown, ...path: (string | number)[]): unknown {
-  let here = value;
+  let current = value;
   for (const step of path) {
-    if (typeof here !== 'object' || here === null || !Object.hasOwn(here, step)) return undefined;
-    here = (here as Record<string | number, unknown>)[step];
+    if (typeof current !== 'object' || current === null || !Object.hasOwn(current, step)) return undefined;
+    current = (current as Record<string | number, unknown>)[step];
   }
-  return here;
+  return current;
 }
 
 export function textAt(value: unknown, ...path: (string | number)[]): string | undefined {
   const found = at(value, ...path);
   return typeof found === 'string' ? found : undefined;
+}
+
+export function listAt(value: unknown, ...path: (string | number)[]): readonly unknown[] {
+  const found = at(value, ...path);
+  return Array.isArray(found) ? found : [];
+}
+
+/** Joins the non-empty texts with a colon, such as an error code and its message; undefined when there are none. */
+export function joined(...texts: readonly (string | undefined)[]): string | undefined {
+  return texts.filter(Boolean).join(': ') || undefined;
 }

@@ -1,7 +1,7 @@
 import { SAMPLE_CONVERSIONS } from '../../test/support/sample-conversions.js';
 import { customFields, FIELD_SOURCES, isSelected, mappedEvent } from './event-mapping.js';
 
-describe('the events of a connection', () => {
+describe('event selection and mapping', () => {
   it.each([
     [{}, 'purchase', undefined],
     [{ 'event.purchase': 'Sale' }, 'purchase', 'Sale'],
@@ -9,7 +9,7 @@ describe('the events of a connection', () => {
     [{ 'event.Booked a demo': '17' }, 'Booked a demo', '17'],
     [{ 'event.Purchase': 'Sale' }, 'purchase', undefined],
     [{}, 'constructor', undefined],
-  ])('%j: %s is %s there', (settings, event, theirs) => {
+  ])('with %j maps %s to %s', (settings, event, theirs) => {
     expect(mappedEvent(settings, event)).toBe(theirs);
   });
 
@@ -20,15 +20,15 @@ describe('the events of a connection', () => {
     [{ events: 'lead, purchase ,signup' }, 'purchase', true],
     [{ events: 'purchases' }, 'purchase', false],
     [{ events: '' }, 'purchase', false],
-  ])('%j: whether %s is sent is %p', (settings, event, sent) => {
+  ])('with %j and event %s returns %p', (settings, event, sent) => {
     expect(isSelected(settings, event)).toBe(sent);
   });
 });
 
-describe('the fields of a connection', () => {
+describe('customFields', () => {
   const conversion = SAMPLE_CONVERSIONS['hashed-only'];
 
-  it('are filled from all that may be told', () => {
+  it('reads every field source', () => {
     const settings = Object.fromEntries(FIELD_SOURCES.map((ours) => [`field.their_${ours}`, ours]));
     expect(customFields(settings, conversion)).toEqual({
       their_event: 'purchase',
@@ -39,12 +39,12 @@ describe('the fields of a connection', () => {
     });
   });
 
-  it('are absent where the conversion has nothing for them', () => {
+  it('leaves out values that the conversion does not have', () => {
     const settings = { 'field.total': 'value', 'field.order': 'orderId', 'field.name': 'event' };
     expect(customFields(settings, SAMPLE_CONVERSIONS['lead-without-value'])).toEqual({ name: 'lead' });
   });
 
-  it('are none of the other settings', () => {
+  it('ignores all other settings', () => {
     expect(customFields({ pixel_id: '1', events: 'purchase', 'event.purchase': 'value' }, conversion)).toEqual({});
   });
 });

@@ -1,15 +1,15 @@
 import { PLATFORMS, platformOf } from './index.js';
 import { PLATFORM_NAMES } from './platform.js';
 
-describe('the platforms', () => {
-  it('are all there, in the order of a receipt, and found by name', () => {
+describe('PLATFORMS', () => {
+  it('lists every platform in the order of a receipt and finds it by name', () => {
     expect(PLATFORMS.map(({ name }) => name)).toEqual(PLATFORM_NAMES);
     expect(PLATFORM_NAMES.map((name) => platformOf(name)?.name)).toEqual(PLATFORM_NAMES);
     expect(platformOf('myspace')).toBeUndefined();
   });
 
   it.each(PLATFORMS.map(({ name, fields }) => [name, fields] as const))(
-    'have fields of their own, each once, beside those that all have: %s',
+    'has unique field names that do not collide with the common settings: %s',
     (_, fields) => {
       const names = fields.map(({ name }) => name);
       expect(new Set(names).size).toBe(names.length);

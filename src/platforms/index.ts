@@ -12,7 +12,7 @@ import { tiktok } from './tiktok/index.js';
 import { webhook } from './webhook/index.js';
 import { x } from './x/index.js';
 
-/** All there are, in the order a receipt lists them. */
+/** In the order of a receipt. */
 export const PLATFORMS: readonly Platform[] = [
   googleAds,
   meta,

@@ -1,16 +1,16 @@
 /**
- * SHA-256 digests (hex, lower case) of what a sender said about a person, in every spelling that some platform wants.
- * They are made as soon as the request is read, so that the raw values can be dropped there.
+ * SHA-256 digests (hex, lower case) of personal data, one for each normalised form that a platform requires. They are
+ * computed as soon as the request is parsed, so that the raw values can be discarded there.
  *
- * `subject`, `phone`, `firstName` and `lastName` are the plain spellings. Another spelling is stored only where it
- * differs from the plain one, and is null where the plain one must not stand in for it: read it with `spelling()`.
+ * `subject`, `phone`, `firstName` and `lastName` are the plain forms. Another form is stored only where it differs from
+ * the plain one, and is null where the plain one must not replace it: read it with `digestOf()`.
  */
 export interface PersonalHashes {
-  /** Email, trimmed, lower case: the subject's key. Meta, TikTok, LinkedIn, Pinterest, Snapchat, X, Segment. */
+  /** Email, trimmed, lower case: the key of the data subject. Meta, TikTok, LinkedIn, Pinterest, Snapchat, X, Segment. */
   subject: string;
-  /** As `subject`; at gmail.com and googlemail.com without dots and `+suffix`. Google. */
+  /** Like `subject`, but at gmail.com and googlemail.com without dots and `+suffix`. Google. */
   emailGoogle?: string | null;
-  /** Without the dots and the `+alias` of the local part at any domain, and without a final dot. Microsoft, Reddit. */
+  /** At every domain without the dots and the `+alias` of the local part, and without a trailing dot. Microsoft, Reddit. */
   emailBare?: string | null;
 
   /** E.164 with `+`. Google, TikTok, Microsoft, Reddit, X. */
@@ -33,7 +33,7 @@ export interface PersonalHashes {
   lastNameUnpunctuated?: string;
 }
 
-const PLAIN_SPELLING = {
+const PLAIN_FORM = {
   emailGoogle: 'subject',
   emailBare: 'subject',
   firstNameBare: 'firstName',
@@ -44,15 +44,15 @@ const PLAIN_SPELLING = {
   lastNameUnpunctuated: 'lastName',
 } as const satisfies Partial<Record<keyof PersonalHashes, keyof PersonalHashes>>;
 
-/** The digest in one spelling: the plain one where this one is the same; undefined where there is nothing to send. */
-export function spelling(hashes: PersonalHashes, name: keyof PersonalHashes): string | undefined {
-  const stored = hashes[name];
+/** The digest of one normalised form: the plain one where both are equal; undefined where there is nothing to send. */
+export function digestOf(hashes: PersonalHashes, form: keyof PersonalHashes): string | undefined {
+  const stored = hashes[form];
   if (stored !== undefined) return stored ?? undefined;
-  const plain = PLAIN_SPELLING[name as keyof typeof PLAIN_SPELLING];
+  const plain = PLAIN_FORM[form as keyof typeof PLAIN_FORM];
   return plain === undefined ? undefined : hashes[plain];
 }
 
-/** For platforms that take several digests of a kind: the one there is, undefined where there is none. */
+/** A list of one digest, for platforms that accept several; undefined where there is none. */
 export function listOf(digest: string | undefined): [string] | undefined {
   return digest ? [digest] : undefined;
 }

@@ -1,6 +1,6 @@
 import type { Conversion } from './conversion.js';
 
-/** The twelve, in the order a receipt lists them. */
+/** In the order of a receipt. */
 export const PLATFORM_NAMES = [
   'google_ads',
   'meta',
@@ -18,39 +18,39 @@ export const PLATFORM_NAMES = [
 export type PlatformName = (typeof PLATFORM_NAMES)[number];
 
 /**
- * One advertising or analytics platform: what it wants to be told, how, and what its answers mean. Everything here is a
- * pure function of what it is given; sending, waiting, retrying and writing down is the dispatcher's.
+ * One advertising or analytics platform: which payload it receives, in which request, and what its answers mean. All
+ * methods are pure functions; `delivery/` sends, waits, retries and records.
  */
 export interface Platform {
   readonly name: PlatformName;
-  /** What `platforms connect --set` takes, besides `events`, `event.<ours>` and `field.<theirs>`. */
+  /** The settings of `platforms connect --set`, besides `events`, `event.<ours>` and `field.<theirs>`. */
   readonly fields: readonly Field[];
-  /** What is wrong with a connection as a whole, naming the field; undefined when nothing is. `fields` are checked before. */
+  /** Returns what is wrong with the connection as a whole, with the field's name, or undefined. `fields` are checked first. */
   check?(connection: Connection): string | undefined;
-  /** The address is the customer's own: unless an operator gave an endpoint, it must be on the public internet. */
+  /** The customer sets the URL: without an operator's endpoint, it must be on the public internet. */
   readonly customerAddress?: boolean;
-  /** How many conversions one call may carry. */
+  /** The maximum number of conversions in one request. */
   readonly batchMax: number;
-  /** A repeat later than this after the first sending may count twice. Undefined: no window is known. */
+  /** The platform may count a duplicate sent later than this twice. Undefined: no window is known. */
   readonly dedupWindowMs?: number;
-  /** The platform refuses conversions that happened longer ago. Undefined: no limit is known. */
+  /** The platform rejects older conversions. Undefined: no limit is known. */
   readonly ageMaxMs?: number;
 
   /**
-   * The conversion as this platform spells it, or why it is not sent. Pure, and the same at every attempt: it sees the
-   * settings as they were when the conversion came in, and neither secrets nor the clock.
+   * Builds the payload of a conversion, or returns why it is not sent. The result is the same at every attempt: it
+   * depends on the settings at the time the conversion was received, and on neither secrets nor the clock.
    */
   payload(conversion: Conversion, settings: Settings): Payload | Skip;
-  /** One call that carries these payloads, each as JSON text; they all have the same `group`. */
+  /** Builds one request with these payloads, each as JSON text; they all have the same `group`. */
   request(items: readonly string[], call: Call): PlatformRequest;
-  /** What the answer says: of all payloads together, or of each in its place. */
+  /** Interprets the answer: one verdict on all payloads, or one for each in their order. */
   verdict(response: PlatformResponse, items: number): Verdict | readonly Verdict[];
 
-  /** Where an access token comes from, when the connection has credentials for one. */
+  /** How to obtain an access token; undefined when the connection has no credentials for one. */
   token?(connection: Connection): TokenRequest | undefined;
-  /** Asks what became of a call that was only accepted. */
+  /** Asks for the outcome of a request that was accepted for later processing. */
   readonly confirmation?: Confirmation;
-  /** The platform's own way of trying something out; undefined where it has none. */
+  /** The platform's test mode; undefined where it has none. */
   test?(item: string, call: Call): TestCall | undefined;
 }
 
@@ -59,31 +59,31 @@ export interface Field {
   readonly name: string;
   readonly secret?: boolean;
   readonly required?: boolean;
-  /** One line: what it is and where to find it. */
+  /** One line: its meaning and where to find it. */
   readonly help: string;
-  /** What is wrong with the value, undefined when nothing is. Never repeats the value. */
+  /** Returns what is wrong with the value, or undefined. The message never contains the value. */
   check?(value: string): string | undefined;
-  /** Used when the connection does not say. */
+  /** Used when the connection does not set it. */
   readonly fallback?: string;
 }
 
-/** By name, as they were set; no secrets. */
+/** By name, as they were set; without secrets. */
 export type Settings = Readonly<Record<string, string>>;
 
 /** A site's account at a platform. */
 export interface Connection {
   readonly settings: Settings;
   readonly secrets: Readonly<Record<string, string>>;
-  /** Takes the place of scheme, host and path prefix of every address of the platform: sandboxes, regional gateways. */
+  /** Replaces scheme, host and path prefix of every URL of the platform: for sandboxes and regional gateways. */
   readonly endpoint?: string | undefined;
 }
 
-/** What a call is made with, besides the payloads. */
+/** Everything a request is built from, besides the payloads. */
 export interface Call {
   readonly connection: Connection;
-  /** Of the payloads: those of one call share it. */
+  /** The group that all payloads of the request share. */
   readonly group?: string | undefined;
-  /** From `token`, where there is one. */
+  /** The result of the token request, if `token` returned one. */
   readonly accessToken?: string | undefined;
   readonly nowMs: number;
 }
@@ -91,7 +91,7 @@ export interface Call {
 export interface Payload {
   /** Plain JSON. */
   readonly item: object;
-  /** Payloads of different groups cannot share a call (they go to different addresses, say). */
+  /** Payloads of different groups cannot share a request, for example because they go to different URLs. */
   readonly group?: string;
 }
 
@@ -122,33 +122,33 @@ export interface PlatformResponse {
   readonly headers: Readonly<Record<string, string | undefined>>;
   /** At most the first 64 KiB, decoded. */
   readonly text: string;
-  /** The text as JSON; undefined when it is none, or was cut off. */
+  /** The text parsed as JSON; undefined when it is not JSON or was cut off. */
   readonly json: unknown;
 }
 
 export type RetryReason = 'timeout' | 'throttled' | 'server_error' | 'network_error';
 
 export type Verdict =
-  /** The platform says that it took the conversion. */
+  /** The platform confirmed that it accepted the conversion. */
   | { readonly kind: 'delivered'; readonly requestId?: string | undefined }
-  /** It took the call, and says later or never whether the conversion counts. */
+  /** The platform accepted the request; whether the conversion counts is reported later, or never. */
   | { readonly kind: 'accepted'; readonly requestId?: string | undefined }
-  /** Final. The reason is what the platform said, in few words, without anything personal. */
+  /** Final. The reason is the platform's error message, shortened and without personal data. */
   | { readonly kind: 'rejected'; readonly reason: string; readonly requestId?: string | undefined }
   | {
       readonly kind: 'retry';
       readonly reason: RetryReason;
-      /** Not before this long from now. */
+      /** The minimum wait before the next attempt. */
       readonly afterMs?: number | undefined;
       readonly requestId?: string | undefined;
     }
-  /** The credentials, not the conversion: the connection is parked (after a fresh token, where there is one, did not help). */
+  /** The credentials were refused, not the conversion: the connection is parked, after one attempt with a fresh token if it has one. */
   | { readonly kind: 'unauthorized'; readonly reason: string; readonly requestId?: string | undefined }
-  /** The receiver wants nothing any more: the connection is paused. */
+  /** The receiver wants no more conversions: the connection is paused. */
   | { readonly kind: 'gone'; readonly reason: string }
-  /** The call was refused because of another payload in it: this one goes out again, without those that were rejected. */
-  | { readonly kind: 'again' }
-  /** The call was refused as a whole and does not say for which payload: halves are tried. A single one is rejected. */
+  /** The request was refused because of another payload: this one is sent again without the rejected ones. */
+  | { readonly kind: 'resend' }
+  /** The request was refused and the answer does not identify the payload: each half is sent on its own. */
   | { readonly kind: 'split'; readonly reason: string; readonly requestId?: string | undefined };
 
 /** A form post to an OAuth 2 token endpoint. */
@@ -159,19 +159,27 @@ export interface TokenRequest {
 
 export interface Confirmation {
   request(requestId: string, call: Call): PlatformRequest;
-  /** `delivered` or `rejected` once it is known, `retry` while it is not; `split` when it differs between payloads. */
+  /** `delivered` or `rejected` once the outcome is known, `retry` until then; `split` when it differs between payloads. */
   verdict(response: PlatformResponse): Verdict;
 }
 
 export interface TestCall {
   readonly request: PlatformRequest;
-  /** Whether a conversion reaches the platform, or only its credentials are tried. */
+  /** True if a conversion is sent to the platform, false if only the credentials are checked. */
   readonly sent: boolean;
   verdict(response: PlatformResponse): Verdict;
 }
 
-/** An address of the platform, or the same path behind the connection's own endpoint. */
-export function addressOf(connection: Connection, base: string, path: string): string {
+/** The URL of a path at the platform, or at the connection's own endpoint. */
+export function endpointUrl(connection: Connection, base: string, path: string): string {
   const { endpoint } = connection;
   return (endpoint === undefined ? base : endpoint.endsWith('/') ? endpoint.slice(0, -1) : endpoint) + path;
+}
+
+/** The form of an OAuth 2 token refresh; undefined when a credential is missing. */
+export function refreshTokenForm({ settings, secrets }: Connection): Record<string, string> | undefined {
+  const { client_id } = settings;
+  const { client_secret, refresh_token } = secrets;
+  if (client_id === undefined || client_secret === undefined || refresh_token === undefined) return undefined;
+  return { grant_type: 'refresh_token', client_id, client_secret, refresh_token };
 }

@@ -1,6 +1,6 @@
-import { isObject } from './checks.js';
 import { CALL_KINDS, type CallKind, FAILURE_KINDS, type FailureKind } from './double.js';
 import { isSelected, type Selection } from './ledger.js';
+import { isObject } from './values.js';
 
 const MODES = [
   'ok',
@@ -23,13 +23,13 @@ export type Mode = (typeof MODES)[number];
 const SERVER_ERRORS = [500, 502, 503, 504];
 const HTML_STATUSES = [200, 400, 403, 404, ...SERVER_ERRORS];
 
-/** How the next calls of one kind, at one platform for one tenant, are answered. */
+/** How the next requests of one kind, for one platform and tenant, are answered. */
 export interface Behaviour {
   readonly platform: string;
   readonly tenant: string;
   readonly call: CallKind;
   readonly mode: Mode;
-  /** For so many calls; undefined: until something else is asked for. */
+  /** The number of requests it applies to; undefined: until it is replaced. */
   readonly times?: number;
   readonly ms?: number;
   readonly status?: number;
@@ -43,17 +43,19 @@ export function isMode(mode: unknown): mode is Mode {
   return (MODES as readonly unknown[]).includes(mode);
 }
 
-/** What the control API was asked for, or what is wrong with it and how to put it right. */
-export function parseBehaviour(order: unknown): Behaviour | string {
-  if (!isObject(order)) return 'Send a JSON object such as {"platform":"meta","mode":"throttle","times":2}.';
-  const { platform, tenant = 'default', call = 'events', mode, times, ms, status } = order;
-  if (typeof platform !== 'string') return 'Say which platform: "platform":"meta".';
-  if (typeof tenant !== 'string' || tenant === '') return '"tenant" is a text; leave it out for "default".';
+/** Parses a request of the control API; returns a message with the correction if it is invalid. */
+export function parseBehaviour(request: unknown): Behaviour | string {
+  if (!isObject(request)) return 'Send a JSON object such as {"platform":"meta","mode":"throttle","times":2}.';
+  const { platform, tenant = 'default', call = 'events', mode, times, ms, status } = request;
+  if (typeof platform !== 'string') return 'Set the platform: "platform":"meta".';
+  if (typeof tenant !== 'string' || tenant === '')
+    return '"tenant" is a non-empty string; without it the tenant is "default".';
   if (!(CALL_KINDS as readonly unknown[]).includes(call)) return `"call" is one of ${CALL_KINDS.join(', ')}.`;
   if (!isMode(mode)) return `"mode" is one of ${MODES.join(', ')}.`;
-  if (times !== undefined && !isCount(times)) return '"times" is a whole number from 1 on; leave it out for always.';
-  if (ms !== undefined && !isCount(ms)) return '"ms" is a whole number of milliseconds from 1 on.';
-  if (mode === 'slow' && ms === undefined) return '"slow" needs "ms", the milliseconds before the answer.';
+  if (times !== undefined && !isCount(times))
+    return '"times" is a whole number of at least 1; without it the mode does not end.';
+  if (ms !== undefined && !isCount(ms)) return '"ms" is a whole number of milliseconds, at least 1.';
+  if (mode === 'slow' && ms === undefined) return '"slow" requires "ms", the delay in milliseconds.';
   const statusProblem = problemOfStatus(mode, status);
   if (statusProblem !== undefined) return statusProblem;
   return {
@@ -71,42 +73,42 @@ function isCount(value: unknown): value is number {
 function problemOfStatus(mode: Mode, status: unknown): string | undefined {
   if (status === undefined) return undefined;
   const possible = mode === 'server_error' ? SERVER_ERRORS : mode === 'html' ? HTML_STATUSES : [];
-  if (possible.length === 0) return `"${mode}" takes no "status"; leave it out.`;
+  if (possible.length === 0) return `"${mode}" accepts no "status".`;
   return possible.includes(status as number) ? undefined : `"status" of "${mode}" is one of ${possible.join(', ')}.`;
 }
 
-/** What was asked for. The latest order for the same calls replaces the one before; `ok` ends all of a platform's. */
+/** The behaviours that are in force. A new one replaces the previous one of the same requests; `ok` ends all of a tenant. */
 export class Behaviours {
-  readonly #byCalls = new Map<string, Behaviour & { left: number }>();
+  readonly #byKey = new Map<string, Behaviour & { left: number }>();
 
   set(behaviour: Behaviour): void {
     const { platform, tenant, call, times } = behaviour;
     if (behaviour.mode === 'ok') this.clear({ platform, tenant });
-    else this.#byCalls.set(keyOf(platform, tenant, call), { ...behaviour, left: times ?? Number.POSITIVE_INFINITY });
+    else this.#byKey.set(keyOf(platform, tenant, call), { ...behaviour, left: times ?? Number.POSITIVE_INFINITY });
   }
 
-  /** The behaviour for this call, which uses it up by one. */
+  /** The behaviour for this request; counts down its `times`. */
   take(platform: string, tenant: string, call: CallKind): Behaviour | undefined {
-    // Looking nothing up is by far the most frequent case.
-    if (this.#byCalls.size === 0) return undefined;
+    // Under load there are usually no behaviours.
+    if (this.#byKey.size === 0) return undefined;
     const key = keyOf(platform, tenant, call);
-    const behaviour = this.#byCalls.get(key);
+    const behaviour = this.#byKey.get(key);
     if (behaviour === undefined) return undefined;
     behaviour.left -= 1;
-    if (behaviour.left === 0) this.#byCalls.delete(key);
+    if (behaviour.left === 0) this.#byKey.delete(key);
     return behaviour;
   }
 
-  /** What is in force, `times` counted down. */
+  /** All behaviours, with the remaining `times`. */
   list(): Behaviour[] {
-    return [...this.#byCalls.values()].map(({ left, ...behaviour }) =>
+    return [...this.#byKey.values()].map(({ left, ...behaviour }) =>
       behaviour.times === undefined ? behaviour : { ...behaviour, times: left },
     );
   }
 
   clear(selection: Selection): void {
-    for (const [key, { platform, tenant }] of this.#byCalls) {
-      if (isSelected(selection, platform, tenant)) this.#byCalls.delete(key);
+    for (const [key, { platform, tenant }] of this.#byKey) {
+      if (isSelected(selection, platform, tenant)) this.#byKey.delete(key);
     }
   }
 }

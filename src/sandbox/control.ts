@@ -1,11 +1,12 @@
+import { jsonAnswer } from './answers.js';
 import { type Behaviours, isMode, parseBehaviour } from './behaviour.js';
-import { isObject, jsonAnswer, parseJson } from './checks.js';
-import type { Memory, Order, PlatformDouble, SandboxAnswer } from './double.js';
+import type { ControlRequest, Memory, PlatformDouble, SandboxAnswer } from './double.js';
 import { isSelected, type Ledger, type Selection } from './ledger.js';
 import { PAGE } from './page.js';
+import { isObject, parseJson } from './values.js';
 
-/** What the control API works on. */
-export interface Controlled {
+/** The state of the sandbox that the control API reads and changes. */
+export interface SandboxState {
   readonly doubles: ReadonlyMap<string, PlatformDouble>;
   readonly ledger: Ledger;
   readonly behaviours: Behaviours;
@@ -13,9 +14,9 @@ export interface Controlled {
   memories(): Iterable<{ readonly platform: string; readonly tenant: string; readonly memory: Memory }>;
 }
 
-/** Answers what is asked of the sandbox itself: its page, what it received, how it shall behave. */
+/** Answers requests to the sandbox itself: its page, its ledger and its behaviour. */
 export function controlAnswer(
-  controlled: Controlled,
+  state: SandboxState,
   method: string,
   path: string,
   query: URLSearchParams,
@@ -25,11 +26,11 @@ export function controlAnswer(
     case '/':
       return method === 'GET' ? pageAnswer() : notAllowed('GET');
     case '/ledger':
-      return ledgerAnswer(controlled, method, query);
+      return ledgerAnswer(state, method, query);
     case '/behave':
-      return behaveAnswer(controlled, method, query, body);
+      return behaveAnswer(state, method, query, body);
     default:
-      return wrong(404, `Nothing is here. Platforms: ${names(controlled, '/')}. The sandbox: /, /ledger, /behave.`);
+      return errorAnswer(404, `Not found. Platforms: ${names(state, '/')}. Control API: /, /ledger, /behave.`);
   }
 }
 
@@ -45,69 +46,74 @@ function pageAnswer(): SandboxAnswer {
   };
 }
 
-function ledgerAnswer(controlled: Controlled, method: string, query: URLSearchParams): SandboxAnswer {
-  const selection = selectionOf(controlled, query);
-  if (typeof selection === 'string') return wrong(400, selection);
-  if (method === 'GET') return jsonAnswer(200, controlled.ledger.view(selection, query.get('ids') !== 'no'));
+function ledgerAnswer(state: SandboxState, method: string, query: URLSearchParams): SandboxAnswer {
+  const selection = selectionOf(state, query);
+  if (typeof selection === 'string') return errorAnswer(400, selection);
+  if (method === 'GET') return jsonAnswer(200, state.ledger.view(selection, query.get('ids') !== 'no'));
   if (method !== 'DELETE') return notAllowed('GET, DELETE');
-  controlled.ledger.forget(selection);
+  state.ledger.forget(selection);
   return jsonAnswer(200, { ok: true });
 }
 
-function behaveAnswer(controlled: Controlled, method: string, query: URLSearchParams, body: string): SandboxAnswer {
-  if (method === 'POST') return orderAnswer(controlled, parseJson(body));
-  const selection = selectionOf(controlled, query);
-  if (typeof selection === 'string') return wrong(400, selection);
+function behaveAnswer(state: SandboxState, method: string, query: URLSearchParams, body: string): SandboxAnswer {
+  if (method === 'POST') return behaviourAnswer(state, parseJson(body));
+  const selection = selectionOf(state, query);
+  if (typeof selection === 'string') return errorAnswer(400, selection);
   if (method === 'DELETE') {
-    controlled.behaviours.clear(selection);
-    for (const { platform, tenant, memory } of controlled.memories()) {
-      if (isSelected(selection, platform, tenant)) controlled.doubles.get(platform)?.control?.({ mode: 'ok' }, memory);
+    state.behaviours.clear(selection);
+    for (const { platform, tenant, memory } of state.memories()) {
+      if (isSelected(selection, platform, tenant)) state.doubles.get(platform)?.control?.({ mode: 'ok' }, memory);
     }
   } else if (method !== 'GET') return notAllowed('GET, POST, DELETE');
-  return inForce(controlled);
+  return behavioursAnswer(state);
 }
 
-function orderAnswer(controlled: Controlled, order: unknown): SandboxAnswer {
-  const platform = isObject(order) ? order['platform'] : undefined;
-  const double = typeof platform === 'string' ? controlled.doubles.get(platform) : undefined;
+function behaviourAnswer(state: SandboxState, request: unknown): SandboxAnswer {
+  const platform = isObject(request) ? request['platform'] : undefined;
+  const double = typeof platform === 'string' ? state.doubles.get(platform) : undefined;
   if (typeof platform === 'string' && double === undefined) {
-    return wrong(400, `There is no platform of that name. Use one of ${names(controlled)}.`);
+    return errorAnswer(400, `Unknown platform. Use one of ${names(state)}.`);
   }
-  if (isObject(order) && double?.control !== undefined && typeof order['mode'] === 'string' && !isMode(order['mode'])) {
-    const memory = controlled.memoryOf(double.name, String(order['tenant'] ?? 'default'));
-    const problem = double.control(order as unknown as Order, memory);
-    return problem === undefined ? inForce(controlled) : wrong(400, problem);
+  if (
+    isObject(request) &&
+    double?.control !== undefined &&
+    typeof request['mode'] === 'string' &&
+    !isMode(request['mode'])
+  ) {
+    const memory = state.memoryOf(double.name, String(request['tenant'] ?? 'default'));
+    const problem = double.control(request as unknown as ControlRequest, memory);
+    return problem === undefined ? behavioursAnswer(state) : errorAnswer(400, problem);
   }
-  const behaviour = parseBehaviour(order);
-  if (typeof behaviour === 'string') return wrong(400, behaviour);
-  controlled.behaviours.set(behaviour);
+  const behaviour = parseBehaviour(request);
+  if (typeof behaviour === 'string') return errorAnswer(400, behaviour);
+  state.behaviours.set(behaviour);
   if (behaviour.mode === 'ok') {
-    double?.control?.({ mode: 'ok' }, controlled.memoryOf(behaviour.platform, behaviour.tenant));
+    double?.control?.({ mode: 'ok' }, state.memoryOf(behaviour.platform, behaviour.tenant));
   }
-  return inForce(controlled);
+  return behavioursAnswer(state);
 }
 
-function inForce({ behaviours }: Controlled): SandboxAnswer {
+function behavioursAnswer({ behaviours }: SandboxState): SandboxAnswer {
   return jsonAnswer(200, { ok: true, behaviours: behaviours.list() });
 }
 
-function selectionOf(controlled: Controlled, query: URLSearchParams): Selection | string {
+function selectionOf(state: SandboxState, query: URLSearchParams): Selection | string {
   const platform = query.get('platform') || undefined;
-  if (platform !== undefined && !controlled.doubles.has(platform)) {
-    return `There is no platform of that name. Use one of ${names(controlled)}.`;
+  if (platform !== undefined && !state.doubles.has(platform)) {
+    return `Unknown platform. Use one of ${names(state)}.`;
   }
   return { platform, tenant: query.get('tenant') || undefined };
 }
 
-function names({ doubles }: Controlled, before = ''): string {
-  return [...doubles.keys()].map((name) => before + name).join(', ');
+function names({ doubles }: SandboxState, prefix = ''): string {
+  return [...doubles.keys()].map((name) => prefix + name).join(', ');
 }
 
-function wrong(status: number, error: string): SandboxAnswer {
+function errorAnswer(status: number, error: string): SandboxAnswer {
   return jsonAnswer(status, { ok: false, error });
 }
 
 function notAllowed(allow: string): SandboxAnswer {
-  const answer = wrong(405, `Use ${allow}.`);
+  const answer = errorAnswer(405, `Use ${allow}.`);
   return { ...answer, headers: { ...answer.headers, allow } };
 }

@@ -1,7 +1,7 @@
-/** One call as a double sees it. */
+/** A request as a double receives it. */
 export interface SandboxRequest {
   readonly method: string;
-  /** After the platform's base address, without the query. */
+  /** The path after the platform's base URL, without the query. */
   readonly path: string;
   readonly query: URLSearchParams;
   /** Lower-case names. */
@@ -9,7 +9,7 @@ export interface SandboxRequest {
   readonly body: string;
   readonly nowMs: number;
   readonly tenant: string;
-  /** What a double keeps from call to call: its own for each sandbox, platform and tenant. */
+  /** State that a double keeps between requests, separate for each sandbox, platform and tenant. */
   readonly memory: Memory;
 }
 
@@ -19,67 +19,74 @@ export interface SandboxAnswer {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body: string;
-  /** The conversions the call carried, in their order; `receivedItem` makes one. */
+  /** The conversions of the request, in their order; created with `receivedItem`. */
   readonly received?: readonly ReceivedItem[];
 }
 
+/** One conversion as it is recorded in the ledger. */
 export interface ReceivedItem {
   readonly eventId: string;
   readonly event: string;
-  /** What is wrong with it by the contract. Names fields, never values. */
+  /** Violations of the platform's contract. They contain field names, never values. */
   readonly problems: readonly string[];
-  /** Whether the platform took it. Where the answer is the same either way, only the sandbox knows. */
-  readonly taken: boolean;
-  /** Of this item's JSON.stringify. */
+  /** Whether the platform accepted it. Where the answer does not show it, only the sandbox reports it. */
+  readonly accepted: boolean;
+  /** The hash of the item's JSON.stringify. */
   readonly bodySha256: string;
-  /** What the platform tells repeats by, when it is more than the event id: the event name with it, say. */
+  /** The key that the platform deduplicates by, if it is not the event id alone. */
   readonly dedupKey?: string;
 }
 
 export const FAILURE_KINDS = ['refuse', 'refuse_one', 'throttle', 'server_error', 'unauthorized', 'forbidden'] as const;
 export type FailureKind = (typeof FAILURE_KINDS)[number];
 
-/** What a call is for. A behaviour is for `events` unless it says otherwise, so that a token call does not use it up. */
+/** The purpose of a request. A behaviour applies to `events` by default, so that a token request does not use it up. */
 export const CALL_KINDS = ['events', 'token', 'status', 'test'] as const;
 export type CallKind = (typeof CALL_KINDS)[number];
 
-/** An order of the control API that only one platform knows. */
-export interface Order {
+/** A request to the control API with a mode that only one platform has. */
+export interface ControlRequest {
   readonly mode: string;
   readonly times?: number;
   readonly status?: number | string;
   readonly reason?: string;
 }
 
-/** One platform as its contract describes it, written without a look at the code that talks to it. */
+/**
+ * A test double of one platform. It is written against the platform's documentation and shares no code with
+ * `src/platforms`, so that an error there cannot hide in both places.
+ */
 export interface PlatformDouble {
   readonly name: string;
-  /** A repeat within it is a duplicate; undefined: a repeat is one however late it comes. */
+  /** A repeat within this window is a duplicate; undefined: without a time limit. */
   readonly dedupWindowMs?: number;
   answer(request: SandboxRequest): SandboxAnswer;
-  /** The documented answer of this platform to that failure. */
+  /** The documented answer of the platform to this failure. */
   fail(kind: FailureKind, request: SandboxRequest): SandboxAnswer;
-  /** `events` where a double does not say. */
+  /** Without it every request is of the kind `events`. */
   callKind?(request: SandboxRequest): CallKind;
-  /** Takes an order with a mode of its own; `ok` takes all of them back. Gives what is wrong with the order. */
-  control?(order: Order, memory: Memory): string | undefined;
+  /** Handles a mode that only this platform has; `ok` resets all of them. Returns what is wrong with the request. */
+  control?(request: ControlRequest, memory: Memory): string | undefined;
 }
 
-/** Takes the address apart; it begins after the platform's base. */
+/** The answers of a double to each kind of failure. */
+export type FailureAnswers = Readonly<Record<FailureKind, (request: SandboxRequest) => SandboxAnswer>>;
+
+/** Creates a request from a URL that starts after the platform's base URL. */
 export function sandboxRequest(
   method: string,
-  address: string,
-  call: Partial<Omit<SandboxRequest, 'method' | 'path' | 'query'>> = {},
+  url: string,
+  more: Partial<Omit<SandboxRequest, 'method' | 'path' | 'query'>> = {},
 ): SandboxRequest {
-  const question = address.indexOf('?');
+  const question = url.indexOf('?');
   return {
     method,
-    path: question < 0 ? address : address.slice(0, question),
-    query: new URLSearchParams(question < 0 ? '' : address.slice(question + 1)),
-    headers: call.headers ?? {},
-    body: call.body ?? '',
-    nowMs: call.nowMs ?? Date.now(),
-    tenant: call.tenant ?? 'default',
-    memory: call.memory ?? new Map(),
+    path: question < 0 ? url : url.slice(0, question),
+    query: new URLSearchParams(question < 0 ? '' : url.slice(question + 1)),
+    headers: more.headers ?? {},
+    body: more.body ?? '',
+    nowMs: more.nowMs ?? Date.now(),
+    tenant: more.tenant ?? 'default',
+    memory: more.memory ?? new Map(),
   };
 }

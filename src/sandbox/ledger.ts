@@ -5,59 +5,59 @@ const RECENT_MAX = 200;
 const BODIES_MAX = 10;
 const PROBLEM_KINDS_MAX = 100;
 
-/** One call as it came in and what was made of it. */
+/** One request with its answer. */
 export interface RecordedCall {
   readonly atMs: number;
   readonly platform: string;
   readonly tenant: string;
-  /** How the sandbox behaved; `ok` when nobody asked for anything else. */
+  /** The mode of the behaviour that applied; `ok` without one. */
   readonly mode: string;
   readonly method: string;
   readonly path: string;
   readonly query: URLSearchParams;
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly body: string;
-  /** Undefined when there was no answer. */
+  /** Undefined when no answer was sent. */
   readonly status: number | undefined;
   readonly received: readonly ReceivedItem[];
 }
 
-/** Which part of the ledger; what is left out is all of it. */
+/** Selects a part of the ledger; a field that is left out selects everything. */
 export interface Selection {
   readonly platform?: string | undefined;
   readonly tenant?: string | undefined;
 }
 
 export interface LedgerOptions {
-  /** How many events are remembered for each platform and tenant. Zero: counters only, and repeats go unseen. */
+  /** The number of events remembered per platform and tenant. Zero: counters only, without detection of repeats. */
   readonly idsMax: number;
 }
 
-/** What one conversion has been through at one platform. */
+/** All deliveries of one conversion to one platform. */
 interface SeenEvent {
   readonly eventId: string;
   readonly event: string;
-  /** How often it was taken. */
+  /** The number of times it was accepted. */
   times: number;
-  /** How often it was refused. */
+  /** The number of times it was refused. */
   refused: number;
-  /** The different forms it came in, first first. */
+  /** The hashes of its different bodies, oldest first. */
   readonly bodies: string[];
-  /** When it was taken first within the platform's window for repeats. */
-  takenMs: number | undefined;
+  /** When the current deduplication window started: the first time it was accepted. */
+  acceptedMs: number | undefined;
 }
 
-/** What came in at one platform for one tenant. */
+/** Everything that one platform received for one tenant. */
 class Account {
   calls = 0;
   items = 0;
-  taken = 0;
+  accepted = 0;
   repeats = 0;
   repeatsChanged = 0;
   problems = 0;
   readonly problemKinds = new Map<string, number>();
   readonly events = new Map<string, SeenEvent>();
-  /** One iterator for good: a new one would walk over all the gaps at the front that forgetting leaves behind. */
+  /** One iterator for the whole lifetime: a new one would skip all entries deleted at the front each time. */
   readonly #oldest = this.events.keys();
 
   constructor(
@@ -67,7 +67,7 @@ class Account {
 
   add(item: ReceivedItem, nowMs: number): void {
     this.items += 1;
-    if (item.taken) this.taken += 1;
+    if (item.accepted) this.accepted += 1;
     this.problems += item.problems.length;
     for (const problem of item.problems) this.#countProblem(problem);
     if (this.idsMax > 0 && item.eventId !== '') this.#remember(item, nowMs);
@@ -84,27 +84,27 @@ class Account {
     const key = item.dedupKey ?? item.eventId;
     let seen = this.events.get(key);
     if (seen === undefined) {
-      seen = { eventId: item.eventId, event: item.event, times: 0, refused: 0, bodies: [], takenMs: undefined };
+      seen = { eventId: item.eventId, event: item.event, times: 0, refused: 0, bodies: [], acceptedMs: undefined };
       this.events.set(key, seen);
       if (this.events.size > this.idsMax) this.events.delete(this.#oldest.next().value as string);
     }
-    const known = seen.bodies.includes(item.bodySha256);
-    if (item.taken) {
-      const repeat = seen.takenMs !== undefined && nowMs - seen.takenMs <= this.windowMs;
+    const isKnownBody = seen.bodies.includes(item.bodySha256);
+    if (item.accepted) {
+      const isRepeat = seen.acceptedMs !== undefined && nowMs - seen.acceptedMs <= this.windowMs;
       seen.times += 1;
-      if (repeat) {
+      if (isRepeat) {
         this.repeats += 1;
-        if (!known) this.repeatsChanged += 1;
-      } else seen.takenMs = nowMs;
+        if (!isKnownBody) this.repeatsChanged += 1;
+      } else seen.acceptedMs = nowMs;
     } else seen.refused += 1;
-    if (!known && seen.bodies.length < BODIES_MAX) seen.bodies.push(item.bodySha256);
+    if (!isKnownBody && seen.bodies.length < BODIES_MAX) seen.bodies.push(item.bodySha256);
   }
 
   view(ids: boolean): object {
-    const { calls, items, taken, repeats, repeatsChanged, problems } = this;
+    const { calls, items, accepted, repeats, repeatsChanged, problems } = this;
     const problemKinds = Object.fromEntries(this.problemKinds);
     return {
-      ...{ calls, items, taken, repeats, repeatsChanged, problems, problemKinds },
+      ...{ calls, items, accepted, repeats, repeatsChanged, problems, problemKinds },
       ...(ids ? { events: this.#eventsById() } : {}),
     };
   }
@@ -112,14 +112,14 @@ class Account {
   #eventsById(): Record<string, object> {
     const byId: Record<string, object> = Object.create(null);
     for (const [key, { eventId, event, times, refused, bodies }] of this.events) {
-      // One id may stand for several events where the platform tells them apart by name.
+      // Several events may share an id if the platform deduplicates by more than the id.
       byId[eventId in byId ? key : eventId] = { event, times, refused, bodies };
     }
     return byId;
   }
 }
 
-/** What came in. Figures go on for ever, events are forgotten oldest first, of calls only the latest are kept. */
+/** Records all requests. Counters are unlimited; of events and requests only the latest are stored. */
 export class Ledger {
   readonly #accounts = new Map<string, Map<string, Account>>();
   #recent: RecordedCall[] = [];
@@ -131,7 +131,7 @@ export class Ledger {
     account.calls += 1;
     for (const item of call.received) account.add(item, call.atMs);
     this.#recent.push(call);
-    // Cut now and then rather than at every call.
+    // Trimming only at twice the limit keeps the cost per request low.
     if (this.#recent.length >= 2 * RECENT_MAX) this.#recent = this.#recent.slice(-RECENT_MAX);
   }
 

@@ -1,22 +1,22 @@
 const MASK = '***';
 const SECRET_NAME = /auth|token|secret|cookie|password|(api|write|access)[-_]?key/i;
-/** In JSON and in forms; the value may have been cut off. */
+/** Secrets in JSON and in forms; the value may be cut off. */
 const SECRET_IN_JSON = /("(?:access_token|refresh_token|id_token|client_secret|api_secret|writeKey)"\s*:\s*")[^"]*/g;
 const SECRET_IN_FORM = /((?:^|&)(?:access_token|refresh_token|client_secret|code|assertion)=)[^&]*/g;
 
-/** Whoever may see the sandbox's page may not see the credentials that were sent to it. */
+/** The sandbox's page and ledger must not show the credentials that were sent to it. */
 export function maskedHeaders(headers: Readonly<Record<string, string | undefined>>): Record<string, string> {
-  const shown: Record<string, string> = {};
+  const masked: Record<string, string> = {};
   for (const [name, value] of Object.entries(headers)) {
-    if (value !== undefined) shown[name] = SECRET_NAME.test(name) ? MASK : value;
+    if (value !== undefined) masked[name] = SECRET_NAME.test(name) ? MASK : value;
   }
-  return shown;
+  return masked;
 }
 
 export function maskedQuery(query: URLSearchParams): Record<string, string> {
-  const shown: Record<string, string> = {};
-  for (const [name, value] of query) shown[name] = SECRET_NAME.test(name) ? MASK : value;
-  return shown;
+  const masked: Record<string, string> = {};
+  for (const [name, value] of query) masked[name] = SECRET_NAME.test(name) ? MASK : value;
+  return masked;
 }
 
 export function maskedBody(body: string): string {

@@ -8,20 +8,20 @@ const HUGE_BYTES = 10 * MEGABYTE;
 const BOMB_MEGABYTES = 128;
 const HTML = '<!DOCTYPE html><html><head><title>Error</title></head><body><h1>Something went wrong</h1></body></html>';
 
-/** What becomes of one call. */
+/** The answer to one request, and how it is sent. */
 export interface Outcome {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string | Buffer;
   readonly received: readonly ReceivedItem[];
-  /** `half`: the connection breaks in the middle; `cut`: before the first byte; `never`: it stays open and silent. */
+  /** `half`: the connection is closed in the middle of the answer; `cut`: before the first byte; `never`: no answer. */
   readonly sending: 'whole' | 'half' | 'cut' | 'never';
   readonly delayMs: number;
-  /** Whether the call is written down. */
+  /** Whether the request is recorded in the ledger. */
   readonly recorded: boolean;
 }
 
-/** Answers the call as the platform would, or as the sandbox was told to. */
+/** Answers as the platform would, or as the behaviour prescribes. */
 export async function outcomeOf(
   double: PlatformDouble,
   request: SandboxRequest,
@@ -50,20 +50,20 @@ export async function outcomeOf(
     case 'huge':
       return { ...whole(json('')), body: Buffer.alloc(HUGE_BYTES, ' ') };
     case 'gzip_bomb':
-      return { ...whole(json('', { 'content-encoding': 'gzip' })), body: await bomb() };
+      return { ...whole(json('', { 'content-encoding': 'gzip' })), body: await gzipBomb() };
     case 'error_in_200':
       return whole({ ...double.fail('refuse', request), status: 200 });
     case 'redirect':
-      return whole({ status: 302, headers: { location: elsewhere(double, request) }, body: '' });
+      return whole({ status: 302, headers: { location: redirectTarget(double, request) }, body: '' });
     case 'gone':
       return whole({ status: 410, body: '' });
   }
 }
 
-/** A double that throws is a bug of the sandbox: a status that no platform has, and a note in the ledger. */
+/** The answer when a double throws, which is a bug of the sandbox: a status that no platform uses, and a ledger entry. */
 export function faultOutcome(error: unknown): Outcome {
   const message = `The sandbox itself failed: ${error instanceof Error ? error.message : String(error)}`;
-  const received = [{ eventId: '', event: '', problems: [message], taken: false, bodySha256: '' }];
+  const received = [{ eventId: '', event: '', problems: [message], accepted: false, bodySha256: '' }];
   return whole({ ...json(JSON.stringify({ ok: false, error: message })), status: 599, received });
 }
 
@@ -83,35 +83,35 @@ function failure(answer: SandboxAnswer, { mode, ms, status }: Behaviour): Sandbo
   return mode === 'server_error' && status !== undefined ? { ...answer, status } : answer;
 }
 
-/** The first half of the answer; where the platform answers with nothing, the beginning of something. */
+/** The first half of the body; for an empty body, the start of a JSON object. */
 function truncated({ body, received = [] }: SandboxAnswer): SandboxAnswer {
   return { ...json(body.slice(0, body.length >> 1) || '{'), received };
 }
 
-/** The same call for another tenant: whoever follows the redirect is found in the ledger. */
-function elsewhere(double: PlatformDouble, request: SandboxRequest): string {
+/** The same path for another tenant: a client that follows the redirect appears in the ledger. */
+function redirectTarget(double: PlatformDouble, request: SandboxRequest): string {
   return `http://${request.headers['host']}/${double.name}@redirected${request.path}`;
 }
 
-let bombMade: Promise<Buffer> | undefined;
+let cachedBomb: Promise<Buffer> | undefined;
 
-/** Some hundred kilobytes that become more than a hundred megabytes. */
-function bomb(): Promise<Buffer> {
-  bombMade ??= makeBomb();
-  return bombMade;
+/** A few hundred kilobytes that decompress to more than a hundred megabytes. */
+function gzipBomb(): Promise<Buffer> {
+  cachedBomb ??= makeBomb();
+  return cachedBomb;
 }
 
 async function makeBomb(): Promise<Buffer> {
   const gzip = createGzip();
   const chunks: Buffer[] = [];
   const whitespace = Buffer.alloc(MEGABYTE, ' ');
-  const packing = (async () => {
+  const collecting = (async () => {
     for await (const chunk of gzip) chunks.push(chunk as Buffer);
   })();
   for (let written = 0; written < BOMB_MEGABYTES; written += 1) {
     if (!gzip.write(whitespace)) await new Promise((resolve) => gzip.once('drain', resolve));
   }
   gzip.end();
-  await packing;
+  await collecting;
   return Buffer.concat(chunks);
 }

@@ -1,4 +1,4 @@
-/** The sandbox at a glance. It shows what strangers sent, so every text goes in as text and none as markup. */
+/** The page of the sandbox. It shows untrusted input, so every value is inserted as text, never as markup. */
 export const PAGE = `<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -19,29 +19,29 @@ th { font-weight: 600; } td { font-family: ui-monospace, monospace; font-size: 1
 </head>
 <body>
 <h1>Sandbox</h1>
-<p class="quiet" id="state">Nothing has come in yet.</p>
+<p class="quiet" id="state">No requests received yet.</p>
 <main id="platforms"></main>
 <script>
-const COLUMNS = ['Time', 'Tenant', 'Call', 'Answer', 'Conversions', 'Problems'];
+const COLUMNS = ['Time', 'Tenant', 'Request', 'Answer', 'Conversions', 'Problems'];
 const ITEMS_SHOWN = 10;
 
 function element(name, text, className) {
-  const made = document.createElement(name);
-  if (text !== undefined) made.textContent = text;
-  if (className) made.className = className;
-  return made;
+  const created = document.createElement(name);
+  if (text !== undefined) created.textContent = text;
+  if (className) created.className = className;
+  return created;
 }
 
 function shortened(list) {
-  const shown = list.slice(0, ITEMS_SHOWN).join('\\n');
-  return list.length > ITEMS_SHOWN ? shown + '\\n… and ' + (list.length - ITEMS_SHOWN) + ' more' : shown;
+  const first = list.slice(0, ITEMS_SHOWN).join('\\n');
+  return list.length > ITEMS_SHOWN ? first + '\\n… and ' + (list.length - ITEMS_SHOWN) + ' more' : first;
 }
 
 function row(call) {
-  const made = element('tr');
+  const tableRow = element('tr');
   const problems = call.received.flatMap((item) => item.problems.map((problem) => item.eventId + ': ' + problem));
-  const items = call.received.map((item) => item.event + ' ' + item.eventId + (item.taken ? '' : ' (not taken)'));
-  made.append(
+  const items = call.received.map((item) => item.event + ' ' + item.eventId + (item.accepted ? '' : ' (refused)'));
+  tableRow.append(
     element('td', call.at.slice(11, 23)),
     element('td', call.tenant),
     element('td', call.method + ' ' + call.path),
@@ -49,24 +49,24 @@ function row(call) {
     element('td', shortened(items)),
     element('td', shortened(problems), 'problem'),
   );
-  for (const cell of made.children) cell.style.whiteSpace = 'pre-wrap';
-  return made;
+  for (const cell of tableRow.children) cell.style.whiteSpace = 'pre-wrap';
+  return tableRow;
 }
 
 function section(platform, tenants, calls) {
-  const made = element('section');
-  made.append(element('h2', platform));
+  const container = element('section');
+  container.append(element('h2', platform));
   for (const [tenant, figures] of Object.entries(tenants)) {
-    const { calls, items, taken, repeats, problems } = figures;
-    made.append(element('div', tenant + ': ' + calls + ' calls, ' + items + ' conversions, ' + taken + ' taken, '
+    const { calls, items, accepted, repeats, problems } = figures;
+    container.append(element('div', tenant + ': ' + calls + ' requests, ' + items + ' conversions, ' + accepted + ' accepted, '
       + repeats + ' repeats, ' + problems + ' problems', problems > 0 ? 'problem' : 'quiet'));
   }
   const table = element('table');
   const head = element('tr');
   head.append(...COLUMNS.map((column) => element('th', column)));
   table.append(head, ...calls.map(row));
-  made.append(table);
-  return made;
+  container.append(table);
+  return container;
 }
 
 async function refresh() {
@@ -78,9 +78,9 @@ async function refresh() {
     document.getElementById('platforms').replaceChildren(
       ...names.map((name) => section(name, platforms[name], latest.filter((call) => call.platform === name))),
     );
-    state.textContent = names.length === 0 ? 'Nothing has come in yet.' : 'The latest ' + recent.length + ' calls, newest first.';
+    state.textContent = names.length === 0 ? 'No requests received yet.' : 'The latest ' + recent.length + ' requests, newest first.';
   } catch {
-    state.textContent = 'The sandbox does not answer any more.';
+    state.textContent = 'The sandbox does not respond.';
   }
   setTimeout(refresh, 2000);
 }

@@ -1,8 +1,8 @@
-/** `/<platform>[@<tenant>]/<the platform's own address>`. */
+/** The parts of `/<platform>[@<tenant>]/<path at the platform>`. */
 export interface SandboxAddress {
   readonly platform: string;
   readonly tenant: string;
-  /** With the query; always begins with a slash or a question mark. */
+  /** With the query; always starts with a slash or a question mark. */
   readonly rest: string;
 }
 
@@ -17,7 +17,7 @@ export function addressParts(url: string): SandboxAddress {
   };
 }
 
-/** Clients may write the `@` as `%40`. */
+/** Clients may encode the `@` as `%40`. */
 function decoded(text: string): string {
   if (!text.includes('%')) return text;
   try {

@@ -3,6 +3,7 @@ import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
 import { connect } from 'node:net';
 import { createGunzip } from 'node:zlib';
 import * as fc from 'fast-check';
+import { PLATFORM_NAMES } from '../platforms/platform.js';
 import { FAILURE_KINDS, sandboxRequest } from './double.js';
 import { faultOutcome, outcomeOf } from './outcome.js';
 import { DOUBLES, type RunningSandbox, Sandbox } from './sandbox.js';
@@ -27,7 +28,7 @@ const element = (eventId: string, change: object = {}) => ({
   ...change,
 });
 
-/** A batch to LinkedIn, which says about every one of them what became of it. */
+/** Sends a batch to LinkedIn, whose answer contains a status for each conversion. */
 function send(elements: object[], { tenant = '', signal }: { tenant?: string; signal?: AbortSignal } = {}) {
   return fetch(`${sandbox.url}/linkedin${tenant}/rest/conversionEvents`, {
     method: 'POST',
@@ -48,12 +49,12 @@ async function control(method: string, path: string, body?: unknown) {
   return { status: response.status, json: await jsonOf(response) };
 }
 
-const behave = (order: object) => control('POST', '/behave', { platform: 'linkedin', ...order });
+const behave = (behaviour: object) => control('POST', '/behave', { platform: 'linkedin', ...behaviour });
 const ledger = async (query = '') => (await control('GET', `/ledger${query}`)).json;
-const figures = async (tenant = 'default') =>
-  (await ledger())['linkedin']?.[tenant] ?? { calls: 0, items: 0, taken: 0 };
+const counters = async (tenant = 'default') =>
+  (await ledger())['linkedin']?.[tenant] ?? { calls: 0, items: 0, accepted: 0 };
 
-/** The answer as it is on the wire, for those that no client likes. */
+/** The raw answer, for cases that fetch does not accept. */
 function raw(
   elements: object[],
 ): Promise<{ status: number; headers: IncomingHttpHeaders; bytes: Buffer; ended: boolean }> {
@@ -85,82 +86,69 @@ afterEach(async () => {
 });
 
 describe('routing', () => {
-  it.each([
-    'google_ads',
-    'meta',
-    'tiktok',
-    'microsoft_ads',
-    'ga4',
-    'segment',
-    'linkedin',
-    'pinterest',
-    'snapchat',
-    'reddit',
-    'x',
-    'webhook',
-  ])('has %s at an address of its own', async (platform) => {
+  it.each(PLATFORM_NAMES)('serves %s under its name', async (platform) => {
     await fetch(`${sandbox.url}/${platform}/anything`, { method: 'POST', body: '{}' });
     const { recent, ...platforms } = await ledger();
     expect(Object.keys(platforms)).toEqual([platform]);
     expect(recent).toMatchObject([{ platform, tenant: 'default', method: 'POST', path: '/anything', mode: 'ok' }]);
   });
 
-  it('keeps tenants apart, however the @ is written', async () => {
+  it('separates tenants, with @ or %40', async () => {
     await send([element('one')], { tenant: '@shop' });
     await send([element('one')], { tenant: '%40shop' });
     await send([element('one')], { tenant: '@other' });
-    expect(await figures('shop')).toMatchObject({ calls: 2, repeats: 1 });
-    expect(await figures('other')).toMatchObject({ calls: 1, repeats: 0 });
+    expect(await counters('shop')).toMatchObject({ calls: 2, repeats: 1 });
+    expect(await counters('other')).toMatchObject({ calls: 1, repeats: 0 });
     expect(Object.keys((await ledger('?platform=linkedin&tenant=other'))['linkedin'])).toEqual(['other']);
     expect((await ledger('?tenant=other'))['recent']).toHaveLength(1);
   });
 
-  it('says where everything is when nothing is there', async () => {
+  it('answers an unknown path with the list of platforms', async () => {
     const { status, json } = await control('GET', '/facebook/v1');
     expect(status).toBe(404);
     expect(json['error']).toContain('/google_ads, /meta,');
   });
 
-  it('refuses a body that is larger than any platform takes', async () => {
+  it('refuses a body that is larger than any platform accepts', async () => {
     const response = await fetch(`${sandbox.url}/meta/x`, {
       method: 'POST',
       body: Buffer.alloc(17 * 1024 * 1024),
     }).catch(() => undefined);
-    // The sender may see the connection closed before it has sent everything.
+    // The connection may be closed before the client has sent everything.
     expect(response?.status ?? 413).toBe(413);
   });
 
-  it('shows a page', async () => {
+  it('serves a page', async () => {
     const response = await fetch(sandbox.url);
     expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8');
     expect(await response.text()).toContain('<title>Sandbox</title>');
   });
 });
 
-describe('the ledger', () => {
-  it('counts what came in, what was taken, and what came again', async () => {
+describe('ledger', () => {
+  it('counts received, accepted and repeated conversions', async () => {
     await send([element('one'), element('two')]);
     await send([element('one')]);
     await send([element('two', { conversionHappenedAt: nowMs - 2_000 })]);
-    const { events, ...counts } = await figures();
+    const { events, ...counts } = await counters();
     expect(counts).toEqual({
-      ...{ calls: 3, items: 4, taken: 4, repeats: 2, repeatsChanged: 1, problems: 0, problemKinds: {} },
+      ...{ calls: 3, items: 4, accepted: 4, repeats: 2, repeatsChanged: 1, problems: 0, problemKinds: {} },
     });
     expect(events.one).toMatchObject({ event: 'urn:lla:llaPartnerConversion:1', times: 2, refused: 0 });
     expect([events.one.bodies.length, events.two.bodies.length]).toEqual([1, 2]);
   });
 
-  it('tells refusals from receipts', async () => {
+  it('counts refused and accepted conversions separately', async () => {
     await send([element('one', { eventTime: 1 })]);
     await send([element('one')]);
-    expect(await figures()).toMatchObject({
-      ...{ items: 2, taken: 1, repeats: 0, problems: 1 },
+    expect(await counters()).toMatchObject({
+      ...{ items: 2, accepted: 1, repeats: 0, problems: 1 },
       problemKinds: { '/eventTime is an unrecognized field and not allowed': 1 },
       events: { one: { times: 1, refused: 1 } },
     });
   });
 
-  it('counts an event anew when the platform’s window for repeats is over', async () => {
+  it('does not count a repeat after the deduplication window', async () => {
     const event = () => ({
       ...{ event: 'CompletePayment', event_time: Math.floor(nowMs / 1_000), event_id: 'evt-1' },
       ...{ user: { email: EMAIL_HASH }, properties: { value: 1, currency: 'EUR' } },
@@ -178,30 +166,30 @@ describe('the ledger', () => {
     nowMs += 2 * 3_600_000;
     await track();
     nowMs = before;
-    expect((await ledger())['tiktok'].default).toMatchObject({ taken: 3, repeats: 1 });
+    expect((await ledger())['tiktok'].default).toMatchObject({ accepted: 3, repeats: 1 });
   });
 
-  it('forgets the oldest events and goes on counting', async () => {
+  it('drops the oldest events and continues counting', async () => {
     for (const id of ['one', 'two', 'three', 'four', 'five']) await send([element(id)]);
-    const { events, taken } = await figures();
-    expect([Object.keys(events), taken]).toEqual([['three', 'four', 'five'], 5]);
+    const { events, accepted } = await counters();
+    expect([Object.keys(events), accepted]).toEqual([['three', 'four', 'five'], 5]);
   });
 
-  it('keeps counters only when asked to', async () => {
+  it('stores only counters with idsMax 0', async () => {
     const counting = await new Sandbox({ nowMs: () => nowMs, idsMax: 0 }).start();
     const call = { method: 'POST', headers: HEADERS, body: JSON.stringify({ elements: [element('one')] }) };
     await fetch(`${counting.url}/linkedin/rest/conversionEvents`, call);
     const { linkedin } = await jsonOf(await fetch(`${counting.url}/ledger`));
     await counting.stop();
-    expect(linkedin.default).toMatchObject({ items: 1, taken: 1, events: {} });
+    expect(linkedin.default).toMatchObject({ items: 1, accepted: 1, events: {} });
   });
 
-  it('leaves the events out when asked to', async () => {
+  it('leaves out the events with ids=no', async () => {
     await send([element('one')]);
     expect((await ledger('?ids=no'))['linkedin'].default).not.toHaveProperty('events');
   });
 
-  it('keeps the latest calls, with bodies cut short', async () => {
+  it('stores the latest 200 requests with shortened bodies', async () => {
     for (let call = 0; call < 401; call += 1)
       await fetch(`${sandbox.url}/webhook/${call}`, { method: 'POST', body: '{}' });
     await fetch(`${sandbox.url}/webhook/long`, { method: 'POST', body: 'a'.repeat(30_000) });
@@ -211,7 +199,7 @@ describe('the ledger', () => {
     expect(recent[0].path).toBe('/202');
   });
 
-  it('shows no credentials', async () => {
+  it('masks credentials', async () => {
     const secrets = ['s3cret-header', 's3cret-query', 's3cret-form', 's3cret-json', 's3cret-pixel', 's3cret-basic'];
     const post = (path: string, headers: Record<string, string>, body: string) =>
       fetch(sandbox.url + path, { method: 'POST', headers, body });
@@ -232,7 +220,7 @@ describe('the ledger', () => {
     expect(recent[2].query).toEqual({ api_secret: '***', measurement_id: 'G-1' });
   });
 
-  it('is emptied as a whole or in part', async () => {
+  it('can be cleared as a whole or in part', async () => {
     await send([element('one')], { tenant: '@one' });
     await send([element('one')], { tenant: '@two' });
     await control('DELETE', '/ledger?tenant=one');
@@ -242,7 +230,7 @@ describe('the ledger', () => {
   });
 });
 
-describe('told how to behave', () => {
+describe('behaviour', () => {
   it.each([
     ['refuse', 400],
     ['refuse_one', 422],
@@ -251,15 +239,15 @@ describe('told how to behave', () => {
     ['unauthorized', 401],
     ['forbidden', 403],
     ['gone', 410],
-  ])('answers %s with %i, as often as it was asked to', async (mode, status) => {
+  ])('answers %s with %i for the given number of requests', async (mode, status) => {
     await behave({ mode, times: 2 });
     const statuses: number[] = [];
     for (let call = 0; call < 3; call += 1) statuses.push((await send([element('one')])).status);
     expect(statuses).toEqual([status, status, 200]);
-    expect(await figures()).toMatchObject({ calls: 3, taken: 1 });
+    expect(await counters()).toMatchObject({ calls: 3, accepted: 1 });
   });
 
-  it('goes on until it is told otherwise', async () => {
+  it('continues until it is replaced', async () => {
     await behave({ mode: 'gone' });
     expect([(await send([])).status, (await send([])).status]).toEqual([410, 410]);
     await behave({ mode: 'gone', call: 'token' });
@@ -267,14 +255,14 @@ describe('told how to behave', () => {
     expect((await send([element('one')])).status).toBe(200);
   });
 
-  it('behaves so for one tenant and one platform only', async () => {
+  it('applies to one tenant and one platform only', async () => {
     await behave({ mode: 'gone', tenant: 'shop' });
     expect((await send([element('one')])).status).toBe(200);
     expect((await send([element('one')], { tenant: '@shop' })).status).toBe(410);
     expect((await fetch(`${sandbox.url}/ga4@shop/mp/collect`, { method: 'POST', body: '{}' })).status).toBe(204);
   });
 
-  it('spares the token calls unless they are meant', async () => {
+  it('does not apply to token requests unless they are selected', async () => {
     const refresh = () =>
       fetch(`${sandbox.url}/linkedin/oauth/v2/accessToken`, {
         method: 'POST',
@@ -288,7 +276,7 @@ describe('told how to behave', () => {
     expect([await refresh(), (await send([element('one')])).status]).toEqual([400, 200]);
   });
 
-  it('says when to come back', async () => {
+  it('sets Retry-After', async () => {
     await behave({ mode: 'throttle', ms: 1_500 });
     expect((await send([element('one')])).headers.get('retry-after')).toBe('2');
   });
@@ -298,35 +286,35 @@ describe('told how to behave', () => {
     expect((await send([element('one')])).status).toBe(status);
   });
 
-  it('hangs, and has not taken anything', async () => {
+  it('hangs without accepting anything', async () => {
     await behave({ mode: 'hang' });
     await expect(send([element('one')], { signal: AbortSignal.timeout(150) })).rejects.toThrow('timeout');
-    expect(await figures()).toMatchObject({ calls: 1, taken: 0 });
+    expect(await counters()).toMatchObject({ calls: 1, accepted: 0 });
     expect((await ledger())['recent']).toMatchObject([{ mode: 'hang', status: null }]);
   });
 
-  it('is slow, but has taken it at once', async () => {
+  it('answers slowly, but accepts at once', async () => {
     await behave({ mode: 'slow', ms: 600 });
     const from = performance.now();
     const answer = send([element('one')]);
-    while ((await figures()).calls === 0) await new Promise((resolve) => setTimeout(resolve, 5));
+    while ((await counters()).calls === 0) await new Promise((resolve) => setTimeout(resolve, 5));
     expect(performance.now() - from).toBeLessThan(590);
-    expect((await figures()).taken).toBe(1);
+    expect((await counters()).accepted).toBe(1);
     expect((await answer).status).toBe(200);
     expect(performance.now() - from).toBeGreaterThan(590);
   });
 
-  it('breaks off in the middle of an answer, and has taken it', async () => {
+  it('closes the connection in the middle of an answer, after accepting', async () => {
     await behave({ mode: 'half' });
     const { status, headers, bytes, ended } = await raw([element('one')]);
     expect([status, ended]).toEqual([200, false]);
     const whole = '{"elements":[{"status":201}]}';
     expect(headers['content-length']).toBe(String(whole.length));
     expect(bytes.toString()).toBe(whole.slice(0, whole.length >> 1));
-    expect(await figures()).toMatchObject({ calls: 1, taken: 1 });
+    expect(await counters()).toMatchObject({ calls: 1, accepted: 1 });
   });
 
-  it('breaks off in the first line of an answer that has no body', async () => {
+  it('closes the connection in the status line of an answer without a body', async () => {
     await control('POST', '/behave', { platform: 'ga4', mode: 'half' });
     const socket = connect(Number(new URL(sandbox.url).port), '127.0.0.1');
     const chunks: Buffer[] = [];
@@ -336,30 +324,30 @@ describe('told how to behave', () => {
     expect(Buffer.concat(chunks).toString()).toBe('HTTP/1.1 204');
   });
 
-  it('drops the connection with or without having taken it', async () => {
+  it('drops the connection after or before accepting', async () => {
     await behave({ mode: 'drop', times: 1 });
     await expect(send([element('one')])).rejects.toThrow();
-    expect(await figures()).toMatchObject({ calls: 1, taken: 1 });
+    expect(await counters()).toMatchObject({ calls: 1, accepted: 1 });
     await behave({ mode: 'drop_before', times: 1 });
     await expect(send([element('two')])).rejects.toThrow();
-    expect(await figures()).toMatchObject({ calls: 1, taken: 1 });
+    expect(await counters()).toMatchObject({ calls: 1, accepted: 1 });
   });
 
-  it('answers with a page', async () => {
+  it('answers with a web page', async () => {
     await behave({ mode: 'html', times: 1 });
     const page = await send([element('one')]);
     expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html']);
     await behave({ mode: 'html', status: 502 });
     expect((await send([element('one')])).status).toBe(502);
-    expect((await figures()).taken).toBe(0);
+    expect((await counters()).accepted).toBe(0);
   });
 
-  it('cuts the JSON short, and has taken it', async () => {
+  it('truncates the JSON after accepting', async () => {
     await behave({ mode: 'truncated' });
     const response = await send([element('one')]);
     expect(response.status).toBe(200);
     await expect(response.json()).rejects.toThrow();
-    expect((await figures()).taken).toBe(1);
+    expect((await counters()).accepted).toBe(1);
     await control('POST', '/behave', { platform: 'ga4', mode: 'truncated' });
     const silent = await fetch(`${sandbox.url}/ga4/mp/collect`, { method: 'POST', body: '{}' });
     expect([silent.status, await silent.text()]).toEqual([200, '{']);
@@ -369,10 +357,10 @@ describe('told how to behave', () => {
     await behave({ mode: 'huge' });
     const { status, bytes } = await raw([element('one')]);
     expect([status, bytes.length]).toEqual([200, 10 * 1024 * 1024]);
-    expect((await figures()).taken).toBe(0);
+    expect((await counters()).accepted).toBe(0);
   });
 
-  it('answers with little that becomes much', async () => {
+  it('answers with a gzip bomb', async () => {
     await behave({ mode: 'gzip_bomb' });
     const { status, headers, bytes } = await raw([element('one')]);
     expect([status, headers['content-encoding']]).toEqual([200, 'gzip']);
@@ -386,23 +374,23 @@ describe('told how to behave', () => {
     expect(inflated).toBeGreaterThan(100 * 1024 * 1024);
   });
 
-  it('wraps an error into a success', async () => {
+  it('answers an error with status 200', async () => {
     await behave({ mode: 'error_in_200' });
     const response = await send([element('one')]);
     expect([response.status, await response.json()]).toEqual([200, expect.objectContaining({ status: 400 })]);
-    expect(await figures()).toMatchObject({ items: 1, taken: 0 });
+    expect(await counters()).toMatchObject({ items: 1, accepted: 0 });
   });
 
-  it('redirects to where it notices who follows', async () => {
+  it('redirects to another tenant, whose ledger shows clients that follow', async () => {
     await behave({ mode: 'redirect' });
     const response = await send([element('one')]);
     expect(response.status).toBe(302);
     expect(response.headers.get('location')).toBe(`${sandbox.url}/linkedin@redirected/rest/conversionEvents`);
     await fetch(`${sandbox.url}/linkedin/rest/conversionEvents`, { method: 'POST', body: '{}' });
-    expect((await figures('redirected')).calls).toBe(1);
+    expect((await counters('redirected')).calls).toBe(1);
   });
 
-  it('lists what is in force, and takes all of it back', async () => {
+  it('is listed with its remaining count and can be reset', async () => {
     await behave({ mode: 'throttle', ms: 1_000, times: 2 });
     await send([element('one')]);
     const { json } = await control('GET', '/behave');
@@ -412,7 +400,7 @@ describe('told how to behave', () => {
     expect((await control('DELETE', '/behave')).json).toEqual({ ok: true, behaviours: [] });
   });
 
-  it('orders what a platform says later', async () => {
+  it('configures the later request status of google_ads', async () => {
     const google = (path: string, call: object) =>
       fetch(`${sandbox.url}/google_ads${path}`, { ...call, headers: HEADERS }).then(jsonOf);
     const { requestId } = await google('/v1/events:ingest', {
@@ -427,42 +415,42 @@ describe('told how to behave', () => {
     const status = async () =>
       (await google(`/v1/requestStatus:retrieve?requestId=${requestId}`, {})).requestStatusPerDestination[0]
         .requestStatus;
-    const order = { platform: 'google_ads', mode: 'status', status: 'FAILED', reason: 'CLICK_NOT_FOUND' };
+    const configured = { platform: 'google_ads', mode: 'status', status: 'FAILED', reason: 'CLICK_NOT_FOUND' };
     expect(await status()).toBe('SUCCESS');
-    expect((await control('POST', '/behave', order)).status).toBe(200);
+    expect((await control('POST', '/behave', configured)).status).toBe(200);
     expect(await status()).toBe('FAILED');
     await control('DELETE', '/behave');
     expect(await status()).toBe('SUCCESS');
-    await control('POST', '/behave', order);
+    await control('POST', '/behave', configured);
     await control('POST', '/behave', { platform: 'google_ads', mode: 'ok' });
     expect(await status()).toBe('SUCCESS');
-    expect(await control('POST', '/behave', { ...order, status: 'LATER' })).toMatchObject({ status: 400 });
+    expect(await control('POST', '/behave', { ...configured, status: 'LATER' })).toMatchObject({ status: 400 });
   });
 });
 
-describe('the control API', () => {
+describe('control API', () => {
   it.each([
-    ['no object', 'text', /JSON object/],
-    ['no platform', { mode: 'ok' }, /which platform/],
+    ['a string', 'text', /JSON object/],
+    ['no platform', { mode: 'ok' }, /Set the platform/],
     ['an unknown platform', { platform: 'facebook', mode: 'ok' }, /google_ads, meta/],
     ['an unknown mode', { platform: 'meta', mode: 'slowly' }, /ok, refuse/],
     ['a mode of another platform', { platform: 'meta', mode: 'status', status: 'FAILED' }, /ok, refuse/],
-    ['no times', { platform: 'meta', mode: 'refuse', times: 0 }, /"times"/],
-    ['half a time', { platform: 'meta', mode: 'refuse', times: 1.5 }, /"times"/],
-    ['slow without ms', { platform: 'meta', mode: 'slow' }, /needs "ms"/],
-    ['ms as text', { platform: 'meta', mode: 'slow', ms: '5' }, /"ms"/],
-    ['a status out of place', { platform: 'meta', mode: 'refuse', status: 400 }, /no "status"/],
-    ['a status that is no server error', { platform: 'meta', mode: 'server_error', status: 404 }, /500, 502/],
+    ['zero times', { platform: 'meta', mode: 'refuse', times: 0 }, /"times"/],
+    ['a fraction as times', { platform: 'meta', mode: 'refuse', times: 1.5 }, /"times"/],
+    ['slow without ms', { platform: 'meta', mode: 'slow' }, /requires "ms"/],
+    ['ms as a string', { platform: 'meta', mode: 'slow', ms: '5' }, /"ms"/],
+    ['a status for another mode', { platform: 'meta', mode: 'refuse', status: 400 }, /no "status"/],
+    ['a status that is not a server error', { platform: 'meta', mode: 'server_error', status: 404 }, /500, 502/],
     ['an unknown call', { platform: 'meta', mode: 'refuse', call: 'all' }, /events, token/],
     ['an empty tenant', { platform: 'meta', mode: 'refuse', tenant: '' }, /"tenant"/],
-  ])('refuses an order with %s and says what to do', async (_, order, error) => {
-    expect(await control('POST', '/behave', order)).toEqual({
+  ])('refuses a behaviour with %s and explains the error', async (_, behaviour, error) => {
+    expect(await control('POST', '/behave', behaviour)).toEqual({
       status: 400,
       json: { ok: false, error: expect.stringMatching(error) },
     });
   });
 
-  it('refuses an unknown platform and another method', async () => {
+  it('refuses unknown platforms and other methods', async () => {
     expect((await control('GET', '/ledger?platform=facebook')).status).toBe(400);
     expect((await control('DELETE', '/behave?platform=facebook')).status).toBe(400);
     expect((await control('PUT', '/ledger')).status).toBe(405);
@@ -471,7 +459,7 @@ describe('the control API', () => {
   });
 });
 
-describe('whatever it is sent', () => {
+describe('arbitrary input', () => {
   const LISTS = ['data', 'events', 'conversions', 'elements', 'batch', 'OfflineConversions', 'destinations'];
   const FIELDS = [
     'user',
@@ -514,7 +502,7 @@ describe('whatever it is sent', () => {
     ...{ customerid: '1', customeraccountid: '1', 'user-agent': 'relay/1.0' },
   };
 
-  it.each(DOUBLES.map((double) => [double.name, double] as const))('%s has an answer', (_, double) =>
+  it.each(DOUBLES.map((double) => [double.name, double] as const))('is answered by %s', (_, double) =>
     fc.assert(
       fc.property(fc.constantFrom(...PATHS), body, (path, text) => {
         const request = sandboxRequest('POST', `${path}?access_token=token`, { headers, body: text });
@@ -526,7 +514,7 @@ describe('whatever it is sent', () => {
     ),
   );
 
-  it('owns up to a fault of its own', async () => {
+  it('reports a bug of a double with status 599', async () => {
     const throwing = () => {
       throw new TypeError('oops');
     };
@@ -534,12 +522,12 @@ describe('whatever it is sent', () => {
     expect(await outcomeOf(double, sandboxRequest('POST', '/'), undefined).catch(faultOutcome)).toMatchObject({
       status: 599,
       recorded: true,
-      received: [{ taken: false, problems: ['The sandbox itself failed: oops'] }],
+      received: [{ accepted: false, problems: ['The sandbox itself failed: oops'] }],
     });
   });
 });
 
-it('ends while calls hang', async () => {
+it('stops while requests hang', async () => {
   const other = await new Sandbox().start();
   await fetch(`${other.url}/behave`, { method: 'POST', body: JSON.stringify({ platform: 'ga4', mode: 'hang' }) });
   const hanging = fetch(`${other.url}/ga4/mp/collect`, { method: 'POST', body: '{}' });
@@ -549,6 +537,6 @@ it('ends while calls hang', async () => {
   await failing;
 });
 
-it('does not share a port', async () => {
+it('refuses a port that is in use', async () => {
   await expect(new Sandbox().start(Number(new URL(sandbox.url).port))).rejects.toThrow('EADDRINUSE');
 });

@@ -1,9 +1,9 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { readBody } from '../http/read-body.js';
+import { jsonAnswer } from './answers.js';
 import { Behaviours } from './behaviour.js';
-import { jsonAnswer } from './checks.js';
-import { type Controlled, controlAnswer } from './control.js';
+import { controlAnswer, type SandboxState } from './control.js';
 import { type Memory, type PlatformDouble, type SandboxRequest, sandboxRequest } from './double.js';
 import { ga4 } from './doubles/ga4.js';
 import { googleAds } from './doubles/google_ads.js';
@@ -33,31 +33,31 @@ export const DOUBLES: readonly PlatformDouble[] = [
 ];
 
 export interface SandboxOptions {
-  /** How many events are remembered for each platform and tenant; zero keeps counters only. */
+  /** The number of events remembered per platform and tenant; zero: counters only. */
   readonly idsMax?: number;
   readonly nowMs?: () => number;
 }
 
 export interface RunningSandbox {
-  /** A platform's base address is this, a slash and its name, with `@` and a tenant where several shall be told apart. */
+  /** The base URL of a platform is this URL, a slash and its name, optionally followed by `@` and a tenant. */
   readonly url: string;
-  /** Cuts what is still open. */
+  /** Closes all open connections. */
   stop(): Promise<void>;
 }
 
-/** All platforms in one process on the loopback interface: they check, answer, fail when told to, and remember. */
+/** Doubles of all platforms in one server on the loopback interface. They check, answer and record requests, and fail on demand. */
 export class Sandbox {
   readonly #doubles = new Map(DOUBLES.map((double) => [double.name, double]));
   readonly #behaviours = new Behaviours();
   readonly #ledger: Ledger;
   readonly #nowMs: () => number;
   readonly #memories = new Map<string, { platform: string; tenant: string; memory: Memory }>();
-  readonly #controlled: Controlled;
+  readonly #state: SandboxState;
 
   constructor({ idsMax = IDS_MAX, nowMs = Date.now }: SandboxOptions = {}) {
     this.#ledger = new Ledger({ idsMax });
     this.#nowMs = nowMs;
-    this.#controlled = {
+    this.#state = {
       doubles: this.#doubles,
       ledger: this.#ledger,
       behaviours: this.#behaviours,
@@ -66,7 +66,7 @@ export class Sandbox {
     };
   }
 
-  /** Port 0 takes any that is free. */
+  /** Port 0 selects a free port. */
   async start(port = 0): Promise<RunningSandbox> {
     const server = createServer({ keepAliveTimeout: KEEP_ALIVE_MS }, (request, response) => {
       void this.#handle(request, response);
@@ -89,7 +89,7 @@ export class Sandbox {
     const bytes = await readBody(incoming, BODY_MAX_BYTES);
     if (bytes === undefined) {
       response.shouldKeepAlive = false;
-      return send(response, jsonAnswer(413, { ok: false, error: 'The body is larger than any platform takes.' }));
+      return send(response, jsonAnswer(413, { ok: false, error: 'The body is larger than any platform accepts.' }));
     }
     const method = incoming.method ?? 'GET';
     const url = incoming.url ?? '/';
@@ -97,7 +97,7 @@ export class Sandbox {
     const double = this.#doubles.get(platform);
     if (double === undefined) {
       const { path, query } = sandboxRequest(method, url);
-      return send(response, controlAnswer(this.#controlled, method, path, query, bytes.toString()));
+      return send(response, controlAnswer(this.#state, method, path, query, bytes.toString()));
     }
     const request = sandboxRequest(method, rest, {
       headers: incoming.headers as Record<string, string | undefined>,
@@ -115,7 +115,7 @@ export class Sandbox {
 
   #record(double: PlatformDouble, request: SandboxRequest, mode: string, bytes: Buffer, outcome: Outcome): void {
     const { method, path, query, headers, tenant, nowMs } = request;
-    // A copy of what is shown: a slice of the text would keep all of it in memory.
+    // Copy the shown part: a substring would keep the whole body in memory.
     const body = bytes.length > SHOWN_BODY_BYTES ? bytes.toString('utf8', 0, SHOWN_BODY_BYTES) : request.body;
     const status = outcome.sending === 'whole' || outcome.sending === 'half' ? outcome.status : undefined;
     this.#ledger.record(
@@ -129,12 +129,12 @@ export class Sandbox {
 
   #memoryOf(platform: string, tenant: string): Memory {
     const key = `${platform}@${tenant}`;
-    let kept = this.#memories.get(key);
-    if (kept === undefined) {
-      kept = { platform, tenant, memory: new Map() };
-      this.#memories.set(key, kept);
+    let entry = this.#memories.get(key);
+    if (entry === undefined) {
+      entry = { platform, tenant, memory: new Map() };
+      this.#memories.set(key, entry);
     }
-    return kept.memory;
+    return entry.memory;
   }
 }
 
@@ -148,22 +148,22 @@ function deliver(response: ServerResponse, outcome: Outcome): void {
 type Sendable = Pick<Outcome, 'status' | 'body'> & { readonly headers?: Readonly<Record<string, string>> };
 
 function send(response: ServerResponse, { status, headers, body }: Sendable): void {
-  // The caller may have given up.
+  // The client may have disconnected.
   if (response.destroyed) return;
   const length = status === 204 ? {} : { 'content-length': Buffer.byteLength(body) };
   response.writeHead(status, { ...headers, ...length }).end(body);
 }
 
-/** The head and half of what it announces; of an answer without a body, half of the first line. */
+/** Sends the headers and half of the announced body; for an empty body, half of the status line. */
 function sendHalf(response: ServerResponse, { status, headers, body }: Outcome): void {
   const { socket } = response;
   if (socket === null) return;
   const bytes = Buffer.from(body as string);
-  const breakOff = () => socket.destroy();
+  const disconnect = () => socket.destroy();
   if (bytes.length < 2) {
-    socket.write(`HTTP/1.1 ${status}`, breakOff);
+    socket.write(`HTTP/1.1 ${status}`, disconnect);
     return;
   }
   response.writeHead(status, { ...headers, 'content-length': bytes.length });
-  response.write(bytes.subarray(0, bytes.length >> 1), breakOff);
+  response.write(bytes.subarray(0, bytes.length >> 1), disconnect);
 }

@@ -1,17 +1,17 @@
-import { isFormContentType, jsonAnswer } from './checks.js';
-import type { FailureKind, Memory, SandboxAnswer, SandboxRequest } from './double.js';
+import { isFormContentType, jsonAnswer } from './answers.js';
+import type { FailureAnswers, Memory, SandboxAnswer, SandboxRequest } from './double.js';
 
 const EXPIRES_IN_SECONDS = 3_600;
 
-/** What differs between the OAuth 2 token endpoints. */
+/** The differences between the OAuth 2 token endpoints. */
 export interface TokenRules {
-  /** What the form's `scope` must hold; undefined: no scope is asked for. */
+  /** The scope that the form must contain; undefined: no scope is required. */
   readonly scope?: string;
-  /** Each refresh gives a new refresh token and ends the old one. */
+  /** Each refresh returns a new refresh token and invalidates the old one. */
   readonly rotates?: boolean;
 }
 
-/** Answers a refresh of an access token. */
+/** Answers the refresh of an access token. */
 export function tokenAnswer(request: SandboxRequest, rules: TokenRules = {}): SandboxAnswer {
   if (request.method !== 'POST') return oauthError(405, 'invalid_request', 'Use POST.');
   if (!isFormContentType(request)) return oauthError(400, 'invalid_request', 'The body must be form encoded.');
@@ -23,14 +23,14 @@ export function tokenAnswer(request: SandboxRequest, rules: TokenRules = {}): Sa
     return oauthError(400, 'unsupported_grant_type', 'The sandbox only refreshes tokens.');
   }
   if (rules.scope !== undefined && !form.get('scope')?.split(' ').includes(rules.scope)) {
-    return oauthError(400, 'invalid_scope', 'The scope is not one this client can have.');
+    return oauthError(400, 'invalid_scope', 'The scope is not allowed for this client.');
   }
   if (form.get('client_secret')?.includes('bad')) return oauthError(401, 'invalid_client', 'Unauthorized');
   const given = form.get('refresh_token') as string;
-  const ended = endedTokens(request.memory);
-  if (given.includes('bad') || ended.has(given)) return invalidGrant();
-  const number = next(request.memory);
-  if (rules.rotates === true) ended.add(given);
+  const revoked = revokedTokens(request.memory);
+  if (given.includes('bad') || revoked.has(given)) return invalidGrant();
+  const number = nextNumber(request.memory);
+  if (rules.rotates === true) revoked.add(given);
   return jsonAnswer(200, {
     token_type: 'Bearer',
     access_token: `sandbox-token-${number}`,
@@ -39,21 +39,14 @@ export function tokenAnswer(request: SandboxRequest, rules: TokenRules = {}): Sa
   });
 }
 
-export function tokenFailure(kind: FailureKind): SandboxAnswer {
-  switch (kind) {
-    case 'refuse':
-    case 'refuse_one':
-      return invalidGrant();
-    case 'throttle':
-      return oauthError(429, 'temporarily_unavailable', 'Too many requests.');
-    case 'server_error':
-      return oauthError(503, 'temporarily_unavailable', 'Try again later.');
-    case 'unauthorized':
-      return oauthError(401, 'invalid_client', 'Unauthorized');
-    case 'forbidden':
-      return oauthError(403, 'access_denied', 'The client may not use this.');
-  }
-}
+export const tokenFailures: FailureAnswers = {
+  refuse: () => invalidGrant(),
+  refuse_one: () => invalidGrant(),
+  throttle: () => oauthError(429, 'temporarily_unavailable', 'Too many requests.'),
+  server_error: () => oauthError(503, 'temporarily_unavailable', 'Try again later.'),
+  unauthorized: () => oauthError(401, 'invalid_client', 'Unauthorized'),
+  forbidden: () => oauthError(403, 'access_denied', 'The client may not use this.'),
+};
 
 function invalidGrant(): SandboxAnswer {
   return oauthError(400, 'invalid_grant', 'Token has been expired or revoked.');
@@ -63,13 +56,13 @@ function oauthError(status: number, error: string, description: string): Sandbox
   return jsonAnswer(status, { error, error_description: description });
 }
 
-function endedTokens(memory: Memory): Set<string> {
-  const ended = (memory.get('ended refresh tokens') as Set<string> | undefined) ?? new Set<string>();
-  memory.set('ended refresh tokens', ended);
-  return ended;
+function revokedTokens(memory: Memory): Set<string> {
+  const revoked = (memory.get('revoked refresh tokens') as Set<string> | undefined) ?? new Set<string>();
+  memory.set('revoked refresh tokens', revoked);
+  return revoked;
 }
 
-function next(memory: Memory): number {
+function nextNumber(memory: Memory): number {
   const number = ((memory.get('tokens') as number | undefined) ?? 0) + 1;
   memory.set('tokens', number);
   return number;

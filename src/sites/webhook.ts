@@ -2,9 +2,9 @@ import { isIP } from 'node:net';
 import { type WebhookEvent } from '../events/site.events.js';
 import { isGlobalUnicast } from '../http/client/global-unicast.js';
 import { targetOf } from '../http/client/target.js';
+import { secretProblem } from '../http/webhook-signature.js';
 import { messageOf, UserError } from '../kernel/errors.js';
 import type { StoredEvent } from '../log/event.js';
-import { secretProblem } from '../platforms/webhook/settings.js';
 import type { Site } from './site.js';
 
 const URL_LENGTH_MAX = 2_048;

@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream';
 
-/** Where the command line writes to, when it runs in the test's own process. */
+/** Collects the output of a command that runs in the test process. */
 export class Collector extends Writable {
   text = '';
 

@@ -15,21 +15,21 @@ const SITE = 'shop.example';
 const OPEN_MS = 60_000;
 let tenants = 0;
 
-export type Sent = AttemptResult | { readonly status: 'skipped'; readonly reason: SkipReason };
+export type DeliveryResult = AttemptResult | { readonly status: 'skipped'; readonly reason: SkipReason };
 
-/** What the sandbox knows of one tenant at one platform. */
+/** The sandbox's ledger of one platform and tenant. */
 export interface Account {
   readonly items: number;
-  readonly taken: number;
+  readonly accepted: number;
   readonly repeats: number;
   readonly repeatsChanged: number;
   readonly problemKinds: Readonly<Record<string, number>>;
   readonly events: Readonly<Record<string, { readonly times: number; readonly bodies: readonly string[] }>>;
-  readonly eventCalls: number;
-  readonly tokenCalls: number;
+  readonly eventRequests: number;
+  readonly tokenRequests: number;
 }
 
-/** A destination queue to the sandbox, with the real client, real tokens, and an account of its own there. */
+/** Delivers to the sandbox with the real client, token handling and destination queue, as a separate tenant. */
 export class ConnectedPlatform {
   readonly parked: string[] = [];
   readonly paused: string[] = [];
@@ -43,11 +43,11 @@ export class ConnectedPlatform {
   private state: 'active' | 'paused' | 'parked' = 'active';
 
   constructor(
-    about: PlatformCase,
+    platformCase: PlatformCase,
     private readonly sandboxUrl: string,
     client: PlatformClient,
   ) {
-    const { platform, connection } = about;
+    const { platform, connection } = platformCase;
     this.platform = platform;
     this.connection = { ...connection, endpoint: `${sandboxUrl}/${platform.name}@${this.tenant}` };
     this.tokens = new AccessTokens(client, {
@@ -91,34 +91,34 @@ export class ConnectedPlatform {
     );
   }
 
-  /** All in one turn of the event loop, so that those which can share a call do. */
+  /** Queues all conversions in one turn of the event loop, so that they share requests where possible. */
   async send(
     conversions: readonly Conversion[],
-    { alone = false, spoiled }: { readonly alone?: boolean; readonly spoiled?: number } = {},
-  ): Promise<Sent[]> {
-    const sent = await Promise.all(
+    { alone = false, invalid }: { readonly alone?: boolean; readonly invalid?: number } = {},
+  ): Promise<DeliveryResult[]> {
+    const results = await Promise.all(
       conversions.map((conversion, index) => {
         const payload = this.buildPayload(conversion);
         if ('skip' in payload) return { status: 'skipped', reason: payload.skip } as const;
-        const body = index === spoiled ? spoil(payload.body) : payload.body;
+        const body = index === invalid ? invalidate(payload.body) : payload.body;
         return new Promise<AttemptResult>((done) => {
           this.queue.enqueue({ payload: { ...payload, body }, alone, probe: false, mayDeliver: () => true, done });
         });
       }),
     );
     if (this.faults.length > 0) throw this.faults[0];
-    return sent;
+    return results;
   }
 
-  async sendOne(conversion: Conversion): Promise<Sent> {
-    const [sent] = await this.send([conversion]);
-    return sent as Sent;
+  async sendOne(conversion: Conversion): Promise<DeliveryResult> {
+    const [result] = await this.send([conversion]);
+    return result as DeliveryResult;
   }
 
-  /** Until something else is asked for, or for so many calls. */
+  /** Sets the behaviour of the sandbox, until it is replaced or for a number of requests. */
   async behave(mode: string, more: object = {}): Promise<void> {
-    const order = { platform: this.platform.name, tenant: this.tenant, mode, ...more };
-    const response = await fetch(`${this.sandboxUrl}/behave`, { method: 'POST', body: JSON.stringify(order) });
+    const behaviour = { platform: this.platform.name, tenant: this.tenant, mode, ...more };
+    const response = await fetch(`${this.sandboxUrl}/behave`, { method: 'POST', body: JSON.stringify(behaviour) });
     if (!response.ok) throw new Error(await response.text());
   }
 
@@ -134,15 +134,15 @@ interface LedgerView {
 export async function accountOf(sandboxUrl: string, platform: string, tenant: string): Promise<Account> {
   const response = await fetch(`${sandboxUrl}/ledger?platform=${platform}&tenant=${tenant}`);
   const view = (await response.json()) as LedgerView & Record<string, Record<string, Account> | undefined>;
-  const tokenCalls = view.recent.filter(({ path }) => /token$/i.test(path)).length;
-  const account = view[platform]?.[tenant] ?? NOTHING;
-  return { ...account, tokenCalls, eventCalls: view.recent.length - tokenCalls };
+  const tokenRequests = view.recent.filter(({ path }) => /token$/i.test(path)).length;
+  const account = view[platform]?.[tenant] ?? EMPTY_ACCOUNT;
+  return { ...account, tokenRequests, eventRequests: view.recent.length - tokenRequests };
 }
 
-const NOTHING = { items: 0, taken: 0, repeats: 0, repeatsChanged: 0, problemKinds: {}, events: {} };
+const EMPTY_ACCOUNT = { items: 0, accepted: 0, repeats: 0, repeatsChanged: 0, problemKinds: {}, events: {} };
 
-/** Every platform that checks anything refuses a hash that is none. */
-function spoil(body: string): string {
+/** Replaces the hashes: every platform that validates refuses a value that is not a hash. */
+function invalidate(body: string): string {
   return body.replace(/[0-9a-f]{64}/g, 'not-a-hash');
 }
 

@@ -1,6 +1,6 @@
-import type { PlatformResponse, Verdict } from '../../src/platforms/platform.js';
+import type { Platform, PlatformResponse, Verdict } from '../../src/platforms/platform.js';
 
-/** An answer as it is read from the wire: a text stands as it is, anything else as JSON, and nothing is an empty body. */
+/** An answer as the HTTP client returns it. A string is the body itself, anything else becomes JSON. */
 export function answer(
   status: number,
   body: unknown = '',
@@ -20,21 +20,27 @@ function parsed(text: string): unknown {
 
 type AnyVerdict = Verdict | readonly Verdict[];
 
-/** What a verdict about a whole call comes to: its kind, or why to try again; `each` for one about each conversion. */
-export function inOneWord(verdict: AnyVerdict): string {
+/** A verdict in short: its kind, for `retry` the reason, and `each` for one verdict per conversion. */
+export function verdictLabel(verdict: AnyVerdict): string {
   if (!('kind' in verdict)) return 'each';
   return verdict.kind === 'retry' ? verdict.reason : verdict.kind;
 }
 
-/** A page of some proxy, an answer that broke off, and JSON that says nothing. */
-const MEANINGLESS = ['', '<html><body>It works!</body></html>', '{"data":{"status', '[]', 'null', '"ok"', '7', '{}'];
+/** Expects these labels for a request with one and with three conversions. */
+export function expectVerdicts(platform: Platform, response: PlatformResponse, one: string, three: string): void {
+  expect(verdictLabel(platform.verdict(response, 1))).toBe(one);
+  expect(verdictLabel(platform.verdict(response, 3))).toBe(three);
+}
 
-/** Only the platform's own word is a success: a 200 with any of these bodies, or of those given, is tried again. */
-export function itNeedsMoreThanA200(
+/** A proxy's page, a truncated answer, and JSON without meaning. */
+const UNREADABLE = ['', '<html><body>It works!</body></html>', '{"data":{"status', '[]', 'null', '"ok"', '7', '{}'];
+
+/** A 200 counts as success only with the documented body: after one of these bodies the request is retried. */
+export function itRetriesUnreadable200(
   verdict: (response: PlatformResponse) => AnyVerdict | undefined,
   ...bodies: readonly unknown[]
 ): void {
-  it.each([...MEANINGLESS, ...bodies])('does not take %j with a 200 for success', (body) => {
+  it.each([...UNREADABLE, ...bodies])('does not treat a 200 with %j as success', (body) => {
     expect(verdict(answer(200, body))).toEqual({ kind: 'retry', reason: 'server_error' });
   });
 }

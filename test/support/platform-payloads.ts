@@ -1,18 +1,40 @@
-import type { ClickKind, Conversion, Visit } from '../../src/platforms/conversion.js';
+import type { Conversion, Visit } from '../../src/platforms/conversion.js';
 import type { PersonalHashes } from '../../src/platforms/personal-hashes.js';
-import type { Call, Platform, Settings } from '../../src/platforms/platform.js';
+import type { Platform, Settings } from '../../src/platforms/platform.js';
 import { SAMPLE_CONVERSIONS } from './sample-conversions.js';
 
-/** A purchase by somebody of whom nothing is known. */
-export const BY_NOBODY: Conversion = { ...SAMPLE_CONVERSIONS['hashed-only'], hashes: { subject: '' } };
+/** A purchase without any identifier of a person. */
+export const UNIDENTIFIED: Conversion = { ...SAMPLE_CONVERSIONS['hashed-only'], hashes: { subject: '' } };
 
-/** The same, but for what the browser told. */
-export function knownBy(visit: Partial<Visit>): Conversion {
-  return { ...BY_NOBODY, visit: { clicks: {}, cookies: {}, utm: {}, ...visit } };
+/** The same purchase, with only these identifiers of a visit. */
+export function identifiedBy(visit: Partial<Visit>): Conversion {
+  return { ...UNIDENTIFIED, visit: { clicks: {}, cookies: {}, utm: {}, ...visit } };
 }
 
-/** A name whose every spelling has another digest. */
-export const NAME_SPELLINGS: Partial<PersonalHashes> = {
+export type NamedConversion = readonly [name: string, conversion: Conversion];
+
+/** Conversions whose identifiers do not suffice at any platform. */
+export const INSUFFICIENT_IDENTIFIERS: readonly NamedConversion[] = [
+  ['nothing', UNIDENTIFIED],
+  ['an IP address', identifiedBy({ ip: '203.0.113.10' })],
+  ['a user agent', identifiedBy({ userAgent: 'UA' })],
+  ['a name', { ...UNIDENTIFIED, hashes: { subject: '', firstName: 'f', lastName: 'l' } }],
+];
+export const GOOGLE_CLICK_ID: NamedConversion = [
+  'a click id of Google',
+  identifiedBy({ clicks: { gclid: { id: 'G', timeMs: 1 } } }),
+];
+export const PHONE_NUMBER: NamedConversion = [
+  'a phone number',
+  { ...UNIDENTIFIED, hashes: { subject: '', phone: 'p', phoneDigits: 'd' } },
+];
+export const IP_AND_USER_AGENT: NamedConversion = [
+  'IP address and user agent',
+  identifiedBy({ ip: '203.0.113.10', userAgent: 'UA' }),
+];
+
+/** A name whose normalised forms all have different digests. */
+export const NAME_FORMS: Partial<PersonalHashes> = {
   firstName: 'f',
   firstNameBare: 'f-bare',
   firstNameJoined: 'f-joined',
@@ -23,30 +45,9 @@ export const NAME_SPELLINGS: Partial<PersonalHashes> = {
   lastNameUnpunctuated: 'l-unpunctuated',
 };
 
-/** The conversion as it is stored and sent: what JSON leaves of its payload. */
+/** The payload as it is stored and sent, after JSON serialisation. */
 export function sentItem(platform: Platform, conversion: Conversion, settings: Settings) {
   const payload = platform.payload(conversion, settings);
   if ('skip' in payload) throw new Error(`skipped: ${payload.skip}`);
   return JSON.parse(JSON.stringify(payload.item));
-}
-
-/** A platform may know its own clicks, where it has any, and nothing that a page's address tells besides the page. */
-export function itTellsNoClickButItsOwn(platform: Platform, settings: Settings, own?: ClickKind): void {
-  it('tells no click id but its own, not even in the page’s address', () => {
-    const { visit } = SAMPLE_CONVERSIONS['with-click-id'];
-    const pageUrl = 'https://shop.example/?gclid=Gclid_AbC-123&email=jane@example.com';
-    const conversion = { ...SAMPLE_CONVERSIONS['with-click-id'], visit: { ...visit, pageUrl } };
-    const sent = JSON.stringify(sentItem(platform, conversion, settings));
-    const told = Object.entries(visit.clicks).filter(([, { id }]) => sent.includes(id));
-    expect(told.map(([kind]) => kind)).toEqual(own === undefined ? [] : [own]);
-    expect(sent).not.toMatch(/gclid|jane/i);
-  });
-}
-
-/** A call carries payloads byte for byte; in `body` they stand for `…`. */
-export function itCarriesItemsAsTheyAre(platform: Platform, call: Call, body: string): void {
-  it('carries several conversions in one call, byte for byte', () => {
-    const items = ['{ "a": 1 }', '{"b":2.50}', '{"c":"é"}'];
-    expect(platform.request(items, call).body).toBe(body.replace('…', items.join(',')));
-  });
 }

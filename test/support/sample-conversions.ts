@@ -2,11 +2,11 @@ import { hashPersonal } from '../../src/conversions/hash-personal.js';
 import type { Conversion, Visit } from '../../src/platforms/conversion.js';
 
 const TIME_MS = Date.parse('2026-03-01T10:15:30Z');
-const SEEN_MS = Date.parse('2026-03-01T09:56:40Z');
+const CLICK_MS = Date.parse('2026-03-01T09:56:40Z');
 
-const seen = (id: string) => ({ id, timeMs: SEEN_MS });
+const click = (id: string) => ({ id, timeMs: CLICK_MS });
 
-/** A visit with a click of every kind, of which each platform may be told its own only. */
+/** A visit with a click id of every kind; each platform may receive only its own. */
 const VISIT: Visit = {
   pageUrl: 'https://shop.example/thanks',
   referrer: 'https://www.google.com/',
@@ -14,15 +14,15 @@ const VISIT: Visit = {
   userAgent: 'Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0',
   visitorId: '5f0c7c1e-8f0a-4a5e-9d3b-0c9a4b1d2e3f',
   clicks: {
-    gclid: seen('Gclid_AbC-123'),
-    fbclid: seen('IwAR0FbClid_xYz'),
-    ttclid: seen('E.C.P.TtClid_1'),
-    msclkid: seen('00112233445566778899aabbccddeeff'),
-    twclid: seen('TwClid_Abc'),
-    li_fat_id: seen('1b2c3d4e-0000-4000-8000-abcdefabcdef'),
-    sccid: seen('ScCid_AbC'),
-    rdt_cid: seen('RdtCid_123'),
-    epik: seen('dj0yJnU9Epik'),
+    gclid: click('Gclid_AbC-123'),
+    fbclid: click('IwAR0FbClid_xYz'),
+    ttclid: click('E.C.P.TtClid_1'),
+    msclkid: click('00112233445566778899aabbccddeeff'),
+    twclid: click('TwClid_Abc'),
+    li_fat_id: click('1b2c3d4e-0000-4000-8000-abcdefabcdef'),
+    sccid: click('ScCid_AbC'),
+    rdt_cid: click('RdtCid_123'),
+    epik: click('dj0yJnU9Epik'),
   },
   cookies: {
     _fbp: 'fb.1.1772350000000.1234567890',
@@ -58,7 +58,7 @@ const person = (firstName: string, lastName: string) =>
     currency: 'EUR',
   });
 
-/** The conversions every platform's fixtures are made of. */
+/** The conversions of the golden fixtures of every platform. */
 export const SAMPLE_CONVERSIONS = {
   'with-click-id': { ...PURCHASE, visit: VISIT, consent: 'granted' },
   'without-click-id': { ...PURCHASE, visit: { ...VISIT, clicks: {}, cookies: { _ga: '123456.7654321' } } },

@@ -1,4 +1,4 @@
-import { addressOf, type Call, type PlatformRequest, type TestCall } from '../platform.js';
+import { type Call, endpointUrl, type PlatformRequest, type TestCall } from '../platform.js';
 import { validationVerdict } from './verdict.js';
 
 const BASE = 'https://www.google-analytics.com';
@@ -7,7 +7,7 @@ export function request([item = '']: readonly string[], call: Call): PlatformReq
   return post('/mp/collect', item, call);
 }
 
-/** Google's validator says what is wrong with a payload. It records nothing and does not look at the credentials. */
+/** Google's validation endpoint reports errors in a payload. It records nothing and does not check the credentials. */
 export function test(item: string, call: Call): TestCall {
   return { request: post('/debug/mp/collect', item, call), sent: false, verdict: validationVerdict };
 }
@@ -19,7 +19,7 @@ function post(path: string, body: string, { connection }: Call): PlatformRequest
   });
   return {
     method: 'POST',
-    url: addressOf(connection, BASE, `${path}?${query}`),
+    url: endpointUrl(connection, BASE, `${path}?${query}`),
     headers: { 'content-type': 'application/json' },
     body,
   };

@@ -8,7 +8,7 @@ export const ga4: Platform = {
   name: 'ga4',
   fields,
   check,
-  // A call has one client id, and every conversion its own.
+  // A request has one client id, and conversions have different ones.
   batchMax: 1,
   ageMaxMs: 72 * 60 * 60 * 1_000,
   payload,

@@ -1,8 +1,8 @@
-/** Of events and of their parameters alike. */
+/** The format of event names and of parameter names. */
 const NAME = /^[A-Za-z][A-Za-z0-9_]{0,39}$/;
 const RESERVED_PREFIX = /^(?:firebase|ga|google)_/;
 
-/** Google Analytics drops these without a word, or takes them from apps only. */
+/** Google Analytics silently drops these, or accepts them from apps only. */
 const RESERVED_EVENTS: ReadonlySet<string> = new Set(
   `ad_activeview ad_click ad_exposure ad_impression ad_query ad_reward adunit_exposure app_background app_clear_data
   app_exception app_install app_remove app_store_refund app_store_subscription_cancel app_store_subscription_convert

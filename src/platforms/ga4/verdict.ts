@@ -1,9 +1,9 @@
-import { at, shorten, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
+import { at, joined, shorten, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
 import type { PlatformResponse, Verdict } from '../platform.js';
 
 /**
- * Google Analytics says 2xx to everything, a wrong secret included: whether it counts is never known. Nothing but a web
- * page is taken for somebody else's answer, since each repeat would be counted as well.
+ * Google Analytics answers 2xx to everything, even with a wrong secret, and never reports whether an event counts. Only
+ * a web page is treated as the answer of another server, because Google Analytics would count every retry.
  */
 export function verdict(response: PlatformResponse): Verdict {
   const refusal = verdictOfStatus(response);
@@ -17,6 +17,6 @@ export function validationVerdict(response: PlatformResponse): Verdict {
   const messages = at(response.json, 'validationMessages');
   if (!Array.isArray(messages)) return unreadable(response);
   if (messages.length === 0) return { kind: 'accepted' };
-  const said = [textAt(messages, 0, 'validationCode'), textAt(messages, 0, 'description')];
-  return { kind: 'rejected', reason: shorten(said.filter(Boolean).join(': ')) || 'not valid' };
+  const reason = joined(textAt(messages, 0, 'validationCode'), textAt(messages, 0, 'description'));
+  return { kind: 'rejected', reason: shorten(reason ?? '') || 'not valid' };
 }

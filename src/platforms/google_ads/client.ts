@@ -1,11 +1,5 @@
-import {
-  addressOf,
-  type Call,
-  type Connection,
-  type PlatformRequest,
-  type TestCall,
-  type TokenRequest,
-} from '../platform.js';
+import type { Call, Connection, PlatformRequest, TestCall, TokenRequest } from '../platform.js';
+import { endpointUrl, refreshTokenForm } from '../platform.js';
 import { UPLOAD } from './payload.js';
 import { versionOf } from './settings.js';
 import { validateVerdict } from './verdict.js';
@@ -18,7 +12,7 @@ export function request(items: readonly string[], call: Call): PlatformRequest {
   return call.group === UPLOAD ? uploadRequest(items, call, '') : ingestRequest(items, call, '');
 }
 
-/** Google checks the conversion as if it were sent, and forgets it. */
+/** Google validates the conversion and does not record it. */
 export function test(item: string, call: Call): TestCall {
   const flag = ',"validateOnly":true';
   const request = call.group === UPLOAD ? uploadRequest([item], call, flag) : ingestRequest([item], call, flag);
@@ -29,19 +23,14 @@ export function statusRequest(requestId: string, { connection, accessToken }: Ca
   const path = `/${versionOf(connection.settings, 'api_version')}/requestStatus:retrieve`;
   return {
     method: 'GET',
-    url: `${addressOf(connection, DATA_MANAGER, path)}?requestId=${encodeURIComponent(requestId)}`,
+    url: `${endpointUrl(connection, DATA_MANAGER, path)}?requestId=${encodeURIComponent(requestId)}`,
     headers: { authorization: `Bearer ${accessToken ?? ''}` },
   };
 }
 
 export function token(connection: Connection): TokenRequest | undefined {
-  const { client_id } = connection.settings;
-  const { client_secret, refresh_token } = connection.secrets;
-  if (client_id === undefined || client_secret === undefined || refresh_token === undefined) return undefined;
-  return {
-    url: addressOf(connection, OAUTH, '/token'),
-    form: { grant_type: 'refresh_token', client_id, client_secret, refresh_token },
-  };
+  const form = refreshTokenForm(connection);
+  return form && { url: endpointUrl(connection, OAUTH, '/token'), form };
 }
 
 function ingestRequest(items: readonly string[], call: Call, flag: string): PlatformRequest {
@@ -54,7 +43,7 @@ function ingestRequest(items: readonly string[], call: Call, flag: string): Plat
   });
   return {
     method: 'POST',
-    url: addressOf(connection, DATA_MANAGER, `/${versionOf(connection.settings, 'api_version')}/events:ingest`),
+    url: endpointUrl(connection, DATA_MANAGER, `/${versionOf(connection.settings, 'api_version')}/events:ingest`),
     headers: { authorization: `Bearer ${accessToken ?? ''}`, 'content-type': 'application/json' },
     body: `{"destinations":[${destination}],"encoding":"HEX","events":[${items.join(',')}]${flag}}`,
   };
@@ -70,11 +59,11 @@ function uploadRequest(items: readonly string[], call: Call, flag: string): Plat
   const version = versionOf(connection.settings, 'upload_api_version');
   return {
     method: 'POST',
-    url: addressOf(connection, GOOGLE_ADS, `/${version}/customers/${customer_id}:uploadClickConversions`),
+    url: endpointUrl(connection, GOOGLE_ADS, `/${version}/customers/${customer_id}:uploadClickConversions`),
     headers: {
       authorization: `Bearer ${accessToken ?? ''}`,
       'content-type': 'application/json',
-      // Google refuses a call without it as unauthorized, which is what a lost token is.
+      // Without a token Google answers unauthorized, which parks the connection.
       'developer-token': connection.secrets['developer_token'] ?? '',
       ...(login_customer_id !== undefined && { 'login-customer-id': login_customer_id }),
     },

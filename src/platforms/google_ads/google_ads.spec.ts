@@ -1,7 +1,6 @@
-import { answer, itNeedsMoreThanA200 } from '../../../test/support/platform-answers.js';
-import { fieldsThatAre, itChecksFields } from '../../../test/support/platform-fields.js';
-import { describeGoldens } from '../../../test/support/platform-goldens.js';
-import { BY_NOBODY, sentItem } from '../../../test/support/platform-payloads.js';
+import { answer, itRetriesUnreadable200 } from '../../../test/support/platform-answers.js';
+import { describePlatformContract } from '../../../test/support/platform-contract.js';
+import { INSUFFICIENT_IDENTIFIERS, sentItem, UNIDENTIFIED } from '../../../test/support/platform-payloads.js';
 import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js';
 import type { Conversion } from '../conversion.js';
 import type { Call, Connection, PlatformResponse, Settings, Verdict } from '../platform.js';
@@ -23,14 +22,14 @@ const UPLOAD_CONNECTION: Connection = {
 };
 
 const PURCHASE: Conversion = SAMPLE_CONVERSIONS['hashed-only'];
-const VISITED: Conversion = SAMPLE_CONVERSIONS['with-click-id'];
+const WITH_VISIT: Conversion = SAMPLE_CONVERSIONS['with-click-id'];
 const EMAIL = '86e0b9e56c17cc4d12387e1949b85053fbe73bc3ce5a1188713a9d300cc6133d';
 const PHONE = 'a6d53e23afd8a0e58ed88a857dec0272f27fb99ff0803e6cb1031201d78cade5';
 const SIX_HOURS_MS = 21_600_000;
 
-function clicked(clicks: Readonly<Record<string, string>>, conversion = PURCHASE): Conversion {
-  const seen = Object.entries(clicks).map(([kind, id]) => [kind, { id, timeMs: conversion.timeMs - 1_000 }]);
-  return { ...conversion, visit: { clicks: Object.fromEntries(seen), cookies: {}, utm: {} } };
+function withClicks(clicks: Readonly<Record<string, string>>, conversion = PURCHASE): Conversion {
+  const recorded = Object.entries(clicks).map(([kind, id]) => [kind, { id, timeMs: conversion.timeMs - 1_000 }]);
+  return { ...conversion, visit: { clicks: Object.fromEntries(recorded), cookies: {}, utm: {} } };
 }
 
 const item = (conversion: Conversion, settings: Settings = SETTINGS) => sentItem(googleAds, conversion, settings);
@@ -39,7 +38,7 @@ function callOf(connection: Connection, group: string): Call {
   return { connection, group, accessToken: 'ya29', nowMs: 0 };
 }
 
-/** Where only a request id, or what became of one, is an answer. */
+/** Answers without a valid request id. */
 const NO_REQUEST_ID = [
   [{ requestId: 'REQ' }],
   { requestId: 7 },
@@ -47,47 +46,45 @@ const NO_REQUEST_ID = [
   { requestId: 'REQ', error: { code: 500 } },
 ];
 
+describePlatformContract(googleAds, {
+  connection: CONNECTION,
+  accessToken: 'ya29',
+  secretSettings: ['client_secret', 'refresh_token', 'developer_token'],
+  payload: {
+    otherSettings: UPLOAD_SETTINGS,
+    unidentified: [
+      ...INSUFFICIENT_IDENTIFIERS,
+      ['an email without a form for Google', { ...PURCHASE, hashes: { subject: 'x', emailGoogle: null } }],
+      ['click ids of other platforms', withClicks({ msclkid: 'M', fbclid: 'F', dclid: 'D' }, UNIDENTIFIED)],
+      ['an empty click id', withClicks({ gclid: '' }, UNIDENTIFIED)],
+    ],
+  },
+});
+
 describe('google_ads', () => {
-  describeGoldens(googleAds, CONNECTION, 'ya29');
-
   describe('settings', () => {
-    itChecksFields(
-      googleAds,
-      ['customer_id', '1234567890', '123-456-7890'],
-      ['login_customer_id', '1112223333', '111222333'],
-      ['client_id', '1-a.apps.googleusercontent.com', ''],
-      ['client_secret', 'GOCSPX-x', 'a b'],
-      ['refresh_token', '1//0x', '1//0x\n'],
-      ['developer_token', 'abc', 'ä'],
-      ['require_click_id', 'yes', 'true'],
-      ['mode', 'upload', 'offline'],
-      ['mode', 'data_manager', 'Upload'],
-      ['api_version', 'v1', '1'],
-      ['upload_api_version', 'v25', 'v25/customers'],
-    );
-
-    it('keeps credentials secret', () => {
-      expect(fieldsThatAre('secret', googleAds)).toEqual(['client_secret', 'refresh_token', 'developer_token']);
-    });
-
-    it('takes a connection as it should be', () => {
+    it('accept a valid connection', () => {
       expect(googleAds.check?.(CONNECTION)).toBeUndefined();
       expect(googleAds.check?.(UPLOAD_CONNECTION)).toBeUndefined();
     });
 
     it.each<[string, Connection, RegExp]>([
-      ['a label for an id', { ...CONNECTION, settings: { 'event.lead': 'AW-1/abc' } }, /^event\.lead must be the id/],
-      ['no developer token', { ...UPLOAD_CONNECTION, secrets: SECRETS }, /^developer_token is required/],
+      [
+        'a label instead of an id',
+        { ...CONNECTION, settings: { 'event.lead': 'AW-1/abc' } },
+        /^event\.lead must be the id/,
+      ],
+      ['a missing developer token', { ...UPLOAD_CONNECTION, secrets: SECRETS }, /^developer_token is required/],
       [
         'custom data in an upload',
         { ...UPLOAD_CONNECTION, settings: { ...UPLOAD_SETTINGS, 'field.shop': 'orderId' } },
         /^field\.shop cannot be sent/,
       ],
-    ])('refuses %s', (_, connection, message) => {
+    ])('refuse %s', (_, connection, message) => {
       expect(googleAds.check?.(connection)).toMatch(message);
     });
 
-    it('asks for an access token', () => {
+    it('lead to an access token request', () => {
       expect(googleAds.token?.(CONNECTION)).toEqual({
         url: 'https://oauth2.googleapis.com/token',
         form: {
@@ -101,63 +98,52 @@ describe('google_ads', () => {
     });
   });
 
-  describe('what is skipped', () => {
-    it('an event without a conversion action', () => {
+  describe('payload', () => {
+    it('skips an event without a conversion action', () => {
       expect(googleAds.payload(PURCHASE, { customer_id: '1234567890' })).toEqual({ skip: 'event_not_mapped' });
     });
 
-    it('whom consent was refused by', () => {
+    it('skips a conversion without consent', () => {
       expect(googleAds.payload({ ...PURCHASE, consent: 'denied' }, SETTINGS)).toEqual({ skip: 'consent_denied' });
       expect(googleAds.payload({ ...PURCHASE, consent: 'denied' }, UPLOAD_SETTINGS)).toEqual({
         skip: 'consent_denied',
       });
     });
 
-    it.each([
-      ['nothing', BY_NOBODY],
-      ['an email that has no spelling of Google’s', { ...PURCHASE, hashes: { subject: 'x', emailGoogle: null } }],
-      ['names', { ...BY_NOBODY, hashes: { subject: '', firstName: 'f', lastName: 'l' } }],
-      ['clicks of other platforms', clicked({ msclkid: 'M', fbclid: 'F', dclid: 'D' }, BY_NOBODY)],
-      ['an empty click', clicked({ gclid: '' }, BY_NOBODY)],
-    ])('who is known by %s alone', (_, conversion) => {
-      expect(googleAds.payload(conversion, SETTINGS)).toEqual({ skip: 'no_identifier' });
-      expect(googleAds.payload(conversion, UPLOAD_SETTINGS)).toEqual({ skip: 'no_identifier' });
-    });
-
-    it('with require_click_id, whatever has no click of Google’s', () => {
+    it('with require_click_id, skips a conversion without a Google click id', () => {
       const settings = { ...SETTINGS, require_click_id: 'yes' };
       expect(googleAds.payload(PURCHASE, settings)).toEqual({ skip: 'no_click_identifier' });
-      expect(googleAds.payload(clicked({ msclkid: 'M' }), settings)).toEqual({ skip: 'no_click_identifier' });
-      expect(googleAds.payload(clicked({ wbraid: 'W' }), settings)).toHaveProperty('item');
+      expect(googleAds.payload(withClicks({ msclkid: 'M' }), settings)).toEqual({ skip: 'no_click_identifier' });
+      expect(googleAds.payload(withClicks({ wbraid: 'W' }), settings)).toHaveProperty('item');
       expect(googleAds.payload(PURCHASE, { ...SETTINGS, require_click_id: 'no' })).toHaveProperty('item');
     });
   });
 
-  describe('an event for the Data Manager', () => {
+  describe('Data Manager payload', () => {
     it.each([
       [{ gclid: 'G', gbraid: 'B', wbraid: 'W' }, { gclid: 'G' }],
       [{ gbraid: 'B', wbraid: 'W' }, { gbraid: 'B' }],
       [{ wbraid: 'W' }, { wbraid: 'W' }],
-    ])('has one click: of %j, %j', (clicks, sent) => {
-      expect(item(clicked(clicks)).adIdentifiers).toEqual(sent);
-      expect(item(clicked(clicks)).userData.userIdentifiers).toEqual([{ emailAddress: EMAIL }]);
+    ])('of the click ids %j contains only %j', (clicks, sent) => {
+      expect(item(withClicks(clicks)).adIdentifiers).toEqual(sent);
+      expect(item(withClicks(clicks)).userData.userIdentifiers).toEqual([{ emailAddress: EMAIL }]);
     });
 
-    it('does without people when there is a click', () => {
-      expect(item(clicked({ gclid: 'G' }, BY_NOBODY))).not.toHaveProperty('userData');
+    it('needs no user data with a click id', () => {
+      expect(item(withClicks({ gclid: 'G' }, UNIDENTIFIED))).not.toHaveProperty('userData');
     });
 
-    it('says nothing about consent unless it was given', () => {
-      expect(item(VISITED).consent).toEqual({ adUserData: 'CONSENT_GRANTED' });
+    it('contains consent only if it was granted', () => {
+      expect(item(WITH_VISIT).consent).toEqual({ adUserData: 'CONSENT_GRANTED' });
       expect(item(PURCHASE)).not.toHaveProperty('consent');
     });
 
-    it('has a currency only with an amount, which may be 0', () => {
+    it('contains a currency only with an amount, which may be 0', () => {
       expect(item({ ...PURCHASE, value: undefined })).not.toHaveProperty('currency');
       expect(item({ ...PURCHASE, value: 0 })).toMatchObject({ conversionValue: 0, currency: 'EUR' });
     });
 
-    it('carries custom fields as text', () => {
+    it('contains custom fields as strings', () => {
       const settings = { ...SETTINGS, 'field.order_number': 'orderId', 'field.amount': 'value' };
       expect(item(PURCHASE, settings).customVariables).toEqual([
         { variable: 'order_number', value: 'ORD-1001' },
@@ -168,16 +154,16 @@ describe('google_ads', () => {
       );
     });
 
-    it('shares calls with those of its conversion action', () => {
+    it('is grouped by conversion action', () => {
       expect(googleAds.payload(PURCHASE, SETTINGS)).toHaveProperty('group', '987654321');
       expect(googleAds.payload({ ...PURCHASE, event: 'lead' }, SETTINGS)).toHaveProperty('group', '987654322');
     });
   });
 
-  describe('a conversion for the upload', () => {
-    it('has everything that is known', () => {
+  describe('upload payload', () => {
+    it('contains all known data', () => {
       const phone = SAMPLE_CONVERSIONS['phone-and-name'].hashes;
-      expect(item({ ...VISITED, hashes: phone }, UPLOAD_SETTINGS)).toEqual({
+      expect(item({ ...WITH_VISIT, hashes: phone }, UPLOAD_SETTINGS)).toEqual({
         gclid: 'Gclid_AbC-123',
         conversionAction: 'customers/1234567890/conversionActions/987654321',
         conversionDateTime: '2026-03-01 10:15:30+00:00',
@@ -195,7 +181,7 @@ describe('google_ads', () => {
       });
     });
 
-    it('does without a click, and without an amount', () => {
+    it('needs neither a click id nor an amount', () => {
       expect(item({ ...PURCHASE, value: undefined }, UPLOAD_SETTINGS)).toEqual({
         conversionAction: 'customers/1234567890/conversionActions/987654321',
         conversionDateTime: '2026-03-01 10:15:30+00:00',
@@ -204,17 +190,20 @@ describe('google_ads', () => {
       });
     });
 
-    it.each([{ gbraid: 'B', wbraid: 'W' }, { wbraid: 'W' }])('has no person beside a braid: %j', (clicks) => {
-      const sent = item(clicked(clicks), UPLOAD_SETTINGS);
-      expect(sent).not.toHaveProperty('userIdentifiers');
-      expect(Object.keys(sent).filter((name) => name.endsWith('braid'))).toHaveLength(1);
-    });
+    it.each([{ gbraid: 'B', wbraid: 'W' }, { wbraid: 'W' }])(
+      'contains no user identifiers with a braid: %j',
+      (clicks) => {
+        const sent = item(withClicks(clicks), UPLOAD_SETTINGS);
+        expect(sent).not.toHaveProperty('userIdentifiers');
+        expect(Object.keys(sent).filter((name) => name.endsWith('braid'))).toHaveLength(1);
+      },
+    );
   });
 
-  describe('a call', () => {
+  describe('request', () => {
     const items = ['{"a": 1}', '{"b":2.50}', '{"c":"\\u00e9"}'];
 
-    it('carries events as they are, to the conversion action of their group', () => {
+    it('contains events byte for byte, with the conversion action of their group', () => {
       const settings = { ...SETTINGS, login_customer_id: '1112223333' };
       const request = googleAds.request(items, callOf({ ...CONNECTION, settings }, '987654321'));
       expect(request).toEqual({
@@ -229,7 +218,7 @@ describe('google_ads', () => {
       expect(JSON.parse(request.body ?? '').events).toHaveLength(3);
     });
 
-    it('carries uploads in the form they were made, also when the mode has changed since', () => {
+    it('sends uploads to the upload API even if the mode has changed since', () => {
       const settings = { ...SETTINGS, login_customer_id: '1112223333', upload_api_version: 'v26' };
       expect(googleAds.request(items, callOf({ ...UPLOAD_CONNECTION, settings }, 'upload'))).toEqual({
         method: 'POST',
@@ -245,7 +234,7 @@ describe('google_ads', () => {
       expect(googleAds.payload(PURCHASE, UPLOAD_SETTINGS)).toHaveProperty('group', 'upload');
     });
 
-    it('goes to the connection’s own endpoint, whatever it is for', () => {
+    it('uses the endpoint of the connection for every kind of request', () => {
       const endpoint = 'http://127.0.0.1:9/google_ads/';
       const connection = { ...UPLOAD_CONNECTION, endpoint };
       expect([
@@ -262,7 +251,7 @@ describe('google_ads', () => {
     });
   });
 
-  describe('an answer of the Data Manager', () => {
+  describe('verdict on a Data Manager answer', () => {
     function refusal(...fieldViolations: object[]) {
       return {
         error: {
@@ -283,33 +272,33 @@ describe('google_ads', () => {
       };
     }
     const bad = (field: string, reason: string) => ({ field, reason, description: 'No.' });
-    const failed = (code: number, status: string) => answer(code, { error: { code, status, message: 'Said so.' } });
+    const failed = (code: number, status: string) => answer(code, { error: { code, status, message: 'Invalid.' } });
 
-    it('accepts all, with or without warnings', () => {
+    it('is accepted, with or without warnings', () => {
       const warned = { requestId: 'REQ', fieldWarnings: [{ field: 'events[0]', reason: 'R', description: 'D' }] };
       expect(googleAds.verdict(answer(200, { requestId: 'REQ' }), 3)).toEqual({ kind: 'accepted', requestId: 'REQ' });
       expect(googleAds.verdict(answer(200, warned), 3)).toEqual({ kind: 'accepted', requestId: 'REQ' });
     });
 
-    describe.each([1, 3])('to a call with %d', (items) => {
-      itNeedsMoreThanA200((response) => googleAds.verdict(response, items), ...NO_REQUEST_ID);
+    describe.each([1, 3])('with %d events', (items) => {
+      itRetriesUnreadable200((response) => googleAds.verdict(response, items), ...NO_REQUEST_ID);
     });
 
-    it('rejects the events it names, and sends the others again', () => {
+    it('rejects the named events and resends the others', () => {
       const body = refusal(
         bad('events[1].currency', 'INVALID_CURRENCY_CODE'),
         bad('events[1]', 'INVALID_EVENT'),
         bad('events[3]', 'INVALID_EVENT'),
       );
       expect(googleAds.verdict(answer(400, body), 4)).toEqual([
-        { kind: 'again' },
+        { kind: 'resend' },
         { kind: 'rejected', reason: 'INVALID_CURRENCY_CODE at currency', requestId: 't-1' },
-        { kind: 'again' },
+        { kind: 'resend' },
         { kind: 'rejected', reason: 'INVALID_EVENT', requestId: 't-1' },
       ]);
     });
 
-    it('rejects all of a call to a wrong destination', () => {
+    it('rejects all events of a request with a wrong destination', () => {
       const body = refusal(bad('destinations[0].product_destination_id', 'INVALID_CONVERSION_ACTION_ID'));
       expect(googleAds.verdict(answer(400, body), 3)).toEqual({
         kind: 'rejected',
@@ -319,18 +308,18 @@ describe('google_ads', () => {
     });
 
     it.each([
-      ['another place', refusal(bad('events', 'TOO_MANY_EVENTS'))],
-      ['a place there is not', refusal(bad('events[3]', 'TOO_MANY_EVENTS'))],
-      ['no place', refusal({ reason: 'TOO_MANY_EVENTS' })],
-    ])('splits a call that was refused for %s, and rejects a single event', (_, body) => {
+      ['another field', refusal(bad('events', 'TOO_MANY_EVENTS'))],
+      ['an index out of range', refusal(bad('events[3]', 'TOO_MANY_EVENTS'))],
+      ['no field', refusal({ reason: 'TOO_MANY_EVENTS' })],
+    ])('splits a batch that was refused for %s, and rejects a single event', (_, body) => {
       const reason = expect.stringMatching(/^TOO_MANY_EVENTS/);
       expect(googleAds.verdict(answer(400, body), 3)).toEqual({ kind: 'split', reason, requestId: 't-1' });
       expect(googleAds.verdict(answer(400, body), 1)).toEqual([{ kind: 'rejected', reason, requestId: 't-1' }]);
     });
 
     it.each<[string, PlatformResponse, Verdict]>([
-      ['401', failed(401, 'UNAUTHENTICATED'), { kind: 'unauthorized', reason: 'UNAUTHENTICATED: Said so.' }],
-      ['403', failed(403, 'PERMISSION_DENIED'), { kind: 'unauthorized', reason: 'PERMISSION_DENIED: Said so.' }],
+      ['401', failed(401, 'UNAUTHENTICATED'), { kind: 'unauthorized', reason: 'UNAUTHENTICATED: Invalid.' }],
+      ['403', failed(403, 'PERMISSION_DENIED'), { kind: 'unauthorized', reason: 'PERMISSION_DENIED: Invalid.' }],
       ['409', failed(409, 'ABORTED'), { kind: 'retry', reason: 'server_error' }],
       ['429', failed(429, 'RESOURCE_EXHAUSTED'), { kind: 'retry', reason: 'throttled' }],
       ['500', failed(500, 'INTERNAL'), { kind: 'retry', reason: 'server_error' }],
@@ -343,41 +332,41 @@ describe('google_ads', () => {
       expect(googleAds.verdict(response, 3)).toEqual(verdict);
     });
 
-    it('waits as long as it is told to', () => {
+    it('honours Retry-After', () => {
       const response = answer(429, { error: { status: 'RESOURCE_EXHAUSTED' } }, { 'retry-after': '30' });
       expect(googleAds.verdict(response, 1)).toEqual({ kind: 'retry', reason: 'throttled', afterMs: 30_000 });
     });
   });
 
-  describe('an answer of the upload', () => {
-    const taken = {
+  describe('verdict on an upload answer', () => {
+    const accepted = {
       gclid: 'G',
       conversionAction: 'customers/1/conversionActions/3',
       conversionDateTime: '2026-03-01 10:15:30+00:00',
     };
     const located = (index: number, errorCode: object) => ({
       errorCode,
-      message: 'Said so.',
+      message: 'Invalid.',
       trigger: { stringValue: 'jane.doe@example.com' },
       location: { fieldPathElements: [{ fieldName: 'conversions', index }, { fieldName: 'conversion_action' }] },
     });
     const partly = (results: object[], ...errors: object[]) => ({
-      partialFailureError: { code: 3, message: 'Said so.', details: [{ errors, requestId: 'R' }] },
+      partialFailureError: { code: 3, message: 'Invalid.', details: [{ errors, requestId: 'R' }] },
       results,
       jobId: '5353',
     });
 
-    it('delivers what it took', () => {
-      const body = { results: [taken, taken], jobId: '123' };
+    it('is delivered for accepted conversions', () => {
+      const body = { results: [accepted, accepted], jobId: '123' };
       expect(googleAds.verdict(answer(200, body), 2)).toEqual([
         { kind: 'delivered', requestId: '123' },
         { kind: 'delivered', requestId: '123' },
       ]);
     });
 
-    it('judges each in its place', () => {
+    it('is given for each conversion in its order', () => {
       const body = partly(
-        [taken, {}, {}],
+        [accepted, {}, {}],
         located(1, { conversionUploadError: 'NO_CONVERSION_ACTION_FOUND' }),
         located(2, { conversionUploadError: 'ORDER_ID_ALREADY_IN_USE' }),
       );
@@ -430,27 +419,27 @@ describe('google_ads', () => {
       ['quotaError', 'RESOURCE_TEMPORARILY_EXHAUSTED', { kind: 'retry', reason: 'throttled' }],
       ['authenticationError', 'OAUTH_TOKEN_EXPIRED', { kind: 'unauthorized', reason: 'OAUTH_TOKEN_EXPIRED' }],
     ])('%s.%s', (category, code, verdict) => {
-      const body = partly([taken, {}], located(1, { [category]: code }));
+      const body = partly([accepted, {}], located(1, { [category]: code }));
       expect(googleAds.verdict(answer(200, body), 2)).toEqual([
         { kind: 'delivered', requestId: 'R' },
         { ...verdict, requestId: 'R' },
       ]);
     });
 
-    it('takes nothing for success that it does not say it took', () => {
-      const again = { kind: 'retry', reason: 'server_error' };
-      expect(googleAds.verdict(answer(200, { results: [taken, {}] }), 3)).toEqual([
+    it('is delivered only with a result', () => {
+      const retried = { kind: 'retry', reason: 'server_error' };
+      expect(googleAds.verdict(answer(200, { results: [accepted, {}] }), 3)).toEqual([
         { kind: 'delivered' },
-        again,
-        again,
+        retried,
+        retried,
       ]);
-      expect(googleAds.verdict(answer(200, { results: 'all' }), 1)).toEqual([again]);
-      expect(googleAds.verdict(answer(200, { partialFailureError: { code: 3 } }), 1)).toEqual([again]);
-      const unplaced = partly([{}, {}], { errorCode: { conversionUploadError: 'ORDER_ID_ALREADY_IN_USE' } });
-      expect(googleAds.verdict(answer(200, unplaced), 2)).toMatchObject([again, again]);
+      expect(googleAds.verdict(answer(200, { results: 'all' }), 1)).toEqual([retried]);
+      expect(googleAds.verdict(answer(200, { partialFailureError: { code: 3 } }), 1)).toEqual([retried]);
+      const withoutIndex = partly([{}, {}], { errorCode: { conversionUploadError: 'ORDER_ID_ALREADY_IN_USE' } });
+      expect(googleAds.verdict(answer(200, withoutIndex), 2)).toMatchObject([retried, retried]);
     });
 
-    it('makes smaller calls when the answer was too long to be read', () => {
+    it('splits a batch whose answer was cut off', () => {
       const cut = answer(200, '{"results":['.padEnd(65_536, 'x'));
       expect(googleAds.verdict(cut, 2_000)).toEqual({ kind: 'split', reason: 'the answer is too long to be read' });
       expect(googleAds.verdict(cut, 1)).toEqual({ kind: 'retry', reason: 'server_error' });
@@ -478,12 +467,12 @@ describe('google_ads', () => {
         { kind: 'unauthorized', reason: 'USER_PERMISSION_DENIED' },
       ],
       [
-        'a customer that is not there, by any status',
+        'an unknown customer, with any status',
         refusal(400, { authenticationError: 'CUSTOMER_NOT_FOUND' }),
         { kind: 'unauthorized', reason: 'CUSTOMER_NOT_FOUND' },
       ],
       [
-        'a version that has ended',
+        'a retired API version',
         refusal(400, { requestError: 'UNSUPPORTED_VERSION' }),
         { kind: 'unauthorized', reason: 'UNSUPPORTED_VERSION' },
       ],
@@ -493,15 +482,15 @@ describe('google_ads', () => {
         { kind: 'retry', reason: 'throttled', afterMs: 1_500 },
       ],
       [
-        'anything else without a place',
+        'any other error without an index',
         refusal(400, { requestError: 'INVALID_INPUT' }),
         { kind: 'split', reason: 'INVALID_INPUT' },
       ],
-    ])('refuses the call: %s', (_, response, verdict) => {
+    ])('for a refused request: %s', (_, response, verdict) => {
       expect(googleAds.verdict(response, 3)).toEqual({ ...verdict, requestId: 'R' });
     });
 
-    it('repeats nothing of what it was sent', () => {
+    it('contains no data that Google echoes', () => {
       const body = partly([{}], { message: 'jane.doe@example.com is bad', trigger: { stringValue: EMAIL } });
       expect(googleAds.verdict(answer(200, body), 1)).toEqual([
         { kind: 'rejected', reason: '… is bad', requestId: 'R' },
@@ -509,8 +498,8 @@ describe('google_ads', () => {
     });
   });
 
-  describe('a confirmation', () => {
-    const ask = (response: PlatformResponse) => googleAds.confirmation?.verdict(response);
+  describe('confirmation', () => {
+    const confirm = (response: PlatformResponse) => googleAds.confirmation?.verdict(response);
     const status = (requestStatus: string, ...reasons: string[]) =>
       answer(200, {
         requestStatusPerDestination: [
@@ -523,9 +512,9 @@ describe('google_ads', () => {
           },
         ],
       });
-    const askAgain = { kind: 'retry', reason: 'server_error' };
+    const checkAgain = { kind: 'retry', reason: 'server_error' };
 
-    it('is asked for by the id of the request', () => {
+    it('is requested by the request id', () => {
       expect(googleAds.confirmation?.request('REQ/1&x', callOf(CONNECTION, '987654321'))).toEqual({
         method: 'GET',
         url: 'https://datamanager.googleapis.com/v1/requestStatus:retrieve?requestId=REQ%2F1%26x',
@@ -559,31 +548,31 @@ describe('google_ads', () => {
       ['PARTIAL_SUCCESS', ['TOO_RECENT_CLICK'], { kind: 'split', reason: 'TOO_RECENT_CLICK' }],
       ['PARTIAL_SUCCESS', ['DUPLICATE_GCLID'], { kind: 'delivered' }],
       ['PARTIAL_SUCCESS', [], { kind: 'split', reason: 'PARTIAL_SUCCESS' }],
-      ['REQUEST_STATUS_UNKNOWN', [], askAgain],
+      ['REQUEST_STATUS_UNKNOWN', [], checkAgain],
     ])('%s %j', (requestStatus, reasons, verdict) => {
-      expect(ask(status(requestStatus, ...reasons))).toEqual(verdict);
+      expect(confirm(status(requestStatus, ...reasons))).toEqual(verdict);
     });
 
-    it('knows bad credentials', () => {
-      expect(ask(answer(401, { error: { status: 'U' } }))).toEqual({ kind: 'unauthorized', reason: 'U' });
+    it('reports refused credentials', () => {
+      expect(confirm(answer(401, { error: { status: 'U' } }))).toEqual({ kind: 'unauthorized', reason: 'U' });
     });
 
     it.each<[string, PlatformResponse, object]>([
-      ['an id that is not known', answer(404, { error: { status: 'NOT_FOUND' } }), askAgain],
-      ['a limit', answer(429, {}, { 'retry-after': '60' }), { kind: 'retry', reason: 'throttled' }],
-      ['an outage', answer(503, '<html>'), askAgain],
-      ['no destination', answer(200, { requestStatusPerDestination: [] }), askAgain],
-    ])('is asked for again after %s, which says nothing about the conversion', (_, response, verdict) => {
-      expect(ask(response)).toEqual(verdict);
+      ['an unknown id', answer(404, { error: { status: 'NOT_FOUND' } }), checkAgain],
+      ['a rate limit', answer(429, {}, { 'retry-after': '60' }), { kind: 'retry', reason: 'throttled' }],
+      ['an outage', answer(503, '<html>'), checkAgain],
+      ['no destination', answer(200, { requestStatusPerDestination: [] }), checkAgain],
+    ])('is requested again after %s', (_, response, verdict) => {
+      expect(confirm(response)).toEqual(verdict);
     });
 
-    itNeedsMoreThanA200(ask, ...NO_REQUEST_ID);
+    itRetriesUnreadable200(confirm, ...NO_REQUEST_ID);
   });
 
-  describe('a test', () => {
+  describe('test mode', () => {
     const test = (group: string, connection = CONNECTION) => googleAds.test?.('{"a":1}', callOf(connection, group));
 
-    it('is a call that Google only validates', () => {
+    it('sends a request that Google only validates', () => {
       expect(test('987654321')?.sent).toBe(true);
       expect(JSON.parse(test('987654321')?.request.body ?? '')).toMatchObject({
         validateOnly: true,
@@ -596,7 +585,7 @@ describe('google_ads', () => {
 
     const error = { errorCode: { conversionUploadError: 'CLICK_NOT_FOUND' } };
     it.each<[string, PlatformResponse, object]>([
-      ['nothing to say', answer(200, {}), { kind: 'accepted' }],
+      ['an empty object', answer(200, {}), { kind: 'accepted' }],
       ['a request id', answer(200, { requestId: 'REQ' }), { kind: 'accepted' }],
       [
         'an error of the upload',
@@ -610,10 +599,10 @@ describe('google_ads', () => {
       ],
       ['a bad token', answer(401, {}), { kind: 'unauthorized', reason: 'HTTP 401' }],
       ['HTML', answer(200, '<html>'), { kind: 'retry', reason: 'server_error' }],
-      ['something else', answer(200, { status: 'up' }), { kind: 'retry', reason: 'server_error' }],
+      ['an unknown field', answer(200, { status: 'up' }), { kind: 'retry', reason: 'server_error' }],
       ['an array', answer(200, []), { kind: 'retry', reason: 'server_error' }],
       ['null', answer(200, null), { kind: 'retry', reason: 'server_error' }],
-    ])('answered with %s', (_, response, verdict) => {
+    ])('interprets %s', (_, response, verdict) => {
       expect(test('987654321')?.verdict(response)).toEqual(verdict);
     });
   });

@@ -1,15 +1,15 @@
 import type { Conversion } from '../conversion.js';
 import { customFields, mappedEvent } from '../event-mapping.js';
-import { spelling } from '../personal-hashes.js';
+import { digestOf } from '../personal-hashes.js';
 import type { Payload, Settings, Skip } from '../platform.js';
 import { isUpload } from './settings.js';
 
-/** The group of payloads in the legacy upload's form. Those of the Data Manager have their conversion action's id. */
+/** The group of payloads for the legacy upload. The group of Data Manager payloads is the conversion action's id. */
 export const UPLOAD = 'upload';
 
 type ClickId = { readonly gclid: string } | { readonly gbraid: string } | { readonly wbraid: string };
 
-interface Found {
+interface Match {
   readonly action: string;
   readonly click: ClickId | undefined;
   readonly email: string | undefined;
@@ -19,20 +19,20 @@ interface Found {
 export function payload(conversion: Conversion, settings: Settings): Payload | Skip {
   const action = mappedEvent(settings, conversion.event);
   if (action === undefined) return { skip: 'event_not_mapped' };
-  // Google's rule: without consent to ad_user_data nothing may be sent, not even marked as denied.
+  // Google's policy: without consent to ad_user_data nothing may be sent, not even with consent denied.
   if (conversion.consent === 'denied') return { skip: 'consent_denied' };
   const click = clickOf(conversion);
   if (click === undefined && settings['require_click_id'] === 'yes') return { skip: 'no_click_identifier' };
-  const email = spelling(conversion.hashes, 'emailGoogle') || undefined;
+  const email = digestOf(conversion.hashes, 'emailGoogle') || undefined;
   const { phone } = conversion.hashes;
   if (click === undefined && email === undefined && phone === undefined) return { skip: 'no_identifier' };
-  const found: Found = { action, click, email, phone };
+  const match: Match = { action, click, email, phone };
   return isUpload(settings)
-    ? { item: clickConversion(conversion, found, settings), group: UPLOAD }
-    : { item: dataManagerEvent(conversion, found, settings), group: action };
+    ? { item: clickConversion(conversion, match, settings), group: UPLOAD }
+    : { item: dataManagerEvent(conversion, match, settings), group: action };
 }
 
-/** One only, the most exact first: braids never go together, and a braid beside a gclid adds nothing that is known. */
+/** Only one click id is sent, the most exact first. Google refuses two braids, and a braid adds nothing to a gclid. */
 function clickOf({ visit }: Conversion): ClickId | undefined {
   if (visit === undefined) return undefined;
   const { gclid, gbraid, wbraid } = visit.clicks;
@@ -41,8 +41,8 @@ function clickOf({ visit }: Conversion): ClickId | undefined {
   return wbraid?.id ? { wbraid: wbraid.id } : undefined;
 }
 
-/** Names are left out: Google takes them only in an address with region and postal code, which no sender tells us. */
-function dataManagerEvent(conversion: Conversion, { click, email, phone }: Found, settings: Settings): object {
+/** Names are left out: Google accepts them only as part of an address with region and postal code. */
+function dataManagerEvent(conversion: Conversion, { click, email, phone }: Match, settings: Settings): object {
   const { value } = conversion;
   const userIdentifiers: object[] = [];
   if (email !== undefined) userIdentifiers.push({ emailAddress: email });
@@ -57,7 +57,7 @@ function dataManagerEvent(conversion: Conversion, { click, email, phone }: Found
     eventSource: conversion.visit === undefined ? 'OTHER' : 'WEB',
     adIdentifiers: click,
     userData: userIdentifiers.length > 0 ? { userIdentifiers } : undefined,
-    // Nothing is said of ad_personalization: a visitor may grant the one and refuse the other.
+    // adPersonalization is left out: a visitor can grant one and decline the other.
     consent: conversion.consent === 'granted' ? { adUserData: 'CONSENT_GRANTED' } : undefined,
     conversionValue: value,
     currency: value === undefined ? undefined : conversion.currency,
@@ -65,10 +65,10 @@ function dataManagerEvent(conversion: Conversion, { click, email, phone }: Found
   };
 }
 
-function clickConversion(conversion: Conversion, { action, click, email, phone }: Found, settings: Settings): object {
+function clickConversion(conversion: Conversion, { action, click, email, phone }: Match, settings: Settings): object {
   const { value } = conversion;
   const userIdentifiers: object[] = [];
-  // Beside a braid they are dropped: whether Google takes both is not confirmed, and the click id is the better match.
+  // Left out with a braid: whether Google accepts both is not confirmed, and the click id is the better match.
   if (click === undefined || 'gclid' in click) {
     if (email !== undefined) userIdentifiers.push({ userIdentifierSource: 'FIRST_PARTY', hashedEmail: email });
     if (phone !== undefined) userIdentifiers.push({ userIdentifierSource: 'FIRST_PARTY', hashedPhoneNumber: phone });
@@ -85,7 +85,7 @@ function clickConversion(conversion: Conversion, { action, click, email, phone }
   };
 }
 
-/** As in `2026-03-01 10:15:30+00:00`. */
+/** In the format `2026-03-01 10:15:30+00:00`. */
 function uploadTime(timeMs: number): string {
   const iso = new Date(timeMs).toISOString();
   return `${iso.slice(0, 10)} ${iso.slice(11, 19)}+00:00`;

@@ -1,4 +1,4 @@
-import { at, shorten, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
+import { at, listAt, shorten, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
 import type { PlatformResponse, Verdict } from '../platform.js';
 
 const SIX_HOURS_MS = 6 * 3_600_000;
@@ -6,15 +6,15 @@ const HALF_AN_HOUR_MS = 30 * 60_000;
 const PREFIX = /^PROCESSING_ERROR_(?:REASON_)?/;
 
 /**
- * What became of the events of an accepted call. A `retry` with `afterMs` means that they failed for now and are to be
- * sent again after that time; one without it, that the status is to be asked for again.
+ * The outcome of an accepted request. A `retry` with `afterMs` means that the events failed temporarily and are sent
+ * again after that time; a `retry` without it means that the status is requested again.
  */
 export function confirmationVerdict(response: PlatformResponse): Verdict {
-  const ofStatus = verdictOfStatus(response, textAt(response.json, 'error', 'status'));
-  if (ofStatus?.kind === 'unauthorized') return ofStatus;
-  // That the question was refused says nothing about the conversion.
-  if (ofStatus !== undefined) return askAgain(ofStatus);
-  // A call has one destination.
+  const statusVerdict = verdictOfStatus(response, textAt(response.json, 'error', 'status'));
+  if (statusVerdict?.kind === 'unauthorized') return statusVerdict;
+  // An error of the status request is not an error of the conversion.
+  if (statusVerdict !== undefined) return requestStatusAgain(statusVerdict);
+  // A request has one destination.
   const found = at(response.json, 'requestStatusPerDestination', 0);
   const reasons = errorReasons(found);
   switch (textAt(found, 'requestStatus')) {
@@ -23,29 +23,31 @@ export function confirmationVerdict(response: PlatformResponse): Verdict {
     case 'PROCESSING':
       return { kind: 'retry', reason: 'timeout' };
     case 'FAILED':
-      return reasons.length === 0 ? { kind: 'rejected', reason: 'FAILED' } : together(reasons, reasons.map(ofReason));
+      return reasons.length === 0
+        ? { kind: 'rejected', reason: 'FAILED' }
+        : combined(reasons, reasons.map(verdictOfReason));
     case 'PARTIAL_SUCCESS':
       return reasons.length === 0
         ? { kind: 'split', reason: 'PARTIAL_SUCCESS' }
-        : together(reasons, [{ kind: 'delivered' }, ...reasons.map(ofReason)]);
+        : combined(reasons, [{ kind: 'delivered' }, ...reasons.map(verdictOfReason)]);
     default:
-      return askAgain(unreadable(response));
+      return requestStatusAgain(unreadable(response));
   }
 }
 
-function askAgain(verdict: Verdict): Verdict {
+function requestStatusAgain(verdict: Verdict): Verdict {
   return { kind: 'retry', reason: verdict.kind === 'retry' ? verdict.reason : 'server_error' };
 }
 
-/** Google counts the events per reason and does not say which: only what is the same for all can be told of each. */
-function together(reasons: readonly string[], verdicts: readonly Verdict[]): Verdict {
+/** Google reports the number of events per reason, not which events: a verdict is known only if it is the same for all. */
+function combined(reasons: readonly string[], verdicts: readonly Verdict[]): Verdict {
   const [first, ...others] = verdicts;
   const reason = shorten(reasons.join(', '));
   if (first === undefined || others.some(({ kind }) => kind !== first.kind)) return { kind: 'split', reason };
   return first.kind === 'rejected' ? { kind: 'rejected', reason } : first;
 }
 
-function ofReason(reason: string): Verdict {
+function verdictOfReason(reason: string): Verdict {
   switch (reason) {
     case 'DUPLICATE_GCLID':
     case 'DUPLICATE_TRANSACTION_ID':
@@ -60,7 +62,7 @@ function ofReason(reason: string): Verdict {
 }
 
 function errorReasons(status: unknown): readonly string[] {
-  const counts = at(status, 'errorInfo', 'errorCounts');
-  if (!Array.isArray(counts)) return [];
-  return counts.map((count) => (textAt(count, 'reason') ?? 'UNSPECIFIED').replace(PREFIX, ''));
+  return listAt(status, 'errorInfo', 'errorCounts').map((count) =>
+    (textAt(count, 'reason') ?? 'UNSPECIFIED').replace(PREFIX, ''),
+  );
 }

@@ -1,4 +1,4 @@
-import { oneOf, oneWord, versionLike } from '../field-checks.js';
+import { oneOf, requiredField, requiredSecret, versionField, visibleAscii } from '../fields.js';
 import type { Connection, Field, Settings } from '../platform.js';
 
 const TEN_DIGITS = /^\d{10}$/;
@@ -7,31 +7,26 @@ const DIGITS = /^\d+$/;
 const FALLBACK = { mode: 'data_manager', api_version: 'v1', upload_api_version: 'v25' } as const;
 
 export const fields: readonly Field[] = [
-  {
-    name: 'customer_id',
-    required: true,
-    help: 'The Google Ads account that owns the conversion actions: 10 digits, at the top right of Google Ads.',
-    check: accountId,
-  },
+  requiredField(
+    'customer_id',
+    'The Google Ads account that owns the conversion actions: 10 digits, at the top right of Google Ads.',
+    accountId,
+  ),
   {
     name: 'login_customer_id',
-    help: 'The manager account through which customer_id is reached, when it is not reached directly.',
+    help: 'The manager account that gives access to customer_id, if access is not direct.',
     check: accountId,
   },
-  {
-    name: 'client_id',
-    required: true,
-    help: 'Of the OAuth client, in the Google Cloud console under APIs & Services > Credentials.',
-    check: oneWord,
-  },
-  { name: 'client_secret', secret: true, required: true, help: 'Of the same OAuth client.', check: oneWord },
-  {
-    name: 'refresh_token',
-    secret: true,
-    required: true,
-    help: 'Granted to that client with the scope auth/datamanager (mode=upload: auth/adwords).',
-    check: oneWord,
-  },
+  requiredField(
+    'client_id',
+    'Client id of the OAuth client: Google Cloud console, APIs & Services > Credentials.',
+    visibleAscii,
+  ),
+  requiredSecret('client_secret', 'Client secret of the same OAuth client.'),
+  requiredSecret(
+    'refresh_token',
+    'Refresh token granted to that client with the scope auth/datamanager (mode=upload: auth/adwords).',
+  ),
   {
     name: 'require_click_id',
     help: 'yes: conversions without gclid, gbraid and wbraid are skipped. By default a hashed email or phone suffices.',
@@ -40,41 +35,31 @@ export const fields: readonly Field[] = [
   },
   {
     name: 'mode',
-    help: 'data_manager, or upload for the legacy click conversion upload, which Google opens to few developer tokens.',
+    help: 'data_manager, or upload for the legacy click conversion upload, which Google allows for few developer tokens.',
     fallback: FALLBACK.mode,
     check: oneOf('data_manager', 'upload'),
   },
   {
     name: 'developer_token',
     secret: true,
-    help: 'With mode=upload: of the manager account, in its API Center.',
-    check: oneWord,
+    help: 'With mode=upload: developer token of the manager account, from its API Center.',
+    check: visibleAscii,
   },
-  {
-    name: 'api_version',
-    help: 'Of the Data Manager API.',
-    fallback: FALLBACK.api_version,
-    check: versionLike(FALLBACK.api_version),
-  },
-  {
-    name: 'upload_api_version',
-    help: 'Of the Google Ads API, with mode=upload.',
-    fallback: FALLBACK.upload_api_version,
-    check: versionLike(FALLBACK.upload_api_version),
-  },
+  versionField('api_version', 'Version of the Data Manager API.', FALLBACK.api_version),
+  versionField('upload_api_version', 'With mode=upload: version of the Google Ads API.', FALLBACK.upload_api_version),
 ];
 
 export function check({ settings, secrets }: Connection): string | undefined {
   for (const [name, value] of Object.entries(settings)) {
     if (name.startsWith('event.') && !DIGITS.test(value)) {
-      return `${name} must be the id of a conversion action, digits only: it is the ctId in the address of its page in Google Ads`;
+      return `${name} must be the id of a conversion action, digits only: it is the ctId in the URL of its page in Google Ads`;
     }
     if (name.startsWith('field.') && isUpload(settings)) {
       return `${name} cannot be sent with mode=upload: leave it out, or use mode=data_manager`;
     }
   }
   if (isUpload(settings) && secrets['developer_token'] === undefined) {
-    return 'developer_token is required with mode=upload: take it from the API Center of the manager account';
+    return 'developer_token is required with mode=upload: copy it from the API Center of the manager account';
   }
   return undefined;
 }

@@ -3,13 +3,13 @@ import type { Verdict } from '../platform.js';
 
 const SIX_HOURS_MS = 6 * 3_600_000;
 
-const TAKEN_BEFORE = new Set(['ORDER_ID_ALREADY_IN_USE', 'CLICK_CONVERSION_ALREADY_EXISTS']);
-/** Older versions say CLICK where newer ones say EVENT. */
-const TOO_EARLY = new Set(['TOO_RECENT_EVENT', 'TOO_RECENT_CLICK', 'TOO_RECENT_CONVERSION_ACTION']);
-/** Two of one order in one call: alone, at another moment, the second is told that the order is in use. */
-const TWICE_IN_ONE_CALL = new Set(['DUPLICATE_ORDER_ID', 'DUPLICATE_CLICK_CONVERSION_IN_REQUEST']);
+const ALREADY_ACCEPTED = new Set(['ORDER_ID_ALREADY_IN_USE', 'CLICK_CONVERSION_ALREADY_EXISTS']);
+/** Older API versions use CLICK in names where newer ones use EVENT. */
+const TOO_RECENT = new Set(['TOO_RECENT_EVENT', 'TOO_RECENT_CLICK', 'TOO_RECENT_CONVERSION_ACTION']);
+/** Two conversions of one order in one request: sent again on its own, the second is answered with "order in use". */
+const DUPLICATE_IN_REQUEST = new Set(['DUPLICATE_ORDER_ID', 'DUPLICATE_CLICK_CONVERSION_IN_REQUEST']);
 
-/** What one error of the Google Ads API means for the conversion, or the call, that it is about. */
+/** The verdict on the conversion, or on the request, that an error of the Google Ads API refers to. */
 export function verdictOfUploadError(error: unknown): Verdict {
   const [category, code] = codeOf(error);
   const reason = code ?? shorten(textAt(error, 'message') ?? 'unknown error');
@@ -23,16 +23,16 @@ export function verdictOfUploadError(error: unknown): Verdict {
     case 'authorizationError':
       return { kind: 'unauthorized', reason };
   }
-  // Every call fails until upload_api_version is changed, and no conversion should be lost meanwhile.
+  // Every request fails until upload_api_version is changed. Parking the connection keeps the conversions.
   if (code === 'UNSUPPORTED_VERSION') return { kind: 'unauthorized', reason };
-  if (TAKEN_BEFORE.has(code)) return { kind: 'delivered' };
-  // Not throttled: the wait is this conversion's own, and others need not share it.
-  if (TOO_EARLY.has(code)) return { kind: 'retry', reason: 'server_error', afterMs: SIX_HOURS_MS };
-  if (TWICE_IN_ONE_CALL.has(code)) return { kind: 'retry', reason: 'server_error' };
+  if (ALREADY_ACCEPTED.has(code)) return { kind: 'delivered' };
+  // Not `throttled`: only this conversion has to wait.
+  if (TOO_RECENT.has(code)) return { kind: 'retry', reason: 'server_error', afterMs: SIX_HOURS_MS };
+  if (DUPLICATE_IN_REQUEST.has(code)) return { kind: 'retry', reason: 'server_error' };
   return { kind: 'rejected', reason };
 }
 
-/** `{"conversionUploadError":"CLICK_NOT_FOUND"}` in two parts. */
+/** Splits `{"conversionUploadError":"CLICK_NOT_FOUND"}` into category and code. */
 function codeOf(error: unknown): readonly [category: string | undefined, code: string | undefined] {
   const errorCode = at(error, 'errorCode');
   if (typeof errorCode !== 'object' || errorCode === null) return [undefined, undefined];
@@ -40,7 +40,7 @@ function codeOf(error: unknown): readonly [category: string | undefined, code: s
   return [category, typeof code === 'string' ? shorten(code) : undefined];
 }
 
-/** A duration of Google's, such as `30s` or `1.5s`. */
+/** Parses a protobuf duration such as `30s` or `1.5s`. */
 function retryDelayMs(error: unknown): number | undefined {
   const seconds = Number.parseFloat(textAt(error, 'details', 'quotaErrorDetails', 'retryDelay') ?? '');
   return seconds > 0 ? Math.ceil(seconds * 1_000) : undefined;

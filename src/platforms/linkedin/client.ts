@@ -1,11 +1,11 @@
-import { addressOf, type Call, type Connection, type PlatformRequest, type TokenRequest } from '../platform.js';
+import { type Call, type Connection, endpointUrl, type PlatformRequest, type TokenRequest } from '../platform.js';
 import { API_VERSION } from './settings.js';
 
-/** One conversion goes as a batch as well, so that there is one form of answer. */
+/** A single conversion is sent as a batch too, so that all answers have the same format. */
 export function request(items: readonly string[], { connection, accessToken }: Call): PlatformRequest {
   return {
     method: 'POST',
-    url: addressOf(connection, 'https://api.linkedin.com', '/rest/conversionEvents'),
+    url: endpointUrl(connection, 'https://api.linkedin.com', '/rest/conversionEvents'),
     headers: {
       'content-type': 'application/json',
       authorization: `Bearer ${accessToken ?? connection.secrets['access_token']}`,
@@ -17,13 +17,13 @@ export function request(items: readonly string[], { connection, accessToken }: C
   };
 }
 
-/** Where there are credentials for fresh tokens they win over a token that was set. */
+/** Credentials for fresh tokens take precedence over a configured access token. */
 export function token(connection: Connection): TokenRequest | undefined {
   const { client_secret, refresh_token } = connection.secrets;
   const { client_id } = connection.settings;
   if (!client_id || !client_secret || !refresh_token) return undefined;
   return {
-    url: addressOf(connection, 'https://www.linkedin.com', '/oauth/v2/accessToken'),
+    url: endpointUrl(connection, 'https://www.linkedin.com', '/oauth/v2/accessToken'),
     form: { grant_type: 'refresh_token', refresh_token, client_id, client_secret },
   };
 }

@@ -8,7 +8,7 @@ export const linkedin: Platform = {
   name: 'linkedin',
   fields,
   check,
-  // It takes 5,000, but answers about each: of more than 64 KiB of answer the end would not be read.
+  // LinkedIn accepts 5,000 conversions, but its answer describes each one and only 64 KiB of an answer are read.
   batchMax: 500,
   ageMaxMs: 90 * 24 * 60 * 60 * 1_000,
   payload,

@@ -1,9 +1,6 @@
-import { answer, itNeedsMoreThanA200 } from '../../../test/support/platform-answers.js';
-import { itChecksFields } from '../../../test/support/platform-fields.js';
-import { describeGoldens } from '../../../test/support/platform-goldens.js';
-import { itTellsNoClickButItsOwn } from '../../../test/support/platform-payloads.js';
+import { answer } from '../../../test/support/platform-answers.js';
+import { describePlatformContract } from '../../../test/support/platform-contract.js';
 import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js';
-import type { Conversion } from '../conversion.js';
 import type { Connection } from '../platform.js';
 import { linkedin } from './index.js';
 
@@ -11,67 +8,99 @@ const connection: Connection = {
   settings: { 'event.purchase': '23456', 'event.signup': '34567' },
   secrets: { access_token: 'AQX-token' },
 };
-const OAUTH: Connection = {
+const oauthConnection: Connection = {
   settings: { client_id: 'app', 'event.purchase': '23456' },
   secrets: { client_secret: 'cs', refresh_token: 'rt' },
 };
-const CALL = { connection, nowMs: 0 };
-const WITH_VISIT: Conversion = SAMPLE_CONVERSIONS['with-click-id'];
+const call = { connection, nowMs: 0 };
+
+const METHOD = "Incorrect conversions information provided. Conversion's method should be CONVERSIONS_API, indices";
+
+describePlatformContract(linkedin, {
+  connection,
+  payload: { unmappedEvents: ['lead', 'Booked a demo', 'toString'], clickId: 'li_fat_id' },
+  verdicts: [
+    [
+      401,
+      { status: 401, serviceErrorCode: 65600, code: 'INVALID_ACCESS_TOKEN', message: 'Invalid access token' },
+      { kind: 'unauthorized', reason: 'INVALID_ACCESS_TOKEN: Invalid access token' },
+    ],
+    [
+      401,
+      { status: 401, serviceErrorCode: 65601, code: 'REVOKED_ACCESS_TOKEN', message: 'The token has been revoked' },
+      { kind: 'unauthorized', reason: 'REVOKED_ACCESS_TOKEN: The token has been revoked' },
+    ],
+    [
+      403,
+      { status: 403, message: 'Not enough permissions' },
+      { kind: 'unauthorized', reason: 'Not enough permissions' },
+    ],
+    [
+      400,
+      { status: 400, message: `${METHOD} [0] (0-indexed)` },
+      { kind: 'rejected', reason: `${METHOD} [0] (0-indexed)` },
+    ],
+    [
+      422,
+      { status: 422, message: 'Index: 0, ERROR :: /conversionValue/amount :: field is required\nERROR :: /user' },
+      { kind: 'rejected', reason: 'ERROR :: /conversionValue/amount :: field is required ERROR :: /user' },
+    ],
+    [400, '<html>', { kind: 'rejected', reason: 'HTTP 400' }],
+    [404, { message: 'No such resource' }, { kind: 'rejected', reason: 'No such resource' }],
+    [426, { status: 426, message: 'Requested version is not active' }, { kind: 'unauthorized' }],
+    [
+      429,
+      { message: 'Resource level throttle limit for calls to this resource is reached' },
+      { kind: 'retry', reason: 'throttled' },
+    ],
+    [500, '', { kind: 'retry', reason: 'server_error' }],
+    [503, '<html>', { kind: 'retry', reason: 'server_error' }],
+    [302, '', { kind: 'rejected' }],
+  ],
+  unreadable: [{ elements: {} }, { elements: [] }],
+});
 
 describe('linkedin', () => {
-  describeGoldens(linkedin, connection);
-
-  it('skips an event that has no conversion rule', () => {
-    for (const event of ['lead', 'Booked a demo', 'toString']) {
-      expect(linkedin.payload({ ...WITH_VISIT, event }, connection.settings)).toEqual({ skip: 'event_not_mapped' });
-    }
+  describe('payload', () => {
+    it('never contains names', () => {
+      const text = JSON.stringify(linkedin.payload(SAMPLE_CONVERSIONS['phone-and-name'], connection.settings));
+      expect(text).not.toMatch(/userInfo|firstName|lastName/);
+    });
   });
 
-  it('never sends names', () => {
-    const text = JSON.stringify(linkedin.payload(SAMPLE_CONVERSIONS['phone-and-name'], connection.settings));
-    expect(text).not.toMatch(/userInfo|firstName|lastName/);
-  });
-
-  itTellsNoClickButItsOwn(linkedin, connection.settings, 'li_fat_id');
-
-  describe('the call', () => {
-    it('is a batch, each conversion byte for byte', () => {
-      const { body, headers } = linkedin.request(['{ "a": 1 }', '{"b":2}', '{"c":3}'], CALL);
+  describe('request', () => {
+    it('is a batch with the payloads byte for byte', () => {
+      const { body, headers } = linkedin.request(['{ "a": 1 }', '{"b":2}', '{"c":3}'], call);
       expect(body).toBe('{"elements":[{ "a": 1 },{"b":2},{"c":3}]}');
       expect(headers['x-restli-method']).toBe('BATCH_CREATE');
     });
 
-    it('has the fresh token where there is one, and the version that was set', () => {
-      const call = {
-        ...CALL,
-        accessToken: 'fresh',
-        connection: { ...connection, settings: { api_version: '202701' } },
-      };
-      expect(linkedin.request(['{}'], call).headers).toMatchObject({
+    it('uses a fresh access token and the configured version', () => {
+      const settings = { api_version: '202701' };
+      const fresh = { ...call, accessToken: 'fresh', connection: { ...connection, settings } };
+      expect(linkedin.request(['{}'], fresh).headers).toMatchObject({
         authorization: 'Bearer fresh',
         'linkedin-version': '202701',
       });
     });
   });
 
-  describe('the token', () => {
-    it('is the one that was set, without credentials for another', () => {
+  describe('token', () => {
+    it('is not requested without OAuth credentials', () => {
       expect(linkedin.token?.(connection)).toBeUndefined();
     });
 
-    it('comes from LinkedIn, or from the endpoint', () => {
+    it('is requested from LinkedIn, or from the endpoint', () => {
       const form = { grant_type: 'refresh_token', refresh_token: 'rt', client_id: 'app', client_secret: 'cs' };
-      expect(linkedin.token?.(OAUTH)).toEqual({ url: 'https://www.linkedin.com/oauth/v2/accessToken', form });
-      expect(linkedin.token?.({ ...OAUTH, endpoint: 'http://127.0.0.1:9/li' })?.url).toBe(
+      expect(linkedin.token?.(oauthConnection)).toEqual({ url: 'https://www.linkedin.com/oauth/v2/accessToken', form });
+      expect(linkedin.token?.({ ...oauthConnection, endpoint: 'http://127.0.0.1:9/li' })?.url).toBe(
         'http://127.0.0.1:9/li/oauth/v2/accessToken',
       );
     });
   });
 
-  describe('the answer', () => {
-    const METHOD = "Incorrect conversions information provided. Conversion's method should be CONVERSIONS_API, indices";
-
-    it('is about each conversion of a batch', () => {
+  describe('verdict', () => {
+    it('is given for each conversion of a batch', () => {
       expect(linkedin.verdict(answer(200, { elements: [{ status: 201 }, { status: 201 }] }), 2)).toEqual([
         { kind: 'delivered' },
         { kind: 'delivered' },
@@ -85,98 +114,48 @@ describe('linkedin', () => {
       ]);
     });
 
-    it('can be an empty 201 to a single one', () => {
+    it('accepts an empty 201 for a single conversion only', () => {
       expect(linkedin.verdict(answer(201), 1)).toEqual({ kind: 'delivered' });
       expect(linkedin.verdict(answer(201), 2)).toMatchObject({ kind: 'retry' });
     });
 
-    it.each<[number, string | object, object]>([
-      [
-        401,
-        { status: 401, serviceErrorCode: 65600, code: 'INVALID_ACCESS_TOKEN', message: 'Invalid access token' },
-        { kind: 'unauthorized', reason: 'INVALID_ACCESS_TOKEN: Invalid access token' },
-      ],
-      [
-        401,
-        { status: 401, serviceErrorCode: 65601, code: 'REVOKED_ACCESS_TOKEN', message: 'The token has been revoked' },
-        { kind: 'unauthorized', reason: 'REVOKED_ACCESS_TOKEN: The token has been revoked' },
-      ],
-      [
-        403,
-        { status: 403, message: 'Not enough permissions' },
-        { kind: 'unauthorized', reason: 'Not enough permissions' },
-      ],
-      [
-        400,
-        { status: 400, message: `${METHOD} [0] (0-indexed)` },
-        { kind: 'rejected', reason: `${METHOD} [0] (0-indexed)` },
-      ],
-      [
-        422,
-        { status: 422, message: 'Index: 0, ERROR :: /conversionValue/amount :: field is required\nERROR :: /user' },
-        { kind: 'rejected', reason: 'ERROR :: /conversionValue/amount :: field is required ERROR :: /user' },
-      ],
-      [400, '<html>', { kind: 'rejected', reason: 'HTTP 400' }],
-      [404, { message: 'No such resource' }, { kind: 'rejected', reason: 'No such resource' }],
-      [426, { status: 426, message: 'Requested version is not active' }, { kind: 'unauthorized' }],
-      [
-        429,
-        { message: 'Resource level throttle limit for calls to this resource is reached' },
-        { kind: 'retry', reason: 'throttled' },
-      ],
-      [500, '', { kind: 'retry', reason: 'server_error' }],
-      [503, '<html>', { kind: 'retry', reason: 'server_error' }],
-      [302, '', { kind: 'rejected' }],
-    ])('%i %j', (status, body, verdict) => {
-      expect(linkedin.verdict(answer(status, body), 1)).toMatchObject(verdict);
-    });
-
-    it('names the bad ones of a batch: the others go again', () => {
+    it('rejects the conversions whose indices are named and resends the others', () => {
       expect(linkedin.verdict(answer(400, { message: `${METHOD} [0, 2] (0-indexed)` }), 3)).toMatchObject([
         { kind: 'rejected' },
-        { kind: 'again' },
+        { kind: 'resend' },
         { kind: 'rejected' },
       ]);
       const message = 'Index: 0, ERROR :: /a :: required\nERROR :: /b :: required\nIndex: 2, ERROR :: /c :: required\n';
       expect(linkedin.verdict(answer(422, { message }), 3)).toEqual([
         { kind: 'rejected', reason: 'ERROR :: /a :: required ERROR :: /b :: required' },
-        { kind: 'again' },
+        { kind: 'resend' },
         { kind: 'rejected', reason: 'ERROR :: /c :: required' },
       ]);
     });
 
     it.each(['Bad batch', `${METHOD} [7] (0-indexed)`, `${METHOD} [] (0-indexed)`, 'Index: 12, ERROR'])(
-      'that names none of a batch: halves are tried (%s)',
+      'splits a batch when no index is named: %s',
       (message) => {
         expect(linkedin.verdict(answer(400, { message }), 3)).toMatchObject({ kind: 'split' });
       },
     );
-
-    itNeedsMoreThanA200((response) => linkedin.verdict(response, 1), { elements: {} }, { elements: [] });
   });
 
   describe('settings', () => {
-    it('need a token or the credentials for one', () => {
+    it('require an access token or the credentials to refresh one', () => {
       const check = (settings: Record<string, string>, secrets: Record<string, string>) =>
         linkedin.check?.({ settings, secrets });
       expect(linkedin.check?.(connection)).toBeUndefined();
-      expect(linkedin.check?.(OAUTH)).toBeUndefined();
+      expect(linkedin.check?.(oauthConnection)).toBeUndefined();
       expect(check({}, {})).toMatch(/^access_token is missing/);
       expect(check({ client_id: 'app' }, { access_token: 't' })).toMatch(/^client_secret and refresh_token missing/);
       expect(check({ client_id: 'app' }, { client_secret: 'cs' })).toMatch(/^refresh_token missing/);
     });
 
-    it('map events to the ids of rules, and have no fields', () => {
+    it('require ids of conversion rules and refuse custom fields', () => {
       const check = (settings: Record<string, string>) => linkedin.check?.({ settings, secrets: connection.secrets });
       expect(check({ 'event.lead': 'LEAD' })).toMatch(/^event\.lead must be the id/);
-      expect(check({ 'field.order': 'orderId' })).toMatch(/^field\.order: LinkedIn takes no fields/);
+      expect(check({ 'field.order': 'orderId' })).toMatch(/^field\.order: LinkedIn accepts no custom fields/);
     });
-
-    itChecksFields(
-      linkedin,
-      ['api_version', '202608', '2026-08'],
-      ['api_version', '202612', '202613'],
-      ['access_token', 'AQX', 'two words'],
-    );
   });
 });

@@ -1,9 +1,9 @@
-import { amountText } from '../amount.js';
 import type { Conversion } from '../conversion.js';
 import { mappedEvent } from '../event-mapping.js';
+import { amountText } from '../payload-fields.js';
 import type { Payload, Settings, Skip } from '../platform.js';
 
-/** Names are never sent: LinkedIn wants them in plain text. */
+/** Names are never sent, because LinkedIn requires them in plain text. */
 export function payload(conversion: Conversion, settings: Settings): Payload | Skip {
   const rule = mappedEvent(settings, conversion.event);
   if (rule === undefined) return { skip: 'event_not_mapped' };

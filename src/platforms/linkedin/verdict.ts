@@ -1,11 +1,11 @@
-import { at, shorten, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
+import { at, joined, shorten, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
 import type { PlatformResponse, Verdict } from '../platform.js';
 
 export function verdict(response: PlatformResponse, items: number): Verdict | readonly Verdict[] {
   const { status } = response;
-  const said = textAt(response.json, 'message');
-  if (status === 400 || status === 413 || status === 422) return refused(said ?? `HTTP ${status}`, items);
-  // The version in use has been retired. No conversion is to blame, and all of them can go once another one is set.
+  const message = textAt(response.json, 'message');
+  if (status === 400 || status === 413 || status === 422) return refused(message ?? `HTTP ${status}`, items);
+  // The API version was retired. The conversions are valid and can be sent once a newer version is set.
   if (status === 426)
     return { kind: 'unauthorized', reason: 'LinkedIn no longer serves this api_version: set a newer one' };
   const refusal = verdictOfStatus(response, reasonOf(response));
@@ -23,33 +23,32 @@ function verdictOfElement(element: unknown, response: PlatformResponse): Verdict
   return verdictOfStatus({ ...response, status }, message) ?? { kind: 'delivered' };
 }
 
-/** One bad conversion makes LinkedIn refuse all of the call; mostly it says which. */
+/** One invalid conversion makes LinkedIn refuse the whole request; the message usually names its index. */
 function refused(message: string, items: number): Verdict | readonly Verdict[] {
   const reasons = reasonsByIndex(message, items);
   if (items === 1) return { kind: 'rejected', reason: shorten(reasons.get(0) ?? message) };
   if (reasons.size === 0) return { kind: 'split', reason: shorten(message) };
   return Array.from({ length: items }, (_, index): Verdict => {
     const reason = reasons.get(index);
-    return reason === undefined ? { kind: 'again' } : { kind: 'rejected', reason: shorten(reason) };
+    return reason === undefined ? { kind: 'resend' } : { kind: 'rejected', reason: shorten(reason) };
   });
 }
 
-/** `…, indices [0, 2] (0-indexed)` is about those; `Index: 1, ERROR :: …` goes on until the next one. */
+/** `…, indices [0, 2] (0-indexed)` concerns these indices; `Index: 1, ERROR :: …` extends to the next `Index:`. */
 function reasonsByIndex(message: string, items: number): Map<number, string> {
   const reasons = new Map<number, string>();
-  const note = (index: number, reason: string) => {
+  const add = (index: number, reason: string) => {
     if (index < items && !reasons.has(index)) reasons.set(index, reason);
   };
   for (const [, list = ''] of message.matchAll(/\bindices \[([\d,\s]+)\]/g)) {
-    for (const index of list.split(',')) if (index.trim() !== '') note(Number(index), message);
+    for (const index of list.split(',')) if (index.trim() !== '') add(Number(index), message);
   }
   for (const [, index, reason = ''] of message.matchAll(/\bIndex: (\d+),?([\s\S]*?)(?=\bIndex: \d|$)/g)) {
-    note(Number(index), reason);
+    add(Number(index), reason);
   }
   return reasons;
 }
 
 function reasonOf({ json }: PlatformResponse): string | undefined {
-  const said = [textAt(json, 'code'), textAt(json, 'message')].filter(Boolean);
-  return said.length === 0 ? undefined : said.join(': ');
+  return joined(textAt(json, 'code'), textAt(json, 'message'));
 }

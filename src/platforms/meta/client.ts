@@ -1,4 +1,4 @@
-import { addressOf, type Call, type Connection, type PlatformRequest, type TestCall } from '../platform.js';
+import { type Call, type Connection, endpointUrl, type PlatformRequest, type TestCall } from '../platform.js';
 import { API_VERSION } from './settings.js';
 import { verdict } from './verdict.js';
 
@@ -8,7 +8,7 @@ export function request(items: readonly string[], { connection }: Call): Platfor
   return eventsRequest(connection, `"data":[${items.join()}]`);
 }
 
-/** Without a code there is no way of trying: Meta counts whatever it is sent. */
+/** Without a test code there is no test mode: Meta counts every event. */
 export function test(item: string, { connection }: Call): TestCall | undefined {
   const { test_event_code } = connection.settings;
   if (test_event_code === undefined) return undefined;
@@ -19,13 +19,13 @@ export function test(item: string, { connection }: Call): TestCall | undefined {
   };
 }
 
-/** The token goes into the body: addresses end up in the logs of whatever stands in between. */
+/** The token is sent in the body, because proxies log URLs. */
 function eventsRequest(connection: Connection, members: string): PlatformRequest {
   const { pixel_id, api_version = API_VERSION } = connection.settings;
   const { access_token = '' } = connection.secrets;
   return {
     method: 'POST',
-    url: addressOf(connection, BASE, `/${api_version}/${pixel_id}/events`),
+    url: endpointUrl(connection, BASE, `/${api_version}/${pixel_id}/events`),
     headers: { 'content-type': 'application/json' },
     body: `{"access_token":${JSON.stringify(access_token)},${members}}`,
   };

@@ -1,29 +1,29 @@
-import { at, shorten, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
+import { at, joined, listAt, shorten, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
 import type { PlatformResponse, Verdict } from '../platform.js';
 
 /**
- * Of the UET Conversions API: it counts what it took and lists what it did not, with its place. Unless the two add up,
- * an event that is not listed is not taken for delivered.
+ * The verdict on an answer of the UET Conversions API, which contains the number of accepted events and a list of the
+ * refused ones with their indices. An event that is not listed counts as delivered only if the numbers add up.
  */
 export function capiVerdict(response: PlatformResponse, items: number): Verdict | readonly Verdict[] {
   const { json } = response;
   const requestId = textAt(json, 'traceId');
-  const ofStatus = verdictOfStatus(response, reasonIn(json), requestId);
-  if (ofStatus !== undefined && ofStatus.kind !== 'rejected') return ofStatus;
+  const statusVerdict = verdictOfStatus(response, reasonIn(json), requestId);
+  if (statusVerdict !== undefined && statusVerdict.kind !== 'rejected') return statusVerdict;
 
-  const received = ofStatus === undefined ? at(json, 'eventsReceived') : 0;
+  const received = statusVerdict === undefined ? at(json, 'eventsReceived') : 0;
   const refused = refusedIn(json, items);
   if (refused.size > 0) {
     const others: Verdict =
       typeof received === 'number' && received >= items - refused.size
         ? { kind: 'delivered', requestId }
-        : { kind: 'again' };
+        : { kind: 'resend' };
     return Array.from({ length: items }, (_, index): Verdict => {
       const reason = refused.get(index);
       return reason === undefined ? others : { kind: 'rejected', reason, requestId };
     });
   }
-  if (ofStatus !== undefined) return items > 1 ? { ...ofStatus, kind: 'split' } : ofStatus;
+  if (statusVerdict !== undefined) return items > 1 ? { ...statusVerdict, kind: 'split' } : statusVerdict;
   if (received === items && hasOnlyWarnings(json)) return { kind: 'delivered', requestId };
   if (items > 1 && typeof received === 'number' && received < items) {
     return { kind: 'split', reason: reasonIn(json) ?? 'not all events were received', requestId };
@@ -31,10 +31,10 @@ export function capiVerdict(response: PlatformResponse, items: number): Verdict 
   return unreadable(response);
 }
 
-/** By place. In a call of one event it is clear which one is meant. */
+/** Reasons by index. In a request with one event every error refers to that event. */
 function refusedIn(json: unknown, items: number): Map<number, string> {
   const reasons = new Map<number, string>();
-  for (const detail of detailsIn(json)) {
+  for (const detail of listAt(json, 'error', 'details')) {
     if (at(detail, 'isWarning') === true) continue;
     const index = items === 1 ? 0 : at(detail, 'index');
     if (typeof index !== 'number' || !(index >= 0 && index < items) || reasons.has(index)) continue;
@@ -43,25 +43,20 @@ function refusedIn(json: unknown, items: number): Map<number, string> {
   return reasons;
 }
 
-/** The message may quote the value, which may be a person's. */
+/** The message may contain the refused value, which may be personal data. */
 function reasonOf(detail: unknown): string | undefined {
-  const said = [textAt(detail, 'propertyName'), textAt(detail, 'errorMessage')].filter(Boolean).join(': ');
+  const reason = joined(textAt(detail, 'propertyName'), textAt(detail, 'errorMessage'));
   const attempted = textAt(detail, 'attemptedValue');
-  return said === '' ? undefined : shorten(attempted ? said.replaceAll(attempted, '…') : said);
+  return reason && shorten(attempted ? reason.replaceAll(attempted, '…') : reason);
 }
 
 function hasOnlyWarnings(json: unknown): boolean {
-  const details = detailsIn(json);
+  const details = listAt(json, 'error', 'details');
   if (details.length === 0) return (at(json, 'error') ?? undefined) === undefined;
   return details.every((detail) => at(detail, 'isWarning') === true);
 }
 
-function detailsIn(json: unknown): readonly unknown[] {
-  const details = at(json, 'error', 'details');
-  return Array.isArray(details) ? details : [];
-}
-
 function reasonIn(json: unknown): string | undefined {
-  const said = [textAt(json, 'error', 'code'), textAt(json, 'error', 'message')].filter(Boolean).join(': ');
-  return said === '' ? undefined : shorten(said);
+  const reason = joined(textAt(json, 'error', 'code'), textAt(json, 'error', 'message'));
+  return reason && shorten(reason);
 }

@@ -1,11 +1,5 @@
-import {
-  addressOf,
-  type Call,
-  type Connection,
-  type PlatformRequest,
-  type TestCall,
-  type TokenRequest,
-} from '../platform.js';
+import type { Call, Connection, PlatformRequest, TestCall, TokenRequest } from '../platform.js';
+import { endpointUrl, refreshTokenForm } from '../platform.js';
 import { OFFLINE } from './payload.js';
 import { isOffline, versionOf } from './settings.js';
 import { credentialsVerdict } from './verdict.js';
@@ -19,30 +13,24 @@ export function request(items: readonly string[], call: Call): PlatformRequest {
   return call.group === OFFLINE ? applyRequest(items, call) : eventsRequest(items, call);
 }
 
-/** Microsoft has no test mode, but the Conversions API looks at the token even when no event comes with it. */
+/** Microsoft has no test mode, but the Conversions API checks the token even in a request without events. */
 export function test(_item: string, call: Call): TestCall | undefined {
   if (call.group === OFFLINE) return undefined;
   return { request: eventsRequest([], call), sent: false, verdict: credentialsVerdict };
 }
 
 export function token(connection: Connection): TokenRequest | undefined {
-  const { client_id } = connection.settings;
-  const { client_secret, refresh_token } = connection.secrets;
-  if (!isOffline(connection.settings)) return undefined;
-  if (client_id === undefined || client_secret === undefined || refresh_token === undefined) return undefined;
-  return {
-    url: addressOf(connection, OAUTH, '/common/oauth2/v2.0/token'),
-    form: { grant_type: 'refresh_token', client_id, client_secret, refresh_token, scope: SCOPE },
-  };
+  const form = isOffline(connection.settings) ? refreshTokenForm(connection) : undefined;
+  return form && { url: endpointUrl(connection, OAUTH, '/common/oauth2/v2.0/token'), form: { ...form, scope: SCOPE } };
 }
 
 function eventsRequest(items: readonly string[], { connection }: Call): PlatformRequest {
   const { settings, secrets } = connection;
   return {
     method: 'POST',
-    url: addressOf(connection, CAPI, `/${versionOf(settings, 'api_version')}/${settings['tag_id']}/events`),
+    url: endpointUrl(connection, CAPI, `/${versionOf(settings, 'api_version')}/${settings['tag_id']}/events`),
     headers: { authorization: `Bearer ${secrets['access_token'] ?? ''}`, 'content-type': 'application/json' },
-    // One bad event must not cost the others.
+    // Without the flag one invalid event would make Microsoft refuse the whole request.
     body: `{"data":[${items.join(',')}],"dataProvider":"clean-conversions","continueOnValidationError":true}`,
   };
 }
@@ -52,7 +40,7 @@ function applyRequest(items: readonly string[], { connection, accessToken }: Cal
   const path = `/CampaignManagement/${versionOf(settings, 'offline_api_version')}/OfflineConversions/Apply`;
   return {
     method: 'POST',
-    url: addressOf(connection, CAMPAIGN_MANAGEMENT, path),
+    url: endpointUrl(connection, CAMPAIGN_MANAGEMENT, path),
     headers: {
       authorization: `Bearer ${accessToken ?? ''}`,
       'content-type': 'application/json',

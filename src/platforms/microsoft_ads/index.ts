@@ -9,7 +9,7 @@ export const microsoftAds: Platform = {
   fields,
   check,
   batchMax: 1_000,
-  // Of the Conversions API. Offline conversions may be 90 days old, longer than any delivery is tried.
+  // The limit of the Conversions API. Offline conversions may be 90 days old, longer than any delivery is retried.
   ageMaxMs: 7 * 24 * 3_600_000,
   payload,
   request,

@@ -1,7 +1,12 @@
-import { answer, itNeedsMoreThanA200 } from '../../../test/support/platform-answers.js';
-import { fieldsThatAre, itChecksFields } from '../../../test/support/platform-fields.js';
-import { describeGoldens } from '../../../test/support/platform-goldens.js';
-import { BY_NOBODY, knownBy, sentItem } from '../../../test/support/platform-payloads.js';
+import { answer } from '../../../test/support/platform-answers.js';
+import { describePlatformContract } from '../../../test/support/platform-contract.js';
+import {
+  INSUFFICIENT_IDENTIFIERS,
+  IP_AND_USER_AGENT,
+  identifiedBy,
+  sentItem,
+  UNIDENTIFIED,
+} from '../../../test/support/platform-payloads.js';
 import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js';
 import type { Conversion } from '../conversion.js';
 import type { Call, Connection, PlatformResponse, Settings } from '../platform.js';
@@ -23,13 +28,13 @@ const OFFLINE_CONNECTION: Connection = {
 };
 
 const PURCHASE: Conversion = SAMPLE_CONVERSIONS['hashed-only'];
-const VISITED: Conversion = SAMPLE_CONVERSIONS['with-click-id'];
+const WITH_VISIT: Conversion = SAMPLE_CONVERSIONS['with-click-id'];
 const CLICK = '00112233445566778899aabbccddeeff';
 const EMAIL = 'c4d25e9c90ff23e9145397bc6fbd5385ca5fbe78211222ccbecd0b369ebb19a6';
 const PHONE = 'a6d53e23afd8a0e58ed88a857dec0272f27fb99ff0803e6cb1031201d78cade5';
 const PHONE_DIGITS = '25534ffa4a703793a7e360a41490b33a320598feafaf9ceecd3d841d6c6981db';
 
-function clicked(msclkid: string, conversion = PURCHASE): Conversion {
+function withClick(msclkid: string, conversion = PURCHASE): Conversion {
   const click = { id: msclkid, timeMs: conversion.timeMs - 1_000 };
   return { ...conversion, visit: { clicks: { msclkid: click }, cookies: {}, utm: {} } };
 }
@@ -38,51 +43,46 @@ const item = (conversion: Conversion, settings: Settings = SETTINGS) => sentItem
 
 const CALL: Call = { connection: CONNECTION, nowMs: 0 };
 const OFFLINE_CALL: Call = { connection: OFFLINE_CONNECTION, group: 'offline', accessToken: 'ey', nowMs: 0 };
-const AGAIN_LATER = { kind: 'retry', reason: 'server_error' };
+const RETRIED = { kind: 'retry', reason: 'server_error' };
+
+describePlatformContract(microsoftAds, {
+  connection: CONNECTION,
+  secretSettings: ['access_token', 'developer_token', 'client_secret', 'refresh_token'],
+  payload: {
+    otherSettings: OFFLINE_SETTINGS,
+    unidentified: [
+      ...INSUFFICIENT_IDENTIFIERS,
+      ['an email without a form for Microsoft', { ...PURCHASE, hashes: { subject: 'x', emailBare: null } }],
+      ['an invalid click id', withClick('not-a-click', UNIDENTIFIED)],
+      IP_AND_USER_AGENT,
+      ['a visitor id', identifiedBy({ cookies: { _uetvid: 'V' } })],
+    ],
+  },
+  unreadable: [
+    [{ eventsReceived: 1 }],
+    { eventsReceived: '1' },
+    { eventsReceived: 9 },
+    { eventsReceived: 0 },
+    { error: { code: 'X', message: 'Y' } },
+    { eventsReceived: 1, error: { code: 'X', message: 'Y' } },
+  ],
+});
 
 describe('microsoft_ads', () => {
-  describeGoldens(microsoftAds, CONNECTION);
-
   describe('settings', () => {
-    itChecksFields(
-      microsoftAds,
-      ['mode', 'offline', 'upload'],
-      ['mode', 'capi', 'CAPI'],
-      ['tag_id', '12345678', '12/../34'],
-      ['access_token', 'ey.J-0_~', 'a b'],
-      ['customer_id', '111', 'C111'],
-      ['account_id', '222', 'F118ABCD'],
-      ['developer_token', 'abc', ''],
-      ['client_id', '0a1b-2c', 'a\n'],
-      ['client_secret', 'x~.y', 'é'],
-      ['refresh_token', 'M.R3_BAY.-C', ' '],
-      ['phone_format', 'digits', '+'],
-      ['api_version', 'v1', 'one'],
-      ['offline_api_version', 'v14', '14'],
-    );
-
-    it('keeps credentials secret', () => {
-      expect(fieldsThatAre('secret', microsoftAds)).toEqual([
-        'access_token',
-        'developer_token',
-        'client_secret',
-        'refresh_token',
-      ]);
-    });
-
-    it('takes a connection as it should be', () => {
+    it('accept a valid connection', () => {
       expect(microsoftAds.check?.(CONNECTION)).toBeUndefined();
       expect(microsoftAds.check?.(OFFLINE_CONNECTION)).toBeUndefined();
     });
 
-    it.each(['tag_id', 'access_token'])('needs %s for the Conversions API', (name) => {
+    it.each(['tag_id', 'access_token'])('require %s for the Conversions API', (name) => {
       const { [name]: _, ...settings } = CONNECTION.settings;
       const { [name]: __, ...secrets } = CONNECTION.secrets;
       expect(microsoftAds.check?.({ settings, secrets })).toBe(`${name} is required with mode=capi`);
     });
 
     it.each(['customer_id', 'account_id', 'developer_token', 'client_id', 'client_secret', 'refresh_token'])(
-      'needs %s for offline conversions',
+      'require %s for offline conversions',
       (name) => {
         const { [name]: _, ...settings } = OFFLINE_CONNECTION.settings;
         const { [name]: __, ...secrets } = OFFLINE_CONNECTION.secrets;
@@ -90,14 +90,14 @@ describe('microsoft_ads', () => {
       },
     );
 
-    it('refuses what could not be sent', () => {
+    it('refuse an empty mapping, and custom fields with mode=offline', () => {
       const blank = { ...CONNECTION, settings: { ...SETTINGS, 'event.lead': ' ' } };
       const custom = { ...OFFLINE_CONNECTION, settings: { ...OFFLINE_SETTINGS, 'field.eventLabel': 'event' } };
       expect(microsoftAds.check?.(blank)).toMatch(/^event\.lead must be/);
       expect(microsoftAds.check?.(custom)).toMatch(/^field\.eventLabel cannot be sent/);
     });
 
-    it('asks for an access token for offline conversions only', () => {
+    it('lead to an access token request for offline conversions only', () => {
       expect(microsoftAds.token?.(CONNECTION)).toBeUndefined();
       expect(microsoftAds.token?.({ ...OFFLINE_CONNECTION, secrets: {} })).toBeUndefined();
       expect(microsoftAds.token?.(OFFLINE_CONNECTION)).toEqual({
@@ -113,25 +113,11 @@ describe('microsoft_ads', () => {
     });
   });
 
-  describe('what is skipped', () => {
-    it('an event without a goal', () => {
-      expect(microsoftAds.payload(PURCHASE, { tag_id: '1' })).toEqual({ skip: 'event_not_mapped' });
-    });
-
-    it.each([
-      ['nothing', BY_NOBODY],
-      ['an email that has no spelling of Microsoft’s', { ...PURCHASE, hashes: { subject: 'x', emailBare: null } }],
-      ['names', { ...BY_NOBODY, hashes: { subject: '', firstName: 'f', lastName: 'l' } }],
-      ['a click that is none', clicked('not-a-click', BY_NOBODY)],
-      ['browser and address', knownBy({ ip: '203.0.113.10', userAgent: 'UA' })],
-      ['a visitor id', knownBy({ cookies: { _uetvid: 'V' } })],
-    ])('who is known by %s alone', (_, conversion) => {
-      expect(microsoftAds.payload(conversion, SETTINGS)).toEqual({ skip: 'no_identifier' });
-      expect(microsoftAds.payload(conversion, OFFLINE_SETTINGS)).toEqual({ skip: 'no_identifier' });
-    });
+  it('skips an event without a goal', () => {
+    expect(microsoftAds.payload(PURCHASE, { tag_id: '1' })).toEqual({ skip: 'event_not_mapped' });
   });
 
-  describe('an event for the Conversions API', () => {
+  describe('Conversions API payload', () => {
     it.each([
       [CLICK, CLICK],
       [`_uet${CLICK}`, CLICK],
@@ -141,22 +127,22 @@ describe('microsoft_ads', () => {
       ['00112233445566778899aabbccddeefg', undefined],
       [`_uet_uet${CLICK}`, undefined],
       ['', undefined],
-    ])('has the click %j as %j', (id, sent) => {
-      expect(item(clicked(id)).userData.msclkid).toBe(sent);
-      expect(item(clicked(id), OFFLINE_SETTINGS).MicrosoftClickId).toBe(sent);
+    ])('contains the click id %j as %j', (id, sent) => {
+      expect(item(withClick(id)).userData.msclkid).toBe(sent);
+      expect(item(withClick(id), OFFLINE_SETTINGS).MicrosoftClickId).toBe(sent);
     });
 
-    it('says what is known of consent', () => {
-      expect(item(VISITED).adStorageConsent).toBe('G');
+    it('contains consent if it is known', () => {
+      expect(item(WITH_VISIT).adStorageConsent).toBe('G');
       expect(item({ ...PURCHASE, consent: 'denied' }).adStorageConsent).toBe('D');
       expect(item(PURCHASE)).not.toHaveProperty('adStorageConsent');
     });
 
-    it('leaves out what there is nothing of', () => {
+    it('leaves out empty parts', () => {
       const bare = { ...PURCHASE, event: 'lead', value: undefined, orderId: undefined };
       expect(item(bare)).not.toHaveProperty('customData');
       expect(
-        item({ ...VISITED, visit: { ip: '', userAgent: '', pageUrl: '', clicks: {}, cookies: {}, utm: {} } }),
+        item({ ...WITH_VISIT, visit: { ip: '', userAgent: '', pageUrl: '', clicks: {}, cookies: {}, utm: {} } }),
       ).toEqual({
         eventType: 'custom',
         eventName: 'purchase',
@@ -174,20 +160,20 @@ describe('microsoft_ads', () => {
       });
     });
 
-    it('names the page without what follows its path', () => {
+    it('contains the page URL without query', () => {
       const pageUrl = 'https://shop.example/thanks?gclid=G&email=jane.doe@example.com#top';
       const visit = { pageUrl, clicks: {}, cookies: {}, utm: {} };
       expect(item({ ...PURCHASE, visit }).eventSourceUrl).toBe('https://shop.example/thanks');
     });
 
-    it('spells phones as the connection says', () => {
-      const called = SAMPLE_CONVERSIONS['phone-and-name'];
-      expect(item(called).userData.ph).toBe(PHONE);
-      expect(item(called, { ...SETTINGS, phone_format: 'e164' }).userData.ph).toBe(PHONE);
-      expect(item(called, { ...SETTINGS, phone_format: 'digits' }).userData.ph).toBe(PHONE_DIGITS);
+    it('contains phone numbers in the configured format', () => {
+      const withPhone = SAMPLE_CONVERSIONS['phone-and-name'];
+      expect(item(withPhone).userData.ph).toBe(PHONE);
+      expect(item(withPhone, { ...SETTINGS, phone_format: 'e164' }).userData.ph).toBe(PHONE);
+      expect(item(withPhone, { ...SETTINGS, phone_format: 'digits' }).userData.ph).toBe(PHONE_DIGITS);
     });
 
-    it('carries custom fields', () => {
+    it('contains custom fields', () => {
       const settings = { ...SETTINGS, 'field.eventLabel': 'event', 'field.eventValue': 'value' };
       expect(item({ ...PURCHASE, event: 'lead' }, settings).customData).toEqual({
         value: 129.9,
@@ -199,11 +185,11 @@ describe('microsoft_ads', () => {
     });
   });
 
-  describe('an offline conversion', () => {
-    it('has everything that is known', () => {
+  describe('offline conversion payload', () => {
+    it('contains all known data', () => {
       const { hashes } = SAMPLE_CONVERSIONS['phone-and-name'];
-      expect(microsoftAds.payload(VISITED, OFFLINE_SETTINGS)).toHaveProperty('group', 'offline');
-      expect(item({ ...VISITED, hashes }, OFFLINE_SETTINGS)).toEqual({
+      expect(microsoftAds.payload(WITH_VISIT, OFFLINE_SETTINGS)).toHaveProperty('group', 'offline');
+      expect(item({ ...WITH_VISIT, hashes }, OFFLINE_SETTINGS)).toEqual({
         MicrosoftClickId: CLICK,
         ConversionName: 'purchase',
         ConversionTime: '2026-03-01T10:15:30Z',
@@ -214,7 +200,7 @@ describe('microsoft_ads', () => {
       });
     });
 
-    it('does without a click, and without an amount', () => {
+    it('needs neither a click id nor an amount', () => {
       expect(item({ ...PURCHASE, value: undefined, consent: 'denied' }, OFFLINE_SETTINGS)).toEqual({
         ConversionName: 'purchase',
         ConversionTime: '2026-03-01T10:15:30Z',
@@ -223,10 +209,10 @@ describe('microsoft_ads', () => {
     });
   });
 
-  describe('a call', () => {
+  describe('request', () => {
     const items = ['{"a": 1}', '{"b":2.50}', '{"c":"\\u00e9"}'];
 
-    it('carries events as they are', () => {
+    it('contains events byte for byte', () => {
       expect(microsoftAds.request(items, CALL)).toEqual({
         method: 'POST',
         url: 'https://capi.uet.microsoft.com/v1/12345678/events',
@@ -236,7 +222,7 @@ describe('microsoft_ads', () => {
       expect(JSON.parse(microsoftAds.request(items, CALL).body ?? '').data).toHaveLength(3);
     });
 
-    it('carries offline conversions as they are', () => {
+    it('contains offline conversions byte for byte', () => {
       expect(microsoftAds.request(items, OFFLINE_CALL)).toEqual({
         method: 'POST',
         url: 'https://campaign.api.bingads.microsoft.com/CampaignManagement/v13/OfflineConversions/Apply',
@@ -251,7 +237,7 @@ describe('microsoft_ads', () => {
       });
     });
 
-    it('goes to the connection’s own endpoint, whatever it is for', () => {
+    it('uses the endpoint of the connection for every kind of request', () => {
       const endpoint = 'http://127.0.0.1:9/ms';
       const offline = { ...OFFLINE_CONNECTION, endpoint };
       expect([
@@ -266,7 +252,7 @@ describe('microsoft_ads', () => {
     });
   });
 
-  describe('an answer of the Conversions API', () => {
+  describe('verdict on a Conversions API answer', () => {
     const detail = (index: number, more: object = {}) => ({
       index,
       propertyName: 'eventTime',
@@ -282,13 +268,13 @@ describe('microsoft_ads', () => {
     const rejected = { kind: 'rejected', reason: 'eventTime: Too old.', requestId: 'T' };
     const delivered = { kind: 'delivered', requestId: 'T' };
 
-    it('delivers all', () => {
+    it('is delivered without errors', () => {
       expect(microsoftAds.verdict(answer(200, { eventsReceived: 3 }), 3)).toEqual({ kind: 'delivered' });
       expect(microsoftAds.verdict(answer(200, { eventsReceived: 1, traceId: 'T' }), 1)).toEqual(delivered);
       expect(microsoftAds.verdict(answer(200, { eventsReceived: 1, error: null }), 1)).toEqual({ kind: 'delivered' });
     });
 
-    it('rejects the events it names', () => {
+    it('rejects the named events', () => {
       expect(microsoftAds.verdict(answer(200, partly(2, detail(1))), 3)).toEqual([delivered, rejected, delivered]);
       expect(microsoftAds.verdict(answer(200, partly(0, detail(0), detail(0), detail(1))), 2)).toEqual([
         rejected,
@@ -296,7 +282,7 @@ describe('microsoft_ads', () => {
       ]);
     });
 
-    it('takes a warning for success', () => {
+    it('is delivered despite a warning', () => {
       expect(microsoftAds.verdict(answer(200, partly(2, detail(1, { isWarning: true }))), 2)).toEqual(delivered);
       expect(microsoftAds.verdict(answer(200, partly(1, detail(0, { isWarning: true }), detail(1))), 2)).toEqual([
         delivered,
@@ -304,14 +290,14 @@ describe('microsoft_ads', () => {
       ]);
     });
 
-    it('sends the others again when they were not counted', () => {
-      const again = { kind: 'again' };
-      expect(microsoftAds.verdict(answer(200, partly(0, detail(1))), 3)).toEqual([again, rejected, again]);
-      expect(microsoftAds.verdict(answer(200, partly(undefined, detail(1))), 3)).toEqual([again, rejected, again]);
-      expect(microsoftAds.verdict(answer(400, partly(2, detail(1))), 3)).toEqual([again, rejected, again]);
+    it('resends the other events if they were not counted', () => {
+      const resend = { kind: 'resend' };
+      expect(microsoftAds.verdict(answer(200, partly(0, detail(1))), 3)).toEqual([resend, rejected, resend]);
+      expect(microsoftAds.verdict(answer(200, partly(undefined, detail(1))), 3)).toEqual([resend, rejected, resend]);
+      expect(microsoftAds.verdict(answer(400, partly(2, detail(1))), 3)).toEqual([resend, rejected, resend]);
     });
 
-    it('splits a call of which some are missing and none is named', () => {
+    it('splits a batch when events are missing and none is named', () => {
       const reason = 'ValidationError: Some events are invalid.';
       expect(microsoftAds.verdict(answer(200, partly(2)), 3)).toEqual({ kind: 'split', reason, requestId: 'T' });
       expect(microsoftAds.verdict(answer(200, partly(2, detail(3))), 3)).toMatchObject({ kind: 'split' });
@@ -328,7 +314,7 @@ describe('microsoft_ads', () => {
       });
     });
 
-    it('repeats nothing of what it was sent', () => {
+    it('contains no data that Microsoft echoes', () => {
       const attemptedValue = '00112233-4455-6677-8899-aabbccddeeff';
       const named = detail(0, { propertyName: 'msclkid', attemptedValue, errorMessage: `${attemptedValue} is bad` });
       expect(microsoftAds.verdict(answer(400, partly(0, named)), 1)).toMatchObject([{ reason: 'msclkid: … is bad' }]);
@@ -342,26 +328,16 @@ describe('microsoft_ads', () => {
       ],
       ['403', answer(403, ''), { kind: 'unauthorized', reason: 'HTTP 403' }],
       ['429', answer(429, {}, { 'retry-after': '7' }), { kind: 'retry', reason: 'throttled', afterMs: 7_000 }],
-      ['500', answer(500, '<html>'), AGAIN_LATER],
-      ['503', answer(503, 'x'.repeat(70_000)), AGAIN_LATER],
+      ['500', answer(500, '<html>'), RETRIED],
+      ['503', answer(503, 'x'.repeat(70_000)), RETRIED],
       ['a proxy’s 400', answer(400, '<html>'), { kind: 'split', reason: 'HTTP 400' }],
     ])('%s', (_, response, verdict) => {
       expect(microsoftAds.verdict(response, 3)).toEqual(verdict);
     });
-
-    itNeedsMoreThanA200(
-      (response) => microsoftAds.verdict(response, 1),
-      [{ eventsReceived: 1 }],
-      { eventsReceived: '1' },
-      { eventsReceived: 9 },
-      { eventsReceived: 0 },
-      { error: { code: 'X', message: 'Y' } },
-      { eventsReceived: 1, error: { code: 'X', message: 'Y' } },
-    );
   });
 
-  describe('an answer about offline conversions', () => {
-    const error = (Code: number, Index?: number) => ({ Index, Code, ErrorCode: `E${Code}`, Message: 'Said so.' });
+  describe('verdict on an offline conversions answer', () => {
+    const error = (Code: number, Index?: number) => ({ Index, Code, ErrorCode: `E${Code}`, Message: 'Invalid.' });
     const retry = (reason: string, afterMs?: number) => ({ kind: 'retry', reason, afterMs });
     const CODES: [number, object][] = [
       [105, { kind: 'unauthorized', reason: 'E105' }],
@@ -376,13 +352,13 @@ describe('microsoft_ads', () => {
     ];
     const FINAL = [5603, 5604, 5606, 5607, 5608, 5609, 5610, 5611, 5614, 5616, 5617];
 
-    it('delivers all', () => {
+    it('is delivered without errors', () => {
       expect(microsoftAds.verdict(answer(200, { PartialErrors: [] }), 3)).toEqual({ kind: 'delivered' });
       expect(microsoftAds.verdict(answer(200, { PartialErrors: null }), 3)).toEqual({ kind: 'delivered' });
     });
 
     it.each([...CODES, ...FINAL.map((code): [number, object] => [code, { kind: 'rejected', reason: `E${code}` }])])(
-      'judges one by its code %i',
+      'on a conversion with error code %i',
       (code, verdict) => {
         const body = { PartialErrors: [null, error(code, 1)], TrackingId: 'T' };
         expect(microsoftAds.verdict(answer(200, body), 3)).toEqual([
@@ -394,7 +370,7 @@ describe('microsoft_ads', () => {
     );
 
     it.each([...CODES, ...FINAL.map((code): [number, object] => [code, { kind: 'split', reason: `E${code}` }])])(
-      'judges the call by a fault’s code %i',
+      'on a request with fault code %i',
       (code, verdict) => {
         for (const status of [200, 400]) {
           for (const name of ['Errors', 'OperationErrors']) {
@@ -405,56 +381,60 @@ describe('microsoft_ads', () => {
       },
     );
 
-    it('goes by the status where the code says nothing', () => {
+    it('follows the HTTP status when the code is unknown', () => {
       const fault = { TrackingId: 'T', Errors: [error(9999)] };
-      const told = { reason: 'E9999', requestId: 'T' };
-      expect(microsoftAds.verdict(answer(401, fault), 3)).toEqual({ kind: 'unauthorized', ...told });
+      const expected = { reason: 'E9999', requestId: 'T' };
+      expect(microsoftAds.verdict(answer(401, fault), 3)).toEqual({ kind: 'unauthorized', ...expected });
       expect(microsoftAds.verdict(answer(429, fault), 3)).toEqual({ ...retry('throttled'), requestId: 'T' });
-      expect(microsoftAds.verdict(answer(500, fault), 3)).toEqual({ ...AGAIN_LATER, requestId: 'T' });
-      expect(microsoftAds.verdict(answer(400, fault), 1)).toEqual({ kind: 'rejected', ...told });
+      expect(microsoftAds.verdict(answer(500, fault), 3)).toEqual({ ...RETRIED, requestId: 'T' });
+      expect(microsoftAds.verdict(answer(400, fault), 1)).toEqual({ kind: 'rejected', ...expected });
       expect(microsoftAds.verdict(answer(400, { TrackingId: 'T' }), 1)).toMatchObject({ kind: 'rejected' });
       expect(microsoftAds.verdict(answer(400, { TrackingId: 'T' }), 3)).toMatchObject({ kind: 'split' });
     });
 
-    it('splits a call in which it does not say what is bad', () => {
-      for (const bad of [error(5606), error(5606, 3), error(5606, -1)]) {
-        const body = { PartialErrors: [bad] };
+    it('splits a batch when the index is missing or out of range', () => {
+      for (const problem of [error(5606), error(5606, 3), error(5606, -1)]) {
+        const body = { PartialErrors: [problem] };
         expect(microsoftAds.verdict(answer(200, body), 3)).toEqual({ kind: 'split', reason: 'E5606' });
         expect(microsoftAds.verdict(answer(200, body), 1)).toEqual([{ kind: 'rejected', reason: 'E5606' }]);
       }
     });
 
-    it('makes smaller calls when the answer was too long to be read', () => {
+    it('splits a batch whose answer was cut off', () => {
       const cut = answer(200, '{"PartialErrors":['.padEnd(65_536, 'x'));
       expect(microsoftAds.verdict(cut, 1_000)).toEqual({ kind: 'split', reason: 'the answer is too long to be read' });
-      expect(microsoftAds.verdict(cut, 1)).toEqual(AGAIN_LATER);
+      expect(microsoftAds.verdict(cut, 1)).toEqual(RETRIED);
     });
 
     it.each([{ PartialErrors: 'none' }, { PartialErrors: {} }, { TrackingId: 'T' }, { Errors: [] }])(
-      'is not success when it is %j',
+      'is not delivered for %j',
       (body) => {
-        expect(microsoftAds.verdict(answer(200, body), 3)).toMatchObject(AGAIN_LATER);
+        expect(microsoftAds.verdict(answer(200, body), 3)).toMatchObject(RETRIED);
       },
     );
   });
 
-  describe('a test', () => {
+  describe('test mode', () => {
     const test = microsoftAds.test?.('{"a":1}', CALL);
 
-    it('tries the token without an event, where there is one to try', () => {
+    it('checks the token without an event; offline conversions have no test mode', () => {
       expect(test?.sent).toBe(false);
       expect(JSON.parse(test?.request.body ?? '')).toMatchObject({ data: [] });
       expect(microsoftAds.test?.('{"a":1}', OFFLINE_CALL)).toBeUndefined();
     });
 
     it.each<[string, PlatformResponse, object]>([
-      ['no event', answer(400, { error: { code: 'BadRequest', message: 'data is empty' } }), { kind: 'accepted' }],
-      ['a count of none', answer(200, { eventsReceived: 0 }), { kind: 'accepted' }],
+      [
+        'an error about missing events',
+        answer(400, { error: { code: 'BadRequest', message: 'data is empty' } }),
+        { kind: 'accepted' },
+      ],
+      ['a count of 0', answer(200, { eventsReceived: 0 }), { kind: 'accepted' }],
       ['a bad token', answer(401, {}), { kind: 'unauthorized', reason: 'HTTP 401' }],
-      ['an outage', answer(503, ''), AGAIN_LATER],
-      ['HTML', answer(200, '<html>'), AGAIN_LATER],
+      ['an outage', answer(503, ''), RETRIED],
+      ['HTML', answer(200, '<html>'), RETRIED],
       ['a proxy’s 400', answer(400, '<html>'), { kind: 'rejected', reason: 'HTTP 400' }],
-    ])('answered with %s', (_, response, verdict) => {
+    ])('interprets %s', (_, response, verdict) => {
       expect(test?.verdict(response)).toEqual(verdict);
     });
   });

@@ -1,33 +1,35 @@
-import { at, refusedAsAWhole, shorten, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
+import { at, shorten, splitOrReject, textAt, unreadable, verdictOfStatus, withRequestId } from '../common-verdict.js';
 import type { PlatformResponse, Verdict } from '../platform.js';
 
 const MINUTE_MS = 60_000;
 const TWO_HOURS_MS = 2 * 3_600_000;
 
-/** Of the Campaign Management API: a fault is about the call, `PartialErrors` name what of it was not taken. */
+/** The Campaign Management API returns a fault for the whole request, or `PartialErrors` for single conversions. */
 export function offlineVerdict(response: PlatformResponse, items: number): Verdict | readonly Verdict[] {
   const { json, status } = response;
   const requestId = textAt(json, 'TrackingId');
   const fault = faultIn(json);
   if (fault !== undefined) {
-    const known = verdictOfCode(fault);
-    const found = known.kind === 'rejected' ? (verdictOfStatus(response, known.reason, requestId) ?? known) : known;
-    if (found.kind !== 'rejected' && found.kind !== 'split') return withRequestId(found, requestId);
-    return refusedAsAWhole(found.reason, items, requestId);
+    const byCode = verdictOfCode(fault);
+    // For an unknown code the HTTP status decides.
+    const verdict =
+      byCode.kind === 'rejected' ? (verdictOfStatus(response, byCode.reason, requestId) ?? byCode) : byCode;
+    if (verdict.kind !== 'rejected' && verdict.kind !== 'split') return withRequestId(verdict, requestId);
+    return splitOrReject(verdict.reason, items, requestId);
   }
   const partial = at(json, 'PartialErrors');
-  const isAnswer = status >= 200 && status < 300 && (partial === null || Array.isArray(partial));
-  if (!isAnswer) {
-    const found = unreadable(response);
-    return found.kind === 'rejected' && items > 1
-      ? { ...found, kind: 'split', requestId }
-      : withRequestId(found, requestId);
+  const isReadable = status >= 200 && status < 300 && (partial === null || Array.isArray(partial));
+  if (!isReadable) {
+    const verdict = unreadable(response);
+    return verdict.kind === 'rejected' && items > 1
+      ? { ...verdict, kind: 'split', requestId }
+      : withRequestId(verdict, requestId);
   }
 
   const verdicts = new Map<number, Verdict>();
   for (const error of partial ?? []) {
     if (typeof error !== 'object' || error === null) continue;
-    // In a call of one conversion it is clear which one is meant.
+    // In a request with one conversion every error refers to it.
     const index = items === 1 ? 0 : at(error, 'Index');
     if (typeof index !== 'number' || !(index >= 0 && index < items)) {
       return { kind: 'split', reason: nameOf(error), requestId };
@@ -59,9 +61,9 @@ function verdictOfCode(error: unknown): Verdict {
     case 0: // InternalError
     case 5612: // ApplyFailed
       return { kind: 'retry', reason: 'server_error' };
-    case 5615: // The goal was made less than two hours ago. Conversions of other goals need not wait for it.
+    case 5615: // The goal was created less than two hours ago. Conversions of other goals do not have to wait.
       return { kind: 'retry', reason: 'server_error', afterMs: TWO_HOURS_MS };
-    case 5601: // More conversions than one call may carry.
+    case 5601: // Too many conversions in one request.
       return { kind: 'split', reason };
     default:
       return { kind: 'rejected', reason };
@@ -71,8 +73,4 @@ function verdictOfCode(error: unknown): Verdict {
 function nameOf(error: unknown): string {
   const code = at(error, 'Code');
   return shorten(textAt(error, 'ErrorCode') || textAt(error, 'Message') || `error ${String(code ?? 'without a code')}`);
-}
-
-function withRequestId(verdict: Verdict, requestId: string | undefined): Verdict {
-  return verdict.kind === 'again' || verdict.kind === 'gone' ? verdict : { ...verdict, requestId };
 }

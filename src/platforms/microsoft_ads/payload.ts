@@ -1,18 +1,18 @@
 import type { Conversion } from '../conversion.js';
 import { customFields, mappedEvent } from '../event-mapping.js';
-import { pageAddress } from '../page-address.js';
-import { spelling } from '../personal-hashes.js';
+import { unlessEmpty, withoutQuery } from '../payload-fields.js';
+import { digestOf } from '../personal-hashes.js';
 import type { Payload, Settings, Skip } from '../platform.js';
 import { isOffline } from './settings.js';
 
-/** The group of payloads in the form of offline conversions; those of the Conversions API have none. */
+/** The group of offline conversions; payloads of the Conversions API have none. */
 export const OFFLINE = 'offline';
 
 const COOKIE_PREFIX = '_uet';
 const CLICK_ID = /^[0-9a-f-]{32,36}$/;
 
-interface Found {
-  /** Of the goal: its event action, or with offline conversions its name. */
+interface Match {
+  /** The event action of the goal, or its name with offline conversions. */
   readonly goal: string;
   readonly msclkid: string | undefined;
   readonly email: string | undefined;
@@ -24,16 +24,16 @@ export function payload(conversion: Conversion, settings: Settings): Payload | S
   if (goal === undefined) return { skip: 'event_not_mapped' };
   const { hashes } = conversion;
   const msclkid = clickIdOf(conversion);
-  const email = spelling(hashes, 'emailBare') || undefined;
+  const email = digestOf(hashes, 'emailBare') || undefined;
   const phone = settings['phone_format'] === 'digits' ? hashes.phoneDigits : hashes.phone;
   if (msclkid === undefined && email === undefined && phone === undefined) return { skip: 'no_identifier' };
-  const found: Found = { goal, msclkid, email, phone };
+  const match: Match = { goal, msclkid, email, phone };
   return isOffline(settings)
-    ? { item: offlineConversion(conversion, found), group: OFFLINE }
-    : { item: capiEvent(conversion, found, settings) };
+    ? { item: offlineConversion(conversion, match), group: OFFLINE }
+    : { item: capiEvent(conversion, match, settings) };
 }
 
-/** Microsoft refuses what does not look like one. Its own cookie puts `_uet` before it. */
+/** Microsoft rejects ids in any other format. Its own cookie adds the prefix `_uet`. */
 function clickIdOf({ visit }: Conversion): string | undefined {
   const id = visit?.clicks.msclkid?.id;
   if (id === undefined) return undefined;
@@ -41,23 +41,23 @@ function clickIdOf({ visit }: Conversion): string | undefined {
   return CLICK_ID.test(bare) ? bare : undefined;
 }
 
-function capiEvent(conversion: Conversion, { goal, msclkid, email, phone }: Found, settings: Settings): object {
+function capiEvent(conversion: Conversion, { goal, msclkid, email, phone }: Match, settings: Settings): object {
   const { visit, value } = conversion;
   const isPurchase = conversion.event === 'purchase';
-  const customData: Record<string, string | number | undefined> = {
+  const customData = unlessEmpty({
     value,
     currency: value === undefined ? undefined : conversion.currency,
     transactionId: conversion.orderId,
     pageType: isPurchase ? 'purchase' : undefined,
     ecommTotalValue: isPurchase ? value : undefined,
     ...customFields(settings, conversion),
-  };
+  });
   return {
     eventType: 'custom',
     eventName: goal,
     eventId: conversion.eventId,
     eventTime: Math.floor(conversion.timeMs / 1_000),
-    eventSourceUrl: pageAddress(visit?.pageUrl),
+    eventSourceUrl: withoutQuery(visit?.pageUrl),
     adStorageConsent: CONSENT[conversion.consent],
     userData: {
       msclkid,
@@ -67,23 +67,18 @@ function capiEvent(conversion: Conversion, { goal, msclkid, email, phone }: Foun
       clientIpAddress: visit?.ip || undefined,
       clientUserAgent: visit?.userAgent || undefined,
     },
-    customData: isEmpty(customData) ? undefined : customData,
+    customData,
   };
 }
 
 const CONSENT = { granted: 'G', denied: 'D', unknown: undefined } as const;
 
-function isEmpty(data: Readonly<Record<string, unknown>>): boolean {
-  for (const name in data) if (data[name] !== undefined) return false;
-  return true;
-}
-
-function offlineConversion(conversion: Conversion, { goal, msclkid, email, phone }: Found): object {
+function offlineConversion(conversion: Conversion, { goal, msclkid, email, phone }: Match): object {
   const { value } = conversion;
   return {
     MicrosoftClickId: msclkid,
     ConversionName: goal,
-    // Click id, name and time are what Microsoft tells a repeat by.
+    // Microsoft deduplicates by click id, name and time.
     ConversionTime: `${new Date(conversion.timeMs).toISOString().slice(0, 19)}Z`,
     ConversionValue: value,
     ConversionCurrencyCode: value === undefined ? undefined : conversion.currency,

@@ -1,6 +1,6 @@
-import { addressOf, type Call, type PlatformRequest, type TestCall } from '../platform.js';
+import { type Call, endpointUrl, type PlatformRequest, type TestCall } from '../platform.js';
 import { API_VERSION } from './settings.js';
-import { verdictOfOne } from './verdict.js';
+import { testVerdict } from './verdict.js';
 
 const BASE = 'https://api.pinterest.com';
 
@@ -8,9 +8,9 @@ export function request(items: readonly string[], call: Call): PlatformRequest {
   return eventsRequest(items, call, '');
 }
 
-/** The event is checked like any other and not recorded. */
+/** Pinterest validates the event and does not record it. */
 export function test(item: string, call: Call): TestCall {
-  return { request: eventsRequest([item], call, '?test=true'), sent: true, verdict: verdictOfOne };
+  return { request: eventsRequest([item], call, '?test=true'), sent: true, verdict: testVerdict };
 }
 
 function eventsRequest(items: readonly string[], { connection }: Call, query: string): PlatformRequest {
@@ -18,7 +18,7 @@ function eventsRequest(items: readonly string[], { connection }: Call, query: st
   const { access_token = '' } = connection.secrets;
   return {
     method: 'POST',
-    url: addressOf(connection, BASE, `/${api_version}/ad_accounts/${ad_account_id}/events${query}`),
+    url: endpointUrl(connection, BASE, `/${api_version}/ad_accounts/${ad_account_id}/events${query}`),
     headers: { 'content-type': 'application/json', authorization: `Bearer ${access_token}` },
     body: `{"data":[${items.join()}]}`,
   };

@@ -8,7 +8,7 @@ export const pinterest: Platform = {
   name: 'pinterest',
   fields,
   check,
-  // A call may carry 1,000, but the answer describes each one, and of an answer no more than 64 KiB is read.
+  // Pinterest accepts 1,000 events, but its answer describes each one and only 64 KiB of an answer are read.
   batchMax: 100,
   payload,
   request,

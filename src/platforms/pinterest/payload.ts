@@ -1,11 +1,9 @@
-import { amountText } from '../amount.js';
 import type { Conversion } from '../conversion.js';
 import { customFields, mappedEvent } from '../event-mapping.js';
-import { pageAddress } from '../page-address.js';
-import { listOf } from '../personal-hashes.js';
+import { amountText, userData, withoutQuery } from '../payload-fields.js';
 import type { Payload, Settings, Skip } from '../platform.js';
 
-/** Pinterest takes the names on its own list only. */
+/** Pinterest accepts only its own event names. */
 const EVENT_NAMES: ReadonlyMap<string, string> = new Map([
   ['purchase', 'checkout'],
   ['lead', 'lead'],
@@ -16,7 +14,7 @@ export function payload(conversion: Conversion, settings: Settings): Payload | S
   const name = mappedEvent(settings, conversion.event) ?? EVENT_NAMES.get(conversion.event);
   if (name === undefined) return { skip: 'event_not_mapped' };
 
-  const user = userData(conversion);
+  const user = userDataOf(conversion);
   if (!isIdentified(user)) return { skip: 'no_identifier' };
 
   const { visit } = conversion;
@@ -26,7 +24,7 @@ export function payload(conversion: Conversion, settings: Settings): Payload | S
       action_source: visit ? 'web' : 'offline',
       event_time: Math.floor(conversion.timeMs / 1_000),
       event_id: conversion.eventId,
-      event_source_url: pageAddress(visit?.pageUrl),
+      event_source_url: withoutQuery(visit?.pageUrl),
       opt_out: conversion.consent === 'denied' ? true : undefined,
       user_data: user,
       custom_data: customData(conversion, settings),
@@ -34,26 +32,19 @@ export function payload(conversion: Conversion, settings: Settings): Payload | S
   };
 }
 
-type UserData = ReturnType<typeof userData>;
+type UserData = ReturnType<typeof userDataOf>;
 
-function userData({ hashes, visit }: Conversion) {
-  return {
-    em: listOf(hashes.subject),
-    ph: listOf(hashes.phoneDigits),
-    fn: listOf(hashes.firstName),
-    ln: listOf(hashes.lastName),
-    client_ip_address: visit?.ip || undefined,
-    client_user_agent: visit?.userAgent || undefined,
-    click_id: visit?.clicks.epik?.id || undefined,
-  };
+function userDataOf(conversion: Conversion) {
+  const clickId = conversion.visit?.clicks.epik?.id || undefined;
+  return { ...userData(conversion, 'firstName', 'lastName'), click_id: clickId };
 }
 
-/** A click or a phone makes a match better, but is not enough for one. */
+/** A click id or a phone number improves a match, but does not suffice for one. */
 function isIdentified({ em, client_ip_address, client_user_agent }: UserData): boolean {
   return Boolean(em || (client_ip_address && client_user_agent));
 }
 
-/** Pinterest takes texts here, amounts included. */
+/** Pinterest expects strings here, even for amounts. */
 function customData(conversion: Conversion, settings: Settings): object | undefined {
   const { value, currency, orderId } = conversion;
   const data: Record<string, string | number | undefined> = customFields(settings, conversion);

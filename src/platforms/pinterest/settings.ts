@@ -1,31 +1,18 @@
-import { digitsOnly, oneWord, versionLike } from '../field-checks.js';
+import { digitsOnly, requiredField, requiredSecret, versionField } from '../fields.js';
 import type { Connection, Field } from '../platform.js';
 
 export const API_VERSION = 'v5';
 
 export const fields: readonly Field[] = [
-  {
-    name: 'ad_account_id',
-    required: true,
-    help: 'Number of the ad account: Ads Manager, Ads, Conversions, API.',
-    check: digitsOnly,
-  },
-  {
-    name: 'access_token',
-    secret: true,
-    required: true,
-    help: 'Conversion access token: Ads Manager, Ads, Conversions, Set up API, Generate new token.',
-    check: oneWord,
-  },
-  {
-    name: 'api_version',
-    help: 'Version of the Pinterest API.',
-    check: versionLike(API_VERSION),
-    fallback: API_VERSION,
-  },
+  requiredField('ad_account_id', 'Id of the ad account, digits only: Ads Manager, Ads, Conversions, API.', digitsOnly),
+  requiredSecret(
+    'access_token',
+    'Conversion access token: Ads Manager, Ads, Conversions, Set up API, Generate new token.',
+  ),
+  versionField('api_version', 'Version of the Pinterest API.', API_VERSION),
 ];
 
-/** Texts of `custom_data` that we do not fill ourselves. Pinterest refuses events with any name it does not know. */
+/** String fields of `custom_data` that the payload does not set itself. Pinterest rejects events with unknown fields. */
 const CUSTOM_FIELDS = [
   'content_brand',
   'content_category',
@@ -35,14 +22,14 @@ const CUSTOM_FIELDS = [
   'search_string',
 ];
 
-/** Checked here because Pinterest would refuse every event, each time. */
+/** Checked when connecting: Pinterest would reject every event otherwise. */
 export function check({ settings }: Connection): string | undefined {
   for (const [name, value] of Object.entries(settings)) {
     if (name.startsWith('event.') && !/^[a-z][a-z_]*$/.test(value)) {
-      return `${name} must be an event of Pinterest's, in small letters: checkout, lead, signup, custom, …`;
+      return `${name} must be a Pinterest event in lower case: checkout, lead, signup, custom, …`;
     }
     if (name.startsWith('field.') && !CUSTOM_FIELDS.includes(name.slice('field.'.length))) {
-      return `${name} is no field of Pinterest's. There are: ${CUSTOM_FIELDS.join(', ')}`;
+      return `${name} is not a field of Pinterest. Available: ${CUSTOM_FIELDS.join(', ')}`;
     }
   }
   return undefined;

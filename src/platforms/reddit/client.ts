@@ -1,14 +1,14 @@
-import { addressOf, type Call, type PlatformRequest, type TestCall } from '../platform.js';
+import { type Call, endpointUrl, type PlatformRequest, type TestCall } from '../platform.js';
 import { verdict } from './verdict.js';
 
-/** Reddit throttles the names that HTTP libraries give themselves. */
+/** Reddit throttles the default user agents of HTTP libraries. */
 const USER_AGENT = 'clean-conversions/1 (server-side conversion relay)';
 
 export function request(items: readonly string[], call: Call): PlatformRequest {
   return post(`{"data":{"events":[${items.join(',')}]}}`, call);
 }
 
-/** With the id of Event Testing the event shows up there and is not counted. */
+/** With a test id the event appears in Event Testing and is not counted. */
 export function test(item: string, call: Call): TestCall | undefined {
   const testId = call.connection.settings['test_id'];
   if (testId === undefined) return undefined;
@@ -22,7 +22,7 @@ export function test(item: string, call: Call): TestCall | undefined {
 function post(body: string, { connection }: Call): PlatformRequest {
   return {
     method: 'POST',
-    url: addressOf(
+    url: endpointUrl(
       connection,
       'https://ads-api.reddit.com',
       `/api/v3/pixels/${connection.settings['pixel_id']}/conversion_events`,

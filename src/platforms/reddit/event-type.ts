@@ -1,6 +1,6 @@
 import { fitsCodePoints } from '../../kernel/code-points.js';
 
-/** Reddit's own events; every other name is a custom one. Amounts are taken with some only. */
+/** Standard events; every other name is a custom event. Only some of them may have an amount. */
 const STANDARD: ReadonlyMap<string, { readonly amount: boolean }> = new Map([
   ['PURCHASE', { amount: true }],
   ['LEAD', { amount: true }],
@@ -21,7 +21,7 @@ export function eventType(name: string): EventType {
   return STANDARD.has(name) ? { tracking_type: name } : { tracking_type: 'CUSTOM', custom_event_name: name };
 }
 
-export function takesAmount({ tracking_type }: EventType): boolean {
+export function allowsAmount({ tracking_type }: EventType): boolean {
   return STANDARD.get(tracking_type)?.amount ?? true;
 }
 

@@ -1,9 +1,9 @@
 import type { Conversion } from '../conversion.js';
 import { customFields, mappedEvent } from '../event-mapping.js';
-import { pageAddress } from '../page-address.js';
-import { spelling } from '../personal-hashes.js';
+import { withoutQuery } from '../payload-fields.js';
+import { digestOf } from '../personal-hashes.js';
 import type { Payload, Settings, Skip } from '../platform.js';
-import { eventType, isEventName, takesAmount } from './event-type.js';
+import { allowsAmount, eventType, isEventName } from './event-type.js';
 
 const EVENTS: ReadonlyMap<string, string> = new Map([
   ['purchase', 'PURCHASE'],
@@ -19,12 +19,12 @@ export function payload(conversion: Conversion, settings: Settings): Payload | S
   const user = userOf(conversion);
   if (clickId === undefined && !isIdentified(user)) return { skip: 'no_identifier' };
   const type = eventType(name);
-  const amount = value !== undefined && takesAmount(type);
+  const amount = value !== undefined && allowsAmount(type);
   return {
     item: {
       event_at: conversion.timeMs,
       action_source: visit === undefined ? 'OTHER' : 'WEBSITE',
-      event_source_url: pageAddress(visit?.pageUrl),
+      event_source_url: withoutQuery(visit?.pageUrl),
       click_id: clickId,
       type,
       user,
@@ -49,17 +49,17 @@ interface User {
 
 function userOf({ hashes, visit, consent }: Conversion): User {
   return {
-    email: spelling(hashes, 'emailBare'),
+    email: digestOf(hashes, 'emailBare'),
     phone_number: hashes.phone,
     uuid: visit?.cookies._rdt_uuid || undefined,
     ip_address: visit?.ip || undefined,
     user_agent: visit?.userAgent || undefined,
-    // Limited data use: how Reddit is told that somebody opted out.
+    // Limited data use, Reddit's opt-out flag.
     data_processing_options: consent === 'denied' ? { modes: ['LDU'] } : undefined,
   };
 }
 
-/** An address and a browser say who it was only together. */
+/** An IP address and a user agent identify a person only together. */
 function isIdentified({ email, phone_number, uuid, ip_address, user_agent }: User): boolean {
   if (email !== undefined || phone_number !== undefined || uuid !== undefined) return true;
   return ip_address !== undefined && user_agent !== undefined;

@@ -1,7 +1,6 @@
-import { answer, itNeedsMoreThanA200 } from '../../../test/support/platform-answers.js';
-import { itChecksFields } from '../../../test/support/platform-fields.js';
-import { describeGoldens } from '../../../test/support/platform-goldens.js';
-import { itTellsNoClickButItsOwn, sentItem } from '../../../test/support/platform-payloads.js';
+import { answer } from '../../../test/support/platform-answers.js';
+import { describePlatformContract } from '../../../test/support/platform-contract.js';
+import { sentItem } from '../../../test/support/platform-payloads.js';
 import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js';
 import { hashPersonal } from '../../conversions/hash-personal.js';
 import type { Conversion } from '../conversion.js';
@@ -9,154 +8,139 @@ import type { Connection } from '../platform.js';
 import { reddit } from './index.js';
 
 const connection: Connection = { settings: { pixel_id: 'a2_abc123' }, secrets: { access_token: 'token' } };
-const CALL = { connection, nowMs: 0 };
-const WITH_VISIT: Conversion = SAMPLE_CONVERSIONS['with-click-id'];
+const call = { connection, nowMs: 0 };
+const withVisit: Conversion = SAMPLE_CONVERSIONS['with-click-id'];
 
-const itemOf = (conversion: Conversion, settings = {}) =>
+const item = (conversion: Conversion, settings = {}) =>
   sentItem(reddit, conversion, { ...connection.settings, ...settings });
 
+// The local part of this address is empty after Reddit's normalisation, so there is no email hash.
+const hashes = hashPersonal({ email: '+news@example.com', event: 'purchase', currency: 'EUR' });
+const unidentified: Conversion = { ...SAMPLE_CONVERSIONS['hashed-only'], hashes };
+const identifiedBy = (visit: object) => ({
+  ...unidentified,
+  visit: { clicks: {}, cookies: {}, utm: {}, ...visit },
+});
+
+const processed = (count: number) => ({ data: { message: `Successfully processed ${count} conversion events.` } });
+const INVALID = 'There were 1 invalid conversion events. None were processed.';
+
+describePlatformContract(reddit, {
+  connection,
+  payload: {
+    unidentified: [
+      ['nothing', unidentified],
+      ['an IP address', identifiedBy({ ip: '203.0.113.10' })],
+      ['a user agent', identifiedBy({ userAgent: 'UA' })],
+      ['a click id of another platform', identifiedBy({ clicks: { gclid: { id: 'x', timeMs: 0 } } })],
+    ],
+    identified: [
+      ['a click id', identifiedBy({ clicks: { rdt_cid: { id: 'R', timeMs: 0 } } })],
+      ['a cookie', identifiedBy({ cookies: { _rdt_uuid: '1.a' } })],
+      ['IP address and user agent', identifiedBy({ ip: '203.0.113.10', userAgent: 'UA' })],
+    ],
+    email: 'user.email',
+    clickId: 'rdt_cid',
+  },
+  verdicts: [
+    [400, { error: { code: 400, message: INVALID } }, { kind: 'rejected', reason: INVALID }],
+    [
+      400,
+      {
+        message: INVALID,
+        invalid_events: [
+          { error_message: 'event_at timestamp must be less than 168h0m0s old', event: { user: 'secret' } },
+        ],
+      },
+      { kind: 'rejected', reason: 'event_at timestamp must be less than 168h0m0s old' },
+    ],
+    [400, 'Bad Request', { kind: 'rejected', reason: 'HTTP 400' }],
+    [401, 'Authorization Required', { kind: 'unauthorized', reason: 'HTTP 401' }],
+    [
+      401,
+      { success: false, error: { reason: 'UNAUTHORIZED', explanation: 'This server could not verify you' } },
+      { kind: 'unauthorized', reason: 'This server could not verify you' },
+    ],
+    [403, { error: { message: 'No access to the pixel' } }, { kind: 'unauthorized', reason: 'No access to the pixel' }],
+    [404, '', { kind: 'rejected', reason: 'HTTP 404' }],
+    [429, '', { kind: 'retry', reason: 'throttled' }],
+    [
+      500,
+      { message: 'service is currently unavailable. No conversion events were processed.' },
+      { kind: 'retry', reason: 'server_error' },
+    ],
+    [502, '<html>', { kind: 'retry', reason: 'server_error' }],
+    [301, '', { kind: 'rejected' }],
+  ],
+  unreadable: [{ data: {} }, { data: { message: 'error' } }],
+});
+
 describe('reddit', () => {
-  describeGoldens(reddit, connection);
+  describe('payload', () => {
+    it('skips an event whose name has more than 64 characters', () => {
+      expect(reddit.payload({ ...withVisit, event: 'a'.repeat(65) }, {})).toEqual({ skip: 'event_not_mapped' });
+      expect(item({ ...withVisit, event: '王'.repeat(64) }).type.tracking_type).toBe('CUSTOM');
+    });
 
-  describe('what is skipped', () => {
-    // Nothing is left of this address in Reddit's spelling.
-    const hashes = hashPersonal({ email: '+news@example.com', event: 'purchase', currency: 'EUR' });
-    const nobody: Conversion = { ...SAMPLE_CONVERSIONS['hashed-only'], hashes };
-    const visited = (visit: object) => ({ ...nobody, visit: { clicks: {}, cookies: {}, utm: {}, ...visit } });
-
-    it('a conversion of nobody', () => {
-      expect(reddit.payload(nobody, connection.settings)).toEqual({ skip: 'no_identifier' });
-      expect(reddit.payload(visited({ ip: '203.0.113.10' }), {})).toEqual({ skip: 'no_identifier' });
-      expect(reddit.payload(visited({ userAgent: 'UA' }), {})).toEqual({ skip: 'no_identifier' });
-      expect(reddit.payload(visited({ clicks: { gclid: { id: 'x', timeMs: 0 } } }), {})).toEqual({
-        skip: 'no_identifier',
+    it('has a standard type if the mapped name is one, and no amount with some of them', () => {
+      expect(item(withVisit, { 'event.purchase': 'ADD_TO_CART' })).toMatchObject({
+        type: { tracking_type: 'ADD_TO_CART' },
+        metadata: { value: 129.9, currency: 'EUR' },
+      });
+      expect(item(withVisit, { 'event.purchase': 'PAGE_VISIT' }).metadata).toEqual({ conversion_id: 'ORD-1001' });
+      expect(item(withVisit, { 'event.purchase': 'Paid' }).type).toEqual({
+        tracking_type: 'CUSTOM',
+        custom_event_name: 'Paid',
       });
     });
 
-    it.each<[string, object]>([
-      ['a click', { clicks: { rdt_cid: { id: 'R', timeMs: 0 } } }],
-      ['a cookie', { cookies: { _rdt_uuid: '1.a' } }],
-      ['an address and a browser', { ip: '203.0.113.10', userAgent: 'UA' }],
-    ])('not one with %s', (_, visit) => {
-      expect(reddit.payload(visited(visit), {})).toHaveProperty('item');
-    });
-
-    it('an event whose name is too long', () => {
-      expect(reddit.payload({ ...WITH_VISIT, event: 'a'.repeat(65) }, {})).toEqual({ skip: 'event_not_mapped' });
-      expect(itemOf({ ...WITH_VISIT, event: '王'.repeat(64) }).type.tracking_type).toBe('CUSTOM');
+    it('contains custom fields, which cannot replace its own', () => {
+      const settings = { 'field.order_id': 'orderId', 'field.conversion_id': 'event' };
+      expect(item(withVisit, settings).metadata).toMatchObject({ order_id: 'ORD-1001', conversion_id: 'ORD-1001' });
     });
   });
 
-  it('takes a mapped event for one of its own where it is, and has no amount with some of them', () => {
-    expect(itemOf(WITH_VISIT, { 'event.purchase': 'ADD_TO_CART' })).toMatchObject({
-      type: { tracking_type: 'ADD_TO_CART' },
-      metadata: { value: 129.9, currency: 'EUR' },
-    });
-    expect(itemOf(WITH_VISIT, { 'event.purchase': 'PAGE_VISIT' }).metadata).toEqual({ conversion_id: 'ORD-1001' });
-    expect(itemOf(WITH_VISIT, { 'event.purchase': 'Paid' }).type).toEqual({
-      tracking_type: 'CUSTOM',
-      custom_event_name: 'Paid',
-    });
-  });
-
-  it('fills fields of the metadata, but not its own', () => {
-    const settings = { 'field.order_id': 'orderId', 'field.conversion_id': 'event' };
-    expect(itemOf(WITH_VISIT, settings).metadata).toMatchObject({ order_id: 'ORD-1001', conversion_id: 'ORD-1001' });
-  });
-
-  itTellsNoClickButItsOwn(reddit, connection.settings, 'rdt_cid');
-
-  it('puts several conversions into one call, byte for byte, under a name of its own', () => {
-    const { body, headers } = reddit.request(['{ "a": 1 }', '{"b":2}', '{"c":3}'], CALL);
+  it('sends several payloads byte for byte, with its own user agent', () => {
+    const { body, headers } = reddit.request(['{ "a": 1 }', '{"b":2}', '{"c":3}'], call);
     expect(body).toBe('{"data":{"events":[{ "a": 1 },{"b":2},{"c":3}]}}');
     expect(headers['user-agent']).toMatch(/^clean-conversions\//);
   });
 
-  describe('the test', () => {
-    it('needs the id of Event Testing', () => {
-      expect(reddit.test?.('{}', CALL)).toBeUndefined();
+  describe('test mode', () => {
+    it('requires a test id', () => {
+      expect(reddit.test?.('{}', call)).toBeUndefined();
     });
 
-    it('sends one event with it, and no other call has it', () => {
-      const call = { ...CALL, connection: { ...connection, settings: { ...connection.settings, test_id: 't2_x"' } } };
-      const test = reddit.test?.('{"a":1}', call);
+    it('sends one event with the test id, which real requests do not contain', () => {
+      const settings = { ...connection.settings, test_id: 't2_x"' };
+      const testCall = { ...call, connection: { ...connection, settings } };
+      const test = reddit.test?.('{"a":1}', testCall);
       expect(test?.sent).toBe(true);
       expect(test?.request.body).toBe('{"data":{"test_id":"t2_x\\"","events":[{"a":1}]}}');
       expect(test?.verdict(answer(400, 'x'))).toMatchObject({ kind: 'rejected' });
-      expect(reddit.request(['{"a":1}'], call).body).not.toContain('test_id');
+      expect(reddit.request(['{"a":1}'], testCall).body).not.toContain('test_id');
     });
   });
 
-  describe('the answer', () => {
-    const processed = (count: number) => ({ data: { message: `Successfully processed ${count} conversion events.` } });
-    const INVALID = 'There were 1 invalid conversion events. None were processed.';
-
-    it('counts what was taken', () => {
+  describe('verdict', () => {
+    it('compares the number of processed events', () => {
       expect(reddit.verdict(answer(200, processed(1)), 1)).toEqual({ kind: 'delivered' });
       expect(reddit.verdict(answer(200, processed(3)), 3)).toEqual({ kind: 'delivered' });
       expect(reddit.verdict(answer(200, processed(2)), 3)).toMatchObject({ kind: 'retry' });
     });
 
-    it.each<[number, string | object, object]>([
-      [400, { error: { code: 400, message: INVALID } }, { kind: 'rejected', reason: INVALID }],
-      [
-        400,
-        {
-          message: INVALID,
-          invalid_events: [
-            { error_message: 'event_at timestamp must be less than 168h0m0s old', event: { user: 'secret' } },
-          ],
-        },
-        { kind: 'rejected', reason: 'event_at timestamp must be less than 168h0m0s old' },
-      ],
-      [400, 'Bad Request', { kind: 'rejected', reason: 'HTTP 400' }],
-      [401, 'Authorization Required', { kind: 'unauthorized', reason: 'HTTP 401' }],
-      [
-        401,
-        { success: false, error: { reason: 'UNAUTHORIZED', explanation: 'This server could not verify you' } },
-        { kind: 'unauthorized', reason: 'This server could not verify you' },
-      ],
-      [
-        403,
-        { error: { message: 'No access to the pixel' } },
-        { kind: 'unauthorized', reason: 'No access to the pixel' },
-      ],
-      [404, '', { kind: 'rejected', reason: 'HTTP 404' }],
-      [429, '', { kind: 'retry', reason: 'throttled' }],
-      [
-        500,
-        { message: 'service is currently unavailable. No conversion events were processed.' },
-        { kind: 'retry', reason: 'server_error' },
-      ],
-      [502, '<html>', { kind: 'retry', reason: 'server_error' }],
-      [301, '', { kind: 'rejected' }],
-    ])('%i %j', (status, body, verdict) => {
-      expect(reddit.verdict(answer(status, body), 1)).toMatchObject(verdict);
-    });
-
-    it('that refuses a batch: halves are tried', () => {
+    it('splits a refused batch', () => {
       expect(reddit.verdict(answer(400, { error: { message: INVALID } }), 3)).toEqual({
         kind: 'split',
         reason: INVALID,
       });
       expect(reddit.verdict(answer(413), 3)).toMatchObject({ kind: 'split' });
     });
-
-    itNeedsMoreThanA200((response) => reddit.verdict(response, 1), { data: {} }, { data: { message: 'error' } });
   });
 
-  describe('settings', () => {
-    itChecksFields(
-      reddit,
-      ['pixel_id', 'a2_abc123', 'a2/../x'],
-      ['access_token', 'ey.J0-x', 'two words'],
-      ['test_id', 't2_abc', 'two words'],
-    );
-
-    it('refuse an event name that is too long', () => {
-      const check = (name: string) => reddit.check?.({ settings: { 'event.demo': name }, secrets: {} });
-      expect(check('Demo')).toBeUndefined();
-      expect(check('a'.repeat(65))).toMatch(/^event\.demo must be 1 to 64/);
-    });
+  it('refuses a mapping to an event name that is too long', () => {
+    const check = (name: string) => reddit.check?.({ settings: { 'event.demo': name }, secrets: {} });
+    expect(check('Demo')).toBeUndefined();
+    expect(check('a'.repeat(65))).toMatch(/^event\.demo must be 1 to 64/);
   });
 });

@@ -1,26 +1,17 @@
-import { oneWord } from '../field-checks.js';
+import { requiredField, requiredSecret } from '../fields.js';
 import type { Connection, Field } from '../platform.js';
 import { isEventName } from './event-type.js';
 
 export const fields: readonly Field[] = [
-  {
-    name: 'pixel_id',
-    required: true,
-    help: 'Of the Reddit pixel, such as a2_abc123: Events Manager.',
-    check: (value) =>
-      /^[A-Za-z0-9_-]{1,64}$/.test(value) ? undefined : 'must be letters and digits such as a2_abc123',
-  },
-  {
-    name: 'access_token',
-    secret: true,
-    required: true,
-    help: 'Conversion access token: Events Manager > Conversions API. It does not expire.',
-    check: oneWord,
-  },
+  requiredField('pixel_id', 'Id of the Reddit pixel, such as a2_abc123: Events Manager.', (value) =>
+    /^[A-Za-z0-9_-]{1,64}$/.test(value) ? undefined : 'must be letters and digits such as a2_abc123',
+  ),
+  requiredSecret('access_token', 'Conversion access token: Events Manager > Conversions API. It does not expire.'),
   {
     name: 'test_id',
-    help: 'From Events Manager > Event Testing; used by "platforms test" and by nothing else.',
-    check: (value) => (/^[\x21-\x7e]{1,100}$/.test(value) ? undefined : 'must be one word, as Event Testing shows it'),
+    help: 'Test id from Events Manager > Event Testing; used only by `platforms test`.',
+    check: (value) =>
+      /^[\x21-\x7e]{1,100}$/.test(value) ? undefined : 'must be the id that Event Testing shows, without spaces',
   },
 ];
 

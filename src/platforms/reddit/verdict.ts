@@ -1,18 +1,18 @@
-import { refusedAsAWhole, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
+import { splitOrReject, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
 import type { PlatformResponse, Verdict } from '../platform.js';
 
 export function verdict(response: PlatformResponse, items: number): Verdict {
   const { status, json } = response;
   const reason = reasonOf(json);
-  // One bad event makes Reddit refuse all of the call, and it says only how many there are.
-  if (status === 400 || status === 413 || status === 422) return refusedAsAWhole(reason ?? `HTTP ${status}`, items);
+  // One invalid event makes Reddit refuse the whole request, and the answer contains only the number of invalid events.
+  if (status === 400 || status === 413 || status === 422) return splitOrReject(reason ?? `HTTP ${status}`, items);
   const refusal = verdictOfStatus(response, reason);
   if (refusal) return refusal;
   const processed = /^Successfully processed (\d+) /i.exec(textAt(json, 'data', 'message') ?? '')?.[1];
   return Number(processed) === items ? { kind: 'delivered' } : unreadable(response);
 }
 
-/** Never the events that some answers repeat. */
+/** Reads only error messages: some answers also contain the events themselves. */
 function reasonOf(json: unknown): string | undefined {
   return (
     textAt(json, 'invalid_events', 0, 'error_message') ??

@@ -1,7 +1,7 @@
-import { addressOf, type Call, type PlatformRequest } from '../platform.js';
+import { type Call, endpointUrl, type PlatformRequest } from '../platform.js';
 
 const BASE = 'https://api.segment.io';
-/** Jitsu's own addresses have no version in them. */
+/** Jitsu's own paths have no version prefix. */
 const JITSU = /\/api\/s(?:\/s2s)?\/?$/;
 
 export function request(items: readonly string[], { connection }: Call): PlatformRequest {
@@ -9,7 +9,7 @@ export function request(items: readonly string[], { connection }: Call): Platfor
   const version = JITSU.test(connection.endpoint ?? '') ? '' : '/v1';
   return {
     method: 'POST',
-    url: addressOf(connection, BASE, version + (single === undefined ? '/batch' : '/track')),
+    url: endpointUrl(connection, BASE, version + (single === undefined ? '/batch' : '/track')),
     headers: {
       'content-type': 'application/json',
       authorization: `Basic ${credentials(connection.secrets['write_key'] ?? '')}`,
@@ -18,7 +18,7 @@ export function request(items: readonly string[], { connection }: Call): Platfor
   };
 }
 
-/** A user without a password; Jitsu's key is both. */
+/** The write key is a user name without a password; a Jitsu key contains both. */
 function credentials(writeKey: string): string {
   return Buffer.from(writeKey.includes(':') ? writeKey : `${writeKey}:`).toString('base64');
 }

@@ -7,7 +7,7 @@ import { verdict } from './verdict.js';
 export const segment: Platform = {
   name: 'segment',
   fields,
-  // It takes 2,500, but 500 kB in all: that leaves 5 kB for each, and drops what is beyond without a word.
+  // Segment accepts 2,500 events but silently drops what exceeds 500 kB: 100 events leave 5 kB for each.
   batchMax: 100,
   dedupWindowMs: 24 * 60 * 60 * 1_000,
   payload,

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Conversion, Visit } from '../conversion.js';
 import { customFields, mappedEvent } from '../event-mapping.js';
-import { pageAddress } from '../page-address.js';
+import { withoutQuery } from '../payload-fields.js';
 import type { Payload, Settings } from '../platform.js';
 
 const EVENTS: ReadonlyMap<string, string> = new Map([
@@ -34,8 +34,8 @@ export function payload(conversion: Conversion, settings: Settings): Payload {
 }
 
 /**
- * Segment compares it with those of all its customers: an order number alone would meet a stranger's. The event id is
- * in it because an operator who sends a conversion again on purpose gives it another one.
+ * Segment deduplicates by it across all of its customers, so an order id alone could collide with another customer's.
+ * The event id is included because an operator's deliberate resend has a new one.
  */
 function messageId({ id, eventId }: Conversion): string {
   return `cc-${id}-${hash('sha256', eventId).slice(0, 16)}`;
@@ -52,12 +52,12 @@ function contextOf(visit: Visit): object {
 }
 
 function pageOf(visit: Visit): object | undefined {
-  const url = pageAddress(visit.pageUrl);
-  const referrer = pageAddress(visit.referrer);
+  const url = withoutQuery(visit.pageUrl);
+  const referrer = withoutQuery(visit.referrer);
   return url === undefined && referrer === undefined ? undefined : { url, referrer };
 }
 
-/** `utm_campaign` is its name; the others keep theirs. */
+/** Segment's name for `utm_campaign` is `name`; the other fields keep their names. */
 function campaignOf({ campaign, ...others }: Visit['utm']): object | undefined {
   const fields = campaign ? { name: campaign, ...others } : others;
   return Object.keys(fields).length === 0 ? undefined : fields;

@@ -1,12 +1,9 @@
-import { oneWord } from '../field-checks.js';
+import { requiredSecret } from '../fields.js';
 import type { Field } from '../platform.js';
 
 export const fields: readonly Field[] = [
-  {
-    name: 'write_key',
-    secret: true,
-    required: true,
-    help: 'Of an HTTP API source: Sources > the source > Settings > API Keys. Jitsu: the server key, as id:secret.',
-    check: oneWord,
-  },
+  requiredSecret(
+    'write_key',
+    'Write key of an HTTP API source: Sources > the source > Settings > API Keys. Jitsu: the server key, as id:secret.',
+  ),
 ];

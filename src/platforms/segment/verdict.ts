@@ -1,41 +1,41 @@
-import { at, refusedAsAWhole, shorten, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
+import { at, shorten, splitOrReject, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
 import type { PlatformResponse, Verdict } from '../platform.js';
 
-/** Segment takes nearly everything; RudderStack and Jitsu, which speak the same protocol, say what they do not take. */
+/** Segment accepts nearly everything; RudderStack and Jitsu, which use the same protocol, report what they refuse. */
 export function verdict(response: PlatformResponse, items: number): Verdict {
   const { status } = response;
   if (status === 400 || status === 413 || status === 422)
-    return refusedAsAWhole(said(response) ?? `HTTP ${status}`, items);
-  // The source was switched off: nothing is wrong with the conversion, and it waits until that is mended.
-  if (status === 404 && /disabled/i.test(said(response) ?? '')) return unauthorized(response);
-  const refusal = verdictOfStatus(response, said(response));
+    return splitOrReject(messageOf(response) ?? `HTTP ${status}`, items);
+  // The source is disabled. The conversion is valid and can be sent once the source is enabled again.
+  if (status === 404 && /disabled/i.test(messageOf(response) ?? '')) return unauthorized(response);
+  const refusal = verdictOfStatus(response, messageOf(response));
   if (refusal) return refusal;
   return verdictOfBody(response, items);
 }
 
-/** `OK` of RudderStack, or nothing but a line break: pages of blanks are not nothing. */
-const TAKEN = /^\s{0,8}(?:ok|"ok")?\s{0,8}$/i;
+/** RudderStack's `OK`, or an empty body with at most a line break. A long body of blanks is not an empty one. */
+const ACCEPTED = /^\s{0,8}(?:ok|"ok")?\s{0,8}$/i;
 
-/** `{"success":true}` of Segment, `OK` of RudderStack, `{"ok":true}` of Jitsu, which refuses with a 200 as well. */
+/** Success is `{"success":true}` at Segment, `OK` at RudderStack and `{"ok":true}` at Jitsu, which also refuses with 200. */
 function verdictOfBody(response: PlatformResponse, items: number): Verdict {
   const { json, text } = response;
-  if (TAKEN.test(text)) return { kind: 'delivered' };
+  if (ACCEPTED.test(text)) return { kind: 'delivered' };
   if (typeof json !== 'object' || json === null || Array.isArray(json)) return unreadable(response);
   if (at(json, 'ok') === false) {
-    const reason = said(response) ?? 'refused';
-    return /stream not found/i.test(reason) ? unauthorized(response) : refusedAsAWhole(reason, items);
+    const reason = messageOf(response) ?? 'refused';
+    return /stream not found/i.test(reason) ? unauthorized(response) : splitOrReject(reason, items);
   }
   const failed = at(json, 'success') === false || at(json, 'error') !== undefined || at(json, 'errors') !== undefined;
   return failed ? unreadable(response) : { kind: 'delivered' };
 }
 
 function unauthorized(response: PlatformResponse): Verdict {
-  return { kind: 'unauthorized', reason: shorten(said(response) ?? `HTTP ${response.status}`) };
+  return { kind: 'unauthorized', reason: shorten(messageOf(response) ?? `HTTP ${response.status}`) };
 }
 
-function said({ json, text }: PlatformResponse): string | undefined {
+function messageOf({ json, text }: PlatformResponse): string | undefined {
   const error = textAt(json, 'error') ?? textAt(json, 'error', 'message') ?? textAt(json, 'errors', 0);
   const message = error ?? textAt(json, 'message') ?? textAt(json, 'msg');
-  // RudderStack explains itself in plain text.
+  // RudderStack's errors are plain text.
   return message ?? (json === undefined && !text.trimStart().startsWith('<') && text.trim() !== '' ? text : undefined);
 }

@@ -1,4 +1,4 @@
-import { addressOf, type Call, type PlatformRequest, type TestCall } from '../platform.js';
+import { type Call, endpointUrl, type PlatformRequest, type TestCall } from '../platform.js';
 import { API_VERSION } from './settings.js';
 import { verdict } from './verdict.js';
 
@@ -8,7 +8,7 @@ export function request(items: readonly string[], call: Call): PlatformRequest {
   return eventsRequest(items, call, '/events');
 }
 
-/** The event is checked like any other and not recorded. */
+/** Snapchat validates the event and does not record it. */
 export function test(item: string, call: Call): TestCall {
   return {
     request: eventsRequest([item], call, '/events/validate'),
@@ -17,14 +17,14 @@ export function test(item: string, call: Call): TestCall {
   };
 }
 
-/** Snapchat takes the token in the address only, which is a secret by that. */
+/** Snapchat accepts the token only in the query, which makes the whole URL a secret. */
 function eventsRequest(items: readonly string[], { connection }: Call, path: string): PlatformRequest {
   const { pixel_id, api_version = API_VERSION } = connection.settings;
   const { access_token = '' } = connection.secrets;
   const query = `?access_token=${encodeURIComponent(access_token)}`;
   return {
     method: 'POST',
-    url: addressOf(connection, BASE, `/${api_version}/${pixel_id}${path}${query}`),
+    url: endpointUrl(connection, BASE, `/${api_version}/${pixel_id}${path}${query}`),
     headers: { 'content-type': 'application/json' },
     body: `{"data":[${items.join()}]}`,
   };

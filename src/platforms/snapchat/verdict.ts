@@ -1,18 +1,19 @@
-import { at, refusedAsAWhole, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
+import { at, splitOrReject, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
 import type { PlatformResponse, Verdict } from '../platform.js';
 
 /**
- * Refused events may come with a 200: the body's own `status` must say VALID. One bad event makes Snapchat refuse them
- * all. Its answer has a number named `event`, of which nobody says whether it is the event's place: rather than give up
- * on a good one, all are tried again in halves.
+ * Refused events may be answered with 200, so the `status` in the body must be VALID. One invalid event makes Snapchat
+ * refuse the whole request. The number `event` in its answer is not documented as the index of that event, so the batch
+ * is split instead of rejecting a possibly valid event.
  */
 export function verdict(response: PlatformResponse, items: number): Verdict {
-  const said = textAt(response.json, 'errors', 'error_msgs', 0) ?? textAt(response.json, 'reason');
-  const ofStatus = verdictOfStatus(response, said);
-  if (ofStatus) return ofStatus.kind === 'rejected' ? refusedAsAWhole(ofStatus.reason, items) : ofStatus;
+  const reason = textAt(response.json, 'errors', 'error_msgs', 0) ?? textAt(response.json, 'reason');
+  const statusVerdict = verdictOfStatus(response, reason);
+  if (statusVerdict)
+    return statusVerdict.kind === 'rejected' ? splitOrReject(statusVerdict.reason, items) : statusVerdict;
 
   const status = at(response.json, 'status');
   if (status === 'VALID') return { kind: 'delivered' };
-  if (status === 'INVALID') return refusedAsAWhole(said ?? 'INVALID', items);
+  if (status === 'INVALID') return splitOrReject(reason ?? 'INVALID', items);
   return unreadable(response);
 }

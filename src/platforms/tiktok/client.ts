@@ -1,4 +1,4 @@
-import { addressOf, type Call, type PlatformRequest, type TestCall } from '../platform.js';
+import { type Call, endpointUrl, type PlatformRequest, type TestCall } from '../platform.js';
 import { API_VERSION } from './settings.js';
 import { verdictOfCall } from './verdict.js';
 
@@ -8,7 +8,7 @@ export function request(items: readonly string[], call: Call): PlatformRequest {
   return trackRequest(call, `"data":[${items.join()}]`);
 }
 
-/** Without a code there is no way of trying: TikTok counts whatever it is sent. */
+/** Without a test code there is no test mode: TikTok counts every event. */
 export function test(item: string, call: Call): TestCall | undefined {
   const { test_event_code } = call.connection.settings;
   if (test_event_code === undefined) return undefined;
@@ -25,8 +25,8 @@ function trackRequest({ connection, group }: Call, members: string): PlatformReq
   const source = group === undefined ? 'web' : 'crm';
   return {
     method: 'POST',
-    // Without the slash at its end the path does not exist.
-    url: addressOf(connection, BASE, `/open_api/${api_version}/event/track/`),
+    // The trailing slash is part of the path: TikTok answers 404 without it.
+    url: endpointUrl(connection, BASE, `/open_api/${api_version}/event/track/`),
     headers: { 'content-type': 'application/json', 'access-token': access_token },
     body: `{"event_source":"${source}","event_source_id":${JSON.stringify(group ?? pixel_code)},${members}}`,
   };

@@ -8,7 +8,7 @@ export const webhook: Platform = {
   name: 'webhook',
   fields,
   customerAddress: true,
-  // A message has one id, by which a receiver knows repeats.
+  // A message has one id, by which the receiver detects duplicates.
   batchMax: 1,
   payload,
   request,

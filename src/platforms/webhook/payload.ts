@@ -1,9 +1,9 @@
 import type { Conversion, Visit } from '../conversion.js';
 import { customFields, mappedEvent } from '../event-mapping.js';
-import { pageAddress } from '../page-address.js';
+import { withoutQuery } from '../payload-fields.js';
 import type { Payload, Settings } from '../platform.js';
 
-/** The receiver is the customer's own: it gets the click ids of all platforms, and no personal value but as its hash. */
+/** The receiver belongs to the customer, so it gets the click ids of all platforms. Personal data is sent only as hashes. */
 export function payload(conversion: Conversion, settings: Settings): Payload {
   const { event, value, visit, hashes } = conversion;
   return {
@@ -19,7 +19,7 @@ export function payload(conversion: Conversion, settings: Settings): Payload {
         value,
         currency: value === undefined ? undefined : conversion.currency,
         consent: conversion.consent,
-        page_url: pageAddress(visit?.pageUrl),
+        page_url: withoutQuery(visit?.pageUrl),
         click_ids: clickIds(visit),
         utm: visit && Object.keys(visit.utm).length > 0 ? visit.utm : undefined,
         user: {

@@ -1,7 +1,7 @@
 import { verdictOfStatus } from '../common-verdict.js';
 import type { PlatformResponse, Verdict } from '../platform.js';
 
-/** The status line is the answer; what a receiver writes below it is its own affair. */
+/** Only the HTTP status counts; the receiver's body is ignored. */
 export function verdict(response: PlatformResponse): Verdict {
   const { status } = response;
   if (status === 410) return { kind: 'gone', reason: 'The receiver wants no more conversions (HTTP 410)' };

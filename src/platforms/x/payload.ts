@@ -1,6 +1,6 @@
-import { amountText } from '../amount.js';
 import type { Conversion } from '../conversion.js';
 import { mappedEvent } from '../event-mapping.js';
+import { amountText } from '../payload-fields.js';
 import type { Payload, Settings, Skip } from '../platform.js';
 
 export function payload(conversion: Conversion, settings: Settings): Payload | Skip {
@@ -17,7 +17,7 @@ export function payload(conversion: Conversion, settings: Settings): Payload | S
   };
 }
 
-/** X is not told the currency: it takes every amount to be in the event's own. */
+/** X has no currency field: it assumes that every amount is in the currency of the event. */
 function amountOf({ value, currency }: Conversion, settings: Settings): string | undefined {
   if (value === undefined || (settings['currency'] ?? currency) !== currency) return undefined;
   return amountText(value, currency);
@@ -29,7 +29,7 @@ function identifiersOf({ visit, hashes }: Conversion): object[] {
   if (click) identifiers.push({ twclid: click });
   identifiers.push({ hashed_email: hashes.subject });
   if (hashes.phone) identifiers.push({ hashed_phone_number: hashes.phone });
-  // Neither counts without the other.
+  // X uses these two only together.
   if (visit?.ip && visit.userAgent) identifiers.push({ ip_address: visit.ip, user_agent: visit.userAgent });
   return identifiers;
 }

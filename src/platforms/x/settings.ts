@@ -1,30 +1,24 @@
-import { oneWord } from '../field-checks.js';
+import { requiredField, requiredSecret } from '../fields.js';
 import type { Connection, Field } from '../platform.js';
 
 export const API_VERSION = '12';
 
 export const fields: readonly Field[] = [
-  {
-    name: 'pixel_id',
-    required: true,
-    help: 'Of the X pixel, such as o8z6j: Events Manager.',
-    check: (value) => (/^[A-Za-z0-9]{1,20}$/.test(value) ? undefined : 'must be letters and digits such as o8z6j'),
-  },
-  {
-    name: 'pixel_token',
-    secret: true,
-    required: true,
-    help: 'Events Manager > Install Pixel > Conversion API > Generate access token.',
-    check: oneWord,
-  },
+  requiredField('pixel_id', 'Id of the X pixel, such as o8z6j: Events Manager.', (value) =>
+    /^[A-Za-z0-9]{1,20}$/.test(value) ? undefined : 'must be letters and digits such as o8z6j',
+  ),
+  requiredSecret(
+    'pixel_token',
+    'Token of the pixel: Events Manager > Install Pixel > Conversion API > Generate access token.',
+  ),
   {
     name: 'currency',
-    help: 'The currency your events have at X: amounts in another one are left out. Without it every amount is sent.',
+    help: 'Currency of your events at X: amounts in other currencies are left out. Without it every amount is sent.',
     check: (value) => (/^[A-Z]{3}$/.test(value) ? undefined : 'must be a currency code such as EUR'),
   },
   {
     name: 'api_version',
-    help: 'Of the X Ads API.',
+    help: 'Version of the X Ads API.',
     check: (value) => (/^\d{1,3}$/.test(value) ? undefined : 'must be a number such as 12'),
     fallback: API_VERSION,
   },
@@ -34,7 +28,7 @@ export function check({ settings }: Connection): string | undefined {
   for (const [name, value] of Object.entries(settings)) {
     if (name.startsWith('event.') && !/^[A-Za-z0-9-]{1,60}$/.test(value))
       return `${name} must be the id of an event, such as tw-o8z6j-o87ne`;
-    if (name.startsWith('field.')) return `${name}: X takes no fields of your own`;
+    if (name.startsWith('field.')) return `${name}: X accepts no custom fields`;
   }
   return undefined;
 }

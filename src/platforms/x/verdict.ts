@@ -1,9 +1,10 @@
-import { at, refusedAsAWhole, retryAfterMs, shorten, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
+import { retryAfterMs } from '../../http/retry-after.js';
+import { at, joined, shorten, splitOrReject, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
 import type { PlatformResponse, Verdict } from '../platform.js';
 
-/** Within which X counts calls. */
+/** The length of X's rate limit window. */
 const RATE_WINDOW_MS = 15 * 60 * 1_000;
-/** Of the account or of its credentials, whatever the status. */
+/** Errors of the account or its credentials, regardless of the status. */
 const ACCESS_ERROR = /^(?:UNAUTHORIZED|ACCOUNT_NOT_FOUND)/;
 
 export function verdict(response: PlatformResponse, items: number): Verdict {
@@ -13,24 +14,23 @@ export function verdict(response: PlatformResponse, items: number): Verdict {
   if (status >= 400 && status < 500 && ACCESS_ERROR.test(code))
     return { kind: 'unauthorized', reason: shorten(reason ?? code) };
   if (status === 429) return { kind: 'retry', reason: 'throttled', afterMs: waitMs(response) };
-  // Which conversion it is about is not said: a wrong event id is one conversion's affair as well.
+  // The answer does not identify the conversion, and even a 404 may concern one conversion only: a wrong event id.
   if (status === 400 || status === 404 || status === 413 || status === 422)
-    return refusedAsAWhole(reason ?? `HTTP ${status}`, items);
+    return splitOrReject(reason ?? `HTTP ${status}`, items);
   const refusal = verdictOfStatus(response, reason);
   if (refusal) return refusal;
   const processed = at(json, 'data', 'conversions_processed');
   const requestId = textAt(json, 'data', 'debug_id');
   if (typeof processed !== 'number' || at(json, 'errors') !== undefined) return unreadable(response);
-  if (processed < items) return refusedAsAWhole(`processed ${processed} of ${items}`, items, requestId);
+  if (processed < items) return splitOrReject(`processed ${processed} of ${items}`, items, requestId);
   return { kind: 'delivered', requestId };
 }
 
 function reasonOf(json: unknown): string | undefined {
-  const said = ['code', 'parameter', 'message'].map((name) => textAt(json, 'errors', 0, name)).filter(Boolean);
-  return said.length === 0 ? undefined : said.join(': ');
+  return joined(...['code', 'parameter', 'message'].map((name) => textAt(json, 'errors', 0, name)));
 }
 
-/** X names the second at which it begins to count anew, by its own clock. */
+/** X reports the end of the rate limit window as a Unix time, by its own clock. */
 function waitMs(response: PlatformResponse): number | undefined {
   const { headers } = response;
   const nowMs = Date.parse(headers['date'] ?? '') || Date.now();

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
-import { FAILURE_KINDS, sandboxRequest } from '../double.js';
+import { acceptedIn, bodyOf, itFailsOnDemand } from '../../../test/support/platform-doubles.js';
+import { sandboxRequest } from '../double.js';
 import { ga4 } from './ga4.js';
 
 const NOW_MS = Date.parse('2026-03-01T12:00:00Z');
@@ -33,8 +34,8 @@ const withParams = (change: object) => ({
   events: [{ ...purchase, params: { ...purchase.params, ...change } }],
 });
 
-describe('GA4', () => {
-  it('takes a purchase and says nothing', () => {
+describe('double of ga4', () => {
+  it('accepts a purchase with an empty answer', () => {
     expect(collect(body)).toEqual({
       status: 204,
       body: '',
@@ -43,92 +44,85 @@ describe('GA4', () => {
           eventId: 'ORD-1001',
           event: 'purchase',
           problems: [],
-          taken: true,
+          accepted: true,
           bodySha256: hash('sha256', JSON.stringify(body)),
           dedupKey: 'purchase ORD-1001',
         },
       ],
     });
-    expect(JSON.parse(validate(body).body)).toEqual({ validationMessages: [] });
+    expect(bodyOf(validate(body))).toEqual({ validationMessages: [] });
   });
 
-  it('tells other events by the visitor and the time', () => {
+  it('identifies other events by client id and time', () => {
     const { received } = collect({ ...body, events: [{ name: 'generate_lead' }] });
-    expect(received).toMatchObject([{ eventId: '123456.7654321 1772360130000000', taken: true }]);
+    expect(received).toMatchObject([{ eventId: '123456.7654321 1772360130000000', accepted: true }]);
   });
 
   it.each([
-    ['no client', { ...body, client_id: undefined }, 'VALUE_REQUIRED'],
+    ['no client id', { ...body, client_id: undefined }, 'VALUE_REQUIRED'],
     ['a time in milliseconds', { ...body, timestamp_micros: '1772360130000' }, 'VALUE_INVALID'],
     ['a time 73 hours ago', { ...body, timestamp_micros: (NOW_MS - 73 * 3_600_000) * 1_000 }, 'VALUE_OUT_OF_BOUNDS'],
-    ['a time ahead', { ...body, timestamp_micros: (NOW_MS + 3_600_000) * 1_000 }, 'VALUE_OUT_OF_BOUNDS'],
-    ['Google Ads’ consent', { ...body, consent: { ad_user_data: 'CONSENT_GRANTED' } }, 'VALUE_INVALID'],
+    ['a time in the future', { ...body, timestamp_micros: (NOW_MS + 3_600_000) * 1_000 }, 'VALUE_OUT_OF_BOUNDS'],
+    ['the consent format of Google Ads', { ...body, consent: { ad_user_data: 'CONSENT_GRANTED' } }, 'VALUE_INVALID'],
     ['no events', { ...body, events: [] }, 'VALUE_REQUIRED'],
     ['26 events', { ...body, events: Array(26).fill(purchase) }, 'EXCEEDED_MAX_ENTITIES'],
-    ['a field it does not know', { ...body, gclid: 'GCLID' }, 'VALUE_INVALID'],
+    ['an unknown field', { ...body, gclid: 'GCLID' }, 'VALUE_INVALID'],
     ['a name with spaces', { ...body, events: [{ name: 'Order Completed' }] }, 'NAME_INVALID'],
-    ['a name of Google’s own', { ...body, events: [{ name: 'session_start' }] }, 'NAME_RESERVED'],
+    ['a reserved name', { ...body, events: [{ name: 'session_start' }] }, 'NAME_RESERVED'],
     [
       '26 params',
       withParams(Object.fromEntries(Array.from({ length: 26 }, (_, i) => [`p${i}`, i]))),
       'EXCEEDED_MAX_ENTITIES',
     ],
     ['a long text', withParams({ coupon: 'a'.repeat(101) }), 'VALUE_OUT_OF_BOUNDS'],
-    ['nothing in a param', withParams({ coupon: null }), 'VALUE_INVALID'],
+    ['null in a param', withParams({ coupon: null }), 'VALUE_INVALID'],
     ['a list in a param', withParams({ coupons: ['a'] }), 'VALUE_INVALID'],
-    ['a nameless item', withParams({ items: [{ quantity: 1 }] }), 'VALUE_INVALID'],
-    ['an amount as text', withParams({ value: '129.90' }), 'VALUE_INVALID'],
+    ['an item without a name', withParams({ items: [{ quantity: 1 }] }), 'VALUE_INVALID'],
+    ['an amount as a string', withParams({ value: '129.90' }), 'VALUE_INVALID'],
     ['an amount without a currency', withParams({ currency: undefined }), 'VALUE_REQUIRED'],
-    ['no transaction', withParams({ transaction_id: undefined }), 'VALUE_REQUIRED'],
+    ['no transaction id', withParams({ transaction_id: undefined }), 'VALUE_REQUIRED'],
     ['a user property without a value', { ...body, user_properties: { tier: 'gold' } }, 'VALUE_INVALID'],
-    ['text', 'text', 'VALUE_INVALID'],
-    ['too much', { ...body, user_id: 'a'.repeat(130_000) }, 'EXCEEDED_MAX_ENTITIES'],
-  ])('loses a call with %s without a word, and says so when it validates', (_, sent, code) => {
+    ['a string', 'text', 'VALUE_INVALID'],
+    ['too many bytes', { ...body, user_id: 'a'.repeat(130_000) }, 'EXCEEDED_MAX_ENTITIES'],
+  ])('silently drops a request with %s, and reports it on validation', (_, sent, code) => {
     const answer = collect(sent);
     expect([answer.status, answer.body]).toEqual([204, '']);
-    expect(answer.received?.every(({ taken, problems }) => !taken && problems.length > 0)).toBe(true);
-    const { status, body: text, received } = validate(sent);
-    expect([status, received]).toEqual([200, undefined]);
-    expect(JSON.parse(text).validationMessages).toMatchObject([{ validationCode: code }]);
+    expect(answer.received?.every(({ accepted, problems }) => !accepted && problems.length > 0)).toBe(true);
+    const validated = validate(sent);
+    expect([validated.status, validated.received]).toEqual([200, undefined]);
+    expect(bodyOf(validated).validationMessages).toMatchObject([{ validationCode: code }]);
   });
 
-  it('loses only the event that is wrong', () => {
-    const { received } = collect({ ...body, events: [purchase, { name: '_bad' }] });
-    expect(received?.map(({ taken }) => taken)).toEqual([true, false]);
+  it('drops only the invalid event', () => {
+    expect(acceptedIn(collect({ ...body, events: [purchase, { name: '_bad' }] }))).toEqual([true, false]);
   });
 
   it.each(['?measurement_id=G-ABC123', '?measurement_id=G-ABC123&api_secret=bad', '?measurement_id=UA-1&api_secret=s'])(
-    'does not tell anybody that %s is wrong',
+    'does not report wrong credentials: %s',
     (query) => {
-      expect(collect(body, query)).toMatchObject({ status: 204, received: [{ taken: false }] });
-      expect(JSON.parse(validate(body, query).body)).toEqual({ validationMessages: [] });
+      expect(collect(body, query)).toMatchObject({ status: 204, received: [{ accepted: false }] });
+      expect(bodyOf(validate(body, query))).toEqual({ validationMessages: [] });
     },
   );
 
-  it.each(FAILURE_KINDS)('fails on demand: %s', (kind) => {
-    const text = JSON.stringify({ ...body, events: [purchase, purchase] });
-    const answer = ga4.fail(kind, sandboxRequest('POST', `/mp/collect${QUERY}`, { body: text }));
-    const expected = {
-      refuse: 204,
-      refuse_one: 204,
-      throttle: 429,
-      server_error: 503,
-      unauthorized: 204,
-      forbidden: 204,
-    };
-    expect(answer.status).toBe(expected[kind]);
-    const taken = answer.received?.map((item) => item.taken);
-    if (kind === 'refuse_one') expect(taken).toEqual([false, true]);
-    else expect(taken ?? []).not.toContain(true);
-  });
+  const two = JSON.stringify({ ...body, events: [purchase, purchase] });
+  itFailsOnDemand(
+    ga4,
+    sandboxRequest('POST', `/mp/collect${QUERY}`, { body: two }),
+    { refuse: 204, refuse_one: 204, throttle: 429, server_error: 503, unauthorized: 204, forbidden: 204 },
+    (kind, answer) => {
+      if (kind === 'refuse_one') expect(acceptedIn(answer)).toEqual([false, true]);
+      else expect(acceptedIn(answer) ?? []).not.toContain(true);
+    },
+  );
 
-  it('fails a validation by a message', () => {
+  it('reports a validation message on refuse', () => {
     const request = sandboxRequest('POST', `/debug/mp/collect${QUERY}`);
     expect(ga4.callKind?.(request)).toBe('test');
-    expect(JSON.parse(ga4.fail('refuse', request).body).validationMessages).toHaveLength(1);
+    expect(bodyOf(ga4.fail('refuse', request)).validationMessages).toHaveLength(1);
   });
 
-  it('has nothing at other addresses', () => {
+  it('has nothing at other URLs', () => {
     expect(ga4.answer(sandboxRequest('GET', `/mp/collect${QUERY}`)).status).toBe(404);
     expect(ga4.answer(sandboxRequest('POST', `/collect${QUERY}`)).status).toBe(404);
   });

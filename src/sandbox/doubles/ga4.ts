@@ -1,19 +1,18 @@
+import { credentialOf, jsonAnswer, receivedItem } from '../answers.js';
+import * as check from '../checks.js';
+import type { CallKind, FailureKind, PlatformDouble, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
 import {
-  ageProblem,
-  credentialOf,
-  currencyProblem,
   HOUR_MS,
   isNumber,
   isObject,
   isText,
   type JsonObject,
-  jsonAnswer,
+  listIn,
   MINUTE_MS,
+  objectOf,
   parseJson,
-  receivedItem,
   textOf,
-} from '../checks.js';
-import type { CallKind, FailureKind, PlatformDouble, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
+} from '../values.js';
 
 const COLLECT_PATH = '/mp/collect';
 const VALIDATE_PATH = '/debug/mp/collect';
@@ -27,8 +26,8 @@ const NAME = /^[A-Za-z][A-Za-z0-9_]{0,39}$/;
 const PROPERTY_NAME_MAX = 24;
 const PROPERTY_VALUE_MAX = 36;
 const TEXT_MAX = 100;
-/** Pages have longer addresses than other values may be. */
-const LONGER_TEXTS: Readonly<Record<string, number>> = { page_location: 1_000, page_referrer: 420, page_title: 300 };
+/** These texts may be longer than others. */
+const TEXT_MAX_OF: Readonly<Record<string, number>> = { page_location: 1_000, page_referrer: 420, page_title: 300 };
 const MICROS = /^\d{16}$/;
 const MEASUREMENT_ID = /^G-[A-Z0-9]+$/;
 const RESERVED_PREFIX = /^(_|firebase_|ga_|google_|gtag\.)/;
@@ -45,7 +44,7 @@ const BODY_FIELDS = new Set([
 ]);
 const CONSENTS: readonly unknown[] = ['GRANTED', 'DENIED'];
 
-/** What the validation endpoint tells and the collecting one keeps to itself. */
+/** A message of the validation endpoint; the collection endpoint returns none. */
 interface Message {
   readonly fieldPath: string;
   readonly description: string;
@@ -54,11 +53,11 @@ interface Message {
 
 interface Finding {
   readonly message: Message;
-  /** Of this event; undefined: of the call, and so of all its events. */
+  /** The index of the event; undefined: the request, and therefore all of its events. */
   readonly event?: number;
 }
 
-/** Answers 204 to everything; only its validation endpoint says what is wrong. */
+/** Google Analytics answers 204 to everything; only its validation endpoint reports problems. */
 export const ga4: PlatformDouble = {
   name: 'ga4',
 
@@ -71,12 +70,12 @@ export const ga4: PlatformDouble = {
     if (method !== 'POST' || (path !== COLLECT_PATH && path !== VALIDATE_PATH)) return { status: 404, body: '' };
     const body = parseJson(request.body);
     const findings = findingsOf(body, request);
-    // A trial leaves nothing behind, and does not look at the credentials.
+    // The validation endpoint records nothing and does not check the credentials.
     if (path === VALIDATE_PATH) return jsonAnswer(200, { validationMessages: findings.map(({ message }) => message) });
-    const ofCall = credentialProblems(request);
-    return silent(
+    const requestProblems = credentialProblems(request);
+    return emptyAnswer(
       receivedEvents(body, (index) => [
-        ...ofCall,
+        ...requestProblems,
         ...findings.filter(({ event = index }) => event === index).map(({ message }) => message.description),
       ]),
     );
@@ -94,11 +93,11 @@ export const ga4: PlatformDouble = {
       return jsonAnswer(200, { validationMessages: [message] });
     }
     const isRefused = (index: number) => kind !== 'refuse_one' || index === 0;
-    return silent(receivedEvents(parseJson(request.body), (index) => (isRefused(index) ? ['is refused'] : [])));
+    return emptyAnswer(receivedEvents(parseJson(request.body), (index) => (isRefused(index) ? ['is refused'] : [])));
   },
 };
 
-function silent(received: readonly ReceivedItem[]): SandboxAnswer {
+function emptyAnswer(received: readonly ReceivedItem[]): SandboxAnswer {
   return { status: 204, body: '', received };
 }
 
@@ -161,7 +160,7 @@ function checkTime(add: Add, micros: unknown, nowMs: number): void {
     add('timestamp_micros', 'timestamp_micros is not a unix time in microseconds', 'VALUE_INVALID');
     return;
   }
-  const problem = ageProblem(Number(text) / 1_000, { nowMs, ageMaxMs: AGE_MAX_MS, aheadMaxMs: AHEAD_MAX_MS });
+  const problem = check.age(Number(text) / 1_000, { nowMs, ageMaxMs: AGE_MAX_MS, aheadMaxMs: AHEAD_MAX_MS });
   if (problem !== undefined) add('timestamp_micros', `timestamp_micros ${problem}`, 'VALUE_OUT_OF_BOUNDS');
 }
 
@@ -176,7 +175,7 @@ function checkConsent(add: Add, consent: unknown): void {
 
 function checkProperties(add: Add, properties: unknown): void {
   if (properties === undefined) return;
-  const entries = Object.entries(isObject(properties) ? properties : {});
+  const entries = Object.entries(objectOf(properties));
   if (entries.length > PROPERTIES_MAX) {
     add('user_properties', `user_properties has more than ${PROPERTIES_MAX} entries`, 'EXCEEDED_MAX_ENTITIES');
   }
@@ -184,20 +183,24 @@ function checkProperties(add: Add, properties: unknown): void {
     if (!NAME.test(name) || name.length > PROPERTY_NAME_MAX) {
       add('user_properties', 'A user property has an invalid name', 'NAME_INVALID');
     }
-    const value = isObject(property) ? property['value'] : undefined;
+    const { value } = objectOf(property);
     if (value === undefined || textOf(value).length > PROPERTY_VALUE_MAX) {
-      add(`user_properties.${name}`, `The user property ${name} has no value or too long a one`, 'VALUE_INVALID');
+      add(
+        `user_properties.${name}`,
+        `The user property ${name} has no value, or one that is too long`,
+        'VALUE_INVALID',
+      );
     }
   }
 }
 
 function checkEvent(add: Add, event: unknown): void {
-  const { name, params = {} } = isObject(event) ? event : {};
+  const { name, params = {} } = objectOf(event);
   if (typeof name !== 'string' || !NAME.test(name)) add('events', 'has an invalid name', 'NAME_INVALID');
   else if (RESERVED_NAMES.has(name) || RESERVED_PREFIX.test(name))
     add('events', 'has a reserved name', 'NAME_RESERVED');
   if (!isObject(params)) {
-    add('events.params', 'has params that are no object', 'VALUE_INVALID');
+    add('events.params', 'has params that are not an object', 'VALUE_INVALID');
     return;
   }
   const entries = Object.entries(params);
@@ -205,8 +208,8 @@ function checkEvent(add: Add, event: unknown): void {
   for (const [param, value] of entries) checkParam(add, param, value);
   const { value, currency } = params;
   if (value !== undefined && !isNumber(value))
-    add('events.params.value', 'has a value that is no number', 'VALUE_INVALID');
-  if ((value !== undefined || currency !== undefined) && currencyProblem(currency) !== undefined) {
+    add('events.params.value', 'has a value that is not a number', 'VALUE_INVALID');
+  if ((value !== undefined || currency !== undefined) && check.currency(currency) !== undefined) {
     add('events.params.currency', 'has a value without a currency', 'VALUE_REQUIRED');
   }
   if (name === 'purchase' && !isText(params['transaction_id'])) {
@@ -220,8 +223,8 @@ function checkParam(add: Add, name: string, value: unknown): void {
   if (name === 'items') {
     if (!Array.isArray(value) || !value.every(isItem))
       add(path, 'has items without item_id or item_name', 'VALUE_INVALID');
-  } else if (!isScalar(value)) add(path, `has a param ${name} that is no single value`, 'VALUE_INVALID');
-  else if (typeof value === 'string' && value.length > (LONGER_TEXTS[name] ?? TEXT_MAX)) {
+  } else if (!isScalar(value)) add(path, `has a param ${name} that is not a single value`, 'VALUE_INVALID');
+  else if (typeof value === 'string' && value.length > (TEXT_MAX_OF[name] ?? TEXT_MAX)) {
     add(path, `has a param ${name} that is too long`, 'VALUE_OUT_OF_BOUNDS');
   }
 }
@@ -236,14 +239,14 @@ function isScalar(value: unknown): boolean {
   return typeof value === 'string' || typeof value === 'boolean' || isNumber(value);
 }
 
-/** What cannot be read as events still counts as one: it came in, and was lost. */
+/** A request without readable events is recorded as one lost event. */
 function receivedEvents(body: unknown, problemsOf: (index: number) => readonly string[]): ReceivedItem[] {
-  const envelope = isObject(body) ? body : {};
-  const events = Array.isArray(envelope['events']) && envelope['events'].length > 0 ? envelope['events'] : [undefined];
-  return events.map((event: unknown, index) => {
-    const { name, params } = isObject(event) ? event : {};
-    const transaction = isObject(params) ? params['transaction_id'] : undefined;
-    // Only a transaction has an id here; of anything else the visitor and the time are the nearest to one.
+  const envelope = objectOf(body);
+  const events = listIn(envelope, 'events');
+  return (events.length > 0 ? events : [undefined]).map((event, index) => {
+    const { name, params } = objectOf(event);
+    const transaction = objectOf(params)['transaction_id'];
+    // Only purchases have an id; other events are identified by client id and time.
     const eventId = isText(transaction)
       ? transaction
       : `${textOf(envelope['client_id'])} ${textOf(envelope['timestamp_micros'])}`;
@@ -252,7 +255,7 @@ function receivedEvents(body: unknown, problemsOf: (index: number) => readonly s
       eventId,
       event: name,
       problems,
-      taken: problems.length === 0,
+      accepted: problems.length === 0,
       dedupKey: `${textOf(name)} ${eventId}`,
     };
     return receivedItem({ ...envelope, events: [event] }, about);

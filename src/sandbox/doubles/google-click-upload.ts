@@ -1,21 +1,7 @@
-import {
-  credentialOf,
-  currencyProblem,
-  hashProblem,
-  isJsonContentType,
-  isObject,
-  isText,
-  type JsonObject,
-  jsonAnswer,
-  numberProblem,
-  oneOfProblem,
-  parseJson,
-  rawProblem,
-  receivedItem,
-  textOf,
-  textProblem,
-} from '../checks.js';
-import type { FailureKind, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
+import { credentialFailure, isJsonContentType, jsonAnswer, receivedItem } from '../answers.js';
+import * as check from '../checks.js';
+import type { FailureAnswers, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
+import { isObject, isText, type JsonObject, listIn, objectOf, parseJson, textOf } from '../values.js';
 
 export const UPLOAD_PATH = /^\/v(\d+)\/customers\/(\d{10}):uploadClickConversions$/;
 
@@ -31,7 +17,7 @@ const CONVERSION_FIELDS = new Set([
   ...['userIpAddress', 'sessionAttributesEncoded', 'sessionAttributesKeyValuePairs'],
 ]);
 
-/** What is wrong with one conversion, by the name Google has for it. */
+/** A problem of one conversion, with Google's error code. */
 interface UploadError {
   readonly field: string;
   readonly description: string;
@@ -39,11 +25,11 @@ interface UploadError {
 }
 
 export function clickUploadAnswer(request: SandboxRequest): SandboxAnswer {
-  const credential = credentialOf(request.headers['developer-token']);
-  if (credential === 'missing' || credential === 'bad') {
+  const refusal = credentialFailure(request.headers['developer-token']);
+  if (refusal === 'unauthorized') {
     return googleAdsError(request, 401, 'UNAUTHENTICATED', { authenticationError: 'DEVELOPER_TOKEN_INVALID' });
   }
-  if (credential === 'forbidden') return clickUploadFailure('forbidden', request);
+  if (refusal) return clickUploadFailures[refusal](request);
   const manager = request.headers['login-customer-id'];
   if (manager !== undefined && !DIGITS.test(manager))
     return invalidArgument(request, 'login-customer-id is not digits');
@@ -61,25 +47,20 @@ export function clickUploadAnswer(request: SandboxRequest): SandboxAnswer {
   );
 }
 
-export function clickUploadFailure(kind: FailureKind, request: SandboxRequest): SandboxAnswer {
-  switch (kind) {
-    case 'refuse':
-    case 'refuse_one':
-      return refused(kind, request);
-    case 'throttle':
-      return googleAdsError(request, 429, 'RESOURCE_EXHAUSTED', { quotaError: 'RESOURCE_TEMPORARILY_EXHAUSTED' });
-    case 'server_error':
-      return googleAdsError(request, 503, 'UNAVAILABLE', { internalError: 'TRANSIENT_ERROR' });
-    case 'unauthorized':
-      return googleAdsError(request, 401, 'UNAUTHENTICATED', { authenticationError: 'OAUTH_TOKEN_INVALID' });
-    case 'forbidden':
-      return googleAdsError(request, 403, 'PERMISSION_DENIED', { authorizationError: 'USER_PERMISSION_DENIED' });
-  }
-}
+export const clickUploadFailures: FailureAnswers = {
+  refuse: (request) => refused('refuse', request),
+  refuse_one: (request) => refused('refuse_one', request),
+  throttle: (request) =>
+    googleAdsError(request, 429, 'RESOURCE_EXHAUSTED', { quotaError: 'RESOURCE_TEMPORARILY_EXHAUSTED' }),
+  server_error: (request) => googleAdsError(request, 503, 'UNAVAILABLE', { internalError: 'TRANSIENT_ERROR' }),
+  unauthorized: (request) =>
+    googleAdsError(request, 401, 'UNAUTHENTICATED', { authenticationError: 'OAUTH_TOKEN_INVALID' }),
+  forbidden: (request) =>
+    googleAdsError(request, 403, 'PERMISSION_DENIED', { authorizationError: 'USER_PERMISSION_DENIED' }),
+};
 
 function refused(kind: 'refuse' | 'refuse_one', request: SandboxRequest): SandboxAnswer {
-  const body = parseJson(request.body);
-  const conversions = isObject(body) && Array.isArray(body['conversions']) ? (body['conversions'] as unknown[]) : [];
+  const conversions = listIn(parseJson(request.body), 'conversions');
   const refusal: UploadError = {
     field: 'conversion_action',
     description: 'No conversion action was found.',
@@ -120,8 +101,8 @@ function uploadErrors(conversion: unknown, { path }: SandboxRequest): UploadErro
   if (!isText(conversionDateTime) || !DATE_TIME.test(conversionDateTime)) {
     add('conversion_date_time', 'is not yyyy-MM-dd HH:mm:ss+HH:MM', 'INVALID_DATE_TIME');
   }
-  if (conversionValue !== undefined) add('conversion_value', numberProblem(conversionValue), 'INVALID_VALUE');
-  if (currencyCode !== undefined) add('currency_code', currencyProblem(currencyCode), 'INVALID_CURRENCY');
+  if (conversionValue !== undefined) add('conversion_value', check.number(conversionValue), 'INVALID_VALUE');
+  if (currencyCode !== undefined) add('currency_code', check.currency(currencyCode), 'INVALID_CURRENCY');
   if (orderId !== undefined) add('order_id', orderIdProblem(orderId), 'ORDER_ID_CONTAINS_PII');
   if (conversion['conversionEnvironment'] !== undefined) {
     add('conversion_environment', 'is for allow-listed customers', 'CUSTOMER_NOT_ALLOWLISTED_FOR_THIS_FEATURE');
@@ -134,24 +115,25 @@ function uploadErrors(conversion: unknown, { path }: SandboxRequest): UploadErro
 type Add = (field: string, description: string | undefined, code: string) => void;
 
 function orderIdProblem(orderId: unknown): string | undefined {
-  return textProblem(orderId) ?? ((orderId as string).includes('@') ? 'holds an email address' : undefined);
+  return check.text(orderId) ?? ((orderId as string).includes('@') ? 'contains an email address' : undefined);
 }
 
 function checkConsent(add: Add, consent: unknown): void {
-  const { adUserData, ...others } = isObject(consent) ? consent : {};
-  add('consent.ad_user_data', oneOfProblem(adUserData, ['GRANTED', 'DENIED']), 'INVALID_CONSENT');
+  const { adUserData, ...others } = objectOf(consent);
+  add('consent.ad_user_data', check.oneOf(['GRANTED', 'DENIED'])(adUserData), 'INVALID_CONSENT');
   for (const name of Object.keys(others)) add(`consent.${name}`, 'is not valid for this service', 'INVALID_CONSENT');
 }
 
 function checkIdentifiers(add: Add, conversion: JsonObject): void {
   const given = CLICK_IDS.filter((name) => conversion[name] !== undefined);
-  for (const name of given) add(name, rawProblem(conversion[name]), `UNPARSEABLE_${name.toUpperCase()}`);
+  for (const name of given) add(name, check.raw(conversion[name]), `UNPARSEABLE_${name.toUpperCase()}`);
   if (given.includes('gbraid') && given.includes('wbraid')) {
-    add('wbraid', 'stands beside a gbraid', 'GBRAID_WBRAID_BOTH_SET');
-  } else if (given.length > 1) add(given[1] as string, 'stands beside another click id', 'VALUE_MUST_BE_UNSET');
+    add('wbraid', 'cannot be combined with gbraid', 'GBRAID_WBRAID_BOTH_SET');
+  } else if (given.length > 1)
+    add(given[1] as string, 'cannot be combined with another click id', 'VALUE_MUST_BE_UNSET');
   const { userIdentifiers } = conversion;
   if (userIdentifiers === undefined) {
-    if (given.length === 0) add('gclid', 'is missing, and so are user identifiers', 'UNPARSEABLE_GCLID');
+    if (given.length === 0) add('gclid', 'is missing, and there are no user identifiers', 'UNPARSEABLE_GCLID');
     return;
   }
   if (!Array.isArray(userIdentifiers) || userIdentifiers.length === 0 || userIdentifiers.length > IDENTIFIERS_MAX) {
@@ -162,21 +144,21 @@ function checkIdentifiers(add: Add, conversion: JsonObject): void {
 }
 
 function checkUserIdentifier(add: Add, identifier: unknown): void {
-  const { userIdentifierSource, ...kinds } = isObject(identifier) ? identifier : {};
+  const { userIdentifierSource, ...kinds } = objectOf(identifier);
   const [kind, ...more] = Object.keys(kinds);
   if (kind !== 'hashedEmail' && kind !== 'hashedPhoneNumber') {
-    add('user_identifiers', 'is no hashed email or phone', 'UNSUPPORTED_USER_IDENTIFIER');
+    add('user_identifiers', 'is not a hashed email or phone number', 'UNSUPPORTED_USER_IDENTIFIER');
     return;
   }
-  if (more.length > 0) add('user_identifiers', 'holds more than one', 'INVALID_USER_IDENTIFIER');
-  add(`user_identifiers.${kind}`, hashProblem(kinds[kind]), 'INVALID_USER_IDENTIFIER');
+  if (more.length > 0) add('user_identifiers', 'contains more than one identifier', 'INVALID_USER_IDENTIFIER');
+  add(`user_identifiers.${kind}`, check.hash(kinds[kind]), 'INVALID_USER_IDENTIFIER');
   if (userIdentifierSource !== undefined) {
-    const problem = oneOfProblem(userIdentifierSource, ['FIRST_PARTY', 'THIRD_PARTY']);
+    const problem = check.oneOf(['FIRST_PARTY', 'THIRD_PARTY'])(userIdentifierSource);
     add('user_identifiers.user_identifier_source', problem, 'INVALID_USER_IDENTIFIER');
   }
 }
 
-/** Nothing when no conversion failed. */
+/** Empty when no conversion failed. */
 function partialFailure(
   request: SandboxRequest,
   conversions: readonly unknown[],
@@ -215,16 +197,16 @@ function receivedConversions(
   errors: readonly (readonly UploadError[])[],
 ): ReceivedItem[] {
   return conversions.map((conversion, index) => {
-    const { conversionAction, orderId, conversionDateTime, consent, ...rest } = isObject(conversion) ? conversion : {};
+    const { conversionAction, orderId, conversionDateTime, consent, ...rest } = objectOf(conversion);
     const click = CLICK_IDS.map((name) => rest[name]).find(isText) ?? '';
     const eventId = isText(orderId) ? orderId : `${click} ${textOf(conversionDateTime)}`;
     const event = textOf(conversionAction).replace(/^.*\//, '');
     const problems = (errors[index] ?? []).map(({ field, description }) => `${field} ${description}`);
-    const taken = problems.length === 0;
-    if (isObject(consent) && consent['adUserData'] === 'DENIED') {
-      problems.push('consent.ad_user_data is denied: it must not be sent at all');
+    const accepted = problems.length === 0;
+    if (objectOf(consent)['adUserData'] === 'DENIED') {
+      problems.push('consent.ad_user_data is denied: the conversion must not be sent');
     }
-    return receivedItem(conversion, { eventId, event, problems, taken, dedupKey: `${event} ${eventId}` });
+    return receivedItem(conversion, { eventId, event, problems, accepted, dedupKey: `${event} ${eventId}` });
   });
 }
 

@@ -1,18 +1,5 @@
-import {
-  currencyProblem,
-  DAY_MS,
-  hashProblem,
-  ipProblem,
-  isObject,
-  isoTimeProblem,
-  isText,
-  type JsonObject,
-  numberProblem,
-  oneOfProblem,
-  rawProblem,
-  textOf,
-  textProblem,
-} from '../checks.js';
+import * as check from '../checks.js';
+import { DAY_MS, isObject, isText, type JsonObject, listIn, objectOf, textOf } from '../values.js';
 
 const EVENTS_MAX = 2_000;
 const DESTINATIONS_MAX = 10;
@@ -38,14 +25,13 @@ const EVENT_FIELDS = new Set([
 const CONSENT_FIELDS = new Set(['adUserData', 'adPersonalization']);
 const AD_IDENTIFIER_FIELDS = new Set([...CLICK_IDS, 'sessionAttributes', 'landingPageDeviceInfo', 'dclid']);
 
-/** One thing Google objects to, with the place and the reason it gives. */
+/** A field violation as Google reports it. */
 export interface Violation {
   readonly field: string;
   readonly description: string;
   readonly reason: string;
 }
 
-/** Collects what is wrong, each with its place. */
 class Violations {
   readonly list: Violation[] = [];
 
@@ -53,7 +39,12 @@ class Violations {
     if (description !== undefined) this.list.push({ field, description, reason });
   }
 
-  /** Google's JSON reader refuses names that it does not know. */
+  /** Checks a field if it is present. */
+  optional(field: string, value: JsonObject, name: string, checkField: check.Check, reason = 'INVALID_ARGUMENT'): void {
+    if (value[name] !== undefined) this.add(`${field}.${name}`, checkField(value[name]), reason);
+  }
+
+  /** Google's JSON parser refuses unknown fields. */
   unknown(field: string, value: JsonObject, known: ReadonlySet<string>): void {
     for (const name of Object.keys(value)) {
       if (!known.has(name)) this.add(`${field}${name}`, 'is not a known field', 'INVALID_ARGUMENT');
@@ -74,9 +65,9 @@ export function requestViolations(body: JsonObject, events: readonly unknown[]):
   if (destinations.length > DESTINATIONS_MAX) {
     violations.add('destinations', `has more than ${DESTINATIONS_MAX} entries`, 'TOO_MANY_DESTINATIONS');
   }
-  const references = destinations.map((destination) => (isObject(destination) ? destination['reference'] : undefined));
+  const references = destinations.map((destination) => objectOf(destination)['reference']);
   if (new Set(references).size < references.length) {
-    violations.add('destinations', 'has a reference twice', 'DUPLICATE_DESTINATION_REFERENCE');
+    violations.add('destinations', 'has a duplicate reference', 'DUPLICATE_DESTINATION_REFERENCE');
   }
   destinations.forEach((destination, index) => {
     checkDestination(violations, `destinations[${index}]`, destination);
@@ -101,8 +92,8 @@ function checkDestination(violations: Violations, field: string, destination: un
 }
 
 function checkAccount(violations: Violations, field: string, account: unknown): void {
-  const { accountType, accountId } = isObject(account) ? account : {};
-  violations.add(`${field}.accountType`, oneOfProblem(accountType, ['GOOGLE_ADS']), 'INVALID_DESTINATION');
+  const { accountType, accountId } = objectOf(account);
+  violations.add(`${field}.accountType`, check.oneOf(['GOOGLE_ADS'])(accountType), 'INVALID_DESTINATION');
   if (typeof accountId !== 'string' || !ACCOUNT_ID.test(accountId)) {
     violations.add(`${field}.accountId`, 'is not an account of ten digits without hyphens', 'INVALID_DESTINATION');
   }
@@ -116,20 +107,12 @@ export function eventViolations(event: unknown, index: number, body: JsonObject,
     return violations.list;
   }
   violations.unknown(`${at}.`, event, EVENT_FIELDS);
-  const timeProblem = isoTimeProblem(event['eventTimestamp'], { nowMs, aheadMaxMs: DAY_MS });
+  const timeProblem = check.isoTime({ nowMs, aheadMaxMs: DAY_MS })(event['eventTimestamp']);
   violations.add(`${at}.eventTimestamp`, timeProblem, 'EVENT_TIME_INVALID');
-  if (event['transactionId'] !== undefined) {
-    violations.add(`${at}.transactionId`, textProblem(event['transactionId']), 'INVALID_ARGUMENT');
-  }
-  if (event['eventSource'] !== undefined) {
-    violations.add(`${at}.eventSource`, oneOfProblem(event['eventSource'], EVENT_SOURCES), 'INVALID_ARGUMENT');
-  }
-  if (event['conversionValue'] !== undefined) {
-    violations.add(`${at}.conversionValue`, numberProblem(event['conversionValue']), 'INVALID_ARGUMENT');
-  }
-  if (event['currency'] !== undefined) {
-    violations.add(`${at}.currency`, currencyProblem(event['currency']), 'INVALID_CURRENCY_CODE');
-  }
+  violations.optional(at, event, 'transactionId', check.text);
+  violations.optional(at, event, 'eventSource', check.oneOf(EVENT_SOURCES));
+  violations.optional(at, event, 'conversionValue', check.number);
+  violations.optional(at, event, 'currency', check.currency, 'INVALID_CURRENCY_CODE');
   checkReferences(violations, `${at}.destinationReferences`, event['destinationReferences'], body);
   checkIdentifiers(violations, at, event, body);
   checkConsent(violations, `${at}.consent`, event['consent']);
@@ -140,21 +123,19 @@ export function eventViolations(event: unknown, index: number, body: JsonObject,
 
 function checkReferences(violations: Violations, field: string, references: unknown, body: JsonObject): void {
   if (references === undefined) return;
-  const known = Array.isArray(body['destinations'])
-    ? body['destinations'].map((destination) => (isObject(destination) ? destination['reference'] : undefined))
-    : [];
+  const known = listIn(body, 'destinations').map((destination) => objectOf(destination)['reference']);
   if (!Array.isArray(references) || references.some((reference) => !isText(reference) || !known.includes(reference))) {
-    violations.add(field, 'names a destination that is not there', 'INVALID_DESTINATION');
+    violations.add(field, 'names an unknown destination', 'INVALID_DESTINATION');
   }
 }
 
 function checkIdentifiers(violations: Violations, at: string, event: JsonObject, body: JsonObject): void {
   const { adIdentifiers, userData } = event;
   if (adIdentifiers !== undefined) checkAdIdentifiers(violations, `${at}.adIdentifiers`, adIdentifiers);
-  const userIdentifiers = isObject(userData) ? userData['userIdentifiers'] : undefined;
+  const { userIdentifiers } = objectOf(userData);
   if (userData !== undefined) {
     checkUserIdentifiers(violations, `${at}.userData.userIdentifiers`, userIdentifiers);
-    violations.add('encoding', oneOfProblem(body['encoding'], ['HEX']), 'INVALID_HEX_ENCODING');
+    violations.add('encoding', check.oneOf(['HEX'])(body['encoding']), 'INVALID_HEX_ENCODING');
   }
   const users = Array.isArray(userIdentifiers) ? userIdentifiers.length : 0;
   if (clickIdOf(adIdentifiers) === '' && users === 0) {
@@ -169,9 +150,7 @@ function checkAdIdentifiers(violations: Violations, field: string, identifiers: 
   }
   violations.unknown(`${field}.`, identifiers, AD_IDENTIFIER_FIELDS);
   for (const name of CLICK_IDS) {
-    if (identifiers[name] !== undefined) {
-      violations.add(`${field}.${name}`, rawProblem(identifiers[name]), `INVALID_${name.toUpperCase()}`);
-    }
+    violations.optional(field, identifiers, name, check.raw, `INVALID_${name.toUpperCase()}`);
   }
   checkDevice(violations, `${field}.landingPageDeviceInfo`, identifiers['landingPageDeviceInfo']);
 }
@@ -196,13 +175,13 @@ function checkUserIdentifier(violations: Violations, field: string, identifier: 
     return;
   }
   if (kind !== 'address') {
-    violations.add(`${field}.${kind}`, hashProblem(identifier[kind]), 'INVALID_SHA256_FORMAT');
+    violations.add(`${field}.${kind}`, check.hash(identifier[kind]), 'INVALID_SHA256_FORMAT');
     return;
   }
-  const { givenName, familyName, regionCode, postalCode } = isObject(identifier[kind]) ? identifier[kind] : {};
-  violations.add(`${field}.address.givenName`, hashProblem(givenName), 'INVALID_SHA256_FORMAT');
-  violations.add(`${field}.address.familyName`, hashProblem(familyName), 'INVALID_SHA256_FORMAT');
-  violations.add(`${field}.address.postalCode`, rawProblem(postalCode), 'INVALID_ARGUMENT');
+  const { givenName, familyName, regionCode, postalCode } = objectOf(identifier[kind]);
+  violations.add(`${field}.address.givenName`, check.hash(givenName), 'INVALID_SHA256_FORMAT');
+  violations.add(`${field}.address.familyName`, check.hash(familyName), 'INVALID_SHA256_FORMAT');
+  violations.add(`${field}.address.postalCode`, check.raw(postalCode), 'INVALID_ARGUMENT');
   if (typeof regionCode !== 'string' || !COUNTRY.test(regionCode)) {
     violations.add(`${field}.address.regionCode`, 'is not a country of two upper-case letters', 'INVALID_COUNTRY_CODE');
   }
@@ -215,11 +194,7 @@ function checkConsent(violations: Violations, field: string, consent: unknown): 
     return;
   }
   violations.unknown(`${field}.`, consent, CONSENT_FIELDS);
-  for (const name of CONSENT_FIELDS) {
-    if (consent[name] !== undefined) {
-      violations.add(`${field}.${name}`, oneOfProblem(consent[name], CONSENTS), 'INVALID_ARGUMENT');
-    }
-  }
+  for (const name of CONSENT_FIELDS) violations.optional(field, consent, name, check.oneOf(CONSENTS));
 }
 
 function checkDevice(violations: Violations, field: string, device: unknown): void {
@@ -228,35 +203,30 @@ function checkDevice(violations: Violations, field: string, device: unknown): vo
     violations.add(field, 'is not an object', 'INVALID_ARGUMENT');
     return;
   }
-  if (device['ipAddress'] !== undefined) {
-    violations.add(`${field}.ipAddress`, ipProblem(device['ipAddress']), 'INVALID_ARGUMENT');
-  }
-  if (device['userAgent'] !== undefined) {
-    violations.add(`${field}.userAgent`, rawProblem(device['userAgent']), 'INVALID_ARGUMENT');
-  }
+  violations.optional(field, device, 'ipAddress', check.ip);
+  violations.optional(field, device, 'userAgent', check.raw);
 }
 
 function checkCart(violations: Violations, field: string, cart: unknown): void {
   if (cart === undefined) return;
-  const items = isObject(cart) ? cart['items'] : undefined;
+  const { items } = objectOf(cart);
   if (!Array.isArray(items)) {
     violations.add(`${field}.items`, 'is not a list', 'INVALID_ARGUMENT');
     return;
   }
   items.forEach((item: unknown, index) => {
-    const { merchantProductId, quantity, unitPrice } = isObject(item) ? item : {};
+    const { merchantProductId, quantity } = objectOf(item);
     const at = `${field}.items[${index}]`;
-    violations.add(`${at}.merchantProductId`, textProblem(merchantProductId), 'INVALID_ARGUMENT');
-    if (unitPrice !== undefined) violations.add(`${at}.unitPrice`, numberProblem(unitPrice), 'INVALID_ARGUMENT');
-    // A 64 bit number: Google writes it as text and reads both.
+    violations.add(`${at}.merchantProductId`, check.text(merchantProductId), 'INVALID_ARGUMENT');
+    violations.optional(at, objectOf(item), 'unitPrice', check.number);
+    // A 64-bit number: Google writes it as a string and reads both.
     if (quantity !== undefined && !WHOLE_NUMBER.test(textOf(quantity))) {
       violations.add(`${at}.quantity`, 'is not a whole number', 'INVALID_ARGUMENT');
     }
   });
 }
 
-/** The one the platform would look at; empty when there is none. */
+/** The click id that Google would use; empty when there is none. */
 export function clickIdOf(adIdentifiers: unknown): string {
-  if (!isObject(adIdentifiers)) return '';
-  return CLICK_IDS.map((name) => adIdentifiers[name]).find(isText) ?? '';
+  return CLICK_IDS.map((name) => objectOf(adIdentifiers)[name]).find(isText) ?? '';
 }

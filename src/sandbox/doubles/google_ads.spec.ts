@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
-import { FAILURE_KINDS, type Memory, sandboxRequest } from '../double.js';
+import { acceptedIn, bodyOf, itFailsOnDemand, requestToken } from '../../../test/support/platform-doubles.js';
+import { type Memory, sandboxRequest } from '../double.js';
 import { googleAds } from './google_ads.js';
 
 const NOW_MS = Date.parse('2026-03-01T12:00:00Z');
@@ -45,19 +46,19 @@ function ingest(body: unknown, headers: Record<string, string> = HEADERS, memory
 const violations = (json: { error: { details: { fieldViolations?: object[] }[] } }) =>
   json.error.details.flatMap(({ fieldViolations = [] }) => fieldViolations) as { field: string; reason: string }[];
 
-describe('the Data Manager', () => {
+describe('double of google_ads: Data Manager', () => {
   it.each([
     ['a click id', minimal],
     ['user data', full],
     ['an address', { ...full, events: [{ ...byUser, userData: { userIdentifiers: [address()] } }] }],
-  ])('takes a conversion with %s', (_, body) => {
+  ])('accepts a conversion with %s', (_, body) => {
     const { status, json, received } = ingest(body);
     expect(status).toBe(200);
     expect(json).toEqual({ requestId: 'sandbox-1-1-0' });
-    expect(received).toMatchObject([{ event: '987654321', problems: [], taken: true }]);
+    expect(received).toMatchObject([{ event: '987654321', problems: [], accepted: true }]);
   });
 
-  it('tells repeats by the transaction, and without one by click and time', () => {
+  it('deduplicates by transaction id, and without one by click id and time', () => {
     const { transactionId: _, ...anonymous } = byClick;
     const { received } = ingest({ ...minimal, events: [byClick, anonymous] });
     expect(received?.map(({ dedupKey }) => dedupKey)).toEqual([
@@ -78,31 +79,48 @@ describe('the Data Manager', () => {
     ['no time', { eventTimestamp: undefined }, '.eventTimestamp', 'EVENT_TIME_INVALID'],
     ['a time as a number', { eventTimestamp: 1772360130 }, '.eventTimestamp', 'EVENT_TIME_INVALID'],
     ['a time without a zone', { eventTimestamp: '2026-03-01T10:15:30' }, '.eventTimestamp', 'EVENT_TIME_INVALID'],
-    ['a time far ahead', { eventTimestamp: '2026-04-01T10:15:30Z' }, '.eventTimestamp', 'EVENT_TIME_INVALID'],
-    ['an amount as text', { conversionValue: '129.90' }, '.conversionValue', 'INVALID_ARGUMENT'],
+    ['a time far in the future', { eventTimestamp: '2026-04-01T10:15:30Z' }, '.eventTimestamp', 'EVENT_TIME_INVALID'],
+    ['an amount as a string', { conversionValue: '129.90' }, '.conversionValue', 'INVALID_ARGUMENT'],
     ['a currency in lower case', { currency: 'eur' }, '.currency', 'INVALID_CURRENCY_CODE'],
     ['a hashed click id', { adIdentifiers: { gclid: HASH } }, '.adIdentifiers.gclid', 'INVALID_GCLID'],
     ['an unknown field', { orderId: 'ORD-1001' }, '.orderId', 'INVALID_ARGUMENT'],
-    ['the other API’s consent', { consent: { adUserData: 'GRANTED' } }, '.consent.adUserData', 'INVALID_ARGUMENT'],
+    [
+      'the consent format of the upload',
+      { consent: { adUserData: 'GRANTED' } },
+      '.consent.adUserData',
+      'INVALID_ARGUMENT',
+    ],
     ['an unknown destination', { destinationReferences: ['d2'] }, '.destinationReferences', 'INVALID_DESTINATION'],
-    ['a source of its own', { eventSource: 'CRM' }, '.eventSource', 'INVALID_ARGUMENT'],
-    ['no IP address', { eventDeviceInfo: { ipAddress: 'here' } }, '.eventDeviceInfo.ipAddress', 'INVALID_ARGUMENT'],
-    ['a nameless product', { cartData: { items: [{}] } }, '.cartData.items[0].merchantProductId', 'INVALID_ARGUMENT'],
-  ])('refuses the whole call for an event with %s', (_, change, field, reason) => {
+    ['an unknown source', { eventSource: 'CRM' }, '.eventSource', 'INVALID_ARGUMENT'],
+    [
+      'an invalid IP address',
+      { eventDeviceInfo: { ipAddress: 'here' } },
+      '.eventDeviceInfo.ipAddress',
+      'INVALID_ARGUMENT',
+    ],
+    [
+      'a product without an id',
+      { cartData: { items: [{}] } },
+      '.cartData.items[0].merchantProductId',
+      'INVALID_ARGUMENT',
+    ],
+  ])('refuses the whole request for an event with %s', (_, change, field, reason) => {
     const { status, json, received } = ingest({ ...minimal, events: [byClick, { ...byClick, ...change }] });
     expect(status).toBe(400);
     expect(json.error).toMatchObject({ code: 400, status: 'INVALID_ARGUMENT' });
     expect(violations(json)).toMatchObject([{ field: `events[1]${field}`, reason }]);
-    expect(received?.map(({ taken }) => taken)).toEqual([false, false]);
-    expect(received?.map(({ problems }) => problems.length)).toEqual([0, 1]);
+    expect(received?.map(({ accepted, problems }) => [accepted, problems.length])).toEqual([
+      [false, 0],
+      [false, 1],
+    ]);
   });
 
   it.each([
     ['a plain email', { emailAddress: 'jane.doe@example.com' }],
     ['an upper-case hash', { emailAddress: HASH.toUpperCase() }],
-    ['the hash of nothing', { phoneNumber: hash('sha256', '') }],
-    ['two in one', { emailAddress: HASH, phoneNumber: HASH }],
-    ['one it does not know', { externalId: HASH }],
+    ['the hash of an empty string', { phoneNumber: hash('sha256', '') }],
+    ['two identifiers in one', { emailAddress: HASH, phoneNumber: HASH }],
+    ['an unknown identifier', { externalId: HASH }],
     ['an address without a region', { address: { givenName: HASH, familyName: HASH, postalCode: '1' } }],
   ])('refuses %s as a user identifier', (_, identifier) => {
     const { status, received } = ingest({
@@ -114,18 +132,22 @@ describe('the Data Manager', () => {
   });
 
   it.each([
-    ['without an encoding although there is user data', { encoding: undefined }, 'encoding'],
+    ['with user data but without an encoding', { encoding: undefined }, 'encoding'],
     ['without destinations', { destinations: [] }, 'destinations'],
     [
       'with an account that has hyphens',
       destination({ operatingAccount: { ...ACCOUNT, accountId: '123-456-7890' } }),
       'accountId',
     ],
-    ['with a name for a conversion action', destination({ productDestinationId: 'purchase' }), 'productDestinationId'],
+    [
+      'with a name instead of a conversion action id',
+      destination({ productDestinationId: 'purchase' }),
+      'productDestinationId',
+    ],
     ['without events', { events: [] }, 'events'],
     ['with too many events', { events: Array(2_001).fill(byUser) }, 'events'],
-    ['with a field that is not known', { partialFailure: true }, 'partialFailure'],
-  ])('refuses a call %s', (_, change, field) => {
+    ['with an unknown field', { partialFailure: true }, 'partialFailure'],
+  ])('refuses a request %s', (_, change, field) => {
     const { status, json } = ingest({ ...full, ...change });
     expect(status).toBe(400);
     expect(violations(json)[0]?.field).toContain(field);
@@ -141,17 +163,17 @@ describe('the Data Manager', () => {
     expect(answer.received).toBeUndefined();
   });
 
-  it('takes no other content type, and nothing that is not JSON', () => {
+  it('refuses other content types and anything but JSON', () => {
     expect(ingest(minimal, { ...HEADERS, 'content-type': 'text/plain' }).status).toBe(400);
     expect(ingest('text').status).toBe(400);
   });
 
-  it('keeps nothing of a trial', () => {
+  it('does not record a validation', () => {
     const { status, received } = ingest({ ...minimal, validateOnly: true });
     expect([status, received]).toEqual([200, undefined]);
   });
 
-  it('takes a conversion without consent, fails it later, and the ledger says that it must not come', () => {
+  it('accepts a conversion without consent, fails it later, and records the problem', () => {
     const memory: Memory = new Map();
     const denied = { ...byClick, consent: { adUserData: 'CONSENT_DENIED' } };
     const { json, received } = ingest({ ...minimal, events: [denied, byClick] }, HEADERS, memory);
@@ -164,31 +186,27 @@ describe('the Data Manager', () => {
     });
   });
 
-  it.each(FAILURE_KINDS)('fails on demand: %s', (kind) => {
-    const call = { headers: HEADERS, body: JSON.stringify({ ...minimal, events: [byClick, byClick] }), nowMs: NOW_MS };
-    const answer = googleAds.fail(kind, sandboxRequest('POST', '/v1/events:ingest', call));
-    const { error } = JSON.parse(answer.body);
-    const expected = {
-      refuse: 400,
-      refuse_one: 400,
-      throttle: 429,
-      server_error: 503,
-      unauthorized: 401,
-      forbidden: 403,
-    };
-    expect([answer.status, error.code]).toEqual([expected[kind], expected[kind]]);
-    if (kind === 'refuse_one') expect(violations({ error }).map(({ field }) => field)).toEqual(['events[0]']);
-    if (kind === 'refuse') expect(violations({ error })).toHaveLength(2);
-    expect(answer.received?.some(({ taken }) => taken) ?? false).toBe(false);
-  });
+  const two = JSON.stringify({ ...minimal, events: [byClick, byClick] });
+  itFailsOnDemand(
+    googleAds,
+    sandboxRequest('POST', '/v1/events:ingest', { headers: HEADERS, body: two, nowMs: NOW_MS }),
+    { refuse: 400, refuse_one: 400, throttle: 429, server_error: 503, unauthorized: 401, forbidden: 403 },
+    (kind, answer) => {
+      const { error } = bodyOf(answer);
+      expect(error.code).toBe(answer.status);
+      if (kind === 'refuse_one') expect(violations({ error }).map(({ field }) => field)).toEqual(['events[0]']);
+      if (kind === 'refuse') expect(violations({ error })).toHaveLength(2);
+      expect(acceptedIn(answer) ?? []).not.toContain(true);
+    },
+  );
 });
 
-describe('the status of a request', () => {
+describe('double of google_ads: request status', () => {
   const memory: Memory = new Map();
   const { requestId } = ingest(minimal, HEADERS, memory).json;
   afterEach(() => googleAds.control?.({ mode: 'ok' }, memory));
 
-  it('is success', () => {
+  it('is SUCCESS by default', () => {
     expect(retrieve(requestId, memory)).toMatchObject({
       status: 200,
       json: {
@@ -197,11 +215,11 @@ describe('the status of a request', () => {
     });
   });
 
-  it.each(['', 'sandbox-2-1-0', 'REQ'])('is not known for %j', (unknown) => {
+  it.each(['', 'sandbox-2-1-0', 'REQ'])('is not found for the id %j', (unknown) => {
     expect(retrieve(unknown, memory).status).toBe(404);
   });
 
-  it('is what was ordered, as often as it was', () => {
+  it('is the configured one for the given number of requests', () => {
     expect(googleAds.control?.({ mode: 'status', status: 'PROCESSING', times: 2 }, memory)).toBeUndefined();
     const statuses = [1, 2, 3].map(
       () => retrieve(requestId, memory).json.requestStatusPerDestination[0].requestStatus as string,
@@ -209,7 +227,7 @@ describe('the status of a request', () => {
     expect(statuses).toEqual(['PROCESSING', 'PROCESSING', 'SUCCESS']);
   });
 
-  it('gives the ordered reason with its prefix', () => {
+  it('contains the configured reason with its prefix', () => {
     googleAds.control?.({ mode: 'status', status: 'FAILED', reason: 'CLICK_NOT_FOUND' }, memory);
     expect(retrieve(requestId, memory).json.requestStatusPerDestination[0].errorInfo).toEqual({
       errorCounts: [{ recordCount: '1', reason: 'PROCESSING_ERROR_REASON_CLICK_NOT_FOUND' }],
@@ -222,12 +240,12 @@ describe('the status of a request', () => {
     { mode: 'status', status: 'DONE' },
     { mode: 'status', status: 'FAILED', reason: 'not found' },
     { mode: 'status', status: 'FAILED', times: 0 },
-  ])('refuses the order %j and says why', (order) => {
-    expect(googleAds.control?.(order, memory)).toEqual(expect.any(String));
+  ])('cannot be configured with %j', (request) => {
+    expect(googleAds.control?.(request, memory)).toEqual(expect.any(String));
   });
 });
 
-describe('the click upload', () => {
+describe('double of google_ads: click upload', () => {
   const action = 'customers/1234567890/conversionActions/987654321';
   const click = {
     gclid: 'GCLID',
@@ -248,7 +266,7 @@ describe('the click upload', () => {
     return { ...answer, json: JSON.parse(answer.body) };
   }
 
-  it('takes conversions with a click id or user data', () => {
+  it('accepts conversions with a click id or user data', () => {
     const { gclid: _, ...byIdentifiers } = click;
     const { status, json, received } = upload([click, byIdentifiers]);
     expect(status).toBe(200);
@@ -257,7 +275,7 @@ describe('the click upload', () => {
       { gclid: 'GCLID', conversionAction: action, conversionDateTime: click.conversionDateTime },
       { conversionAction: action, conversionDateTime: click.conversionDateTime },
     ]);
-    expect(received?.map(({ taken, dedupKey }) => [taken, dedupKey])).toEqual(
+    expect(received?.map(({ accepted, dedupKey }) => [accepted, dedupKey])).toEqual(
       Array(2).fill([true, '987654321 ORD-1001']),
     );
   });
@@ -268,7 +286,7 @@ describe('the click upload', () => {
       { conversionAction: 'customers/1/conversionActions/2' },
       'NO_CONVERSION_ACTION_FOUND',
     ],
-    ['a time as the other API has it', { conversionDateTime: '2026-03-01T10:15:30Z' }, 'INVALID_DATE_TIME'],
+    ['the time format of the Data Manager', { conversionDateTime: '2026-03-01T10:15:30Z' }, 'INVALID_DATE_TIME'],
     ['both braids', { gclid: undefined, gbraid: 'G', wbraid: 'W' }, 'GBRAID_WBRAID_BOTH_SET'],
     ['two click ids', { gbraid: 'G' }, 'VALUE_MUST_BE_UNSET'],
     ['an email in the order id', { orderId: 'jane@example.com' }, 'ORDER_ID_CONTAINS_PII'],
@@ -280,8 +298,8 @@ describe('the click upload', () => {
       { consent: { adUserData: 'GRANTED', adPersonalization: 'GRANTED' } },
       'INVALID_CONSENT',
     ],
-    ['nothing to find the click by', { gclid: undefined, userIdentifiers: undefined }, 'UNPARSEABLE_GCLID'],
-  ])('leaves out a conversion with %s and takes the others', (_, change, code) => {
+    ['no identifier', { gclid: undefined, userIdentifiers: undefined }, 'UNPARSEABLE_GCLID'],
+  ])('refuses a conversion with %s and accepts the others', (_, change, code) => {
     const { status, json, received } = upload([click, { ...click, ...change }]);
     expect(status).toBe(200);
     expect(json.partialFailureError).toMatchObject({
@@ -299,17 +317,17 @@ describe('the click upload', () => {
       ],
     });
     expect(json.results[1]).toEqual({});
-    expect(received?.map(({ taken }) => taken)).toEqual([true, false]);
+    expect(received?.map(({ accepted }) => accepted)).toEqual([true, false]);
   });
 
-  it('insists on partial failure, a list of at most 2000 and digits in the headers', () => {
+  it('requires partialFailure, 1 to 2000 conversions and a numeric login-customer-id', () => {
     expect(upload([click], { partialFailure: false }).status).toBe(400);
     expect(upload([]).status).toBe(400);
     expect(upload(Array(2_001).fill(click)).status).toBe(400);
     expect(upload([click], {}, { ...headers, 'login-customer-id': '111-222-3333' }).status).toBe(400);
   });
 
-  it('insists on a developer token', () => {
+  it('requires a developer token', () => {
     expect(upload([click], {}, HEADERS)).toMatchObject({
       status: 401,
       json: { error: { details: [{ errors: [{ errorCode: { authenticationError: 'DEVELOPER_TOKEN_INVALID' } }] }] } },
@@ -317,38 +335,28 @@ describe('the click upload', () => {
     expect(upload([click], {}, { ...headers, authorization: 'Bearer forbidden' }).status).toBe(403);
   });
 
-  it('keeps nothing of a trial', () => {
+  it('does not record a validation', () => {
     expect(upload([click], { validateOnly: true })).toMatchObject({ status: 200, json: {} });
     expect(upload([click], { validateOnly: true }).received).toBeUndefined();
   });
 
-  it.each(FAILURE_KINDS)('fails on demand: %s', (kind) => {
-    const body = JSON.stringify({ conversions: [click, click], partialFailure: true });
-    const answer = googleAds.fail(kind, sandboxRequest('POST', path, { headers, body }));
-    const expected = {
-      refuse: 200,
-      refuse_one: 200,
-      throttle: 429,
-      server_error: 503,
-      unauthorized: 401,
-      forbidden: 403,
-    };
-    expect(answer.status).toBe(expected[kind]);
-    if (kind === 'refuse_one') expect(answer.received?.map(({ taken }) => taken)).toEqual([false, true]);
-    if (kind === 'refuse') expect(JSON.parse(answer.body).results).toEqual([{}, {}]);
-  });
+  const body = JSON.stringify({ conversions: [click, click], partialFailure: true });
+  itFailsOnDemand(
+    googleAds,
+    sandboxRequest('POST', path, { headers, body }),
+    { refuse: 200, refuse_one: 200, throttle: 429, server_error: 503, unauthorized: 401, forbidden: 403 },
+    (kind, answer) => {
+      if (kind === 'refuse_one') expect(acceptedIn(answer)).toEqual([false, true]);
+      if (kind === 'refuse') expect(bodyOf(answer).results).toEqual([{}, {}]);
+    },
+  );
 });
 
-describe('Google’s token endpoint', () => {
+describe('double of google_ads: token endpoint', () => {
   const form = { grant_type: 'refresh_token', refresh_token: 'refresh', client_id: 'id', client_secret: 'secret' };
-  function token(fields: Record<string, string>, memory: Memory = new Map()) {
-    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
-    const body = new URLSearchParams(fields).toString();
-    const answer = googleAds.answer(sandboxRequest('POST', '/token', { headers, body, memory }));
-    return { status: answer.status, json: JSON.parse(answer.body) };
-  }
+  const token = (fields: Record<string, string>, memory?: Memory) => requestToken(googleAds, '/token', fields, memory);
 
-  it('gives another token each time, and no new refresh token', () => {
+  it('returns a new access token each time, and no new refresh token', () => {
     const memory: Memory = new Map();
     expect(token(form, memory)).toEqual({
       status: 200,
@@ -366,7 +374,7 @@ describe('Google’s token endpoint', () => {
     expect(token({ ...form, ...change })).toMatchObject({ status, json: { error } });
   });
 
-  it('is told apart from the other calls', () => {
+  it('is distinguished from other requests', () => {
     const kindOf = (path: string) => googleAds.callKind?.(sandboxRequest('POST', path));
     expect(['/token', '/v1/requestStatus:retrieve', '/v1/events:ingest'].map(kindOf)).toEqual([
       'token',
@@ -376,7 +384,7 @@ describe('Google’s token endpoint', () => {
   });
 });
 
-it('has nothing at other addresses', () => {
+it('double of google_ads has nothing at other URLs', () => {
   const call = { headers: HEADERS };
   expect(googleAds.answer(sandboxRequest('GET', '/v1/events:ingest', call)).status).toBe(404);
   expect(

@@ -1,13 +1,13 @@
-import { bearerToken, credentialOf, jsonAnswer } from '../checks.js';
+import { bearerToken, credentialFailure, jsonAnswer } from '../answers.js';
 import type { CallKind, FailureKind, PlatformDouble, SandboxAnswer, SandboxRequest } from '../double.js';
-import { tokenAnswer, tokenFailure } from '../token-endpoint.js';
-import { clickUploadAnswer, clickUploadFailure, UPLOAD_PATH } from './google-click-upload.js';
-import { INGEST_PATH, ingestAnswer, ingestFailure } from './google-ingest.js';
+import { tokenAnswer, tokenFailures } from '../token-endpoint.js';
+import { clickUploadAnswer, clickUploadFailures, UPLOAD_PATH } from './google-click-upload.js';
+import { INGEST_PATH, ingestAnswer, ingestFailures } from './google-ingest.js';
 import { controlStatus, STATUS_PATH, statusAnswer } from './google-request-status.js';
 
 const TOKEN_PATH = '/token';
 
-/** The Data Manager API, the older click upload, and the token endpoint they share. */
+/** The Data Manager API, the legacy click upload, and their token endpoint. */
 export const googleAds: PlatformDouble = {
   name: 'google_ads',
 
@@ -19,9 +19,8 @@ export const googleAds: PlatformDouble = {
   answer(request): SandboxAnswer {
     const { method, path } = request;
     if (path === TOKEN_PATH) return tokenAnswer(request);
-    const credential = credentialOf(bearerToken(request));
-    if (credential === 'missing' || credential === 'bad') return fail('unauthorized', request);
-    if (credential === 'forbidden') return fail('forbidden', request);
+    const refusal = credentialFailure(bearerToken(request));
+    if (refusal) return fail(refusal, request);
     if (method === 'POST' && path === INGEST_PATH) return ingestAnswer(request);
     if (method === 'GET' && path === STATUS_PATH) return statusAnswer(request);
     if (method === 'POST' && UPLOAD_PATH.test(path)) return clickUploadAnswer(request);
@@ -33,6 +32,7 @@ export const googleAds: PlatformDouble = {
 };
 
 function fail(kind: FailureKind, request: SandboxRequest): SandboxAnswer {
-  if (request.path === TOKEN_PATH) return tokenFailure(kind);
-  return UPLOAD_PATH.test(request.path) ? clickUploadFailure(kind, request) : ingestFailure(kind, request);
+  if (request.path === TOKEN_PATH) return tokenFailures[kind](request);
+  const failures = UPLOAD_PATH.test(request.path) ? clickUploadFailures : ingestFailures;
+  return failures[kind](request);
 }

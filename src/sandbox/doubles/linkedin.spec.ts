@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
-import { FAILURE_KINDS, sandboxRequest } from '../double.js';
+import { acceptedIn, bodyOf, itFailsOnDemand, requestToken } from '../../../test/support/platform-doubles.js';
+import { sandboxRequest } from '../double.js';
 import { linkedin } from './linkedin.js';
 
 const NOW_MS = Date.parse('2026-03-01T12:00:00Z');
@@ -32,11 +33,11 @@ function send(body: unknown, headers: Record<string, string>, path = '/rest/conv
 
 const batch = (elements: unknown[], headers: Record<string, string> = BATCH) => {
   const answer = send({ elements }, headers);
-  return { ...answer, json: JSON.parse(answer.body) };
+  return { ...answer, json: bodyOf(answer) };
 };
 
-describe('LinkedIn', () => {
-  it('takes a batch', () => {
+describe('double of linkedin', () => {
+  it('accepts a batch', () => {
     const { status, json, received } = batch([
       element,
       { ...element, user: { userIds: [], userInfo: element.user.userInfo } },
@@ -46,13 +47,13 @@ describe('LinkedIn', () => {
       eventId: 'evt-1001',
       event: element.conversion,
       problems: [],
-      taken: true,
+      accepted: true,
       bodySha256: hash('sha256', JSON.stringify(element)),
     });
   });
 
-  it('takes one by itself and says nothing', () => {
-    expect(send(element, ONE)).toMatchObject({ status: 201, body: '', received: [{ taken: true }] });
+  it('accepts a single conversion with an empty answer', () => {
+    expect(send(element, ONE)).toMatchObject({ status: 201, body: '', received: [{ accepted: true }] });
   });
 
   it.each([
@@ -63,27 +64,31 @@ describe('LinkedIn', () => {
     ['an amount without a currency', { conversionValue: { amount: '129.90' } }, '/conversionValue/currencyCode'],
     ['no user', { user: undefined }, '/user'],
     ['no user ids', { user: { userInfo: element.user.userInfo } }, '/user/userIds'],
-    ['nobody', { user: { userIds: [] } }, '/user'],
+    ['no identifier', { user: { userIds: [] } }, '/user'],
     [
       'a plain email',
       { user: { userIds: [{ idType: 'SHA256_EMAIL', idValue: 'jane.doe@example.com' }] } },
       '/user/userIds/0/idValue',
     ],
     ['a phone', { user: { userIds: [{ idType: 'SHA256_PHONE', idValue: HASH }] } }, '/user/userIds/0/idType'],
-    ['half a name', { user: { userIds: [], userInfo: { firstName: 'Jane' } } }, '/user/userInfo/lastName'],
+    [
+      'a first name without a last name',
+      { user: { userIds: [], userInfo: { firstName: 'Jane' } } },
+      '/user/userInfo/lastName',
+    ],
     [
       'a hashed name',
       { user: { userIds: [], userInfo: { firstName: HASH, lastName: 'Doe' } } },
       '/user/userInfo/firstName',
     ],
     ['two external ids', { user: { ...element.user, externalIds: ['1', '2'] } }, '/user/externalIds'],
-    ['a field it does not know', { event_id: 'evt-1001' }, '/event_id'],
+    ['an unknown field', { event_id: 'evt-1001' }, '/event_id'],
   ])('refuses the whole batch for %s and names the index', (_, change, path) => {
     const { status, json, received } = batch([element, { ...element, ...change }]);
     expect([status, json.status]).toEqual([422, 422]);
     expect(json.message).toMatch(/^Index: 1, ERROR :: /);
     expect(json.message).toContain(`ERROR :: ${path} ::`);
-    expect(received?.map(({ taken, problems }) => [taken, problems.length])).toEqual([
+    expect(received?.map(({ accepted, problems }) => [accepted, problems.length])).toEqual([
       [false, 0],
       [false, 1],
     ]);
@@ -92,10 +97,10 @@ describe('LinkedIn', () => {
 
   it.each([
     ['no version', { 'linkedin-version': undefined }, 400],
-    ['a version that is none', { 'linkedin-version': '2026-03' }, 400],
-    ['a version that is no more', { 'linkedin-version': '202401' }, 426],
-    ['another protocol', { 'x-restli-protocol-version': '1.0.0' }, 400],
-    ['no method for a batch', { 'x-restli-method': undefined }, 400],
+    ['an invalid version', { 'linkedin-version': '2026-03' }, 400],
+    ['a retired version', { 'linkedin-version': '202401' }, 426],
+    ['another protocol version', { 'x-restli-protocol-version': '1.0.0' }, 400],
+    ['a batch without the method header', { 'x-restli-method': undefined }, 400],
     ['no content type', { 'content-type': undefined }, 400],
     ['no token', { authorization: undefined }, 401],
     ['a bad token', { authorization: 'Bearer bad' }, 401],
@@ -105,38 +110,36 @@ describe('LinkedIn', () => {
     expect([answer.status, json.status]).toEqual([status, status]);
   });
 
-  it('takes 1 to 5000, and a batch only as one', () => {
+  it('accepts 1 to 5000 conversions, and a batch only as such', () => {
     expect(batch([]).status).toBe(400);
     expect(batch(Array(5_001).fill(element)).status).toBe(400);
     expect(send(element, BATCH).status).toBe(400);
     expect(send(element, ONE, '/rest/conversions').status).toBe(404);
   });
 
-  it.each(FAILURE_KINDS)('fails on demand: %s', (kind) => {
-    const body = JSON.stringify({ elements: [element, element] });
-    const answer = linkedin.fail(kind, sandboxRequest('POST', '/rest/conversionEvents', { body }));
-    const expected = {
-      refuse: 400,
-      refuse_one: 422,
-      throttle: 429,
-      server_error: 500,
-      unauthorized: 401,
-      forbidden: 403,
-    };
-    const json = JSON.parse(answer.body);
-    expect([answer.status, json.status]).toEqual([expected[kind], expected[kind]]);
-    if (kind === 'refuse') expect(json.message).toContain('indices [0, 1] (0-indexed)');
-    if (kind === 'refuse_one') expect(json.message).toMatch(/^Index: 0, ERROR :: /);
-    if (kind === 'unauthorized') expect(json).toMatchObject({ serviceErrorCode: 65_600, code: 'INVALID_ACCESS_TOKEN' });
-    expect(answer.received?.some(({ taken }) => taken) ?? false).toBe(false);
-  });
+  const two = JSON.stringify({ elements: [element, element] });
+  itFailsOnDemand(
+    linkedin,
+    sandboxRequest('POST', '/rest/conversionEvents', { body: two }),
+    { refuse: 400, refuse_one: 422, throttle: 429, server_error: 500, unauthorized: 401, forbidden: 403 },
+    (kind, answer) => {
+      const json = bodyOf(answer);
+      expect(json.status).toBe(answer.status);
+      if (kind === 'refuse') expect(json.message).toContain('indices [0, 1] (0-indexed)');
+      if (kind === 'refuse_one') expect(json.message).toMatch(/^Index: 0, ERROR :: /);
+      if (kind === 'unauthorized') {
+        expect(json).toMatchObject({ serviceErrorCode: 65_600, code: 'INVALID_ACCESS_TOKEN' });
+      }
+      expect(acceptedIn(answer) ?? []).not.toContain(true);
+    },
+  );
 
   it('refreshes tokens', () => {
-    const headers = { 'content-type': 'application/x-www-form-urlencoded' };
-    const body = 'grant_type=refresh_token&refresh_token=r&client_id=i&client_secret=s';
-    const request = sandboxRequest('POST', '/oauth/v2/accessToken', { headers, body });
+    const path = '/oauth/v2/accessToken';
+    const form = { grant_type: 'refresh_token', refresh_token: 'r', client_id: 'i', client_secret: 's' };
+    const request = sandboxRequest('POST', path);
     expect(linkedin.callKind?.(request)).toBe('token');
-    expect(JSON.parse(linkedin.answer(request).body)).toMatchObject({ access_token: 'sandbox-token-1' });
-    expect(JSON.parse(linkedin.fail('refuse', request).body)).toMatchObject({ error: 'invalid_grant' });
+    expect(requestToken(linkedin, path, form).json).toMatchObject({ access_token: 'sandbox-token-1' });
+    expect(bodyOf(linkedin.fail('refuse', request))).toMatchObject({ error: 'invalid_grant' });
   });
 });

@@ -1,24 +1,8 @@
-import {
-  amountTextProblem,
-  bearerToken,
-  credentialOf,
-  currencyProblem,
-  DAY_MS,
-  hashProblem,
-  isJsonContentType,
-  isObject,
-  type JsonObject,
-  jsonAnswer,
-  MINUTE_MS,
-  oneOfProblem,
-  parseJson,
-  rawProblem,
-  receivedItem,
-  textProblem,
-  unixMillisProblem,
-} from '../checks.js';
+import { bearerToken, credentialFailure, isJsonContentType, jsonAnswer, receivedItem } from '../answers.js';
+import * as check from '../checks.js';
 import type { CallKind, FailureKind, PlatformDouble, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
-import { tokenAnswer, tokenFailure } from '../token-endpoint.js';
+import { tokenAnswer, tokenFailures } from '../token-endpoint.js';
+import { DAY_MS, isObject, type JsonObject, MINUTE_MS, objectOf, parseJson } from '../values.js';
 
 const TOKEN_PATH = '/oauth/v2/accessToken';
 const EVENTS_PATH = '/rest/conversionEvents';
@@ -26,7 +10,7 @@ const ELEMENTS_MAX = 5_000;
 const AGE_MAX_MS = 90 * DAY_MS;
 const AHEAD_MAX_MS = 5 * MINUTE_MS;
 const VERSION = /^20\d\d(0[1-9]|1[0-2])$/;
-/** Fixed, so that the sandbox does not begin to refuse with the calendar what it took before. */
+/** Fixed, so that the answers of the sandbox do not depend on the date. */
 const OLDEST_VERSION = '202511';
 const CONVERSION = /^urn:lla:llaPartnerConversion:\d+$/;
 const CLICK_ID_TYPE = 'LINKEDIN_FIRST_PARTY_ADS_TRACKING_UUID';
@@ -35,7 +19,7 @@ const ELEMENT_FIELDS = new Set(['conversion', 'conversionHappenedAt', 'conversio
 const USER_FIELDS = new Set(['userIds', 'userInfo', 'externalIds', 'lead']);
 const USER_INFO_FIELDS = new Set(['firstName', 'lastName', 'title', 'companyName', 'countryCode']);
 
-/** What is wrong with one element, with the place as LinkedIn writes it: `/user/userIds`. */
+/** A problem of one element, with a path in LinkedIn's notation such as `/user/userIds`. */
 interface Fault {
   readonly path: string;
   readonly problem: string;
@@ -51,9 +35,8 @@ export const linkedin: PlatformDouble = {
   answer(request): SandboxAnswer {
     if (request.path === TOKEN_PATH) return tokenAnswer(request);
     if (request.path !== EVENTS_PATH) return failure(404, 'RESOURCE_NOT_FOUND', 'No virtual resource found.');
-    const credential = credentialOf(bearerToken(request));
-    if (credential === 'missing' || credential === 'bad') return fail('unauthorized', request);
-    if (credential === 'forbidden') return fail('forbidden', request);
+    const refusal = credentialFailure(bearerToken(request));
+    if (refusal) return fail(refusal, request);
     return headerFailure(request) ?? conversionsAnswer(request);
   },
 
@@ -61,7 +44,7 @@ export const linkedin: PlatformDouble = {
 };
 
 function fail(kind: FailureKind, request: SandboxRequest): SandboxAnswer {
-  if (request.path === TOKEN_PATH) return tokenFailure(kind);
+  if (request.path === TOKEN_PATH) return tokenFailures[kind](request);
   const elements = elementsOf(parseJson(request.body));
   switch (kind) {
     case 'refuse': {
@@ -101,24 +84,28 @@ function headerFailure({ method, headers }: SandboxRequest): SandboxAnswer | und
   return method === 'POST' ? undefined : failure(405, 'METHOD_NOT_ALLOWED', 'Use POST.');
 }
 
-/** One element by itself, or a batch of them when the method header says so. */
+/** The body is one element, or a batch of them if the method header is BATCH_CREATE. */
 function conversionsAnswer(request: SandboxRequest): SandboxAnswer {
   const body = isJsonContentType(request) ? parseJson(request.body) : undefined;
   if (!isObject(body)) return failure(400, 'ILLEGAL_ARGUMENT', 'The body is not JSON.');
   const isBatch = request.headers['x-restli-method']?.toUpperCase() === 'BATCH_CREATE';
   if (isBatch !== Array.isArray(body['elements'])) {
-    return failure(400, 'ILLEGAL_ARGUMENT', 'X-RestLi-Method: BATCH_CREATE and a list "elements" go together.');
+    return failure(
+      400,
+      'ILLEGAL_ARGUMENT',
+      'X-RestLi-Method: BATCH_CREATE and a list "elements" must be used together.',
+    );
   }
   const elements = elementsOf(body);
   if (elements.length === 0 || elements.length > ELEMENTS_MAX) {
-    const refusal = failure(400, 'ILLEGAL_ARGUMENT', `A batch takes 1 to ${ELEMENTS_MAX} elements.`);
+    const refusal = failure(400, 'ILLEGAL_ARGUMENT', `A batch must have 1 to ${ELEMENTS_MAX} elements.`);
     return { ...refusal, received: received(elements, [], false) };
   }
   const faults = elements.map((element) => faultsOf(element, request.nowMs));
   if (faults.some((ofOne) => ofOne.length > 0)) return unprocessable(elements, faults);
-  const taken = received(elements, [], true);
-  if (!isBatch) return { status: 201, body: '', received: taken };
-  return jsonAnswer(200, { elements: elements.map(() => ({ status: 201 })) }, taken);
+  const accepted = received(elements, [], true);
+  if (!isBatch) return { status: 201, body: '', received: accepted };
+  return jsonAnswer(200, { elements: elements.map(() => ({ status: 201 })) }, accepted);
 }
 
 function elementsOf(body: unknown): readonly unknown[] {
@@ -136,12 +123,12 @@ function faultsOf(element: unknown, nowMs: number): Fault[] {
   checkNames(add, '', element, ELEMENT_FIELDS);
   if (typeof conversion !== 'string' || !CONVERSION.test(conversion)) add('/conversion', 'is not a conversion rule');
   const limits = { nowMs, ageMaxMs: AGE_MAX_MS, aheadMaxMs: AHEAD_MAX_MS };
-  add('/conversionHappenedAt', unixMillisProblem(conversionHappenedAt, limits));
-  if (eventId !== undefined) add('/eventId', textProblem(eventId));
+  add('/conversionHappenedAt', check.unixMillis(limits)(conversionHappenedAt));
+  if (eventId !== undefined) add('/eventId', check.text(eventId));
   if (conversionValue !== undefined) {
-    const { amount, currencyCode } = isObject(conversionValue) ? conversionValue : {};
-    add('/conversionValue/amount', amountTextProblem(amount));
-    add('/conversionValue/currencyCode', currencyProblem(currencyCode));
+    const { amount, currencyCode } = objectOf(conversionValue);
+    add('/conversionValue/amount', check.amountText(amount));
+    add('/conversionValue/currencyCode', check.currency(currencyCode));
   }
   checkUser(add, element['user']);
   return faults;
@@ -175,10 +162,10 @@ function checkUser(add: Add, user: unknown): void {
 }
 
 function checkUserId(add: Add, path: string, id: unknown): void {
-  const { idType, idValue } = isObject(id) ? id : {};
-  add(`${path}/idType`, oneOfProblem(idType, ID_TYPES));
-  const check = idType === 'SHA256_EMAIL' ? hashProblem : idType === CLICK_ID_TYPE ? rawProblem : textProblem;
-  add(`${path}/idValue`, check(idValue));
+  const { idType, idValue } = objectOf(id);
+  add(`${path}/idType`, check.oneOf(ID_TYPES)(idType));
+  const checkId = idType === 'SHA256_EMAIL' ? check.hash : idType === CLICK_ID_TYPE ? check.raw : check.text;
+  add(`${path}/idValue`, checkId(idValue));
 }
 
 function checkUserInfo(add: Add, info: unknown): void {
@@ -187,11 +174,11 @@ function checkUserInfo(add: Add, info: unknown): void {
     return;
   }
   checkNames(add, '/user/userInfo', info, USER_INFO_FIELDS);
-  add('/user/userInfo/firstName', rawProblem(info['firstName']));
-  add('/user/userInfo/lastName', rawProblem(info['lastName']));
+  add('/user/userInfo/firstName', check.raw(info['firstName']));
+  add('/user/userInfo/lastName', check.raw(info['lastName']));
 }
 
-/** One bad element fails the whole batch; the text says which it was. */
+/** One invalid element makes LinkedIn refuse the whole batch; the message contains its index. */
 function unprocessable(elements: readonly unknown[], faults: readonly (readonly Fault[])[]): SandboxAnswer {
   const message = faults
     .map((ofOne, index) =>
@@ -203,11 +190,15 @@ function unprocessable(elements: readonly unknown[], faults: readonly (readonly 
   return jsonAnswer(422, { status: 422, message }, received(elements, faults, false));
 }
 
-function received(elements: readonly unknown[], faults: readonly (readonly Fault[])[], taken: boolean): ReceivedItem[] {
+function received(
+  elements: readonly unknown[],
+  faults: readonly (readonly Fault[])[],
+  accepted: boolean,
+): ReceivedItem[] {
   return elements.map((element, index) => {
-    const { eventId, conversion } = isObject(element) ? element : {};
+    const { eventId, conversion } = objectOf(element);
     const problems = (faults[index] ?? []).map(({ path, problem }) => `${path} ${problem}`);
-    return receivedItem(element, { eventId, event: conversion, problems, taken });
+    return receivedItem(element, { eventId, event: conversion, problems, accepted });
   });
 }
 

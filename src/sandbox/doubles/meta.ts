@@ -1,30 +1,20 @@
 import { randomUUID } from 'node:crypto';
+import { credentialFailure, isJsonContentType, jsonAnswer, receivedItem } from '../answers.js';
+import * as check from '../checks.js';
+import type { FailureAnswers, PlatformDouble, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
 import {
-  countProblem,
-  credentialOf,
-  currencyProblem,
   DAY_MS,
   HOUR_MS,
-  hashProblem,
-  ipProblem,
-  isJsonContentType,
   isObject,
   isText,
   isUnixSeconds,
   type JsonObject,
-  jsonAnswer,
+  listIn,
   MINUTE_MS,
-  numberProblem,
-  oneOfProblem,
+  objectOf,
   parseJson,
-  rawProblem,
-  receivedItem,
   SECOND_MS,
-  textProblem,
-  unixSecondsProblem,
-  urlProblem,
-} from '../checks.js';
-import type { FailureKind, PlatformDouble, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
+} from '../values.js';
 
 const PATH = /^\/v\d+\.\d+\/\d+\/events$/;
 const EVENTS_MAX = 1_000;
@@ -44,15 +34,15 @@ const ACTION_SOURCES = [
   'business_messaging',
   'other',
 ];
-/** Of `user_data`; whatever else stands there is hashed. */
+/** Fields of `user_data` that are not hashed; all others are. */
 const NOT_HASHED = new Set(['client_ip_address', 'client_user_agent', 'fbc', 'fbp', 'lead_id', 'ctwa_clid']);
-const STRONG_IDENTIFIERS = ['em', 'ph', 'external_id', 'fbc', 'fbp', 'lead_id', 'ctwa_clid'];
-/** Meta's own parameter builder appends a short suffix to what it makes. */
+const SUFFICIENT_IDENTIFIERS = ['em', 'ph', 'external_id', 'fbc', 'fbp', 'lead_id', 'ctwa_clid'];
+/** Meta's parameter builder appends a short suffix to its values. */
 const BUILDER_SUFFIX = /\.(?:[\w-]{8}|[\w-]{2})$/;
 const FBC = /^fb\.\d\.(\d{13})\.[^\s.]+(?:\.[\w-]{2}|\.[\w-]{8})?$/;
 const FBP = /^fb\.\d\.\d{13}\.\d+(?:\.[\w-]{2}|\.[\w-]{8})?$/;
 
-/** What Meta tells about a refused event; it does not say which one of the batch it was. */
+/** Meta's description of a refused event, which it does not identify. */
 interface Refusal {
   readonly subcode?: number;
   readonly title: string;
@@ -62,7 +52,7 @@ const INVALID: Refusal = { title: 'Invalid Parameter', message: 'A parameter of 
 const TOO_OLD: Refusal = {
   subcode: 2804003,
   title: 'Event Timestamp Too Old',
-  message: 'The timestamp of the event lies too far in the past. Send events within 7 days.',
+  message: 'The timestamp of the event is too far in the past. Send events within 7 days.',
 };
 const VALUE_MISSING: Refusal = {
   subcode: 2804009,
@@ -74,19 +64,19 @@ const NOT_HASHED_VALUE: Refusal = {
   title: 'Customer Information Not Hashed',
   message: 'Normalise customer information and hash it with SHA-256.',
 };
-const TOO_LITTLE_ABOUT_THE_CUSTOMER: Refusal = {
+const TOO_LITTLE_CUSTOMER_DATA: Refusal = {
   subcode: 2804050,
   title: 'Not Enough Customer Information',
   message: 'The event has too little customer information to be matched.',
 };
 
-/** A problem that no refusal goes with is only noted: Meta takes the event all the same. */
+/** Meta accepts an event despite a problem without a refusal. */
 interface Fault {
   readonly problem: string;
   readonly refusal?: Refusal | undefined;
 }
 
-/** Meta's Conversions API: one bad event, and the whole request is refused without an index. */
+/** Meta's Conversions API: one invalid event makes it refuse the whole request, without naming the event. */
 export const meta: PlatformDouble = {
   name: 'meta',
   dedupWindowMs: 48 * HOUR_MS,
@@ -96,31 +86,27 @@ export const meta: PlatformDouble = {
       return refused(400, { ...UNKNOWN_OBJECT, message: `Unsupported ${request.method.toLowerCase()} request.` });
     }
     const body = parseJson(request.body);
-    switch (credentialOf(tokenOf(request, body))) {
-      case 'missing':
-      case 'bad':
-        return refused(401, BAD_TOKEN);
-      case 'forbidden':
-        return refused(403, NO_PERMISSION);
-    }
+    const failure = credentialFailure(tokenOf(request, body));
+    if (failure) return failures[failure](request);
     const problem = isJsonContentType(request) ? envelopeProblem(body) : 'content-type must be application/json';
     if (problem !== undefined) return refused(400, { ...INVALID_PARAMETER, message: `(#100) ${problem}` });
 
-    const events = eventsOf(body);
+    const events = listIn(body, 'data');
     const faults = events.map((event) => faultsOf(event, request.nowMs));
     const refusal = faults.flat().find((fault) => fault.refusal !== undefined)?.refusal;
-    const received = events.map((event, index) => noted(event, faults[index] ?? [], refusal === undefined));
-    return refusal === undefined ? taken(received) : refusedFor(refusal, received);
+    const received = events.map((event, index) => receivedEvent(event, faults[index] ?? [], refusal === undefined));
+    return refusal === undefined ? acceptedAnswer(received) : refusedFor(refusal, received);
   },
 
-  fail(kind, request) {
-    return failures[kind](request);
-  },
+  fail: (kind, request) => failures[kind](request),
 };
 
-const failures: Record<FailureKind, (request: SandboxRequest) => SandboxAnswer> = {
-  refuse: (request) => refusedFor(INVALID, leftOut(request)),
-  refuse_one: (request) => refusedFor(TOO_LITTLE_ABOUT_THE_CUSTOMER, leftOut(request)),
+const UNKNOWN_OBJECT = { type: 'GraphMethodException', code: 100, error_subcode: 33 };
+const INVALID_PARAMETER = { type: 'OAuthException', code: 100 };
+
+const failures: FailureAnswers = {
+  refuse: (request) => refusedFor(INVALID, refusedEvents(request)),
+  refuse_one: (request) => refusedFor(TOO_LITTLE_CUSTOMER_DATA, refusedEvents(request)),
   throttle: () =>
     refused(400, { type: 'OAuthException', code: 80003, message: '(#80003) There have been too many calls.' }),
   server_error: () =>
@@ -130,20 +116,16 @@ const failures: Record<FailureKind, (request: SandboxRequest) => SandboxAnswer> 
       is_transient: true,
       message: 'An unexpected error has occurred. Please retry your request later.',
     }),
-  unauthorized: () => refused(401, BAD_TOKEN),
-  forbidden: () => refused(403, NO_PERMISSION),
+  unauthorized: () =>
+    refused(401, {
+      type: 'OAuthException',
+      code: 190,
+      message: 'Invalid OAuth access token - Cannot parse access token',
+    }),
+  forbidden: () => refused(403, { type: 'OAuthException', code: 200, message: '(#200) Permissions error' }),
 };
 
-const BAD_TOKEN = {
-  type: 'OAuthException',
-  code: 190,
-  message: 'Invalid OAuth access token - Cannot parse access token',
-};
-const NO_PERMISSION = { type: 'OAuthException', code: 200, message: '(#200) Permissions error' };
-const UNKNOWN_OBJECT = { type: 'GraphMethodException', code: 100, error_subcode: 33 };
-const INVALID_PARAMETER = { type: 'OAuthException', code: 100 };
-
-function taken(received: readonly ReceivedItem[]): SandboxAnswer {
+function acceptedAnswer(received: readonly ReceivedItem[]): SandboxAnswer {
   const answer = { events_received: received.length, messages: [], fbtrace_id: randomUUID() };
   return jsonAnswer(200, answer, received);
 }
@@ -180,87 +162,89 @@ function envelopeProblem(body: unknown): string | undefined {
   return undefined;
 }
 
-function eventsOf(body: unknown): readonly unknown[] {
-  return isObject(body) && Array.isArray(body['data']) ? body['data'] : [];
-}
-
-function noted(event: unknown, faults: readonly Fault[], isTaken: boolean): ReceivedItem {
-  const { event_id: eventId, event_name: name } = isObject(event) ? event : {};
+function receivedEvent(event: unknown, faults: readonly Fault[], accepted: boolean): ReceivedItem {
+  const { event_id: eventId, event_name: name } = objectOf(event);
   return receivedItem(event, {
     eventId,
     event: name,
     problems: faults.map((fault) => fault.problem),
-    taken: isTaken,
-    ...(isText(eventId) ? { dedupKey: `${name} ${eventId}` } : {}),
+    accepted,
+    dedupKey: isText(eventId) ? `${name} ${eventId}` : undefined,
   });
 }
 
-function leftOut(request: SandboxRequest): readonly ReceivedItem[] {
-  return eventsOf(parseJson(request.body)).map((event) => noted(event, faultsOf(event, request.nowMs), false));
+function refusedEvents({ body, nowMs }: SandboxRequest): readonly ReceivedItem[] {
+  return listIn(parseJson(body), 'data').map((event) => receivedEvent(event, faultsOf(event, nowMs), false));
 }
 
 function faultsOf(event: unknown, nowMs: number): readonly Fault[] {
   if (!isObject(event)) return [{ problem: 'event is not an object', refusal: INVALID }];
   const faults: Fault[] = [];
-  note(faults, INVALID, 'event_name', textProblem(event['event_name']));
-  noteTime(faults, event, nowMs);
-  note(faults, INVALID, 'action_source', oneOfProblem(event['action_source'], ACTION_SOURCES));
+  add(faults, INVALID, 'event_name', check.text(event['event_name']));
+  checkTime(faults, event, nowMs);
+  add(faults, INVALID, 'action_source', check.oneOf(ACTION_SOURCES)(event['action_source']));
   if (event['event_id'] === undefined) {
-    note(faults, undefined, 'event_id', 'is missing, so that repeats cannot be told');
+    add(faults, undefined, 'event_id', 'is missing: duplicates cannot be detected');
   } else {
-    note(faults, INVALID, 'event_id', textProblem(event['event_id']));
+    add(faults, INVALID, 'event_id', check.text(event['event_id']));
   }
   if (event['action_source'] === 'website' || event['event_source_url'] !== undefined) {
-    note(faults, INVALID, 'event_source_url', urlProblem(event['event_source_url']));
+    add(faults, INVALID, 'event_source_url', check.url(event['event_source_url']));
   }
-  noteUserData(faults, event, nowMs);
-  noteCustomData(faults, event);
-  noteProcessingOptions(faults, event);
+  checkUserData(faults, event, nowMs);
+  checkCustomData(faults, event);
+  checkProcessingOptions(faults, event);
   return faults;
 }
 
-function note(faults: Fault[], refusal: Refusal | undefined, field: string, problem: string | undefined): void {
+function add(faults: Fault[], refusal: Refusal | undefined, field: string, problem: string | undefined): void {
   if (problem !== undefined) faults.push({ problem: `${field} ${problem}`, refusal });
 }
 
-function noteTime(faults: Fault[], event: JsonObject, nowMs: number): void {
+/** Checks a field if it is present; an invalid value is an invalid parameter. */
+function optional(faults: Fault[], path: string, value: JsonObject, name: string, checkField: check.Check): void {
+  if (value[name] !== undefined) add(faults, INVALID, `${path}.${name}`, checkField(value[name]));
+}
+
+function checkTime(faults: Fault[], event: JsonObject, nowMs: number): void {
   const time = event['event_time'];
   const ageMaxMs = event['action_source'] === 'physical_store' ? STORE_AGE_MAX_MS : AGE_MAX_MS;
   const isPast = isUnixSeconds(time) && time * SECOND_MS < nowMs;
-  const problem = unixSecondsProblem(time, { nowMs, ageMaxMs, aheadMaxMs: AHEAD_MAX_MS });
-  note(faults, isPast ? TOO_OLD : INVALID, 'event_time', problem);
+  const problem = check.unixSeconds({ nowMs, ageMaxMs, aheadMaxMs: AHEAD_MAX_MS })(time);
+  add(faults, isPast ? TOO_OLD : INVALID, 'event_time', problem);
 }
 
-function noteUserData(faults: Fault[], event: JsonObject, nowMs: number): void {
+function checkUserData(faults: Fault[], event: JsonObject, nowMs: number): void {
   const user = event['user_data'];
   if (!isObject(user)) {
-    note(faults, INVALID, 'user_data', user === undefined ? 'is missing' : 'is not an object');
+    add(faults, INVALID, 'user_data', user === undefined ? 'is missing' : 'is not an object');
     return;
   }
   for (const [name, value] of Object.entries(user)) {
-    if (!NOT_HASHED.has(name)) note(faults, NOT_HASHED_VALUE, `user_data.${name}`, hashesProblem(value));
+    if (!NOT_HASHED.has(name)) add(faults, NOT_HASHED_VALUE, `user_data.${name}`, hashesProblem(value));
   }
-  const raw = (name: string, check: (value: unknown) => string | undefined) => {
-    if (user[name] !== undefined) note(faults, INVALID, `user_data.${name}`, check(user[name]));
-  };
-  raw('client_ip_address', ipProblem);
-  raw('client_user_agent', rawProblem);
-  raw('fbc', (value) => fbcProblem(value, nowMs));
-  raw('fbp', (value) => (typeof value === 'string' && FBP.test(value) ? undefined : 'is not fb.<n>.<ms>.<digits>'));
-  raw('lead_id', (value) => (typeof value === 'number' ? countProblem(value) : rawProblem(value)));
-  raw('ctwa_clid', rawProblem);
+  optional(faults, 'user_data', user, 'client_ip_address', check.ip);
+  optional(faults, 'user_data', user, 'client_user_agent', check.raw);
+  optional(faults, 'user_data', user, 'fbc', (value) => fbcProblem(value, nowMs));
+  optional(faults, 'user_data', user, 'fbp', (value) =>
+    typeof value === 'string' && FBP.test(value) ? undefined : 'is not fb.<n>.<ms>.<digits>',
+  );
+  optional(faults, 'user_data', user, 'lead_id', (value) =>
+    typeof value === 'number' ? check.count(value) : check.raw(value),
+  );
+  optional(faults, 'user_data', user, 'ctwa_clid', check.raw);
 
   if (event['action_source'] === 'website' && user['client_user_agent'] === undefined) {
-    note(faults, INVALID, 'user_data.client_user_agent', 'is missing');
+    add(faults, INVALID, 'user_data.client_user_agent', 'is missing');
   }
-  const hasAddressAndAgent = user['client_ip_address'] !== undefined && user['client_user_agent'] !== undefined;
-  if (!hasAddressAndAgent && STRONG_IDENTIFIERS.every((name) => user[name] === undefined)) {
-    note(faults, TOO_LITTLE_ABOUT_THE_CUSTOMER, 'user_data', 'has no identifier that suffices');
+  const hasIpAndUserAgent = user['client_ip_address'] !== undefined && user['client_user_agent'] !== undefined;
+  if (!hasIpAndUserAgent && SUFFICIENT_IDENTIFIERS.every((name) => user[name] === undefined)) {
+    add(faults, TOO_LITTLE_CUSTOMER_DATA, 'user_data', 'has no sufficient identifier');
   }
 }
 
 function hashesProblem(value: unknown): string | undefined {
-  if (!Array.isArray(value)) return hashProblem(typeof value === 'string' ? value.replace(BUILDER_SUFFIX, '') : value);
+  if (!Array.isArray(value)) return check.hash(typeof value === 'string' ? value.replace(BUILDER_SUFFIX, '') : value);
   if (value.length === 0) return 'is empty';
   return value.map((one) => (Array.isArray(one) ? 'is nested' : hashesProblem(one))).find((one) => one !== undefined);
 }
@@ -268,57 +252,44 @@ function hashesProblem(value: unknown): string | undefined {
 function fbcProblem(value: unknown, nowMs: number): string | undefined {
   const clickMs = typeof value === 'string' ? FBC.exec(value)?.[1] : undefined;
   if (clickMs === undefined) return 'is not fb.<n>.<ms>.<fbclid>';
-  if (Number(clickMs) > nowMs + AHEAD_MAX_MS) return 'lies in the future';
+  if (Number(clickMs) > nowMs + AHEAD_MAX_MS) return 'is in the future';
   return nowMs - Number(clickMs) > FBC_AGE_MAX_MS ? 'is older than 90 days' : undefined;
 }
 
-function noteCustomData(faults: Fault[], event: JsonObject): void {
+function checkCustomData(faults: Fault[], event: JsonObject): void {
   const custom = event['custom_data'] ?? {};
   if (!isObject(custom)) {
-    note(faults, INVALID, 'custom_data', 'is not an object');
+    add(faults, INVALID, 'custom_data', 'is not an object');
     return;
   }
   const isPurchase = event['event_name'] === 'Purchase';
   const { value, currency } = custom;
-  if (value === undefined) note(faults, VALUE_MISSING, 'custom_data.value', isPurchase ? 'is missing' : undefined);
-  else note(faults, INVALID, 'custom_data.value', numberProblem(value));
+  if (value === undefined) add(faults, VALUE_MISSING, 'custom_data.value', isPurchase ? 'is missing' : undefined);
+  else add(faults, INVALID, 'custom_data.value', check.number(value));
   if (isPurchase || currency !== undefined) {
-    // Meta takes either case; its own libraries differ.
+    // Meta accepts upper and lower case; its own libraries differ.
     const upper = typeof currency === 'string' ? currency.toUpperCase() : currency;
-    note(faults, INVALID, 'custom_data.currency', currencyProblem(upper));
+    add(faults, INVALID, 'custom_data.currency', check.currency(upper));
   }
-  const given = (name: string, check: (value: unknown) => string | undefined) => {
-    if (custom[name] !== undefined) note(faults, INVALID, `custom_data.${name}`, check(custom[name]));
-  };
-  given('order_id', textProblem);
-  given('num_items', countProblem);
-  given('content_ids', (ids) => (Array.isArray(ids) && ids.every(isText) ? undefined : 'is not a list of texts'));
-  noteContents(faults, custom['contents']);
-}
-
-function noteContents(faults: Fault[], contents: unknown): void {
-  if (contents === undefined) return;
-  if (!Array.isArray(contents)) {
-    note(faults, INVALID, 'custom_data.contents', 'is not a list');
-    return;
-  }
-  for (const [index, content] of contents.entries()) {
-    const field = `custom_data.contents.${index}`;
-    const { id, quantity, item_price: price } = isObject(content) ? content : {};
-    note(faults, INVALID, `${field}.id`, textProblem(id));
-    if (quantity !== undefined) note(faults, INVALID, `${field}.quantity`, countProblem(quantity));
-    if (price !== undefined) note(faults, INVALID, `${field}.item_price`, numberProblem(price));
+  optional(faults, 'custom_data', custom, 'order_id', check.text);
+  optional(faults, 'custom_data', custom, 'num_items', check.count);
+  optional(faults, 'custom_data', custom, 'content_ids', check.textList);
+  optional(faults, 'custom_data', custom, 'contents', check.list);
+  for (const [index, content] of listIn(custom, 'contents').entries()) {
+    const path = `custom_data.contents.${index}`;
+    add(faults, INVALID, `${path}.id`, check.text(objectOf(content)['id']));
+    optional(faults, path, objectOf(content), 'quantity', check.count);
+    optional(faults, path, objectOf(content), 'item_price', check.number);
   }
 }
 
-function noteProcessingOptions(faults: Fault[], event: JsonObject): void {
+function checkProcessingOptions(faults: Fault[], event: JsonObject): void {
   const options = event['data_processing_options'];
   if (options === undefined) return;
-  if (!Array.isArray(options) || !options.every(isText)) {
-    note(faults, INVALID, 'data_processing_options', 'is not a list of texts');
-  } else if (options.includes('LDU')) {
+  add(faults, INVALID, 'data_processing_options', check.textList(options));
+  if (check.textList(options) === undefined && (options as string[]).includes('LDU')) {
     for (const name of ['data_processing_options_country', 'data_processing_options_state']) {
-      note(faults, INVALID, name, countProblem(event[name]));
+      add(faults, INVALID, name, check.count(event[name]));
     }
   }
 }

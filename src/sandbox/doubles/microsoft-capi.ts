@@ -1,25 +1,17 @@
+import { isJsonContentType, jsonAnswer, receivedItem } from '../answers.js';
+import * as check from '../checks.js';
+import type { FailureAnswers, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
 import {
-  currencyProblem,
   DAY_MS,
-  hashProblem,
-  ipProblem,
-  isJsonContentType,
   isObject,
   isText,
   type JsonObject,
-  jsonAnswer,
+  listIn,
   MINUTE_MS,
-  numberProblem,
-  oneOfProblem,
+  objectOf,
   parseJson,
-  rawProblem,
-  receivedItem,
   textOf,
-  textProblem,
-  unixSecondsProblem,
-  urlProblem,
-} from '../checks.js';
-import type { FailureKind, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
+} from '../values.js';
 
 export const EVENTS_PATH = /^\/v1\/\d+\/events$/;
 
@@ -28,13 +20,13 @@ const AGE_MAX_MS = 7 * DAY_MS;
 const AHEAD_MAX_MS = 5 * MINUTE_MS;
 export const CLICK_ID = /^[0-9a-f-]{32,36}$/;
 const SUFFICIENT = ['msclkid', 'em', 'ph'];
-/** They count only after ids have been matched between site and tag, which a server cannot know. */
+/** They count only if Microsoft has matched the ids of site and tag, which a server cannot know. */
 const INSUFFICIENT = ['anonymousId', 'externalId', 'idfa', 'gaid'];
 const PAGE_TYPES = ['product', 'category', 'cart', 'purchase', 'searchresults', 'other'];
 const NUMBERS = ['value', 'ecommTotalValue', 'eventValue'];
 const TEXTS = ['transactionId', 'eventCategory', 'eventLabel', 'searchTerm'];
 
-/** One entry of `error.details`. A warning does not keep the event out. */
+/** One entry of `error.details`. An event with only warnings is accepted. */
 interface Detail {
   readonly index: number;
   readonly propertyName: string;
@@ -48,56 +40,53 @@ export function capiAnswer(request: SandboxRequest): SandboxAnswer {
   const data = isObject(body) ? body['data'] : undefined;
   if (!isObject(body) || !Array.isArray(data)) return capiError(400, 'BadRequest', 'The body has no list "data".');
   if (data.length === 0 || data.length > EVENTS_MAX) {
-    return capiError(400, 'BadRequest', `"data" takes 1 to ${EVENTS_MAX} events.`, [], untaken(data));
+    return capiError(400, 'BadRequest', `"data" must have 1 to ${EVENTS_MAX} events.`, [], refusedEvents(data));
   }
-  const goOn = body['continueOnValidationError'];
-  if (goOn !== undefined && typeof goOn !== 'boolean') {
-    return capiError(400, 'BadRequest', '"continueOnValidationError" is not a boolean.', [], untaken(data));
+  const continues = body['continueOnValidationError'];
+  if (continues !== undefined && typeof continues !== 'boolean') {
+    return capiError(400, 'BadRequest', '"continueOnValidationError" is not a boolean.', [], refusedEvents(data));
   }
-  return judged(
+  return eventsAnswer(
     data,
     data.map((event, index) => eventDetails(event, index, request.nowMs)),
-    goOn === true,
+    continues === true,
   );
 }
 
-export function capiFailure(kind: FailureKind, request: SandboxRequest): SandboxAnswer {
-  switch (kind) {
-    case 'refuse':
-    case 'refuse_one':
-      return refused(kind, request);
-    case 'throttle':
-      return capiError(429, 'TooManyRequests', 'Too many requests.');
-    case 'server_error':
-      return capiError(503, 'ServiceUnavailable', 'The service is unavailable.');
-    case 'unauthorized':
-      return capiError(401, 'Unauthorized', 'The token is not valid for this tag.');
-    case 'forbidden':
-      return capiError(403, 'Forbidden', 'The Conversions API is not enabled for this account.');
-  }
-}
+export const capiFailures: FailureAnswers = {
+  refuse: (request) => refused('refuse', request),
+  refuse_one: (request) => refused('refuse_one', request),
+  throttle: () => capiError(429, 'TooManyRequests', 'Too many requests.'),
+  server_error: () => capiError(503, 'ServiceUnavailable', 'The service is unavailable.'),
+  unauthorized: () => capiError(401, 'Unauthorized', 'The token is not valid for this tag.'),
+  forbidden: () => capiError(403, 'Forbidden', 'The Conversions API is not enabled for this account.'),
+};
 
 function refused(kind: 'refuse' | 'refuse_one', request: SandboxRequest): SandboxAnswer {
   const body = parseJson(request.body);
-  const data = isObject(body) && Array.isArray(body['data']) ? (body['data'] as unknown[]) : [];
+  const data = listIn(body, 'data');
   const details = data.map((_, index): Detail[] =>
     kind === 'refuse' || index === 0
       ? [{ index, propertyName: 'eventName', attemptedValue: '', errorMessage: 'The event is not valid.' }]
       : [],
   );
-  return judged(data, details, isObject(body) && body['continueOnValidationError'] === true);
+  return eventsAnswer(data, details, objectOf(body)['continueOnValidationError'] === true);
 }
 
-/** With `goOn` the good ones are taken and the bad ones reported; without, one bad event refuses them all. */
-function judged(data: readonly unknown[], details: readonly (readonly Detail[])[], goOn: boolean): SandboxAnswer {
-  const isBad = (ofOne: readonly Detail[] = []) => ofOne.some(({ isWarning }) => isWarning !== true);
+/** With `continues` valid events are accepted and the others reported; without it, one invalid event refuses all. */
+function eventsAnswer(
+  data: readonly unknown[],
+  details: readonly (readonly Detail[])[],
+  continues: boolean,
+): SandboxAnswer {
+  const isInvalid = (ofEvent: readonly Detail[] = []) => ofEvent.some(({ isWarning }) => isWarning !== true);
   const all = details.flat();
-  const refusesAll = !goOn && details.some(isBad);
+  const refusesAll = !continues && details.some(isInvalid);
   const received = data.map((event, index) =>
-    receivedEvent(event, details[index] ?? [], !refusesAll && !isBad(details[index])),
+    receivedEvent(event, details[index] ?? [], !refusesAll && !isInvalid(details[index])),
   );
   if (refusesAll) return capiError(400, 'ValidationError', 'One or more events are not valid.', all, received);
-  const eventsReceived = received.filter(({ taken }) => taken).length;
+  const eventsReceived = received.filter(({ accepted }) => accepted).length;
   if (all.length === 0) return jsonAnswer(200, { eventsReceived }, received);
   const error = { code: 'ValidationError', message: 'One or more events are not valid.', details: all };
   return jsonAnswer(200, { eventsReceived, error, traceId: 'sandbox' }, received);
@@ -119,19 +108,19 @@ function eventDetails(event: unknown, index: number, nowMs: number): Detail[] {
     return details;
   }
   const { eventType, eventName, eventTime, eventSourceUrl, eventId, adStorageConsent } = event;
-  add('eventType', eventType, oneOfProblem(eventType, ['pageLoad', 'custom']));
-  if (eventType === 'custom' || eventName !== undefined) add('eventName', eventName, textProblem(eventName));
-  add('eventTime', eventTime, unixSecondsProblem(eventTime, { nowMs, ageMaxMs: AGE_MAX_MS, aheadMaxMs: AHEAD_MAX_MS }));
+  add('eventType', eventType, check.oneOf(['pageLoad', 'custom'])(eventType));
+  if (eventType === 'custom' || eventName !== undefined) add('eventName', eventName, check.text(eventName));
+  add('eventTime', eventTime, check.unixSeconds({ nowMs, ageMaxMs: AGE_MAX_MS, aheadMaxMs: AHEAD_MAX_MS })(eventTime));
   if (eventType === 'pageLoad' || eventSourceUrl !== undefined) {
-    add('eventSourceUrl', eventSourceUrl, urlProblem(eventSourceUrl));
+    add('eventSourceUrl', eventSourceUrl, check.url(eventSourceUrl));
   }
-  if (eventId !== undefined) add('eventId', eventId, textProblem(eventId));
+  if (eventId !== undefined) add('eventId', eventId, check.text(eventId));
   if (adStorageConsent !== undefined)
-    add('adStorageConsent', adStorageConsent, oneOfProblem(adStorageConsent, ['G', 'D']));
+    add('adStorageConsent', adStorageConsent, check.oneOf(['G', 'D'])(adStorageConsent));
   checkUser(add, event['userData']);
   checkCustomData(add, event['customData']);
   if (isObject(event['userData']) && !hasOne(event['userData'], SUFFICIENT) && details.length === 0) {
-    const errorMessage = 'userData has nothing that attributes it: neither msclkid nor em nor ph';
+    const errorMessage = 'userData cannot be attributed: it has no msclkid, em or ph';
     details.push({ index, propertyName: 'userData', attemptedValue: null, errorMessage, isWarning: true });
   }
   return details;
@@ -146,14 +135,14 @@ function checkUser(add: Add, user: unknown): void {
   }
   const { msclkid, em, ph, clientIpAddress } = user;
   if (msclkid !== undefined && !(isText(msclkid) && CLICK_ID.test(msclkid)))
-    add('userData.msclkid', msclkid, 'is no click id');
-  if (em !== undefined) add('userData.em', em, hashProblem(em));
-  if (ph !== undefined) add('userData.ph', ph, hashProblem(ph));
-  if (clientIpAddress !== undefined) add('userData.clientIpAddress', clientIpAddress, ipProblem(clientIpAddress));
+    add('userData.msclkid', msclkid, 'is not a click id');
+  if (em !== undefined) add('userData.em', em, check.hash(em));
+  if (ph !== undefined) add('userData.ph', ph, check.hash(ph));
+  if (clientIpAddress !== undefined) add('userData.clientIpAddress', clientIpAddress, check.ip(clientIpAddress));
   for (const name of ['anonymousId', 'clientUserAgent']) {
-    if (user[name] !== undefined) add(`userData.${name}`, user[name], rawProblem(user[name]));
+    if (user[name] !== undefined) add(`userData.${name}`, user[name], check.raw(user[name]));
   }
-  if (user['externalId'] !== undefined) add('userData.externalId', null, textProblem(user['externalId']));
+  if (user['externalId'] !== undefined) add('userData.externalId', null, check.text(user['externalId']));
 }
 
 function checkCustomData(add: Add, data: unknown): void {
@@ -164,14 +153,13 @@ function checkCustomData(add: Add, data: unknown): void {
   }
   const { currency, pageType, itemIds, items } = data;
   for (const name of NUMBERS)
-    if (data[name] !== undefined) add(`customData.${name}`, data[name], numberProblem(data[name]));
-  for (const name of TEXTS)
-    if (data[name] !== undefined) add(`customData.${name}`, data[name], textProblem(data[name]));
+    if (data[name] !== undefined) add(`customData.${name}`, data[name], check.number(data[name]));
+  for (const name of TEXTS) if (data[name] !== undefined) add(`customData.${name}`, data[name], check.text(data[name]));
   if (currency !== undefined || data['value'] !== undefined)
-    add('customData.currency', currency, currencyProblem(currency));
-  if (pageType !== undefined) add('customData.pageType', pageType, oneOfProblem(pageType, PAGE_TYPES));
+    add('customData.currency', currency, check.currency(currency));
+  if (pageType !== undefined) add('customData.pageType', pageType, check.oneOf(PAGE_TYPES)(pageType));
   if (itemIds !== undefined && !(Array.isArray(itemIds) && itemIds.every(isText))) {
-    add('customData.itemIds', null, 'is not a list of texts');
+    add('customData.itemIds', null, 'is not a list of strings');
   }
   if (items !== undefined) checkItems(add, items);
 }
@@ -182,10 +170,10 @@ function checkItems(add: Add, items: unknown): void {
     return;
   }
   items.forEach((item: unknown, index) => {
-    const { id, price, quantity } = isObject(item) ? item : {};
-    add(`customData.items[${index}].id`, id, textProblem(id));
-    if (price !== undefined) add(`customData.items[${index}].price`, price, numberProblem(price));
-    if (quantity !== undefined) add(`customData.items[${index}].quantity`, quantity, numberProblem(quantity));
+    const { id, price, quantity } = objectOf(item);
+    add(`customData.items[${index}].id`, id, check.text(id));
+    if (price !== undefined) add(`customData.items[${index}].price`, price, check.number(price));
+    if (quantity !== undefined) add(`customData.items[${index}].quantity`, quantity, check.number(quantity));
   });
 }
 
@@ -193,14 +181,20 @@ function hasOne(user: JsonObject, names: readonly string[]): boolean {
   return names.some((name) => user[name] !== undefined);
 }
 
-function receivedEvent(event: unknown, details: readonly Detail[], taken: boolean): ReceivedItem {
-  const { eventId, eventName, eventType } = isObject(event) ? event : {};
+function receivedEvent(event: unknown, details: readonly Detail[], accepted: boolean): ReceivedItem {
+  const { eventId, eventName, eventType } = objectOf(event);
   const name = eventName ?? eventType;
   const problems = details.map(({ errorMessage }) => errorMessage);
-  return receivedItem(event, { eventId, event: name, problems, taken, dedupKey: `${textOf(name)} ${textOf(eventId)}` });
+  return receivedItem(event, {
+    eventId,
+    event: name,
+    problems,
+    accepted,
+    dedupKey: `${textOf(name)} ${textOf(eventId)}`,
+  });
 }
 
-function untaken(data: readonly unknown[]): ReceivedItem[] {
+function refusedEvents(data: readonly unknown[]): ReceivedItem[] {
   return data.map((event) => receivedEvent(event, [], false));
 }
 

@@ -1,20 +1,7 @@
-import {
-  ageProblem,
-  credentialOf,
-  currencyProblem,
-  DAY_MS,
-  hashProblem,
-  isJsonContentType,
-  isNumber,
-  isObject,
-  isText,
-  jsonAnswer,
-  MINUTE_MS,
-  parseJson,
-  receivedItem,
-  textOf,
-} from '../checks.js';
-import type { FailureKind, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
+import { credentialFailure, isJsonContentType, jsonAnswer, receivedItem } from '../answers.js';
+import * as check from '../checks.js';
+import type { FailureAnswers, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
+import { DAY_MS, isNumber, isObject, isText, listIn, MINUTE_MS, objectOf, parseJson, textOf } from '../values.js';
 import { CLICK_ID } from './microsoft-capi.js';
 
 export const APPLY_PATH = '/CampaignManagement/v13/OfflineConversions/Apply';
@@ -25,7 +12,7 @@ const AHEAD_MAX_MS = 5 * MINUTE_MS;
 const UTC_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 const ACCOUNT = /^\d+$/;
 
-/** What Microsoft objects to, by its number; clients go by the number. */
+/** A Microsoft error; clients interpret its number. */
 interface ApplyError {
   readonly Code: number;
   readonly ErrorCode: string;
@@ -33,17 +20,16 @@ interface ApplyError {
 }
 
 export function offlineAnswer(request: SandboxRequest): SandboxAnswer {
-  const credential = credentialOf(request.headers['developertoken']);
-  if (credential === 'missing' || credential === 'bad') return offlineFailure('unauthorized', request);
-  if (credential === 'forbidden') return offlineFailure('forbidden', request);
+  const refusal = credentialFailure(request.headers['developertoken']);
+  if (refusal) return offlineFailures[refusal](request);
   for (const header of ['customerid', 'customeraccountid']) {
     if (!ACCOUNT.test(request.headers[header] ?? '')) {
       return fault(400, 'OperationErrors', error(100, 'NullRequest', `The header ${header} is not a number.`));
     }
   }
   const body = isJsonContentType(request) ? parseJson(request.body) : undefined;
-  const conversions = isObject(body) ? body['OfflineConversions'] : undefined;
-  if (!Array.isArray(conversions) || conversions.length === 0) {
+  const conversions = listIn(body, 'OfflineConversions');
+  if (conversions.length === 0) {
     return fault(400, 'OperationErrors', error(5602, 'OfflineConversionsNotPassed', 'There are no conversions.'));
   }
   if (conversions.length > CONVERSIONS_MAX) {
@@ -56,25 +42,17 @@ export function offlineAnswer(request: SandboxRequest): SandboxAnswer {
   );
 }
 
-export function offlineFailure(kind: FailureKind, request: SandboxRequest): SandboxAnswer {
-  switch (kind) {
-    case 'refuse':
-    case 'refuse_one':
-      return refused(kind, request);
-    case 'throttle':
-      return fault(429, 'Errors', error(117, 'CallRateExceeded', 'Wait and try again.'));
-    case 'server_error':
-      return fault(500, 'Errors', error(0, 'InternalError', 'An internal error has occurred.'));
-    case 'unauthorized':
-      return fault(401, 'Errors', error(105, 'InvalidCredentials', 'Authentication failed.'));
-    case 'forbidden':
-      return fault(403, 'Errors', error(106, 'UserIsNotAuthorized', 'The user may not do this.'));
-  }
-}
+export const offlineFailures: FailureAnswers = {
+  refuse: (request) => refused('refuse', request),
+  refuse_one: (request) => refused('refuse_one', request),
+  throttle: () => fault(429, 'Errors', error(117, 'CallRateExceeded', 'Wait and try again.')),
+  server_error: () => fault(500, 'Errors', error(0, 'InternalError', 'An internal error has occurred.')),
+  unauthorized: () => fault(401, 'Errors', error(105, 'InvalidCredentials', 'Authentication failed.')),
+  forbidden: () => fault(403, 'Errors', error(106, 'UserIsNotAuthorized', 'The user may not do this.')),
+};
 
 function refused(kind: 'refuse' | 'refuse_one', request: SandboxRequest): SandboxAnswer {
-  const body = parseJson(request.body);
-  const conversions = isObject(body) && Array.isArray(body['OfflineConversions']) ? body['OfflineConversions'] : [];
+  const conversions = listIn(parseJson(request.body), 'OfflineConversions');
   const refusal = error(5617, 'OutsideGoalWindow', 'The conversion is outside of the window of the goal.');
   return partial(
     conversions,
@@ -83,7 +61,7 @@ function refused(kind: 'refuse' | 'refuse_one', request: SandboxRequest): Sandbo
 }
 
 function partial(conversions: readonly unknown[], errors: readonly (readonly ApplyError[])[]): SandboxAnswer {
-  const PartialErrors = errors.flatMap((ofOne, Index) => ofOne.map((problem) => ({ Index, ...problem })));
+  const PartialErrors = errors.flatMap((ofConversion, Index) => ofConversion.map((problem) => ({ Index, ...problem })));
   const received = conversions.map((conversion, index) => receivedConversion(conversion, errors[index] ?? []));
   return jsonAnswer(200, { PartialErrors }, received);
 }
@@ -94,23 +72,23 @@ function applyErrors(conversion: unknown, nowMs: number): ApplyError[] {
   const { MicrosoftClickId, HashedEmailAddress, HashedPhoneNumber, ConversionValue, ConversionCurrencyCode } =
     conversion;
   if (MicrosoftClickId === undefined && HashedEmailAddress === undefined && HashedPhoneNumber === undefined) {
-    errors.push(error(5603, 'MicrosoftClickIdNotPassed', 'There is neither a click id nor a hashed email or phone.'));
+    errors.push(error(5603, 'MicrosoftClickIdNotPassed', 'There is no click id and no hashed email or phone number.'));
   }
   if (MicrosoftClickId !== undefined && !(isText(MicrosoftClickId) && CLICK_ID.test(MicrosoftClickId))) {
-    errors.push(error(5604, 'InvalidMicrosoftClickId', 'MicrosoftClickId is no click id.'));
+    errors.push(error(5604, 'InvalidMicrosoftClickId', 'MicrosoftClickId is not a click id.'));
   }
   for (const name of ['HashedEmailAddress', 'HashedPhoneNumber']) {
-    const problem = conversion[name] === undefined ? undefined : hashProblem(conversion[name]);
-    // No number of its own is known for it.
+    const problem = conversion[name] === undefined ? undefined : check.hash(conversion[name]);
+    // Microsoft documents no separate number for it.
     if (problem !== undefined) errors.push(error(5604, `Invalid${name}`, `${name} ${problem}`));
   }
   if (!isText(conversion['ConversionName']))
     errors.push(error(5606, 'InvalidConversionName', 'ConversionName is missing.'));
   errors.push(...timeErrors(conversion['ConversionTime'], nowMs));
   if (ConversionValue !== undefined && !(isNumber(ConversionValue) && ConversionValue >= 0)) {
-    errors.push(error(5610, 'InvalidConversionValue', 'ConversionValue is not a number from 0 on.'));
+    errors.push(error(5610, 'InvalidConversionValue', 'ConversionValue is not a non-negative number.'));
   }
-  if (ConversionCurrencyCode !== undefined && currencyProblem(ConversionCurrencyCode) !== undefined) {
+  if (ConversionCurrencyCode !== undefined && check.currency(ConversionCurrencyCode) !== undefined) {
     errors.push(error(5611, 'InvalidCurrencyCode', 'ConversionCurrencyCode is not a currency.'));
   }
   return errors;
@@ -120,25 +98,28 @@ function timeErrors(time: unknown, nowMs: number): ApplyError[] {
   if (time === undefined) return [error(5607, 'ConversionTimeNotPassed', 'ConversionTime is missing.')];
   const timeMs = isText(time) && UTC_TIME.test(time) ? Date.parse(time) : Number.NaN;
   if (Number.isNaN(timeMs)) return [error(5608, 'InvalidConversionTime', 'ConversionTime is not a time in UTC.')];
-  if (ageProblem(timeMs, { nowMs, aheadMaxMs: AHEAD_MAX_MS }) !== undefined) {
-    return [error(5614, 'FutureConversionTime', 'ConversionTime lies in the future.')];
+  if (check.age(timeMs, { nowMs, aheadMaxMs: AHEAD_MAX_MS }) !== undefined) {
+    return [error(5614, 'FutureConversionTime', 'ConversionTime is in the future.')];
   }
-  return ageProblem(timeMs, { nowMs, ageMaxMs: AGE_MAX_MS }) === undefined
+  return check.age(timeMs, { nowMs, ageMaxMs: AGE_MAX_MS }) === undefined
     ? []
     : [error(5609, 'ConversionNotInWindow', 'ConversionTime is older than 90 days.')];
 }
 
-/** A conversion has no id of its own here: who, what and when together are its key. */
+/** A conversion has no id: person, goal and time are its key. */
 function receivedConversion(conversion: unknown, errors: readonly ApplyError[]): ReceivedItem {
-  const { MicrosoftClickId, HashedEmailAddress, HashedPhoneNumber, ConversionName, ConversionTime } = isObject(
-    conversion,
-  )
-    ? conversion
-    : {};
+  const { MicrosoftClickId, HashedEmailAddress, HashedPhoneNumber, ConversionName, ConversionTime } =
+    objectOf(conversion);
   const eventId = `${textOf(MicrosoftClickId ?? HashedEmailAddress ?? HashedPhoneNumber)} ${textOf(ConversionTime)}`;
   const problems = errors.map(({ Message }) => Message);
   const dedupKey = `${textOf(ConversionName)} ${eventId}`;
-  return receivedItem(conversion, { eventId, event: ConversionName, problems, taken: errors.length === 0, dedupKey });
+  return receivedItem(conversion, {
+    eventId,
+    event: ConversionName,
+    problems,
+    accepted: errors.length === 0,
+    dedupKey,
+  });
 }
 
 function error(Code: number, ErrorCode: string, Message: string): ApplyError {

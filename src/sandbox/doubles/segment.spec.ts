@@ -1,8 +1,8 @@
-import { problems, said } from '../../../test/support/platform-doubles.js';
-import { FAILURE_KINDS, type SandboxAnswer, sandboxRequest } from '../double.js';
+import { describeDoubleContract } from '../../../test/support/platform-double-contract.js';
+import { acceptedIn, bodyOf, poster, problemsIn } from '../../../test/support/platform-doubles.js';
+import type { SandboxAnswer } from '../double.js';
 import { segment } from './segment.js';
 
-const NOW_MS = Date.parse('2026-03-01T10:16:00Z');
 const basic = (pair: string) => `Basic ${Buffer.from(pair).toString('base64')}`;
 
 const EVENT = {
@@ -29,223 +29,151 @@ const EVENT = {
   integrations: { All: true },
 };
 
-function post(path: string, body: unknown, headers: Record<string, string | undefined> = {}) {
-  return sandboxRequest('POST', path, {
-    headers: { authorization: basic('key:'), 'content-type': 'application/json', ...headers },
-    body: typeof body === 'string' ? body : JSON.stringify(body),
-    nowMs: NOW_MS,
-  });
-}
-const track = (event: unknown, headers = {}) => segment.answer(post('/v1/track', event, headers));
-const batch = (...events: unknown[]) => segment.answer(post('/v1/batch', { batch: events }));
+const postJson = poster('/v1/track', { authorization: basic('key:') });
+/** A body with a `batch` goes to the batch endpoint. */
+const post: typeof postJson = (body, options = {}) => {
+  const isBatch = typeof body === 'object' && body !== null && 'batch' in body;
+  return postJson(body, { url: isBatch ? '/v1/batch' : '/v1/track', ...options });
+};
+const track = (event: unknown, headers = {}) => segment.answer(post(event, { headers }));
+const batch = (...events: unknown[]) => segment.answer(post({ batch: events }));
 
-function expectTaken(answer: SandboxAnswer) {
+const REFUSED = { success: false, message: expect.any(String) };
+
+/** Segment accepts the event silently; only the ledger contains the problem. */
+function expectInvalid(answer: SandboxAnswer, ...problems: unknown[]) {
   expect(answer.status).toBe(200);
-  expect(said(answer)).toEqual({ success: true });
-  expect(answer.received?.every((item) => item.taken)).toBe(true);
+  expect(bodyOf(answer)).toEqual({ success: true });
+  expect(answer.received?.every((item) => item.accepted)).toBe(true);
+  expect(problemsIn(answer)).toEqual(problems.map((problem) => (problem === undefined ? [] : [problem])));
 }
 
-describe('the double of Segment', () => {
-  describe('when everything is right', () => {
-    it('takes one event', () => {
-      const answer = track(EVENT);
-      expectTaken(answer);
-      expect(answer.received).toEqual([
-        {
-          eventId: 'evt-1001',
-          event: 'Order Completed',
-          problems: [],
-          taken: true,
-          bodySha256: expect.stringMatching(/^[0-9a-f]{64}$/),
-        },
-      ]);
-    });
+describeDoubleContract(segment, {
+  post,
+  envelope: (events) => (events.length === 1 ? events[0] : { batch: events }),
+  event: EVENT,
+  withId: (messageId) => ({ ...EVENT, messageId }),
+  changed: { ...EVENT, userId: 'other' },
+  recorded: { event: 'Order Completed' },
+  accepted: () => ({ success: true }),
+  variants: [
+    ['only a user id', { messageId: 'm', event: 'Signed Up', userId: 'u' }],
+    ['only an anonymous id', { messageId: 'm', event: 'Signed Up', anonymousId: 'a' }],
+    ['an old event', { ...EVENT, timestamp: '2020-01-01T00:00:00Z' }],
+  ],
+  deduplication: { keys: [[EVENT, undefined]], windowMs: 24 * 3_600_000 },
+  expectInvalid,
+  invalidFields: [
+    ['event', undefined, 'event is missing'],
+    ['event', 7, 'event is not a string'],
+    ['type', 'identify', 'type is not track'],
+    ['messageId', undefined, 'messageId is missing: duplicates cannot be detected'],
+    ['messageId', 'x'.repeat(101), 'messageId is longer than 100 characters'],
+    ['messageId', 7, 'messageId is not a string'],
+    ['userId', 42, 'userId is not a string'],
+    ['anonymousId', '', 'anonymousId is empty'],
+    ['timestamp', 1772360130, 'timestamp is not an ISO 8601 time with a time zone'],
+    ['timestamp', '2026-03-01 10:15:30', 'timestamp is not an ISO 8601 time with a time zone'],
+    ['properties', [], 'properties is not an object'],
+    ['properties', { revenue: '129.90' }, 'properties.revenue is not a number'],
+    ['properties', { value: '129.90' }, 'properties.value is not a number'],
+    ['properties', { currency: '€' }, 'properties.currency is not a currency code of three upper-case letters'],
+    ['properties', { order_id: 1001 }, 'properties.order_id is not a string'],
+    ['properties', { products: {} }, 'properties.products is not a list'],
+    ['properties', { products: [{}] }, 'properties.products.0.product_id is missing'],
+    [
+      'properties',
+      { products: [{ product_id: 'a', quantity: '1' }] },
+      'properties.products.0.quantity is not a whole number',
+    ],
+    ['properties', { products: [{ product_id: 'a', price: '1' }] }, 'properties.products.0.price is not a number'],
+    ['context', 'x', 'context is not an object'],
+    ['context', { ip: 'x' }, 'context.ip is not an IP address'],
+    ['context', { userAgent: 7 }, 'context.userAgent is not a string'],
+    ['context', { page: { url: 'x' } }, 'context.page.url is not an http or https URL'],
+    ['context', { page: { referrer: 7 } }, 'context.page.referrer is not a string'],
+    ['context', { campaign: { name: 7 } }, 'context.campaign.name is not a string'],
+    ['integrations', [], 'integrations is not an object'],
+  ],
+  invalidRequests: [
+    ['invalid JSON', post('{'), 400, REFUSED],
+    ['a list', post('[]'), 400, REFUSED],
+    ['a batch that is not a list', post({ batch: {} }), 400, REFUSED],
+    ['a batch request without a batch', post({}, { url: '/v1/batch' }), 400, REFUSED],
+    ['a message that is too large', post({ ...EVENT, properties: { note: 'x'.repeat(33_000) } }), 400, REFUSED],
+    [
+      'a batch that is too large',
+      post({ batch: Array(20).fill({ ...EVENT, properties: { note: 'x'.repeat(30_000) } }) }),
+      400,
+      REFUSED,
+    ],
+  ],
+  unknownUrls: [['/v1/tracks'], 404],
+  getAnswer: [405],
+  failures: {
+    refuse: [400, REFUSED],
+    throttle: [429, REFUSED],
+    server_error: [500, REFUSED],
+    unauthorized: [401, REFUSED],
+    forbidden: [403, REFUSED],
+  },
+  refusesAll: ['refuse'],
+  // A refused event is silently dropped.
+  isFailure: () => true,
+});
 
-    it('takes a batch in its order', () => {
-      const answer = batch(EVENT, { ...EVENT, messageId: 'evt-1002' });
-      expectTaken(answer);
-      expect(answer.received?.map((item) => [item.eventId, item.problems])).toEqual([
-        ['evt-1001', []],
-        ['evt-1002', []],
-      ]);
-    });
-
-    it.each([
-      ['a user alone', { messageId: 'm', event: 'Signed Up', userId: 'u' }],
-      ['a visitor alone', { messageId: 'm', event: 'Signed Up', anonymousId: 'a' }],
-    ])('takes %s', (_, event) => {
-      expect(problems(track(event))).toEqual([[]]);
-    });
-
-    it('takes the write key of the body, also beside a bearer token', () => {
-      const event = { ...EVENT, writeKey: 'key' };
-      expect(problems(track(event, { authorization: undefined }))).toEqual([[]]);
-      expect(problems(track(event, { authorization: 'Bearer token' }))).toEqual([[]]);
-    });
+describe('double of segment', () => {
+  it('accepts the write key in the body, also with a bearer token', () => {
+    const event = { ...EVENT, writeKey: 'key' };
+    expect(problemsIn(track(event, { authorization: undefined }))).toEqual([[]]);
+    expect(problemsIn(track(event, { authorization: 'Bearer token' }))).toEqual([[]]);
   });
 
-  describe('when an event is wrong', () => {
-    it.each([
-      ['event', undefined, 'event is missing'],
-      ['event', 7, 'event is not a text'],
-      ['type', 'identify', 'type is not track'],
-      ['messageId', undefined, 'messageId is missing, so that repeats cannot be told'],
-      ['messageId', 'x'.repeat(101), 'messageId is longer than 100 characters'],
-      ['messageId', 7, 'messageId is not a text'],
-      ['userId', 42, 'userId is not a text'],
-      ['anonymousId', '', 'anonymousId is empty'],
-      ['timestamp', 1772360130, 'timestamp is not an ISO 8601 time with a zone'],
-      ['timestamp', '2026-03-01 10:15:30', 'timestamp is not an ISO 8601 time with a zone'],
-      ['properties', [], 'properties is not an object'],
-      ['properties', { revenue: '129.90' }, 'properties.revenue is not a number'],
-      ['properties', { value: '129.90' }, 'properties.value is not a number'],
-      ['properties', { currency: '€' }, 'properties.currency is not a currency of three upper-case letters'],
-      ['properties', { order_id: 1001 }, 'properties.order_id is not a text'],
-      ['properties', { products: {} }, 'properties.products is not a list'],
-      ['properties', { products: [{}] }, 'properties.products.0.product_id is missing'],
-      [
-        'properties',
-        { products: [{ product_id: 'a', quantity: '1' }] },
-        'properties.products.0.quantity is not a whole number',
-      ],
-      ['properties', { products: [{ product_id: 'a', price: '1' }] }, 'properties.products.0.price is not a number'],
-      ['context', 'x', 'context is not an object'],
-      ['context', { ip: 'x' }, 'context.ip is not an IP address'],
-      ['context', { userAgent: 7 }, 'context.userAgent is not a text'],
-      ['context', { page: { url: 'x' } }, 'context.page.url is not an http or https address'],
-      ['context', { page: { referrer: 7 } }, 'context.page.referrer is not a text'],
-      ['context', { campaign: { name: 7 } }, 'context.campaign.name is not a text'],
-      ['integrations', [], 'integrations is not an object'],
-    ])('takes %s = %j without a word, and notes it', (field, value, problem) => {
-      const answer = track({ ...EVENT, [field]: value });
-      expectTaken(answer);
-      expect(problems(answer)).toEqual([[problem]]);
-    });
-
-    it('takes an event of nobody, and notes it', () => {
-      const answer = track({ ...EVENT, userId: undefined, anonymousId: undefined });
-      expectTaken(answer);
-      expect(problems(answer)).toEqual([['no_user_anon_id']]);
-    });
-
-    it('notes only the bad ones of a batch', () => {
-      const answer = batch(EVENT, { ...EVENT, type: undefined }, 'x');
-      expectTaken(answer);
-      expect(problems(answer)).toEqual([[], ['type is not track'], ['message is not an object']]);
-    });
-
-    it('notes a message of a batch that is too large for one', () => {
-      const answer = batch({ ...EVENT, properties: { note: 'x'.repeat(33_000) } });
-      expectTaken(answer);
-      expect(problems(answer)).toEqual([['message is larger than 32 kB']]);
-    });
-
-    it('has no limit of age', () => {
-      expect(problems(track({ ...EVENT, timestamp: '2020-01-01T00:00:00Z' }))).toEqual([[]]);
-    });
+  it('records an event without a user', () => {
+    expectInvalid(track({ ...EVENT, userId: undefined, anonymousId: undefined }), 'no_user_anon_id');
   });
 
-  describe('when the request is wrong', () => {
-    it.each([
-      ['/v1/track', '{'],
-      ['/v1/track', '[]'],
-      ['/v1/batch', '{"batch":{}}'],
-      ['/v1/batch', '{}'],
-      ['/v1/track', { ...EVENT, properties: { note: 'x'.repeat(33_000) } }],
-      ['/v1/batch', { batch: Array(20).fill({ ...EVENT, properties: { note: 'x'.repeat(30_000) } }) }],
-    ])('refuses what it cannot read, or what is too large, at %s', (path, body) => {
-      const answer = segment.answer(post(path, body));
-      expect(answer.status).toBe(400);
-      expect(said(answer)).toEqual({ success: false, message: expect.any(String) });
-      expect(answer.received).toBeUndefined();
-    });
-
-    it('drops a batch of too many events without a word', () => {
-      const small = { type: 'track', messageId: 'm', userId: 'u', event: 'e' };
-      expect(problems(batch(...Array(2_500).fill(small)))?.[0]).toEqual([]);
-      const answer = batch(...Array(2_501).fill(small));
-      expectTaken(answer);
-      expect(problems(answer)?.[2_500]).toEqual(['batch has more than 2500 events']);
-    });
-
-    it('notes another content type', () => {
-      expect(problems(track(EVENT, { 'content-type': 'text/plain' }))).toEqual([
-        ['content-type is not application/json'],
-      ]);
-    });
-
-    it('has nothing elsewhere, and knows no GET', () => {
-      expect(segment.answer(post('/v1/tracks', EVENT)).status).toBe(404);
-      expect(segment.answer(sandboxRequest('GET', '/v1/track')).status).toBe(405);
-    });
+  it('records the problems of each event of a batch', () => {
+    const answer = batch(EVENT, { ...EVENT, type: undefined }, 'x');
+    expectInvalid(answer, undefined, 'type is not track', 'message is not an object');
   });
 
-  describe('when the credentials are wrong', () => {
-    it.each([
-      [undefined, 'write key is missing'],
-      [basic(':'), 'write key is missing'],
-      ['Bearer token', 'write key is missing'],
-      [basic('key'), 'write key is not followed by a colon'],
-      [basic('a-bad-one:'), 'write key is wrong'],
-      [basic('forbidden:'), 'write key is wrong'],
-    ])('takes %j without a word, and notes it', (authorization, problem) => {
-      const answer = track(EVENT, { authorization });
-      expectTaken(answer);
-      expect(problems(answer)).toEqual([[problem]]);
-    });
+  it('records a message of a batch that is too large on its own', () => {
+    const answer = batch({ ...EVENT, properties: { note: 'x'.repeat(33_000) } });
+    expectInvalid(answer, 'message is larger than 32 kB');
   });
 
-  describe('when an event comes again', () => {
-    it('answers as at first, with the same id and body', () => {
-      const [first, second] = [track(EVENT), track(EVENT)];
-      expectTaken(second);
-      expect(second.received).toEqual(first.received);
-    });
-
-    it('shows that the body changed', () => {
-      const [first, second] = [track(EVENT).received?.[0], track({ ...EVENT, userId: 'other' }).received?.[0]];
-      expect(second?.eventId).toBe(first?.eventId);
-      expect(second?.bodySha256).not.toBe(first?.bodySha256);
-    });
-
-    it('goes by the message id alone, for 24 hours', () => {
-      expect(track(EVENT).received?.[0]).not.toHaveProperty('dedupKey');
-      expect(segment.dedupWindowMs).toBe(24 * 3_600_000);
-    });
+  it('silently drops a batch with too many events', () => {
+    const small = { type: 'track', messageId: 'm', userId: 'u', event: 'e' };
+    expect(problemsIn(batch(...Array(2_500).fill(small)))?.[0]).toEqual([]);
+    const answer = batch(...Array(2_501).fill(small));
+    expectInvalid(answer, ...Array(2_501).fill('batch has more than 2500 events'));
   });
 
-  describe('when told to fail', () => {
-    it.each([
-      ['refuse', 400],
-      ['throttle', 429],
-      ['server_error', 500],
-      ['unauthorized', 401],
-      ['forbidden', 403],
-    ] as const)('answers %s with %d', (kind, status) => {
-      const answer = segment.fail(kind, post('/v1/track', EVENT));
-      expect(answer.status).toBe(status);
-      expect(said(answer)).toEqual({ success: false, message: expect.any(String) });
-    });
+  it('records another content type', () => {
+    expectInvalid(track(EVENT, { 'content-type': 'text/plain' }), 'content-type is not application/json');
+  });
 
-    it('says how long to wait', () => {
-      const { headers } = segment.fail('throttle', post('/v1/track', EVENT));
-      expect(headers).toMatchObject({ 'retry-after': '1', 'x-ratelimit-reset': '1' });
-    });
+  it.each([
+    [undefined, 'write key is missing'],
+    [basic(':'), 'write key is missing'],
+    ['Bearer token', 'write key is missing'],
+    [basic('key'), 'write key is not followed by a colon'],
+    [basic('a-bad-one:'), 'write key is wrong'],
+    [basic('forbidden:'), 'write key is wrong'],
+  ])('silently accepts the credentials %j and records the problem', (authorization, problem) => {
+    expectInvalid(track(EVENT, { authorization }), problem);
+  });
 
-    it('leaves everything out at refuse', () => {
-      const answer = segment.fail('refuse', post('/v1/batch', { batch: [EVENT, EVENT] }));
-      expect(answer.received?.map((item) => item.taken)).toEqual([false, false]);
-    });
+  it('reports the waiting time when it throttles', () => {
+    const { headers } = segment.fail('throttle', post(EVENT));
+    expect(headers).toMatchObject({ 'retry-after': '1', 'x-ratelimit-reset': '1' });
+  });
 
-    it('lets the first one vanish at refuse_one', () => {
-      const answer = segment.fail('refuse_one', post('/v1/batch', { batch: [EVENT, EVENT] }));
-      expect(answer.status).toBe(200);
-      expect(said(answer)).toEqual({ success: true });
-      expect(answer.received?.map((item) => item.taken)).toEqual([false, true]);
-    });
-
-    it.each(FAILURE_KINDS)('has an answer to %s of something unreadable', (kind) => {
-      expect(segment.fail(kind, post('/v1/batch', '{')).received ?? []).toEqual([]);
-    });
+  it('silently drops the first event on refuse_one', () => {
+    const answer = segment.fail('refuse_one', post({ batch: [EVENT, EVENT] }));
+    expect(answer.status).toBe(200);
+    expect(bodyOf(answer)).toEqual({ success: true });
+    expect(acceptedIn(answer)).toEqual([false, true]);
   });
 });

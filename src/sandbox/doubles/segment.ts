@@ -1,24 +1,8 @@
-import {
-  countProblem,
-  credentialOf,
-  currencyProblem,
-  HOUR_MS,
-  ipProblem,
-  isJsonContentType,
-  isObject,
-  isoTimeProblem,
-  isText,
-  type JsonObject,
-  jsonAnswer,
-  note,
-  noteIfGiven,
-  numberProblem,
-  parseJson,
-  receivedItem,
-  textProblem,
-  urlProblem,
-} from '../checks.js';
-import type { FailureKind, PlatformDouble, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
+import { credentialOf, isJsonContentType, jsonAnswer, receivedItem, withHeaders } from '../answers.js';
+import * as check from '../checks.js';
+import type { FailureAnswers, PlatformDouble, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
+import { type FieldChecks, problemsOf } from '../field-checks.js';
+import { HOUR_MS, isObject, isText, type JsonObject, listIn, objectOf, parseJson } from '../values.js';
 
 const CALL_MAX_BYTES = 32 * 1024;
 const BATCH_MAX_BYTES = 500 * 1024;
@@ -27,8 +11,8 @@ const MESSAGE_ID_MAX = 100;
 const RETRY_AFTER_SECONDS = '1';
 
 /**
- * Segment's HTTP Tracking API: whatever can be read is answered with 200, a wrong write key included, so that problems
- * are found in the ledger only. Each call is `taken` by what the answer says.
+ * Segment's HTTP Tracking API: every request that can be parsed is answered with 200, even with a wrong write key, so
+ * that problems appear only in the ledger. `accepted` follows the answer.
  */
 export const segment: PlatformDouble = {
   name: 'segment',
@@ -36,75 +20,74 @@ export const segment: PlatformDouble = {
 
   answer(request) {
     const isBatch = request.path === '/v1/batch';
-    if (!isBatch && request.path !== '/v1/track') return notTaken(404, 'not found');
-    if (request.method !== 'POST') return notTaken(405, 'method not allowed');
+    if (!isBatch && request.path !== '/v1/track') return refused(404, 'not found');
+    if (request.method !== 'POST') return refused(405, 'method not allowed');
     if (Buffer.byteLength(request.body) > (isBatch ? BATCH_MAX_BYTES : CALL_MAX_BYTES)) {
-      return notTaken(400, 'the request is too large');
+      return refused(400, 'the request is too large');
     }
     const body = parseJson(request.body);
-    if (!isObject(body) || (isBatch && !Array.isArray(body['batch']))) return notTaken(400, 'malformed JSON');
-    return jsonAnswer(200, { success: true }, receivedOf(request, body));
+    if (!isObject(body) || (isBatch && !Array.isArray(body['batch']))) return refused(400, 'malformed JSON');
+    return jsonAnswer(200, { success: true }, receivedEvents(request, body));
   },
 
-  fail(kind, request) {
-    return failures[kind](request);
-  },
+  fail: (kind, request) => failures[kind](request),
 };
 
-/** A wrong key is refused only by the pipelines that speak the same protocol, such as RudderStack. */
-const failures: Record<FailureKind, (request: SandboxRequest) => SandboxAnswer> = {
-  refuse: (request) => notTaken(400, 'malformed JSON', leftOut(request)),
-  // No event is ever refused by name: the one that is not wanted vanishes.
-  refuse_one: (request) => jsonAnswer(200, { success: true }, firstLeftOut(request)),
-  throttle: () => {
-    const answer = notTaken(429, 'too many requests');
-    const wait = { 'retry-after': RETRY_AFTER_SECONDS, 'x-ratelimit-reset': RETRY_AFTER_SECONDS };
-    return { ...answer, headers: { ...answer.headers, ...wait } };
+/** A wrong key is refused only by other pipelines with the same protocol, such as RudderStack. */
+const failures: FailureAnswers = {
+  refuse: (request) => refused(400, 'malformed JSON', refusedEvents(request)),
+  // Segment never names a refused event: it is silently dropped.
+  refuse_one: (request) => {
+    const received = refusedEvents(request).map((item, index) => ({ ...item, accepted: index > 0 }));
+    return jsonAnswer(200, { success: true }, received);
   },
-  server_error: () => notTaken(500, 'internal error'),
-  unauthorized: () => notTaken(401, 'invalid write key'),
-  forbidden: () => notTaken(403, 'forbidden'),
+  throttle: () =>
+    withHeaders(refused(429, 'too many requests'), {
+      'retry-after': RETRY_AFTER_SECONDS,
+      'x-ratelimit-reset': RETRY_AFTER_SECONDS,
+    }),
+  server_error: () => refused(500, 'internal error'),
+  unauthorized: () => refused(401, 'invalid write key'),
+  forbidden: () => refused(403, 'forbidden'),
 };
 
-function notTaken(status: number, message: string, received?: readonly ReceivedItem[]): SandboxAnswer {
+function refused(status: number, message: string, received?: readonly ReceivedItem[]): SandboxAnswer {
   return jsonAnswer(status, { success: false, message }, received);
 }
 
-function leftOut(request: SandboxRequest): readonly ReceivedItem[] {
+function refusedEvents(request: SandboxRequest): readonly ReceivedItem[] {
   const body = parseJson(request.body);
-  return isObject(body) ? receivedOf(request, body).map((item) => ({ ...item, taken: false })) : [];
+  return isObject(body) ? receivedEvents(request, body).map((item) => ({ ...item, accepted: false })) : [];
 }
 
-function firstLeftOut(request: SandboxRequest): readonly ReceivedItem[] {
-  return leftOut(request).map((item, index) => ({ ...item, taken: index > 0 }));
-}
-
-function receivedOf(request: SandboxRequest, body: JsonObject): readonly ReceivedItem[] {
-  const ofTheCall = callProblems(request, body);
+function receivedEvents(request: SandboxRequest, body: JsonObject): readonly ReceivedItem[] {
   const isBatch = request.path === '/v1/batch';
-  return eventsOf(body, isBatch).map((event) => {
-    const { messageId, event: name } = isObject(event) ? event : {};
-    const problems = [...ofTheCall, ...problemsOf(event, isBatch, request.nowMs)];
-    return receivedItem(event, { eventId: messageId, event: name, problems, taken: true });
+  const events = isBatch ? listIn(body, 'batch') : [body];
+  const requestProblems = problemsOfRequest(request, body);
+  return events.map((event) => {
+    const { messageId, event: name } = objectOf(event);
+    const problems = problemsOf('message', event, (fields) => checkMessage(fields, isBatch, request.nowMs));
+    return receivedItem(event, {
+      eventId: messageId,
+      event: name,
+      problems: [...requestProblems, ...problems],
+      accepted: true,
+    });
   });
 }
 
-function eventsOf(body: JsonObject, isBatch: boolean): readonly unknown[] {
-  if (!isBatch) return [body];
-  return Array.isArray(body['batch']) ? body['batch'] : [];
-}
-
-function callProblems(request: SandboxRequest, body: JsonObject): readonly string[] {
+function problemsOfRequest(request: SandboxRequest, body: JsonObject): readonly string[] {
   const problems: string[] = [];
   if (!isJsonContentType(request)) problems.push('content-type is not application/json');
-  note(problems, 'write key', writeKeyProblem(request, body));
-  if (request.path === '/v1/batch' && eventsOf(body, true).length > BATCH_MAX_EVENTS) {
+  const keyProblem = writeKeyProblem(request, body);
+  if (keyProblem !== undefined) problems.push(`write key ${keyProblem}`);
+  if (request.path === '/v1/batch' && listIn(body, 'batch').length > BATCH_MAX_EVENTS) {
     problems.push(`batch has more than ${BATCH_MAX_EVENTS} events`);
   }
   return problems;
 }
 
-/** The user name of a basic authorization, or a field of the body; an OAuth bearer needs the field beside it. */
+/** The key is the user name of Basic authentication or a field of the body; an OAuth bearer token requires the field. */
 function writeKeyProblem(request: SandboxRequest, body: JsonObject): string | undefined {
   const authorization = request.headers['authorization'];
   let key = isText(body['writeKey']) ? body['writeKey'] : undefined;
@@ -118,58 +101,44 @@ function writeKeyProblem(request: SandboxRequest, body: JsonObject): string | un
   return credential === 'missing' ? 'is missing' : 'is wrong';
 }
 
-function problemsOf(event: unknown, isBatch: boolean, nowMs: number): readonly string[] {
-  if (!isObject(event)) return ['message is not an object'];
-  const problems: string[] = [];
-  if ((isBatch || event['type'] !== undefined) && event['type'] !== 'track') problems.push('type is not track');
-  note(problems, 'event', textProblem(event['event']));
-  if (!isText(event['userId']) && !isText(event['anonymousId'])) problems.push('no_user_anon_id');
-  noteIfGiven(problems, 'userId', event['userId'], textProblem);
-  noteIfGiven(problems, 'anonymousId', event['anonymousId'], textProblem);
-  if (event['messageId'] === undefined) problems.push('messageId is missing, so that repeats cannot be told');
-  else note(problems, 'messageId', textProblem(event['messageId'], MESSAGE_ID_MAX));
-  noteIfGiven(problems, 'timestamp', event['timestamp'], (value) => isoTimeProblem(value, { nowMs }));
-  noteProperties(problems, event['properties']);
-  noteContext(problems, event['context']);
-  noteObject(problems, 'integrations', event['integrations']);
-  if (isBatch && Buffer.byteLength(JSON.stringify(event)) > CALL_MAX_BYTES)
-    problems.push('message is larger than 32 kB');
-  return problems;
-}
-
-/** Gives the object, empty when there is none. */
-function noteObject(problems: string[], field: string, value: unknown): JsonObject {
-  if (isObject(value)) return value;
-  if (value !== undefined) problems.push(`${field} is not an object`);
-  return {};
-}
-
-function noteProperties(problems: string[], value: unknown): void {
-  const properties = noteObject(problems, 'properties', value);
-  const given = (name: string, check: (value: unknown) => string | undefined) =>
-    noteIfGiven(problems, `properties.${name}`, properties[name], check);
-  given('revenue', numberProblem);
-  given('value', numberProblem);
-  given('currency', currencyProblem);
-  given('order_id', textProblem);
-  given('products', (products) => (Array.isArray(products) ? undefined : 'is not a list'));
-  if (!Array.isArray(properties['products'])) return;
-  for (const [index, product] of properties['products'].entries()) {
-    const field = `properties.products.${index}`;
-    const { product_id: id, quantity, price } = isObject(product) ? product : {};
-    note(problems, `${field}.product_id`, textProblem(id));
-    noteIfGiven(problems, `${field}.quantity`, quantity, countProblem);
-    noteIfGiven(problems, `${field}.price`, price, numberProblem);
+function checkMessage(message: FieldChecks, isBatch: boolean, nowMs: number): void {
+  if ((isBatch || message.has('type')) && message.value['type'] !== 'track') message.add('type', 'is not track');
+  message.required('event', check.text);
+  if (!isText(message.value['userId']) && !isText(message.value['anonymousId'])) {
+    message.problems.push('no_user_anon_id');
+  }
+  message.allOptional(['userId', 'anonymousId'], check.text);
+  if (message.has('messageId')) message.required('messageId', (id) => check.text(id, MESSAGE_ID_MAX));
+  else message.add('messageId', 'is missing: duplicates cannot be detected');
+  message.optional('timestamp', check.isoTime({ nowMs }));
+  const properties = message.object('properties');
+  if (properties) checkProperties(properties);
+  const context = message.object('context');
+  if (context) checkContext(context);
+  message.object('integrations');
+  if (isBatch && Buffer.byteLength(JSON.stringify(message.value)) > CALL_MAX_BYTES) {
+    message.problems.push('message is larger than 32 kB');
   }
 }
 
-function noteContext(problems: string[], value: unknown): void {
-  const context = noteObject(problems, 'context', value);
-  noteIfGiven(problems, 'context.ip', context['ip'], ipProblem);
-  noteIfGiven(problems, 'context.userAgent', context['userAgent'], textProblem);
-  const page = noteObject(problems, 'context.page', context['page']);
-  noteIfGiven(problems, 'context.page.url', page['url'], urlProblem);
-  noteIfGiven(problems, 'context.page.referrer', page['referrer'], textProblem);
-  const campaign = noteObject(problems, 'context.campaign', context['campaign']);
-  for (const [name, text] of Object.entries(campaign)) note(problems, `context.campaign.${name}`, textProblem(text));
+function checkProperties(properties: FieldChecks): void {
+  properties.optional('revenue', check.number);
+  properties.optional('value', check.number);
+  properties.optional('currency', check.currency);
+  properties.optional('order_id', check.text);
+  properties.each('products', (product) => {
+    product.required('product_id', check.text);
+    product.optional('quantity', check.count);
+    product.optional('price', check.number);
+  });
+}
+
+function checkContext(context: FieldChecks): void {
+  context.optional('ip', check.ip);
+  context.optional('userAgent', check.text);
+  const page = context.object('page');
+  page?.optional('url', check.url);
+  page?.optional('referrer', check.text);
+  const campaign = context.object('campaign');
+  for (const name of Object.keys(campaign?.value ?? {})) campaign?.required(name, check.text);
 }

@@ -1,11 +1,10 @@
 import { createHmac } from 'node:crypto';
-import { problems, said } from '../../../test/support/platform-doubles.js';
-import { FAILURE_KINDS, type Memory, type Order, type SandboxAnswer, sandboxRequest } from '../double.js';
+import { describeDoubleContract } from '../../../test/support/platform-double-contract.js';
+import { bodyOf, HASH, NOW_MS, poster, type RequestOptions } from '../../../test/support/platform-doubles.js';
+import type { ControlRequest, Memory, SandboxAnswer } from '../double.js';
 import { webhook } from './webhook.js';
 
-const NOW_MS = Date.parse('2026-03-01T10:16:00Z');
 const NOW = NOW_MS / 1_000;
-const HASH = '86e0b9e56c17cc4d12387e1949b85053fbe73bc3ce5a1188713a9d300cc6133d';
 
 const DATA = {
   event_id: 'evt-1001',
@@ -18,32 +17,13 @@ const DATA = {
 };
 const BODY = { type: 'conversion.purchase', timestamp: '2026-03-01T10:15:30Z', data: DATA };
 
-interface Call {
-  readonly headers?: Record<string, string | undefined>;
-  readonly memory?: Memory;
-  readonly method?: string;
-  readonly path?: string;
-}
+const post = poster('/any/path', { 'webhook-id': 'msg_1001', 'webhook-timestamp': String(NOW) });
+const send = (body: unknown, options?: RequestOptions) => webhook.answer(post(body, options));
 
-function call(body: unknown, { headers = {}, memory = new Map(), method = 'POST', path = '/any/path' }: Call = {}) {
-  return sandboxRequest(method, path, {
-    headers: {
-      'content-type': 'application/json',
-      'webhook-id': 'msg_1001',
-      'webhook-timestamp': String(NOW),
-      ...headers,
-    },
-    body: typeof body === 'string' ? body : JSON.stringify(body),
-    nowMs: NOW_MS,
-    memory,
-  });
-}
-const send = (body: unknown, about?: Call) => webhook.answer(call(body, about));
-
-/** A receiver that knows this secret. */
-function knowing(secret: unknown): Memory {
+/** The memory of a receiver with this secret. */
+function withSecret(secret: unknown): Memory {
   const memory: Memory = new Map();
-  expect(webhook.control?.({ mode: 'secret', secret } as unknown as Order, memory)).toBeUndefined();
+  expect(webhook.control?.({ mode: 'secret', secret } as unknown as ControlRequest, memory)).toBeUndefined();
   return memory;
 }
 
@@ -51,49 +31,110 @@ function signature(key: Buffer | string, content: string): string {
   return `v1,${createHmac('sha256', key).update(content).digest('base64')}`;
 }
 
-function expectRefused(answer: SandboxAnswer, problem: unknown) {
+function expectInvalid(answer: SandboxAnswer, problem: unknown) {
   expect(answer.status).toBe(400);
-  expect(said(answer)).toEqual({ ok: false, error: problem });
-  expect(answer.received).toMatchObject([{ taken: false, problems: [problem] }]);
+  expect(bodyOf(answer)).toEqual({ ok: false, error: problem });
+  expect(answer.received).toMatchObject([{ accepted: false, problems: [problem] }]);
 }
 
-describe('the double of a webhook receiver', () => {
-  describe('when everything is right', () => {
-    it('takes one event', () => {
-      const answer = send(BODY);
-      expect(answer.status).toBe(200);
-      expect(said(answer)).toEqual({ ok: true });
-      expect(answer.received).toEqual([
-        {
-          eventId: 'evt-1001',
-          event: 'conversion.purchase',
-          problems: [],
-          taken: true,
-          bodySha256: expect.stringMatching(/^[0-9a-f]{64}$/),
-          dedupKey: 'msg_1001',
-        },
-      ]);
-    });
+const REFUSED = { ok: false, error: expect.any(String) };
 
-    it.each([
-      ['POST', ''],
-      ['PUT', '/'],
-      ['PATCH', '/hooks/1'],
-    ])('takes %s at %j', (method, path) => {
-      expect(send(BODY, { method, path }).status).toBe(200);
-    });
+describeDoubleContract(webhook, {
+  post,
+  envelope: ([body]) => body,
+  event: BODY,
+  changed: { ...BODY, data: { ...DATA, value: 1 } },
+  recorded: { event: 'conversion.purchase', dedupKey: 'msg_1001' },
+  accepted: () => ({ ok: true }),
+  variants: [['an event with only an id', { ...BODY, data: { event_id: 'evt-1001' } }]],
+  deduplication: {
+    keys: [[BODY, 'msg_1001']],
+    windowMs: undefined,
+    repeat: { headers: { 'webhook-timestamp': String(NOW + 30) } },
+  },
+  expectInvalid,
+  invalidFields: [
+    ['type', undefined, 'type is missing'],
+    ['type', 7, 'type is not a string'],
+    ['type', 'purchase', 'type is not known'],
+    ['timestamp', undefined, 'timestamp is missing'],
+    ['timestamp', 1772360130, 'timestamp is not an ISO 8601 time with a time zone'],
+    ['data', undefined, 'data is missing'],
+    ['data', [], 'data is not an object'],
+  ],
+  invalidNestedFields: [
+    [
+      'data.',
+      (fields) => ({ ...BODY, data: { ...DATA, ...fields } }),
+      [
+        ['event_id', undefined, 'data.event_id is missing'],
+        ['event_id', 1001, 'data.event_id is not a string'],
+        ['order_id', 1001, 'data.order_id is not a string'],
+        ['value', '129.90', 'data.value is not a number'],
+        ['currency', 'eur', 'data.currency is not a currency code of three upper-case letters'],
+        ['click_ids', 'GCLID', 'data.click_ids is not an object'],
+        ['click_ids', { gclid: HASH }, 'data.click_ids.gclid must not be hashed'],
+        ['utm', { source: 7 }, 'data.utm.source is not a string'],
+        ['user', [], 'data.user is not an object'],
+        ['user', { email_sha256: 'jane' }, expect.stringMatching(/^data\.user\.email_sha256 is not a SHA-256/)],
+        ['user', { email_sha256: HASH.toUpperCase() }, expect.stringMatching(/^data\.user\.email_sha256 is not a SHA/)],
+      ],
+    ],
+  ],
+  invalidRequests: [
+    ['invalid JSON', post('{'), 400],
+    ['a list', post('[]'), 400],
+    ['an empty body', post(''), 400],
+  ],
+  getAnswer: [405],
+  credentials: [
+    [{ headers: { authorization: 'Bearer a-bad-one' } }, 401, REFUSED],
+    [{ headers: { authorization: 'Bearer forbidden' } }, 403, REFUSED],
+  ],
+  failures: {
+    refuse: [400, REFUSED],
+    refuse_one: [400, REFUSED],
+    throttle: [429, REFUSED],
+    server_error: [500, REFUSED],
+    unauthorized: [401, REFUSED],
+    forbidden: [403, REFUSED],
+  },
+  refusesAll: ['refuse', 'refuse_one'],
+});
 
-    it('takes an event with nothing but its id', () => {
-      expect(problems(send({ ...BODY, data: { event_id: 'evt-1001' } }))).toEqual([[]]);
-    });
+describe('double of webhook', () => {
+  it.each([
+    ['POST', ''],
+    ['PUT', '/'],
+    ['PATCH', '/hooks/1'],
+  ])('accepts %s at %j', (method, url) => {
+    expect(send(BODY, { method, url }).status).toBe(200);
   });
 
-  describe('when it is a test', () => {
-    it('answers as always, and writes nothing down', () => {
+  it('refuses DELETE', () => {
+    expect(send(BODY, { method: 'DELETE' }).status).toBe(405);
+  });
+
+  it('refuses a body that is too large', () => {
+    const data = { ...DATA, utm: { source: 'x'.repeat(21_000) } };
+    expectInvalid(send({ ...BODY, data }), 'body is larger than 20 kB');
+  });
+
+  it('accepts valid credentials, and none', () => {
+    expect(send(BODY, { headers: { authorization: 'Bearer token' } }).status).toBe(200);
+    expect(send(BODY).status).toBe(200);
+  });
+
+  it('reports the waiting time when it throttles', () => {
+    expect(webhook.fail('throttle', post(BODY)).headers).toMatchObject({ 'retry-after': '1' });
+  });
+
+  describe('test message', () => {
+    it('is answered like any other and not recorded', () => {
       const answer = send({ type: 'test', timestamp: BODY.timestamp });
       expect(answer.status).toBe(200);
       expect(answer).not.toHaveProperty('received');
-      expect(webhook.fail('refuse', call({ ...BODY, type: 'test' }))).not.toHaveProperty('received');
+      expect(webhook.fail('refuse', post({ ...BODY, type: 'test' }))).not.toHaveProperty('received');
     });
 
     it('is checked', () => {
@@ -101,212 +142,104 @@ describe('the double of a webhook receiver', () => {
       expect(send({ ...BODY, type: 'test', data: { event_id: 7 } }).status).toBe(400);
     });
 
-    it('is no call with events', () => {
-      expect(webhook.callKind?.(call({ type: 'test' }))).toBe('test');
-      expect(webhook.callKind?.(call({ ...BODY, data: { ...DATA, order_id: 'test' } }))).toBe('events');
-      expect(webhook.callKind?.(call(BODY))).toBe('events');
-    });
-  });
-
-  describe('when the body is wrong', () => {
-    it.each([
-      ['type', undefined, 'type is missing'],
-      ['type', 7, 'type is not a text'],
-      ['type', 'purchase', 'type is not known'],
-      ['timestamp', undefined, 'timestamp is missing'],
-      ['timestamp', 1772360130, 'timestamp is not an ISO 8601 time with a zone'],
-      ['data', undefined, 'data is missing'],
-      ['data', [], 'data is not an object'],
-    ])('refuses %s = %j', (field, value, problem) => {
-      expectRefused(send({ ...BODY, [field]: value }), problem);
+    it('is distinguished from conversions', () => {
+      expect(webhook.callKind?.(post({ type: 'test' }))).toBe('test');
+      expect(webhook.callKind?.(post({ ...BODY, data: { ...DATA, order_id: 'test' } }))).toBe('events');
+      expect(webhook.callKind?.(post(BODY))).toBe('events');
     });
 
-    it.each([
-      ['event_id', undefined, 'data.event_id is missing'],
-      ['event_id', 1001, 'data.event_id is not a text'],
-      ['order_id', 1001, 'data.order_id is not a text'],
-      ['value', '129.90', 'data.value is not a number'],
-      ['currency', 'eur', 'data.currency is not a currency of three upper-case letters'],
-      ['click_ids', 'GCLID', 'data.click_ids is not an object'],
-      ['click_ids', { gclid: HASH }, 'data.click_ids.gclid is hashed and must not be'],
-      ['utm', { source: 7 }, 'data.utm.source is not a text'],
-      ['user', [], 'data.user is not an object'],
-      ['user', { email_sha256: 'jane' }, expect.stringMatching(/^data\.user\.email_sha256 is not a SHA-256/)],
-      ['user', { email_sha256: HASH.toUpperCase() }, expect.stringMatching(/^data\.user\.email_sha256 is not a SHA/)],
-    ])('refuses data.%s = %j', (field, value, problem) => {
-      expectRefused(send({ ...BODY, data: { ...DATA, [field]: value } }), problem);
-    });
-
-    it('refuses what is too large', () => {
-      const data = { ...DATA, utm: { source: 'x'.repeat(21_000) } };
-      expectRefused(send({ ...BODY, data }), 'body is larger than 20 kB');
-    });
-
-    it.each(['{', '[]', ''])('refuses %j', (body) => {
-      const answer = send(body);
-      expect(answer.status).toBe(400);
-      expect(answer.received).toBeUndefined();
-    });
-  });
-
-  describe('when the head is wrong', () => {
-    it.each([
-      ['content-type', 'text/plain', 'content-type is not application/json'],
-      ['webhook-id', undefined, 'webhook-id is missing'],
-      ['webhook-id', '', 'webhook-id is empty'],
-      ['webhook-id', 'msg 1001', 'webhook-id is not of visible ASCII characters'],
-      ['webhook-id', 'msg_é', 'webhook-id is not of visible ASCII characters'],
-      ['webhook-timestamp', undefined, 'webhook-timestamp is missing'],
-      ['webhook-timestamp', String(NOW_MS), 'webhook-timestamp is not a unix time in seconds'],
-      ['webhook-timestamp', String(NOW - 301), 'webhook-timestamp is more than 5 minutes from now'],
-      ['webhook-timestamp', String(NOW + 301), 'webhook-timestamp is more than 5 minutes from now'],
-    ])('refuses %s = %j', (name, value, problem) => {
-      expectRefused(send(BODY, { headers: { [name]: value } }), problem);
-    });
-
-    it.each([NOW - 300, NOW + 300])('takes a clock that shows %d', (time) => {
-      expect(send(BODY, { headers: { 'webhook-timestamp': String(time) } }).status).toBe(200);
-    });
-
-    it.each(['GET', 'DELETE'])('knows no %s', (method) => {
-      expect(send(BODY, { method }).status).toBe(405);
-    });
-  });
-
-  describe('when it knows the secret', () => {
-    const KEY = Buffer.from('0123456789abcdef0123456789abcdef');
-    const SECRET = `whsec_${KEY.toString('base64')}`;
-    const TEXT = JSON.stringify(BODY);
-    const RIGHT = signature(KEY, `msg_1001.${NOW}.${TEXT}`);
-    const signed = (text: string | undefined, secret: string, about: Call = {}) =>
-      send(TEXT, { ...about, memory: knowing(secret), headers: { 'webhook-signature': text, ...about.headers } });
-
-    it('takes what is signed with it', () => {
-      expect(signed(RIGHT, SECRET).status).toBe(200);
-    });
-
-    it('takes one right signature among several', () => {
-      expect(signed(`v1,AAAA v1a,BBBB ${RIGHT}`, SECRET).status).toBe(200);
-    });
-
-    it('takes a secret of another form by its bytes', () => {
-      expect(signed(signature('a plain one', `msg_1001.${NOW}.${TEXT}`), 'a plain one').status).toBe(200);
-    });
-
-    it('signs the bytes of the body', () => {
-      const text = JSON.stringify({ ...BODY, data: { ...DATA, utm: { source: 'grün' } } });
-      const headers = { 'webhook-signature': signature(KEY, `msg_1001.${NOW}.${text}`) };
-      expect(send(text, { memory: knowing(SECRET), headers }).status).toBe(200);
-    });
-
-    it.each([
-      ['no signature', undefined],
-      ['an empty one', ''],
-      ['one without its version', RIGHT.slice(3)],
-      ['one of another version', RIGHT.replace('v1,', 'v2,')],
-      ['one with another key', signature('other', `msg_1001.${NOW}.${TEXT}`)],
-      ['one of another body', signature(KEY, `msg_1001.${NOW}.{}`)],
-      ['one of another time', signature(KEY, `msg_1001.${NOW - 1}.${TEXT}`)],
-      ['one of another id', signature(KEY, `msg_1002.${NOW}.${TEXT}`)],
-    ])('refuses %s', (_, text) => {
-      const answer = signed(text, SECRET);
-      expect(answer.status).toBe(401);
-      expect(said(answer)).toEqual({ ok: false, error: 'The signature is wrong.' });
-      expect(answer.received).toBeUndefined();
-    });
-
-    it('forgets the secret when everything shall be well again', () => {
-      const memory = knowing(SECRET);
-      expect(send(TEXT, { memory }).status).toBe(401);
-      expect(webhook.control?.({ mode: 'ok' }, memory)).toBeUndefined();
-      expect(send(TEXT, { memory }).status).toBe(200);
-    });
-
-    it('says what is wrong with an order', () => {
-      const memory: Memory = new Map();
-      expect(webhook.control?.({ mode: 'secret' }, memory)).toContain('"secret"');
-      expect(webhook.control?.({ mode: 'sleep' }, memory)).toContain('"mode"');
-      expect(memory.size).toBe(0);
-    });
-  });
-
-  describe('when the credentials are wrong', () => {
-    it.each([
-      ['Bearer a-bad-one', 401],
-      ['Bearer forbidden', 403],
-    ])('answers %j with %d', (authorization, status) => {
-      const answer = send(BODY, { headers: { authorization } });
-      expect(answer.status).toBe(status);
-      expect(said(answer)).toEqual({ ok: false, error: expect.any(String) });
-      expect(answer.received).toBeUndefined();
-    });
-
-    it('takes good ones, and none', () => {
-      expect(send(BODY, { headers: { authorization: 'Bearer token' } }).status).toBe(200);
-      expect(send(BODY).status).toBe(200);
-    });
-  });
-
-  describe('when an event comes again', () => {
-    it('answers as at first, with the same id and body', () => {
-      const [first, second] = [send(BODY), send(BODY, { headers: { 'webhook-timestamp': String(NOW + 30) } })];
-      expect(second.status).toBe(200);
-      expect(second.received).toEqual(first.received);
-    });
-
-    it('shows that the body changed', () => {
-      const [first, second] = [send(BODY), send({ ...BODY, data: { ...DATA, value: 1 } })];
-      expect(second.received?.[0]?.eventId).toBe(first.received?.[0]?.eventId);
-      expect(second.received?.[0]?.bodySha256).not.toBe(first.received?.[0]?.bodySha256);
-    });
-
-    it('has to come under the same id', () => {
-      const memory: Memory = new Map();
-      const under = (id: string, about: unknown = BODY) => send(about, { memory, headers: { 'webhook-id': id } });
-      expect(under('msg_1').status).toBe(200);
-      expect(under('msg_1').status).toBe(200);
-      expectRefused(under('msg_2'), 'webhook-id is not the one the event came under before');
-      expect(under('msg_3', { ...BODY, data: { ...DATA, event_id: 'evt-1002' } }).status).toBe(200);
-      expect(under('msg_4', { ...BODY, data: { ...DATA, conversion_id: 'another' } }).status).toBe(200);
-    });
-
-    it('may be tested under any id', () => {
+    it('may have any id', () => {
       const memory: Memory = new Map();
       const test = { ...BODY, type: 'test' };
       expect(send(test, { memory, headers: { 'webhook-id': 'msg_test_1' } }).status).toBe(200);
       expect(send(test, { memory, headers: { 'webhook-id': 'msg_test_2' } }).status).toBe(200);
     });
+  });
 
-    it('goes by the id of the message, without a window', () => {
-      expect(send(BODY).received?.[0]).toHaveProperty('dedupKey', 'msg_1001');
-      expect(webhook.dedupWindowMs).toBeUndefined();
+  describe('headers', () => {
+    it.each([
+      ['content-type', 'text/plain', 'content-type is not application/json'],
+      ['webhook-id', undefined, 'webhook-id is missing'],
+      ['webhook-id', '', 'webhook-id is empty'],
+      ['webhook-id', 'msg 1001', 'webhook-id is not visible ASCII'],
+      ['webhook-id', 'msg_é', 'webhook-id is not visible ASCII'],
+      ['webhook-timestamp', undefined, 'webhook-timestamp is missing'],
+      ['webhook-timestamp', String(NOW_MS), 'webhook-timestamp is not a Unix time in seconds'],
+      ['webhook-timestamp', String(NOW - 301), 'webhook-timestamp is more than 5 minutes from now'],
+      ['webhook-timestamp', String(NOW + 301), 'webhook-timestamp is more than 5 minutes from now'],
+    ])('refuses %s = %j', (name, value, problem) => {
+      expectInvalid(send(BODY, { headers: { [name]: value } }), problem);
+    });
+
+    it.each([NOW - 300, NOW + 300])('accepts the timestamp %d', (time) => {
+      expect(send(BODY, { headers: { 'webhook-timestamp': String(time) } }).status).toBe(200);
+    });
+
+    it('must have the same id for the same event', () => {
+      const memory: Memory = new Map();
+      const under = (id: string, body: unknown = BODY) => send(body, { memory, headers: { 'webhook-id': id } });
+      expect(under('msg_1').status).toBe(200);
+      expect(under('msg_1').status).toBe(200);
+      expectInvalid(under('msg_2'), 'webhook-id differs from an earlier message with the same event');
+      expect(under('msg_3', { ...BODY, data: { ...DATA, event_id: 'evt-1002' } }).status).toBe(200);
+      expect(under('msg_4', { ...BODY, data: { ...DATA, conversion_id: 'another' } }).status).toBe(200);
     });
   });
 
-  describe('when told to fail', () => {
+  describe('signature', () => {
+    const KEY = Buffer.from('0123456789abcdef0123456789abcdef');
+    const SECRET = `whsec_${KEY.toString('base64')}`;
+    const TEXT = JSON.stringify(BODY);
+    const VALID = signature(KEY, `msg_1001.${NOW}.${TEXT}`);
+    const signed = (text: string | undefined, secret: string) =>
+      send(TEXT, { memory: withSecret(secret), headers: { 'webhook-signature': text } });
+
+    it('is accepted with the right secret', () => {
+      expect(signed(VALID, SECRET).status).toBe(200);
+    });
+
+    it('is accepted if one of several is valid', () => {
+      expect(signed(`v1,AAAA v1a,BBBB ${VALID}`, SECRET).status).toBe(200);
+    });
+
+    it('uses the bytes of a secret without the prefix', () => {
+      expect(signed(signature('a plain one', `msg_1001.${NOW}.${TEXT}`), 'a plain one').status).toBe(200);
+    });
+
+    it('covers the bytes of the body', () => {
+      const text = JSON.stringify({ ...BODY, data: { ...DATA, utm: { source: 'grün' } } });
+      const headers = { 'webhook-signature': signature(KEY, `msg_1001.${NOW}.${text}`) };
+      expect(send(text, { memory: withSecret(SECRET), headers }).status).toBe(200);
+    });
+
     it.each([
-      ['refuse', 400],
-      ['refuse_one', 400],
-      ['throttle', 429],
-      ['server_error', 500],
-      ['unauthorized', 401],
-      ['forbidden', 403],
-    ] as const)('answers %s with %d', (kind, status) => {
-      const answer = webhook.fail(kind, call(BODY));
-      expect(answer.status).toBe(status);
-      expect(said(answer)).toEqual({ ok: false, error: expect.any(String) });
+      ['no signature', undefined],
+      ['an empty one', ''],
+      ['one without its version', VALID.slice(3)],
+      ['one of another version', VALID.replace('v1,', 'v2,')],
+      ['one with another key', signature('other', `msg_1001.${NOW}.${TEXT}`)],
+      ['one of another body', signature(KEY, `msg_1001.${NOW}.{}`)],
+      ['one of another time', signature(KEY, `msg_1001.${NOW - 1}.${TEXT}`)],
+      ['one of another id', signature(KEY, `msg_1002.${NOW}.${TEXT}`)],
+    ])('is refused: %s', (_, text) => {
+      const answer = signed(text, SECRET);
+      expect(answer.status).toBe(401);
+      expect(bodyOf(answer)).toEqual({ ok: false, error: 'The signature is wrong.' });
+      expect(answer.received).toBeUndefined();
     });
 
-    it.each(['refuse', 'refuse_one'] as const)('leaves the event out at %s', (kind) => {
-      expect(webhook.fail(kind, call(BODY)).received).toMatchObject([{ taken: false, problems: [] }]);
+    it('is not required after a reset', () => {
+      const memory = withSecret(SECRET);
+      expect(send(TEXT, { memory }).status).toBe(401);
+      expect(webhook.control?.({ mode: 'ok' }, memory)).toBeUndefined();
+      expect(send(TEXT, { memory }).status).toBe(200);
     });
 
-    it('says how long to wait', () => {
-      expect(webhook.fail('throttle', call(BODY)).headers).toMatchObject({ 'retry-after': '1' });
-    });
-
-    it.each(FAILURE_KINDS)('has an answer to %s of something unreadable', (kind) => {
-      expect(webhook.fail(kind, call('{')).status).toBeGreaterThanOrEqual(400);
+    it('is configured with a valid control request only', () => {
+      const memory: Memory = new Map();
+      expect(webhook.control?.({ mode: 'secret' }, memory)).toContain('"secret"');
+      expect(webhook.control?.({ mode: 'sleep' }, memory)).toContain('"mode"');
+      expect(memory.size).toBe(0);
     });
   });
 });

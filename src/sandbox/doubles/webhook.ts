@@ -1,109 +1,88 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import {
-  credentialOf,
-  currencyProblem,
-  hashProblem,
-  isJsonContentType,
-  isObject,
-  isoTimeProblem,
-  isText,
-  type JsonObject,
-  jsonAnswer,
-  MINUTE_MS,
-  note,
-  noteIfGiven,
-  numberProblem,
-  parseJson,
-  rawProblem,
-  receivedItem,
-  SECOND_MS,
-  textProblem,
-} from '../checks.js';
+import { credentialFailure, isJsonContentType, jsonAnswer, receivedItem, withHeaders } from '../answers.js';
+import * as check from '../checks.js';
 import type {
-  FailureKind,
+  ControlRequest,
+  FailureAnswers,
   Memory,
-  Order,
   PlatformDouble,
   ReceivedItem,
   SandboxAnswer,
   SandboxRequest,
 } from '../double.js';
+import { FieldChecks } from '../field-checks.js';
+import { isObject, isText, type JsonObject, MINUTE_MS, objectOf, parseJson, SECOND_MS } from '../values.js';
 
 const METHODS = ['POST', 'PUT', 'PATCH'];
 const TIMESTAMP_TOLERANCE_MS = 5 * MINUTE_MS;
 const BODY_MAX_BYTES = 20 * 1024;
 const RETRY_AFTER_SECONDS = '1';
-/** Of the double's memory. */
+/** Keys of the double's memory. */
 const SECRET = 'secret';
 const IDS = 'message ids';
-/** Of so many events it is remembered under which id they came. */
+/** The number of events whose message id is remembered. */
 const IDS_MAX = 10_000;
-/** What a header may hold. */
+/** The characters that are allowed in a header. */
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 const TEST = 'test';
 
 /**
- * A customer's own receiver of Standard Webhooks, at any path. It checks signatures once it was told the secret:
+ * A customer's receiver of Standard Webhooks, at any path. It verifies signatures once its secret is set:
  * `{"platform":"webhook","mode":"secret","secret":"whsec_…"}`.
  */
 export const webhook: PlatformDouble = {
   name: 'webhook',
 
   answer(request) {
-    if (!METHODS.includes(request.method)) return notTaken(405, `Use ${METHODS.join(', ')}.`);
-    const credential = credentialOf(request.headers['authorization']?.replace(/^\w+ /, ''));
-    if (credential === 'bad') return notTaken(401, 'The authorization is wrong.');
-    if (credential === 'forbidden') return notTaken(403, 'The authorization does not suffice.');
+    if (!METHODS.includes(request.method)) return refused(405, `Use ${METHODS.join(', ')}.`);
+    // Authorization is optional.
+    const token = request.headers['authorization']?.replace(/^\w+ /, '');
+    const failure = token ? credentialFailure(token) : undefined;
+    if (failure) return failures[failure](request);
     const secret = request.memory.get(SECRET);
-    if (typeof secret === 'string' && !isSigned(request, secret)) return notTaken(401, 'The signature is wrong.');
+    if (typeof secret === 'string' && !isSigned(request, secret)) return refused(401, 'The signature is wrong.');
 
     const body = parseJson(request.body);
-    if (!isObject(body)) return notTaken(400, 'The body is not a JSON object.');
-    const problems = problemsOf(request, body);
-    const isTaken = problems.length === 0;
-    const received = recorded(request, body, problems, isTaken);
-    return isTaken ? jsonAnswer(200, { ok: true }, received) : notTaken(400, problems.join(', '), received);
+    if (!isObject(body)) return refused(400, 'The body is not a JSON object.');
+    const problems = problemsOfMessage(request, body);
+    const accepted = problems.length === 0;
+    const received = recorded(request, body, problems, accepted);
+    return accepted ? jsonAnswer(200, { ok: true }, received) : refused(400, problems.join(', '), received);
   },
 
-  fail(kind, request) {
-    return failures[kind](request);
-  },
-
+  fail: (kind, request) => failures[kind](request),
   callKind: ({ body }) => (body.includes(`"${TEST}"`) && isTest(parseJson(body)) ? 'test' : 'events'),
 
-  control(order, memory) {
-    if (order.mode === 'ok') memory.delete(SECRET);
-    else if (order.mode === 'secret') return keepSecret(order, memory);
-    else return '"mode" of the webhook is "secret", or one that every platform has.';
+  control(request, memory) {
+    if (request.mode === 'ok') memory.delete(SECRET);
+    else if (request.mode === 'secret') return setSecret(request, memory);
+    else return '"mode" of the webhook is "secret" or a mode that every platform has.';
     return undefined;
   },
 };
 
-const failures: Record<FailureKind, (request: SandboxRequest) => SandboxAnswer> = {
-  refuse: (request) => notTaken(400, 'The event is refused.', leftOut(request)),
-  // A call carries one event.
-  refuse_one: (request) => notTaken(400, 'The event is refused.', leftOut(request)),
-  throttle: () => {
-    const answer = notTaken(429, 'Too many requests.');
-    return { ...answer, headers: { ...answer.headers, 'retry-after': RETRY_AFTER_SECONDS } };
-  },
-  server_error: () => notTaken(500, 'The receiver has failed.'),
-  unauthorized: () => notTaken(401, 'The authorization is wrong.'),
-  forbidden: () => notTaken(403, 'The authorization does not suffice.'),
+const failures: FailureAnswers = {
+  refuse: (request) => refused(400, 'The event is refused.', refusedEvents(request)),
+  // A request contains one event.
+  refuse_one: (request) => refused(400, 'The event is refused.', refusedEvents(request)),
+  throttle: () => withHeaders(refused(429, 'Too many requests.'), { 'retry-after': RETRY_AFTER_SECONDS }),
+  server_error: () => refused(500, 'The receiver has failed.'),
+  unauthorized: () => refused(401, 'The authorization is wrong.'),
+  forbidden: () => refused(403, 'The authorization does not suffice.'),
 };
 
-function notTaken(status: number, error: string, received?: readonly ReceivedItem[]): SandboxAnswer {
+function refused(status: number, error: string, received?: readonly ReceivedItem[]): SandboxAnswer {
   return jsonAnswer(status, { ok: false, error }, received);
 }
 
-function keepSecret(order: Order, memory: Memory): string | undefined {
-  const { secret } = order as Order & { readonly secret?: unknown };
-  if (!isText(secret)) return '"secret" needs "secret", the text that the connection was made with.';
+function setSecret(request: ControlRequest, memory: Memory): string | undefined {
+  const { secret } = request as ControlRequest & { readonly secret?: unknown };
+  if (!isText(secret)) return '"secret" requires "secret", the signing secret of the connection.';
   memory.set(SECRET, secret);
   return undefined;
 }
 
-/** One of the signatures has to be right: while a secret is changed there are two. */
+/** One valid signature suffices: while a secret is rotated, a message has two. */
 function isSigned({ headers, body }: SandboxRequest, secret: string): boolean {
   const content = `${headers['webhook-id']}.${headers['webhook-timestamp']}.${body}`;
   const expected = Buffer.from(`v1,${createHmac('sha256', keyOf(secret)).update(content).digest('base64')}`);
@@ -118,61 +97,58 @@ function keyOf(secret: string): Buffer {
 }
 
 function isTest(body: unknown): boolean {
-  return isObject(body) && body['type'] === TEST;
+  return objectOf(body)['type'] === TEST;
 }
 
-/** A test is checked like everything else, and then forgotten. A receiver knows repeats by the id of the message. */
+/** A test is checked like any other message and not recorded. A receiver detects duplicates by the message id. */
 function recorded(
   { headers }: SandboxRequest,
   body: JsonObject,
   problems: readonly string[],
-  taken: boolean,
+  accepted: boolean,
 ): readonly ReceivedItem[] | undefined {
   if (isTest(body)) return undefined;
   const id = headers['webhook-id'];
-  const eventId = isObject(body['data']) ? body['data']['event_id'] : undefined;
-  const about = { eventId, event: body['type'], problems, taken };
-  return [receivedItem(body, isText(id) ? { ...about, dedupKey: id } : about)];
+  const { event_id: eventId } = objectOf(body['data']);
+  return [
+    receivedItem(body, { eventId, event: body['type'], problems, accepted, dedupKey: isText(id) ? id : undefined }),
+  ];
 }
 
-function leftOut(request: SandboxRequest): readonly ReceivedItem[] | undefined {
+function refusedEvents(request: SandboxRequest): readonly ReceivedItem[] | undefined {
   const body = parseJson(request.body);
-  return isObject(body) ? recorded(request, body, problemsOf(request, body), false) : undefined;
+  return isObject(body) ? recorded(request, body, problemsOfMessage(request, body), false) : undefined;
 }
 
-function problemsOf(request: SandboxRequest, body: JsonObject): readonly string[] {
-  const problems: string[] = [];
-  noteHeaders(problems, request, body);
-  if (Buffer.byteLength(request.body) > BODY_MAX_BYTES) problems.push('body is larger than 20 kB');
-  note(problems, 'type', typeProblem(body['type']));
-  note(problems, 'timestamp', isoTimeProblem(body['timestamp'], { nowMs: request.nowMs }));
-  if (isObject(body['data'])) noteData(problems, body['data'], isTest(body));
-  else if (body['data'] !== undefined) problems.push('data is not an object');
-  else if (!isTest(body)) problems.push('data is missing');
-  return problems;
+function problemsOfMessage(request: SandboxRequest, body: JsonObject): readonly string[] {
+  const message = new FieldChecks(body);
+  checkHeaders(message, request);
+  if (Buffer.byteLength(request.body) > BODY_MAX_BYTES) message.problems.push('body is larger than 20 kB');
+  message.required('type', (type) => check.text(type) ?? typeProblem(type as string));
+  message.required('timestamp', check.isoTime({ nowMs: request.nowMs }));
+  const data = message.object('data', isTest(body) ? 'optional' : 'required');
+  if (data) checkData(data, isTest(body));
+  return message.problems;
 }
 
-function noteHeaders(problems: string[], request: SandboxRequest, body: JsonObject): void {
+function checkHeaders(message: FieldChecks, request: SandboxRequest): void {
   const { headers, memory, nowMs } = request;
   const id = headers['webhook-id'];
-  if (!isJsonContentType(request)) problems.push('content-type is not application/json');
-  note(problems, 'webhook-id', idProblem(id) ?? changeProblem(id as string, body, memory));
-  note(problems, 'webhook-timestamp', timestampProblem(headers['webhook-timestamp'], nowMs));
+  const idProblem = check.format(VISIBLE_ASCII, 'is not visible ASCII')(id);
+  if (!isJsonContentType(request)) message.problems.push('content-type is not application/json');
+  message.add('webhook-id', idProblem ?? changedIdProblem(id as string, message.value, memory));
+  message.add('webhook-timestamp', timestampProblem(headers['webhook-timestamp'], nowMs));
 }
 
-function idProblem(id: string | undefined): string | undefined {
-  return textProblem(id) ?? (VISIBLE_ASCII.test(id as string) ? undefined : 'is not of visible ASCII characters');
-}
-
-/** The same event has to come under the same id, or a receiver would take its repeat for another one. */
-function changeProblem(id: string, body: JsonObject, memory: Memory): string | undefined {
-  const { event_id: eventId, conversion_id: conversionId } = isObject(body['data']) ? body['data'] : {};
+/** The same event must always have the same message id; otherwise a receiver cannot detect the duplicate. */
+function changedIdProblem(id: string, body: JsonObject, memory: Memory): string | undefined {
+  const { event_id: eventId, conversion_id: conversionId } = objectOf(body['data']);
   if (isTest(body) || !isText(eventId)) return undefined;
   const event = `${conversionId} ${eventId}`;
   const ids = (memory.get(IDS) as Map<string, string> | undefined) ?? new Map<string, string>();
   memory.set(IDS, ids);
-  const before = ids.get(event);
-  if (before !== undefined) return before === id ? undefined : 'is not the one the event came under before';
+  const earlier = ids.get(event);
+  if (earlier !== undefined) return earlier === id ? undefined : 'differs from an earlier message with the same event';
   ids.set(event, id);
   if (ids.size > IDS_MAX) ids.delete(ids.keys().next().value as string);
   return undefined;
@@ -180,38 +156,27 @@ function changeProblem(id: string, body: JsonObject, memory: Memory): string | u
 
 function timestampProblem(text: string | undefined, nowMs: number): string | undefined {
   if (text === undefined) return 'is missing';
-  if (!/^\d{10}$/.test(text)) return 'is not a unix time in seconds';
+  if (!/^\d{10}$/.test(text)) return 'is not a Unix time in seconds';
   return Math.abs(Number(text) * SECOND_MS - nowMs) > TIMESTAMP_TOLERANCE_MS
     ? 'is more than 5 minutes from now'
     : undefined;
 }
 
-function typeProblem(type: unknown): string | undefined {
-  return textProblem(type) ?? (type === TEST || /^conversion\../.test(type as string) ? undefined : 'is not known');
+function typeProblem(type: string): string | undefined {
+  return type === TEST || /^conversion\../.test(type) ? undefined : 'is not known';
 }
 
-function noteData(problems: string[], data: JsonObject, isTestData: boolean): void {
-  if (!isTestData || data['event_id'] !== undefined) note(problems, 'data.event_id', textProblem(data['event_id']));
-  noteIfGiven(problems, 'data.order_id', data['order_id'], textProblem);
-  noteIfGiven(problems, 'data.value', data['value'], numberProblem);
-  noteIfGiven(problems, 'data.currency', data['currency'], currencyProblem);
-  noteEach(problems, 'data.click_ids', data['click_ids'], (_, value) => rawProblem(value));
-  noteEach(problems, 'data.utm', data['utm'], (_, value) => textProblem(value));
-  noteEach(problems, 'data.user', data['user'], (name, value) =>
-    name.endsWith('_sha256') ? hashProblem(value) : undefined,
-  );
+function checkData(data: FieldChecks, isTestData: boolean): void {
+  if (!isTestData || data.has('event_id')) data.required('event_id', check.text);
+  data.optional('order_id', check.text);
+  data.optional('value', check.number);
+  data.optional('currency', check.currency);
+  checkEach(data.object('click_ids'), check.raw);
+  checkEach(data.object('utm'), check.text);
+  const user = data.object('user');
+  for (const name of Object.keys(user?.value ?? {})) if (name.endsWith('_sha256')) user?.required(name, check.hash);
 }
 
-function noteEach(
-  problems: string[],
-  field: string,
-  value: unknown,
-  check: (name: string, value: unknown) => string | undefined,
-): void {
-  if (value === undefined) return;
-  if (!isObject(value)) {
-    problems.push(`${field} is not an object`);
-    return;
-  }
-  for (const [name, one] of Object.entries(value)) note(problems, `${field}.${name}`, check(name, one));
+function checkEach(fields: FieldChecks | undefined, checkField: check.Check): void {
+  for (const name of Object.keys(fields?.value ?? {})) fields?.required(name, checkField);
 }

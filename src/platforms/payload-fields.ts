@@ -1,0 +1,61 @@
+import type { Conversion } from './conversion.js';
+import { customFields } from './event-mapping.js';
+import { digestOf, listOf, type PersonalHashes } from './personal-hashes.js';
+import type { Settings } from './platform.js';
+
+/**
+ * ISO 4217 currencies whose minor unit is not a hundredth. `Intl` cannot be used: it has the decimals that people usually
+ * write, and would round 1234.56 HUF to 1235.
+ */
+const DECIMALS: ReadonlyMap<string, number> = new Map([
+  ...'BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX UYI VND VUV XAF XOF XPF'.split(' ').map((code) => [code, 0] as const),
+  ...'BHD IQD JOD KWD LYD OMR TND'.split(' ').map((code) => [code, 3] as const),
+  ...'CLF UYW'.split(' ').map((code) => [code, 4] as const),
+]);
+
+/** Formats an amount with the decimals of its currency (129.90 EUR, 1000 JPY, 1.500 KWD), for platforms that expect text. */
+export function amountText(value: number, currency: string): string {
+  return value.toFixed(DECIMALS.get(currency) ?? 2);
+}
+
+/**
+ * Cuts a page URL after its path. The query and the fragment may contain a click id of another platform, or what a
+ * visitor typed into a form; neither may be sent to a platform.
+ */
+export function withoutQuery(url: string | undefined): string | undefined {
+  if (!url) return undefined;
+  const end = url.search(/[?#]/);
+  return end === -1 ? url : url.slice(0, end);
+}
+
+/** The fields of `user_data` that Meta, Pinterest and Snapchat have in common; they differ in how names are normalised. */
+export function userData(
+  { hashes, visit }: Conversion,
+  firstName: keyof PersonalHashes,
+  lastName: keyof PersonalHashes,
+) {
+  return {
+    em: listOf(hashes.subject),
+    ph: listOf(hashes.phoneDigits),
+    fn: listOf(digestOf(hashes, firstName)),
+    ln: listOf(digestOf(hashes, lastName)),
+    client_ip_address: visit?.ip || undefined,
+    client_user_agent: visit?.userAgent || undefined,
+  };
+}
+
+/** `custom_data` in the format of Meta, which Snapchat shares; undefined when it would be empty. */
+export function customData(conversion: Conversion, settings: Settings): object | undefined {
+  const { value, currency, orderId } = conversion;
+  return unlessEmpty({
+    currency: value === undefined ? undefined : currency,
+    value,
+    order_id: orderId,
+    ...customFields(settings, conversion),
+  });
+}
+
+/** The object itself, or undefined when none of its fields has a value. */
+export function unlessEmpty(data: Readonly<Record<string, unknown>>): object | undefined {
+  return Object.values(data).some((value) => value !== undefined) ? data : undefined;
+}
