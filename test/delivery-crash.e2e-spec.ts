@@ -77,7 +77,7 @@ async function spawnSandbox(): Promise<SandboxProcess> {
   };
 }
 
-interface Door {
+interface TestSite {
   readonly host: string;
   readonly key: string;
 }
@@ -89,7 +89,12 @@ interface Reply {
 }
 
 /** Undefined when nothing came back. */
-function post(service: ServiceProcess, { host, key }: Door, orderId: string, agent: Agent): Promise<Reply | undefined> {
+function post(
+  service: ServiceProcess,
+  { host, key }: TestSite,
+  orderId: string,
+  agent: Agent,
+): Promise<Reply | undefined> {
   const beganMs = performance.now();
   return new Promise((resolve) => {
     const sent = request(
@@ -150,7 +155,7 @@ describe('dispatch', () => {
     return service.end(signal);
   }
 
-  async function openSite(host: string, endpointOf: (name: Name) => string): Promise<Door> {
+  async function openSite(host: string, endpointOf: (name: Name) => string): Promise<TestSite> {
     await sites.register(host, []);
     await sites.enableInbound(host);
     for (const name of NAMES) {
@@ -188,7 +193,7 @@ describe('dispatch', () => {
   it('tells what became of every conversion, through kills and a freeze, as the platforms do', async () => {
     const tenants = ['ok', 'retry', 'fail'] as const;
     const sandbox = await startSandbox();
-    const doors = new Map<string, Door>();
+    const doors = new Map<string, TestSite>();
     for (let combination = 0; combination < 27; combination += 1) {
       const tenantOf = (at: number) => tenants[Math.floor(combination / 3 ** at) % 3];
       const host = `${NAMES.map((_, at) => tenantOf(at)).join('-')}.example`;
@@ -207,7 +212,7 @@ describe('dispatch', () => {
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
       while (loading) {
         const order = posted++;
-        const reply = await post(service(), hosts[order % hosts.length] as Door, `ORD-${order}`, agent);
+        const reply = await post(service(), hosts[order % hosts.length] as TestSite, `ORD-${order}`, agent);
         if (reply?.status === 200) acknowledged.push(reply.conversionId);
         else if (reply) refused.push(reply.status);
         else unanswered += 1;

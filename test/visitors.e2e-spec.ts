@@ -23,17 +23,17 @@ import { PLATFORM_CASES, type PlatformCase } from './support/platform-cases.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
 import {
   conversionId,
-  type Door,
   eventually,
   type Operator,
   openOperator,
   post,
   type Reply,
-  type Sending,
+  type RequestOptions,
+  runConcurrently,
   send,
   startTestService,
   type TestService,
-  together,
+  type TestSite,
 } from './support/service.js';
 
 jest.setTimeout(120_000);
@@ -124,7 +124,7 @@ interface Told {
 }
 
 /** A call of the tag, as a browser of the site sends it. */
-function tell(door: Door, what: string, message: Told = {}, sending: Sending = {}): Promise<Reply> {
+function tell(door: TestSite, what: string, message: Told = {}, sending: RequestOptions = {}): Promise<Reply> {
   const headers = {
     Host: door.host,
     Origin: `https://www.${door.host}`,
@@ -144,7 +144,7 @@ const clicksAt = (timeMs: number) =>
   Object.fromEntries(Object.entries(CLICKS).map(([kind, id]) => [kind, { id, t: timeMs }]));
 
 /** Somebody clicks, lands and tells an email. */
-function identify(door: Door, email: string, message: Told = {}, sending: Sending = {}): Promise<Reply> {
+function identify(door: TestSite, email: string, message: Told = {}, sending: RequestOptions = {}): Promise<Reply> {
   const clicks = clicksAt(Date.now() - 60_000);
   const page = `https://www.${door.host}/landing?gclid=x&email=jane%40example.com#top`;
   const first = { t: Date.now() - 90_000, page, utm: { source: 'newsletter' } };
@@ -154,7 +154,7 @@ function identify(door: Door, email: string, message: Told = {}, sending: Sendin
 
 let orders = 0;
 async function convert(
-  door: Door,
+  door: TestSite,
   email: string,
   fields: object = {},
 ): Promise<{ reply: Reply; id: string; results: Results }> {
@@ -164,19 +164,19 @@ async function convert(
 }
 type Results = Record<string, { ok: boolean; status: string; reason?: string }>;
 
-async function connect(door: Door, cases: readonly PlatformCase[]): Promise<void> {
+async function connect(door: TestSite, cases: readonly PlatformCase[]): Promise<void> {
   for (const { platform, connection } of cases) {
     const set = { ...connection.settings, ...connection.secrets };
     const endpoint = `${sandbox.url}/${platform.name}@${tenantOf(door)}`;
     await operator.sites.connectPlatform(door.host, platform as Platform, { set, endpoint });
   }
-  await service.settle();
+  await service.refreshSites();
 }
 
-const tenantOf = (door: Door) => door.host.split('.')[0];
+const tenantOf = (door: TestSite) => door.host.split('.')[0];
 
 /** What each platform was told, as text. */
-async function toldTo(door: Door): Promise<Record<string, string>> {
+async function toldTo(door: TestSite): Promise<Record<string, string>> {
   const response = await fetch(`${sandbox.url}/ledger?tenant=${tenantOf(door)}`);
   const ledger = (await response.json()) as { recent: { platform: string; body: string }[] };
   const told: Record<string, string> = {};
@@ -184,19 +184,19 @@ async function toldTo(door: Door): Promise<Record<string, string>> {
   return told;
 }
 
-async function openSite(settings: Record<string, string> = {}): Promise<Door> {
+async function openSite(settings: Record<string, string> = {}): Promise<TestSite> {
   const door = await operator.openSite();
   for (const [flag, value] of Object.entries(settings)) await operator.set(door.host, flag, value);
-  await service.settle();
+  await service.refreshSites();
   return door;
 }
 
-const visitorEvents = (door: Door) => operator.log.read({ categories: ['visitor'], site: door.host });
+const visitorEvents = (door: TestSite) => operator.log.read({ categories: ['visitor'], site: door.host });
 const types = (events: readonly StoredEvent[]) => events.map(({ type }) => type);
 const opening = async (id: string) => (await operator.conversion(id)) as StoredEvent;
 
 describe('GET /__cc/tag.js', () => {
-  const get = (door: Door, headers: Record<string, string> = {}, method = 'GET') =>
+  const get = (door: TestSite, headers: Record<string, string> = {}, method = 'GET') =>
     send(service, {
       method,
       path: '/__cc/tag.js',
@@ -215,7 +215,7 @@ describe('GET /__cc/tag.js', () => {
 
     await operator.set(door.host, 'consent-required', 'yes');
     await operator.set(door.host, 'email-capture', 'no');
-    await service.settle();
+    await service.refreshSites();
     const changed = await get(door, { 'If-None-Match': reply.headers.etag as string });
     expect(changed.status).toBe(200);
     expect(changed.body).toContain('"required":true,"capture":false,"days":90');
@@ -300,7 +300,7 @@ describe('the tag’s endpoints', () => {
     });
     try {
       const door = await openSite();
-      await hasty.settle();
+      await hasty.refreshSites();
       const call = (ip: string) => {
         const headers = {
           Host: door.host,
@@ -569,7 +569,7 @@ describe('bots', () => {
   });
 });
 
-async function matchRates(door: Door) {
+async function matchRates(door: TestSite) {
   const runner = new ProjectionRunner(operator.postgres, [matchRateProjection]);
   await runner.catchUp('match_rate');
   const { rows } = await operator.postgres.pool.query(
@@ -589,7 +589,7 @@ describe('a visit that is identified after its conversion', () => {
     return settings;
   }
 
-  async function skippedSite(): Promise<{ door: Door; email: string; id: string }> {
+  async function skippedSite(): Promise<{ door: TestSite; email: string; id: string }> {
     const door = await openSite();
     await connect(door, GA4);
     const email = somebody();
@@ -696,7 +696,7 @@ describe('erasure', () => {
     const door = await openSite();
     const crowd = Array.from({ length: 1_000 }, somebody);
     const visitors = new Map(crowd.map((email) => [email, randomUUID()] as const));
-    await together(20, crowd, async (email, index) => {
+    await runConcurrently(20, crowd, async (email, index) => {
       const ip = `198.18.${index >> 8}.${index & 255}`;
       const headers = { 'X-Forwarded-For': ip };
       const visitor = visitors.get(email);
@@ -738,7 +738,7 @@ describe('erasure', () => {
     })();
     const list = new ErasureList(join(dataDir, 'erasures'), new Sealer(Buffer.alloc(32)));
     const erasure = new Erasure(operator.postgres, operator.log, list);
-    const taken = await together(4, erased, (email) => erasure.erase(door.host, subject(email)));
+    const taken = await runConcurrently(4, erased, (email) => erasure.erase(door.host, subject(email)));
     expect(new Set(taken.map(({ events }) => events))).toEqual(new Set([3]));
     loading = false;
     rebuilding = false;

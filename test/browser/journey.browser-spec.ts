@@ -5,13 +5,13 @@ import type { Browser } from 'playwright-core';
 import { createDatabase } from '../support/databases.js';
 import { startTestServer, type TestServer } from '../support/postgres-server.js';
 import {
-  type Door,
   eventually,
   type Operator,
   openOperator,
   post,
   startTestService,
   type TestService,
+  type TestSite,
 } from '../support/service.js';
 import { launchChromium } from './chromium.mjs';
 import { SHOWN } from './shop.js';
@@ -25,7 +25,7 @@ let operator: Operator;
 let service: TestService;
 let pages: Server;
 let browser: Browser;
-let door: Door;
+let door: TestSite;
 
 beforeAll(async () => {
   server = await startTestServer();
@@ -37,7 +37,7 @@ beforeAll(async () => {
   const { key, id } = await operator.sites.issueKey(HOST, 'test', false);
   door = { host: HOST, key, keyId: id };
   await operator.set(HOST, 'origin', 'shop.localhost');
-  await service.settle();
+  await service.refreshSites();
   const snippet = SHOWN.html[0].replace('https://track.shop.example', `http://${HOST}:${service.port}`);
   const form =
     '<form action="/thanks"><input type="email" name="email"><input name="name"><button>Order</button></form>';
@@ -82,7 +82,7 @@ it('a browser that a program steers is a bot’s, and what it ordered is filtere
 
 it('a click, a form and a sale that the backend reports become one conversion with its click', async () => {
   await operator.set(HOST, 'allow-ip', '127.0.0.1');
-  await service.settle();
+  await service.refreshSites();
   const { receipt, personal } = await order('ORD-1');
   expect(receipt).toEqual({ ok: true, event: 'purchase', results: {} });
   expect(personal?.['visit']).toMatchObject({
