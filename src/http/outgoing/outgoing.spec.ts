@@ -196,7 +196,7 @@ describe('Outgoing', () => {
     it('are never more than so many also when they keep breaking', async () => {
       let turn = 0;
       let most = 0;
-      const outgoing = make({ connectionsPerOrigin: 3 });
+      const outgoing = make({ connectionsPerOrigin: 3, timeoutMs: 30_000 });
       const listener = await serve((_, response) => {
         most = Math.max(most, outgoing.stats().connections);
         turn += 1;
@@ -380,7 +380,7 @@ describe('Outgoing', () => {
 
     it('says that nothing was sent when a header cannot be, however many wait behind it', async () => {
       const listener = await serve((_, response) => setTimeout(() => response.end('ok'), 20));
-      const outgoing = make({ connectionsPerOrigin: 1 });
+      const outgoing = make({ connectionsPerOrigin: 1, timeoutMs: 30_000 });
       const good = [outgoing.send(to(listener))];
       const bad = Array.from({ length: 500 }, () =>
         failure(outgoing.send({ ...to(listener), headers: { authorization: `Bearer ${TOKEN}\r\nx: y` } })),
