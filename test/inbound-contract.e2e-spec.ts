@@ -7,22 +7,22 @@ import { DisableInbound, EnableInbound } from '../src/sites/site.commands.js';
 import { createDatabase } from './support/databases.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
 import {
-  ask,
   captureLog,
   conversionId,
-  type Door,
   eventually,
+  getReceipt,
   INBOUND,
   metrics,
   type Operator,
   openOperator,
   post,
   type Reply,
-  type Sending,
+  type RequestOptions,
+  runConcurrently,
   send,
   startTestService,
   type TestService,
-  together,
+  type TestSite,
 } from './support/service.js';
 
 jest.setTimeout(60_000);
@@ -53,19 +53,19 @@ afterAll(async () => {
   await server.stop();
 });
 
-/** A site that this test has to itself. */
-async function newSite(aliases: string[] = []): Promise<Door> {
-  const door = await operator.openSite(aliases);
-  await service.settle();
-  return door;
+/** Registers a site for one test, or one group of tests. */
+async function newSite(aliases: string[] = []): Promise<TestSite> {
+  const site = await operator.openSite(aliases);
+  await service.refreshSites();
+  return site;
 }
 
-async function set(door: Door, flag: string, value: string): Promise<void> {
-  await operator.set(door.host, flag, value);
-  await service.settle();
+async function set(site: TestSite, flag: string, value: string): Promise<void> {
+  await operator.set(site.host, flag, value);
+  await service.refreshSites();
 }
 
-/** A conversion with an order of its own. */
+/** A valid conversion with a new order id. */
 function purchase(over: Record<string, unknown> = {}): Record<string, unknown> {
   return { email: 'jane@example.com', event: 'purchase', orderId: randomUUID(), ...over };
 }
@@ -76,20 +76,20 @@ async function storedBy(reply: Reply) {
   return event;
 }
 
-/** What kind of conversion each of the posts became. */
+/** What each post was stored as: received, deduplicated or filtered. */
 async function outcomes(replies: Promise<Reply>[]): Promise<string[]> {
   const events = await Promise.all((await Promise.all(replies)).map(storedBy));
   return events.map(({ type }) => type.split('.')[1] as string);
 }
 
-describe('an answer of 200', () => {
-  let door: Door;
+describe('a 200 answer', () => {
+  let site: TestSite;
   beforeAll(async () => {
-    door = await newSite();
+    site = await newSite();
   });
 
-  it('says what was received, and carries the ids by which to ask for it', async () => {
-    const replies = await Promise.all([post(service, door, purchase()), post(service, door, purchase())]);
+  it('names the event and carries the conversion id and the request id', async () => {
+    const replies = await Promise.all([post(service, site, purchase()), post(service, site, purchase())]);
     for (const reply of replies) {
       expect(reply).toMatchObject({ status: 200, type: JSON_TYPE });
       expect(reply.body).toBe('{"ok":true,"event":"purchase","results":{}}');
@@ -100,71 +100,71 @@ describe('an answer of 200', () => {
     expect(new Set(replies.flatMap((reply) => [conversionId(reply), reply.headers['x-request-id']])).size).toBe(4);
   });
 
-  it('repeats the name of the event exactly as it was sent', async () => {
+  it('returns the event name exactly as sent', async () => {
     const event = ' Signup "ünïcode" \\ 🛒 \u2028 ';
-    const reply = await post(service, door, purchase({ event }));
+    const reply = await post(service, site, purchase({ event }));
     expect(JSON.parse(reply.body)).toEqual({ ok: true, event, results: {} });
   });
 
-  it('to a repeat is exactly {"ok":true,"deduped":true}', async () => {
+  it('to a duplicate is exactly {"ok":true,"deduped":true}', async () => {
     const body = purchase();
-    const first = await post(service, door, body);
-    const second = await post(service, door, body);
+    const first = await post(service, site, body);
+    const second = await post(service, site, body);
     expect(second).toMatchObject({ status: 200, type: JSON_TYPE, body: '{"ok":true,"deduped":true}' });
     expect(conversionId(second)).toMatch(UUID);
     expect(conversionId(second)).not.toBe(conversionId(first));
   });
 
-  it('to somebody on the block list is exactly {"ok":true,"filtered":true}', async () => {
-    await set(door, 'block', 'blocked@example.com');
-    const reply = await post(service, door, purchase({ email: 'Blocked@Example.com ' }));
+  it('to a blocked address is exactly {"ok":true,"filtered":true}', async () => {
+    await set(site, 'block', 'blocked@example.com');
+    const reply = await post(service, site, purchase({ email: 'Blocked@Example.com ' }));
     expect(reply).toMatchObject({ status: 200, type: JSON_TYPE, body: '{"ok":true,"filtered":true}' });
     expect(conversionId(reply)).toMatch(UUID);
   });
 });
 
-describe('a refusal', () => {
-  let door: Door;
+describe('a rejection', () => {
+  let site: TestSite;
   beforeAll(async () => {
-    door = await newSite();
+    site = await newSite();
   });
 
-  /** Each fault, and what it is answered with. A request that has several is told of the first. */
+  /** All faults in the order in which they are checked, with their answers. A request is rejected for its first fault. */
   const FAULTS: {
     name: string;
-    sending: Sending;
+    request: RequestOptions;
     status: number;
     type: string;
     body: string | RegExp;
   }[] = [
-    { name: 'a wrong path', sending: { path: `${INBOUND}/a/b` }, status: 404, type: TEXT_TYPE, body: /^Not found/ },
-    { name: 'a wrong method', sending: { method: 'PUT' }, status: 405, type: TEXT_TYPE, body: /^Use POST/ },
+    { name: 'a wrong path', request: { path: `${INBOUND}/a/b` }, status: 404, type: TEXT_TYPE, body: /^Not found/ },
+    { name: 'a wrong method', request: { method: 'PUT' }, status: 405, type: TEXT_TYPE, body: /^Use POST/ },
     {
-      name: 'a host of nobody',
-      sending: { headers: { Host: 'nobody.example' } },
+      name: 'an unknown host',
+      request: { headers: { Host: 'unknown.example' } },
       status: 403,
       type: JSON_TYPE,
       body: failure('Inbound webhook not enabled'),
     },
     {
       name: 'a wrong key',
-      sending: { headers: { 'X-CC-Api-Key': generateApiKey() } },
+      request: { headers: { 'X-CC-Api-Key': generateApiKey() } },
       status: 401,
       type: JSON_TYPE,
       body: failure('Invalid API key'),
     },
     {
-      name: 'another content type',
-      sending: { headers: { 'Content-Type': 'text/plain' } },
+      name: 'a wrong content type',
+      request: { headers: { 'Content-Type': 'text/plain' } },
       status: 415,
       type: TEXT_TYPE,
       body: /application\/json/,
     },
-    { name: 'a body too large', sending: { body: TOO_LARGE.slice(1) }, status: 413, type: TEXT_TYPE, body: /65536/ },
-    { name: 'broken JSON', sending: { body: '{"email":5,' }, status: 400, type: TEXT_TYPE, body: /JSON/ },
+    { name: 'an oversized body', request: { body: TOO_LARGE.slice(1) }, status: 413, type: TEXT_TYPE, body: /65536/ },
+    { name: 'malformed JSON', request: { body: '{"email":5,' }, status: 400, type: TEXT_TYPE, body: /JSON/ },
     {
-      name: 'a wrong field',
-      sending: { body: '{"email":5}' },
+      name: 'an invalid field',
+      request: { body: '{"email":5}' },
       status: 400,
       type: JSON_TYPE,
       body: failure('email is invalid'),
@@ -172,12 +172,12 @@ describe('a refusal', () => {
   ];
 
   it.each(FAULTS.map((fault, index) => ({ ...fault, index })))(
-    'of $name comes before all that is judged later: $status',
+    'of $name ($status) precedes all later checks',
     async ({ index, status, type, body }) => {
-      const faults = FAULTS.slice(index).map(({ sending }) => sending);
+      const faults = FAULTS.slice(index).map(({ request }) => request);
       const headers = Object.assign({}, ...faults.map((fault) => fault.headers ?? {}));
-      // Of two faults in the same place the earlier one shows.
-      const reply = await post(service, door, '', { ...Object.assign({}, ...faults.reverse()), headers });
+      // Reversed, so that of two faults in the same property the one that is checked first is sent.
+      const reply = await post(service, site, '', { ...Object.assign({}, ...faults.reverse()), headers });
       expect(reply).toMatchObject({ status, type });
       if (typeof body === 'string') expect(reply.body).toBe(body);
       else expect(reply.body).toMatch(body);
@@ -186,23 +186,23 @@ describe('a refusal', () => {
     },
   );
 
-  it('of a switched-off site is the same 403, with a good key as with a wrong one', async () => {
+  it('of a site with inbound disabled is the same 403 for a valid and an invalid key', async () => {
     const closed = await newSite();
     await operator.execute(new DisableInbound('cli', closed.host));
-    await service.settle();
+    await service.refreshSites();
     for (const key of [closed.key, generateApiKey(), undefined]) {
       const reply = await post(service, closed, purchase(), { headers: { 'X-CC-Api-Key': key } });
       expect(reply).toMatchObject({ status: 403, type: JSON_TYPE, body: failure('Inbound webhook not enabled') });
     }
     await operator.execute(new EnableInbound('cli', closed.host));
-    await service.settle();
+    await service.refreshSites();
     expect((await post(service, closed, purchase())).status).toBe(200);
   });
 
-  it('of a method names the one that is allowed, and asks for no key first', async () => {
+  it('of a method names the allowed one and needs no key', async () => {
     const methods = ['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD'];
     for (const method of methods) {
-      const reply = await send(service, { method, path: INBOUND, headers: { Host: 'nobody.example' } });
+      const reply = await send(service, { method, path: INBOUND, headers: { Host: 'unknown.example' } });
       expect(reply).toMatchObject({ status: 405, type: TEXT_TYPE, headers: { allow: 'POST' } });
     }
     expect(await send(service, { path: `${INBOUND}?order=5` })).toMatchObject({ status: 405 });
@@ -212,33 +212,33 @@ describe('a refusal', () => {
     }
   });
 
-  it('of a path is plain text, whatever is posted there', async () => {
+  it('of a path is plain text for every body', async () => {
     const paths = ['/', '/nothing', '/__cc', '/__cc/inboundx', `${INBOUND}/`, `${INBOUND}/${randomUUID()}/x`, '/%zz'];
     const bodies = ['', '{', '<xml/>', TOO_LARGE, '{"__proto__":1}'];
     for (const path of paths) {
       for (const body of bodies) {
-        const reply = await post(service, door, body, { path });
-        const told = { path, status: reply.status, type: reply.type };
-        expect(told).toEqual({ path, status: path === '/%zz' ? 400 : 404, type: TEXT_TYPE });
+        const reply = await post(service, site, body, { path });
+        const answer = { path, status: reply.status, type: reply.type };
+        expect(answer).toEqual({ path, status: path === '/%zz' ? 400 : 404, type: TEXT_TYPE });
       }
     }
   });
 
-  it('leaves nothing in the log', async () => {
-    expect(await operator.conversions(door.host)).toEqual([]);
+  it('appends nothing to the log', async () => {
+    expect(await operator.conversions(site.host)).toEqual([]);
   });
 });
 
-describe('a field', () => {
-  let door: Door;
+describe('the field', () => {
+  let site: TestSite;
   beforeAll(async () => {
-    door = await newSite();
+    site = await newSite();
   });
 
-  /** What a post with these fields over a good one is told: the message, or `ok`. */
+  /** The error message for a valid conversion with these fields changed, or `ok`. */
   async function verdict(over: Record<string, unknown> | string): Promise<string> {
     const body = typeof over === 'string' ? `{"email":"jane@example.com","event":"e",${over}}` : purchase(over);
-    const reply = await post(service, door, body);
+    const reply = await post(service, site, body);
     const answer = JSON.parse(reply.body);
     if (reply.status === 200 && answer.ok === true) return 'ok';
     expect(reply).toMatchObject({ status: 400, type: JSON_TYPE, body: failure(answer.error) });
@@ -246,14 +246,14 @@ describe('a field', () => {
   }
 
   async function expectVerdicts(cases: [over: Record<string, unknown> | string, verdict: string][]): Promise<void> {
-    expect(await together(8, cases, async ([over]) => [over, await verdict(over)])).toEqual(cases);
+    expect(await runConcurrently(8, cases, async ([over]) => [over, await verdict(over)])).toEqual(cases);
   }
 
   const emoji = (count: number) => '🛒'.repeat(count);
   const letters = (count: number) => 'x'.repeat(count);
   const digest = sha256('jane@example.com');
 
-  it('email or hashed_email must be there; null and blank ones are not', async () => {
+  it('email or hashed_email is required, and neither null nor blank counts', async () => {
     const missing = 'email or hashed_email required';
     await expectVerdicts([
       [{ email: undefined }, missing],
@@ -268,7 +268,7 @@ describe('a field', () => {
     ]);
   });
 
-  it('email has one @, 1 to 64 characters before it, a dot after it, no space or control, 254 at most', async () => {
+  it('email has one @, 1 to 64 characters before it, a dot after it, no space or control character, at most 254 characters', async () => {
     const invalid = 'email is invalid';
     const domain = `${letters(60)}.${letters(60)}.${letters(60)}.example`; // 190 characters
     await expectVerdicts([
@@ -297,7 +297,7 @@ describe('a field', () => {
     ]);
   });
 
-  it('hashed_email is 64 hexadecimal digits, and is not looked at beside an email', async () => {
+  it('hashed_email is 64 hexadecimal digits and is ignored when email is present', async () => {
     const wrong = 'hashed_email must be a SHA-256 hex digest';
     await expectVerdicts([
       [{ email: null, hashed_email: digest.toUpperCase() }, 'ok'],
@@ -312,7 +312,7 @@ describe('a field', () => {
     ]);
   });
 
-  it('event is a text of 1 to 100 characters', async () => {
+  it('event is a string of 1 to 100 characters', async () => {
     const wrong = 'event must be 1 to 100 characters';
     await expectVerdicts([
       [{ event: undefined }, 'event required'],
@@ -330,7 +330,7 @@ describe('a field', () => {
     ]);
   });
 
-  it('value is a finite number from 0 up, never a text', async () => {
+  it('value is a finite number of at least 0, never a string', async () => {
     const wrong = 'value must be a non-negative number';
     await expectVerdicts([
       [{ value: null }, 'ok'],
@@ -351,7 +351,7 @@ describe('a field', () => {
     ]);
   });
 
-  it('currency is a code of ISO 4217 in any case', async () => {
+  it('currency is an ISO 4217 code in any case', async () => {
     const wrong = 'currency must be an ISO 4217 code';
     await expectVerdicts([
       [{ currency: null }, 'ok'],
@@ -369,7 +369,7 @@ describe('a field', () => {
     ]);
   });
 
-  it('orderId is a text of 1 to 255 characters, or an integer', async () => {
+  it('orderId is a string of 1 to 255 characters or an integer', async () => {
     const wrong = 'orderId must be 1 to 255 characters';
     await expectVerdicts([
       [{ orderId: null }, 'ok'],
@@ -394,7 +394,7 @@ describe('a field', () => {
     ]);
   });
 
-  it('firstName, lastName and phone are texts of at most 255, 255 and 64 characters', async () => {
+  it('firstName, lastName or phone is a string of at most 255, 255 and 64 characters', async () => {
     for (const [name, most] of Object.entries({ firstName: 255, lastName: 255, phone: 64 })) {
       const wrong = `${name} must be text of at most ${most} characters`;
       await expectVerdicts([
@@ -412,8 +412,8 @@ describe('a field', () => {
     }
   });
 
-  it('that fails first in the order of the contract is the one that is named', async () => {
-    const wrongs: [field: string, wrong: unknown, message: string][] = [
+  it('named in an error is the first invalid one in the order of the contract', async () => {
+    const invalid: [field: string, value: unknown, message: string][] = [
       ['email', 'x', 'email is invalid'],
       ['hashed_email', 'x', 'hashed_email must be a SHA-256 hex digest'],
       ['event', letters(101), 'event must be 1 to 100 characters'],
@@ -424,18 +424,18 @@ describe('a field', () => {
       ['lastName', 5, 'lastName must be text of at most 255 characters'],
       ['phone', 5, 'phone must be text of at most 64 characters'],
     ];
-    for (const [index, [field, , message]] of wrongs.entries()) {
-      const rest = wrongs.slice(index).map(([name, wrong]) => [name, wrong]);
-      // In the other order in the body: it is the contract's order that counts.
+    for (const [index, [field, , message]] of invalid.entries()) {
+      const rest = invalid.slice(index).map(([name, value]) => [name, value]);
+      // Reversed: the order of the contract counts, not the order in the body.
       const over = Object.fromEntries([...rest.reverse(), ...(field === 'hashed_email' ? [['email', null]] : [])]);
       expect(await verdict(over)).toBe(message);
     }
-    const nothing = Object.fromEntries(wrongs.slice(2).map(([name, wrong]) => [name, wrong]));
-    expect(await verdict({ ...nothing, email: null })).toBe('email or hashed_email required');
+    const withoutEmail = Object.fromEntries(invalid.slice(2).map(([name, value]) => [name, value]));
+    expect(await verdict({ ...withoutEmail, email: null })).toBe('email or hashed_email required');
     expect(await verdict({ event: null, value: -1 })).toBe('event required');
   });
 
-  it('that nobody knows is ignored, whatever is in it', async () => {
+  it('is ignored when it is not part of the contract', async () => {
     const unknown = {
       Email: 5,
       order_id: [],
@@ -445,21 +445,21 @@ describe('a field', () => {
       constructor: 1,
       id: 'x',
     };
-    const reply = await post(service, door, purchase(unknown));
+    const reply = await post(service, site, purchase(unknown));
     expect(reply.status).toBe(200);
     const { data } = await storedBy(reply);
     expect(Object.keys(data).sort()).toEqual(['conversionId', 'currency', 'event', 'keyId', 'orderId', 'trial']);
   });
 });
 
-describe('what is stored', () => {
-  let door: Door;
+describe('the stored event', () => {
+  let site: TestSite;
   beforeAll(async () => {
-    door = await newSite();
+    site = await newSite();
   });
 
-  it('of a received conversion is all that was sent, the person as digests only', async () => {
-    const reply = await post(service, door, {
+  it('of a received conversion holds every field, personal data only as digests', async () => {
+    const reply = await post(service, site, {
       email: '  Jane.Doe+news@Gmail.com ',
       hashed_email: 'f'.repeat(64),
       event: 'Purchase',
@@ -476,16 +476,16 @@ describe('what is stored', () => {
       type: 'conversion.received.v1',
       stream: `conversion-${conversionId(reply)}`,
       version: 1,
-      site: door.host,
+      site: site.host,
       time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
-      actor: `key:${door.keyId}`,
+      actor: `key:${site.keyId}`,
       data: {
         conversionId: conversionId(reply),
         event: 'Purchase',
         value: 129.9,
         currency: 'EUR',
         orderId: 'ORD 1001/é',
-        keyId: door.keyId,
+        keyId: site.keyId,
         trial: false,
       },
       personal: {
@@ -503,15 +503,15 @@ describe('what is stored', () => {
     });
   });
 
-  it('has nothing in it that was not sent, and dollars where no currency was named', async () => {
-    const reply = await post(service, door, { hashed_email: sha256('min@example.com').toUpperCase(), event: 'lead' });
+  it('omits absent fields and defaults the currency to USD', async () => {
+    const reply = await post(service, site, { hashed_email: sha256('min@example.com').toUpperCase(), event: 'lead' });
     const { data, personal } = await storedBy(reply);
-    const own = { conversionId: conversionId(reply), keyId: door.keyId, trial: false };
+    const own = { conversionId: conversionId(reply), keyId: site.keyId, trial: false };
     expect(data).toEqual({ ...own, event: 'lead', currency: 'USD' });
     expect(personal).toEqual({ subject: sha256('min@example.com') });
   });
 
-  it('is the value as it was sent, zero and the largest alike, and every digit of an order number', async () => {
+  it('keeps the exact value and every digit of a numeric order id', async () => {
     const bodies: [text: string, field: string, stored: unknown][] = [
       ['"value":0', 'value', 0],
       ['"value":-0', 'value', 0],
@@ -524,12 +524,12 @@ describe('what is stored', () => {
       ['"order\\u0049d" : 9223372036854775807', 'orderId', '9223372036854775807'],
     ];
     for (const [text, field, stored] of bodies) {
-      const reply = await post(service, door, `{"email":"v@example.com","event":"${randomUUID()}",${text}}`);
+      const reply = await post(service, site, `{"email":"v@example.com","event":"${randomUUID()}",${text}}`);
       expect([text, (await storedBy(reply)).data[field]]).toEqual([text, stored]);
     }
   });
 
-  it('of a duplicate points to the first and names each field that is not as there', async () => {
+  it('of a duplicate names the first conversion and the fields that differ from it', async () => {
     const first = {
       email: 'dup@example.com',
       event: 'purchase',
@@ -540,7 +540,7 @@ describe('what is stored', () => {
       lastName: 'Lee',
       phone: '+15550104477',
     };
-    const firstReply = await post(service, door, first);
+    const firstReply = await post(service, site, first);
     const changes: [over: Record<string, unknown>, differs: string[]][] = [
       [{}, []],
       [{ email: 'DUP@example.com ', currency: 'eur', firstName: ' ANN', phone: '+1 555 010 4477' }, []],
@@ -557,13 +557,13 @@ describe('what is stored', () => {
       [{ phone: null, value: 12, currency: null }, ['currency', 'phone', 'value']],
     ];
     for (const [over, differs] of changes) {
-      const reply = await post(service, door, { ...first, ...over });
+      const reply = await post(service, site, { ...first, ...over });
       expect(reply.body).toBe('{"ok":true,"deduped":true}');
       const { type, version, actor, data, personal } = await storedBy(reply);
       expect({ type, version, actor }).toEqual({
         type: 'conversion.deduplicated.v1',
         version: 1,
-        actor: `key:${door.keyId}`,
+        actor: `key:${site.keyId}`,
       });
       expect(data).toMatchObject({
         conversionId: conversionId(reply),
@@ -578,9 +578,9 @@ describe('what is stored', () => {
     }
   });
 
-  it('of a filtered conversion says why', async () => {
-    await set(door, 'block', 'unwanted@example.com');
-    const reply = await post(service, door, purchase({ email: 'Unwanted@example.com', value: 5, orderId: 'F-1' }));
+  it('of a filtered conversion names the reason', async () => {
+    await set(site, 'block', 'unwanted@example.com');
+    const reply = await post(service, site, purchase({ email: 'Unwanted@example.com', value: 5, orderId: 'F-1' }));
     expect(await storedBy(reply)).toMatchObject({
       type: 'conversion.filtered.v1',
       data: {
@@ -589,7 +589,7 @@ describe('what is stored', () => {
         value: 5,
         currency: 'USD',
         orderId: 'F-1',
-        keyId: door.keyId,
+        keyId: site.keyId,
         trial: false,
         reason: 'blocked_address',
       },
@@ -597,7 +597,7 @@ describe('what is stored', () => {
     });
   });
 
-  it('is one event per answer of 200, never two', async () => {
+  it('is exactly one per 200 answer', async () => {
     const alone = await newSite();
     await set(alone, 'block', '@blocked.example');
     const emails = ['a@example.com', 'b@blocked.example', 'c@example.com'];
@@ -610,9 +610,9 @@ describe('what is stored', () => {
     expect(ids.sort()).toEqual(replies.map(conversionId).sort());
   });
 
-  it('is nowhere the address, the name, the phone or the key itself: in no table and in no line of the log', async () => {
+  it('contains no plain address, name, phone or key, and neither does any table or log line', async () => {
     const captured = captureLog();
-    const talkative = await startTestService(databaseUrl, { LOG_LEVEL: 'trace' });
+    const verbose = await startTestService(databaseUrl, { LOG_LEVEL: 'trace' });
     try {
       const person = {
         email: 'Raw.Marker+alias@personal-marker.example',
@@ -620,41 +620,41 @@ describe('what is stored', () => {
         lastName: 'Rawlast-Name',
         phone: '+49 30 90182 7364',
       };
-      const known = `ORDER-${randomUUID()}`;
-      await operator.set(door.host, 'block', 'raw.blocked@personal-marker.example');
-      await talkative.settle();
+      const orderId = `ORDER-${randomUUID()}`;
+      await operator.set(site.host, 'block', 'raw.blocked@personal-marker.example');
+      await verbose.refreshSites();
       const bodies = [
-        { ...person, event: 'purchase', orderId: known },
-        { ...person, event: 'purchase', orderId: known, value: 5 },
+        { ...person, event: 'purchase', orderId },
+        { ...person, event: 'purchase', orderId, value: 5 },
         { ...person, email: 'raw.blocked@personal-marker.example', event: 'purchase' },
         { ...person, event: '' },
         { ...person, event: 'purchase', phone: `${person.phone}${'0'.repeat(60)}` },
         { ...person, event: 'purchase', bad: '\u0000' },
       ];
-      const statuses = await together(1, bodies, async (body) => (await post(talkative, door, body)).status);
+      const statuses = await runConcurrently(1, bodies, async (body) => (await post(verbose, site, body)).status);
       expect(statuses).toEqual([200, 200, 200, 400, 400, 400]);
-      await post(talkative, door, `${JSON.stringify(bodies[0])}}`);
-      await post(talkative, door, bodies[0], { headers: { 'X-CC-Api-Key': `${door.key}x` } });
-      await ask(talkative, door, `?orderId=${known}`);
+      await post(verbose, site, `${JSON.stringify(bodies[0])}}`);
+      await post(verbose, site, bodies[0], { headers: { 'X-CC-Api-Key': `${site.key}x` } });
+      await getReceipt(verbose, site, `?orderId=${orderId}`);
       await eventually(
         () => operator.postgres.pool.query('SELECT position FROM cc.projections WHERE name = $1', ['key_usage']),
         ({ rows }) => Number(rows[0]?.position) >= 1,
       );
       const raws = ['raw.marker', 'rawmarker', 'personal-marker', 'raw.blocked', 'rawfirstname', 'rawlast'];
-      raws.push('49 30 90182 7364', '493090182736', door.key);
-      const found = await searchTables([known, door.keyId, ...raws]);
-      expect(found.get(known)?.length).toBeGreaterThan(0);
-      expect(found.get(door.keyId)?.length).toBeGreaterThan(0);
+      raws.push('49 30 90182 7364', '493090182736', site.key);
+      const found = await searchTables([orderId, site.keyId, ...raws]);
+      expect(found.get(orderId)?.length).toBeGreaterThan(0);
+      expect(found.get(site.keyId)?.length).toBeGreaterThan(0);
       expect(raws.flatMap((raw) => found.get(raw))).toEqual([]);
       expect(captured.text()).toContain('Nest application successfully started');
       expect(raws.filter((raw) => captured.text().toLowerCase().includes(raw.toLowerCase()))).toEqual([]);
     } finally {
-      await talkative.stop();
+      await verbose.stop();
       captured.stop();
     }
   });
 
-  /** Where each text occurs: in any column of any table, as it is or as bytes. */
+  /** The tables in which each text occurs, in any column, as text or as bytes. */
   async function searchTables(texts: string[]): Promise<Map<string, string[]>> {
     const owner = new Client({ connectionString: databaseUrl });
     await owner.connect();
@@ -679,31 +679,31 @@ describe('what is stored', () => {
 });
 
 describe('a duplicate', () => {
-  let door: Door;
+  let site: TestSite;
   beforeEach(async () => {
-    door = await newSite();
+    site = await newSite();
   });
 
-  it('has the same event and order, whoever bought and for whatever amount', async () => {
+  it('has the same event and order id, whatever the person and the value', async () => {
     const first = purchase({ orderId: 'A', value: 10 });
     expect(
       await outcomes(
-        await inTurn([
-          () => post(service, door, first),
-          () => post(service, door, { ...first, value: 20, email: 'other@example.com' }),
-          () => post(service, door, { ...first, event: 'refund' }),
-          () => post(service, door, { ...first, orderId: 'B' }),
-          () => post(service, door, { ...first, orderId: 'a' }),
-          () => post(service, door, { ...first, orderId: ' A' }),
+        await sequentially([
+          () => post(service, site, first),
+          () => post(service, site, { ...first, value: 20, email: 'other@example.com' }),
+          () => post(service, site, { ...first, event: 'refund' }),
+          () => post(service, site, { ...first, orderId: 'B' }),
+          () => post(service, site, { ...first, orderId: 'a' }),
+          () => post(service, site, { ...first, orderId: ' A' }),
         ]),
       ),
     ).toEqual(['received', 'deduplicated', 'received', 'received', 'received', 'received']);
   });
 
-  it('may spell its order as a number or as a text', async () => {
+  it('may send its order id as a number or as a string', async () => {
     const body = (orderId: string) => `{"email":"n@example.com","event":"purchase","orderId":${orderId}}`;
     const orders = ['1234567890123456789', '"1234567890123456789"', '1234567890123456788', '7', '"7"', '"07"'];
-    const sent = await inTurn(orders.map((orderId) => () => post(service, door, body(orderId))));
+    const sent = await sequentially(orders.map((orderId) => () => post(service, site, body(orderId))));
     expect(await outcomes(sent)).toEqual([
       'received',
       'deduplicated',
@@ -714,7 +714,7 @@ describe('a duplicate', () => {
     ]);
   });
 
-  it('without an order has the same event, person, value and currency', async () => {
+  it('without an order id has the same event, person, value and currency', async () => {
     const first = { email: 'jane@example.com', event: 'lead', value: 10, currency: 'EUR' };
     const bodies: [Record<string, unknown>, string][] = [
       [first, 'received'],
@@ -730,23 +730,23 @@ describe('a duplicate', () => {
       [{ ...first, event: 'signup' }, 'received'],
       [{ ...first, orderId: 'X' }, 'received'],
     ];
-    const sent = await inTurn(
+    const sent = await sequentially(
       bodies.map(
         ([body]) =>
           () =>
-            post(service, door, body),
+            post(service, site, body),
       ),
     );
     expect(await outcomes(sent)).toEqual(bodies.map(([, outcome]) => outcome));
   });
 
-  it('on a trial key is one of another trial, never of a live conversion, nor the other way round', async () => {
-    const { key, id } = await operator.issueKey(door.host, 'trial');
-    await service.settle();
-    const trial: Door = { host: door.host, key, keyId: id };
+  it('is found among the conversions of trial keys or of live keys, never across', async () => {
+    const { key, id } = await operator.issueKey(site.host, 'trial');
+    await service.refreshSites();
+    const trial: TestSite = { host: site.host, key, keyId: id };
     const body = purchase();
-    const doors = [trial, door, trial, door];
-    const replies = await inTurn(doors.map((each) => () => post(service, each, body)));
+    const sites = [trial, site, trial, site];
+    const replies = await sequentially(sites.map((each) => () => post(service, each, body)));
     expect(await outcomes(replies)).toEqual(['received', 'received', 'deduplicated', 'deduplicated']);
     const events = await Promise.all((await Promise.all(replies)).map(storedBy));
     expect(events.map(({ data }) => data['trial'])).toEqual([true, false, true, false]);
@@ -758,41 +758,41 @@ describe('a duplicate', () => {
     ]);
   });
 
-  it('on another key of the site is one all the same, and at another site is none', async () => {
-    const { key, id } = await operator.issueKey(door.host);
+  it('is recognised across the keys of a site, not across sites', async () => {
+    const { key, id } = await operator.issueKey(site.host);
     const elsewhere = await newSite();
     const body = purchase();
-    const doors = [door, { host: door.host, key, keyId: id }, elsewhere];
-    expect(await outcomes(await inTurn(doors.map((each) => () => post(service, each, body))))).toEqual([
+    const sites = [site, { host: site.host, key, keyId: id }, elsewhere];
+    expect(await outcomes(await sequentially(sites.map((each) => () => post(service, each, body))))).toEqual([
       'received',
       'deduplicated',
       'received',
     ]);
   });
 
-  it('is none where the window is 0', async () => {
-    await set(door, 'dedup-window', '0s');
+  it('is not recognised with a dedup window of 0', async () => {
+    await set(site, 'dedup-window', '0s');
     const body = purchase();
-    const sent = await inTurn([1, 2, 3].map(() => () => post(service, door, body)));
+    const sent = await sequentially([1, 2, 3].map(() => () => post(service, site, body)));
     expect(await outcomes(sent)).toEqual(['received', 'received', 'received']);
-    // A window of a day reaches back to the newest of them.
-    await set(door, 'dedup-window', '24h');
-    const reply = await post(service, door, body);
+    // With a window of 24 hours the newest of them is the first conversion.
+    await set(site, 'dedup-window', '24h');
+    const reply = await post(service, site, body);
     const newest = (await Promise.all(sent)).at(-1) as Reply;
     expect((await storedBy(reply)).data['firstConversionId']).toBe(conversionId(newest));
   });
 
-  it('is none once the window of a second is over, which repeats do not make longer', async () => {
-    await set(door, 'dedup-window', '1s');
+  it('is not recognised after the dedup window, which duplicates do not extend', async () => {
+    await set(site, 'dedup-window', '1s');
     const body = purchase();
-    const first = await storedBy(await post(service, door, body));
+    const first = await storedBy(await post(service, site, body));
     const later = await eventually(
-      async () => storedBy(await post(service, door, body)),
+      async () => storedBy(await post(service, site, body)),
       ({ type }) => type === 'conversion.received.v1',
       { everyMs: 50 },
     );
     expect(Date.parse(later.time) - Date.parse(first.time)).toBeGreaterThanOrEqual(1_000);
-    const between = (await operator.conversions(door.host)).slice(1, -1);
+    const between = (await operator.conversions(site.host)).slice(1, -1);
     expect(between.length).toBeGreaterThan(0);
     expect(between.every(({ type }) => type === 'conversion.deduplicated.v1')).toBe(true);
     for (const { time } of between) expect(Date.parse(time) - Date.parse(first.time)).toBeLessThan(3_000);
@@ -814,7 +814,7 @@ describe('a duplicate', () => {
       reason: 'blocked_domain',
     },
     {
-      what: 'disposable addresses',
+      what: 'the domain of a disposable address',
       flag: 'block-disposable',
       value: 'yes',
       email: 'someone@mailinator.com',
@@ -823,142 +823,144 @@ describe('a duplicate', () => {
   ];
 
   it.each(BLOCKS)(
-    'of a filtered one is one, until $what may come through again: then it is received',
+    'of a filtered conversion is deduplicated until $what is unblocked, then received',
     async ({ flag, value, email, reason }) => {
       const body = purchase({ email });
-      await set(door, flag, value);
-      const blocked = await inTurn([1, 2].map(() => () => post(service, door, body)));
+      await set(site, flag, value);
+      const blocked = await sequentially([1, 2].map(() => () => post(service, site, body)));
       expect(await outcomes(blocked)).toEqual(['filtered', 'deduplicated']);
       const [filtered, repeat] = (await Promise.all(blocked)) as [Reply, Reply];
       expect((await storedBy(filtered)).data['reason']).toBe(reason);
       expect((await storedBy(repeat)).data['firstConversionId']).toBe(conversionId(filtered));
 
-      await operator.unset(door.host, flag);
-      await service.settle();
-      const free = await inTurn([1, 2].map(() => () => post(service, door, body)));
+      await operator.unset(site.host, flag);
+      await service.refreshSites();
+      const free = await sequentially([1, 2].map(() => () => post(service, site, body)));
       expect(await outcomes(free)).toEqual(['received', 'deduplicated']);
 
-      await set(door, flag, value);
-      const again = await post(service, door, body);
+      await set(site, flag, value);
+      const again = await post(service, site, body);
       expect(again.body).toBe('{"ok":true,"deduped":true}');
       expect((await storedBy(again)).data['firstConversionId']).toBe(conversionId((await free[0]) as Reply));
     },
   );
 
-  it('of a received one is one also where another person of the order is blocked', async () => {
-    await set(door, 'block', '@spam.example');
+  it('of a received conversion is deduplicated even if its own address is blocked', async () => {
+    await set(site, 'block', '@spam.example');
     const body = purchase();
     const bodies = [body, { ...body, email: 'x@spam.example' }];
-    expect(await outcomes(await inTurn(bodies.map((each) => () => post(service, door, each))))).toEqual([
+    expect(await outcomes(await sequentially(bodies.map((each) => () => post(service, site, each))))).toEqual([
       'received',
       'deduplicated',
     ]);
   });
 
-  /** One after the other; the replies can be waited for again. */
-  async function inTurn(sends: (() => Promise<Reply>)[]): Promise<Promise<Reply>[]> {
-    return (await together(1, sends, (sendOne) => sendOne())).map((reply) => Promise.resolve(reply));
+  /** Sends one request after the other. Returns promises because `outcomes` takes them. */
+  async function sequentially(sends: (() => Promise<Reply>)[]): Promise<Promise<Reply>[]> {
+    return (await runConcurrently(1, sends, (sendOne) => sendOne())).map((reply) => Promise.resolve(reply));
   }
 });
 
 describe('a receipt', () => {
-  let door: Door;
+  let site: TestSite;
   let received: Reply;
   let repeated: Reply;
   let filtered: Reply;
   const body = { email: 'r@example.com', event: 'purchase', orderId: 'R 1/ü' };
   beforeAll(async () => {
-    door = await newSite();
-    await set(door, 'block', '@spam.example');
-    received = await post(service, door, body);
-    repeated = await post(service, door, body);
-    filtered = await post(service, door, { ...body, email: 'x@spam.example', orderId: 'R2' });
+    site = await newSite();
+    await set(site, 'block', '@spam.example');
+    received = await post(service, site, body);
+    repeated = await post(service, site, body);
+    filtered = await post(service, site, { ...body, email: 'x@spam.example', orderId: 'R2' });
   });
 
-  it('can be asked for by its id, and is the same answer', async () => {
+  it('is found by conversion id and equals the original answer', async () => {
     for (const reply of [received, repeated, filtered]) {
-      const receipt = await ask(service, door, `/${conversionId(reply)}`);
+      const receipt = await getReceipt(service, site, `/${conversionId(reply)}`);
       expect(receipt).toMatchObject({ status: 200, type: JSON_TYPE, body: reply.body });
       expect(conversionId(receipt)).toBe(conversionId(reply));
       expect(receipt.headers['x-request-id']).toMatch(UUID);
     }
-    expect((await ask(service, door, `/${conversionId(received).toUpperCase()}`)).body).toBe(received.body);
+    expect((await getReceipt(service, site, `/${conversionId(received).toUpperCase()}`)).body).toBe(received.body);
   });
 
-  it('can be asked for by its order: the first one, not its repeat', async () => {
-    const receipt = await ask(service, door, `?orderId=${encodeURIComponent(body.orderId)}`);
+  it('found by order id is that of the first conversion, not of its duplicate', async () => {
+    const receipt = await getReceipt(service, site, `?orderId=${encodeURIComponent(body.orderId)}`);
     expect([receipt.status, receipt.body, conversionId(receipt)]).toEqual([200, received.body, conversionId(received)]);
-    const other = await ask(service, door, '?orderId=R2');
+    const other = await getReceipt(service, site, '?orderId=R2');
     expect([other.status, other.body, conversionId(other)]).toEqual([200, filtered.body, conversionId(filtered)]);
   });
 
-  it('can be asked for by order and event', async () => {
-    const lead = await post(service, door, { ...body, event: 'lead' });
+  it('is found by order id and event', async () => {
+    const lead = await post(service, site, { ...body, event: 'lead' });
     const order = `?orderId=${encodeURIComponent(body.orderId)}`;
-    expect(conversionId(await ask(service, door, `${order}&event=lead`))).toBe(conversionId(lead));
-    expect(conversionId(await ask(service, door, `${order}&event=purchase`))).toBe(conversionId(received));
-    expect(await ask(service, door, `${order}&event=refund`)).toMatchObject({ status: 404 });
+    expect(conversionId(await getReceipt(service, site, `${order}&event=lead`))).toBe(conversionId(lead));
+    expect(conversionId(await getReceipt(service, site, `${order}&event=purchase`))).toBe(conversionId(received));
+    expect(await getReceipt(service, site, `${order}&event=refund`)).toMatchObject({ status: 404 });
   });
 
-  it('of an order that was tried and then came in earnest is the one of the key that asks', async () => {
-    const { key, id } = await operator.issueKey(door.host, 'trial');
-    await service.settle();
-    const trial: Door = { host: door.host, key, keyId: id };
-    const earnest = await post(service, door, purchase({ orderId: 'R3' }));
-    const tried = await post(service, trial, purchase({ orderId: 'R3' }));
-    expect(conversionId(await ask(service, door, '?orderId=R3'))).toBe(conversionId(earnest));
-    expect(conversionId(await ask(service, trial, '?orderId=R3'))).toBe(conversionId(tried));
+  it('of an order with a trial and a live conversion depends on the kind of the key', async () => {
+    const { key, id } = await operator.issueKey(site.host, 'trial');
+    await service.refreshSites();
+    const trial: TestSite = { host: site.host, key, keyId: id };
+    const live = await post(service, site, purchase({ orderId: 'R3' }));
+    const trialReply = await post(service, trial, purchase({ orderId: 'R3' }));
+    expect(conversionId(await getReceipt(service, site, '?orderId=R3'))).toBe(conversionId(live));
+    expect(conversionId(await getReceipt(service, trial, '?orderId=R3'))).toBe(conversionId(trialReply));
   });
 
-  it('of nothing, of nonsense and of another site is 404', async () => {
+  it('of an unknown or malformed id or order, or of another site, is 404', async () => {
     const elsewhere = await newSite();
     const notFound = { status: 404, type: JSON_TYPE, body: failure('Conversion not found') };
     const id = conversionId(received);
-    const questions = [`/${randomUUID()}`, `/${id}x`, `/${id.slice(1)}`, '/1', '/%00', '/%zz', `/${'9'.repeat(5_000)}`];
-    questions.push('?orderId=none', '?orderId=', '?orderId=%00', '?orderId=a%00b', '?orderId=%ff', '?orderId=%ud800');
-    questions.push('?orderId=R2&event=%00', `?orderId=${'x'.repeat(10_000)}`);
-    for (const what of questions) {
-      expect({ what, ...(await ask(service, door, what)) }).toMatchObject({ what, ...notFound });
+    const queries = [`/${randomUUID()}`, `/${id}x`, `/${id.slice(1)}`, '/1', '/%00', '/%zz', `/${'9'.repeat(5_000)}`];
+    queries.push('?orderId=none', '?orderId=', '?orderId=%00', '?orderId=a%00b', '?orderId=%ff', '?orderId=%ud800');
+    queries.push('?orderId=R2&event=%00', `?orderId=${'x'.repeat(10_000)}`);
+    for (const query of queries) {
+      expect({ query, ...(await getReceipt(service, site, query)) }).toMatchObject({ query, ...notFound });
     }
-    expect(await ask(service, elsewhere, `/${id}`)).toMatchObject(notFound);
-    expect(await ask(service, elsewhere, `?orderId=${encodeURIComponent(body.orderId)}`)).toMatchObject(notFound);
+    expect(await getReceipt(service, elsewhere, `/${id}`)).toMatchObject(notFound);
+    expect(await getReceipt(service, elsewhere, `?orderId=${encodeURIComponent(body.orderId)}`)).toMatchObject(
+      notFound,
+    );
   });
 
-  it('is for those with a key of the site: the checks and the throttle are those of the post', async () => {
+  it('requires a key of the site and shares the checks and the throttle of the POST', async () => {
     const closed = await newSite();
     const path = `/${conversionId(received)}`;
-    const refused = await ask(service, door, path, { headers: { 'X-CC-Api-Key': undefined } });
+    const refused = await getReceipt(service, site, path, { headers: { 'X-CC-Api-Key': undefined } });
     expect(refused).toMatchObject({ status: 401, type: JSON_TYPE, body: failure('Invalid API key') });
     const wrong = { 'X-CC-Api-Key': generateApiKey() };
-    const statuses = await together(1, Array(21).fill(path), async (what) => {
-      return (await ask(service, closed, what, { headers: wrong })).status;
+    const statuses = await runConcurrently(1, Array(21).fill(path), async (query) => {
+      return (await getReceipt(service, closed, query, { headers: wrong })).status;
     });
     expect(statuses).toEqual([...Array(20).fill(401), 429]);
     expect((await post(service, closed, purchase(), { headers: wrong })).status).toBe(429);
-    const unknown = await ask(service, door, path, { headers: { Host: 'nobody.example' } });
+    const unknown = await getReceipt(service, site, path, { headers: { Host: 'unknown.example' } });
     expect(unknown).toMatchObject({ status: 403, body: failure('Inbound webhook not enabled') });
   });
 
-  it('is not changed by posting to it', async () => {
-    const reply = await post(service, door, body, { path: `${INBOUND}/${conversionId(received)}` });
+  it('rejects a POST to its path', async () => {
+    const reply = await post(service, site, body, { path: `${INBOUND}/${conversionId(received)}` });
     expect(reply).toMatchObject({ status: 405, type: TEXT_TYPE, headers: { allow: 'GET' } });
   });
 });
 
 describe('the metrics', () => {
-  it('count every request by what became of it', async () => {
-    const door = await newSite();
-    await set(door, 'block', '@spam.example');
+  it('count every request by outcome', async () => {
+    const site = await newSite();
+    await set(site, 'block', '@spam.example');
     const before = await metrics(service);
     const body = purchase();
     for (const each of [body, body, body, purchase(), purchase({ email: 'x@spam.example' }), { event: 'x' }]) {
-      await post(service, door, each);
+      await post(service, site, each);
     }
-    await post(service, door, '{');
-    await post(service, door, body, { headers: { 'Content-Type': 'text/plain' } });
-    await post(service, door, TOO_LARGE);
-    await post(service, door, body, { headers: { Host: 'nobody.example' } });
-    for (let turn = 0; turn < 23; turn += 1) await post(service, door, body, { headers: { 'X-CC-Api-Key': 'x' } });
+    await post(service, site, '{');
+    await post(service, site, body, { headers: { 'Content-Type': 'text/plain' } });
+    await post(service, site, TOO_LARGE);
+    await post(service, site, body, { headers: { Host: 'unknown.example' } });
+    for (let turn = 0; turn < 23; turn += 1) await post(service, site, body, { headers: { 'X-CC-Api-Key': 'x' } });
     const after = await metrics(service);
     const expected = {
       received: 2,
@@ -978,23 +980,23 @@ describe('the metrics', () => {
     expect(Object.fromEntries(counted)).toEqual(expected);
   });
 
-  it('tell of the log: how many events shared a commit, how long it took, how far its readers are', async () => {
+  it('report the batch size and duration of appends and the lag of log readers', async () => {
     const before = (await metrics(service)).get('cc_log_append_batch_size_sum') ?? 0;
-    const door = await newSite();
-    await Promise.all(Array.from({ length: 50 }, () => post(service, door, purchase())));
-    const shown = await metrics(service);
-    expect(shown.get('cc_log_append_batch_size_sum')).toBeGreaterThanOrEqual(before + 50);
-    expect(shown.get('cc_log_append_batch_size_count')).toBeGreaterThan(0);
-    expect(shown.get('cc_log_append_seconds_count')).toBe(shown.get('cc_log_append_batch_size_count'));
-    expect(shown.get('cc_log_append_seconds_sum')).toBeGreaterThan(0);
+    const site = await newSite();
+    await Promise.all(Array.from({ length: 50 }, () => post(service, site, purchase())));
+    const after = await metrics(service);
+    expect(after.get('cc_log_append_batch_size_sum')).toBeGreaterThanOrEqual(before + 50);
+    expect(after.get('cc_log_append_batch_size_count')).toBeGreaterThan(0);
+    expect(after.get('cc_log_append_seconds_count')).toBe(after.get('cc_log_append_batch_size_count'));
+    expect(after.get('cc_log_append_seconds_sum')).toBeGreaterThan(0);
     for (const reader of ['sites', 'auth']) {
-      expect(shown.get(`cc_log_tail_lag_events{reader="${reader}"}`)).toBeGreaterThanOrEqual(0);
+      expect(after.get(`cc_log_tail_lag_events{reader="${reader}"}`)).toBeGreaterThanOrEqual(0);
     }
   });
 });
 
-describe('the documents', () => {
-  it("describe the post with the parser's own fields", async () => {
+describe('the API documentation', () => {
+  it('describes the POST with the fields of the parser', async () => {
     const { status, type, body } = await send(service, { path: '/docs/openapi.json' });
     expect({ status, type }).toEqual({ status: 200, type: JSON_TYPE });
     const { post: described, get } = JSON.parse(body).paths[INBOUND];
@@ -1007,7 +1009,7 @@ describe('the documents', () => {
     expect(JSON.parse(body).paths).toHaveProperty([`${INBOUND}/{id}`, 'get']);
   });
 
-  it('are a page, too, and all that the page loads', async () => {
+  it('serves the HTML page and every asset it loads', async () => {
     const page = await send(service, { path: '/docs' });
     expect(page).toMatchObject({ status: 200, type: expect.stringContaining('text/html') });
     const loaded = [...page.body.matchAll(/(?:src|href)="\.?\/?(?:docs\/)?([^"/]+)"/g)].map(([, name]) => name);

@@ -14,8 +14,10 @@ const typescript = [
   },
 ];
 
+const rootDir = fileURLToPath(new URL('..', import.meta.url));
+
 const common = {
-  rootDir: fileURLToPath(new URL('..', import.meta.url)),
+  rootDir,
   testEnvironment: 'node',
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
@@ -24,8 +26,15 @@ const common = {
 };
 
 export default {
+  rootDir,
+  collectCoverageFrom: ['src/**/*.ts', '!src/**/*.spec.ts', '!src/**/*.d.ts'],
   projects: [
-    { ...common, displayName: 'unit', testMatch: ['<rootDir>/src/**/*.spec.ts'] },
+    {
+      ...common,
+      displayName: 'unit',
+      testMatch: ['<rootDir>/src/**/*.spec.ts'],
+      globalSetup: '<rootDir>/test/unit-setup.mjs',
+    },
     { ...common, displayName: 'integration', testMatch: ['<rootDir>/test/**/*.int-spec.ts'] },
     { ...common, displayName: 'e2e', testMatch: ['<rootDir>/test/**/*.e2e-spec.ts'] },
     { ...common, displayName: 'browser', testMatch: ['<rootDir>/test/**/*.browser-spec.ts'] },

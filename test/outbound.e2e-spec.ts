@@ -8,9 +8,9 @@ import type { SyncLine } from '../src/outbound/sync-log.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
 import { Collector } from './support/collector.js';
 import { createDatabase } from './support/databases.js';
-import { acknowledged, asPush, sum } from './support/outbound.js';
+import { acceptedPushes, parsePush, sum } from './support/outbound.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
-import { type Door, eventually, metrics, post, startTestService, type TestService } from './support/service.js';
+import { eventually, metrics, post, startTestService, type TestService, type TestSite } from './support/service.js';
 import { answerWith, type Call, startReceiver, type WebhookReceiver } from './support/webhook-receiver.js';
 
 jest.setTimeout(60_000);
@@ -23,7 +23,7 @@ let server: TestServer;
 let receiver: WebhookReceiver;
 let sandbox: RunningSandbox;
 let environment: Record<string, string>;
-let door: Door;
+let door: TestSite;
 let orders = 0;
 
 beforeAll(async () => {
@@ -93,7 +93,7 @@ describe('without a service', () => {
       httpStatus: 200,
       durationMs: expect.any(Number),
     });
-    const [call] = receiver.of('/made') as [Call];
+    const [call] = receiver.callsTo('/made') as [Call];
     expect(call.body).toBe('{"conversions":0,"bot_traffic_removed":0}');
     expect(call.headers).toMatchObject({ 'x-cc-test': 'true', authorization: expect.stringMatching(/^Bearer whsec_/) });
     receiver.answer = answerWith(302, { location: '/elsewhere' });
@@ -104,14 +104,14 @@ describe('without a service', () => {
     ]);
     expect(stdout).toContain('reason');
     expect(await json('webhook', 'show', '--site', HOST)).not.toHaveProperty('lastPush');
-    expect(receiver.of('/elsewhere')).toEqual([]);
+    expect(receiver.callsTo('/elsewhere')).toEqual([]);
   });
 
   it('changes the secret: new bearer at once, both signatures during the overlap', async () => {
     await json('webhook', 'set', '--site', HOST, '--url', `${receiver.url}/totals`, '--secret', 'first');
     await json('webhook', 'set', '--site', HOST, '--url', `${receiver.url}/totals`, '--secret', SECRET);
     await json('webhook', 'push', '--site', HOST);
-    const [{ headers, body }] = receiver.of('/totals') as [Call];
+    const [{ headers, body }] = receiver.callsTo('/totals') as [Call];
     const signed = (secret: string) =>
       signature(secret, String(headers['webhook-id']), Number(headers['webhook-timestamp']), body);
     expect(headers.authorization).toBe(`Bearer ${SECRET}`);
@@ -155,16 +155,16 @@ describe('with a running service', () => {
   it('pushes at every tick, and the sums equal the accepted conversions', async () => {
     for (let count = 0; count < 12; count += 1) await buy();
     await json('sites', 'set', HOST, '--block', '@blocked.example');
-    await service.settle();
+    await service.refreshSites();
     await post(service, door, { email: 'jane@blocked.example', event: 'lead' });
     const trial = await json('keys', 'create', '--site', HOST, '--name', 'Try', '--trial');
-    await service.settle();
+    await service.refreshSites();
     await post(service, { ...door, key: trial.key }, { email: 'jane@example.com', event: 'lead' });
     await eventually(
-      async () => sum(acknowledged(receiver.of('/totals'))),
+      async () => sum(acceptedPushes(receiver.callsTo('/totals'))),
       ({ conversions, bot_traffic_removed }) => conversions === 12 && bot_traffic_removed === 1,
     );
-    const pushes = acknowledged(receiver.of('/totals'));
+    const pushes = acceptedPushes(receiver.callsTo('/totals'));
     expect(pushes.slice(1).map(({ from }) => from)).toEqual(pushes.slice(0, -1).map(({ to }) => to));
     const seen = await metrics(service);
     expect(seen.get('cc_outbound_pushes_total{outcome="delivered"}')).toBeGreaterThan(0);
@@ -189,14 +189,14 @@ describe('with a running service', () => {
     receiver.answer = answerWith(200);
     expect(await json('webhook', 'enable', '--site', HOST)).toMatchObject({ enabled: true });
     await eventually(
-      async () => sum(acknowledged(receiver.of('/totals'))),
+      async () => sum(acceptedPushes(receiver.callsTo('/totals'))),
       ({ conversions }) => conversions === 13,
     );
     const taken = receiver
-      .of('/totals')
-      .map(asPush)
+      .callsTo('/totals')
+      .map(parsePush)
       .filter(({ id }) => id === held.id);
-    expect(taken.map((push) => push.taken)).toEqual([...taken.slice(1).map(() => false), true]);
+    expect(taken.map((push) => push.accepted)).toEqual([...taken.slice(1).map(() => false), true]);
   });
 
   it('reports a webhook that an operator disabled', async () => {
@@ -220,10 +220,10 @@ describe('with a running service', () => {
       '--endpoint',
       `${sandbox.url}/segment`,
     );
-    await service.settle();
+    await service.refreshSites();
     await buy();
     await eventually(
-      async () => sum(acknowledged(receiver.of('/totals'))),
+      async () => sum(acceptedPushes(receiver.callsTo('/totals'))),
       ({ conversions }) => conversions === 14,
     );
     const all = await lines('sync', 'log', '--site', 'www.shop.example');
@@ -246,7 +246,7 @@ describe('with a running service', () => {
     await json('webhook', 'disable', '--site', HOST);
     const pushed = async () =>
       (await lines('sync', 'log', '--site', HOST)).filter(({ kind }) => kind === 'push').length;
-    await eventually(pushed, (count) => count === receiver.of('/totals').length);
+    await eventually(pushed, (count) => count === receiver.callsTo('/totals').length);
     await json('webhook', 'enable', '--site', HOST);
     const [first, second] = all as [SyncLine, SyncLine];
     expect(await lines('sync', 'log', '--site', HOST, '--platform', 'segment')).toHaveLength(1);

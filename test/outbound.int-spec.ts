@@ -17,12 +17,12 @@ import type { SiteWebhook } from '../src/sites/webhook.js';
 import { createDatabase } from './support/databases.js';
 import { type LooseEvent, loosely } from './support/loose-event.js';
 import {
-  acknowledged,
-  asPush,
-  type Happening,
-  happen,
+  acceptedPushes,
+  appendEvents,
   type OutboundInstance,
   openInstance,
+  parsePush,
+  type SampleEvent,
   sum,
   totalsOf,
 } from './support/outbound.js';
@@ -55,7 +55,7 @@ describe('the outbound webhook', () => {
     receiver.answer = answerWith(200);
   });
   afterEach(() => {
-    expect(instance.faults).toEqual([]);
+    expect(instance.errors).toEqual([]);
   });
 
   /** A site with a new webhook, and the path that receives its pushes. */
@@ -68,32 +68,32 @@ describe('the outbound webhook', () => {
   }
 
   async function later(ms: number): Promise<void> {
-    instance.aheadMs += ms;
-    await instance.look();
+    instance.clockOffsetMs += ms;
+    await instance.pushDue();
   }
 
   /** Moves the clock just past the next tick. */
   function toNextTick(): Promise<void> {
-    const now = Date.now() + instance.aheadMs;
+    const now = Date.now() + instance.clockOffsetMs;
     return later(nextTickMs(now, TICK) - now + 50);
   }
 
   it('counts received and filtered conversions, without trials and other sites', async () => {
     const { host, path } = await openSite();
     const other = await openSite();
-    await happen(instance.log, host, 'received', 'received', 'received', 'filtered', 'detected', 'detected');
-    await happen(instance.log, host, 'observed', 'trial', 'trial-filtered', 'delivered');
-    await happen(instance.log, other.host, 'received', 'filtered');
+    await appendEvents(instance.log, host, 'received', 'received', 'received', 'filtered', 'detected', 'detected');
+    await appendEvents(instance.log, host, 'observed', 'trial', 'trial-filtered', 'delivered');
+    await appendEvents(instance.log, other.host, 'received', 'filtered');
     await toNextTick();
-    expect(receiver.of(path).map(({ body }) => body)).toEqual(['{"conversions":3,"bot_traffic_removed":3}']);
-    expect(receiver.of(other.path).map(({ body }) => body)).toEqual(['{"conversions":1,"bot_traffic_removed":1}']);
+    expect(receiver.callsTo(path).map(({ body }) => body)).toEqual(['{"conversions":3,"bot_traffic_removed":3}']);
+    expect(receiver.callsTo(other.path).map(({ body }) => body)).toEqual(['{"conversions":1,"bot_traffic_removed":1}']);
   });
 
   it('sums up to the log over a day of failures', async () => {
     const sites = await Promise.all([1, 2, 3].map(() => openSite()));
     const answers = [200, 500, 200, 200, 503, 429, 200, 302, 200, 404, 200, 'cut'] as const;
     const turns = new Map<string, number>();
-    const happened = new Map<string, Happening[]>();
+    const happened = new Map<string, SampleEvent[]>();
     let isDown = false;
     receiver.answer = (call, response) => {
       const turn = turns.get(call.path) ?? 0;
@@ -102,7 +102,7 @@ describe('the outbound webhook', () => {
       if (isDown || answer === 'cut') response.destroy();
       else answerWith(answer, { 'retry-after': '60', location: '/elsewhere' })(call, response);
     };
-    const kinds: Happening[] = ['received', 'received', 'filtered', 'detected', 'observed', 'trial', 'delivered'];
+    const kinds: SampleEvent[] = ['received', 'received', 'filtered', 'detected', 'observed', 'trial', 'delivered'];
     for (let minutes = 0; minutes < 24 * 60; ) {
       const step = 3 + ((minutes * 31) % 20);
       minutes += step;
@@ -110,26 +110,26 @@ describe('the outbound webhook', () => {
       for (const [at, { host }] of sites.entries()) {
         const happenings = kinds.filter((_, index) => (minutes + index * at) % 3 > 0);
         happened.set(host, [...(happened.get(host) ?? []), ...happenings]);
-        await happen(instance.log, host, ...happenings);
+        await appendEvents(instance.log, host, ...happenings);
       }
       await later(step * MINUTE);
     }
     receiver.answer = answerWith(200);
     for (let hours = 0; hours < 12; hours += 1) await later(HOUR);
     for (const { host, path } of sites) {
-      const pushes = acknowledged(receiver.of(path));
+      const pushes = acceptedPushes(receiver.callsTo(path));
       const { first } = (await instance.sites.get(host)).webhook as { first: { position: number } };
       expect(pushes.length).toBeGreaterThan(20);
       expect(pushes.map(({ from }) => from)).toEqual([first.position, ...pushes.slice(0, -1).map(({ to }) => to)]);
       const last = pushes.at(-1)?.to as number;
       expect(sum(pushes)).toEqual(await totalsOf(instance.log, host, first.position, last));
       // Everything: no counted event follows the last window.
-      const times = (...kinds: Happening[]) => happened.get(host)?.filter((kind) => kinds.includes(kind)).length;
+      const times = (...kinds: SampleEvent[]) => happened.get(host)?.filter((kind) => kinds.includes(kind)).length;
       const all = { conversions: times('received'), bot_traffic_removed: times('filtered', 'detected') };
       expect(sum(pushes)).toEqual(all);
       // A window has one body, however often it was sent.
-      const bodies = new Map(receiver.of(path).map((call) => [asPush(call).id, call.body]));
-      for (const call of receiver.of(path)) expect(call.body).toBe(bodies.get(asPush(call).id));
+      const bodies = new Map(receiver.callsTo(path).map((call) => [parsePush(call).id, call.body]));
+      for (const call of receiver.callsTo(path)) expect(call.body).toBe(bodies.get(parsePush(call).id));
     }
   }, 180_000);
 
@@ -161,7 +161,7 @@ describe('the outbound webhook', () => {
 
     it('passes for all earlier pushes, and fails when a window holds other totals', async () => {
       const { host } = await openSite();
-      await happen(instance.log, host, 'received');
+      await appendEvents(instance.log, host, 'received');
       await toNextTick();
       expect(await examine()).toMatchObject({
         ok: true,
@@ -181,11 +181,11 @@ describe('the outbound webhook', () => {
 
     it('carries the bearer secret, the reporting window and a signature', async () => {
       const { host, path } = await openSite(SECRET);
-      await happen(instance.log, host, 'received');
+      await appendEvents(instance.log, host, 'received');
       const before = await instance.log.head();
       const { first } = await webhook(host);
       await toNextTick();
-      const [{ headers, body }] = receiver.of(path) as [Call];
+      const [{ headers, body }] = receiver.callsTo(path) as [Call];
       const { 'webhook-id': id, 'webhook-timestamp': timestamp } = headers as Record<string, string>;
       expect(headers).toMatchObject({
         authorization: `Bearer ${SECRET}`,
@@ -199,7 +199,7 @@ describe('the outbound webhook', () => {
       const [closed] = await instance.log.read({ site: host, types: ['outbound.closed.v1'] });
       expect(until).toBeGreaterThanOrEqual(before);
       expect(until).toBeLessThan(closed?.position as number);
-      expect(Number(timestamp) * 1_000).toBeLessThanOrEqual(Date.now() + instance.aheadMs);
+      expect(Number(timestamp) * 1_000).toBeLessThanOrEqual(Date.now() + instance.clockOffsetMs);
       const windowEnd = Date.parse(String(headers['x-cc-window-end']));
       expect(windowEnd - nextTickMs(windowEnd - TICK, TICK)).toBeLessThan(MINUTE);
       expect(JSON.stringify(await instance.log.read({ site: host }))).not.toContain(SECRET.slice(6));
@@ -211,17 +211,17 @@ describe('the outbound webhook', () => {
         await toNextTick();
         await later(MINUTE);
       }
-      expect(receiver.of(path).map(({ body }) => body)).toEqual(
+      expect(receiver.callsTo(path).map(({ body }) => body)).toEqual(
         Array(3).fill('{"conversions":0,"bot_traffic_removed":0}'),
       );
     });
 
     it('covers missed ticks in one push', async () => {
       const { host, path } = await openSite();
-      await happen(instance.log, host, 'received');
+      await appendEvents(instance.log, host, 'received');
       await later(2 * HOUR);
       await later(0);
-      expect(receiver.of(path).map(({ body }) => body)).toEqual(['{"conversions":1,"bot_traffic_removed":0}']);
+      expect(receiver.callsTo(path).map(({ body }) => body)).toEqual(['{"conversions":1,"bot_traffic_removed":0}']);
     });
   });
 
@@ -229,7 +229,7 @@ describe('the outbound webhook', () => {
     /** One push to a receiver with this answer, and the recorded outcome. */
     async function pushTo(answer: Answer) {
       const site = await openSite();
-      await happen(instance.log, site.host, 'received');
+      await appendEvents(instance.log, site.host, 'received');
       receiver.answer = (call, response) => (call.path === site.path ? answer : answerWith(200))(call, response);
       await toNextTick();
       receiver.answer = answerWith(200);
@@ -278,8 +278,8 @@ describe('the outbound webhook', () => {
       expect(await tries(host)).toHaveLength(1);
       await later(2_000);
       expect((await tries(host)).at(-1)?.data).toMatchObject({ ...TAKEN, attempt: 2 });
-      const [first, second] = receiver.of(path).map(asPush);
-      expect(second).toEqual({ ...first, taken: true });
+      const [first, second] = receiver.callsTo(path).map(parsePush);
+      expect(second).toEqual({ ...first, accepted: true });
     });
 
     it.each([
@@ -310,41 +310,41 @@ describe('the outbound webhook', () => {
       expect(waitMs).toBeUndefined();
       expect(await webhook(host)).toMatchObject({ enabled: false, reason: expect.stringContaining('HTTP 410') });
       await later(3 * HOUR);
-      expect(receiver.of(path)).toHaveLength(1);
-      await happen(instance.log, host, 'received', 'filtered');
+      expect(receiver.callsTo(path)).toHaveLength(1);
+      await appendEvents(instance.log, host, 'received', 'filtered');
       await instance.execute(new EnableWebhook('cli', host));
       await later(0);
-      const [held, again, next] = receiver.of(path).map(asPush);
-      expect(again).toEqual({ ...held, taken: true });
+      const [held, again, next] = receiver.callsTo(path).map(parsePush);
+      expect(again).toEqual({ ...held, accepted: true });
       expect(next).toMatchObject({ from: held?.to, totals: { conversions: 1, bot_traffic_removed: 1 } });
     });
 
     it('that fails for five days is disabled with a reason, and no window is dropped', async () => {
       const { host, path } = await openSite();
-      await happen(instance.log, host, 'received');
-      const beganMs = Date.now() + instance.aheadMs;
+      await appendEvents(instance.log, host, 'received');
+      const beganMs = Date.now() + instance.clockOffsetMs;
       receiver.answer = (call, response) => answerWith(call.path === path ? 500 : 200)(call, response);
       await toNextTick();
       const waits: number[] = [];
       for (let turn = 0; turn < 40 && (await webhook(host)).enabled; turn += 1) {
         const { data } = (await tries(host)).at(-1) as LooseEvent;
-        const waitMs = Date.parse(String(data['nextTry'])) - Date.now() - instance.aheadMs;
+        const waitMs = Date.parse(String(data['nextTry'])) - Date.now() - instance.clockOffsetMs;
         waits.push(Math.ceil(waitMs / 10_000) * 10_000);
         await later(waitMs + 50);
       }
       const hours = [2, 5, ...Array(11).fill(10)];
       expect(waits.slice(0, -1)).toEqual([10_000, 5 * MINUTE, 30 * MINUTE, ...hours.map((count) => count * HOUR)]);
-      const failedForMs = Date.now() + instance.aheadMs - beganMs;
+      const failedForMs = Date.now() + instance.clockOffsetMs - beganMs;
       expect(Math.round(failedForMs / HOUR)).toBe(5 * 24);
       expect(await webhook(host)).toMatchObject({
         reason: expect.stringContaining('failed for too long, last error: HTTP 500'),
       });
 
       receiver.answer = answerWith(200);
-      await happen(instance.log, host, 'received');
+      await appendEvents(instance.log, host, 'received');
       await instance.execute(new EnableWebhook('cli', host));
       await later(0);
-      const pushes = acknowledged(receiver.of(path));
+      const pushes = acceptedPushes(receiver.callsTo(path));
       expect(pushes).toHaveLength(2);
       expect(sum(pushes)).toEqual({ conversions: 2, bot_traffic_removed: 0 });
     });
@@ -365,8 +365,8 @@ describe('the outbound webhook', () => {
       const { host, path } = await pushTo(answerWith(500));
       await instance.execute(new SetWebhook('cli', host, { url: `${receiver.url}${path}/new`, allowPrivate: true }));
       await later(0);
-      expect(receiver.of(`${path}/new`).map(asPush)).toEqual([
-        { ...asPush(receiver.of(path)[0] as Call), taken: true },
+      expect(receiver.callsTo(`${path}/new`).map(parsePush)).toEqual([
+        { ...parsePush(receiver.callsTo(path)[0] as Call), accepted: true },
       ]);
     });
   });
@@ -382,14 +382,14 @@ describe('the outbound webhook', () => {
         await one.execute(new SetWebhook('cli', host, { url: `${receiver.url}/${host}`, allowPrivate: true }));
       }
       for (let tick = 1; tick <= 5; tick += 1) {
-        for (const each of instances) each.aheadMs = tick * TICK;
-        await Promise.all(hosts.map((host) => happen(one.log, host, 'received')));
-        for (let turn = 0; turn < 3; turn += 1) await Promise.all(instances.map((each) => each.look()));
+        for (const each of instances) each.clockOffsetMs = tick * TICK;
+        await Promise.all(hosts.map((host) => appendEvents(one.log, host, 'received')));
+        for (let turn = 0; turn < 3; turn += 1) await Promise.all(instances.map((each) => each.pushDue()));
       }
       for (const host of hosts) {
-        const calls = receiver.of(`/${host}`);
+        const calls = receiver.callsTo(`/${host}`);
         expect(calls).toHaveLength(5);
-        expect(sum(acknowledged(calls))).toEqual({ conversions: 5, bot_traffic_removed: 0 });
+        expect(sum(acceptedPushes(calls))).toEqual({ conversions: 5, bot_traffic_removed: 0 });
       }
       await Promise.all(instances.map((each) => each.stop()));
     });
@@ -420,12 +420,12 @@ describe('the outbound webhook', () => {
   describe('a manual push', () => {
     it('closes and sends at once, and the next tick continues from there', async () => {
       const { host, path } = await openSite();
-      await happen(instance.log, host, 'received');
+      await appendEvents(instance.log, host, 'received');
       const pushed = await pushByHand(host);
       expect(pushed).toMatchObject({ type: 'outbound.delivered.v1', data: { body: { conversions: 1 } } });
-      await happen(instance.log, host, 'received', 'filtered');
+      await appendEvents(instance.log, host, 'received', 'filtered');
       await toNextTick();
-      const [byHand, atTick] = receiver.of(path).map(asPush);
+      const [byHand, atTick] = receiver.callsTo(path).map(parsePush);
       expect(atTick).toMatchObject({ from: byHand?.to, totals: { conversions: 1, bot_traffic_removed: 1 } });
     });
 
@@ -433,10 +433,10 @@ describe('the outbound webhook', () => {
       const { host, path } = await openSite();
       receiver.answer = answerWith(500);
       expect(await pushByHand(host)).toMatchObject({ type: 'outbound.failed.v1', data: { reason: 'HTTP 500' } });
-      await happen(instance.log, host, 'received');
+      await appendEvents(instance.log, host, 'received');
       receiver.answer = answerWith(200);
       expect(await pushByHand(host)).toMatchObject({ data: { attempt: 1, body: { conversions: 1 } } });
-      const [failed, again, rest] = receiver.of(path).map(asPush);
+      const [failed, again, rest] = receiver.callsTo(path).map(parsePush);
       expect([again?.id, rest?.from]).toEqual([failed?.id, failed?.to]);
     });
 
@@ -445,7 +445,7 @@ describe('the outbound webhook', () => {
       const claim = (await acquirePushLeases(instance.postgres.pool, [host], 1_000)).get(host) as PushLease;
       const pushing = pushByHand(host);
       await new Promise((next) => setTimeout(next, 300));
-      expect(receiver.of(path)).toHaveLength(0);
+      expect(receiver.callsTo(path)).toHaveLength(0);
       await claim.release();
       expect(await pushing).toMatchObject({ type: 'outbound.delivered.v1' });
     });
@@ -453,7 +453,7 @@ describe('the outbound webhook', () => {
 
   it('keeps totals by minute, identical after a rebuild', async () => {
     const { host } = await openSite();
-    await happen(instance.log, host, 'received', 'received', 'filtered', 'detected', 'observed', 'trial');
+    await appendEvents(instance.log, host, 'received', 'received', 'filtered', 'detected', 'observed', 'trial');
     const runner = new ProjectionRunner(instance.postgres, [totalsProjection]);
     await runner.catchUp('totals');
     const read = async () =>

@@ -11,7 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls, TLSSocket } from 'node:tls';
 import { promisify } from 'node:util';
 import { jest } from '@jest/globals';
-import { makeCertificate } from './support/service.js';
+import { makeCertificate } from './support/certificate.js';
 import { type ServiceProcess, spawnService } from './support/service-process.js';
 
 jest.setTimeout(60_000);

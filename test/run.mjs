@@ -1,65 +1,88 @@
-// What `npm test` runs: style, types, then every test that can run on this machine, and one line with the sum.
-// A part whose real component is missing is named at the end, with how to get it; in CI (CI=true) that is a failure.
+// npm test: checks style and types, runs every test that can run on this machine, and prints one line with the totals.
+// A part whose external component is missing is listed with how to install it; with CI=true that is a failure.
+// `npm test -- --node=24 --node=26` also runs the start, contract and browser suites on these versions of Node.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CHROMIUM_REMEDY, launchChromium } from './browser/chromium.mjs';
+import { installNode } from './install-node.mjs';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const bin = (path) => join(root, 'node_modules', path);
 const folder = mkdtempSync(join(tmpdir(), 'cc-results-'));
-const results = join(folder, 'results.json');
 
-const checks = [
+const NODE_OPTION = '--node=';
+const majors = process.argv.filter((arg) => arg.startsWith(NODE_OPTION)).map((arg) => arg.slice(NODE_OPTION.length));
+const jestOptions = process.argv.slice(2).filter((arg) => !arg.startsWith(NODE_OPTION));
+
+const CHECKS = [
   ['Style', [bin('@biomejs/biome/bin/biome'), 'check', '.']],
   ['Types', [bin('typescript/bin/tsc'), '-p', 'test']],
   ['Types of the browser tests', [bin('typescript/bin/tsc'), '-p', 'test/browser']],
   ['Types of the tag', [bin('typescript/bin/tsc'), '-p', 'src/tag/browser']],
 ];
+/** What can differ between versions of Node without a test of its own: the start, the HTTP contract, the browser tests. */
+const SUITES_ON_OTHER_NODES = ['test/start.e2e-spec.ts', 'test/inbound-contract.e2e-spec.ts', 'test/browser/'];
+
 const chromium = await launchChromium();
 await chromium?.close();
-const jest = [
-  '--experimental-vm-modules',
-  '--disable-warning=ExperimentalWarning',
-  bin('jest/bin/jest.js'),
-  ...['-c', 'test/jest.config.mjs', '--maxWorkers=2', '--json', `--outputFile=${results}`, '--forceExit'],
-  ...(chromium ? [] : ['--selectProjects', 'unit', 'integration', 'e2e']),
-  ...process.argv.slice(2),
-];
+const projects = chromium ? [] : ['--selectProjects', 'unit', 'integration', 'e2e'];
 
 let passed = 0;
 let failed = 0;
-for (const [name, args] of checks) {
-  if (run(name, args)) passed += 1;
-  else failed += 1;
+for (const [name, args] of CHECKS) count(run(name, process.execPath, args) ? { passed: 1 } : { failed: 1 });
+count(runJest('Tests', process.execPath, [...jestOptions, ...projects]));
+for (const major of majors) {
+  const node = installNode(major);
+  const options = [...projects, '--testPathPatterns', ...SUITES_ON_OTHER_NODES];
+  count(node ? runJest(`Start, contract and browser tests on Node ${major}`, node, options) : { failed: 1 });
 }
-const testsPassed = run('Tests', jest);
-const { numPassedTests = 0, numFailedTests = 0, numFailedTestSuites = 0 } = readResults();
-passed += numPassedTests;
-// A suite that could not even start has no failed test of its own.
-failed += Math.max(numFailedTests, numFailedTestSuites, testsPassed ? 0 : 1);
 rmSync(folder, { recursive: true });
 
-// Built by now, so that what the broker needs is said in one place.
+// The build exists by now, so the broker's requirements are read from it.
 const { missingForBroker } = await import('../dist/kafka-broker/distribution.js');
-const forBroker = missingForBroker();
-const missing = [
-  [existsSync('/usr/lib/postgresql/15/bin'), 'the log on PostgreSQL 15', 'install the package postgresql-15'],
-  [chromium, 'the tag in a browser', CHROMIUM_REMEDY],
-  [existsSync('/usr/bin/kcat'), 'a reader of the topics that is not ours', 'install the package kcat'],
-  [!forBroker, 'everything about Kafka', forBroker],
-].filter(([isThere]) => !isThere);
-for (const [, part, remedy] of missing) console.log(`LEFT OUT: ${part} (${remedy}).`);
+const brokerRemedy = missingForBroker();
+const skipped = [
+  [existsSync('/usr/lib/postgresql/15/bin'), 'tests on PostgreSQL 15', 'install the package postgresql-15'],
+  [chromium, 'browser tests', CHROMIUM_REMEDY],
+  [isInstalled('kcat'), 'reading the topics with kcat', 'install the package kcat'],
+  [!brokerRemedy, 'Kafka tests', brokerRemedy],
+  [isInstalled('nginx'), 'the nginx sample', 'install the package nginx'],
+  [isInstalled('caddy'), 'the Caddy sample', 'install the package caddy'],
+].filter(([isPresent]) => !isPresent);
+for (const [, part, remedy] of skipped) console.log(`SKIPPED: ${part} (${remedy}).`);
 console.log(`\n${passed} passed, ${failed} failed`);
-process.exit(failed > 0 || (missing.length > 0 && process.env.CI === 'true') ? 1 : 0);
+process.exit(failed > 0 || (skipped.length > 0 && process.env.CI === 'true') ? 1 : 0);
 
-function run(name, args) {
-  console.log(`\n── ${name}`);
-  return spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit' }).status === 0;
+function count(result) {
+  passed += result.passed ?? 0;
+  failed += result.failed ?? 0;
 }
 
-function readResults() {
-  return existsSync(results) ? JSON.parse(readFileSync(results, 'utf8')) : {};
+function run(name, command, args) {
+  console.log(`\n── ${name}`);
+  return spawnSync(command, args, { cwd: root, stdio: 'inherit' }).status === 0;
+}
+
+function runJest(name, node, options) {
+  const results = join(folder, `${name}.json`);
+  const isGreen = run(name, node, [
+    '--experimental-vm-modules',
+    '--disable-warning=ExperimentalWarning',
+    bin('jest/bin/jest.js'),
+    ...['-c', 'test/jest.config.mjs', '--maxWorkers=2', '--json', `--outputFile=${results}`],
+    ...options,
+  ]);
+  const report = existsSync(results) ? JSON.parse(readFileSync(results, 'utf8')) : {};
+  const { numPassedTests = 0, numFailedTests = 0, numFailedTestSuites = 0 } = report;
+  // A suite that fails to load has no failed tests.
+  return { passed: numPassedTests, failed: Math.max(numFailedTests, numFailedTestSuites, isGreen ? 0 : 1) };
+}
+
+/** Debian installs servers into /usr/sbin, which is not in the PATH of every user. */
+function isInstalled(program) {
+  const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/sbin'];
+  return folders.some((path) => existsSync(join(path, program)));
 }

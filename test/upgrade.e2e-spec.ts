@@ -97,7 +97,7 @@ describe('a log written by version 0.1', () => {
   it('continues the outbound reporting windows', async () => {
     await json(environment, 'webhook', 'set', '--site', SITE, '--url', `${receiver.url}/totals`);
     await json(environment, 'webhook', 'push', '--site', SITE);
-    expect(receiver.of('/totals').length).toBeGreaterThan(0);
+    expect(receiver.callsTo('/totals').length).toBeGreaterThan(0);
     await eventually(
       () => json(environment, 'projections', 'status'),
       (list: { lag: number }[]) => list.every(({ lag }) => lag === 0),

@@ -29,17 +29,17 @@ import { PLATFORM_CASES, type PlatformCase } from './support/platform-cases.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
 import {
   conversionId,
-  type Door,
   eventually,
   type Operator,
   openOperator,
   post,
   type Reply,
-  type Sending,
+  type RequestOptions,
+  runConcurrently,
   send,
   startTestService,
   type TestService,
-  together,
+  type TestSite,
 } from './support/service.js';
 
 jest.setTimeout(120_000);
@@ -130,7 +130,12 @@ interface MessageFields {
 }
 
 /** A request of the tag as a browser sends it from a page of the site. */
-function callTag(site: Door, call: string, message: MessageFields = {}, options: Sending = {}): Promise<Reply> {
+function callTag(
+  site: TestSite,
+  call: string,
+  message: MessageFields = {},
+  options: RequestOptions = {},
+): Promise<Reply> {
   const headers = {
     Host: site.host,
     Origin: `https://www.${site.host}`,
@@ -150,7 +155,12 @@ const clicksAt = (timeMs: number) =>
   Object.fromEntries(Object.entries(CLICKS).map(([kind, id]) => [kind, { id, t: timeMs }]));
 
 /** A visitor with clicks enters an email. */
-function identify(site: Door, email: string, message: MessageFields = {}, options: Sending = {}): Promise<Reply> {
+function identify(
+  site: TestSite,
+  email: string,
+  message: MessageFields = {},
+  options: RequestOptions = {},
+): Promise<Reply> {
   const clicks = clicksAt(Date.now() - 60_000);
   const page = `https://www.${site.host}/landing?gclid=x&email=jane%40example.com#top`;
   const first = { t: Date.now() - 90_000, page, utm: { source: 'newsletter' } };
@@ -160,7 +170,7 @@ function identify(site: Door, email: string, message: MessageFields = {}, option
 
 let orders = 0;
 async function convert(
-  site: Door,
+  site: TestSite,
   email: string,
   fields: object = {},
 ): Promise<{ reply: Reply; id: string; results: Results }> {
@@ -170,19 +180,19 @@ async function convert(
 }
 type Results = Record<string, { ok: boolean; status: string; reason?: string }>;
 
-async function connect(site: Door, cases: readonly PlatformCase[]): Promise<void> {
+async function connect(site: TestSite, cases: readonly PlatformCase[]): Promise<void> {
   for (const { platform, connection } of cases) {
     const set = { ...connection.settings, ...connection.secrets };
     const endpoint = `${sandbox.url}/${platform.name}@${tenantOf(site)}`;
     await operator.execute(new ConnectPlatform('cli', site.host, platform as Platform, { set, endpoint }));
   }
-  await service.settle();
+  await service.refreshSites();
 }
 
-const tenantOf = (site: Door) => site.host.split('.')[0];
+const tenantOf = (site: TestSite) => site.host.split('.')[0];
 
 /** The request bodies that each platform received, concatenated. */
-async function sentTo(site: Door): Promise<Record<string, string>> {
+async function sentTo(site: TestSite): Promise<Record<string, string>> {
   const response = await fetch(`${sandbox.url}/ledger?tenant=${tenantOf(site)}`);
   const ledger = (await response.json()) as { recent: { platform: string; body: string }[] };
   const bodies: Record<string, string> = {};
@@ -190,20 +200,20 @@ async function sentTo(site: Door): Promise<Record<string, string>> {
   return bodies;
 }
 
-async function openSite(settings: Record<string, string> = {}): Promise<Door> {
+async function openSite(settings: Record<string, string> = {}): Promise<TestSite> {
   const site = await operator.openSite();
   for (const [flag, value] of Object.entries(settings)) await operator.set(site.host, flag, value);
-  await service.settle();
+  await service.refreshSites();
   return site;
 }
 
-const visitorEvents = async (site: Door) =>
+const visitorEvents = async (site: TestSite) =>
   loosely(await operator.log.read({ categories: ['visitor'], site: site.host }));
 const types = (events: readonly LooseEvent[]) => events.map(({ type }) => type);
 const opening = async (id: string) => (await operator.conversion(id)) as LooseEvent;
 
 describe('GET /__cc/tag.js', () => {
-  const get = (site: Door, headers: Record<string, string> = {}, method = 'GET') =>
+  const get = (site: TestSite, headers: Record<string, string> = {}, method = 'GET') =>
     send(service, {
       method,
       path: '/__cc/tag.js',
@@ -222,7 +232,7 @@ describe('GET /__cc/tag.js', () => {
 
     await operator.set(site.host, 'consent-required', 'yes');
     await operator.set(site.host, 'email-capture', 'no');
-    await service.settle();
+    await service.refreshSites();
     const changed = await get(site, { 'If-None-Match': reply.headers.etag as string });
     expect(changed.status).toBe(200);
     expect(changed.body).toContain('"required":true,"capture":false,"days":90');
@@ -308,7 +318,7 @@ describe('the tag’s endpoints', () => {
     });
     try {
       const site = await openSite();
-      await limited.settle();
+      await limited.refreshSites();
       const call = (ip: string) => {
         const headers = {
           Host: site.host,
@@ -581,7 +591,7 @@ describe('bots', () => {
   });
 });
 
-async function matchRates(site: Door) {
+async function matchRates(site: TestSite) {
   const runner = new ProjectionRunner(operator.postgres, [matchRateProjection]);
   await runner.catchUp('match_rate');
   const { rows } = await operator.postgres.pool.query(
@@ -615,7 +625,7 @@ describe('a visit that is identified after its conversion', () => {
     );
   }
 
-  async function skippedSite(): Promise<{ site: Door; email: string; id: string }> {
+  async function skippedSite(): Promise<{ site: TestSite; email: string; id: string }> {
     const site = await openSite();
     await connect(site, GA4);
     const email = newEmail();
@@ -722,7 +732,7 @@ describe('erasure', () => {
     const site = await openSite();
     const emails = Array.from({ length: 1_000 }, newEmail);
     const visitors = new Map(emails.map((email) => [email, randomUUID()] as const));
-    await together(20, emails, async (email, index) => {
+    await runConcurrently(20, emails, async (email, index) => {
       const ip = `198.18.${index >> 8}.${index & 255}`;
       const headers = { 'X-Forwarded-For': ip };
       const visitor = visitors.get(email);
@@ -765,7 +775,7 @@ describe('erasure', () => {
     const list = new ErasureList(join(dataDir, 'erasures'), new Sealer(Buffer.alloc(32)));
     const handler = new EraseSubjectHandler(new Erasure(operator.postgres, operator.log, projections), list);
     const erase = (email: string) => handler.execute(new EraseSubject('cli', site.host, subject(email)));
-    const counts = await together(4, erased, erase);
+    const counts = await runConcurrently(4, erased, erase);
     expect(new Set(counts.map(({ events }) => events))).toEqual(new Set([3]));
     loading = false;
     rebuilding = false;

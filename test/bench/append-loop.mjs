@@ -1,11 +1,11 @@
-// Drives one event store's append in a closed loop and reports like the HTTP load generator does, so that the harness
-// reads both in the same way: "measuring" on stderr after the warm-up, one JSON line on stdout at the end.
+// Appends to an event store in a closed loop and reports in the format of the HTTP load generator: "measuring" on stderr
+// after the warm-up, one JSON line on stdout at the end.
 import { randomUUID } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { parseArgs } from 'node:util';
 import { percentile } from './figures.mjs';
 
-/** What one conversion leaves in a log: hashes and plain facts, about 500 bytes of JSON. Every store appends the same. */
+/** The stored data of one conversion, about 500 bytes of JSON with its hashes. Every store appends the same. */
 export const conversionData = (id) => ({
   conversionId: id,
   event: 'purchase',
@@ -32,7 +32,7 @@ export async function driveAppends(append) {
   const latencies = [];
   let failures = 0;
   let cpuAtStart;
-  const mark = setTimeout(() => {
+  const warmUp = setTimeout(() => {
     cpuAtStart = process.cpuUsage();
     process.stderr.write('measuring\n');
   }, warm * 1000);
@@ -49,7 +49,7 @@ export async function driveAppends(append) {
     }
   };
   await Promise.all(Array.from({ length: inFlight }, client));
-  clearTimeout(mark);
+  clearTimeout(warmUp);
   console.log(JSON.stringify(report(latencies, seconds, failures, process.cpuUsage(cpuAtStart))));
 }
 

@@ -1,5 +1,5 @@
-// Our log's append. Alone: the same document as the peers store, one event of a new stream. With `APPEND=conversion`: as the
-// inbound path stores it, with its dedup claim, its personal row and its order number to be found by.
+// Appends to the product's event log: one event in a new stream, the same document that the peers store. With
+// `APPEND=conversion` as inbound does: with dedup claim, personal row and order id as reference.
 import { randomUUID } from 'node:crypto';
 import { uuidv7 } from '../../dist/kernel/uuid.js';
 import { PostgresEventLog } from '../../dist/log/postgres-event-log.js';

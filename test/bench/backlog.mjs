@@ -1,76 +1,80 @@
-// What waits for a platform: how fast a backlog drains once the platform is back, and what it holds in memory meanwhile.
+// Queued deliveries: how fast a backlog drains once the platform is back, and how much memory it needs.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pause, resume } from './connections.mjs';
 import { hasCounters, rssMegabytes } from './counters.mjs';
-import { LEFT_OUT, singleRow } from './figures.mjs';
+import { SKIPPED, singleRow } from './figures.mjs';
 import { withClient } from './postgres.mjs';
 import { whileSlow } from './sandbox.mjs';
 import { fillInbound } from './variants.mjs';
 
-const LOOK_EVERY_MS = 250;
+const POLL_EVERY_MS = 250;
 const FILLED_WITHIN_S = 60;
-const FOLDED_WITHIN_MS = 60_000;
+const PROJECTED_WITHIN_MS = 60_000;
 const SETTLE_MS = 1_000;
 const thousands = (count) => count.toLocaleString('en-US');
 
-/** Where every call waits, a part of the backlog is enough for a rate; all of it would take minutes. */
-const ONE_A_CALL_PART = 1 / 25;
+/** With slow calls a part of the backlog gives the rate. All of it would take minutes. */
+const UNBATCHED_SHARE = 1 / 25;
 
 /**
- * The same backlog at a platform that takes many conversions a call and at one that takes one, both in the sandbox and
- * both answering after so many milliseconds. What has not drained when the time is up gives a rate as well.
- * @param many, one `{ service, platform }`
+ * The same backlog for a platform that accepts batches and for one that accepts one conversion per call, both in the
+ * sandbox and both answering after `ms`. A backlog that has not drained in time still gives a rate.
+ * @param batched, unbatched `{ service, platform }`
  */
-export async function drainRows(ms, many, one, sandbox, context) {
+export async function drainRows(ms, batched, unbatched, sandbox, context) {
   const { backlog } = context.settings;
   const speed = ms === 0 ? 'at once' : `after ${ms} ms`;
   const drained = async (side, count, how) => {
-    const what = `backlog of ${thousands(count)} at a platform that takes ${how} a call, answering ${speed}`;
+    const what = `backlog of ${thousands(count)}, platform with ${how} per call, answering ${speed}`;
     context.progress(`${what} …`);
     const drain = () => drainBacklog(side, count, context);
     const { rate, left } = await (ms === 0 ? drain() : whileSlow(sandbox, [side.platform], ms, drain));
-    return { what: left > 0 ? `${what}; ${thousands(left)} were left` : what, rate };
+    return { what: left > 0 ? `${what}; ${thousands(left)} not delivered` : what, rate };
   };
-  const quick = await drained(many, backlog, 'many');
-  const slow = await drained(one, ms === 0 ? backlog : backlog * ONE_A_CALL_PART, 'one');
-  return [quick, slow, singleRow('↳ many a call: to one a call', quick.rate / slow.rate, 'ratio', { atLeast: 10 })];
+  const quick = await drained(batched, backlog, 'many conversions');
+  const slow = await drained(unbatched, ms === 0 ? backlog : backlog * UNBATCHED_SHARE, 'one conversion');
+  return [
+    quick,
+    slow,
+    singleRow('↳ many per call: ratio to one per call', quick.rate / slow.rate, 'ratio', { atLeast: 10 }),
+  ];
 }
 
-/** @returns its rate, and how many were left when the time was up */
+/** @returns the rate, and how many were not delivered in time */
 async function drainBacklog({ service, platform }, backlog, context) {
   await pause(service, platform);
   await fill(service, backlog, context);
   return withClient(service.server, async (client) => {
-    const before = await untilFolded(client);
+    const before = await untilProjected(client);
     await resume(service, platform);
-    const patience = performance.now() + context.settings.drainSeconds * 1_000;
+    const deadline = performance.now() + context.settings.drainSeconds * 1_000;
     let left = await waiting(client, platform);
-    while (left > 0 && performance.now() < patience) {
-      await sleep(LOOK_EVERY_MS);
+    while (left > 0 && performance.now() < deadline) {
+      await sleep(POLL_EVERY_MS);
       left = await waiting(client, platform);
     }
-    return { rate: await takenPerSecond(client, platform, before), left };
+    return { rate: await deliveredPerSecond(client, platform, before), left };
   });
 }
 
-/** Fewer than were asked for would prove less than the table says. */
+/** Fails when fewer conversions were accepted, because the row's label would then be wrong. */
 async function fill(service, count, context) {
-  const { answered, errors, said } = await fillInbound(service, count, { ...context, seconds: FILLED_WITHIN_S });
-  if (errors > 0) throw new Error(`${errors} conversions were not accepted: ${said}`);
-  if (answered < count) throw new Error(`only ${thousands(answered)} of ${thousands(count)} conversions in the time`);
+  const { answered, errors, stderr } = await fillInbound(service, count, { ...context, seconds: FILLED_WITHIN_S });
+  if (errors > 0) throw new Error(`${errors} conversions were not accepted: ${stderr}`);
+  if (answered < count) throw new Error(`only ${thousands(answered)} of ${thousands(count)} conversions in time`);
 }
 
-/** Resolves with the log's head as soon as the work list knows of everything up to there. */
-async function untilFolded(client) {
+/** Resolves with the head of the log once the deliveries projection has reached it. */
+async function untilProjected(client) {
   const { rows } = await client.query('SELECT max(position)::float8 AS head FROM cc.events');
-  const patience = performance.now() + FOLDED_WITHIN_MS;
+  const deadline = performance.now() + PROJECTED_WITHIN_MS;
   for (;;) {
     const { rows: folded } = await client.query(
       `SELECT position::float8 AS position FROM cc.projections WHERE name = 'deliveries'`,
     );
     if (folded[0].position >= rows[0].head) return rows[0].head;
-    if (performance.now() > patience) throw new Error('the list of what waits did not catch up with the log');
-    await sleep(LOOK_EVERY_MS);
+    if (performance.now() > deadline) throw new Error('the deliveries projection did not catch up with the log');
+    await sleep(POLL_EVERY_MS);
   }
 }
 
@@ -82,43 +86,43 @@ async function waiting(client, platform) {
   return rows[0].waiting;
 }
 
-/** From the log itself: what the platform took since it was resumed, over the time until the last of it. */
-async function takenPerSecond(client, platform, after) {
+/** From the log: deliveries accepted since the platform was resumed, over the time until the last of them. */
+async function deliveredPerSecond(client, platform, after) {
   const resumed = await client.query(
     `SELECT min(time) AS time FROM cc.events WHERE position > $1 AND type = 'site.platform_resumed.v1'`,
     [after],
   );
   const { rows } = await client.query(
-    `SELECT count(*)::int AS taken, extract(epoch FROM max(time) - $3::timestamptz)::float8 AS seconds
+    `SELECT count(*)::int AS delivered, extract(epoch FROM max(time) - $3::timestamptz)::float8 AS seconds
        FROM cc.events WHERE position > $1 AND time > $3 AND data->>'platform' = $2
         AND type IN ('conversion.delivered.v1', 'conversion.accepted.v1')`,
     [after, platform, resumed.rows[0].time],
   );
-  const [{ taken, seconds }] = rows;
-  if (!taken) throw new Error(`nothing of the backlog reached ${platform}`);
-  return taken / seconds;
+  const [{ delivered, seconds }] = rows;
+  if (!delivered) throw new Error(`no delivery of the backlog reached ${platform}`);
+  return delivered / seconds;
 }
 
-/** @param down resolves when the platform does not answer any more */
-export async function waitingMemoryRows(service, platform, down, context) {
+/** @param takeDown stops the platform */
+export async function waitingMemoryRows(service, platform, takeDown, context) {
   const { settings, progress } = context;
-  if (!hasCounters) return [{ what: 'RSS with a platform down', figure: LEFT_OUT }];
+  if (!hasCounters) return [{ what: 'RSS with a platform down', figure: SKIPPED }];
   await fill(service, settings.warmUp, context);
   await sleep(SETTLE_MS);
   const before = rssMegabytes(service.pid);
-  await down();
+  await takeDown();
   progress(`${thousands(settings.waiting)} conversions for a platform that is down …`);
   await fill(service, settings.waiting, context);
-  const held = await withClient(service.server, async (client) => {
-    await untilFolded(client);
+  const queued = await withClient(service.server, async (client) => {
+    await untilProjected(client);
     return waiting(client, platform);
   });
   await sleep(SETTLE_MS);
   const after = rssMegabytes(service.pid);
-  if (held < settings.waiting) throw new Error(`only ${thousands(held)} deliveries wait`);
+  if (queued < settings.waiting) throw new Error(`only ${thousands(queued)} deliveries are queued`);
   return [
-    singleRow('RSS of the service, its platform up', before, 'MB'),
-    singleRow(`RSS with the platform down and ${thousands(held)} deliveries waiting`, after, 'MB'),
+    singleRow('RSS of the service, platform up', before, 'MB'),
+    singleRow(`RSS with the platform down and ${thousands(queued)} deliveries queued`, after, 'MB'),
     singleRow('↳ growth between the two', after - before, 'MB', { atMost: 30 }),
   ];
 }

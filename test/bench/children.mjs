@@ -1,4 +1,4 @@
-// Every process the benchmark starts, so that none outlives it: they are ended by their own pid, also on Ctrl-C.
+// Tracks every process that the benchmark starts and stops each by its pid, also on Ctrl-C, so that none outlives the run.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -6,11 +6,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const running = new Set();
 let closing = false;
 const STOP_WITHIN_MS = 15_000;
-const STDERR_KEPT = 4_000;
-const STDOUT_KEPT = 100_000;
+const STDERR_CHARS_MAX = 4_000;
+const STDOUT_CHARS_MAX = 100_000;
 
 export function startChild(name, command, args, { env = {}, cwd, detached = false } = {}) {
-  if (closing) throw new Error(`${name} was not started: the benchmark is being stopped`);
+  if (closing) throw new Error(`${name} was not started: the benchmark is stopping`);
   const child = spawn(command, args, {
     env: { ...process.env, ...env },
     cwd,
@@ -19,15 +19,15 @@ export function startChild(name, command, args, { env = {}, cwd, detached = fals
   });
   child.name = name;
   child.detached = detached;
-  child.complaints = '';
+  child.stderrTail = '';
   child.output = '';
   child.stdout.on('data', (chunk) => {
-    child.output = (child.output + chunk).slice(-STDOUT_KEPT);
+    child.output = (child.output + chunk).slice(-STDOUT_CHARS_MAX);
   });
   child.stderr.on('data', (chunk) => {
-    child.complaints = (child.complaints + chunk).slice(-STDERR_KEPT);
+    child.stderrTail = (child.stderrTail + chunk).slice(-STDERR_CHARS_MAX);
   });
-  child.gone = new Promise((resolve) => {
+  child.exited = new Promise((resolve) => {
     child.once('close', (code, signal) => resolve({ code, signal }));
     child.once('error', (error) => resolve({ code: null, signal: null, error }));
   }).then((outcome) => {
@@ -38,23 +38,23 @@ export function startChild(name, command, args, { env = {}, cwd, detached = fals
   return child;
 }
 
-/** A short-lived command: resolves with what it printed, rejects with what it complained about. */
+/** Runs a command to its end. Resolves with its standard output; rejects with its error output. */
 export async function runChild(name, command, args, options) {
   const child = startChild(name, command, args, options);
-  const { code, error } = await child.gone;
+  const { code, error } = await child.exited;
   if (code === 0) return child.output;
-  throw new Error(`${name} failed: ${error?.message ?? gist(child.complaints) ?? `exit code ${code}`}`);
+  throw new Error(`${name} failed: ${error?.message ?? summarize(child.stderrTail) ?? `exit code ${code}`}`);
 }
 
 /** Resolves with the milliseconds until `url` answered 200. */
-export async function answers(child, url, { withinMs = 60_000 } = {}) {
+export async function untilReady(child, url, { withinMs = 60_000 } = {}) {
   const started = performance.now();
-  let gone;
-  child.gone.then((outcome) => {
-    gone = outcome;
+  let exit;
+  child.exited.then((outcome) => {
+    exit = outcome;
   });
   while (performance.now() - started < withinMs) {
-    if (gone) throw new Error(`${child.name} ended before it was ready: ${gist(child.complaints)}`);
+    if (exit) throw new Error(`${child.name} exited before it was ready: ${summarize(child.stderrTail)}`);
     try {
       const response = await fetch(url, { signal: AbortSignal.timeout(2_000) });
       await response.arrayBuffer();
@@ -64,17 +64,17 @@ export async function answers(child, url, { withinMs = 60_000 } = {}) {
     }
     await sleep(20);
   }
-  throw new Error(`${child.name} was not ready within ${withinMs / 1000} s: ${gist(child.complaints)}`);
+  throw new Error(`${child.name} was not ready within ${withinMs / 1000} s: ${summarize(child.stderrTail)}`);
 }
 
-/** Resolves with the milliseconds the process took to end, and its exit code. `group`: as Ctrl-C in a terminal would. */
+/** Resolves with the exit code and the milliseconds until the exit. `group` signals the process group, as Ctrl-C does. */
 export async function stopChild(child, { group = false } = {}) {
   const started = performance.now();
-  signal(child, 'SIGTERM', group);
-  const outcome = await Promise.race([child.gone, sleep(STOP_WITHIN_MS, undefined, { ref: false })]);
+  sendSignal(child, 'SIGTERM', group);
+  const outcome = await Promise.race([child.exited, sleep(STOP_WITHIN_MS, undefined, { ref: false })]);
   if (outcome) return { ms: performance.now() - started, code: outcome.code };
-  signal(child, 'SIGKILL', group);
-  await child.gone;
+  sendSignal(child, 'SIGKILL', group);
+  await child.exited;
   throw new Error(`${child.name} did not stop within ${STOP_WITHIN_MS / 1000} s`);
 }
 
@@ -84,24 +84,24 @@ export async function stopAllChildren() {
 }
 
 /**
- * PostgreSQL servers that somebody else started on our behalf. Whoever did stops them as well, unless it was killed: then
- * they are told to here, and nobody removes their files before they have gone.
+ * PostgreSQL servers started by a service under test. The service stops its server unless it was killed. In that case the
+ * server is stopped here, before its data directory is removed.
  */
 const watched = new Set();
 export const watchServer = (pid) => watched.add(pid);
-export const letGoOfServer = (pid) => watched.delete(pid);
+export const unwatchServer = (pid) => watched.delete(pid);
 
 export async function stopWatchedServers() {
-  for (const pid of watched) signal({ pid }, 'SIGINT', false);
+  for (const pid of watched) sendSignal({ pid }, 'SIGINT', false);
   const started = performance.now();
   while ([...watched].some(isAlive) && performance.now() - started < STOP_WITHIN_MS) await sleep(20);
   watched.clear();
 }
 
-/** The last resort, in an exit handler, where nothing can be awaited. */
-export function killEverything() {
-  for (const child of running) signal(child, 'SIGKILL', child.detached);
-  for (const pid of watched) signal({ pid }, 'SIGQUIT', false);
+/** Runs in the exit handler, where nothing can be awaited. */
+export function killAllProcesses() {
+  for (const child of running) sendSignal(child, 'SIGKILL', child.detached);
+  for (const pid of watched) sendSignal({ pid }, 'SIGQUIT', false);
 }
 
 function isAlive(pid) {
@@ -114,21 +114,21 @@ function isAlive(pid) {
 
 export async function untilOutput(child, text) {
   while (!child.output.includes(text)) {
-    const outcome = await Promise.race([once(child.stdout, 'data'), child.gone]);
-    if ('code' in outcome) throw new Error(`${child.name} ended before it was ready: ${gist(child.complaints)}`);
+    const outcome = await Promise.race([once(child.stdout, 'data'), child.exited]);
+    if ('code' in outcome) throw new Error(`${child.name} exited before it was ready: ${summarize(child.stderrTail)}`);
   }
 }
 
-function signal(child, name, group) {
+function sendSignal(child, name, group) {
   try {
     process.kill(group ? -child.pid : child.pid, name);
   } catch {
-    // It has ended already.
+    // The process has already exited.
   }
 }
 
-/** What a process said when it failed: the error itself where one can be told from its stack, else the last lines. */
-function gist(text) {
+/** The error line of a failed process's standard error, or its last lines when there is none. */
+function summarize(text) {
   const lines = text.trim().split('\n');
   const error = lines.find((line) => /^(\w*Error|npm (error|ERR!) code)\b/.test(line));
   return error ?? (lines.slice(-5).join(' | ') || undefined);

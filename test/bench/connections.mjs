@@ -1,13 +1,13 @@
-// Platforms of the service under test: connected, paused and resumed with the product's own command line.
+// Connects, pauses and resumes platforms of the service under test through the product's command line.
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { runChild } from './children.mjs';
 import { ROOT } from './service.mjs';
 
 const SITE = 'localhost';
-const SEEN_WITHIN_MS = 20_000;
+const EFFECTIVE_WITHIN_MS = 20_000;
 
-/** None of it is a secret: the sandbox takes any. */
+/** Not secrets: the sandbox accepts any credentials. */
 const SETTINGS = {
   google_ads: {
     customer_id: '1234567890',
@@ -24,7 +24,7 @@ const SETTINGS = {
   linkedin: { access_token: 'bench-access-token', 'event.purchase': '1001' },
 };
 
-/** Resolves when a conversion of the service reaches them all. */
+/** Resolves when a conversion is delivered to all of them. */
 export async function connect(service, platforms, base) {
   for (const platform of platforms) {
     const set = Object.entries(SETTINGS[platform]).flatMap(([name, value]) => ['--set', `${name}=${value}`]);
@@ -33,13 +33,13 @@ export async function connect(service, platforms, base) {
   await untilResults(service, (results) => platforms.every((platform) => results[platform]?.ok));
 }
 
-/** Resolves when the service holds back what is for it. */
+/** Resolves when the service queues the platform's deliveries. */
 export async function pause(service, platform) {
   await command(service, 'pause', platform);
   await untilResults(service, (results) => results[platform]?.reason === 'paused');
 }
 
-/** Resolves when the log says so; the service reads it there. */
+/** Resolves when the event is in the log, from which the service reads it. */
 export async function resume(service, platform) {
   await command(service, 'resume', platform);
 }
@@ -50,12 +50,12 @@ function command({ dataDir }, verb, platform, options = []) {
   return runChild(`platforms ${verb} ${platform}`, process.execPath, args, { env });
 }
 
-async function untilResults(service, isWanted) {
-  const patience = performance.now() + SEEN_WITHIN_MS;
+async function untilResults(service, isExpected) {
+  const deadline = performance.now() + EFFECTIVE_WITHIN_MS;
   for (let results; ; await sleep(100)) {
     results = await probe(service);
-    if (isWanted(results)) return;
-    if (performance.now() > patience) throw new Error(`the service went on with ${JSON.stringify(results)}`);
+    if (isExpected(results)) return;
+    if (performance.now() > deadline) throw new Error(`the results are still ${JSON.stringify(results)}`);
   }
 }
 
@@ -69,9 +69,9 @@ async function probe({ port, key }) {
     orderId: order,
   });
   const headers = { 'content-type': 'application/json', 'x-cc-api-key': key };
-  // By name, because the name is what tells the site.
+  // By name: the host name selects the site.
   const response = await fetch(`http://${SITE}:${port}/__cc/inbound`, { method: 'POST', headers, body });
   const { results, error } = await response.json();
-  if (!results) throw new Error(`a probe was answered with ${response.status}: ${error}`);
+  if (!results) throw new Error(`a probe got ${response.status}: ${error}`);
   return results;
 }

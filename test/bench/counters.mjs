@@ -1,19 +1,19 @@
-// CPU and memory of other processes, from Linux's /proc. Elsewhere there is no such thing and the table says so.
+// CPU and memory of other processes, from Linux's /proc. On other systems the report notes that they are missing.
 import { readdirSync, readFileSync } from 'node:fs';
 
 const TICKS_PER_SECOND = 100; // USER_HZ: 100 on every Linux that Node runs on
 
 export const hasCounters = process.platform === 'linux';
 
-/** CPU seconds of one process so far, all its threads. */
+/** CPU seconds of one process so far, over all threads. */
 export function cpuSeconds(pid) {
   const { own } = readStat(pid);
   return own / TICKS_PER_SECOND;
 }
 
 /**
- * CPU seconds of a process and everything below it so far. A parent's counters include the children it has waited for,
- * and the postmaster waits for all of its own, so a backend that has ended meanwhile is not lost.
+ * CPU seconds of a process and its descendants so far. A parent's counters include the children it has waited for, and
+ * the postmaster waits for all of its children, so a backend that has exited is counted.
  */
 export function treeCpuSeconds(root) {
   const parents = new Map();
@@ -22,12 +22,12 @@ export function treeCpuSeconds(root) {
     try {
       parents.set(Number(name), readStat(name));
     } catch {
-      // It ended while we looked; its parent has its counters now.
+      // It exited meanwhile. Its parent's counters include it.
     }
   }
-  const belongs = (pid) => pid === root || (parents.has(pid) && belongs(parents.get(pid).parent));
+  const isDescendant = (pid) => pid === root || (parents.has(pid) && isDescendant(parents.get(pid).parent));
   let ticks = 0;
-  for (const [pid, { own, waitedFor }] of parents) if (belongs(pid)) ticks += own + waitedFor;
+  for (const [pid, { own, waitedFor }] of parents) if (isDescendant(pid)) ticks += own + waitedFor;
   return ticks / TICKS_PER_SECOND;
 }
 
@@ -37,7 +37,7 @@ export function rssMegabytes(pid) {
 }
 
 function readStat(pid) {
-  // The second field is the name in brackets and may hold anything: what counts begins after the last bracket.
+  // The second field is the process name in parentheses and may contain spaces: parse after the last parenthesis.
   const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   const [utime, stime, cutime, cstime] = fields.slice(11, 15).map(Number);

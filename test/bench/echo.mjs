@@ -1,5 +1,4 @@
-// (a) The least an HTTP server in Node can do with a conversion: read it, parse it, answer the same JSON.
-// Everything else in the table is a ratio to this.
+// (a) The minimum for an HTTP server in Node: read the body, parse it, return the same JSON. All rates are ratios to it.
 import { createServer } from 'node:http';
 
 const server = createServer((request, response) => {

@@ -1,4 +1,4 @@
-// What is made of the samples: medians, ratios, verdicts. No I/O.
+// Medians, ratios and target checks of the samples. No I/O.
 
 export function percentile(sorted, p) {
   if (sorted.length === 0) return 0;
@@ -11,16 +11,16 @@ export function median(values) {
   return sorted.length % 2 === 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
-/** Median, smallest and largest; undefined when nothing was measured. */
+/** Median, minimum and maximum; undefined without a measurement. */
 export function spread(values) {
-  const known = values.filter((value) => value !== undefined && Number.isFinite(value));
-  if (known.length === 0) return undefined;
-  return { median: median(known), min: Math.min(...known), max: Math.max(...known) };
+  const measured = values.filter((value) => value !== undefined && Number.isFinite(value));
+  if (measured.length === 0) return undefined;
+  return { median: median(measured), min: Math.min(...measured), max: Math.max(...measured) };
 }
 
 /**
- * Round by round, because the rounds are what makes two measurements neighbours in time: what the machine did to one of
- * a round's variants it likely did to the others. A round in which either failed is left out.
+ * Per round, because the measurements of a round are close in time and other load on the machine affects them alike.
+ * A round in which either failed is skipped.
  */
 export function ratios(samples, others, value) {
   return samples.flatMap((sample, round) => {
@@ -36,10 +36,10 @@ export function meets(value, target) {
   return target.atLeast === undefined ? value <= target.atMost : value >= target.atLeast;
 }
 
-/** The columns that one variant's own samples fill. */
+/** The table columns of one variant. */
 export function variantColumns(samples) {
-  const known = samples.filter(Boolean);
-  const mid = (value) => spread(known.map(value))?.median;
+  const measured = samples.filter(Boolean);
+  const mid = (value) => spread(measured.map(value))?.median;
   return {
     rate: mid((sample) => sample.rate),
     cpuServer: mid((sample) => sample.cpuServer),
@@ -47,12 +47,12 @@ export function variantColumns(samples) {
     cpuSandbox: mid((sample) => sample.cpuSandbox),
     p50: mid((sample) => sample.p50),
     p99: mid((sample) => sample.p99),
-    errors: known.length === 0 ? undefined : known.reduce((sum, sample) => sum + sample.errors, 0),
+    errors: measured.length === 0 ? undefined : measured.reduce((sum, sample) => sum + sample.errors, 0),
   };
 }
 
-/** What this machine cannot tell (CPU and memory without /proc) is not a failure. */
-export const LEFT_OUT = 'left out';
+/** In place of a figure that this machine cannot provide, such as CPU and memory without /proc. Not a failure. */
+export const SKIPPED = 'skipped';
 
 const cpuOf = (sample) => (sample.cpuServer ?? Number.NaN) + (sample.cpuPostgres ?? 0);
 const rateOf = (sample) => sample.rate;
@@ -61,20 +61,20 @@ const rateOf = (sample) => sample.rate;
 export function ratioRow(what, samples, others, { by = 'rate', target, columns = {} } = {}) {
   const value = spread(ratios(samples, others, by === 'cpu' ? cpuOf : rateOf));
   const row = { what, unit: 'ratio', value, target, met: meets(value?.median, target), ...columns };
-  return value || by === 'rate' || !samples.some(Boolean) ? row : { ...row, figure: LEFT_OUT };
+  return value || by === 'rate' || !samples.some(Boolean) ? row : { ...row, figure: SKIPPED };
 }
 
-/** What each of `count` additions cost on top of `base`, in CPU, as a ratio to `unit`; round by round. */
+/** The CPU that each of `count` additions costs on top of `base`, as a ratio to `unit`, per round. */
 export function addedCpuRow(what, { samples, base, unit, count, target }) {
   const added = samples.flatMap((sample, round) =>
     sample && base[round] && unit[round] ? [(cpuOf(sample) - cpuOf(base[round])) / count / cpuOf(unit[round])] : [],
   );
   const value = spread(added);
   const row = { what, unit: 'ratio', value, target, met: meets(value?.median, target) };
-  return value || added.length === 0 ? row : { ...row, figure: LEFT_OUT };
+  return value || added.length === 0 ? row : { ...row, figure: SKIPPED };
 }
 
-/** A row for a figure that was measured once. */
+/** A row for a single measurement. */
 export function singleRow(what, value, unit, target) {
   const all = value === undefined ? undefined : { median: value };
   return { what, unit, value: all, target, met: meets(value, target) };

@@ -1,12 +1,12 @@
-// The load generator: load.c where it compiles, otherwise load.mjs, which takes the same options but costs more than the
-// servers it measures; the table then says so.
+// The load generator: load.c where it compiles, otherwise load.mjs, which has the same options but uses more CPU than the
+// servers it measures. The report then contains a warning.
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { runChild } from './children.mjs';
 
 const here = (file) => fileURLToPath(new URL(file, import.meta.url));
 
-/** The full body of an inbound conversion; the generator makes every order new. */
+/** An inbound conversion with all fields. The generator fills in a new order id each time. */
 export const BODY = JSON.stringify({
   email: 'User$user@Example.com',
   event: 'purchase',
@@ -28,15 +28,15 @@ export async function prepareGenerator(directory) {
   }
 }
 
-/** The same, with the time it was sent in front of the order's number: whoever gets it can tell how long it was under way. */
+/** Its order id begins with the send time, from which the receiving platform computes the latency. */
 const STAMPED_BODY = BODY.replace('$order', '$clock-$order');
 
 /**
- * Arguments for one stretch of load. Either for `seconds`, or until `requests` were answered, `seconds` at most.
- * `expect` is a text without which a 200 is an error: a deduplicated conversion, say, costs less than a new one.
+ * The arguments of one measurement: for `seconds`, or until `requests` were answered but at most for `seconds`.
+ * A 200 without the text `expect` counts as an error: a deduplicated conversion, for example, costs less than a new one.
  */
-export function loadArguments({ stamped, body = stamped ? STAMPED_BODY : BODY, warm = 0, ...stretch }) {
-  const { port, path, key, headers, users, connections, seconds, requests, rate, expect } = stretch;
+export function loadArguments({ stamped, body = stamped ? STAMPED_BODY : BODY, warm = 0, ...load }) {
+  const { port, path, key, headers, users, connections, seconds, requests, rate, expect } = load;
   const options = {
     port,
     path,

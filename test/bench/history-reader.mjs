@@ -1,4 +1,4 @@
-// Reads the whole log once, in one of the ways that are compared, and prints how fast and with how much memory.
+// Reads the whole log once with one of the compared methods and prints its rate and memory use.
 import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { allProjections } from '../../dist/app/projections.js';
@@ -14,7 +14,7 @@ import { Postgres } from '../../dist/postgres/postgres.js';
 import { SiteSecrets } from '../../dist/sites/site-secrets.js';
 
 const { DATABASE_URL, OUT } = process.env;
-const SEAL = Buffer.alloc(32, 7);
+const SECRET_KEY = Buffer.alloc(32, 7);
 
 async function rebuild(name, { postgres, secrets, log }) {
   await new ProjectionRunner(postgres, allProjections(secrets)).rebuild(name);
@@ -27,11 +27,11 @@ const READ = {
     return 0;
   },
 
-  /** The limit: the same rows as text, each taken apart, its JSON parsed and dropped. */
+  /** The upper bound: reads the same rows as text, splits them and parses their JSON. */
   copy: async ({ postgres }) => {
     const client = await postgres.connect('bench');
     let events = 0;
-    let kept;
+    let last;
     await copyOut(
       client,
       `COPY (SELECT e.position, e.id, e.category, e.stream, e.version, e.type, e.site, e.time, e.actor, e.data,
@@ -39,12 +39,12 @@ const READ = {
                FROM cc.events e LEFT JOIN cc.personal p ON p.position = e.position ORDER BY e.position) TO STDOUT`,
       (line) => {
         const fields = line.toString('utf8', 0, line.length - 1).split('\t');
-        kept = { fields, data: JSON.parse(fields[9]), personal: JSON.parse(fields[11]) };
+        last = { fields, data: JSON.parse(fields[9]), personal: JSON.parse(fields[11]) };
         events += 1;
       },
     );
     await client.end();
-    return kept && events;
+    return last && events;
   },
 
   export: async ({ postgres, log }) => {
@@ -60,13 +60,13 @@ const READ = {
     return events;
   },
 
-  dedup: (world) => rebuild('dedup', world),
-  totals: (world) => rebuild('totals', world),
+  dedup: (dependencies) => rebuild('dedup', dependencies),
+  totals: (dependencies) => rebuild('totals', dependencies),
 };
 
 const postgres = await Postgres.open({ databaseUrl: DATABASE_URL, dataDir: '.', onMessage: () => {} });
 const log = new PostgresEventLog(postgres);
-const secrets = new SiteSecrets(postgres.pool, new Sealer(SEAL));
+const secrets = new SiteSecrets(postgres.pool, new Sealer(SECRET_KEY));
 const started = performance.now();
 const events = await READ[process.argv[2]]({ postgres, log, secrets });
 const seconds = (performance.now() - started) / 1000;

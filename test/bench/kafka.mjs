@@ -1,4 +1,4 @@
-// The Kafka part: how fast and at what cost the relay publishes, and what it takes from inbound on the same machine.
+// The Kafka part: the rate and CPU cost of the relay, and how much it slows inbound down on the same machine.
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -6,9 +6,9 @@ import { startBrokers } from '../../dist/kafka-broker/broker.js';
 import { runChild } from './children.mjs';
 import { ratioRow, singleRow, spread, variantColumns } from './figures.mjs';
 import { measure } from './measure.mjs';
-import { makeDatabase, withClient } from './postgres.mjs';
-import { throwAwayServer } from './rates.mjs';
-import { interleave, takeDown } from './rounds.mjs';
+import { createDatabase, withClient } from './postgres.mjs';
+import { temporaryServer } from './rates.mjs';
+import { interleave, recordRounds } from './rounds.mjs';
 import { startService } from './service.mjs';
 import { httpVariant, inboundTarget } from './variants.mjs';
 
@@ -23,45 +23,45 @@ export async function kafkaRun(context) {
   const cluster = await part('the broker', () => startBrokers({ dataDir: join(directory, 'kafka'), log: progress }));
   if (!cluster) return [];
   cleanUp.push(() => cluster.stop());
-  context.facts.push('one broker, 6 partitions, gzip; it shares the machine, and its CPU is in no figure');
+  context.facts.push('one broker, 6 partitions, gzip; it shares the machine and its CPU is in no figure');
   return [
-    ...((await part('the relay’s rate', () => relayRows(cluster, context))) ?? []),
-    ...((await part('inbound beside the relay', () => inboundRows(cluster, context))) ?? []),
+    ...((await part('the rate of the relay', () => relayRows(cluster, context))) ?? []),
+    ...((await part('inbound with the relay', () => inboundRows(cluster, context))) ?? []),
   ];
 }
 
 async function relayRows(cluster, context) {
   const { settings, progress } = context;
-  const server = await throwAwayServer('published', context);
-  const DATABASE_URL = await makeDatabase(server, 'published');
+  const server = await temporaryServer('published', context);
+  const DATABASE_URL = await createDatabase(server, 'published');
   const env = { DATABASE_URL, KAFKA_BROKERS: cluster.brokers, EVENTS: String(settings.published) };
   progress('filling a log …');
   await runChild('filling a log', process.execPath, [RELAY_RATE, 'fill'], { env: { ...env, BATCH: '1000' } });
   let topics = 0;
   const variant = (mode, batch) => ({
-    id: `${mode}, ${batch} a batch`,
-    // Topics of its own for each stretch: the relay begins with the whole history.
+    id: `${mode}, ${batch} per batch`,
+    // New topics for each measurement, so that the relay publishes the whole log again.
     run: () => {
       topics += 1;
       const own = { ...env, BATCH: String(batch), KAFKA_TOPIC_PREFIX: `bench${topics}.` };
-      return measure(`${mode}, ${batch} a batch`, process.execPath, [RELAY_RATE, mode], { env: own });
+      return measure(`${mode}, ${batch} per batch`, process.execPath, [RELAY_RATE, mode], { env: own });
     },
   });
   const variants = BATCHES.flatMap((batch) => [variant('kafkajs', batch), variant('relay', batch)]);
   const result = await interleave(variants, settings.rounds, progress);
-  takeDown(result, context);
-  const of = (mode, batch) => result.samples[`${mode}, ${batch} a batch`] ?? [];
+  recordRounds(result, context);
+  const of = (mode, batch) => result.samples[`${mode}, ${batch} per batch`] ?? [];
   const cpu = (samples) => spread(samples.filter(Boolean).map(({ cpuServer }) => cpuServer))?.median;
   return BATCHES.flatMap((batch) => {
-    const [own, alone] = [of('relay', batch), of('kafkajs', batch)];
+    const [relay, kafkajs] = [of('relay', batch), of('kafkajs', batch)];
     const isTarget = batch === 2_000;
     return [
-      { what: `kafkajs alone, idempotent, ${batch} a batch`, figure: '1.00', ...variantColumns(alone) },
-      ratioRow(`relay, from the log, ${batch} a batch: to kafkajs alone`, own, alone, {
+      { what: `plain kafkajs, idempotent, ${batch} per batch`, figure: '1.00', ...variantColumns(kafkajs) },
+      ratioRow(`relay, from the log, ${batch} per batch: ratio to plain kafkajs`, relay, kafkajs, {
         ...(isTarget && { target: { atLeast: 0.6 } }),
-        columns: variantColumns(own),
+        columns: variantColumns(relay),
       }),
-      singleRow('↳ its CPU an event, µs', cpu(own), 'count', isTarget ? { atMost: 60 } : undefined),
+      singleRow('↳ CPU per event, µs', cpu(relay), 'count', isTarget ? { atMost: 60 } : undefined),
     ];
   });
 }
@@ -69,32 +69,32 @@ async function relayRows(cluster, context) {
 async function inboundRows(cluster, context) {
   const { directory, progress, settings } = context;
   progress('starting two services …');
-  const without = await startService(join(directory, 'without-kafka'));
-  const beside = await startService(join(directory, 'with-kafka'), { KAFKA_BROKERS: cluster.brokers });
+  const withoutKafka = await startService(join(directory, 'without-kafka'));
+  const withKafka = await startService(join(directory, 'with-kafka'), { KAFKA_BROKERS: cluster.brokers });
   const http = (id, service) => httpVariant(id, inboundTarget(service), CONNECTIONS, context);
-  const off = http('inbound, no Kafka', without);
-  const on = http('inbound, published', beside);
-  // What is left over is published before anybody else is measured.
+  const off = http('inbound, no Kafka', withoutKafka);
+  const on = http('inbound, published', withKafka);
+  // The rest is published before the next variant is measured.
   const drained = async (sample) => {
-    await untilPublished(beside);
+    await untilPublished(withKafka);
     return sample;
   };
   const variants = [off, { id: on.id, run: async () => drained(await on.run()) }];
   const result = await interleave(variants, settings.rounds, progress);
-  takeDown(result, context);
+  recordRounds(result, context);
   const of = ({ id }) => result.samples[id] ?? [];
   return [
     { what: `inbound, no Kafka, ${CONNECTIONS} connections`, figure: '1.00', ...variantColumns(of(off)) },
-    ratioRow('inbound, published by the relay: to that', of(on), of(off), {
+    ratioRow('inbound, published by the relay: ratio to no Kafka', of(on), of(off), {
       target: { atLeast: 0.65 },
       columns: variantColumns(of(on)),
     }),
-    ratioRow('↳ CPU of service and PostgreSQL a conversion: to that', of(on), of(off), { by: 'cpu' }),
+    ratioRow('↳ CPU of service + PostgreSQL per conversion: ratio to no Kafka', of(on), of(off), { by: 'cpu' }),
   ];
 }
 
 async function untilPublished(service) {
-  const patience = performance.now() + DRAINED_WITHIN_MS;
+  const deadline = performance.now() + DRAINED_WITHIN_MS;
   for (;;) {
     const { rows } = await withClient(service.server, (client) =>
       client.query(
@@ -102,7 +102,7 @@ async function untilPublished(service) {
       ),
     );
     if (rows[0].done) return;
-    if (performance.now() > patience) throw new Error('what was received was not published in time');
+    if (performance.now() > deadline) throw new Error('the received conversions were not published in time');
     await sleep(200);
   }
 }

@@ -1,14 +1,14 @@
 /*
  * HTTP/1.1 POST load generator: one thread, epoll, keep-alive, about 10 us of CPU a request.
  *
- * It is written in C because a Node client costs more than the servers measured here: on a machine that client, service and
- * database share, a dear client measures itself.
+ * Written in C because a Node client uses more CPU than the servers measured here, and client, service and database share
+ * one machine: an expensive client would limit the rates it measures.
  *
  * Closed loop (default): every connection sends its next request when the last one was answered.
- * Open loop (--rate): requests arrive on a schedule, and latency counts from the scheduled time, so that a server that
- * stalls is charged for everything that had to wait meanwhile.
+ * Open loop (--rate): requests are sent on a schedule, and latency counts from the scheduled time, so that a stall of the
+ * server counts for every request that waits meanwhile (no coordinated omission).
  *
- * Says "measuring" on stderr when the warm-up is over (the harness then reads CPU counters), one JSON line on stdout at the end.
+ * Prints "measuring" on stderr after the warm-up (the harness then reads CPU counters) and one JSON line on stdout at the end.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -28,8 +28,8 @@
 #define CONNECTIONS_MAX 4096
 #define REQUEST_MAX 4096
 #define REPLY_MAX 16384
-#define ARRIVALS_MAX (1 << 22) /* open loop: how many may wait for a free connection */
-#define FAILURES_MAX 1000      /* past this the server is gone; going on would only hide it */
+#define ARRIVALS_MAX (1 << 22) /* open loop: how many may wait for an idle connection */
+#define FAILURES_MAX 1000      /* beyond this the server is considered dead */
 
 struct options {
   int port, connections;
@@ -51,7 +51,7 @@ static struct options opt = {
 static struct connection connections[CONNECTIONS_MAX];
 static int epoll;
 
-/* What is measured. Failures: connections that broke. Wrong: answered 200, but without the --expect text. */
+/* Results. failures: broken connections; wrong: 200 answers without the --expect text. */
 static double *latencies;
 static long recorded, latencies_size, sent, answered, failures, non_200, wrong;
 static double record_from, cpu_before;
@@ -78,8 +78,8 @@ static double cpu_seconds(void) {
 }
 
 /*
- * ---- the request: the body template with $order (never seen before), $user (one of --users, a million) and $clock (when it was
- * sent, in milliseconds of the monotonic clock, which all processes of a machine share) filled in ----
+ * ---- requests: the body template with $order (unique), $user (one of --users) and $clock (the send time in milliseconds of
+ * the monotonic clock, which all processes of a machine share) filled in ----
  */
 
 static unsigned long long random_state;
@@ -105,7 +105,7 @@ static int fill_body(char *out) {
   for (const char *from = opt.body; *from;) {
     if (to - out > REQUEST_MAX / 2) die("the body is larger than %d bytes", REQUEST_MAX / 2);
     if (!strncmp(from, "$order", 6)) {
-      /* The leading random part spreads the orders over any index on them, as orders of many shops would. */
+      /* The leading random part spreads the orders over an index, as orders of many shops would be. */
       to += sprintf(to, "ORD-%08x%08x%08ld", (unsigned)random_next(), run_id, sent);
       from += 6;
     } else if (!strncmp(from, "$user", 5)) {
@@ -133,7 +133,7 @@ static void send_request(struct connection *c, double start) {
   c->received = 0;
   c->busy = 1;
   sent++;
-  /* A request is far smaller than the socket's buffer: a short write means that the connection is broken. */
+  /* A request is much smaller than the socket buffer: a short write means a broken connection. */
   if (write(c->fd, request, length) != length) shutdown(c->fd, SHUT_RDWR);
 }
 
@@ -150,24 +150,24 @@ static void open_connection(struct connection *c) {
   epoll_ctl(epoll, EPOLL_CTL_ADD, c->fd, &event);
 }
 
-/* A server may end a connection. If it carried a request, that one got no answer: it is counted. Either way it is made anew. */
+/* Reconnects after the server closed the connection. A request that was in flight counts as failed. */
 static void replace_connection(struct connection *c) {
-  if (c->busy && ++failures > FAILURES_MAX) die("%d connections were closed before they answered", FAILURES_MAX);
+  if (c->busy && ++failures > FAILURES_MAX) die("%d connections were closed before an answer", FAILURES_MAX);
   close(c->fd);
   open_connection(c);
 }
 
 /* ---- replies ---- */
 
-/* Bytes of a complete reply, 0 while more must come. Every server measured here sends Content-Length where there is a body. */
+/* Length of a complete reply, 0 while it is incomplete. Every measured server sends Content-Length with a body. */
 static int reply_length(struct connection *c) {
   char *head_end = strstr(c->reply, "\r\n\r\n");
   if (!head_end) return 0;
   if (!strncmp(c->reply, "HTTP/1.1 204", 12)) return (int)(head_end - c->reply) + 4;
   char *length = strcasestr(c->reply, "content-length:");
-  if (!length || length > head_end) die("a reply without Content-Length: %.80s", c->reply);
+  if (!length || length > head_end) die("reply without Content-Length: %.80s", c->reply);
   int total = (int)(head_end - c->reply) + 4 + atoi(length + strlen("content-length:"));
-  if (total >= REPLY_MAX) die("a reply of %d bytes", total);
+  if (total >= REPLY_MAX) die("reply of %d bytes", total);
   return c->received >= total ? total : 0;
 }
 
@@ -180,8 +180,8 @@ static void record(struct connection *c, double end) {
   latencies[recorded++] = (end - c->start) * 1e3;
 }
 
-/* Judged during the warm-up as well: an error there is an error. The first one is shown. */
-static void judge(struct connection *c) {
+/* Counts errors during the warm-up as well and prints the first. */
+static void check_reply(struct connection *c) {
   answered++;
   int is_200 = !strncmp(c->reply + strlen("HTTP/1.1 "), "20", 2);
   if (is_200 && strstr(c->reply, opt.expect)) return;
@@ -190,11 +190,11 @@ static void judge(struct connection *c) {
   else non_200++;
 }
 
-/* 1 when the connection has become free for its next request. One that was free stays free: it stands in the list already. */
+/* Returns 1 when the connection has become idle. One that was idle is already in the list of idle connections. */
 static int on_readable(struct connection *c) {
   int was_busy = c->busy;
   int n = (int)read(c->fd, c->reply + c->received, REPLY_MAX - 1 - c->received);
-  /* Whatever comes over a free one is a goodbye: a server does not keep a silent connection for ever. */
+  /* The only event on an idle connection is that the server closes it after its keep-alive timeout. */
   if (n <= 0 || !was_busy) {
     replace_connection(c);
     c->busy = 0;
@@ -204,15 +204,15 @@ static int on_readable(struct connection *c) {
   c->reply[c->received] = 0;
   if (!reply_length(c)) return 0;
   double end = now();
-  judge(c);
+  check_reply(c);
   if (end >= record_from) record(c, end);
   c->busy = 0;
   return 1;
 }
 
-/* ---- the loop ---- */
+/* ---- main loop ---- */
 
-/* Open loop: arrivals that found no free connection wait here, with the time they were due. */
+/* Open loop: due times of requests that wait for an idle connection. */
 static double *arrivals, next_arrival;
 static long arrivals_in, arrivals_out;
 static int free_connections[CONNECTIONS_MAX], free_count;
@@ -252,7 +252,7 @@ static void run(double end) {
   }
 }
 
-/* ---- the report ---- */
+/* ---- report ---- */
 
 static int ascending(const void *a, const void *b) {
   double x = *(const double *)a, y = *(const double *)b;
@@ -299,7 +299,7 @@ static void parse_options(int count, char **values) {
   if (!opt.port || opt.connections < 1 || opt.connections > CONNECTIONS_MAX)
     die("usage: load --port N [--connections 1-%d] [--warm S] [--seconds S] [--requests N] [--rate N]\n"
         "            [--path P] [--host H] [--key K] [--body TEMPLATE with $order, $user, $clock] [--expect TEXT]\n"
-        "            [--headers LINES, each with its end] [--users N]",
+        "            [--headers LINES, each ending in CRLF] [--users N]",
         CONNECTIONS_MAX);
 }
 

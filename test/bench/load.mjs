@@ -1,5 +1,5 @@
-// The load generator's stand-in for machines without a C compiler: the options and the output of load.c, in Node, on bare
-// sockets (an HTTP client would cost several times as much again).
+// The load generator for machines without a C compiler: the options and output of load.c, in Node, on plain sockets
+// because an HTTP client would use several times as much CPU.
 import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { parseArgs } from 'node:util';
@@ -17,8 +17,8 @@ const rate = number('rate', 0);
 const runId = randomBytes(4).toString('hex');
 const latencies = [];
 const counts = { sent: 0, answered: 0, failures: 0, non200: 0, wrong: 0 };
-const free = []; // open loop: connections without a request
-const arrivals = []; // open loop: due times that found no free connection
+const free = []; // open loop: idle connections
+const arrivals = []; // open loop: due times that wait for an idle connection
 
 const started = performance.now();
 const recordFrom = started + number('warm', 1) * 1000;
@@ -41,7 +41,7 @@ function openConnection() {
   connection.socket.on('data', (text) => onData(connection, text));
   connection.socket.on('error', () => {});
   connection.socket.on('close', () => {
-    if (++counts.failures > FAILURES_MAX) fail(`${FAILURES_MAX} connections were closed before they answered`);
+    if (++counts.failures > FAILURES_MAX) fail(`${FAILURES_MAX} connections were closed before an answer`);
     openConnection();
   });
 }
@@ -78,16 +78,16 @@ function onData(connection, text) {
   if (headEnd < 0) return;
   const isEmpty = connection.received.startsWith('204', 'HTTP/1.1 '.length);
   const length = isEmpty ? 0 : /content-length: *(\d+)/i.exec(connection.received.slice(0, headEnd))?.[1];
-  if (length === undefined) fail(`a reply without Content-Length: ${connection.received.slice(0, 80)}`);
+  if (length === undefined) fail(`reply without Content-Length: ${connection.received.slice(0, 80)}`);
   if (connection.received.length < headEnd + 4 + Number(length)) return;
   const now = performance.now();
-  judge(connection.received);
+  count(connection.received);
   connection.received = '';
   if (now >= recordFrom && now < end) latencies.push(now - connection.start);
   release(connection);
 }
 
-function judge(reply) {
+function count(reply) {
   counts.answered += 1;
   const is200 = reply.startsWith('20', 'HTTP/1.1 '.length);
   if (is200 && reply.includes(expect)) return;

@@ -1,5 +1,5 @@
-// The outbound part: what closing a stretch costs in a small log and in a large one, and how long the pushes of one tick
-// take for many sites. The product's own parts, in this process, on PostgreSQL servers of their own.
+// The outbound part: the cost of closing a reporting window in a small and in a large log, and the duration of one tick's
+// pushes for many sites. Runs the product's classes in this process, on temporary PostgreSQL servers.
 import { randomBytes, randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
@@ -17,18 +17,18 @@ import { SiteRepository } from '../../dist/sites/site-repository.js';
 import { SiteSecrets } from '../../dist/sites/site-secrets.js';
 import { SetWebhook } from '../../dist/sites/webhook.commands.js';
 import { median, meets, ratios, singleRow, spread } from './figures.mjs';
-import { growLog } from './grow.mjs';
-import { databaseUrl, serverVersion, startThrowAwayServer } from './postgres.mjs';
+import { fillLog } from './fill-log.mjs';
+import { databaseUrl, serverVersion, startTemporaryServer } from './postgres.mjs';
 
-/** The site that `growLog` fills. */
+/** The site of the events that `fillLog` adds. */
 const FILLED_SITE = 'localhost';
 const SMALL_EVENTS = 100_000;
-const STRETCH_EVENTS = 1_000;
+const WINDOW_EVENTS = 1_000;
 const SITES = 1_000;
 const TICK_MS = 900_000;
-const RECEIVER_TAKES_MS = 50;
-/** One after the other takes a minute for all of them: a part of them gives the time of each as well. */
-const ONE_BY_ONE = 100;
+const RECEIVER_MS = 50;
+/** All sites one after the other would take a minute. This many give the time per push as well. */
+const SEQUENTIAL_SITES = 100;
 const thousands = (count) => count.toLocaleString('en-US');
 
 export async function outboundRun(context) {
@@ -47,38 +47,38 @@ export async function outboundRun(context) {
 }
 
 async function openLog(dataDir, events, { progress, cleanUp }) {
-  const server = await startThrowAwayServer(dataDir);
+  const server = await startTemporaryServer(dataDir);
   cleanUp.push(server.stop);
   const postgres = await Postgres.open({ databaseUrl: databaseUrl(server, 'postgres'), dataDir, onMessage: () => {} });
   const owner = await postgres.connectAsOwner('bench');
-  await growLog(owner, { events, claims: 0 }, (done) =>
+  await fillLog(owner, { events, claims: 0 }, (done) =>
     progress(`filling: ${thousands(done)} of ${thousands(events)} …`),
   );
   await owner.end();
   return { server, postgres, log: new PostgresEventLog(postgres) };
 }
 
-/** The two in turns: what the machine did to one it likely did to the other. */
+/** Alternates between the two logs, so that other load on the machine affects both. */
 async function closingRows(small, large, { settings, progress }) {
   const sides = { small: await closer(small), large: await closer(large) };
   const samples = { small: [], large: [] };
   for (let round = -1; round < settings.rounds * 4; round += 1) {
-    progress(`closing stretches, round ${round + 1} …`);
+    progress(`closing reporting windows, round ${round + 1} …`);
     for (const name of ['small', 'large']) {
       const ms = await sides[name]();
       if (round >= 0) samples[name].push({ ms });
     }
   }
   const figure = (what, name) => ({ what, unit: 'ms', value: spread(samples[name].map(({ ms }) => ms)) });
-  // Of medians rather than round by round: a commit now and then waits for the disk, on either side.
+  // The ratio of the medians rather than per round: single commits on either side wait for the disk.
   const ratio = median(samples.large.map(({ ms }) => ms)) / median(samples.small.map(({ ms }) => ms));
   const all = spread(ratios(samples.large, samples.small, ({ ms }) => ms));
-  const stretch = `closing a stretch of ${thousands(STRETCH_EVENTS)} conversions`;
+  const closing = `closing a reporting window of ${thousands(WINDOW_EVENTS)} conversions`;
   return [
-    figure(`${stretch}, log of ${thousands(SMALL_EVENTS)} events`, 'small'),
-    figure(`${stretch}, log of ${thousands(settings.events)} events`, 'large'),
+    figure(`${closing}, log of ${thousands(SMALL_EVENTS)} events`, 'small'),
+    figure(`${closing}, log of ${thousands(settings.events)} events`, 'large'),
     {
-      what: '↳ large to small',
+      what: '↳ large log: ratio to the small one',
       unit: 'ratio',
       value: { ...all, median: ratio },
       target: { atMost: 1.2 },
@@ -87,18 +87,19 @@ async function closingRows(small, large, { settings, progress }) {
   ];
 }
 
-/** Counting and writing down, of a stretch that was filled just before; the filling is not measured. */
+/** Times counting and appending for a reporting window. Appending its conversions is not measured. */
 async function closer({ log, postgres }) {
   const pusher = new Pusher(log, undefined, undefined, { now: Date.now, actor: 'system' });
   const webhook = { first: { position: await log.head(), time: new Date().toISOString() }, position: 0 };
   let end;
   await postgres.pool.query('SELECT 1');
   return async () => {
-    await appendConversions(log, FILLED_SITE, STRETCH_EVENTS);
+    await appendConversions(log, FILLED_SITE, WINDOW_EVENTS);
     const began = performance.now();
     const closed = await pusher.close({ site: FILLED_SITE, webhook }, end);
     const ms = performance.now() - began;
-    if (closed.data.body.conversions !== STRETCH_EVENTS) throw new Error(`counted ${JSON.stringify(closed.data.body)}`);
+    if (closed.data.body.conversions !== WINDOW_EVENTS)
+      throw new Error(`unexpected totals: ${JSON.stringify(closed.data.body)}`);
     end = { ...closed, type: 'outbound.delivered.v1' };
     return ms;
   };
@@ -119,22 +120,22 @@ async function pushingRows({ log, postgres }, { progress }) {
     progress(`setting ${thousands(SITES)} webhooks …`);
     const { hosts, sites, commands, secrets } = await openSites(log, postgres, receiver.url);
     const settings = readSettings({ OUTBOUND_ALLOW_PRIVATE: 'true' });
-    const clock = { aheadMs: 0 };
-    const now = () => Date.now() + clock.aheadMs;
+    const clock = { offsetMs: 0 };
+    const now = () => Date.now() + clock.offsetMs;
     const pusher = new Pusher(log, commands, openHttpClient(settings), { ...pusherOptions(settings, 'system'), now });
-    progress('pushing one after the other …');
-    const each = await oneByOne(postgres, secrets, sites, pusher, hosts.slice(0, ONE_BY_ONE));
+    progress('pushing one site after the other …');
+    const each = await pushSequentially(postgres, secrets, sites, pusher, hosts.slice(0, SEQUENTIAL_SITES));
     receiver.calls = 0;
-    // All of them are due.
-    clock.aheadMs = TICK_MS;
-    progress('pushing all of them …');
-    const all = await oneTick(log, postgres, secrets, pusher, receiver);
+    // Moves the clock so that all sites are due.
+    clock.offsetMs = TICK_MS;
+    progress('pushing all sites …');
+    const all = await pushInOneTick(log, postgres, secrets, pusher, receiver);
     await pusher.end();
-    const oneAfterTheOther = (each * SITES) / 1_000;
+    const sequential = (each * SITES) / 1_000;
     return [
-      singleRow(`pushes of ${thousands(SITES)} sites at one tick, receiver takes ${RECEIVER_TAKES_MS} ms`, all, 's'),
-      singleRow(`one after the other (${ONE_BY_ONE} measured)`, oneAfterTheOther, 's'),
-      singleRow('↳ how many times faster', oneAfterTheOther / all, 'ratio', { atLeast: 10 }),
+      singleRow(`pushes of ${thousands(SITES)} sites at one tick, receiver answers after ${RECEIVER_MS} ms`, all, 's'),
+      singleRow(`sequential pushes (extrapolated from ${SEQUENTIAL_SITES})`, sequential, 's'),
+      singleRow('↳ speed-up', sequential / all, 'ratio', { atLeast: 10 }),
     ];
   } finally {
     await receiver.stop();
@@ -153,8 +154,8 @@ async function openSites(log, postgres, url) {
   return { hosts, sites, commands, secrets };
 }
 
-/** @returns milliseconds for each */
-async function oneByOne(postgres, secrets, sites, pusher, hosts) {
+/** @returns milliseconds per push */
+async function pushSequentially(postgres, secrets, sites, pusher, hosts) {
   const all = new Map((await sites.all()).map((site) => [site.host, site.webhook]));
   const began = performance.now();
   for (const host of hosts) {
@@ -165,8 +166,8 @@ async function oneByOne(postgres, secrets, sites, pusher, hosts) {
   return (performance.now() - began) / hosts.length;
 }
 
-/** The service's own way. @returns seconds until the last outcome is in the log */
-async function oneTick(log, postgres, secrets, pusher, receiver) {
+/** Pushes as the service does. @returns seconds until the last outcome is in the log */
+async function pushInOneTick(log, postgres, secrets, pusher, receiver) {
   const directory = new SiteDirectory(log, secrets, {
     authFailureLimit: 20,
     authFailureWindowMs: 900_000,
@@ -197,7 +198,7 @@ async function startReceiver() {
   const server = createServer((request, response) => {
     request.resume();
     receiver.calls += 1;
-    setTimeout(() => response.end(), RECEIVER_TAKES_MS);
+    setTimeout(() => response.end(), RECEIVER_MS);
   });
   await new Promise((listening) => server.listen(0, '127.0.0.1', listening));
   const stop = () =>

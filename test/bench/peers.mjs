@@ -1,5 +1,5 @@
-// Event stores to compare with. They are no dependency of the product (emmett's peer range conflicts with it), so they
-// are installed on first use into a cache folder outside the tracked tree.
+// Event stores for comparison. They are not dependencies of the product (emmett's peer range conflicts with it), so they
+// are installed on first use into an ignored cache folder.
 import { existsSync } from 'node:fs';
 import { copyFile, mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { runChild } from './children.mjs';
 const directory = fileURLToPath(new URL('../../.cache/bench-peers/', import.meta.url));
 const wanted = fileURLToPath(new URL('./peers/package.json', import.meta.url));
 
-/** @returns the folder they are installed in; rejects where they cannot be installed */
+/** @returns the folder they are installed in; rejects when they cannot be installed */
 export async function installPeers() {
   if (await isInstalled()) return directory;
   await mkdir(directory, { recursive: true });

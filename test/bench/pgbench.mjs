@@ -1,4 +1,4 @@
-// pgbench, PostgreSQL's own benchmark, as the yardstick for "one row a commit": 50 clients, a prepared insert each.
+// pgbench, PostgreSQL's benchmark, as the reference for one row per commit: 50 clients, each with a prepared insert.
 import { existsSync, readdirSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { delimiter, join } from 'node:path';
@@ -19,7 +19,7 @@ export function findPgbench() {
   return folders.map((folder) => join(folder, 'pgbench')).find((file) => existsSync(file));
 }
 
-/** The least table that could be a log: a position, a stream that may not come twice, a JSON document. */
+/** The minimal table of an event log: a position, a unique stream and a JSON document. */
 export async function preparePgbench(database, directory) {
   await database.query(`
     CREATE TABLE IF NOT EXISTS appended (

@@ -1,43 +1,43 @@
-// Rates and CPU with platforms connected, in interleaved rounds, against the echo and against a naive design that sends too.
+// Rates and CPU with connected platforms, in interleaved rounds, compared with the echo and with a naive design that sends as well.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { addedCpuRow, ratioRow, singleRow, variantColumns } from './figures.mjs';
 import { withClient } from './postgres.mjs';
-import { throwAwayServer } from './rates.mjs';
-import { interleave, takeDown } from './rounds.mjs';
+import { temporaryServer } from './rates.mjs';
+import { interleave, recordRounds } from './rounds.mjs';
 import { whileSlow } from './sandbox.mjs';
 import { httpVariant, inboundTarget, startEcho, startNaive } from './variants.mjs';
 
-/** Those that take many conversions a call, then one that takes one. */
+/** Platforms that accept batches, then one that accepts one conversion per call. */
 export const ONE = ['meta'];
 export const THREE = ['meta', 'tiktok', 'segment'];
 export const SIX = ['meta', 'tiktok', 'segment', 'google_ads', 'microsoft_ads', 'linkedin'];
-export const ONE_A_CALL = ['ga4'];
+export const UNBATCHED = ['ga4'];
 
 const CONNECTIONS = 256;
-/** More, so that the number of senders that wait does not set the rate. */
+/** More, so that the number of waiting senders does not limit the rate. */
 const SLOW_CONNECTIONS = 512;
-/** As platforms far away. */
+/** The latency of a distant platform. */
 export const SLOW_MS = 50;
-const QUIET_WITHIN_MS = 20_000;
+const SETTLED_WITHIN_MS = 20_000;
 const thousands = (count) => count.toLocaleString('en-US');
 
-/** @param services by number of platforms: `none`, `one`, `three`, `six`, and `oneACall` */
+/** @param services by number of platforms: `none`, `one`, `three`, `six`, and `unbatched` */
 export async function measurePlatformRates(services, sandbox, context) {
   const { settings, progress, part } = context;
-  const variants = await part('the platforms’ variants', () => makeVariants(services, sandbox, context));
+  const variants = await part('the variants with platforms', () => makeVariants(services, sandbox, context));
   if (!variants) return undefined;
-  // Everything once, unmeasured: a service that has just begun is slower than it will be.
+  // One round without measurement: a service is slower just after its start.
   const warm = (text) => progress(text.replace('round 1/1', 'warming up'));
   await part('the warm-up', () => interleave(variants, 1, warm));
   const result = await part('the rounds', () => interleave(variants, settings.rounds, progress));
-  if (result) takeDown(result, context);
+  if (result) recordRounds(result, context);
   return result?.samples;
 }
 
 async function makeVariants(services, sandbox, context) {
   context.progress('starting the echo and the naive design …');
   const echo = await startEcho();
-  const naive = await startNaive(await throwAwayServer('naive', context), sandbox);
+  const naive = await startNaive(await temporaryServer('naive', context), sandbox);
   const http = (id, target, connections = CONNECTIONS) => httpVariant(id, target, connections, context);
   const slowed = (id, target) => {
     const { run } = http(id, target, SLOW_CONNECTIONS);
@@ -46,10 +46,10 @@ async function makeVariants(services, sandbox, context) {
   const sending = (service, [platform]) => ({
     ...inboundTarget(service),
     sandbox,
-    // A conversion that is put off costs less than one that is delivered.
+    // A deferred conversion costs less than a delivered one.
     expect: `"${platform}":{"ok":true`,
   });
-  const { none, one, three, six, oneACall } = services;
+  const { none, one, three, six, unbatched } = services;
   const sendingNaive = { ...naive, expect: '"meta":{"ok":true' };
   return [
     http('echo', echo),
@@ -57,7 +57,7 @@ async function makeVariants(services, sandbox, context) {
     http('1 platform', sending(one, ONE)),
     http('3 platforms', sending(three, THREE)),
     http('6 platforms', sending(six, SIX)),
-    http('1 platform, one a call', sending(oneACall, ONE_A_CALL)),
+    http('1 platform, one conversion per call', sending(unbatched, UNBATCHED)),
     http('naive, 3 platforms', sendingNaive),
     slowed('3 slow platforms', sending(three, THREE)),
     slowed('naive, 3 slow platforms', sendingNaive),
@@ -69,9 +69,9 @@ export function platformRateRows(samples) {
   const [echo, none] = [of('echo'), of('0 platforms')];
   const [naive, slow, slowNaive] = [of('naive, 3 platforms'), of('3 slow platforms'), of('naive, 3 slow platforms')];
   const toEcho = (what, own, target) =>
-    ratioRow(`${what}: to the echo`, own, echo, { target, columns: variantColumns(own) });
+    ratioRow(`${what}: ratio to the echo`, own, echo, { target, columns: variantColumns(own) });
   const added = (own, count, target) =>
-    addedCpuRow('↳ CPU each platform adds: to the echo', { samples: own, base: none, unit: echo, count, target });
+    addedCpuRow('↳ CPU added per platform: ratio to the echo', { samples: own, base: none, unit: echo, count, target });
   const inbound = (id, count, target, cpuTarget) => [
     toEcho(`(b) inbound, ${id}`, of(id), target),
     added(of(id), count, cpuTarget),
@@ -88,40 +88,42 @@ export function platformRateRows(samples) {
     ...inbound('1 platform', 1, { atLeast: 0.22 }, atMostTwice),
     ...inbound('3 platforms', 3, { atLeast: 0.14 }, atMostTwice),
     ...inbound('6 platforms', 6, { atLeast: 0.08 }, atMostTwice),
-    ...inbound('1 platform, one a call', 1),
+    ...inbound('1 platform, one conversion per call', 1),
     toEcho('(c) naive design, 3 platforms', naive),
-    ratioRow('↳ (b) inbound, 3 platforms: to the naive design', of('3 platforms'), naive, { target: { atLeast: 6 } }),
+    ratioRow('↳ (b) inbound, 3 platforms: ratio to the naive design', of('3 platforms'), naive, {
+      target: { atLeast: 6 },
+    }),
     toEcho(`(b) inbound, 3 platforms ${slowly}`, slow),
     toEcho(`(c) naive design, 3 platforms ${slowly}`, slowNaive),
-    ratioRow('↳ (b) inbound: to the naive design', slow, slowNaive, { target: { atLeast: 10 } }),
+    ratioRow('↳ (b) inbound: ratio to the naive design', slow, slowNaive, { target: { atLeast: 10 } }),
   ];
 }
 
-/** What was put off, refused or left without an outcome, of all that the rounds sent: it would make a rate look better. */
-export async function takenRow(services) {
-  let [wanted, taken] = [0, 0];
+/** Deliveries of the rounds that were deferred, rejected or have no outcome. They would make a rate look better. */
+export async function firstAttemptRow(services) {
+  let [expected, delivered] = [0, 0];
   for (const { server } of Object.values(services)) {
     const counts = await withClient(server, untilSettled);
-    wanted += counts.wanted;
-    taken += counts.taken;
+    expected += counts.expected;
+    delivered += counts.delivered;
   }
-  return singleRow(`not taken at the first try (of ${thousands(wanted)} deliveries)`, wanted - taken, 'count', {
+  return singleRow(`not delivered at the first attempt (of ${thousands(expected)})`, expected - delivered, 'count', {
     atMost: 0,
   });
 }
 
-/** The generator leaves without waiting for its last answers, and the service still works on them. */
+/** The generator does not wait for its last answers, so the service may still be delivering. */
 async function untilSettled(client) {
-  const patience = performance.now() + QUIET_WITHIN_MS;
+  const deadline = performance.now() + SETTLED_WITHIN_MS;
   for (;;) {
     const { rows } = await client.query(
-      `SELECT coalesce(sum(json_array_length(data->'platforms')) FILTER (WHERE type = 'conversion.received.v1'), 0)::int AS wanted,
+      `SELECT coalesce(sum(json_array_length(data->'platforms')) FILTER (WHERE type = 'conversion.received.v1'), 0)::int AS expected,
               count(*) FILTER (WHERE type LIKE 'conversion.%' AND data->>'attempt' = '1')::int AS settled,
               count(*) FILTER (WHERE type IN ('conversion.delivered.v1', 'conversion.accepted.v1')
-                                 AND data->>'attempt' = '1')::int AS taken
+                                 AND data->>'attempt' = '1')::int AS delivered
          FROM cc.events`,
     );
-    if (rows[0].settled >= rows[0].wanted || performance.now() > patience) return rows[0];
+    if (rows[0].settled >= rows[0].expected || performance.now() > deadline) return rows[0];
     await sleep(1_000);
   }
 }

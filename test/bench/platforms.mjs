@@ -1,23 +1,23 @@
-// The platforms part: one service for each number of platforms, side by side, and the sandbox that plays the platforms.
+// The platforms part: one service for each number of platforms, and the sandbox that simulates the platforms.
 import { join } from 'node:path';
 import { ARRIVALS_PLATFORM, arrivalRows, startArrivalsPlatform } from './arrivals.mjs';
 import { drainRows, waitingMemoryRows } from './backlog.mjs';
 import { connect } from './connections.mjs';
 import {
+  firstAttemptRow,
   measurePlatformRates,
   ONE,
-  ONE_A_CALL,
   platformRateRows,
   SIX,
   SLOW_MS,
   THREE,
-  takenRow,
+  UNBATCHED,
 } from './platform-rates.mjs';
-import { problemsSeen, startSandbox } from './sandbox.mjs';
+import { reportedProblems, startSandbox } from './sandbox.mjs';
 import { startService } from './service.mjs';
 
-const CONNECTED = { none: [], one: ONE, three: THREE, six: SIX, oneACall: ONE_A_CALL };
-/** The longest part and the end need about that long: past it none is begun. */
+const CONNECTED = { none: [], one: ONE, three: THREE, six: SIX, unbatched: UNBATCHED };
+/** The longest step takes about this long. None starts with less time left. */
 const RESERVED_MS = 60_000;
 
 export async function platformsRun(context) {
@@ -26,8 +26,8 @@ export async function platformsRun(context) {
   const sandbox = await part('the sandbox', startSandbox);
   if (!sandbox) return [];
   context.facts.push(
-    `platforms: ${SIX.join(', ')}, in this order; ${ONE_A_CALL} takes one conversion a call; the sandbox plays them all in one process`,
-    'sandbox µs: its own CPU per request, in no other figure; it shares the machine too',
+    `platforms: ${SIX.join(', ')}, in this order; ${UNBATCHED} accepts one conversion per call; one sandbox process simulates all of them`,
+    'sandbox µs: CPU of the sandbox per request, not part of any other figure; it shares the machine',
   );
   const services = {};
   for (const [name, platforms] of Object.entries(CONNECTED)) {
@@ -44,23 +44,23 @@ export async function platformsRun(context) {
   const rows = samples ? platformRateRows(samples) : [];
   const inTime = async (name, work) => {
     if (performance.now() < context.deadline - RESERVED_MS) rows.push(...((await part(name, work)) ?? []));
-    else context.failures.push(`${name}: not begun, the time was up`);
+    else context.failures.push(`${name}: not started, no time left`);
   };
-  await inTime('the deliveries of the rounds', async () => [await takenRow(services)]);
-  const clock = await part('the platform with the clock', () => connectArrivals(services.none));
-  if (clock) {
-    await inTime('the way to a platform', () => arrivalRows(services.none, clock, context));
-    // It has told what it saw, and is now the one that goes down.
+  await inTime('the deliveries of the rounds', async () => [await firstAttemptRow(services)]);
+  const latencyPlatform = await part('the latency platform', () => connectArrivals(services.none));
+  if (latencyPlatform) {
+    await inTime('the latency to a platform', () => arrivalRows(services.none, latencyPlatform, context));
+    // Its latencies have been read. It now becomes the platform that is down.
     await inTime('a platform that is down', () =>
-      waitingMemoryRows(services.none, ARRIVALS_PLATFORM, clock.stop, context),
+      waitingMemoryRows(services.none, ARRIVALS_PLATFORM, latencyPlatform.stop, context),
     );
   }
-  const many = { service: services.one, platform: ONE[0] };
-  const one = { service: services.oneACall, platform: ONE_A_CALL[0] };
+  const batched = { service: services.one, platform: ONE[0] };
+  const unbatched = { service: services.unbatched, platform: UNBATCHED[0] };
   for (const ms of [0, SLOW_MS])
-    await inTime(`backlogs, answered after ${ms} ms`, () => drainRows(ms, many, one, sandbox, context));
+    await inTime(`backlogs, answered after ${ms} ms`, () => drainRows(ms, batched, unbatched, sandbox, context));
   await part('the sandbox’s ledger', async () => {
-    context.notes.push(...(await problemsSeen(sandbox)).map((problem) => `the sandbox found ${problem}`));
+    context.notes.push(...(await reportedProblems(sandbox)).map((problem) => `reported by the sandbox: ${problem}`));
   });
   return rows;
 }

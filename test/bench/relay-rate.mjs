@@ -1,6 +1,6 @@
-// One stretch of publishing, as a process of its own so that its CPU can be told: node relay-rate.mjs <fill|relay|kafkajs>
-//   fill     puts conversions into the log;  relay  publishes them as the service does
-//   kafkajs  sends the same messages, read beforehand, with its idempotent producer and nothing around it
+// One measurement of publishing, in a separate process so that its CPU is known: node relay-rate.mjs <fill|relay|kafkajs>
+//   fill     appends conversions to the log;  relay  publishes them as the service does
+//   kafkajs  sends the same messages, read beforehand, with a plain idempotent kafkajs producer
 import kafkajs from 'kafkajs';
 import { toMessage } from '../../dist/kafka/cloud-event.js';
 import { ensureTopics, topicOf } from '../../dist/kafka/topics.js';
@@ -16,7 +16,7 @@ const [mode] = process.argv.slice(2);
 const BATCH = Number(process.env.BATCH);
 const settings = readSettings({ ...process.env, DATABASE_URL: '', SECRET_KEY: '' });
 const postgres = await Postgres.open({ databaseUrl: process.env.DATABASE_URL, dataDir: '', onMessage: () => {} });
-const result = await { fill, relay, kafkajs: alone }[mode]();
+const result = await { fill, relay, kafkajs: plainKafkajs }[mode]();
 await postgres.close();
 console.log(JSON.stringify(result));
 process.exit(0);
@@ -36,7 +36,7 @@ async function fill() {
 }
 
 async function relay() {
-  // Not loaded with the rest: it has kafkajs encode its records by our code.
+  // Imported here only: it replaces kafkajs's record encoder, which the `kafkajs` mode must not use.
   const { openRelaySession } = await import('../../dist/kafka/open-session.js');
   const session = await openRelaySession(postgres, settings, new Logger('silent'));
   return timed(async () => {
@@ -46,7 +46,7 @@ async function relay() {
   });
 }
 
-async function alone() {
+async function plainKafkajs() {
   const kafka = new kafkajs.Kafka({ brokers: settings.kafkaBrokers, logLevel: kafkajs.logLevel.ERROR });
   const admin = kafka.admin();
   await admin.connect();
@@ -68,7 +68,7 @@ async function alone() {
   });
 }
 
-/** In the shape of a load generator's result. */
+/** Returns the result in the format of the load generator. */
 async function timed(work) {
   const began = performance.now();
   const before = process.cpuUsage();

@@ -1,13 +1,13 @@
-// The interleaving: A B C A B C …, so that what a shared machine does at one time of the run falls on every variant.
+// Interleaves the variants (A B C A B C …), so that a change in the load of the machine affects all of them.
 
 /**
  * @param variants `[{ id, run }]`; `run()` resolves with a sample
- * @returns samples by variant id, one place per round. A stretch that failed leaves its place empty and its reason in
- * `setbacks`; a variant of which nothing was measured at all is in `failures`.
+ * @returns samples by variant id, one per round. A failed measurement leaves an undefined sample and its reason in
+ * `roundErrors`. A variant that failed in every round is in `failures`.
  */
 export async function interleave(variants, rounds, progress) {
   const samples = Object.fromEntries(variants.map(({ id }) => [id, []]));
-  const setbacks = [];
+  const roundErrors = [];
   for (let round = 0; round < rounds; round++) {
     for (const { id, run } of variants) {
       progress(`round ${round + 1}/${rounds}: ${id} …`);
@@ -15,32 +15,32 @@ export async function interleave(variants, rounds, progress) {
         samples[id][round] = await run();
       } catch (error) {
         samples[id][round] = undefined;
-        setbacks.push(`${id}, round ${round + 1} failed: ${error.message}`);
+        roundErrors.push(`${id}, round ${round + 1} failed: ${error.message}`);
       }
     }
   }
   const failures = variants
     .filter(({ id }) => !samples[id].some(Boolean))
-    .map(({ id }) => `${id}: not measured at all`);
-  return { samples, setbacks, failures };
+    .map(({ id }) => `${id}: failed in every round`);
+  return { samples, roundErrors, failures };
 }
 
-/** What the rounds brought to light, for the report. */
-export function takeDown({ samples, setbacks, failures }, context) {
-  context.notes.push(...setbacks, ...errorNotes(samples), ...busyGenerator(samples));
+/** Adds the notes, failures and samples of the rounds to the report. */
+export function recordRounds({ samples, roundErrors, failures }, context) {
+  context.notes.push(...roundErrors, ...errorNotes(samples), ...busyGenerator(samples));
   context.failures.push(...failures);
   context.samples = samples;
 }
 
-/** The first thing that went wrong in each variant, in its own words. */
+/** The first error of each variant. */
 function errorNotes(samples) {
   return Object.entries(samples).flatMap(([id, list]) => {
     const first = list.find((sample) => sample?.errors > 0);
-    return first ? [`${id}: errors, the first: ${first.said.replace(/\s+/g, ' ').slice(0, 200)}`] : [];
+    return first ? [`${id}: errors, the first: ${first.stderr.replace(/\s+/g, ' ').slice(0, 200)}`] : [];
   });
 }
 
-/** A generator that has no time left measures itself. */
+/** A generator that uses a whole core limits the rates it measures. */
 function busyGenerator(samples) {
   const share = Math.max(
     0,
@@ -48,5 +48,5 @@ function busyGenerator(samples) {
   );
   return share < 0.9
     ? []
-    : [`the load generator took ${Math.round(share * 100)} % of a core: it may have been the limit`];
+    : [`the load generator used ${Math.round(share * 100)} % of a core and may have limited the rates`];
 }

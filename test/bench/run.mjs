@@ -1,17 +1,17 @@
-// npm run bench [-- --quick] [--platforms | --visitors | --kafka | --outbound | --history | --grow] [--json | --markdown]
-// Measures the service against a raw echo, a naive design and its peers, and prints one table. `--help` says more.
+// npm run bench [-- --quick] [--against DIR] [--platforms | --visitors | --kafka | --outbound | --history | --grow] [--json | --markdown]
+// Measures the service, a raw echo, a naive design and peers, and prints one table. See `--help`.
 
 import { existsSync } from 'node:fs';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { killEverything, stopAllChildren, stopWatchedServers } from './children.mjs';
+import { killAllProcesses, stopAllChildren, stopWatchedServers } from './children.mjs';
 import { hasCounters } from './counters.mjs';
 import { prepareGenerator } from './generator.mjs';
-import { grownRun } from './grown.mjs';
 import { historyRun } from './history.mjs';
 import { kafkaRun } from './kafka.mjs';
+import { largeLogRun } from './large-log.mjs';
 import { outboundRun } from './outbound.mjs';
 import { platformsRun } from './platforms.mjs';
 import { standardRun } from './standard.mjs';
@@ -21,18 +21,19 @@ import { visitorsRun } from './visitors.mjs';
 const HELP = `npm run bench [-- options]
 
   (none)       the standard run: five rounds of every variant, a million conversions; at most ten minutes
-  --quick      a smoke run of a minute or two: shows that everything works, too short to judge a target
-  --platforms  the platforms part: what sending costs, how long it takes, how a backlog drains; at most eight minutes
-  --visitors   the visitors part: judging a visit, the tag on a page and its calls, finding a visit
-  --outbound   the outbound part: closing a stretch in a large log, and many sites' pushes of one tick; fills a log
-  --kafka      the Kafka part: what publishing costs, and what it takes from inbound; needs Java and Maven; at most eight minutes
-  --grow       the ten-million part: fills a log and compares it with an empty one
-  --history    the history part: export and rebuild, compared with a plain COPY that is parsed
-  --events N   with --grow, --outbound and --history: how many events (default 10,000,000, with --history 1,000,000)
-  --claims N   with --grow: how many of the newest hold a live dedup claim (default 1,000,000)
-  --json       the figures for machines; --markdown the table for a document
+  --quick      a smoke run of one or two minutes, too short to judge a target
+  --against D  adds the build of another checkout D to the rounds of inbound and append, to compare two versions
+  --platforms  the platforms part: cost and latency of deliveries, draining a backlog; at most eight minutes
+  --visitors   the visitors part: bot score, the tag and its calls, matching a visit
+  --outbound   the outbound part: closing a reporting window in a large log, pushes of many sites at one tick
+  --kafka      the Kafka part: cost of publishing and its effect on inbound; needs Java and Maven; at most eight minutes
+  --grow       the large-log part: fills a log and compares it with an empty one
+  --history    the history part: export and rebuild, compared with a plain COPY
+  --events N   with --grow, --outbound and --history: number of events (default 10,000,000, with --history 1,000,000)
+  --claims N   with --grow: how many of the newest conversions hold a live dedup claim (default 1,000,000)
+  --json       prints the figures as JSON; --markdown prints the table as Markdown
 
-Needs nothing but what the product needs. A C compiler, pgbench and the npm registry add what the table otherwise leaves out.`;
+Has no requirements beyond those of the product. With a C compiler, pgbench and the npm registry it measures more.`;
 
 const STANDARD = {
   rounds: 5,
@@ -40,7 +41,7 @@ const STANDARD = {
   seconds: 4,
   memoryFirst: 100_000,
   memoryLast: 1_000_000,
-  walStretch: 200_000,
+  walConversions: 200_000,
   warmUp: 50_000,
   minutes: 10,
 };
@@ -50,12 +51,15 @@ const QUICK = {
   seconds: 1,
   memoryFirst: 10_000,
   memoryLast: 50_000,
-  walStretch: 20_000,
+  walConversions: 20_000,
   warmUp: 5_000,
   minutes: 5,
 };
 
-/** In place of the above, for the platforms part. */
+/** Overrides for a comparison of two builds, which needs more rounds than a smoke run has. */
+const AGAINST_QUICK = { rounds: 6 };
+
+/** Overrides for the platforms part. */
 const PLATFORMS_STANDARD = {
   seconds: 3,
   arrivalSeconds: 10,
@@ -67,24 +71,24 @@ const PLATFORMS_STANDARD = {
 };
 const PLATFORMS_QUICK = { arrivalSeconds: 3, backlog: 5_000, drainSeconds: 10, warmUp: 5_000, waiting: 10_000 };
 
-/** Likewise, for the Kafka part. */
+/** Overrides for the Kafka part. */
 const KAFKA_STANDARD = { seconds: 3, published: 40_000, minutes: 8 };
 const KAFKA_QUICK = { published: 8_000 };
 
-/** Likewise, for the history part. */
+/** Overrides for the history part. */
 const HISTORY = { rounds: 3 };
 
-/** Beside the usual run: each has a table of its own. */
+/** Parts with their own table, run instead of the standard run. */
 const PARTS = {
   platforms: { run: platformsRun, title: 'with platforms' },
   visitors: { run: visitorsRun, title: 'visitors' },
   kafka: { run: kafkaRun, title: 'with Kafka' },
   outbound: { run: outboundRun, title: 'outbound webhook' },
-  history: { run: historyRun, title: 'reading the log back' },
+  history: { run: historyRun, title: 'export and rebuild' },
 };
 
-/** npm passes Ctrl-C on to a process that the terminal has told already: only a later one means that somebody insists. */
-const IMPATIENT_MS = 1_000;
+/** npm forwards a Ctrl-C that the terminal has already delivered. Only a later signal forces the exit. */
+const FORCE_EXIT_AFTER_MS = 1_000;
 
 const { values: options } = parseArgs({
   options: {
@@ -92,6 +96,7 @@ const { values: options } = parseArgs({
       ['quick', 'grow', ...Object.keys(PARTS), 'json', 'markdown', 'help'].map((name) => [name, { type: 'boolean' }]),
     ),
     events: { type: 'string' },
+    against: { type: 'string' },
     claims: { type: 'string', default: '1000000' },
   },
 });
@@ -99,12 +104,24 @@ if (options.help) {
   console.log(HELP);
   process.exit(0);
 }
+if (options.against) checkAgainst(resolve(options.against));
 await main();
+
+function checkAgainst(checkout) {
+  if (partWanted() || options.grow) fail('--against compares the standard run: leave out the other parts.');
+  if (!existsSync(join(checkout, 'dist/main.js'))) fail(`${checkout} has no build. Run \`npx nest build\` there.`);
+}
+
+function fail(message) {
+  console.error(message);
+  process.exit(2);
+}
 
 async function main() {
   const started = performance.now();
   const settings = {
     ...(options.quick ? QUICK : STANDARD),
+    ...(options.against && options.quick && AGAINST_QUICK),
     ...(options.platforms && (options.quick ? PLATFORMS_QUICK : PLATFORMS_STANDARD)),
     ...(options.kafka && (options.quick ? KAFKA_QUICK : KAFKA_STANDARD)),
     ...(options.history && !options.quick && HISTORY),
@@ -114,6 +131,7 @@ async function main() {
   const context = {
     settings,
     directory: await makeDirectory(),
+    against: options.against && resolve(options.against),
     deadline: started + settings.minutes * 60_000,
     progress: (text) => context.interrupted || showProgress(text),
     facts: [],
@@ -122,14 +140,14 @@ async function main() {
     cleanUp: [],
     part: (name, work) => runPart(context, name, work),
   };
-  leaveNothingBehind(context);
+  cleanUpOnExit(context);
   context.generator = await prepareGenerator(context.directory);
   const rows = await wantedRun()(context);
   if (context.interrupted) await new Promise(() => {});
   await tidyUp(context);
   showProgress('');
   const minutes = (performance.now() - started) / 60_000;
-  const report = { title: title(), facts: facts(context, minutes), rows: judged(rows), notes: notes(context) };
+  const report = { title: title(), facts: facts(context, minutes), rows: withVerdicts(rows), notes: notes(context) };
   print(report, context.samples);
   process.exit(context.failures.length > 0 ? 1 : 0);
 }
@@ -140,43 +158,44 @@ function partWanted() {
 
 function wantedRun() {
   if (partWanted()) return partWanted().run;
-  return options.grow ? grownRun : standardRun;
+  return options.grow ? largeLogRun : standardRun;
 }
 
-/** A part that fails is named in the table, and the others go on. After Ctrl-C none begins any more. */
+/** A failed step is listed in the report and the others continue. After Ctrl-C no further step starts. */
 async function runPart(context, name, work) {
   if (context.interrupted) return new Promise(() => {});
-  context.underWay = work().catch((error) => {
+  context.currentStep = work().catch((error) => {
     context.failures.push(`${name}: ${error.message}`);
     return undefined;
   });
-  return context.underWay;
+  return context.currentStep;
 }
 
-/** /var/tmp rather than /tmp, which is often held in memory, where an fsync costs nothing. */
+/** /var/tmp rather than /tmp, which is often a tmpfs, where an fsync is free. */
 async function makeDirectory() {
   const parent = process.env.TMPDIR ?? (existsSync('/var/tmp') ? '/var/tmp' : os.tmpdir());
   const directory = await mkdtemp(join(parent, 'cc-bench-'));
-  // Run by root, PostgreSQL runs as another user, who must be able to get in.
+  // Started as root, PostgreSQL runs as another user, which needs access.
   await chmod(directory, 0o755);
   return directory;
 }
 
-function leaveNothingBehind(context) {
+function cleanUpOnExit(context) {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.on(signal, async () => {
-      if (context.interrupted) return performance.now() - context.interrupted > IMPATIENT_MS && process.exit(130);
+      if (context.interrupted)
+        return performance.now() - context.interrupted > FORCE_EXIT_AFTER_MS && process.exit(130);
       context.interrupted = performance.now();
       showProgress('stopping …');
       await stopAllChildren();
-      // It ends soon, having no children any more, and what it has started meanwhile is then known.
-      await context.underWay;
+      // Without its child processes the current step fails soon. Whatever it has started is then registered.
+      await context.currentStep;
       await tidyUp(context);
       showProgress('');
       process.exit(130);
     });
   }
-  process.on('exit', killEverything);
+  process.on('exit', killAllProcesses);
 }
 
 async function tidyUp(context) {
@@ -186,14 +205,14 @@ async function tidyUp(context) {
   await rm(context.directory, { recursive: true, force: true });
 }
 
-/** One line that is written over; where nobody looks on, a line each. */
+/** Overwrites one line on a terminal; otherwise prints one line each. */
 function showProgress(text) {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
   else if (text) process.stderr.write(`${text}\n`);
 }
 
 function title() {
-  if (options.grow) return 'Clean Conversions benchmark: a large log against an empty one';
+  if (options.grow) return 'Clean Conversions benchmark: large log and empty log';
   const part = partWanted() ? `, ${partWanted().title}` : '';
   const subject = `Clean Conversions benchmark${part}`;
   return options.quick ? `${subject}: smoke run, too short to judge a target` : subject;
@@ -204,7 +223,7 @@ function facts({ settings, generator, postgresVersion, facts }, minutes) {
   return [
     `${os.availableParallelism()} cores (${model.trim()}), ${Math.round(os.totalmem() / 2 ** 30)} GB, ${os.type()} ${os.arch()}; ` +
       `Node ${process.versions.node}, PostgreSQL ${postgresVersion ?? 'unknown'}; ${new Date().toISOString().slice(0, 10)}, ${minutes.toFixed(1)} minutes`,
-    `${settings.rounds} interleaved rounds, ${settings.warm} s warm-up and ${settings.seconds} s each; medians, ratios taken round by round; ` +
+    `${settings.rounds} interleaved rounds, ${settings.warm} s warm-up and ${settings.seconds} s each; medians of rates and of per-round ratios; ` +
       `load generator in ${generator.language}; service, PostgreSQL and generator share the machine`,
     'CPU µs: server process + its PostgreSQL, per request',
     ...facts,
@@ -215,14 +234,14 @@ function notes({ notes, failures, generator }) {
   return [
     ...(generator.language === 'C'
       ? []
-      : [`THE LOAD GENERATOR RAN IN NODE AND COSTS MORE THAN WHAT IT MEASURES: ${generator.reason}`]),
-    ...(hasCounters ? [] : ['CPU and memory are left out: they are read from /proc, which only Linux has']),
+      : [`THE LOAD GENERATOR RAN IN NODE AND USED MORE CPU THAN THE SERVERS: ${generator.reason}`]),
+    ...(hasCounters ? [] : ['CPU and memory skipped: they are read from /proc, which only Linux has']),
     ...notes,
     ...failures.map((failure) => `FAILED: ${failure}`),
   ];
 }
 
-function judged(rows) {
+function withVerdicts(rows) {
   return options.quick ? rows.map((row) => ({ ...row, met: undefined })) : rows;
 }
 

@@ -1,30 +1,30 @@
-// The product's own sandbox as a process of its own: all platforms at one address, quick or slow as it is told.
+// The product's sandbox as a separate process: all platforms on one port, with configurable delays.
 import { join } from 'node:path';
-import { answers, startChild } from './children.mjs';
+import { startChild, untilReady } from './children.mjs';
 import { freePort, ROOT } from './service.mjs';
 
-/** Counters only: to remember every event's id would be measured with the rest. */
+/** Without ids: storing every event id would distort the CPU figures. */
 export async function startSandbox() {
   const port = await freePort();
   const url = `http://127.0.0.1:${port}`;
   const args = [join(ROOT, 'dist/sandbox/main.js'), '--port', String(port), '--no-ids'];
   const child = startChild('the sandbox', process.execPath, args);
-  await answers(child, url);
+  await untilReady(child, url);
   return { url, pid: child.pid };
 }
 
-/** Does `work` while these platforms answer only after so many milliseconds. */
+/** Runs `work` while these platforms answer after a delay of `ms`. */
 export async function whileSlow(sandbox, platforms, ms, work) {
-  for (const platform of platforms) await tell(sandbox, { platform, mode: 'slow', ms });
+  for (const platform of platforms) await setBehaviour(sandbox, { platform, mode: 'slow', ms });
   try {
     return await work();
   } finally {
-    for (const platform of platforms) await tell(sandbox, { platform, mode: 'ok' });
+    for (const platform of platforms) await setBehaviour(sandbox, { platform, mode: 'ok' });
   }
 }
 
-/** What it found wrong with what it was sent, as `platform: problem`. */
-export async function problemsSeen(sandbox) {
+/** The problems that the sandbox found in requests, as `platform: problem`. */
+export async function reportedProblems(sandbox) {
   const response = await fetch(`${sandbox.url}/ledger?ids=no`);
   const { recent, ...platforms } = await response.json();
   return Object.entries(platforms).flatMap(([platform, tenants]) =>
@@ -34,8 +34,8 @@ export async function problemsSeen(sandbox) {
   );
 }
 
-async function tell(sandbox, order) {
-  const response = await fetch(`${sandbox.url}/behave`, { method: 'POST', body: JSON.stringify(order) });
-  const said = await response.text();
-  if (!response.ok) throw new Error(`the sandbox refused ${JSON.stringify(order)}: ${said}`);
+async function setBehaviour(sandbox, behaviour) {
+  const response = await fetch(`${sandbox.url}/behave`, { method: 'POST', body: JSON.stringify(behaviour) });
+  const answer = await response.text();
+  if (!response.ok) throw new Error(`the sandbox rejected ${JSON.stringify(behaviour)}: ${answer}`);
 }

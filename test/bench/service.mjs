@@ -1,25 +1,26 @@
-// The product as a real process: `node dist/main.js` with its own embedded PostgreSQL on a fresh data directory.
+// The service as a process: `node dist/main.js` with embedded PostgreSQL on a new data directory.
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { answers, letGoOfServer, startChild, stopChild } from './children.mjs';
+import { startChild, stopChild, untilReady, unwatchServer } from './children.mjs';
 import { findServer, withClient } from './postgres.mjs';
 
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const FIRST_START_WITHIN_MS = 120_000;
 
-/** @returns `{ port, key, pid, dataDir, server, startMs, stop }`; `server` is its PostgreSQL, as in `postgres.mjs` */
-export async function startService(dataDir, settings = {}) {
-  return start(dataDir, process.execPath, ['--enable-source-maps', join(ROOT, 'dist/main.js')], { settings });
+/** @param root the checkout whose build is started
+ *  @returns `{ port, key, pid, dataDir, server, startMs, stop }`; `server` is its PostgreSQL, as in `postgres.mjs` */
+export async function startService(dataDir, settings = {}, root = ROOT) {
+  return start(dataDir, process.execPath, ['--enable-source-maps', join(root, 'dist/main.js')], { settings, root });
 }
 
-/** As a person starts it. npm runs the service below itself, so it gets a group of its own that can be stopped whole. */
+/** With `npm start`. npm runs the service as a child, so both get a process group that can be stopped together. */
 export async function startWithNpm(dataDir) {
   return start(dataDir, 'npm', ['start'], { detached: true });
 }
 
-async function start(dataDir, command, args, { detached = false, settings = {} } = {}) {
+async function start(dataDir, command, args, { detached = false, settings = {}, root = ROOT } = {}) {
   const port = await freePort();
   const env = {
     PORT: String(port),
@@ -29,19 +30,19 @@ async function start(dataDir, command, args, { detached = false, settings = {} }
     DEMO_PLATFORMS: 'false',
     ...settings,
   };
-  const child = startChild('the service', command, args, { env, cwd: ROOT, detached });
-  const startMs = await answers(child, `http://127.0.0.1:${port}/readyz`, { withinMs: FIRST_START_WITHIN_MS });
+  const child = startChild('the service', command, args, { env, cwd: root, detached });
+  const startMs = await untilReady(child, `http://127.0.0.1:${port}/readyz`, { withinMs: FIRST_START_WITHIN_MS });
   const server = findServer(dataDir);
   const stop = async () => {
     const outcome = await stopChild(child, { group: detached });
-    letGoOfServer(server.postmaster);
+    unwatchServer(server.postmaster);
     return outcome;
   };
   const key = (await readFile(join(dataDir, 'demo-key'), 'utf8')).trim();
   return { port, key, pid: child.pid, dataDir, server, startMs, stop };
 }
 
-/** How many conversions its log holds. */
+/** The number of received conversions in its log. */
 export async function storedConversions(service) {
   const { rows } = await withClient(service.server, (client) =>
     client.query(`SELECT count(*)::int AS stored FROM cc.events WHERE type = 'conversion.received.v1'`),

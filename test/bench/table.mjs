@@ -1,4 +1,4 @@
-// How the figures look: one table, for a terminal or as Markdown. No I/O.
+// Formats the report as a table for a terminal or as Markdown. No I/O.
 
 const COLUMNS = [
   { title: 'what', cell: (row) => row.what, left: true },
@@ -47,7 +47,7 @@ export function markdownReport(report) {
   ].join('\n');
 }
 
-/** An optional column is there when a row has something for it. */
+/** An optional column is included when a row has a value for it. */
 function columnsOf(rows) {
   return COLUMNS.filter((column) => !column.optional || rows.some((row) => column.cell(row) !== ''));
 }

@@ -1,29 +1,29 @@
-// The browser tag: how large it is, and for how long it keeps a slow visitor's page busy.
+// The browser tag: its size, and how long it blocks the main thread on a slow device.
 import { createServer } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { tagScript } from '../../dist/tag/tag-script.js';
 import { CHROMIUM_REMEDY, launchChromium } from '../browser/chromium.mjs';
-import { LEFT_OUT, meets, singleRow, spread } from './figures.mjs';
+import { meets, SKIPPED, singleRow, spread } from './figures.mjs';
 
 const { body } = tagScript({ required: false, capture: true, days: 90 });
 const ROUNDS = 7;
 const SLOW_DOWN = 4;
 const SIZE_TARGET = { atMost: 5_000 };
-/** What browsers call a long task. */
+/** The limit of a long task in browsers. */
 const TASK_TARGET = { atMost: 50 };
 const QUERY = '?gclid=Cj0KCQ&fbclid=IwAR&utm_source=news&utm_medium=mail&utm_campaign=spring';
-/** A page of some size, so that the tag's questions to the layout have their price. */
+/** A large page, so that layout queries of the tag have a realistic cost. */
 const PAGE = `<!doctype html><link rel="icon" href="data:,"><script async src="/__cc/tag.js"></script>
 <form onsubmit="return false"><input type="email" name="email"><button>Send</button></form>
-${'<section><h2>Article</h2><p>Some words about it.</p><img alt="" width="40" height="40"></section>'.repeat(500)}`;
+${'<section><h2>Article</h2><p>Some text about it.</p><img alt="" width="40" height="40"></section>'.repeat(500)}`;
 
 /** @param context `{ progress }` of the bench's run */
 export async function tagRows({ progress }) {
   const size = singleRow('tag, gzip: bytes', gzipSync(body, { level: 9 }).length, 'count', SIZE_TARGET);
-  progress(`the tag on a page, ${SLOW_DOWN}× slower …`);
-  const what = `tag, its part of the longest task on the page at ${SLOW_DOWN}× CPU throttling`;
+  progress(`the tag on a page at ${SLOW_DOWN}× CPU throttling …`);
+  const what = `tag, its share of the longest task on the page at ${SLOW_DOWN}× CPU throttling`;
   const browser = await launchChromium();
-  if (!browser) return [size, { what: `${what}: ${CHROMIUM_REMEDY}`, figure: LEFT_OUT }];
+  if (!browser) return [size, { what: `${what}: ${CHROMIUM_REMEDY}`, figure: SKIPPED }];
   const server = createServer(answer);
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
   try {
@@ -45,8 +45,8 @@ function answer({ url }, response) {
 }
 
 /**
- * ms of CPU that the tag's code took at a stretch, at most, in the life of one page: landing, form, navigation. The task
- * around it may be longer by what the page and the remote control do in it.
+ * The longest uninterrupted CPU time of the tag's code in ms on one page: landing, form, navigation. The browser task
+ * around it may be longer, because the page and the automation run in it as well.
  */
 async function longestTask(browser, port) {
   const context = await browser.newContext();
@@ -65,8 +65,9 @@ async function longestTask(browser, port) {
   await context.close();
   const scripts = traceEvents.filter(({ dur, args }) => dur && /__cc\/tag\.js/.test(JSON.stringify(args)));
   const names = new Set(scripts.map(({ name }) => name));
-  if (!names.has('EvaluateScript') || !names.has('FunctionCall')) throw new Error('the trace shows nothing of the tag');
-  // What follows a hash runs among these, which bear no name: all of them are counted as the tag's.
+  if (!names.has('EvaluateScript') || !names.has('FunctionCall'))
+    throw new Error('the trace contains no call of the tag');
+  // The code after an awaited digest runs in microtasks, which carry no URL: all of them are attributed to the tag.
   const microtasks = traceEvents.filter(({ name, dur }) => name === 'RunMicrotasks' && dur);
   return Math.max(...[...scripts, ...microtasks].map(({ dur, tdur = dur }) => tdur)) / 1_000;
 }

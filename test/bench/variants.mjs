@@ -1,17 +1,18 @@
-// The things that are measured, each as `{ id, run }` for the interleaving.
+// The measured variants, each as `{ id, run }` for the interleaved rounds.
+import { isAbsolute } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startChild, untilOutput } from './children.mjs';
 import { loadArguments } from './generator.mjs';
 import { measure } from './measure.mjs';
 import { findPgbench, measurePgbench, preparePgbench } from './pgbench.mjs';
-import { makeDatabase, withClient } from './postgres.mjs';
+import { createDatabase, withClient } from './postgres.mjs';
 import { freePort } from './service.mjs';
 
 export const APPENDS_IN_FLIGHT = 64;
 const INBOUND = { path: '/__cc/inbound', expect: '"results":' };
 const here = (file) => fileURLToPath(new URL(file, import.meta.url));
 
-/** HTTP load on a server for the settings' time. `target` is `{ port, key, pid, server?, sandbox?, path, expect, … }`. */
+/** HTTP load on a server for the configured time. `target` is `{ port, key, pid, server?, sandbox?, path, expect, … }`. */
 export function httpVariant(id, target, connections, { generator, settings }) {
   const { port, key = '', path, expect, headers, users, body } = target;
   const { warm, seconds } = settings;
@@ -20,7 +21,7 @@ export function httpVariant(id, target, connections, { generator, settings }) {
   return { id, run: () => measure(id, generator.command, [...generator.args, ...args], { watch }) };
 }
 
-/** As many new conversions as asked for, as fast as the service takes them; gives up after `seconds`. */
+/** Sends this many new conversions as fast as possible, for at most `seconds`. */
 export function fillInbound(service, requests, { generator, seconds = 120, connections = 256 }) {
   const args = loadArguments({ ...INBOUND, port: service.port, key: service.key, connections, requests, seconds });
   return measure('filling', generator.command, [...generator.args, ...args]);
@@ -35,11 +36,11 @@ export async function startEcho() {
   return { port, pid: child.pid, path: '/', expect: '"orderId":' };
 }
 
-/** With a sandbox it also sends every conversion to three platforms there. */
+/** With a sandbox it also sends every conversion to three of its platforms. */
 export async function startNaive(server, sandbox) {
   const port = await freePort();
   const key = 'naive';
-  const DATABASE_URL = await makeDatabase(server, 'naive');
+  const DATABASE_URL = await createDatabase(server, 'naive');
   const env = { PORT: String(port), DATABASE_URL, API_KEY: key, PLATFORMS_URL: sandbox?.url };
   const child = startChild('the naive design', process.execPath, [here('naive/main.mjs')], { env });
   await untilOutput(child, 'ready');
@@ -47,16 +48,24 @@ export async function startNaive(server, sandbox) {
 }
 
 export function appendVariant(id, script, server, env, { settings: { warm, seconds } }) {
-  const args = [here(script), '--in-flight', APPENDS_IN_FLIGHT, '--warm', warm, '--seconds', seconds].map(String);
+  const args = [
+    isAbsolute(script) ? script : here(script),
+    '--in-flight',
+    APPENDS_IN_FLIGHT,
+    '--warm',
+    warm,
+    '--seconds',
+    seconds,
+  ].map(String);
   return { id, run: () => measure(id, process.execPath, args, { env, watch: { postgres: server.postmaster } }) };
 }
 
-/** @returns undefined where there is no pgbench */
+/** @returns undefined when pgbench is not installed */
 export async function pgbenchVariant(id, server, { directory, settings }) {
   const pgbench = findPgbench();
   if (!pgbench) return undefined;
   const database = 'pgbench';
-  await makeDatabase(server, database);
+  await createDatabase(server, database);
   const script = await withClient(server, (client) => preparePgbench(client, directory), database);
   return { id, run: () => measurePgbench({ pgbench, script, server, database, seconds: settings.seconds }) };
 }

@@ -1,19 +1,19 @@
-// What the tag's calls cost, and what it costs a conversion to find the visit that brought it.
+// The cost of the tag's calls, and of matching a conversion with its visit.
 import { join } from 'node:path';
 import { ratioRow, variantColumns } from './figures.mjs';
 import { BODY } from './generator.mjs';
 import { withClient } from './postgres.mjs';
-import { interleave, takeDown } from './rounds.mjs';
+import { interleave, recordRounds } from './rounds.mjs';
 import { startService } from './service.mjs';
 import { httpVariant, inboundTarget, startEcho } from './variants.mjs';
 
 const CONNECTIONS = 256;
-/** So many people are known, each with a visit and two clicks. */
-const KNOWN = 50_000;
-const NOBODY = BODY.replace('@Example.com', '@Nobody.example');
+/** People with an identifier record: a visit and two click ids each. */
+const IDENTIFIED = 50_000;
+const UNKNOWN_PERSON_BODY = BODY.replace('@Example.com', '@Unknown.example');
 
 const UUID = '5f0c7c1e-8f0a-4a5e-9d3b-0c9a4b1d2e3f';
-/** As a browser of the demo site sends it. */
+/** As sent by a browser on the demo site. */
 const HEADERS = [
   'Origin: http://localhost',
   'User-Agent: Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36',
@@ -42,36 +42,38 @@ const LANDING = JSON.stringify({
 export async function visitRateRows(context) {
   const { settings, directory, progress } = context;
   progress('starting the service and the echo …');
-  // One address calls for all of them here.
+  // All calls come from one address.
   const service = await startService(join(directory, 'visits'), { COLLECT_RATE: '100000', COLLECT_BURST: '1000000' });
   const echo = await startEcho();
-  progress(`${KNOWN.toLocaleString('en-US')} people with a visit …`);
-  await withClient(service.server, seed);
+  progress(`storing ${IDENTIFIED.toLocaleString('en-US')} people with a visit …`);
+  await withClient(service.server, insertIdentifiers);
   const http = (id, target) => httpVariant(id, target, CONNECTIONS, context);
-  const conversions = { ...inboundTarget(service), users: KNOWN };
+  const conversions = { ...inboundTarget(service), users: IDENTIFIED };
   const variants = [
     http('echo', echo),
-    http('known', { ...conversions, body: BODY }),
-    http('nobody', { ...conversions, body: NOBODY }),
+    http('identified', { ...conversions, body: BODY }),
+    http('unknown', { ...conversions, body: UNKNOWN_PERSON_BODY }),
     http('collect', { ...service, path: '/__cc/collect', expect: '204', headers: HEADERS, body: LANDING }),
   ];
   const warm = (text) => progress(text.replace('round 1/1', 'warming up'));
   await interleave(variants, 1, warm);
   const result = await interleave(variants, settings.rounds, progress);
-  takeDown(result, context);
+  recordRounds(result, context);
   const of = (id) => result.samples[id] ?? [];
   const row = (what, own, other, target) => ratioRow(what, own, other, { target, columns: variantColumns(own) });
   return [
     { what: `(a) raw node:http echo, ${CONNECTIONS} connections`, figure: '1.00', ...variantColumns(of('echo')) },
-    row('(b) inbound, somebody nobody knows: to the echo', of('nobody'), of('echo')),
-    row('(b) inbound, somebody with a visit: to one nobody knows', of('known'), of('nobody'), { atLeast: 0.9 }),
-    row('/__cc/collect, a landing with a click: to the echo', of('collect'), of('echo'), { atLeast: 0.4 }),
-    { what: 'conversions joined to a visit', figure: await withClient(service.server, joined) },
+    row('(b) inbound, unknown person: ratio to the echo', of('unknown'), of('echo')),
+    row('(b) inbound, person with a visit: ratio to an unknown person', of('identified'), of('unknown'), {
+      atLeast: 0.9,
+    }),
+    row('/__cc/collect, landing with a click id: ratio to the echo', of('collect'), of('echo'), { atLeast: 0.4 }),
+    { what: 'conversions matched with a visit', figure: await withClient(service.server, matchedShare) },
   ];
 }
 
-/** The rows that as many identifications would have left; how they come about is not what is measured here. */
-async function seed(client) {
+/** Inserts the rows that as many identifications leave. Creating them is not measured. */
+async function insertIdentifiers(client) {
   const value = (json) => `'${JSON.stringify(json)}'`;
   const visit = {
     visitorId: UUID,
@@ -83,7 +85,7 @@ async function seed(client) {
   await client.query(
     `INSERT INTO cc.identifiers (site, subject, kind, at, position, value)
      SELECT 'localhost', sha256(convert_to('user' || n || '@example.com', 'UTF8')), k.kind, now(), 0, k.value::json
-       FROM generate_series(1, ${KNOWN}) n CROSS JOIN (VALUES ('visit', ${value(visit)}),
+       FROM generate_series(1, ${IDENTIFIED}) n CROSS JOIN (VALUES ('visit', ${value(visit)}),
          ('bot', ${value({ score: 0, reasons: [], list: 'bench' })}),
          ('gclid', ${value({ id: 'Cj0KCQ' })}), ('fbclid', ${value({ id: 'IwAR' })}),
          ('last', ${value({ utm: { source: 'google' } })})) AS k (kind, value)`,
@@ -91,13 +93,13 @@ async function seed(client) {
   await client.query('VACUUM ANALYZE cc.identifiers');
 }
 
-/** Both must have happened, or the ratio compares a thing with itself. */
-async function joined(client) {
+/** Both kinds must occur, otherwise the ratio compares a variant with itself. */
+async function matchedShare(client) {
   const { rows } = await client.query(
     `SELECT count(*) FILTER (WHERE data->>'matched' = 'true')::int AS matched, count(*)::int AS all
        FROM cc.events WHERE type = 'conversion.received.v1'`,
   );
   const { matched, all } = rows[0];
-  if (matched === 0 || matched === all) throw new Error(`${matched} of ${all} conversions were joined to a visit`);
+  if (matched === 0 || matched === all) throw new Error(`${matched} of ${all} conversions were matched with a visit`);
   return `${((100 * matched) / all).toFixed(0)} %`;
 }

@@ -1,4 +1,4 @@
-// The visitors part: what a visit costs beside its way through the log.
+// The visitors part: the cost of a visit apart from the append.
 import { DEFAULT_SITE_SETTINGS } from '../../dist/sites/site-settings.js';
 import { BotScorer, loadBotList, siteRulesOf } from '../../dist/visitors/bots/bot-scorer.js';
 import { meets, spread } from './figures.mjs';
@@ -6,9 +6,9 @@ import { tagRows } from './tag.mjs';
 import { visitRateRows } from './visit-rates.mjs';
 
 const BATCH = 2_000;
-const JUDGEMENT_TARGET = { atMost: 20 };
+const SCORE_TARGET = { atMost: 20 };
 
-/** People, in-app browsers, crawlers and clients, as they might come. */
+/** Browsers, in-app browsers, crawlers and HTTP clients. */
 const USER_AGENTS = [
   'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36',
   'Mozilla/5.0 (iPhone; CPU iPhone OS 17_5_1 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Mobile/15E148 Safari/604.1',
@@ -21,15 +21,15 @@ const USER_AGENTS = [
 ];
 
 export async function visitorsRun(context) {
-  const judgement = await context.part('the judgement of a visit', async () => judgementRows(context));
+  const scoring = await context.part('the bot score of a visit', async () => scoringRows(context));
   const tag = await context.part('the tag', () => tagRows(context));
   const visits = await context.part('visits and conversions', () => visitRateRows(context));
-  return [...(judgement ?? []), ...(tag ?? []), ...(visits ?? [])];
+  return [...(scoring ?? []), ...(tag ?? []), ...(visits ?? [])];
 }
 
-/** In this process: there is nothing in a judgement that needs a service. */
-function judgementRows({ settings, progress }) {
-  progress('judging visits …');
+/** In this process, because scoring needs no service. */
+function scoringRows({ settings, progress }) {
+  progress('scoring visits …');
   const judge = new BotScorer(loadBotList());
   const rules = siteRulesOf({
     ...DEFAULT_SITE_SETTINGS,
@@ -39,30 +39,30 @@ function judgementRows({ settings, progress }) {
     blockCountries: ['AQ'],
   });
   return [
-    { what: 'judging a visit, of the browsers that come again and again', versions: 50 },
-    { what: '↳ if no two User-Agents are alike', versions: Number.POSITIVE_INFINITY },
+    { what: 'bot score of a visit, 50 versions of each User-Agent', versions: 50 },
+    { what: '↳ with a different User-Agent each time', versions: Number.POSITIVE_INFINITY },
   ].map(({ what, versions }) => {
     const value = spread(batches(judge, rules, versions, settings.seconds * 1_000));
-    return { what, unit: 'µs', value, target: JUDGEMENT_TARGET, met: meets(value?.median, JUDGEMENT_TARGET) };
+    return { what, unit: 'µs', value, target: SCORE_TARGET, met: meets(value?.median, SCORE_TARGET) };
   });
 }
 
-/** µs of CPU a judgement, batch by batch: by the clock it would be the machine's other work too. */
+/** CPU µs per score and batch. Wall-clock time would include other work of the machine. */
 function batches(judge, rules, versions, ms) {
-  const found = [];
+  const perScore = [];
   let made = 0;
   let scores = 0;
   const end = performance.now() + ms;
-  while (performance.now() < end || found.length < 5) {
+  while (performance.now() < end || perScore.length < 5) {
     const visits = Array.from({ length: BATCH }, () => signals(made++, versions));
     const start = process.cpuUsage();
     for (const visit of visits) scores += judge.score(visit, rules).score;
     const { user, system } = process.cpuUsage(start);
-    found.push((user + system) / BATCH);
+    perScore.push((user + system) / BATCH);
   }
-  if (scores === 0) throw new Error('nobody was found to be a bot: the signals are not what they were meant to be');
-  // The first ones are the compiler's.
-  return found.slice(2);
+  if (scores === 0) throw new Error('no visit has a bot score: the generated signals are wrong');
+  // The first batches include JIT compilation.
+  return perScore.slice(2);
 }
 
 function signals(number, versions) {

@@ -7,13 +7,13 @@ import { AddSite, EnableInbound } from '../../src/sites/site.commands.js';
 import { createDatabase } from '../support/databases.js';
 import { startTestServer, type TestServer } from '../support/postgres-server.js';
 import {
-  type Door,
   eventually,
   type Operator,
   openOperator,
   post,
   startTestService,
   type TestService,
+  type TestSite,
 } from '../support/service.js';
 import { launchChromium } from './chromium.mjs';
 import { DOC_SAMPLES } from './shop-server.js';
@@ -27,7 +27,7 @@ let operator: Operator;
 let service: TestService;
 let pages: Server;
 let browser: Browser;
-let door: Door;
+let door: TestSite;
 
 beforeAll(async () => {
   server = await startTestServer();
@@ -39,7 +39,7 @@ beforeAll(async () => {
   const { key, id } = await operator.execute(new IssueKey('cli', HOST, 'test', false));
   door = { host: HOST, key, keyId: id };
   await operator.set(HOST, 'origin', 'shop.localhost');
-  await service.settle();
+  await service.refreshSites();
   const snippet = DOC_SAMPLES.html[0].replace('https://track.shop.example', `http://${HOST}:${service.port}`);
   const form =
     '<form action="/thanks"><input type="email" name="email"><input name="name"><button>Order</button></form>';
@@ -84,7 +84,7 @@ it('filters the conversion of an automated browser', async () => {
 
 it('joins an ad click, a submitted form and a conversion from the backend', async () => {
   await operator.set(HOST, 'allow-ip', '127.0.0.1');
-  await service.settle();
+  await service.refreshSites();
   const { receipt, personal } = await order('ORD-1');
   expect(receipt).toEqual({ ok: true, event: 'purchase', results: {} });
   expect(personal?.['visit']).toMatchObject({

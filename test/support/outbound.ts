@@ -25,11 +25,11 @@ export interface OutboundInstance extends CommandExecutor {
   readonly directory: SiteDirectory;
   readonly sync: OutboundSync;
   readonly pusher: Pusher;
-  readonly faults: string[];
-  /** Added to the real clock. */
-  aheadMs: number;
-  /** Runs one check and waits until its pushes have ended. */
-  look(): Promise<void>;
+  readonly errors: string[];
+  /** Added to the current time. */
+  clockOffsetMs: number;
+  /** Sends the pushes that are due and waits for their outcomes. */
+  pushDue(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -47,13 +47,13 @@ export async function openInstance(
   const commands = siteCommandDispatcher(sites, secrets);
   const directory = new SiteDirectory(log, secrets, { ...settings, instance: uuidv7() });
   await directory.start();
-  const now = () => Date.now() + instance.aheadMs;
+  const now = () => Date.now() + instance.clockOffsetMs;
   const pusher = new Pusher(log, commands, openHttpClient(settings), { ...pusherOptions(settings, 'system'), now });
-  const faults: string[] = [];
+  const errors: string[] = [];
   const sync = new OutboundSync(postgres.pool, directory, secrets, pusher, {
     everyMs: settings.outboundEveryMs,
     timeoutMs: settings.outboundTimeoutMs,
-    onError: (site, error) => faults.push(`${site}: ${error}`),
+    onError: (site, error) => errors.push(`${site}: ${error}`),
   });
   const instance: OutboundInstance = {
     postgres,
@@ -63,9 +63,9 @@ export async function openInstance(
     directory,
     sync,
     pusher,
-    faults,
-    aheadMs: 0,
-    look: async () => {
+    errors,
+    clockOffsetMs: 0,
+    pushDue: async () => {
       await directory.refresh();
       await sync.check();
       await sync.settled();
@@ -79,13 +79,13 @@ export async function openInstance(
   return instance;
 }
 
-/** The totals according to the log. */
+/** The totals of a position range, counted from the log. */
 export async function totalsOf(log: EventLog, site: string, after: number, until: number): Promise<Totals> {
   return sumTotals(await log.count({ site, after, until, types: COUNTED, by: COUNTED_BY }));
 }
 
-/** Appends events that count or do not count, as the service does. */
-export type Happening = 'received' | 'filtered' | 'detected' | 'observed' | 'trial' | 'trial-filtered' | 'delivered';
+/** Events that count towards the totals, and events that do not, as the product appends them. */
+export type SampleEvent = 'received' | 'filtered' | 'detected' | 'observed' | 'trial' | 'trial-filtered' | 'delivered';
 
 const EVENTS = {
   received: ['conversion', 'conversion.received.v1', { trial: false }],
@@ -97,10 +97,10 @@ const EVENTS = {
   delivered: ['conversion', 'conversion.delivered.v1', { platform: 'meta', attempt: 1 }],
 } as const;
 
-export async function happen(log: EventLog, site: string, ...happenings: readonly Happening[]): Promise<void> {
+export async function appendEvents(log: EventLog, site: string, ...samples: readonly SampleEvent[]): Promise<void> {
   await Promise.all(
-    happenings.map((happening) => {
-      const [category, type, data] = EVENTS[happening];
+    samples.map((sample) => {
+      const [category, type, data] = EVENTS[sample];
       return log.append({
         category,
         stream: uuidv7(),
@@ -113,26 +113,26 @@ export async function happen(log: EventLog, site: string, ...happenings: readonl
   );
 }
 
-/** A push as a receiver reads it. */
-export function asPush({ headers, body, status }: Call) {
+/** A push as its receiver parses it. */
+export function parsePush({ headers, body, status }: Call) {
   return {
     id: String(headers['webhook-id']),
     from: Number(headers['x-cc-from-position']),
     to: Number(headers['x-cc-to-position']),
     totals: JSON.parse(body) as Totals,
-    taken: status === 200,
+    accepted: status === 200,
   };
 }
 
 /** The accepted pushes, deduplicated by id, in log order. */
-export function acknowledged(calls: readonly Call[]): ReturnType<typeof asPush>[] {
-  const taken = new Map(
+export function acceptedPushes(calls: readonly Call[]): ReturnType<typeof parsePush>[] {
+  const accepted = new Map(
     calls
-      .map(asPush)
-      .filter((push) => push.taken)
+      .map(parsePush)
+      .filter((push) => push.accepted)
       .map((push) => [push.id, push]),
   );
-  return [...taken.values()].sort((one, other) => one.from - other.from || one.to - other.to);
+  return [...accepted.values()].sort((one, other) => one.from - other.from || one.to - other.to);
 }
 
 export function sum(pushes: readonly { totals: Totals }[]): Totals {

@@ -7,15 +7,15 @@ import { fileURLToPath } from 'node:url';
 const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 const READY_WITHIN_MS = 40_000;
 
-/** The service as a process of its own, as people run it: it can be killed, frozen and told to stop. */
+/** The service as a separate process, which a test can kill, suspend and stop. */
 export interface ServiceProcess {
   readonly child: ChildProcess;
   readonly url: string;
-  /** Of the demo site on localhost. */
+  /** The API key of the demo site on localhost. */
   readonly key: string;
-  /** Everything it wrote so far. */
+  /** Everything written to standard output and standard error so far. */
   output(): string;
-  /** Sends a signal and resolves with the exit code, or the signal's name, when the process is gone. */
+  /** Sends a signal; resolves with the exit code, or the signal's name, when the process has exited. */
   end(signal: NodeJS.Signals): Promise<number | string>;
 }
 
@@ -33,17 +33,20 @@ export async function spawnService(dataDir: string, env: Record<string, string> 
   });
   let output = '';
   const url = await new Promise<string>((resolve, reject) => {
-    const tooLate = setTimeout(() => reject(new Error(`not up in time: ${output}`)), READY_WITHIN_MS);
-    const listen = (chunk: Buffer) => {
+    const deadline = setTimeout(() => reject(new Error(`Not ready in time: ${output}`)), READY_WITHIN_MS);
+    const read = (chunk: Buffer) => {
       output += chunk;
-      const found = /listens on (\S+)\n[\s\S]*Stop: Ctrl-C/.exec(output)?.[1];
-      if (!found) return;
-      clearTimeout(tooLate);
-      resolve(found.replace('localhost', '127.0.0.1'));
+      const announced = /listens on (\S+)\n[\s\S]*Stop: Ctrl-C/.exec(output)?.[1];
+      if (!announced) return;
+      clearTimeout(deadline);
+      resolve(announced.replace('localhost', '127.0.0.1'));
     };
-    child.stdout.on('data', listen);
-    child.stderr.on('data', listen);
-    child.once('exit', (code) => reject(new Error(`exit ${code}: ${output}`)));
+    child.stdout.on('data', read);
+    child.stderr.on('data', read);
+    child.once('exit', (code) => {
+      clearTimeout(deadline);
+      reject(new Error(`Exited with ${code}: ${output}`));
+    });
   });
   return {
     child,
@@ -51,11 +54,11 @@ export async function spawnService(dataDir: string, env: Record<string, string> 
     key: env['DATABASE_URL'] ? '' : readFileSync(join(dataDir, 'demo-key'), 'utf8').trim(),
     output: () => output,
     end: async (signal) => {
-      if (child.exitCode !== null) throw new Error(`it had ended already, with ${child.exitCode}: ${output}`);
-      const gone = once(child, 'exit');
+      if (child.exitCode !== null) throw new Error(`Already exited with ${child.exitCode}: ${output}`);
+      const exited = once(child, 'exit');
       child.kill(signal);
-      const [code, by] = await gone;
-      return code ?? by;
+      const [code, killedBy] = await exited;
+      return code ?? killedBy;
     },
   };
 }

@@ -1,6 +1,6 @@
 import { type LooseEvent, loosely } from './loose-event.js';
 import 'reflect-metadata';
-import { generateKeyPairSync, randomBytes, sign } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import fs from 'node:fs';
 import http, { type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http';
 import https from 'node:https';
@@ -27,24 +27,26 @@ import type { TestServer } from './postgres-server.js';
 
 const SECRET_KEY = randomBytes(32).toString('hex');
 
-/** An instance of the service in this process, on a port of its own, and the connections that a test has to it. */
+/** An instance of the service that runs in this process, on a free port, and the test's connections to it. */
 export interface TestService {
   readonly port: number;
   readonly agent: http.Agent;
   readonly tlsAgent: https.Agent;
   readonly sockets: Set<Socket>;
-  /** Brings what it knows of the sites up to the log as it is now. */
-  settle(): Promise<void>;
+  /** Reads the log up to its head, so that a change of a site made before is in effect. */
+  refreshSites(): Promise<void>;
+  /** Whether the instance has read the log recently enough to accept a key without reading it again. */
+  hasFreshSites(): boolean;
   stop(): Promise<void>;
 }
 
-/** `environment` comes beside what every instance needs: a database, the key to its secrets, any free port. */
+/** `environment` adds to or overrides the required settings: a database, the secret key, a free port. */
 export async function startTestService(
   databaseUrl: string,
   environment: Record<string, string> = {},
 ): Promise<TestService> {
-  const always = { PORT: '0', LOG_LEVEL: 'silent', DATABASE_URL: databaseUrl, SECRET_KEY };
-  const { app } = await startService(readSettings({ ...always, ...environment }));
+  const required = { PORT: '0', LOG_LEVEL: 'silent', DATABASE_URL: databaseUrl, SECRET_KEY };
+  const { app } = await startService(readSettings({ ...required, ...environment }));
   const agent = new http.Agent({ keepAlive: true });
   const tlsAgent = new https.Agent({ keepAlive: true, rejectUnauthorized: false });
   const sockets = new Set<Socket>();
@@ -53,7 +55,8 @@ export async function startTestService(
     agent,
     tlsAgent,
     sockets,
-    settle: () => app.get(SiteDirectory).refresh(),
+    refreshSites: () => app.get(SiteDirectory).refresh(),
+    hasFreshSites: () => app.get(SiteDirectory).isFresh(),
     stop: async () => {
       agent.destroy();
       tlsAgent.destroy();
@@ -63,23 +66,23 @@ export async function startTestService(
   };
 }
 
-/** A site that takes conversions, and a key to it. */
-export interface Door {
+/** A site that accepts inbound conversions, with one of its API keys. */
+export interface TestSite {
   readonly host: string;
   readonly key: string;
   readonly keyId: string;
 }
 
-/** An operator's access next to the service: the database, the log, and the commands on sites. */
+/** Direct access to the database, the log and the site commands, as an operator has it on the command line. */
 export interface Operator extends CommandExecutor {
   readonly postgres: Postgres;
   readonly log: EventLog;
-  /** A new site with inbound switched on, whose host no other test has. */
-  openSite(aliases?: readonly string[]): Promise<Door>;
+  /** Registers a site with a host of its own, enables inbound for it and issues a key. */
+  openSite(aliases?: readonly string[]): Promise<TestSite>;
   issueKey(host: string, kind?: 'live' | 'trial'): Promise<IssuedKey>;
   set(host: string, flag: string, value: string): Promise<void>;
-  unset(host: string, what: string): Promise<void>;
-  /** The conversions of a site, in log order. */
+  unset(host: string, flag: string): Promise<void>;
+  /** All events of the site's conversions, in log order. */
   conversions(host: string): Promise<LooseEvent[]>;
   conversion(id: string): Promise<LooseEvent | undefined>;
   close(): Promise<void>;
@@ -90,14 +93,14 @@ export async function openOperator(databaseUrl: string): Promise<Operator> {
   const log = new PostgresEventLog(postgres);
   const secrets = new SiteSecrets(postgres.pool, new Sealer(Buffer.from(SECRET_KEY, 'hex')));
   const commands = siteCommandDispatcher(new SiteRepository(log), secrets);
-  let made = 0;
+  let siteCount = 0;
   return {
     postgres,
     log,
     execute: (command) => commands.execute(command),
     async openSite(aliases = []) {
-      made += 1;
-      const { host } = await commands.execute(new AddSite('cli', `shop-${made}.example`, aliases));
+      siteCount += 1;
+      const { host } = await commands.execute(new AddSite('cli', `shop-${siteCount}.example`, aliases));
       await commands.execute(new EnableInbound('cli', host));
       const { key, id } = await commands.execute(new IssueKey('cli', host, 'test', false));
       return { host, key, keyId: id };
@@ -106,8 +109,8 @@ export async function openOperator(databaseUrl: string): Promise<Operator> {
     async set(host, flag, value) {
       await commands.execute(new ChangeSiteSettings('cli', host, { set: [{ flag, value }], unset: [] }));
     },
-    async unset(host, what) {
-      await commands.execute(new ChangeSiteSettings('cli', host, { set: [], unset: [what] }));
+    async unset(host, flag) {
+      await commands.execute(new ChangeSiteSettings('cli', host, { set: [], unset: [flag] }));
     },
     conversions: async (host) => loosely(await log.read({ categories: ['conversion'], site: host })),
     conversion: async (id) => loosely(await log.readStream('conversion', id))[0],
@@ -125,26 +128,26 @@ export interface Reply {
   readonly body: string;
 }
 
-export interface Sending {
+export interface RequestOptions {
   readonly method?: string;
   readonly path?: string;
-  /** One that is undefined is not sent. */
+  /** A header whose value is undefined is not sent. */
   readonly headers?: OutgoingHttpHeaders;
   readonly body?: string | Buffer;
   readonly tls?: boolean;
-  /** The address to connect to, where it is not loopback. */
+  /** The address to connect to; 127.0.0.1 by default. */
   readonly to?: string;
 }
 
-/** One request over a real socket. */
-export function send(service: TestService, sending: Sending): Promise<Reply> {
-  const { method = 'GET', path = '/', body, tls = false, to = '127.0.0.1' } = sending;
-  const headers = Object.fromEntries(Object.entries(sending.headers ?? {}).filter(([, value]) => value !== undefined));
-  const options = { host: to, port: service.port, method, path, headers };
+/** Sends one request over a real socket. */
+export function send(service: TestService, options: RequestOptions): Promise<Reply> {
+  const { method = 'GET', path = '/', body, tls = false, to = '127.0.0.1' } = options;
+  const headers = Object.fromEntries(Object.entries(options.headers ?? {}).filter(([, value]) => value !== undefined));
+  const target = { host: to, port: service.port, method, path, headers };
   return new Promise((resolve, reject) => {
     const request = tls
-      ? https.request({ ...options, agent: service.tlsAgent })
-      : http.request({ ...options, agent: service.agent });
+      ? https.request({ ...target, agent: service.tlsAgent })
+      : http.request({ ...target, agent: service.agent });
     request.on('error', reject);
     request.on('response', (response) => {
       const chunks: Buffer[] = [];
@@ -162,30 +165,40 @@ export function send(service: TestService, sending: Sending): Promise<Reply> {
 
 export const INBOUND = '/__cc/inbound';
 
-/** A conversion as a sender posts it; what `sending` says comes beside that, or instead. */
-export function post(service: TestService, door: Door, body: unknown, sending: Sending = {}): Promise<Reply> {
+/** Posts a conversion with the site's host and key. `options` adds to the request or overrides parts of it. */
+export function post(
+  service: TestService,
+  site: TestSite,
+  body: unknown,
+  options: RequestOptions = {},
+): Promise<Reply> {
   const text = typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body);
-  const headers = { Host: door.host, 'X-CC-Api-Key': door.key, 'Content-Type': 'application/json', ...sending.headers };
-  return send(service, { method: 'POST', path: INBOUND, body: text, ...sending, headers });
+  const headers = { Host: site.host, 'X-CC-Api-Key': site.key, 'Content-Type': 'application/json', ...options.headers };
+  return send(service, { method: 'POST', path: INBOUND, body: text, ...options, headers });
 }
 
-/** The question for a receipt, with the site's key. */
-export function ask(service: TestService, door: Door, what: string, sending: Sending = {}): Promise<Reply> {
-  const headers = { Host: door.host, 'X-CC-Api-Key': door.key, ...sending.headers };
-  return send(service, { path: `${INBOUND}${what}`, ...sending, headers });
+/** Requests a receipt with the site's host and key. `query` is what follows the inbound path: `/<id>` or `?orderId=…`. */
+export function getReceipt(
+  service: TestService,
+  site: TestSite,
+  query: string,
+  options: RequestOptions = {},
+): Promise<Reply> {
+  const headers = { Host: site.host, 'X-CC-Api-Key': site.key, ...options.headers };
+  return send(service, { path: `${INBOUND}${query}`, ...options, headers });
 }
 
 export function conversionId(reply: Reply): string {
   return reply.headers['x-cc-conversion-id'] as string;
 }
 
-/** A socket for bytes that no HTTP client would send. */
+/** A socket for requests that no HTTP client would send. */
 export interface RawSocket {
   readonly socket: Socket;
   write(bytes: string | Buffer): void;
-  /** Resolves with all that was received as soon as it matches; rejects when the other side closes before that. */
+  /** Resolves with everything received so far once it matches; rejects when the peer closes first. */
   until(pattern: RegExp): Promise<string>;
-  /** Resolves when the other side has closed, with all that was received and how long that took. */
+  /** Resolves when the peer has closed, with everything received and the time since the connection was opened. */
   readonly closed: Promise<{ readonly text: string; readonly afterMs: number }>;
 }
 
@@ -194,14 +207,14 @@ export async function openSocket(service: TestService, over: 'tcp' | 'tls' = 'tc
   const socket = over === 'tls' ? connectTls({ ...address, rejectUnauthorized: false }) : connect(address);
   service.sockets.add(socket);
   const beganMs = performance.now();
-  const looks = new Set<() => void>();
+  const checks = new Set<() => void>();
   let text = '';
   socket.setEncoding('latin1');
   socket.on('data', (chunk: string) => {
     text += chunk;
-    for (const look of looks) look();
+    for (const check of checks) check();
   });
-  // Whoever sends nonsense may be cut off; what had been received by then still counts.
+  // The service may reset the connection after invalid input. The bytes received before that still count.
   socket.on('error', () => {});
   const closed = new Promise<{ text: string; afterMs: number }>((resolve) => {
     socket.on('close', () => resolve({ text, afterMs: performance.now() - beganMs }));
@@ -209,19 +222,19 @@ export async function openSocket(service: TestService, over: 'tcp' | 'tls' = 'tc
   await new Promise((resolve) => socket.once(over === 'tls' ? 'secureConnect' : 'connect', resolve));
   const until = (pattern: RegExp) =>
     new Promise<string>((resolve, reject) => {
-      const look = () => pattern.test(text) && looks.delete(look) && resolve(text);
-      looks.add(look);
-      look();
+      const check = () => pattern.test(text) && checks.delete(check) && resolve(text);
+      checks.add(check);
+      check();
       void closed.then(() => reject(new Error(`Closed without ${pattern}: ${JSON.stringify(text)}`)));
     });
   return { socket, write: (bytes) => void socket.write(bytes), until, closed };
 }
 
-/** The bytes of a POST, for those who cut, repeat or bend them. */
-export function rawPost(door: Door, body: string, headers: Record<string, string | undefined> = {}): string {
+/** The text of a POST request, for tests that truncate, repeat or corrupt it. */
+export function rawPost(site: TestSite, body: string, headers: Record<string, string | undefined> = {}): string {
   const all = {
-    Host: door.host,
-    'X-CC-Api-Key': door.key,
+    Host: site.host,
+    'X-CC-Api-Key': site.key,
     'Content-Type': 'application/json',
     'Content-Length': String(Buffer.byteLength(body)),
     ...headers,
@@ -230,63 +243,63 @@ export function rawPost(door: Door, body: string, headers: Record<string, string
   return `POST ${INBOUND} HTTP/1.1\r\n${lines.join('')}\r\n${body}`;
 }
 
-/** A way to a server that can be cut like a cable. */
-export interface Cable {
-  /** The same database, by this way. */
+/** A proxy in front of PostgreSQL that can stop forwarding without closing any connection. */
+export interface DatabaseProxy {
+  /** The URL of the same database through the proxy. */
   url(databaseUrl: string): string;
-  /** Connections made until now hear nothing any more and are not told either; new ones are not concerned. */
-  cut(): void;
-  remove(): Promise<void>;
+  /** Stops forwarding on the connections that exist now and leaves them open. New connections work. */
+  stallConnections(): void;
+  stop(): Promise<void>;
 }
 
-export async function layCable(server: TestServer): Promise<Cable> {
-  const folder = fs.mkdtempSync(join(tmpdir(), 'cc-cable-'));
+export async function startDatabaseProxy(server: TestServer): Promise<DatabaseProxy> {
+  const folder = fs.mkdtempSync(join(tmpdir(), 'cc-proxy-'));
   const socketFile = '.s.PGSQL.5432';
-  const ends = new Set<Socket>();
-  const whole = new Set<Socket>();
-  const listener = createServer((near) => {
-    const far = connect(join(server.host, socketFile));
-    whole.add(near);
-    for (const [end, other] of [
-      [near, far],
-      [far, near],
+  const sockets = new Set<Socket>();
+  const forwarding = new Set<Socket>();
+  const listener = createServer((client) => {
+    const upstream = connect(join(server.host, socketFile));
+    forwarding.add(client);
+    for (const [from, to] of [
+      [client, upstream],
+      [upstream, client],
     ] as const) {
-      ends.add(end);
-      end.on('error', () => {});
-      end.on('data', (bytes) => whole.has(near) && other.write(bytes));
-      end.on('close', () => whole.has(near) && other.destroy());
+      sockets.add(from);
+      from.on('error', () => {});
+      from.on('data', (bytes) => forwarding.has(client) && to.write(bytes));
+      from.on('close', () => forwarding.has(client) && to.destroy());
     }
   });
   await new Promise<void>((resolve) => listener.listen(join(folder, socketFile), resolve));
   return {
     url: (databaseUrl) => databaseUrl.replace(encodeURIComponent(server.host), encodeURIComponent(folder)),
-    cut: () => whole.clear(),
-    remove: async () => {
-      for (const end of ends) end.destroy();
+    stallConnections: () => forwarding.clear(),
+    stop: async () => {
+      for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => listener.close(resolve));
       fs.rmSync(folder, { recursive: true });
     },
   };
 }
 
-/** Asks again and again. Fails when a question put later than `withinMs` still has another answer than the wanted one. */
+/** Polls until the answer is the expected one. Fails when a poll that began after `withinMs` still returns another. */
 export async function eventually<Answer>(
-  ask: () => Promise<Answer>,
-  isWanted: (answer: Answer) => boolean,
+  poll: () => Promise<Answer>,
+  isExpected: (answer: Answer) => boolean,
   { withinMs = 20_000, everyMs = 20 } = {},
 ): Promise<Answer> {
   const beganMs = performance.now();
   for (;;) {
     const afterMs = performance.now() - beganMs;
-    const answer = await ask();
-    if (isWanted(answer)) return answer;
-    if (afterMs > withinMs) throw new Error(`After ${Math.round(afterMs)} ms still ${JSON.stringify(answer)}`);
+    const answer = await poll();
+    if (isExpected(answer)) return answer;
+    if (afterMs > withinMs) throw new Error(`Still ${JSON.stringify(answer)} after ${Math.round(afterMs)} ms`);
     await sleep(everyMs);
   }
 }
 
-/** Runs the tasks with a number of workers that each take the next one. Results come in the order of the tasks. */
-export async function together<Task, Result>(
+/** Runs `work` on all tasks, at most `workers` at a time. Results are in the order of the tasks. */
+export async function runConcurrently<Task, Result>(
   workers: number,
   tasks: readonly Task[],
   work: (task: Task, index: number) => Promise<Result>,
@@ -303,7 +316,7 @@ export async function together<Task, Result>(
   return results;
 }
 
-/** What `/metrics` shows at one moment, by name with its labels. */
+/** The current values of `/metrics`, keyed by name and labels. */
 export async function metrics(service: TestService): Promise<Map<string, number>> {
   const { body } = await send(service, { path: '/metrics' });
   const lines = body.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
@@ -312,11 +325,11 @@ export async function metrics(service: TestService): Promise<Map<string, number>
   );
 }
 
-/** What the services of this process log, which goes to standard error, from now until `stop`. */
+/** Captures everything that the services of this process log to standard error, until `stop`. */
 export function captureLog(): { text(): string; stop(): void } {
   const { write } = fs;
   const texts: string[] = [];
-  // The logger writes to the file descriptor itself: nearer to it nothing can be caught.
+  // pino writes to the file descriptor with fs.write; patching process.stderr would miss it.
   fs.write = ((fd: number, data: string, ...rest: unknown[]) => {
     if (fd !== 2) return (write as (...all: unknown[]) => void)(fd, data, ...rest);
     texts.push(String(data));
@@ -328,29 +341,5 @@ export function captureLog(): { text(): string; stop(): void } {
     stop: () => {
       fs.write = write;
     },
-  };
-}
-
-/** A self-signed certificate, valid for a day, and its key, both as PEM. */
-export function makeCertificate(): { cert: string; key: string } {
-  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
-  const der = (tag: number, ...parts: Buffer[]): Buffer => {
-    const body = Buffer.concat(parts);
-    const length = body.length < 0x80 ? [body.length] : [0x82, body.length >> 8, body.length & 0xff];
-    return Buffer.concat([Buffer.from([tag, ...length]), body]);
-  };
-  const time = (ms: number) => der(0x17, Buffer.from(`${new Date(ms).toISOString().replace(/\D/g, '').slice(2, 14)}Z`));
-  const ecdsaWithSha256 = der(0x30, Buffer.from('06082a8648ce3d040302', 'hex'));
-  const commonName = Buffer.from('0603550403', 'hex');
-  const name = der(0x30, der(0x31, der(0x30, commonName, der(0x0c, Buffer.from('localhost')))));
-  const dayMs = 24 * 60 * 60 * 1_000;
-  const validity = der(0x30, time(Date.now() - dayMs), time(Date.now() + dayMs));
-  const spki = publicKey.export({ type: 'spki', format: 'der' });
-  const serial = der(0x02, Buffer.from([1]));
-  const body = der(0x30, serial, ecdsaWithSha256, name, validity, name, spki);
-  const whole = der(0x30, body, ecdsaWithSha256, der(0x03, Buffer.from([0]), sign('sha256', body, privateKey)));
-  return {
-    cert: `-----BEGIN CERTIFICATE-----\n${whole.toString('base64')}\n-----END CERTIFICATE-----\n`,
-    key: privateKey.export({ type: 'pkcs8', format: 'pem' }) as string,
   };
 }

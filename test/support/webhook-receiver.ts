@@ -1,25 +1,25 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** One call, as the receiver of a site's totals sees it. */
+/** One request to the receiver of a site's totals. */
 export interface Call {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: string;
   readonly atMs: number;
-  /** The status that it was answered with; undefined while, or because, it was not. */
+  /** The status of the response; undefined while there is none. */
   status?: number;
 }
 
 export type Answer = (call: Call, response: ServerResponse) => void;
 
-/** A customer's receiver on loopback. Sites are told apart by their path. */
+/** A customer's receiver on loopback. Each site uses its own path. */
 export interface WebhookReceiver {
   readonly url: string;
   readonly calls: Call[];
-  /** How it answers from now on; 200 unless told otherwise. */
+  /** Responds to the requests from now on; with 200 by default. */
   answer: Answer;
-  of(path: string): Call[];
+  callsTo(path: string): Call[];
   stop(): Promise<void>;
 }
 
@@ -43,7 +43,7 @@ export async function startReceiver(): Promise<WebhookReceiver> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     calls: [],
     answer: answerWith(200),
-    of: (path) => receiver.calls.filter((call) => call.path === path),
+    callsTo: (path) => receiver.calls.filter((call) => call.path === path),
     stop: () =>
       new Promise((stopped) => {
         server.close(() => stopped());

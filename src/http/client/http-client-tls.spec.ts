@@ -1,6 +1,6 @@
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { makeCertificate } from '../../../test/support/service.js';
+import { makeCertificate } from '../../../test/support/certificate.js';
 import { HttpClient } from './http-client.js';
 
 describe('HttpClient, over TLS', () => {

@@ -196,7 +196,7 @@ describe('HttpClient', () => {
     it('never exceed the limit per origin when they keep breaking', async () => {
       let turn = 0;
       let most = 0;
-      const httpClient = make({ connectionsPerOrigin: 3 });
+      const httpClient = make({ connectionsPerOrigin: 3, timeoutMs: 30_000 });
       const listener = await serve((_, response) => {
         most = Math.max(most, httpClient.stats().connections);
         turn += 1;
@@ -380,7 +380,7 @@ describe('HttpClient', () => {
 
     it('reports that nothing was sent if a header is invalid, and sends the calls queued behind it', async () => {
       const listener = await serve((_, response) => setTimeout(() => response.end('ok'), 20));
-      const httpClient = make({ connectionsPerOrigin: 1 });
+      const httpClient = make({ connectionsPerOrigin: 1, timeoutMs: 30_000 });
       const good = [httpClient.send(to(listener))];
       const bad = Array.from({ length: 500 }, () =>
         failure(httpClient.send({ ...to(listener), headers: { authorization: `Bearer ${TOKEN}\r\nx: y` } })),

@@ -1,6 +1,6 @@
 import { EntitySchema } from 'typeorm';
 
-/** One row per conversion; the unique column is what keeps duplicates out. */
+/** One row per conversion. The unique column rejects duplicates. */
 export const Conversion = new EntitySchema({
   name: 'Conversion',
   tableName: 'conversions',

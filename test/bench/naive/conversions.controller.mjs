@@ -9,7 +9,7 @@ const sha256 = (text) => createHash('sha256').update(text).digest('hex');
 const normalised = (text) => text.trim().toLowerCase();
 const UNIQUE_VIOLATION = '23505';
 
-/** What a team in a hurry writes: check, hash, one insert per request, and the unique index says what is a duplicate. */
+/** The simplest implementation: validate, hash, one insert per request; the unique index detects duplicates. */
 export class ConversionsController {
   constructor(conversions) {
     this.conversions = conversions;
@@ -41,7 +41,7 @@ export class ConversionsController {
   }
 }
 
-// The decorators by hand, since this file runs as it is, without a build.
+// Decorators applied by hand, because this file runs without a build.
 const method = [ConversionsController.prototype, 'receive'];
 const descriptor = Object.getOwnPropertyDescriptor(...method);
 Headers('x-cc-api-key')(...method, 0);

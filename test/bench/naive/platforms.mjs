@@ -1,8 +1,8 @@
-// Three platforms the way a team in a hurry sends to them: a `fetch` each for every conversion, and the answer waits for all.
+// The simplest way to send to three platforms: one `fetch` each per conversion, and the answer waits for all of them.
 
 const json = { 'content-type': 'application/json' };
 
-/** @returns the receipt's results; rejects when a platform does not take it */
+/** @returns the results of the receipt; rejects when a platform rejects the conversion */
 export async function sendToPlatforms(base, emailHash, conversion) {
   const calls = [
     ['meta', metaCall(emailHash, conversion)],
@@ -16,8 +16,8 @@ export async function sendToPlatforms(base, emailHash, conversion) {
         headers,
         body: JSON.stringify(body),
       });
-      const said = await response.text();
-      if (!response.ok) throw new Error(`${platform} answered ${response.status}: ${said.slice(0, 200)}`);
+      const text = await response.text();
+      if (!response.ok) throw new Error(`${platform} answered ${response.status}: ${text.slice(0, 200)}`);
       return [platform, { ok: true, status: 'delivered' }];
     }),
   );

@@ -1,8 +1,8 @@
-// The ten-million part: two services side by side, one on a filled log and one on an empty log, measured in turns.
+// The large-log part: two services, one on a filled log and one on an empty log, in interleaved rounds.
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ratioRow, variantColumns } from './figures.mjs';
-import { growLog } from './grow.mjs';
+import { fillLog } from './fill-log.mjs';
 import { databaseUrl, serverVersion, withClient } from './postgres.mjs';
 import { interleave } from './rounds.mjs';
 import { startService } from './service.mjs';
@@ -10,16 +10,16 @@ import { APPENDS_IN_FLIGHT, appendVariant, fillInbound, httpVariant, inboundTarg
 
 const CONNECTIONS = [64, 256];
 const QUIET_MS = 3_000;
-/** A whole conversion, because it is its claims and personal rows that lie scattered over a large log. */
+/** A whole conversion: its dedup claim and personal row are what a large log spreads over many pages. */
 const CONVERSION = { APPEND: 'conversion' };
 const thousands = (count) => count.toLocaleString('en-US');
 
-export async function grownRun(context) {
+export async function largeLogRun(context) {
   const { directory, settings, progress, part } = context;
   const full = await part('the filled log', () => startFilled(join(directory, 'full'), context));
   const empty = await part('the empty log', () => startService(join(directory, 'empty')));
   if (!full || !empty) return [];
-  progress('warming both up …');
+  progress('warming up both …');
   for (const service of [empty, full]) {
     await part('the warm-up', () => fillInbound(service, settings.warmUp, context));
   }
@@ -40,7 +40,7 @@ export async function grownRun(context) {
     ...both(`inbound @${CONNECTIONS[1]}`, inbound(CONNECTIONS[1])),
   ];
   const rounds = await part('the rounds', () => interleave(variants, settings.rounds, progress));
-  context.notes.push(...rounds.setbacks);
+  context.notes.push(...rounds.roundErrors);
   context.failures.push(...rounds.failures);
   const { samples } = rounds;
   context.samples = samples;
@@ -55,7 +55,7 @@ export async function grownRun(context) {
 async function startFilled(dataDir, { settings, progress }) {
   const service = await startService(dataDir);
   await withClient(service.server, async (client) => {
-    await growLog(client, settings, (done) =>
+    await fillLog(client, settings, (done) =>
       progress(`filling: ${thousands(done)} of ${thousands(settings.events)} events …`),
     );
     progress('waiting for the projections …');
@@ -64,7 +64,7 @@ async function startFilled(dataDir, { settings, progress }) {
   return service;
 }
 
-/** The service's read models follow the log; what they still have to read would be measured with the rest. */
+/** Waits until the projections have caught up: their work would otherwise be part of the measurement. */
 async function untilQuiet(client) {
   const read = async () =>
     JSON.stringify((await client.query('SELECT name, position FROM cc.projections ORDER BY 1')).rows);
@@ -79,9 +79,14 @@ async function untilQuiet(client) {
 function comparison(what, empty, full, { events, claims }) {
   return [
     { what: `${what}, empty log`, ...variantColumns(empty) },
-    ratioRow(`${what}, ${thousands(events)} events, ${thousands(claims)} live claims: to the empty log`, full, empty, {
-      target: { atLeast: 0.9 },
-      columns: variantColumns(full),
-    }),
+    ratioRow(
+      `${what}, ${thousands(events)} events, ${thousands(claims)} live dedup claims: ratio to the empty log`,
+      full,
+      empty,
+      {
+        target: { atLeast: 0.9 },
+        columns: variantColumns(full),
+      },
+    ),
   ];
 }

@@ -1,36 +1,36 @@
-// Fills a log with conversions through SQL, many times faster than requests could: the events, personal rows and dedup
-// claims that as many requests would have left. The only file here that knows the log's tables from the inside.
+// Fills a log through SQL, much faster than through requests, with the events, personal rows and dedup claims of as many
+// conversions. The only file of the benchmark that writes to the log's tables.
 
 const SLICE = 100_000;
 const PARTITION_EVENTS = 5_000_000;
-/** Spread so that the newest million, whose claims are live by default, falls within the dedup window of a day. */
+/** The newest million, whose dedup claims are live by default, falls within the dedup window of 24 hours. */
 const SECONDS_BETWEEN = 0.08;
 
-/** @param client a connection with the owner's rights; @param claims how many of the newest hold a claim */
-export async function growLog(client, { events, claims }, progress) {
+/** @param client a connection with the owner's rights; @param claims how many of the newest conversions hold a dedup claim */
+export async function fillLog(client, { events, claims }, progress) {
   await addPartitions(client, events);
   const newest = new Date();
   for (let done = 0; done < events; done += SLICE) {
     progress(done);
     await fillSlice(client, { from: done + 1, to: Math.min(done + SLICE, events), events, claims, newest });
   }
-  // What autovacuum and the next checkpoint would otherwise do during the measurement.
+  // Otherwise autovacuum and the next checkpoint would run during the measurement.
   progress(events);
   await client.query('VACUUM (ANALYZE) cc.events, cc.personal, cc.dedup');
   await client.query('CHECKPOINT');
 }
 
-/** Two empty ones stay ahead, as the service keeps them. */
+/** Keeps two empty partitions ahead, as the service does. */
 async function addPartitions(client, events) {
-  const room = `SELECT max(p.beyond) - (SELECT last_value FROM cc.event_position) AS room FROM cc.log_partitions p`;
-  while (Number((await client.query(room)).rows[0].room) < events + 2 * PARTITION_EVENTS) {
+  const freePositions = `SELECT max(p.beyond) - (SELECT last_value FROM cc.event_position) AS free FROM cc.log_partitions p`;
+  while (Number((await client.query(freePositions)).rows[0].free) < events + 2 * PARTITION_EVENTS) {
     await client.query('SELECT cc.add_partition(max(beyond), max(beyond) + $1::bigint) FROM cc.log_partitions', [
       PARTITION_EVENTS,
     ]);
   }
 }
 
-/** Under the append's own lock, in one transaction: readers see the slice whole and in order, as they would a batch. */
+/** Holds the append lock for one transaction, so that readers see the slice complete and in order, like a batch. */
 async function fillSlice(client, { from, to, events, claims, newest }) {
   await client.query('BEGIN');
   await client.query('SELECT pg_advisory_xact_lock(4845001)');
@@ -55,7 +55,7 @@ WITH drawn AS MATERIALIZED (
          json_build_object('conversionId', stream, 'event', 'purchase', 'value', 129.9, 'currency', 'EUR',
            'orderId', reference, 'keyId', '0199d2f0-7d3a-7c55-9a51-3f0c2a6b9e10', 'trial', false)
     FROM made
-), beside AS (
+), personal AS (
   INSERT INTO cc.personal (position, site, subject, data)
   SELECT position, 'localhost', sha256(convert_to('user' || n % 1000000, 'UTF8')),
          json_build_object('firstName', random || random, 'lastName', random || random, 'phone', random || random)
