@@ -1,15 +1,15 @@
-# Clean Conversions as an image. It brings no database: run it with DATABASE_URL and SECRET_KEY.
-# docker-compose.yml shows it with PostgreSQL behind it and a proxy for TLS in front.
+# Image of Clean Conversions. It contains no database: run it with DATABASE_URL and SECRET_KEY.
+# docker-compose.yml runs it with PostgreSQL and a proxy that terminates TLS.
 ARG NODE_VERSION=24
 
 FROM node:${NODE_VERSION}-bookworm-slim AS build
 WORKDIR /app
-# What changes seldom comes first, so that a change of the source does not install everything anew.
+# Rarely changed files first, so that a change of the source does not invalidate the installed dependencies.
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci
 COPY tsconfig.json nest-cli.json ./
 COPY src src
-# The optional packages are the embedded PostgreSQL: 60 MB that a container with DATABASE_URL never runs.
+# The optional packages are the embedded PostgreSQL: 60 MB that a container with DATABASE_URL does not use.
 RUN npx nest build && npm prune --omit=dev --omit=optional
 
 FROM node:${NODE_VERSION}-bookworm-slim
@@ -18,13 +18,13 @@ COPY LICENSE ./
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
-# The command line, under the name that the package gives it.
+# The command line, under the name of the package's bin entry.
 RUN chmod +x dist/cli.js && ln -s /app/dist/cli.js /usr/local/bin/clean-conversions
-# Everywhere inside the container: who can reach it from outside is for the container's network to say.
+# All interfaces of the container: the container's network decides who can reach it.
 ENV HOST=0.0.0.0
 USER node
 EXPOSE 8080
-# With TLS_CERT set the service speaks TLS only, under a name that is not 127.0.0.1: the certificate is then not checked.
+# With TLS_CERT set the service accepts only TLS, with a certificate for another name than 127.0.0.1: it is not verified here.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=30s --retries=3 \
   CMD ["node", "-e", "process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'; fetch(`http${process.env.TLS_CERT ? 's' : ''}://127.0.0.1:${process.env.PORT || 8080}/healthz`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
 CMD ["node", "--enable-source-maps", "dist/main.js"]

@@ -4,15 +4,15 @@ import { startService } from './app/service.js';
 import { messageOf, UserError } from './kernel/errors.js';
 import { readSettings } from './kernel/settings.js';
 
-// Requests in flight are promoted and die soon after: collected at half again the living heap instead of V8's several
-// times, the process stays some 50 MB smaller under load. What that costs was within the noise.
+// Requests in flight are promoted to the old generation and die soon after. Collecting at 1.5 times the live heap instead of
+// V8's several times keeps the process about 50 MB smaller under load; the cost was within the noise.
 setFlagsFromString('--heap-growing-percent=50');
 
 try {
   const { banner } = await startService(readSettings(process.env));
   process.stdout.write(banner);
 } catch (error) {
-  // One clear line for what a person can mend; the whole story only for what is our fault.
+  // One line for an error that the user can fix; a stack trace only for a bug.
   process.stderr.write(
     `${error instanceof UserError ? messageOf(error) : ((error as Error).stack ?? messageOf(error))}\n`,
   );

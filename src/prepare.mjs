@@ -1,5 +1,5 @@
-// Runs before `npm start`, `npm test` and `npm run cc`: installs and builds what is missing or out of date, says so, and
-// is silent otherwise. Plain JavaScript with no dependency, because nothing is installed yet when it runs the first time.
+// Runs before `npm start`, `npm test` and `npm run cc`: installs and builds what is missing or out of date, and prints nothing
+// otherwise. Plain JavaScript without dependencies, because nothing is installed when it runs for the first time.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
@@ -18,18 +18,20 @@ if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== sources) {
 }
 
 function requireNode(major, minor) {
-  const [haveMajor, haveMinor] = process.versions.node.split('.').map(Number);
-  if (haveMajor > major || (haveMajor === major && haveMinor >= minor)) return;
+  const [foundMajor, foundMinor] = process.versions.node.split('.').map(Number);
+  if (foundMajor > major || (foundMajor === major && foundMinor >= minor)) return;
   console.error(
-    `Clean Conversions needs Node ${major}.${minor} or later; this is ${process.version}. Install a newer Node and try again.`,
+    `Clean Conversions needs Node ${major}.${minor} or later; this is ${process.version}. Install a newer Node and run the command again.`,
   );
   process.exit(1);
 }
 
-/** npm writes its own lock file last, so one that is not older than ours means a complete install of it. */
+/** npm writes its own lock file last: if it is not older than ours, the install is complete and current. */
 function installed() {
-  const npmsLock = join(root, 'node_modules', '.package-lock.json');
-  return existsSync(npmsLock) && statSync(npmsLock).mtimeMs >= statSync(join(root, 'package-lock.json')).mtimeMs;
+  const installedLock = join(root, 'node_modules', '.package-lock.json');
+  return (
+    existsSync(installedLock) && statSync(installedLock).mtimeMs >= statSync(join(root, 'package-lock.json')).mtimeMs
+  );
 }
 
 function fingerprint() {
@@ -45,14 +47,14 @@ function fingerprint() {
   return hash.digest('hex');
 }
 
-function run(what, command, args) {
-  console.error(what);
-  // On standard error, so that `npm run -s cc -- … --json` prints nothing but its JSON document.
+function run(message, command, args) {
+  console.error(message);
+  // On standard error, so that `npm run -s cc -- … --json` prints only its JSON document.
   const shell = process.platform === 'win32';
   const result = spawnSync(command, args, { cwd: root, stdio: ['ignore', 2, 2], shell });
   if (result.status === 0) return;
   console.error(
-    `That failed (${result.error?.message ?? `exit code ${result.status}`}). Mend what is said above and try again.`,
+    `This step failed (${result.error?.message ?? `exit code ${result.status}`}). Fix the error above and run the command again.`,
   );
   process.exit(1);
 }

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { allProjections } from '../src/app/projections.js';
-import { ReceiveConversion, ReceiveConversionHandler } from '../src/conversions/receive-conversion.js';
+import { ReceiveConversion } from '../src/conversions/receive-conversion.command.js';
+import { ReceiveConversionHandler } from '../src/conversions/receive-conversion.handler.js';
 import { allChecks, allStreamChecks } from '../src/history/checks.js';
 import { verify } from '../src/history/verify.js';
 import { Sealer } from '../src/kernel/sealing.js';
@@ -106,8 +107,8 @@ async function open(databaseUrl: string) {
       if (!verdict.ok) throw new Error('the key should be valid');
       // No platform is connected: nothing is delivered.
       const matcher = { find: async () => ({ identifiers: {}, consent: undefined }) } as never;
-      const dispatcher = { pin: () => ({}), dispatch: async () => ({}) } as never;
-      const handler = new ReceiveConversionHandler(log, matcher, dispatcher);
+      const deliveries = { planFor: () => ({}), deliver: async () => ({}) } as never;
+      const handler = new ReceiveConversionHandler(log, matcher, deliveries);
       const post = (orderId: string) => {
         const fields = { email: 'jane@example.com', event: 'purchase', currency: 'EUR', value: 10, orderId };
         return handler.execute(

@@ -443,7 +443,7 @@ describe('with a running service', () => {
   });
 
   it('exports a log of several pages without gaps', async () => {
-    const postgres = await Postgres.open({ databaseUrl: undefined, dataDir, say: () => {} });
+    const postgres = await Postgres.open({ databaseUrl: undefined, dataDir, onMessage: () => {} });
     const log = new PostgresEventLog(postgres);
     const events = Array.from({ length: 500 }, (_, n) => ({ type: 'test.counted.v1', data: { n } }));
     for (let page = 0; page < 9; page += 1) {
@@ -751,9 +751,9 @@ describe('with a running service', () => {
     });
 
     it('reports failed checks and their fix', async () => {
-      const postgres = await Postgres.open({ databaseUrl: undefined, dataDir, say: () => {} });
+      const postgres = await Postgres.open({ databaseUrl: undefined, dataDir, onMessage: () => {} });
       chmodSync(join(dataDir, 'demo-key'), 0o644);
-      const owner = await postgres.connectAsOwner('cc-test');
+      const owner = await postgres.connectAsOwner('test');
       await owner.query(`UPDATE cc.projections SET parked = true, reason = 'event 7' WHERE name = 'auth_failures'`);
       await owner.query('ALTER TABLE cc.events_0 DISABLE TRIGGER append_only');
       const { code, stdout } = await cli('doctor');

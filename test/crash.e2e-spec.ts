@@ -50,7 +50,7 @@ describe('a service that is killed', () => {
 
   /** How often each order was received, as the log has it. */
   async function receivedOrders(): Promise<Map<string, number>> {
-    const postgres = await Postgres.open({ databaseUrl: undefined, dataDir, say: () => {} });
+    const postgres = await Postgres.open({ databaseUrl: undefined, dataDir, onMessage: () => {} });
     const log = new PostgresEventLog(postgres);
     const orders = new Map<string, number>();
     for (const event of await log.read({ types: ['conversion.received.v1'] })) {
@@ -169,7 +169,7 @@ describe('a service that is killed', () => {
     const post = poster(service);
     expect((await post('ORD-1')).status).toBe(200);
     service.child.kill('SIGSTOP');
-    const postgres = await Postgres.open({ databaseUrl: undefined, dataDir, say: () => {} });
+    const postgres = await Postgres.open({ databaseUrl: undefined, dataDir, onMessage: () => {} });
     const log = new PostgresEventLog(postgres);
     const keyId = String((await log.read({ types: ['site.key_issued.v1'] }))[0]?.data['keyId']);
     await new RevokeKeyHandler(new SiteRepository(log)).execute(new RevokeKey('cli', 'localhost', keyId));

@@ -40,7 +40,7 @@ interface SandboxProcess {
   readonly child: ChildProcess;
   readonly url: string;
   behave(platform: Name, tenant: string, mode: string, times?: number): Promise<void>;
-  /** What one platform has seen of one tenant. */
+  /** The ledger entry of one tenant at one platform. */
   account(platform: Name, tenant: string): Promise<Account>;
 }
 
@@ -66,7 +66,7 @@ async function spawnSandbox(): Promise<SandboxProcess> {
   });
   const [chunk] = await once(child.stdout, 'data');
   const url = /listens on (\S+)/.exec(String(chunk))?.[1];
-  if (!url) throw new Error(`The sandbox said ${chunk}`);
+  if (!url) throw new Error(`Unexpected output of the sandbox: ${chunk}`);
   return {
     child,
     url,
@@ -84,7 +84,7 @@ async function spawnSandbox(): Promise<SandboxProcess> {
   };
 }
 
-interface Door {
+interface SiteKey {
   readonly host: string;
   readonly key: string;
 }
@@ -95,9 +95,14 @@ interface Reply {
   readonly afterMs: number;
 }
 
-/** Undefined when nothing came back. */
-function post(service: ServiceProcess, { host, key }: Door, orderId: string, agent: Agent): Promise<Reply | undefined> {
-  const beganMs = performance.now();
+/** Undefined if there was no response. */
+function post(
+  service: ServiceProcess,
+  { host, key }: SiteKey,
+  orderId: string,
+  agent: Agent,
+): Promise<Reply | undefined> {
+  const startedMs = performance.now();
   return new Promise((resolve) => {
     const sent = request(
       `${service.url}/__cc/inbound`,
@@ -106,7 +111,7 @@ function post(service: ServiceProcess, { host, key }: Door, orderId: string, age
         response.resume().on('error', () => resolve(undefined));
         response.on('end', () => {
           const conversionId = String(response.headers['x-cc-conversion-id']);
-          resolve({ status: response.statusCode ?? 0, conversionId, afterMs: performance.now() - beganMs });
+          resolve({ status: response.statusCode ?? 0, conversionId, afterMs: performance.now() - startedMs });
         });
       },
     );
@@ -115,7 +120,7 @@ function post(service: ServiceProcess, { host, key }: Door, orderId: string, age
   });
 }
 
-describe('dispatch', () => {
+describe('delivery through crashes', () => {
   let dataDir: string;
   let postgres: Postgres;
   let log: EventLog;
@@ -124,8 +129,8 @@ describe('dispatch', () => {
   const sandboxes = new Set<SandboxProcess>();
 
   beforeEach(async () => {
-    dataDir = mkdtempSync(join(tmpdir(), 'cc-dispatch-'));
-    postgres = await Postgres.open({ databaseUrl: undefined, dataDir, say: () => {} });
+    dataDir = mkdtempSync(join(tmpdir(), 'cc-delivery-'));
+    postgres = await Postgres.open({ databaseUrl: undefined, dataDir, onMessage: () => {} });
     log = new PostgresEventLog(postgres);
     const sealer = openSealer(readSettings({ DATA_DIR: dataDir }));
     commands = siteCommandDispatcher(new SiteRepository(log), new SiteSecrets(postgres.pool, sealer));
@@ -157,7 +162,7 @@ describe('dispatch', () => {
     return service.end(signal);
   }
 
-  async function openSite(host: string, endpointOf: (name: Name) => string): Promise<Door> {
+  async function openSite(host: string, endpointOf: (name: Name) => string): Promise<SiteKey> {
     await commands.execute(new AddSite('cli', host));
     await commands.execute(new EnableInbound('cli', host));
     for (const name of NAMES) {
@@ -184,47 +189,48 @@ describe('dispatch', () => {
   }
 
   /**
-   * 27 sites, whose three platforms each take everything, take it after some trouble, or refuse it, in every combination;
-   * two instances under load; three of them killed, one frozen for longer than its lease. Afterwards the log and the
-   * platforms' own ledgers must tell the same story.
+   * 27 sites: each of their three platforms accepts everything, accepts after some failures, or refuses everything, in
+   * every combination. Two instances run under load; three are killed, and one is frozen for longer than its lease.
+   * Afterwards the log and the platforms' ledgers must agree.
    *
-   * Seen to fail: with the loop over `Lease.expired` in the dispatcher left out, ten conversions of the killed instances
-   * had no outcome; without `Dispatcher.leave`, four hundred that the frozen one stored when it woke up; with an
-   * `OpenConversion` that forgets what others have told, some outcomes stood in the log twice, in every third run.
+   * Mutations that made it fail: without the loop over `Lease.expired` in `CrashRecovery`, ten conversions of killed
+   * instances had no outcome; without `CrashRecovery.abandon`, four hundred that the frozen instance stored when it
+   * resumed had none; with a `DeliverySaga` that ignores outcomes of other writers, some outcomes were recorded twice in
+   * every third run.
    */
-  it('tells what became of every conversion, through kills and a freeze, as the platforms do', async () => {
+  it('records one outcome per platform that matches the platform’s ledger, through kills and a freeze', async () => {
     const tenants = ['ok', 'retry', 'fail'] as const;
     const sandbox = await startSandbox();
-    const doors = new Map<string, Door>();
+    const keys = new Map<string, SiteKey>();
     for (let combination = 0; combination < 27; combination += 1) {
       const tenantOf = (at: number) => tenants[Math.floor(combination / 3 ** at) % 3];
       const host = `${NAMES.map((_, at) => tenantOf(at)).join('-')}.example`;
-      doors.set(host, await openSite(host, (name) => `${sandbox.url}/${name}@${tenantOf(NAMES.indexOf(name))}`));
+      keys.set(host, await openSite(host, (name) => `${sandbox.url}/${name}@${tenantOf(NAMES.indexOf(name))}`));
     }
     for (const name of NAMES) await sandbox.behave(name, 'fail', 'refuse');
 
     let left = await startService();
     let right = await startService();
     const acknowledged: string[] = [];
-    const refused: number[] = [];
+    const refusals: number[] = [];
     let [posted, unanswered, disturbances] = [0, 0, 0];
     let loading = true;
-    const hosts = [...doors.values()];
+    const siteKeys = [...keys.values()];
     const worker = async (service: () => ServiceProcess) => {
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
       while (loading) {
         const order = posted++;
-        const reply = await post(service(), hosts[order % hosts.length] as Door, `ORD-${order}`, agent);
+        const reply = await post(service(), siteKeys[order % siteKeys.length] as SiteKey, `ORD-${order}`, agent);
         if (reply?.status === 200) acknowledged.push(reply.conversionId);
-        else if (reply) refused.push(reply.status);
+        else if (reply) refusals.push(reply.status);
         else unanswered += 1;
         await sleep(reply ? 25 : 100);
       }
       agent.destroy();
     };
-    const trouble = (async () => {
-      for (let turn = 0; loading; turn += 1) {
-        for (const name of NAMES) await sandbox.behave(name, 'retry', turn % 2 ? 'drop' : 'server_error', 2);
+    const failures = (async () => {
+      for (let round = 0; loading; round += 1) {
+        for (const name of NAMES) await sandbox.behave(name, 'retry', round % 2 ? 'drop' : 'server_error', 2);
         await sleep(120);
       }
       for (const name of NAMES) await sandbox.behave(name, 'retry', 'ok');
@@ -238,7 +244,7 @@ describe('dispatch', () => {
       left = await startService();
       [left, right] = [right, left];
     }
-    // Longer than a lease: the other one takes over, and what comes in meanwhile is answered after the freeze.
+    // Longer than a lease: the other instance takes over. Requests to the frozen one are answered after the freeze.
     await sleep(500);
     disturbances += 1;
     right.child.kill('SIGSTOP');
@@ -246,16 +252,16 @@ describe('dispatch', () => {
     right.child.kill('SIGCONT');
     await sleep(2_500);
     loading = false;
-    await Promise.all([trouble, ...load]);
+    await Promise.all([failures, ...load]);
 
-    const patience = performance.now() + 30_000;
+    const deadline = performance.now() + 30_000;
     let streams = await readConversions();
-    const open = () => [...streams.values()].filter((events) => isQueued(resultsOf(events)));
-    while (open().length > 0 && performance.now() < patience) {
+    const inFlight = () => [...streams.values()].filter((events) => isQueued(resultsOf(events)));
+    while (inFlight().length > 0 && performance.now() < deadline) {
       await sleep(500);
       streams = await readConversions();
     }
-    expect(open().map((events) => loosely(events)[0]?.data)).toEqual([]);
+    expect(inFlight().map((events) => loosely(events)[0]?.data)).toEqual([]);
 
     const accounts = new Map<string, Account>();
     for (const name of NAMES)
@@ -266,98 +272,98 @@ describe('dispatch', () => {
       for (const [id, event] of Object.entries(events)) seen.set(`${account.split(' ')[0]} ${id}`, event);
     }
 
-    const known = new Set<string>();
-    const wrong: string[] = [];
+    const expected = new Set<string>();
+    const mismatches: string[] = [];
     const counts: Record<string, number> = {};
     let repeats = 0;
     for (const events of streams.values()) {
       const received = events[0] as StoredEvent;
       const { orderId, conversionId } = received.data as { orderId: string; conversionId: string };
       const results = resultsOf(events);
-      const wanted = received.site.split('.')[0]?.split('-') as (typeof tenants)[number][];
+      const tenantNames = received.site.split('.')[0]?.split('-') as (typeof tenants)[number][];
       expect(Object.keys(results).sort()).toEqual([...NAMES].sort());
       for (const [at, name] of NAMES.entries()) {
         const key = `${name} ${idAt(name, orderId, conversionId)}`;
-        known.add(key);
+        expected.add(key);
         const { times = 0, bodies = [] } = seen.get(key) ?? {};
         const outcomes = events.filter(isOutcome).filter(({ data }) => data.platform === name);
         const digests = new Set(outcomes.map(({ data }) => data.bodySha256));
         const { status } = results[name] as { status: string };
-        counts[`${wanted[at]} ${status}`] = (counts[`${wanted[at]} ${status}`] ?? 0) + 1;
+        counts[`${tenantNames[at]} ${status}`] = (counts[`${tenantNames[at]} ${status}`] ?? 0) + 1;
         repeats += Math.max(0, times - 1);
         const attempts = outcomes.map(({ data }) => data.attempt);
-        const faults = [
+        const problems = [
           (status === 'delivered') !== times > 0 && 'the log and the ledger differ',
-          status !== (wanted[at] === 'fail' ? 'failed' : 'delivered') && 'another end than the platform meant',
+          status !== (tenantNames[at] === 'fail' ? 'failed' : 'delivered') && 'unexpected final status',
           bodies.length !== 1 && `${bodies.length} bodies`,
-          (digests.size !== 1 || !digests.has(bodies[0])) && 'the log has other bodies',
-          // (Refusals are not counted: a call that is refused goes out again in halves until the bad one is alone.)
+          (digests.size !== 1 || !digests.has(bodies[0])) && 'the log has other payload digests',
+          // `times` excludes refusals: a refused batch is bisected, which repeats the request.
           times > outcomes.length + disturbances && `${times} times`,
           attempts.some((attempt, index) => attempt !== index + 1) && `attempts ${attempts}`,
         ].filter(Boolean);
-        if (faults.length > 0) {
-          const story = outcomes.map(({ time, version, data }) => [
+        if (problems.length > 0) {
+          const history = outcomes.map(({ time, version, data }) => [
             time,
             version,
             data.attempt,
             data.status,
             data.reason,
           ]);
-          wrong.push(
-            `${name} ${wanted[at]} ${orderId}: ${faults.join(', ')}; received ${received.time}, ${story.join(' | ')}`,
+          mismatches.push(
+            `${name} ${tenantNames[at]} ${orderId}: ${problems.join(', ')}; received ${received.time}, ${history.join(' | ')}`,
           );
         }
       }
     }
     const table = Object.entries(counts).map(([what, count]) => `${what} ${count}`);
     process.stdout.write(
-      `dispatch drill: ${posted} posted, ${acknowledged.length} acknowledged, ${unanswered} unanswered, ${refused.length} told to try again, ` +
+      `delivery drill: ${posted} posted, ${acknowledged.length} acknowledged, ${unanswered} unanswered, ${refusals.length} refused, ` +
         `${disturbances} disturbances, ${repeats} repeats | ${table.sort().join(' | ')}\n`,
     );
-    expect(wrong).toEqual([]);
-    expect([...seen.keys()].filter((key) => !known.has(key))).toEqual([]);
+    expect(mismatches).toEqual([]);
+    expect([...seen.keys()].filter((key) => !expected.has(key))).toEqual([]);
     expect(acknowledged.filter((id) => !streams.has(`conversion-${id}`))).toEqual([]);
     expect(acknowledged.length).toBeGreaterThan(500);
-    // Whoever was frozen cannot say whether what it was storing has been stored.
-    expect(refused.filter((status) => status !== 503)).toEqual([]);
+    // After the freeze an instance cannot tell whether its pending appends were stored.
+    expect(refusals.filter((status) => status !== 503)).toEqual([]);
     for (const service of [left, right]) expect(await stop(service, 'SIGTERM')).toBe(0);
   }, 150_000);
 
-  it('lets a platform that hangs slow nobody else down', async () => {
+  it('does not slow down other platforms or senders while one platform hangs', async () => {
     const [hanging, healthy] = [await startSandbox(), await startSandbox()];
     const urlOf = (name: Name) => (name === 'meta' ? hanging : healthy).url;
-    const door = await openSite('shop.example', (name) => `${urlOf(name)}/${name}@shop`);
+    const siteKey = await openSite('shop.example', (name) => `${urlOf(name)}/${name}@shop`);
     const service = await startService();
     const agent = new Agent({ keepAlive: true });
 
-    /** Arrivals do not wait for answers. Gives what the healthy platforms got, and how the senders fared. */
-    const arrivals = async (prefix: string) => {
+    /** Posts at a fixed rate without waiting for responses. */
+    const postAtRate = async (prefix: string) => {
       const before = await itemsAt(healthy);
       const replies: Promise<Reply | undefined>[] = [];
-      const beganMs = performance.now();
+      const startedMs = performance.now();
       let sockets = 0;
       for (let index = 0; index < HANG_SECONDS * HANG_RATE; index += 1) {
-        await sleep(Math.max(0, beganMs + (index * 1_000) / HANG_RATE - performance.now()));
-        replies.push(post(service, door, `${prefix}-${index}`, agent));
+        await sleep(Math.max(0, startedMs + (index * 1_000) / HANG_RATE - performance.now()));
+        replies.push(post(service, siteKey, `${prefix}-${index}`, agent));
         if (index % HANG_RATE === 0) sockets = Math.max(sockets, openSockets(service, hanging.url));
       }
-      const answered = await Promise.all(replies);
+      const answers = await Promise.all(replies);
       await sleep(500);
-      return { items: (await itemsAt(healthy)) - before, answered, sockets };
+      return { items: (await itemsAt(healthy)) - before, answers, sockets };
     };
 
-    await arrivals('WARM-UP');
-    const usual = await arrivals('USUAL');
+    await postAtRate('WARM-UP');
+    const usual = await postAtRate('USUAL');
     await hanging.behave('meta', 'shop', 'hang');
-    const hung = await arrivals('HUNG');
-    const slowest = Math.round(Math.max(...hung.answered.map((reply) => reply?.afterMs ?? Number.POSITIVE_INFINITY)));
+    const hung = await postAtRate('HUNG');
+    const slowest = Math.round(Math.max(...hung.answers.map((reply) => reply?.afterMs ?? Number.POSITIVE_INFINITY)));
     process.stdout.write(
-      `hang drill: others got ${hung.items} (${usual.items} without the hang), slowest answer ${slowest} ms, ` +
-        `${hung.sockets} sockets to the one that hangs\n`,
+      `hang drill: healthy platforms received ${hung.items} (${usual.items} without the hang), slowest response ${slowest} ms, ` +
+        `${hung.sockets} sockets to the hanging platform\n`,
     );
     expect(hung.items).toBeGreaterThanOrEqual(0.95 * usual.items);
-    expect(new Set(hung.answered.map((reply) => reply?.status))).toEqual(new Set([200]));
-    // The deadline, the clock that looks at it five times a second, and a busy machine.
+    expect(new Set(hung.answers.map((reply) => reply?.status))).toEqual(new Set([200]));
+    // The deadline, up to one tick of 200 ms, and a margin for a busy machine.
     expect(slowest).toBeLessThan(2_000 + 1_000);
     expect(hung.sockets).toBeGreaterThan(0);
     expect(hung.sockets).toBeLessThanOrEqual(8);
@@ -374,7 +380,7 @@ async function itemsAt(sandbox: SandboxProcess): Promise<number> {
   return accounts.reduce((sum, { items }) => sum + items, 0);
 }
 
-/** A process's connections to a server on this machine, as the kernel counts them. */
+/** Counts a process's TCP connections to a local server. */
 function openSockets({ child }: ServiceProcess, url: string): number {
   const folder = `/proc/${child.pid}/fd`;
   const own = new Set(readdirSync(folder).flatMap((fd) => /\d+(?=\])/.exec(linkOf(`${folder}/${fd}`)) ?? []));
@@ -389,7 +395,7 @@ function linkOf(file: string): string {
   try {
     return readlinkSync(file);
   } catch {
-    // Closed meanwhile.
+    // The descriptor was closed meanwhile.
     return '';
   }
 }
@@ -398,7 +404,7 @@ function isQueued(results: Results): boolean {
   return Object.values(results).some(({ status }) => status === 'queued');
 }
 
-/** Under which the platform knows it. */
+/** The event id at the platform. */
 function idAt(name: Name, orderId: string, conversionId: string): string {
   return name === 'segment' ? `cc-${conversionId}-${hash('sha256', orderId).slice(0, 16)}` : orderId;
 }

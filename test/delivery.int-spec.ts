@@ -2,15 +2,21 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { jest } from '@jest/globals';
 import type { Pool } from 'pg';
 import type { Confirmations } from '../src/delivery/confirmations.js';
-import type { Courier, Errand } from '../src/delivery/courier.js';
+import { CrashRecovery } from '../src/delivery/crash-recovery.js';
 import { deliveriesProjection } from '../src/delivery/deliveries.projection.js';
 import { outcomeType, resultsOf } from '../src/delivery/delivery.js';
-import { Dispatcher } from '../src/delivery/dispatcher.js';
-import type { ReceivedConversion } from '../src/delivery/received.js';
-import { Retries } from '../src/delivery/retries.js';
-import { unfinishedAfter } from '../src/delivery/unfinished.js';
+import { DeliveryService } from '../src/delivery/delivery.service.js';
+import type { DeliveryRequest, PlatformDelivery } from '../src/delivery/platform-delivery.js';
+import type { ReceivedConversion } from '../src/delivery/received-conversion.js';
+import { ReplayDeliveries } from '../src/delivery/replay-deliveries.command.js';
+import { ReplayDeliveriesHandler } from '../src/delivery/replay-deliveries.handler.js';
+import { RetryScheduler } from '../src/delivery/retry.scheduler.js';
+import { SagaRunner } from '../src/delivery/saga-runner.js';
+import { findUnsettled } from '../src/delivery/unsettled.js';
 import { CONVERSION } from '../src/events/conversion.events.js';
-import { type Outcome, type OutcomeStatus } from '../src/events/delivery.events.js';
+import type { Outcome, OutcomeStatus } from '../src/events/delivery.events.js';
+import { Logger } from '../src/kernel/logger.js';
+import type { Settings } from '../src/kernel/settings.js';
 import { uuidv7 } from '../src/kernel/uuid.js';
 import type { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
@@ -70,7 +76,7 @@ async function receive(data: object = {}): Promise<ReceivedConversion> {
   return { ...event, site: SITE, position: stored.position, time: stored.time } as unknown as ReceivedConversion;
 }
 
-function tell(conversionId: string, status: OutcomeStatus, outcome: Partial<Outcome> = {}) {
+function record(conversionId: string, status: OutcomeStatus, outcome: Partial<Outcome> = {}) {
   const data: Outcome = { conversionId, platform: 'meta', attempt: 1, status, ...outcome };
   return log.append({
     ...{ category: CONVERSION, stream: conversionId, expected: 'any', site: SITE, actor: 'system' },
@@ -78,7 +84,7 @@ function tell(conversionId: string, status: OutcomeStatus, outcome: Partial<Outc
   });
 }
 
-function delivered({ received, platform, attempt }: Errand): Outcome {
+function delivered({ received, platform, attempt }: DeliveryRequest): Outcome {
   return { conversionId: received.data.conversionId, platform, attempt, status: 'delivered' };
 }
 
@@ -98,39 +104,39 @@ describe('Lease', () => {
     if (lease) closing.push(() => lease.release());
     return lease;
   };
-  const taken = async (name?: string, reached?: number) => (await take(postgres.pool, name, reached)) as Lease;
-  const runOut = (name = 'instance:a') =>
+  const mustTake = async (name?: string, reached?: number) => (await take(postgres.pool, name, reached)) as Lease;
+  const expire = (name = 'instance:a') =>
     postgres.pool.query(`UPDATE cc.leases SET until = clock_timestamp() - interval '1ms' WHERE name = $1`, [name]);
   const row = async (name = 'instance:a') => {
-    const { rows } = await postgres.pool.query<{ reached: number; left: number }>(
-      `SELECT reached::integer, extract(epoch FROM until - clock_timestamp())::float8 AS left FROM cc.leases WHERE name = $1`,
+    const { rows } = await postgres.pool.query<{ reached: number; seconds: number }>(
+      `SELECT reached::integer, extract(epoch FROM until - clock_timestamp())::float8 AS seconds FROM cc.leases WHERE name = $1`,
       [name],
     );
     return rows[0];
   };
 
-  it('is one holder’s at a time', async () => {
-    const lease = await taken('instance:a', 7);
+  it('has one holder at a time', async () => {
+    const lease = await mustTake('instance:a', 7);
     expect([lease.held, lease.isLost, lease.reached]).toEqual([true, false, 7]);
     expect(await take(postgres.pool)).toBeUndefined();
     expect(await take(postgres.pool, 'instance:b')).toBeDefined();
     expect(await Lease.expired(postgres.pool, 'instance:')).toEqual([]);
   });
 
-  it('is renewed every second, and how far its holder has come with it', async () => {
-    const lease = await taken();
+  it('is renewed every second together with the progress of its holder', async () => {
+    const lease = await mustTake();
     lease.reached = 42;
     await eventually(row, (found) => found?.reached === 42, { withinMs: 3_000 });
-    expect((await row())?.left).toBeGreaterThan(8);
+    expect((await row())?.seconds).toBeGreaterThan(8);
     expect(lease.held).toBe(true);
   });
 
-  it('goes to the next one when it has run out, who begins where the last one was', async () => {
-    const first = await taken('instance:a', 7);
-    await runOut();
+  it('can be taken over once it has expired, with the progress of the previous holder', async () => {
+    const first = await mustTake('instance:a', 7);
+    await expire();
     expect(await Lease.expired(postgres.pool, 'instance:')).toEqual(['instance:a']);
     expect(await Lease.expired(postgres.pool, 'relay:')).toEqual([]);
-    const second = await taken('instance:a', 1_000);
+    const second = await mustTake('instance:a', 1_000);
     expect([second.held, second.reached]).toEqual([true, 7]);
     await eventually(
       async () => first.isLost,
@@ -142,62 +148,64 @@ describe('Lease', () => {
     expect(await row()).toBeDefined();
   });
 
-  it('goes to one of several who want it', async () => {
-    await taken();
-    await runOut();
+  it('is taken over by one of several processes', async () => {
+    await mustTake();
+    await expire();
     const all = await Promise.all(Array.from({ length: 8 }, () => take(postgres.pool)));
     expect(all.filter((lease) => lease)).toHaveLength(1);
   });
 
-  it('is not relied on after half of it without a renewal, and again after the next one', async () => {
-    let cut = true;
-    const query = (...question: unknown[]) =>
-      cut ? Promise.reject(new Error('cut off')) : (postgres.pool.query as (...all: unknown[]) => unknown)(...question);
-    cut = false;
+  it('counts as not held after half its duration without a renewal, until the next renewal', async () => {
+    let isDisconnected = true;
+    const query = (...args: unknown[]) =>
+      isDisconnected
+        ? Promise.reject(new Error('disconnected'))
+        : (postgres.pool.query as (...all: unknown[]) => unknown)(...args);
+    isDisconnected = false;
     const lease = (await take({ query } as unknown as Pool)) as Lease;
-    cut = true;
+    isDisconnected = true;
     const now = performance.now();
     jest.spyOn(performance, 'now').mockReturnValue(now + 4_900);
     expect(lease.held).toBe(true);
     jest.spyOn(performance, 'now').mockReturnValue(now + 5_100);
     expect([lease.held, lease.isLost]).toEqual([false, false]);
-    // Nobody else may have it for as long again.
-    expect((await row())?.left).toBeGreaterThan(8);
+    // No other process can take it for the other half.
+    expect((await row())?.seconds).toBeGreaterThan(8);
     jest.restoreAllMocks();
     await sleep(1_200);
-    expect((await row())?.left).toBeLessThan(9);
-    cut = false;
-    await eventually(row, (found) => (found?.left ?? 0) > 9, { withinMs: 3_000 });
+    expect((await row())?.seconds).toBeLessThan(9);
+    isDisconnected = false;
+    await eventually(row, (found) => (found?.seconds ?? 0) > 9, { withinMs: 3_000 });
     expect(lease.held).toBe(true);
   });
 
-  it('released, is free at once; ended, is gone', async () => {
-    const lease = await taken();
+  it('can be taken at once after a release and is deleted when it ends', async () => {
+    const lease = await mustTake();
     lease.reached = 9;
     await lease.release();
     expect([lease.held, lease.isLost]).toEqual([false, true]);
     expect(await Lease.expired(postgres.pool, 'instance:')).toEqual(['instance:a']);
-    const next = await taken();
+    const next = await mustTake();
     expect(next.reached).toBe(9);
     await next.end();
     expect(await row()).toBeUndefined();
   });
 
-  it('that more was left to is not gone when its holder ends', async () => {
-    await Lease.leave(postgres.pool, 'instance:a', 5);
-    const lease = await taken();
+  it('is not deleted when it ends if more work was added meanwhile', async () => {
+    await Lease.createExpired(postgres.pool, 'instance:a', 5);
+    const lease = await mustTake();
     expect(lease.reached).toBe(5);
-    await Lease.leave(postgres.pool, 'instance:a', 8);
+    await Lease.createExpired(postgres.pool, 'instance:a', 8);
     expect(await take(postgres.pool)).toBeUndefined();
     await lease.end();
-    const next = await taken();
+    const next = await mustTake();
     expect(next.reached).toBe(5);
     await next.end();
     expect(await row()).toBeUndefined();
   });
 });
 
-describe('what waits', () => {
+describe('deliveries projection', () => {
   const waiting = async () => {
     await projections.catchUp('deliveries');
     const { rows } = await postgres.pool.query(
@@ -206,32 +214,32 @@ describe('what waits', () => {
     return rows;
   };
 
-  it('is what was deferred, until it is settled', async () => {
+  it('contains a deferred delivery until it is settled', async () => {
     const { data } = await receive();
-    await tell(data.conversionId, 'deferred', { reason: 'timeout', nextTry: FUTURE, bodySha256: 'b' });
+    await record(data.conversionId, 'deferred', { reason: 'timeout', nextTry: FUTURE, bodySha256: 'b' });
     expect(await waiting()).toEqual([
       {
         ...{ platform: 'meta', kind: 'send', attempt: 1, reason: 'timeout', is_due: false },
         details: { bodySha256: 'b' },
       },
     ]);
-    await tell(data.conversionId, 'deferred', { attempt: 2, reason: 'timeout', nextTry: PAST });
+    await record(data.conversionId, 'deferred', { attempt: 2, reason: 'timeout', nextTry: PAST });
     expect(await waiting()).toMatchObject([{ attempt: 2, is_due: true }]);
-    await tell(data.conversionId, 'failed', { attempt: 3, reason: 'gave_up' });
+    await record(data.conversionId, 'failed', { attempt: 3, reason: 'gave_up' });
     expect(await waiting()).toEqual([]);
   });
 
-  it('is what was accepted, while the platform may still say something', async () => {
+  it('contains an accepted delivery while the platform may still confirm it', async () => {
     const { data } = await receive();
-    await tell(data.conversionId, 'accepted', { nextTry: FUTURE, requestId: 'r1', eventId: 'e1' });
+    await record(data.conversionId, 'accepted', { nextTry: FUTURE, requestId: 'r1', eventId: 'e1' });
     expect(await waiting()).toMatchObject([{ kind: 'confirm', details: { requestId: 'r1', eventId: 'e1' } }]);
-    await tell(data.conversionId, 'accepted', { attempt: 2, requestId: 'r1' });
+    await record(data.conversionId, 'accepted', { attempt: 2, requestId: 'r1' });
     expect(await waiting()).toEqual([]);
   });
 
-  it('is what an operator asked for', async () => {
+  it('contains a delivery that an operator requested', async () => {
     const { data } = await receive();
-    await tell(data.conversionId, 'failed', { reason: 'x' });
+    await record(data.conversionId, 'failed', { reason: 'x' });
     await log.append({
       ...{ category: CONVERSION, stream: data.conversionId, expected: 'any', site: SITE, actor: 'cli' },
       events: [
@@ -246,11 +254,11 @@ describe('what waits', () => {
     ]);
   });
 
-  it('goes out at once when the connection is mended or resumed, if that is what held it back', async () => {
+  it('makes deliveries due when the connection that held them back is fixed or resumed', async () => {
     for (const platform of ['meta', 'segment'] as const)
       for (const reason of ['authorization', 'paused', 'server_error']) {
         const { data } = await receive();
-        await tell(data.conversionId, 'deferred', { platform, reason, nextTry: FUTURE });
+        await record(data.conversionId, 'deferred', { platform, reason, nextTry: FUTURE });
       }
     const append = (type: string, platform: string) =>
       log.append({
@@ -265,11 +273,11 @@ describe('what waits', () => {
     expect(await due()).toEqual(['meta authorization', 'meta paused', 'segment authorization', 'segment paused']);
   });
 
-  it('is the same when it is built anew', async () => {
+  it('has the same rows after a rebuild', async () => {
     for (let index = 0; index < 20; index += 1) {
       const { data } = await receive();
-      await tell(data.conversionId, 'deferred', { reason: 'paused', nextTry: FUTURE });
-      if (index % 3 === 0) await tell(data.conversionId, 'delivered', { attempt: 2 });
+      await record(data.conversionId, 'deferred', { reason: 'paused', nextTry: FUTURE });
+      if (index % 3 === 0) await record(data.conversionId, 'delivered', { attempt: 2 });
     }
     const before = await waiting();
     await projections.rebuild('deliveries');
@@ -278,35 +286,39 @@ describe('what waits', () => {
   });
 });
 
-describe('Retries', () => {
-  const tried: string[] = [];
+describe('RetryScheduler', () => {
+  const attempted: string[] = [];
 
   beforeEach(() => {
-    tried.length = 0;
+    attempted.length = 0;
   });
 
   async function instance(
     name: string,
-    carry: Courier['carry'] = (errand, done) => void setTimeout(() => done(delivered(errand)), Math.random() * 20),
+    deliver: PlatformDelivery['deliver'] = (request, done) =>
+      void setTimeout(() => done(delivered(request)), Math.random() * 20),
   ) {
     const own = await openDatabase(databaseUrl);
     const ownLog = new PostgresEventLog(own);
     const lease = (await Lease.take(own.pool, name)) as Lease;
-    const courier = {
+    const deliveries = {
       isParked: () => false,
-      room: () => 1_000,
-      carry: (errand: Errand, done: (outcome: Outcome | undefined) => void) => {
-        tried.push(errand.received.data.conversionId);
-        carry(errand, done);
+      capacity: () => 1_000,
+      deliver: (request: DeliveryRequest, done: (outcome: Outcome | undefined) => void) => {
+        attempted.push(request.received.data.conversionId);
+        deliver(request, done);
       },
-    } as unknown as Courier;
-    const retries = new Retries(own.pool, ownLog, courier, undefined as unknown as Confirmations, () => lease);
-    retries.start();
+    } as unknown as PlatformDelivery;
+    const confirmations = undefined as unknown as Confirmations;
+    const scheduler = new RetryScheduler(own, ownLog, deliveries, confirmations, { lease } as CrashRecovery);
+    // In the service, @nestjs/schedule calls it.
+    const timer = setInterval(() => scheduler.poll(), 500);
     let isClosed = false;
     const close = async () => {
       if (isClosed) return;
       isClosed = true;
-      await retries.stop();
+      clearInterval(timer);
+      await scheduler.stop();
       await lease.release();
       await ownLog.close();
       await own.close();
@@ -319,7 +331,7 @@ describe('Retries', () => {
     const ids = await Promise.all(
       Array.from({ length: rows }, async () => {
         const { data } = await receive();
-        await tell(data.conversionId, 'deferred', { reason: 'timeout', nextTry: PAST });
+        await record(data.conversionId, 'deferred', { reason: 'timeout', nextTry: PAST });
         return data.conversionId;
       }),
     );
@@ -327,7 +339,7 @@ describe('Retries', () => {
     return ids;
   }
 
-  it('of two instances try each of 2,000 once', async () => {
+  it('attempts each of 2,000 deliveries once, with two instances', async () => {
     const ids = await defer(2_000);
     await projections.start();
     await Promise.all([instance('instance:a'), instance('instance:b')]);
@@ -337,54 +349,54 @@ describe('Retries', () => {
     );
     await eventually(
       () => count('cc.delivery_leases'),
-      (claims) => claims === 0,
+      (leases) => leases === 0,
     );
-    expect([...tried].sort()).toEqual([...ids].sort());
+    expect([...attempted].sort()).toEqual([...ids].sort());
     expect(await outcomesOf(ids[0] as string)).toEqual(['meta 1 deferred', 'meta 2 delivered']);
   });
 
-  it('leave alone what somebody else tries, until his lease was cleared up after', async () => {
+  it('does not attempt a delivery leased by another instance until that instance lease has ended', async () => {
     const [id] = (await defer(1)) as [string];
     const other = (await Lease.take(postgres.pool, 'instance:other')) as Lease;
     await postgres.pool.query(`INSERT INTO cc.delivery_leases SELECT position, 'instance:other' FROM cc.deliveries`);
     await other.release();
     await instance('instance:a');
     await sleep(1_500);
-    // It has run out, but what came of that try may not have been folded yet.
-    expect(tried).toEqual([]);
+    // The instance lease has expired, but the outcome of that attempt may not be folded yet.
+    expect(attempted).toEqual([]);
     await ((await Lease.take(postgres.pool, 'instance:other')) as Lease).end();
     await eventually(
-      async () => tried,
+      async () => attempted,
       (all) => all.includes(id),
     );
   });
 
-  it('take again what this process claimed without hearing of it, and what it was not allowed to send', async () => {
-    const [lost, forbidden] = (await defer(2)) as [string, string];
+  it('attempts deliveries again whose lease response was lost, or that were withdrawn', async () => {
+    const [lost, withdrawn] = (await defer(2)) as [string, string];
     await postgres.pool.query(
       `INSERT INTO cc.delivery_leases SELECT position, 'instance:a' FROM cc.deliveries WHERE conversion = $1`,
       [lost],
     );
     let times = 0;
-    await instance('instance:a', (errand, done) => {
-      const isFirst = errand.received.data.conversionId === forbidden && ++times === 1;
-      setImmediate(() => done(isFirst ? undefined : delivered(errand)));
+    await instance('instance:a', (request, done) => {
+      const isFirst = request.received.data.conversionId === withdrawn && ++times === 1;
+      setImmediate(() => done(isFirst ? undefined : delivered(request)));
     });
     await eventually(
-      () => outcomesOf(forbidden),
+      () => outcomesOf(withdrawn),
       (outcomes) => outcomes.length === 2,
     );
-    expect([...tried].sort()).toEqual([lost, forbidden, forbidden].sort());
+    expect([...attempted].sort()).toEqual([lost, withdrawn, withdrawn].sort());
   });
 
-  it('write nothing in the name of a lease that was lost', async () => {
+  it('records no outcome under a lost lease', async () => {
     const [id] = (await defer(1)) as [string];
-    let answer: () => void = () => {};
-    const { lease } = await instance('instance:a', (errand, done) => {
-      answer = () => done(delivered(errand));
+    let respond: () => void = () => {};
+    const { lease } = await instance('instance:a', (request, done) => {
+      respond = () => done(delivered(request));
     });
     await eventually(
-      async () => tried.length,
+      async () => attempted.length,
       (sent) => sent === 1,
     );
     await postgres.pool.query('UPDATE cc.leases SET holder = gen_random_uuid()');
@@ -392,19 +404,19 @@ describe('Retries', () => {
       async () => lease.isLost,
       (isLost) => isLost,
     );
-    answer();
+    respond();
     await sleep(1_200);
     expect(await outcomesOf(id)).toEqual(['meta 1 deferred']);
   });
 
-  it('let what is on its way arrive before they stop', async () => {
+  it('waits for deliveries in flight when it stops', async () => {
     const [id] = (await defer(1)) as [string];
     const { close } = await instance(
       'instance:a',
-      (errand, done) => void setTimeout(() => done(delivered(errand)), 700),
+      (request, done) => void setTimeout(() => done(delivered(request)), 700),
     );
     await eventually(
-      async () => tried.length,
+      async () => attempted.length,
       (sent) => sent === 1,
     );
     await close();
@@ -412,8 +424,24 @@ describe('Retries', () => {
   });
 });
 
-describe('what was left unfinished', () => {
-  it('is what an instance received in a stretch, as far as platforms have no outcome', async () => {
+describe('ReplayDeliveries', () => {
+  it('requests failed deliveries as the actor of the command', async () => {
+    const failed = await receive();
+    await record(failed.data.conversionId, 'failed', { reason: 'x' });
+    const delivered = await receive();
+    await record(delivered.data.conversionId, 'delivered');
+    const range = { after: 0, until: await log.head() };
+    const request = { site: SITE, platform: 'meta', range, settings: 3, force: false, dryRun: false } as const;
+    const counts = await new ReplayDeliveriesHandler(log).execute(new ReplayDeliveries('user:jane', request));
+    expect(counts).toEqual({ requested: 1, byStatus: { failed: 1, delivered: 1 } });
+    const events = await log.readStream(CONVERSION, failed.data.conversionId);
+    expect(events.at(-1)).toMatchObject({ type: 'conversion.send_requested.v1', actor: 'user:jane' });
+    expect(await log.readStream(CONVERSION, delivered.data.conversionId)).toHaveLength(2);
+  });
+});
+
+describe('findUnsettled', () => {
+  it('finds the platforms without an outcome of an instance’s conversions in a position range', async () => {
     const both = { platforms: ['meta', 'segment'], instance: 'dead' };
     const before = await receive(both);
     const untouched = await receive(both);
@@ -423,58 +451,56 @@ describe('what was left unfinished', () => {
     await receive({ instance: 'dead', platforms: undefined });
     const until = await log.head();
     const after = await receive(both);
-    await tell(half.data.conversionId, 'deferred', { platform: 'segment', reason: 'timeout', nextTry: FUTURE });
-    await tell(whole.data.conversionId, 'delivered', { platform: 'segment' });
-    await tell(whole.data.conversionId, 'failed', { platform: 'meta' });
+    await record(half.data.conversionId, 'deferred', { platform: 'segment', reason: 'timeout', nextTry: FUTURE });
+    await record(whole.data.conversionId, 'delivered', { platform: 'segment' });
+    await record(whole.data.conversionId, 'failed', { platform: 'meta' });
 
-    const found = await unfinishedAfter(log, before.position, until, 'dead');
-    expect(found.map(({ received, missing, version }) => [received.data.conversionId, missing, version])).toEqual([
+    const found = await findUnsettled(log, before.position, until, 'dead');
+    expect(found.map(({ received, platforms, version }) => [received.data.conversionId, platforms, version])).toEqual([
       [untouched.data.conversionId, ['meta', 'segment'], 1],
       [half.data.conversionId, ['meta'], 2],
     ]);
     expect(found[0]?.received).toMatchObject({ site: SITE, personal: { subject: 'a'.repeat(64) } });
-    const all = await unfinishedAfter(log, 0, await log.head(), 'dead');
+    const all = await findUnsettled(log, 0, await log.head(), 'dead');
     expect(all.map(({ received }) => received.position)).toEqual(
       [before, untouched, half, after].map(({ position }) => position),
     );
   });
 
-  it('is not what an operator wants sent again', async () => {
+  it('omits deliveries that an operator requested again', async () => {
     const { data } = await receive({ instance: 'dead' });
-    await tell(data.conversionId, 'failed', { reason: 'x' });
+    await record(data.conversionId, 'failed', { reason: 'x' });
     await log.append({
       ...{ category: CONVERSION, stream: data.conversionId, expected: 'any', site: SITE, actor: 'cli' },
       events: [{ type: 'conversion.send_requested.v1', data: { platform: 'meta', attempt: 1, settings: 3 } }],
     });
-    expect(await unfinishedAfter(log, 0, await log.head(), 'dead')).toEqual([]);
+    expect(await findUnsettled(log, 0, await log.head(), 'dead')).toEqual([]);
   });
 });
 
-describe('Dispatcher', () => {
+describe('DeliveryService', () => {
   const site = { connections: new Map([['meta', {}]]), settingsPosition: 1 } as unknown as LoadedSite;
-  let carried: string[];
-  let dispatcher: Dispatcher;
+  let sent: string[];
+  let deliveries: DeliveryService;
 
   beforeEach(async () => {
-    carried = [];
-    dispatcher = await startDispatcher();
+    sent = [];
+    deliveries = await startDeliveries();
   });
 
-  async function startDispatcher(): Promise<Dispatcher> {
-    const courier = {
+  async function startDeliveries(): Promise<DeliveryService> {
+    const platformDelivery = {
       tick: () => {},
-      carry: (errand: Errand, done: (outcome: Outcome | undefined) => void) =>
+      deliver: (request: DeliveryRequest, done: (outcome: Outcome | undefined) => void) =>
         setImmediate(() => {
-          if (!errand.mayGo()) return done(undefined);
-          carried.push(errand.received.data.conversionId);
-          done(delivered(errand));
+          if (!request.mayDeliver()) return done(undefined);
+          sent.push(request.received.data.conversionId);
+          done(delivered(request));
         }),
-    } as unknown as Courier;
-    const started = new Dispatcher(postgres, log, courier, {
-      deadlineMs: 2_000,
-      say: () => {},
-      foldOutcomes: () => projections.catchUp('deliveries'),
-    });
+    } as unknown as PlatformDelivery;
+    const logger = new Logger('silent');
+    const sagas = new SagaRunner(log, platformDelivery, logger, { inboundDeadlineMs: 2_000 } as Settings);
+    const started = new DeliveryService(sagas, new CrashRecovery(postgres, log, projections, sagas, logger));
     await started.start();
     closing.push(() => started.stop());
     return started;
@@ -486,49 +512,49 @@ describe('Dispatcher', () => {
       (outcomes) => outcomes.every(({ length }) => length > 0),
     );
 
-  it('sends what it received, writes that down, and leaves nothing behind when it stops', async () => {
-    const conversion = await receive(dispatcher.pin(site));
-    expect(await dispatcher.dispatch(conversion)).toEqual({ meta: { ok: true, status: 'delivered' } });
+  it('delivers a conversion, records the outcome and ends its lease when it stops', async () => {
+    const conversion = await receive(deliveries.planFor(site));
+    expect(await deliveries.deliver(conversion)).toEqual({ meta: { ok: true, status: 'delivered' } });
     expect(await outcomesOf(conversion.data.conversionId)).toEqual(['meta 1 delivered']);
-    await dispatcher.stop();
+    await deliveries.stop();
     expect(await count('cc.leases')).toBe(0);
   });
 
-  it('sends what another one left behind', async () => {
-    const left = await receive({ ...dispatcher.pin(site), instance: 'dead' });
-    await Lease.leave(postgres.pool, 'instance:dead', 0);
-    await settled(left);
-    expect(carried).toEqual([left.data.conversionId]);
+  it('delivers unsettled conversions of an instance whose lease has expired', async () => {
+    const unsettled = await receive({ ...deliveries.planFor(site), instance: 'dead' });
+    await Lease.createExpired(postgres.pool, 'instance:dead', 0);
+    await settled(unsettled);
+    expect(sent).toEqual([unsettled.data.conversionId]);
     await eventually(
       () => count('cc.leases'),
       (leases) => leases === 1,
     );
   });
 
-  it('looks into what may have been stored without an answer, and sends nothing twice for it', async () => {
-    const doubtful = await receive(dispatcher.pin(site));
-    dispatcher.doubt();
-    const known = await receive(dispatcher.pin(site));
-    await dispatcher.dispatch(known);
-    await settled(doubtful);
-    expect([...carried].sort()).toEqual([doubtful, known].map(({ data }) => data.conversionId).sort());
+  it('delivers a conversion whose append was in doubt, and none twice', async () => {
+    const inDoubt = await receive(deliveries.planFor(site));
+    deliveries.appendInDoubt();
+    const other = await receive(deliveries.planFor(site));
+    await deliveries.deliver(other);
+    await settled(inDoubt);
+    expect([...sent].sort()).toEqual([inDoubt, other].map(({ data }) => data.conversionId).sort());
   });
 
-  it('sends what it stored under a name that it has lost', async () => {
-    const { instance } = dispatcher.pin(site);
-    const early = await receive({ ...dispatcher.pin(site) });
-    // Somebody took it for dead, found nothing, and cleared up, before the conversion was stored.
+  it('delivers conversions that it stored under a lease it has lost', async () => {
+    const { instance } = deliveries.planFor(site);
+    const early = await receive({ ...deliveries.planFor(site) });
+    // Another instance took over the lease, found nothing and ended it before the conversion was stored.
     await postgres.pool.query('DELETE FROM cc.leases');
     await eventually(
-      async () => dispatcher.pin(site).instance,
-      (name) => name !== instance,
+      async () => deliveries.planFor(site).instance,
+      (current) => current !== instance,
     );
-    const late = await receive({ ...dispatcher.pin(site), instance });
-    expect(await dispatcher.dispatch(late)).toEqual({ meta: { ok: false, status: 'queued', reason: 'pending' } });
+    const late = await receive({ ...deliveries.planFor(site), instance });
+    expect(await deliveries.deliver(late)).toEqual({ meta: { ok: false, status: 'queued', reason: 'pending' } });
     await settled(early, late);
-    expect([...carried].sort()).toEqual([early, late].map(({ data }) => data.conversionId).sort());
-    const fresh = await receive(dispatcher.pin(site));
-    expect(await dispatcher.dispatch(fresh)).toEqual({ meta: { ok: true, status: 'delivered' } });
+    expect([...sent].sort()).toEqual([early, late].map(({ data }) => data.conversionId).sort());
+    const fresh = await receive(deliveries.planFor(site));
+    expect(await deliveries.deliver(fresh)).toEqual({ meta: { ok: true, status: 'delivered' } });
     const events = await log.readStream(CONVERSION, late.data.conversionId);
     expect(resultsOf(events)).toEqual({ meta: { ok: true, status: 'delivered' } });
   });

@@ -4,11 +4,11 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { serverProperties } from '../src/kafka-broker/properties.js';
-import { readSettings } from '../src/kernel/settings.js';
+import { DEFINITIONS, readSettings } from '../src/kernel/settings.js';
 
 /**
- * The image and the composition, as far as they can be looked at without an engine: that they name files, settings,
- * commands and each other rightly. Whether they build and run, only an engine tells.
+ * Checks the image and the composition without a container engine: the files, settings, commands and services that they name
+ * exist. Whether they build and run is not tested here.
  */
 
 const checkout = join(import.meta.dirname, '..');
@@ -19,20 +19,18 @@ const { scripts, engines } = JSON.parse(read('package.json')) as {
 };
 const SECRET_KEY = 'ab'.repeat(32);
 const DEFAULTS = readSettings({});
-const KNOWN_SETTINGS = [...read('src/kernel/settings.ts').matchAll(/\b(?:read|optional)\(\s*'([A-Z_]+)'/g)].map(
-  ([, name]) => name as string,
-);
+const SETTING_NAMES = Object.values(DEFINITIONS).map(({ name }): string => name);
 
 describe('the image', () => {
   const instructions = readDockerfile(read('Dockerfile'));
   const all = (name: string) => instructions.filter((one) => one.name === name).map(({ rest }) => rest);
-  /** Of the last stage, which is the one that is shipped. */
+  /** Instructions of the last stage, which is the one that is shipped. */
   const shipped = (name: string) => {
     const from = instructions.findLastIndex((one) => one.name === 'FROM');
     return instructions.filter((one, at) => at > from && one.name === name).map(({ rest }) => rest);
   };
 
-  it('is made on a Node that the product runs on', () => {
+  it('uses a supported version of Node', () => {
     const [oldest] = /\d+/.exec(engines.node) as RegExpExecArray;
     const [version] = all('ARG').map((rest) => /^NODE_VERSION=(\d+)$/.exec(rest)?.[1]);
     expect(Number(version)).toBeGreaterThanOrEqual(Number(oldest));
@@ -41,22 +39,22 @@ describe('the image', () => {
     );
   });
 
-  it('copies files that are there and that the builder gets to see', () => {
+  it('copies files that exist and are in the build context', () => {
     const sources = all('COPY')
       .filter((rest) => !rest.startsWith('--from='))
       .flatMap((rest) => rest.split(' ').slice(0, -1));
     expect(sources).toEqual(expect.arrayContaining(['package-lock.json', '.npmrc', 'src', 'LICENSE']));
     expect(sources.filter((file) => !existsSync(join(checkout, file)))).toEqual([]);
-    // All is shut out but what is named; and what is named is needed.
+    // Everything is excluded but the files that the image needs.
     const ignored = read('.dockerignore')
       .split('\n')
       .filter((line) => line !== '' && !line.startsWith('#'));
     expect(ignored[0]).toBe('*');
-    const letIn = ignored.filter((line) => line.startsWith('!')).map((line) => line.slice(1));
-    expect(letIn.sort()).toEqual([...new Set(sources)].sort());
+    const included = ignored.filter((line) => line.startsWith('!')).map((line) => line.slice(1));
+    expect(included.sort()).toEqual([...new Set(sources)].sort());
   });
 
-  it('installs by the lock file, builds as the package does, and leaves out what only development needs', () => {
+  it('installs from the lock file, builds like the package, and omits development dependencies', () => {
     const [install, build] = all('RUN') as [string, string];
     expect(install).toBe('npm ci');
     expect(build).toBe(`npx ${scripts['build']} && npm prune --omit=dev --omit=optional`);
@@ -65,30 +63,30 @@ describe('the image', () => {
     expect(shippedFiles.sort()).toEqual([outDir, 'node_modules', 'package.json'].sort());
   });
 
-  it('starts what npm start starts, as nobody special, on all addresses', () => {
+  it('runs the command of npm start, as an unprivileged user, on all addresses', () => {
     expect(JSON.parse(shipped('CMD').at(-1) as string)).toEqual(scripts['start']?.split(' '));
     expect(existsSync(join(checkout, 'src/main.ts'))).toBe(true);
     expect(shipped('USER')).toEqual(['node']);
     expect(shipped('ENV')).toEqual(['HOST=0.0.0.0']);
-    expect(KNOWN_SETTINGS).toContain('HOST');
+    expect(SETTING_NAMES).toContain('HOST');
     expect(shipped('EXPOSE')).toEqual([String(DEFAULTS.port)]);
   });
 
-  it('brings the command line under the name that the package gives it', () => {
+  it('has the command line under the name of the package’s bin entry', () => {
     const { bin } = JSON.parse(read('package.json')) as { bin: Record<string, string> };
     const [[name, path]] = Object.entries(bin) as [[string, string]];
     expect(shipped('RUN')).toEqual([`chmod +x ${path} && ln -s /app/${path} /usr/local/bin/${name}`]);
     expect(read(path.replace('dist/', 'src/').replace('.js', '.ts'))).toMatch(/^#!\/usr\/bin\/env node\n/);
   });
 
-  it('is healthy while /healthz answers with 200, and only then', async () => {
+  it('is healthy only while /healthz answers with 200', async () => {
     const command = /CMD (\[.*\])$/.exec(shipped('HEALTHCHECK')[0] as string)?.[1] as string;
     const [program, ...args] = JSON.parse(command) as [string, ...string[]];
     expect(program).toBe('node');
     let status = 200;
-    const asked: (string | undefined)[] = [];
+    const requested: (string | undefined)[] = [];
     const server = createServer((request, response) => {
-      asked.push(request.url);
+      requested.push(request.url);
       response.writeHead(status).end();
     });
     await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
@@ -101,7 +99,7 @@ describe('the image', () => {
     expect(await check()).toBe(1);
     await new Promise((closed) => server.close(closed));
     expect(await check()).toBe(1);
-    expect(asked).toEqual(['/healthz', '/healthz']);
+    expect(requested).toEqual(['/healthz', '/healthz']);
   }, 30_000);
 });
 
@@ -110,19 +108,19 @@ describe('the composition', () => {
   const { services, networks, volumes } = readYaml(interpolate(text, { SECRET_KEY })) as unknown as Composition;
   const { proxy, service, postgres, kafka } = services as Record<'proxy' | 'service' | 'postgres' | 'kafka', Service>;
 
-  it('gives the service settings that it knows and can read', () => {
-    expect(Object.keys(service.environment).filter((name) => !KNOWN_SETTINGS.includes(name))).toEqual([]);
+  it('gives the service valid settings', () => {
+    expect(Object.keys(service.environment).filter((name) => !SETTING_NAMES.includes(name))).toEqual([]);
     const settings = readSettings(service.environment);
     expect(settings).toMatchObject({ databaseUrl: expect.any(String), secretKey: expect.any(Buffer) });
     expect(settings.trustedProxies).toHaveLength(1);
   });
 
-  it('does not start without a secret key, and says so', () => {
+  it('requires a secret key', () => {
     expect(() => interpolate(text, {})).toThrow(/^SECRET_KEY: set it to 64 hexadecimal characters/);
     expect(text).not.toMatch(/SECRET_KEY:-/);
   });
 
-  it('lets the service find its database, which nobody else can reach', () => {
+  it('connects the service to a database that is reachable only on the internal network', () => {
     const url = new URL(service.environment['DATABASE_URL'] as string);
     expect([url.hostname, url.port, url.username, url.password, url.pathname.slice(1)]).toEqual([
       'postgres',
@@ -134,12 +132,12 @@ describe('the composition', () => {
     expect(postgres.networks).toEqual(['back']);
     expect(networks['back']).toEqual({ internal: 'true' });
     expect(postgres.ports).toBeUndefined();
-    // From version 18 on the image's volume is the folder above the data.
+    // From version 18 on, the image's volume is the parent of the data folder.
     expect(postgres.image).toMatch(/^postgres:18\b/);
     expect(postgres.volumes).toEqual(['postgres-data:/var/lib/postgresql']);
   });
 
-  it('lets nobody in but the proxy, over TLS, and believes nobody else', () => {
+  it('publishes only the TLS port of the proxy, and trusts only the proxy', () => {
     expect(proxy.ports).toEqual(['443:443']);
     expect(service.ports).toBeUndefined();
     const to = proxy.command.filter((_, at) => proxy.command[at - 1] === '--to');
@@ -156,7 +154,7 @@ describe('the composition', () => {
     expect(inFront.sort()).toEqual(['proxy', 'service', 'service-2']);
   });
 
-  it('starts each when the one behind it is well', () => {
+  it('starts each service when its dependency is healthy', () => {
     expect(proxy.depends_on).toEqual({
       service: { condition: 'service_healthy' },
       'service-2': { condition: 'service_healthy' },
@@ -170,11 +168,11 @@ describe('the composition', () => {
     );
   });
 
-  it('runs a second instance that differs in nothing from the first', () => {
+  it('runs a second instance that is identical to the first', () => {
     expect(services['service-2']).toEqual(service);
   });
 
-  it('lets the service find its broker, which is set up as the one that npm run kafka starts', () => {
+  it('connects the service to a broker with the configuration of npm run kafka', () => {
     const settings = readSettings(service.environment);
     expect(settings.kafkaBrokers).toEqual(['kafka:9092']);
     expect(kafka.environment['KAFKA_ADVERTISED_LISTENERS']).toBe(`PLAINTEXT://${settings.kafkaBrokers?.[0]}`);
@@ -189,7 +187,7 @@ describe('the composition', () => {
         .split('\n')
         .map((line) => line.split('=') as [string, string]),
     );
-    // The image takes KAFKA_LOG_DIRS for log.dirs, and so on.
+    // The image maps KAFKA_LOG_DIRS to log.dirs, and so on.
     for (const [name, value] of Object.entries(kafka.environment)) {
       const property = name.replace('KAFKA_', '').replaceAll('_', '.').toLowerCase();
       expect(native.has(property)).toBe(true);
@@ -197,16 +195,16 @@ describe('the composition', () => {
     }
   });
 
-  it('declares what it uses', () => {
+  it('declares every network and volume that it uses', () => {
     for (const { networks: used, volumes: mounted = [] } of Object.values(services)) {
       expect(Object.keys(networks)).toEqual(expect.arrayContaining(used));
       expect(Object.keys(volumes)).toEqual(expect.arrayContaining(mounted.map((one) => one.split(':')[0])));
     }
   });
 
-  it('is understood by docker compose', () => {
+  it('is valid for docker compose', () => {
     if (spawnSync('docker', ['compose', 'version']).status !== 0) {
-      console.warn('LEFT OUT: docker compose reading docker-compose.yml (install docker with its compose plugin).');
+      console.warn('SKIPPED: docker compose reading docker-compose.yml (install docker with its compose plugin).');
       return;
     }
     const config = (env: Record<string, string>) =>
@@ -264,33 +262,33 @@ function interpolate(text: string, env: Record<string, string>): string {
 
 type Yaml = string | string[] | { [name: string]: Yaml };
 
-/** As much of YAML as the file uses: maps, lists of texts, and lists in brackets. Every leaf is a text. */
+/** The subset of YAML that the file uses: maps, lists of strings, and lists in brackets. Every leaf is a string. */
 function readYaml(text: string): { [name: string]: Yaml } {
   const lines = text
     .split('\n')
     .filter((line) => line.trim() !== '' && !line.trim().startsWith('#'))
     .map((line) => ({ indent: line.search(/\S/), text: line.trim() }));
   let at = 0;
-  /** The next line, if it is at this depth. */
-  const take = (indent: number): string | undefined => (lines[at]?.indent === indent ? lines[at++]?.text : undefined);
+  /** The next line, if it has this indent. */
+  const next = (indent: number): string | undefined => (lines[at]?.indent === indent ? lines[at++]?.text : undefined);
   const block = (indent: number): Yaml => {
     if (lines[at]?.text.startsWith('- ')) {
       const list: string[] = [];
-      for (let line = take(indent); line !== undefined; line = take(indent)) list.push(unquoted(line.slice(2)));
+      for (let line = next(indent); line !== undefined; line = next(indent)) list.push(unquoted(line.slice(2)));
       return list;
     }
     const map: { [name: string]: Yaml } = {};
-    for (let line = take(indent); line !== undefined; line = take(indent)) {
+    for (let line = next(indent); line !== undefined; line = next(indent)) {
       const [, name, value] = /^([\w-]+):(?: (.*))?$/.exec(line) ?? [];
-      if (name === undefined) throw new Error(`Not understood: ${line}`);
-      const next = lines[at]?.indent ?? 0;
-      if (value === undefined) map[name] = next > indent ? block(next) : '';
+      if (name === undefined) throw new Error(`Unsupported YAML: ${line}`);
+      const nested = lines[at]?.indent ?? 0;
+      if (value === undefined) map[name] = nested > indent ? block(nested) : '';
       else map[name] = value.startsWith('[') ? (JSON.parse(value) as string[]) : unquoted(value);
     }
     return map;
   };
   const whole = block(0);
-  if (at < lines.length) throw new Error(`Not understood: ${lines[at]?.text}`);
+  if (at < lines.length) throw new Error(`Unsupported YAML: ${lines[at]?.text}`);
   return whole as { [name: string]: Yaml };
 }
 

@@ -2,9 +2,9 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { jest } from '@jest/globals';
 import { hashPersonal } from '../src/conversions/hash-personal.js';
-import type { LaneResult } from '../src/delivery/lane.js';
-import type { Spelled } from '../src/delivery/received.js';
-import { Wires } from '../src/delivery/wires.js';
+import type { AttemptResult } from '../src/delivery/destination-queue.js';
+import type { DeliveryPayload } from '../src/delivery/payload.js';
+import { PlatformClient } from '../src/delivery/platform-client.js';
 import type { Conversion } from '../src/platforms/conversion.js';
 import { PLATFORM_NAMES } from '../src/platforms/platform.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
@@ -20,18 +20,18 @@ const UNREADABLE = { status: 'deferred', reason: 'server_error' };
 const MEGABYTE = 1024 * 1024;
 
 let sandbox: RunningSandbox;
-const wires = new Wires(false);
-const impatientWires = new Wires(false, IMPATIENT_MS);
+const client = new PlatformClient(false);
+const impatientClient = new PlatformClient(false, IMPATIENT_MS);
 
 beforeAll(async () => {
   sandbox = await new Sandbox().start();
 });
 afterAll(async () => {
-  await Promise.all([wires.close(), impatientWires.close()]);
+  await Promise.all([client.close(), impatientClient.close()]);
   await sandbox.stop();
 });
 
-const connect = (about: PlatformCase, by = wires) => new ConnectedPlatform(about, sandbox.url, by);
+const connect = (about: PlatformCase, by = client) => new ConnectedPlatform(about, sandbox.url, by);
 
 /** As if it had come in just now: platforms refuse what is too old. */
 function justNow(conversion: Conversion): Conversion {
@@ -116,7 +116,7 @@ describe.each(PLATFORM_CASES)('$name', (about) => {
     await connected.send([conversion]);
     const account = await connected.account();
     expect(account).toMatchObject({ taken: 2, repeats: 1, repeatsChanged: 0 });
-    const { bodySha256 } = connected.spell(conversion) as Spelled;
+    const { bodySha256 } = connected.buildPayload(conversion) as DeliveryPayload;
     expect(Object.values(account.events)).toMatchObject([{ times: 2, bodies: [bodySha256] }]);
   });
 
@@ -131,15 +131,15 @@ describe.each(PLATFORM_CASES)('$name', (about) => {
 
   it('is not sent events that are not selected', () => {
     const connected = connect(about);
-    expect(connected.spell(order(), { events: 'lead' })).toEqual({ skip: 'event_not_selected' });
-    expect(connected.spell(order(), { events: 'lead,purchase' })).toHaveProperty('body');
+    expect(connected.buildPayload(order(), { events: 'lead' })).toEqual({ skip: 'event_not_selected' });
+    expect(connected.buildPayload(order(), { events: 'lead,purchase' })).toHaveProperty('body');
   });
 
   it('is told of an opt-out in its own words, or nothing at all', () => {
-    const spelled = connect(about).spell(justNow(SAMPLE_CONVERSIONS['consent-denied']));
+    const payload = connect(about).buildPayload(justNow(SAMPLE_CONVERSIONS['consent-denied']));
     const skip = about.skips?.['consent-denied'];
-    if (skip) expect(spelled).toEqual({ skip });
-    else expect(JSON.parse((spelled as Spelled).body)).toMatchObject(about.optOut ?? {});
+    if (skip) expect(payload).toEqual({ skip });
+    else expect(JSON.parse((payload as DeliveryPayload).body)).toMatchObject(about.optOut ?? {});
   });
 
   it('is waited for when it is slow', async () => {
@@ -149,11 +149,11 @@ describe.each(PLATFORM_CASES)('$name', (about) => {
   });
 
   it('hangs: that is a timeout', async () => {
-    const connected = connect(about, impatientWires);
+    const connected = connect(about, impatientClient);
     await connected.behave('hang');
     const sent = await connected.sendOne(order());
     expect(sent).toMatchObject({ status: 'deferred', reason: 'timeout' });
-    expect((sent as LaneResult).durationMs).toBeLessThan(5_000);
+    expect((sent as AttemptResult).durationMs).toBeLessThan(5_000);
   });
 
   it('throttles: it is left alone for as long as it asks', async () => {
@@ -161,7 +161,7 @@ describe.each(PLATFORM_CASES)('$name', (about) => {
     await connected.behave('throttle', { ms: 3_000, times: 1 });
     const sent = await connected.sendOne(order());
     expect(sent).toMatchObject({ status: 'deferred', reason: 'throttled' });
-    expect((sent as LaneResult).afterMs).toBeGreaterThanOrEqual(3_000);
+    expect((sent as AttemptResult).afterMs).toBeGreaterThanOrEqual(3_000);
     expect(await connected.sendOne(order())).toMatchObject({ status: 'deferred', reason: 'throttled' });
     expect((await connected.account()).eventCalls).toBe(1);
   });
@@ -387,22 +387,22 @@ describe('an address of the customer’s own', () => {
   const about = PLATFORM_CASES.find(({ platform }) => platform.name === 'webhook') as PlatformCase;
   const { platform } = about;
 
-  async function post(through: Wires): Promise<number> {
+  async function post(through: PlatformClient): Promise<number> {
     const settings = { url: `${sandbox.url}/webhook@own/conversions` };
     expect(platform.fields.find(({ name }) => name === 'url')?.check?.(settings.url)).toBeUndefined();
     const connection = { ...about.connection, settings };
-    const spelled = connect(about).spell(order()) as Spelled;
-    const request = platform.request([spelled.body], { connection, nowMs: Date.now() });
-    return (await through.send(platform, request, connection)).status;
+    const payload = connect(about).buildPayload(order()) as DeliveryPayload;
+    const request = platform.request([payload.body], { connection, nowMs: Date.now() });
+    return (await through.request(platform, request, connection)).status;
   }
 
   it('is not called on this machine nor over http', async () => {
-    await expect(post(wires)).rejects.toMatchObject({ outcome: { kind: 'rejected', reason: 'address_refused' } });
+    await expect(post(client)).rejects.toMatchObject({ outcome: { kind: 'rejected', reason: 'address_refused' } });
     expect(await accountOf(sandbox.url, 'webhook', 'own')).toMatchObject({ eventCalls: 0 });
   });
 
   it('is called wherever it is where the operator allows it', async () => {
-    const allowing = new Wires(true);
+    const allowing = new PlatformClient(true);
     expect(await post(allowing)).toBe(200);
     await allowing.close();
     expect(await accountOf(sandbox.url, 'webhook', 'own')).toMatchObject({ taken: 1, problemKinds: {} });

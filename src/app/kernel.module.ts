@@ -1,6 +1,6 @@
-import { type DynamicModule, Global, Module } from '@nestjs/common';
+import { type DynamicModule, Global, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { Registry } from 'prom-client';
-import { FrontDoor } from '../http/front-door.js';
+import { HotRoutes } from '../http/hot-routes.js';
 import { Logger } from '../kernel/logger.js';
 import { Sealer } from '../kernel/sealing.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
@@ -11,22 +11,31 @@ export interface Kernel {
   readonly logger: Logger;
   readonly sealer: Sealer;
   readonly postgres: Postgres;
-  readonly frontDoor: FrontDoor;
+  readonly hotRoutes: HotRoutes;
 }
 
-/** What every room stands on. It is opened before Nest starts, so that a bad setting is one clear line and no stack. */
+/**
+ * What every module uses. It is opened before Nest starts, so that an invalid setting is reported in one line without a
+ * stack trace. Global modules stop last, so PostgreSQL closes after everything that uses it.
+ */
 @Global()
 @Module({})
-export class KernelModule {
+export class KernelModule implements OnApplicationShutdown {
   static with(kernel: Kernel): DynamicModule {
     const providers = [
       { provide: SETTINGS, useValue: kernel.settings },
       { provide: Logger, useValue: kernel.logger },
       { provide: Sealer, useValue: kernel.sealer },
       { provide: Postgres, useValue: kernel.postgres },
-      { provide: FrontDoor, useValue: kernel.frontDoor },
+      { provide: HotRoutes, useValue: kernel.hotRoutes },
       { provide: Registry, useValue: new Registry() },
     ];
     return { module: KernelModule, providers, exports: providers.map(({ provide }) => provide) };
+  }
+
+  constructor(private readonly postgres: Postgres) {}
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.postgres.close();
   }
 }

@@ -11,7 +11,7 @@ import { identifiersProjection } from '../visitors/identifiers.projection.js';
 import { matchRateProjection } from '../visitors/match-rate.projection.js';
 import { unmatchedProjection } from '../visitors/unmatched.projection.js';
 
-/** Every projection there is. The service keeps them current; the command line rebuilds them and catches them up. */
+/** All projections. The service keeps them up to date; the command line rebuilds them and catches them up. */
 export function allProjections(secrets: SiteSecrets): Projection[] {
   return [
     sitesProjection,

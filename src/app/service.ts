@@ -1,7 +1,7 @@
 import { NestFactory } from '@nestjs/core';
 import { CommandBus } from '@nestjs/cqrs';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
-import { FrontDoor } from '../http/front-door.js';
+import { HotRoutes } from '../http/hot-routes.js';
 import { createAdapter } from '../http/http-adapter.js';
 import { UserError } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
@@ -24,18 +24,22 @@ export async function startService(settings: Settings): Promise<RunningService> 
   const logger = new Logger(settings.logLevel);
   const sealer = openSealer(settings);
   const { databaseUrl, dataDir } = settings;
-  const postgres = await Postgres.open({ databaseUrl, dataDir, say: (line) => process.stderr.write(`${line}\n`) });
-  const frontDoor = new FrontDoor();
+  const postgres = await Postgres.open({
+    databaseUrl,
+    dataDir,
+    onMessage: (line) => process.stderr.write(`${line}\n`),
+  });
+  const hotRoutes = new HotRoutes();
   const app = await NestFactory.create<NestFastifyApplication>(
-    AppModule.with({ settings, logger, sealer, postgres, frontDoor }),
-    createAdapter(settings, frontDoor),
+    AppModule.with({ settings, logger, sealer, postgres, hotRoutes }),
+    createAdapter(settings, hotRoutes),
     { logger, abortOnError: false },
   ).catch(async (error: unknown) => {
-    // What it could not be made of is told; an embedded server must not stay behind alone.
+    // The caller reports the error. An embedded server must not keep running.
     await postgres.close();
     throw error;
   });
-  // Signals end in exit code 0 once everything has been answered and closed.
+  // On a signal the process exits with 0 after every request is answered and every module has stopped.
   app.enableShutdownHooks(undefined, { useProcessExit: true });
   serveDocuments(app);
   const sandbox = databaseUrl || !settings.demoPlatforms ? undefined : startDemoSandbox(dataDir);
@@ -47,13 +51,13 @@ export async function startService(settings: Settings): Promise<RunningService> 
     await app.close();
     if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
     throw new UserError(
-      `Port ${settings.port} on ${settings.host} is taken. Stop what listens there, or set PORT to another one.`,
+      `Port ${settings.port} on ${settings.host} is in use. Stop the process that listens on it, or set PORT to another one.`,
     );
   }
   return { app, banner: bannerText(await app.getUrl(), demo) };
 }
 
-/** Something to try things on, in embedded mode only. */
+/** A demo site, in embedded mode only. */
 async function prepareDemo(
   app: NestFastifyApplication,
   dataDir: string,

@@ -1,6 +1,6 @@
 import type { StoredOpening } from '../conversions/conversion.js';
 import { isOutcome } from '../delivery/delivery.js';
-import type { DeliveryStory } from '../delivery/delivery-story.js';
+import type { DeliveryHistory } from '../delivery/delivery-history.js';
 import type { StoredEvent } from '../log/event.js';
 import type { ConversionHistory } from './conversion-history.js';
 import { printable } from './output.js';
@@ -52,7 +52,7 @@ function eventText(event: StoredEvent, opening: StoredEvent): string {
   }
 }
 
-function deliveryLines({ platform, status, reason, attempts, payload, payloadIsExact }: DeliveryStory): string[] {
+function deliveryLines({ platform, status, reason, attempts, payload, payloadIsExact }: DeliveryHistory): string[] {
   const heading = payloadIsExact ? 'payload' : 'payload as built today, which differs from the one that was sent';
   return [
     '',
@@ -69,7 +69,7 @@ function deliveryLines({ platform, status, reason, attempts, payload, payloadIsE
   ];
 }
 
-function attemptText(attempt: DeliveryStory['attempts'][number]): string {
+function attemptText(attempt: DeliveryHistory['attempts'][number]): string {
   const { attempt: number, status, reason, httpStatus, durationMs, requestId, eventId, nextTry } = attempt;
   const parts = [
     `attempt ${number}: ${status}`,

@@ -1,5 +1,5 @@
 import { isOpening, type StoredOpening } from '../conversions/conversion.js';
-import { type DeliveryStory, tellDeliveries } from '../delivery/delivery-story.js';
+import { type DeliveryHistory, deliveryHistories } from '../delivery/delivery-history.js';
 import { type AdConsent, CONVERSION } from '../events/conversion.events.js';
 import { UserError } from '../kernel/errors.js';
 import { isUuid } from '../kernel/uuid.js';
@@ -20,7 +20,7 @@ export interface ConversionHistory {
   /** The matched visit. */
   readonly match: Visit | null;
   readonly consent: AdConsent | null;
-  readonly deliveries: readonly DeliveryStory[];
+  readonly deliveries: readonly DeliveryHistory[];
   /** The events of the conversion and of its duplicates. */
   readonly events: readonly StoredEvent[];
 }
@@ -85,7 +85,7 @@ async function buildHistory(
     },
     match: opening.personal?.visit ?? null,
     consent: consent ?? null,
-    deliveries: tellDeliveries(own, connections, platformOf),
+    deliveries: deliveryHistories(own, connections, platformOf),
     events: [...own, ...duplicates].sort((one, other) => one.position - other.position),
   };
 }

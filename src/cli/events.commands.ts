@@ -115,7 +115,7 @@ export function addEvents(program: Command, session: Session): void {
     });
 
   async function exportToOutput({ postgres }: CliDependencies, filter: EventFilter, format: FormatName): Promise<void> {
-    const client = await postgres.connect('cc-export');
+    const client = await postgres.connect('export');
     try {
       const write = (bytes: Uint8Array) => (bytes.length > 0 ? output.print(bytes) : Promise.resolve());
       const progress = reportProgress(filter, 'Interrupted: the export is incomplete. Run the command again.');
@@ -137,7 +137,7 @@ export function addEvents(program: Command, session: Session): void {
       output.note(
         `Resuming ${out}.part after position ${resumeFrom.position}: it contains ${resumeFrom.events} events.`,
       );
-    const client = await postgres.connect('cc-export');
+    const client = await postgres.connect('export');
     try {
       const events = await exportEvents({
         client,

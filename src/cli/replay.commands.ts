@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
-import { type ReplayCounts, type ReplayRequest, replayDeliveries } from '../delivery/replay.js';
+import { type ReplayCounts, ReplayDeliveries, type ReplayRequest } from '../delivery/replay-deliveries.command.js';
+import { ReplayDeliveriesHandler } from '../delivery/replay-deliveries.handler.js';
 import { SITE } from '../events/site.events.js';
 import { type Bound, positionRangeOf } from '../history/bound.js';
 import { type Publish, replayEvents } from '../history/replay-events.js';
@@ -79,7 +80,8 @@ export function addReplay(program: Command, session: Session): void {
         force,
         dryRun,
       };
-      const counts = await replayDeliveries(log, request, (checked) => {
+      const command = new ReplayDeliveries('cli', request);
+      const counts = await new ReplayDeliveriesHandler(log).execute(command, (checked) => {
         if (session.stop.aborted) {
           throw new UserError(
             'Interrupted before all conversions were checked. Run the same command again to continue.',
@@ -112,7 +114,7 @@ export function addReplay(program: Command, session: Session): void {
       const publisher = await TopicPublisher.open(settings, topic);
       const publish: Publish = (events) => publisher.publish(events);
       const range = await positionRangeOf(log, { from, to });
-      const client = await postgres.connect('cc-replay');
+      const client = await postgres.connect('replay');
       try {
         const counts = await replayEvents(client, publish, { ...range, types, site, topic }, (events, position) => {
           if (session.stop.aborted) {

@@ -53,7 +53,7 @@ export class Session {
     const sealer = openSealer(settings);
     const { databaseUrl, dataDir } = settings;
     const say = (line: string) => this.output.note(line);
-    const postgres = await Postgres.open({ databaseUrl, dataDir, say });
+    const postgres = await Postgres.open({ databaseUrl, dataDir, onMessage: say });
     const log = new PostgresEventLog(postgres, { onMessage: say });
     const secrets = openSecrets(postgres.pool, sealer, settings);
     const sites = new SiteRepository(log);

@@ -48,7 +48,7 @@ export function addShadow(history: Command, session: Session): void {
       };
       const range = await positionRangeOf(log, options);
       const dedupSecret = await secrets.dedupSecret(site.host);
-      const client = await postgres.connect('cc-shadow');
+      const client = await postgres.connect('shadow');
       try {
         const request = { ...range, site, rules, dedupSecret, defaultWindowMs: settings.dedupWindowMs };
         const result = await shadowReplay(log, client, request, (conversions) => {

@@ -1,6 +1,6 @@
 import { AccessTokens } from '../delivery/access-tokens.js';
 import { type ConnectionTest, testConnection } from '../delivery/connection-test.js';
-import { Wires } from '../delivery/wires.js';
+import { PlatformClient } from '../delivery/platform-client.js';
 import { UserError } from '../kernel/errors.js';
 import type { Connection, Platform } from '../platforms/platform.js';
 import type { Site } from '../sites/site.js';
@@ -15,16 +15,15 @@ export async function testStoredConnection(
 ): Promise<ConnectionTest> {
   const { settings, secrets, sites } = dependencies;
   const connection = await loadConnection(dependencies, site, platform);
-  const wires = new Wires(settings.outboundAllowPrivate);
-  const tokens = new AccessTokens({
-    send: (platform, request, connection) => wires.send(platform, request, connection),
-    keepRefreshToken: (host, { name }, token) => secrets.replaceSecret(host, name, 'refresh_token', token),
+  const client = new PlatformClient(settings.outboundAllowPrivate);
+  const tokens = new AccessTokens(client, {
+    replaceRefreshToken: (host, { name }, token) => secrets.replaceSecret(host, name, 'refresh_token', token),
     reload: async (host, platform) => loadConnection(dependencies, await sites.get(host), platform),
   });
   try {
-    return await testConnection(site.host, platform, connection, wires, tokens);
+    return await testConnection(site.host, platform, connection, client, tokens);
   } finally {
-    await wires.close();
+    await client.close();
   }
 }
 

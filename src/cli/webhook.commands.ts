@@ -3,7 +3,7 @@ import { OUTBOUND } from '../events/outbound.events.js';
 import { UserError } from '../kernel/errors.js';
 import { pushNow } from '../outbound/push-now.js';
 import { type WebhookSecrets, webhookSecrets } from '../outbound/push-request.js';
-import { openOutgoing, Pusher, pusherOptions, type Receiver } from '../outbound/pusher.js';
+import { openHttpClient, Pusher, pusherOptions, type Receiver } from '../outbound/pusher.js';
 import { streamOf } from '../outbound/reporting-window.js';
 import type { Site } from '../sites/site.js';
 import { DisableWebhook, EnableWebhook, SetWebhook } from '../sites/webhook.commands.js';
@@ -136,7 +136,7 @@ async function withPusher<Result>(
   { log, commands, settings }: CliDependencies,
   work: (pusher: Pusher) => Promise<Result>,
 ): Promise<Result> {
-  const pusher = new Pusher(log, commands, openOutgoing(settings), pusherOptions(settings, 'cli'));
+  const pusher = new Pusher(log, commands, openHttpClient(settings), pusherOptions(settings, 'cli'));
   try {
     return await work(pusher);
   } finally {

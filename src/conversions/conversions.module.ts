@@ -1,16 +1,17 @@
 import { Module } from '@nestjs/common';
 import { CqrsModule } from '@nestjs/cqrs';
 import { DeliveryModule } from '../delivery/delivery.module.js';
+import { LogModule } from '../log/log.module.js';
 import { SitesModule } from '../sites/sites.module.js';
 import { VisitorsModule } from '../visitors/visitors.module.js';
 import { DedupClaimPruner } from './dedup-claim-pruner.js';
 import { InboundEndpoint } from './inbound.endpoint.js';
 import { InboundMetrics } from './inbound-metrics.js';
 import { Receipts } from './receipts.js';
-import { ReceiveConversionHandler } from './receive-conversion.js';
+import { ReceiveConversionHandler } from './receive-conversion.handler.js';
 
 @Module({
-  imports: [CqrsModule, SitesModule, DeliveryModule, VisitorsModule],
+  imports: [CqrsModule, LogModule, SitesModule, DeliveryModule, VisitorsModule],
   providers: [InboundEndpoint, InboundMetrics, Receipts, ReceiveConversionHandler, DedupClaimPruner],
 })
 export class ConversionsModule {}

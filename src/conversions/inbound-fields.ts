@@ -1,5 +1,5 @@
 import { integerDigits } from '../http/strict-json.js';
-import { isWithin } from '../kernel/code-points.js';
+import { fitsCodePoints } from '../kernel/code-points.js';
 import { isEmail, normaliseEmail } from '../kernel/email.js';
 import { readCurrency } from './currencies.js';
 
@@ -81,7 +81,7 @@ const INBOUND_FIELDS: readonly InboundField[] = [
     read: (sent, fields) => {
       // A blank name counts as missing; any other is stored as sent.
       if (sent === undefined || (typeof sent === 'string' && isBlank(sent))) return 'event required';
-      if (typeof sent !== 'string' || !isWithin(sent, 100)) return 'event must be 1 to 100 characters';
+      if (typeof sent !== 'string' || !fitsCodePoints(sent, 100)) return 'event must be 1 to 100 characters';
       fields.event = sent;
     },
   },
@@ -129,7 +129,7 @@ const INBOUND_FIELDS: readonly InboundField[] = [
       if (sent === undefined) return;
       const orderId = typeof sent === 'number' ? orderNumber(sent, rawBody) : sent;
       // A blank id is rejected: all orders with it would be duplicates of the first.
-      if (typeof orderId !== 'string' || isBlank(orderId) || !isWithin(orderId, 255)) {
+      if (typeof orderId !== 'string' || isBlank(orderId) || !fitsCodePoints(orderId, 255)) {
         return 'orderId must be 1 to 255 characters';
       }
       fields.orderId = orderId;
@@ -145,7 +145,8 @@ const INBOUND_FIELDS: readonly InboundField[] = [
     },
     read: (sent, fields) => {
       if (sent === undefined || sent === '') return;
-      if (typeof sent !== 'string' || !isWithin(sent, 255)) return 'firstName must be text of at most 255 characters';
+      if (typeof sent !== 'string' || !fitsCodePoints(sent, 255))
+        return 'firstName must be text of at most 255 characters';
       fields.firstName = sent;
     },
   },
@@ -159,7 +160,8 @@ const INBOUND_FIELDS: readonly InboundField[] = [
     },
     read: (sent, fields) => {
       if (sent === undefined || sent === '') return;
-      if (typeof sent !== 'string' || !isWithin(sent, 255)) return 'lastName must be text of at most 255 characters';
+      if (typeof sent !== 'string' || !fitsCodePoints(sent, 255))
+        return 'lastName must be text of at most 255 characters';
       fields.lastName = sent;
     },
   },
@@ -174,7 +176,7 @@ const INBOUND_FIELDS: readonly InboundField[] = [
     },
     read: (sent, fields) => {
       if (sent === undefined || sent === '') return;
-      if (typeof sent !== 'string' || !isWithin(sent, 64)) return 'phone must be text of at most 64 characters';
+      if (typeof sent !== 'string' || !fitsCodePoints(sent, 64)) return 'phone must be text of at most 64 characters';
       fields.phone = sent;
     },
   },

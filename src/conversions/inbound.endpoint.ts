@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { type Answer, failureAnswer, JSON_TYPE, jsonAnswer, sendAnswer, textAnswer } from '../http/answer.js';
-import { FrontDoor } from '../http/front-door.js';
+import { HotRoutes } from '../http/hot-routes.js';
 import { readBody } from '../http/read-body.js';
 import { RequestOrigin } from '../http/request-origin.js';
 import { MalformedBody, parseStrictJson } from '../http/strict-json.js';
@@ -16,7 +16,7 @@ import { readInboundFields } from './inbound-fields.js';
 import { InboundMetrics, type InboundOutcome } from './inbound-metrics.js';
 import { INBOUND_PATH, type InboundRoute, isJsonContentType, routeInbound } from './inbound-route.js';
 import { Receipts } from './receipts.js';
-import { ReceiveConversion, type Received } from './receive-conversion.js';
+import { ReceiveConversion, type Received } from './receive-conversion.command.js';
 
 /** Long enough for a database failover, short enough that the conversion is not delayed much. */
 const RETRY_AFTER = { 'Retry-After': '2' };
@@ -57,7 +57,7 @@ export class InboundEndpoint implements OnModuleInit {
   private readonly tooLarge: CountedAnswer;
 
   constructor(
-    private readonly frontDoor: FrontDoor,
+    private readonly hotRoutes: HotRoutes,
     private readonly commands: CommandBus,
     private readonly sites: SiteDirectory,
     private readonly receipts: Receipts,
@@ -71,7 +71,7 @@ export class InboundEndpoint implements OnModuleInit {
   }
 
   onModuleInit(): void {
-    this.frontDoor.put(INBOUND_PATH, (request, response) => this.handle(request, response));
+    this.hotRoutes.add(INBOUND_PATH, (request, response) => this.handle(request, response));
   }
 
   private handle(request: IncomingMessage, response: ServerResponse): void {

@@ -1,7 +1,7 @@
 import { jest } from '@jest/globals';
 import type { Connection, Platform, PlatformRequest, PlatformResponse } from '../platforms/platform.js';
-import { AccessTokens } from './access-tokens.js';
-import { CredentialsRefused, NoAnswer } from './lane.js';
+import { AccessTokens, CredentialsRefused } from './access-tokens.js';
+import { NoResponse } from './platform-client.js';
 
 const platform = {
   name: 'google_ads',
@@ -17,15 +17,15 @@ const platform = {
 const connectionWith = (refresh_token: string): Connection => ({ settings: {}, secrets: { refresh_token } });
 const response = (status: number, json: object): PlatformResponse => ({ status, headers: {}, text: '', json });
 
-/** A token endpoint that knows which refresh tokens are good, and the table of secrets. */
+/** A token endpoint with a set of valid refresh tokens, and the stored refresh token. */
 class Endpoint {
   calls = 0;
-  good = new Set(['r1']);
+  valid = new Set(['r1']);
   rotates = false;
   expiresIn: number | undefined = 3_600;
-  trouble: PlatformResponse | Error | undefined;
+  failure: PlatformResponse | Error | undefined;
   stored = 'r1';
-  keepFails = 0;
+  storeFailures = 0;
   readonly tokens: AccessTokens;
 
   constructor() {
@@ -34,10 +34,10 @@ class Endpoint {
 
   /** Another process with the same secrets. */
   instance(): AccessTokens {
-    return new AccessTokens({
-      send: async (_, request) => this.answer(request),
-      keepRefreshToken: async (_site, _platform, refreshToken) => {
-        if (this.keepFails-- > 0) throw new Error('the database is away');
+    const client = { request: async (_: Platform, request: PlatformRequest) => this.respond(request) };
+    return new AccessTokens(client, {
+      replaceRefreshToken: async (_site, _platform, refreshToken) => {
+        if (this.storeFailures-- > 0) throw new Error('the database is unavailable');
         this.stored = refreshToken;
       },
       reload: async () => connectionWith(this.stored),
@@ -48,16 +48,16 @@ class Endpoint {
     return tokens.get('shop.example', platform, connectionWith(this.stored), stale);
   }
 
-  private async answer({ body }: PlatformRequest): Promise<PlatformResponse> {
+  private async respond({ body }: PlatformRequest): Promise<PlatformResponse> {
     this.calls += 1;
     const number = this.calls;
     await new Promise((next) => setImmediate(next));
-    if (this.trouble instanceof Error) throw this.trouble;
-    if (this.trouble) return this.trouble;
-    const given = new URLSearchParams(body).get('refresh_token') as string;
-    if (!this.good.has(given)) return response(400, { error: 'invalid_grant' });
+    if (this.failure instanceof Error) throw this.failure;
+    if (this.failure) return this.failure;
+    const refreshToken = new URLSearchParams(body).get('refresh_token') as string;
+    if (!this.valid.has(refreshToken)) return response(400, { error: 'invalid_grant' });
     if (!this.rotates) return response(200, { access_token: `t${number}`, expires_in: this.expiresIn });
-    this.good = new Set([`r${number + 1}`]);
+    this.valid = new Set([`r${number + 1}`]);
     return response(200, { access_token: `t${number}`, expires_in: this.expiresIn, refresh_token: `r${number + 1}` });
   }
 }
@@ -73,52 +73,52 @@ describe('AccessTokens', () => {
     jest.useRealTimers();
   });
 
-  const inMs = (ms: number) => jest.spyOn(performance, 'now').mockReturnValue(performance.now() + ms);
+  const advanceMs = (ms: number) => jest.spyOn(performance, 'now').mockReturnValue(performance.now() + ms);
 
-  it('asks for none where the connection has no credentials for one', async () => {
+  it('requests no token for a connection without token credentials', async () => {
     const connection = { settings: {}, secrets: {} };
     expect(await endpoint.tokens.get('shop.example', platform, connection)).toBeUndefined();
     expect(endpoint.calls).toBe(0);
   });
 
-  it('asks once for fifty that want it at the same time, and keeps it', async () => {
-    const given = await Promise.all(Array.from({ length: 50 }, () => endpoint.get()));
-    expect(new Set(given)).toEqual(new Set(['t1']));
+  it('requests one token for fifty concurrent callers and caches it', async () => {
+    const tokens = await Promise.all(Array.from({ length: 50 }, () => endpoint.get()));
+    expect(new Set(tokens)).toEqual(new Set(['t1']));
     expect(await endpoint.get()).toBe('t1');
     expect(endpoint.calls).toBe(1);
   });
 
   it.each<[string, number | undefined, number, number]>([
-    ['a minute before it runs out', 3_600, 3_539_000, 3_541_000],
-    ['at half time, where a minute is much', 60, 29_000, 31_000],
-    ['after an hour less a minute, where nothing is said', undefined, 3_539_000, 3_541_000],
-  ])('fetches another one %s', async (_, seconds, stillGood, noLonger) => {
+    ['one minute before it expires', 3_600, 3_539_000, 3_541_000],
+    ['halfway through a short lifetime', 60, 29_000, 31_000],
+    ['after 59 minutes if the response has no lifetime', undefined, 3_539_000, 3_541_000],
+  ])('renews the token %s', async (_, seconds, validMs, expiredMs) => {
     endpoint.expiresIn = seconds;
     await endpoint.get();
-    inMs(stillGood);
+    advanceMs(validMs);
     expect(await endpoint.get()).toBe('t1');
     jest.restoreAllMocks();
-    inMs(noLonger);
+    advanceMs(expiredMs);
     expect(await endpoint.get()).toBe('t2');
   });
 
-  it('gives another one than the one that was refused, to all who had that', async () => {
+  it('replaces a refused token once for all callers that had it', async () => {
     await endpoint.get();
-    const given = await Promise.all(Array.from({ length: 50 }, () => endpoint.get('t1')));
-    expect(new Set(given)).toEqual(new Set(['t2']));
+    const tokens = await Promise.all(Array.from({ length: 50 }, () => endpoint.get('t1')));
+    expect(new Set(tokens)).toEqual(new Set(['t2']));
     expect(await endpoint.get('t1')).toBe('t2');
     expect(endpoint.calls).toBe(2);
   });
 
-  it('asks anew when an operator has given another refresh token', async () => {
+  it('requests a new token after an operator has changed the refresh token', async () => {
     await endpoint.get();
-    endpoint.good.add('r-new');
+    endpoint.valid.add('r-new');
     endpoint.stored = 'r-new';
     expect(await endpoint.get()).toBe('t2');
     expect(await endpoint.get()).toBe('t2');
   });
 
-  it('keeps a refresh token that was exchanged before anybody gets the access token', async () => {
+  it('stores a rotated refresh token before it returns the access token', async () => {
     endpoint.rotates = true;
     expect(await endpoint.get()).toBe('t1');
     expect(endpoint.stored).toBe('r2');
@@ -127,10 +127,10 @@ describe('AccessTokens', () => {
     expect(endpoint.stored).toBe('r3');
   });
 
-  it('does not lose it while the database is away', async () => {
+  it('does not lose a rotated refresh token while the database is unavailable', async () => {
     jest.useFakeTimers({ doNotFake: ['setImmediate', 'performance'] });
     endpoint.rotates = true;
-    endpoint.keepFails = 3;
+    endpoint.storeFailures = 3;
     const token = endpoint.get();
     for (let second = 0; second < 4; second += 1) {
       await new Promise((next) => setImmediate(() => setImmediate(next)));
@@ -140,7 +140,7 @@ describe('AccessTokens', () => {
     expect([endpoint.stored, endpoint.calls]).toEqual(['r2', 1]);
   });
 
-  it('uses what another instance was given when its own refresh token has become void', async () => {
+  it('uses the refresh token that another instance rotated when its own is no longer valid', async () => {
     endpoint.rotates = true;
     const stale = connectionWith('r1');
     await endpoint.get(undefined, endpoint.instance());
@@ -149,19 +149,19 @@ describe('AccessTokens', () => {
     expect(endpoint.stored).toBe('r4');
   });
 
-  it('says that the credentials are refused, in the words of the endpoint', async () => {
-    endpoint.good.clear();
-    await expect(endpoint.get()).rejects.toThrow(new CredentialsRefused('the token endpoint said invalid_grant'));
-    endpoint.good.add('r1');
+  it('reports refused credentials with the error code of the endpoint', async () => {
+    endpoint.valid.clear();
+    await expect(endpoint.get()).rejects.toThrow(new CredentialsRefused('the token endpoint returned invalid_grant'));
+    endpoint.valid.add('r1');
     expect(await endpoint.get()).toBe('t2');
   });
 
   it.each<[string, PlatformResponse | Error]>([
-    ['is busy', response(503, { error: 'temporarily_unavailable' })],
-    ['answers with something else', response(200, { hello: 1 })],
-    ['does not answer', new NoAnswer({ kind: 'retry', reason: 'timeout' })],
-  ])('is tried again later when the endpoint %s', async (_, trouble) => {
-    endpoint.trouble = trouble;
-    await expect(endpoint.get()).rejects.toBeInstanceOf(NoAnswer);
+    ['is unavailable', response(503, { error: 'temporarily_unavailable' })],
+    ['responds without a token', response(200, { hello: 1 })],
+    ['does not respond', new NoResponse({ kind: 'retry', reason: 'timeout' })],
+  ])('reports a temporary failure when the endpoint %s', async (_, failure) => {
+    endpoint.failure = failure;
+    await expect(endpoint.get()).rejects.toBeInstanceOf(NoResponse);
   });
 });

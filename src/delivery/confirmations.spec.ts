@@ -1,18 +1,22 @@
-import { type Outcome } from '../events/delivery.events.js';
+import type { Outcome } from '../events/delivery.events.js';
+import type { Settings } from '../kernel/settings.js';
 import type { Connection, Platform, PlatformResponse, Verdict } from '../platforms/platform.js';
 import { AccessTokens } from './access-tokens.js';
 import { Confirmations } from './confirmations.js';
-import type { ReceivedConversion } from './received.js';
-import type { Due } from './retries.js';
+import type { Connections, Destination } from './connections.js';
+import type { DeliveryMetrics } from './delivery-metrics.js';
+import type { PlatformClient } from './platform-client.js';
+import type { ReceivedConversion } from './received-conversion.js';
+import type { DueDelivery } from './retry.scheduler.js';
 
 const POLL_MS = 1_800_000;
 const HOUR_MS = 3_600_000;
 const CONNECTION: Connection = { settings: {}, secrets: {} };
 
 describe('Confirmations', () => {
-  let asked: string[];
+  let requested: string[];
   let verdict: Verdict | Error;
-  let connection: Connection | undefined;
+  let isConnected: boolean;
   let counted: Outcome[];
   let confirmations: Confirmations;
 
@@ -25,45 +29,41 @@ describe('Confirmations', () => {
   } as unknown as Platform;
 
   beforeEach(() => {
-    asked = [];
+    requested = [];
     counted = [];
-    connection = CONNECTION;
+    isConnected = true;
     verdict = { kind: 'retry', reason: 'server_error' };
-    const send = async (_: Platform, { url }: { url: string }): Promise<PlatformResponse> => {
-      asked.push(url);
-      if (verdict instanceof Error) throw verdict;
-      return { status: 200, headers: {}, text: '', json: {} };
-    };
-    confirmations = new Confirmations(
-      {
-        platform: () => platform,
-        connection: () => connection,
-        send,
-        count: (outcome) => counted.push(outcome),
+    const client = {
+      request: async (_: Platform, { url }: { url: string }): Promise<PlatformResponse> => {
+        requested.push(url);
+        if (verdict instanceof Error) throw verdict;
+        return { status: 200, headers: {}, text: '', json: {} };
       },
-      new AccessTokens({
-        send,
-        keepRefreshToken: async () => {},
-        reload: async () => undefined,
-      }),
-      POLL_MS,
+    } as unknown as PlatformClient;
+    const destination = { platform, connection: CONNECTION } as Destination;
+    confirmations = new Confirmations(
+      { find: () => (isConnected ? destination : undefined) } as unknown as Connections,
+      new AccessTokens(client, { replaceRefreshToken: async () => {}, reload: async () => undefined }),
+      client,
+      { count: (outcome: Outcome) => counted.push(outcome) } as unknown as DeliveryMetrics,
+      { confirmationPollMs: POLL_MS } as Settings,
     );
   });
 
-  const ask = (requestId: string, { conversionId = 'c1', ageMs = HOUR_MS } = {}): Promise<Outcome> => {
+  const confirm = (requestId: string, { conversionId = 'c1', ageMs = HOUR_MS } = {}): Promise<Outcome> => {
     const time = new Date(Date.now() - ageMs).toISOString();
     const received = { site: 'shop.example', time, data: { conversionId } } as ReceivedConversion;
     const details = { requestId, bodySha256: 'b', eventId: 'ORD-1-r2', settings: 4 };
-    const row = { site: 'shop.example', platform: 'google_ads', details } as Due;
-    return new Promise((resolve) => confirmations.ask({ row, received, attempt: 3 }, resolve));
+    const due = { site: 'shop.example', platform: 'google_ads', details } as DueDelivery;
+    return new Promise((resolve) => confirmations.confirm({ due, received, attempt: 3 }, resolve));
   };
-  const waitOf = ({ nextTry }: Outcome) => Date.parse(nextTry as string) - Date.now();
+  const delayOf = ({ nextTry }: Outcome) => Date.parse(nextTry as string) - Date.now();
 
-  it('asks once for all conversions of a call, and tells each', async () => {
+  it('sends one status request for all conversions of a request and reports an outcome for each', async () => {
     verdict = { kind: 'delivered' };
-    const outcomes = await Promise.all(['c1', 'c2', 'c3'].map((conversionId) => ask('r1', { conversionId })));
-    await ask('r2');
-    expect(asked).toEqual(['r1', 'r2']);
+    const outcomes = await Promise.all(['c1', 'c2', 'c3'].map((conversionId) => confirm('r1', { conversionId })));
+    await confirm('r2');
+    expect(requested).toEqual(['r1', 'r2']);
     expect(outcomes.map(({ conversionId }) => conversionId)).toEqual(['c1', 'c2', 'c3']);
     expect(outcomes[0]).toMatchObject({
       ...{ status: 'confirmed', platform: 'google_ads', attempt: 3, requestId: 'r1', httpStatus: 200 },
@@ -72,48 +72,48 @@ describe('Confirmations', () => {
     expect(counted).toHaveLength(4);
   });
 
-  it('asks again after a while, as long as the platform is at it', async () => {
-    const outcome = await ask('r1');
+  it('polls again while the platform is still processing', async () => {
+    const outcome = await confirm('r1');
     expect(outcome).toMatchObject({ status: 'accepted', requestId: 'r1' });
-    expect(Math.abs(waitOf(outcome) - POLL_MS)).toBeLessThan(1_000);
+    expect(Math.abs(delayOf(outcome) - POLL_MS)).toBeLessThan(1_000);
   });
 
-  it('takes accepted for the last word after a day', async () => {
-    expect(waitOf(await ask('r1', { ageMs: 23.9 * HOUR_MS }))).toBeGreaterThan(0);
-    expect(await ask('r2', { ageMs: 24.1 * HOUR_MS })).toMatchObject({ status: 'accepted', nextTry: undefined });
+  it('treats accepted as final after a day', async () => {
+    expect(delayOf(await confirm('r1', { ageMs: 23.9 * HOUR_MS }))).toBeGreaterThan(0);
+    expect(await confirm('r2', { ageMs: 24.1 * HOUR_MS })).toMatchObject({ status: 'accepted', nextTry: undefined });
     verdict = { kind: 'delivered' };
-    expect(await ask('r3', { ageMs: 24.1 * HOUR_MS })).toMatchObject({ status: 'confirmed' });
+    expect(await confirm('r3', { ageMs: 24.1 * HOUR_MS })).toMatchObject({ status: 'confirmed' });
   });
 
-  it('tells what the platform refused', async () => {
+  it('reports the reason of a rejection', async () => {
     verdict = { kind: 'rejected', reason: 'PROCESSING_ERROR' };
-    expect(await ask('r1')).toMatchObject({ status: 'rejected', reason: 'PROCESSING_ERROR', nextTry: undefined });
+    expect(await confirm('r1')).toMatchObject({ status: 'rejected', reason: 'PROCESSING_ERROR', nextTry: undefined });
   });
 
-  it('has each sent alone where some count and some do not', async () => {
+  it('defers each conversion to a request of its own if only some of them count', async () => {
     verdict = { kind: 'split', reason: 'PARTIAL_SUCCESS' };
-    const outcome = await ask('r1');
+    const outcome = await confirm('r1');
     expect(outcome).toMatchObject({ status: 'deferred', reason: 'pending', alone: true, bodySha256: 'b' });
-    expect(Math.abs(waitOf(outcome))).toBeLessThan(1_000);
+    expect(Math.abs(delayOf(outcome))).toBeLessThan(1_000);
   });
 
-  it('has it sent again where the platform wants that, when it wants it', async () => {
+  it('defers the conversion to the time at which the platform wants it again', async () => {
     verdict = { kind: 'retry', reason: 'server_error', afterMs: HOUR_MS };
-    const outcome = await ask('r1');
+    const outcome = await confirm('r1');
     expect(outcome).toMatchObject({ status: 'deferred', reason: 'pending' });
-    expect(Math.abs(waitOf(outcome) - HOUR_MS)).toBeLessThan(1_000);
+    expect(Math.abs(delayOf(outcome) - HOUR_MS)).toBeLessThan(1_000);
   });
 
-  it('asks again when nobody answers, or answers with something else', async () => {
-    verdict = new Error('the line is dead');
-    expect(await ask('r1')).toMatchObject({ status: 'accepted', requestId: 'r1', nextTry: expect.any(String) });
+  it('polls again after a network error or an unexpected answer', async () => {
+    verdict = new Error('connection reset');
+    expect(await confirm('r1')).toMatchObject({ status: 'accepted', requestId: 'r1', nextTry: expect.any(String) });
     verdict = { kind: 'unauthorized', reason: 'HTTP 401' };
-    expect(await ask('r2')).toMatchObject({ status: 'accepted', requestId: 'r2', nextTry: expect.any(String) });
+    expect(await confirm('r2')).toMatchObject({ status: 'accepted', requestId: 'r2', nextTry: expect.any(String) });
   });
 
-  it('leaves it at accepted when the platform is not connected any more', async () => {
-    connection = undefined;
-    expect(await ask('r1')).toMatchObject({ status: 'accepted', nextTry: undefined });
-    expect(asked).toEqual([]);
+  it('stays accepted without a status request if the platform is disconnected', async () => {
+    isConnected = false;
+    expect(await confirm('r1')).toMatchObject({ status: 'accepted', nextTry: undefined });
+    expect(requested).toEqual([]);
   });
 });

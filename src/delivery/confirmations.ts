@@ -1,90 +1,95 @@
-import { type Outcome } from '../events/delivery.events.js';
+import { Inject, Injectable } from '@nestjs/common';
+import type { Outcome } from '../events/delivery.events.js';
+import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { shorten } from '../platforms/common-verdict.js';
-import type { Connection, Platform, PlatformName, PlatformRequest, PlatformResponse } from '../platforms/platform.js';
-import type { AccessTokens } from './access-tokens.js';
-import { isoTime, type Words } from './delivery.js';
-import type { ReceivedConversion } from './received.js';
-import type { Due } from './retries.js';
+import type { PlatformName } from '../platforms/platform.js';
+import { AccessTokens } from './access-tokens.js';
+import { Connections } from './connections.js';
+import { isoTime, type OutcomeDetails } from './delivery.js';
+import { DeliveryMetrics } from './delivery-metrics.js';
+import { PlatformClient } from './platform-client.js';
+import type { ReceivedConversion } from './received-conversion.js';
+import type { DueDelivery } from './retry.scheduler.js';
 
 const DAY_MS = 86_400_000;
-/** Conversions of one call share its request id, and an answer. */
-const ANSWER_GOOD_FOR_MS = 10_000;
+/** Conversions that shared a request share its request id, and one status request. */
+const CACHE_MS = 10_000;
 
-export interface ConfirmationWorld {
-  platform(name: PlatformName): Platform | undefined;
-  connection(site: string, name: PlatformName): Connection | undefined;
-  send(platform: Platform, request: PlatformRequest, connection: Connection): Promise<PlatformResponse>;
-  /** For the metrics. */
-  count(outcome: Outcome): void;
-}
-
-export interface Question {
-  readonly row: Due;
+export interface ConfirmationRequest {
+  readonly due: DueDelivery;
   readonly received: ReceivedConversion;
   readonly attempt: number;
 }
 
-/** Asks platforms what became of conversions they had only accepted. */
+/** Requests the status of conversions that a platform has accepted but not yet confirmed. */
+@Injectable()
 export class Confirmations {
-  private readonly answers = new Map<string, { readonly asked: number; readonly word: Promise<Words> }>();
+  private readonly cache = new Map<string, { readonly since: number; readonly details: Promise<OutcomeDetails> }>();
 
   constructor(
-    private readonly world: ConfirmationWorld,
+    private readonly connections: Connections,
     private readonly tokens: AccessTokens,
-    private readonly pollMs: number,
+    private readonly client: PlatformClient,
+    private readonly metrics: DeliveryMetrics,
+    @Inject(SETTINGS) private readonly settings: Settings,
   ) {}
 
-  ask({ row, received, attempt }: Question, done: (outcome: Outcome) => void): void {
-    const { platform, site, details } = row;
-    const key = `${site} ${platform} ${details.requestId}`;
-    const now = performance.now();
-    for (const [old, { asked }] of this.answers) if (now - asked > ANSWER_GOOD_FOR_MS) this.answers.delete(old);
-    let known = this.answers.get(key);
-    if (!known) {
-      known = { asked: now, word: this.askPlatform(site, platform, details.requestId as string) };
-      this.answers.set(key, known);
-    }
-    void known.word.then((word) => {
-      const late = Date.now() - Date.parse(received.time) > DAY_MS;
-      // After a day it will not say any more: accepted is then its last word.
-      const nextTry = late && word.status === 'accepted' ? undefined : word.nextTry;
-      const { conversionId } = received.data;
-      const { bodySha256, eventId, settings } = details;
-      const outcome = { conversionId, platform, attempt, bodySha256, eventId, settings, ...word, nextTry };
-      this.world.count(outcome);
+  confirm({ due, received, attempt }: ConfirmationRequest, done: (outcome: Outcome) => void): void {
+    const { platform, site } = due;
+    const { bodySha256, eventId, settings, requestId } = due.details;
+    const { conversionId } = received.data;
+    void this.statusOf(site, platform, requestId as string).then((details) => {
+      const isLate = Date.now() - Date.parse(received.time) > DAY_MS;
+      // Platforms do not confirm after a day: accepted is then final.
+      const nextTry = isLate && details.status === 'accepted' ? undefined : details.nextTry;
+      const outcome = { conversionId, platform, attempt, bodySha256, eventId, settings, ...details, nextTry };
+      this.metrics.count(outcome);
       done(outcome);
     });
   }
 
-  private async askPlatform(site: string, name: PlatformName, requestId: string): Promise<Words> {
-    const platform = this.world.platform(name);
-    const connection = this.world.connection(site, name);
-    const later: Words = { status: 'accepted', requestId, nextTry: isoTime(Date.now() + this.pollMs) };
-    if (!platform?.confirmation || !connection) return { status: 'accepted', requestId };
+  private statusOf(site: string, platform: PlatformName, requestId: string): Promise<OutcomeDetails> {
+    const now = performance.now();
+    for (const [key, { since }] of this.cache) if (now - since > CACHE_MS) this.cache.delete(key);
+    const key = `${site} ${platform} ${requestId}`;
+    const cached = this.cache.get(key);
+    if (cached) return cached.details;
+    const details = this.requestStatus(site, platform, requestId);
+    this.cache.set(key, { since: now, details });
+    return details;
+  }
+
+  private async requestStatus(site: string, name: PlatformName, requestId: string): Promise<OutcomeDetails> {
+    const destination = this.connections.find(site, name);
+    const confirmation = destination?.platform.confirmation;
+    if (!confirmation) return { status: 'accepted', requestId };
+    const { platform, connection } = destination;
+    const pollMs = this.settings.confirmationPollMs;
+    const later: OutcomeDetails = { status: 'accepted', requestId, nextTry: isoTime(Date.now() + pollMs) };
     const started = performance.now();
     try {
       const accessToken = await this.tokens.get(site, platform, connection);
-      const call = { connection, accessToken, nowMs: Date.now() };
-      const response = await this.world.send(platform, platform.confirmation.request(requestId, call), connection);
-      const verdict = platform.confirmation.verdict(response);
-      const told = { requestId, httpStatus: response.status, durationMs: Math.round(performance.now() - started) };
+      const request = confirmation.request(requestId, { connection, accessToken, nowMs: Date.now() });
+      const response = await this.client.request(platform, request, connection);
+      const verdict = confirmation.verdict(response);
+      const call = { requestId, httpStatus: response.status, durationMs: Math.round(performance.now() - started) };
       switch (verdict.kind) {
         case 'delivered':
-          return { ...told, status: 'confirmed' };
+          return { ...call, status: 'confirmed' };
         case 'rejected':
-          return { ...told, status: 'rejected', reason: shorten(verdict.reason) };
+          return { ...call, status: 'rejected', reason: shorten(verdict.reason) };
         case 'split':
-          // Some of the call's conversions count and some do not, and it does not say which: each is asked about alone.
-          return { ...told, status: 'deferred', reason: 'pending', alone: true, nextTry: isoTime(Date.now()) };
+          // Some conversions of the request count, and the response does not identify them: each is sent on its own.
+          return { ...call, status: 'deferred', reason: 'pending', alone: true, nextTry: isoTime(Date.now()) };
         case 'retry':
-          // With a wait: it wants to be sent the conversion again, not to be asked again.
-          if (verdict.afterMs === undefined) return { ...told, ...later };
-          return { ...told, status: 'deferred', reason: 'pending', nextTry: isoTime(Date.now() + verdict.afterMs) };
+          // With a wait, the platform wants the conversion again, not another status request.
+          if (verdict.afterMs === undefined) return { ...call, ...later };
+          return { ...call, status: 'deferred', reason: 'pending', nextTry: isoTime(Date.now() + verdict.afterMs) };
         default:
-          return { ...told, ...later };
+          return { ...call, ...later };
       }
     } catch {
-      // Wrong credentials park a connection when something is sent with them; here they only cost a round.
+      // Refused credentials park a connection when a delivery uses them. Here they only delay the confirmation.
       return later;
     }
   }

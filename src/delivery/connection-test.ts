@@ -2,20 +2,19 @@ import { hash } from 'node:crypto';
 import { shorten } from '../platforms/common-verdict.js';
 import type { Conversion } from '../platforms/conversion.js';
 import type { Connection, Platform, PlatformName, Verdict } from '../platforms/platform.js';
-import type { AccessTokens } from './access-tokens.js';
-import { CredentialsRefused, NoAnswer } from './lane.js';
-import type { Wires } from './wires.js';
+import { type AccessTokens, CredentialsRefused } from './access-tokens.js';
+import { NoResponse, type PlatformClient } from './platform-client.js';
 
 export interface ConnectionTest {
   readonly platform: PlatformName;
   readonly ok: boolean;
   readonly status: string;
-  /** Whether the platform got a conversion, in its test mode. */
+  /** Whether a conversion was sent, in the platform's test mode. */
   readonly sent: boolean;
   readonly reason?: string;
 }
 
-/** A sale of nobody's, to try a connection with. */
+/** A purchase by a fictitious person. */
 function sampleConversion(nowMs: number): Conversion {
   const id = `test-${nowMs}`;
   const digest = (text: string) => hash('sha256', text);
@@ -32,12 +31,12 @@ function sampleConversion(nowMs: number): Conversion {
   };
 }
 
-/** Tries a connection out, in the platform's own test mode; where it has none, credentials and payload are checked. */
+/** Tests a connection in the platform's test mode. If the platform has none, checks credentials and payload only. */
 export async function testConnection(
   site: string,
   platform: Platform,
   connection: Connection,
-  wires: Wires,
+  client: PlatformClient,
   tokens: AccessTokens,
 ): Promise<ConnectionTest> {
   const { name } = platform;
@@ -52,14 +51,14 @@ export async function testConnection(
     const call = { connection, group: payload.group, accessToken, nowMs };
     const test = platform.test?.(JSON.stringify(payload.item), call);
     if (!test) {
-      const tried = accessToken === undefined ? 'the payload was built' : 'the payload was built and a token fetched';
-      const reason = `the platform has no test mode: ${tried}, nothing was sent`;
+      const checked = accessToken === undefined ? 'the payload was built' : 'the payload was built and a token fetched';
+      const reason = `the platform has no test mode: ${checked}, nothing was sent`;
       return { platform: name, ok: true, status: 'validated', sent: false, reason };
     }
-    const response = await wires.send(platform, test.request, connection);
-    return inWords(name, test.verdict(response), test.sent);
+    const response = await client.request(platform, test.request, connection);
+    return toConnectionTest(name, test.verdict(response), test.sent);
   } catch (error) {
-    if (error instanceof NoAnswer)
+    if (error instanceof NoResponse)
       return { platform: name, ok: false, status: 'failed', sent: false, reason: error.message };
     if (error instanceof CredentialsRefused)
       return { platform: name, ok: false, status: 'unauthorized', sent: false, reason: error.message };
@@ -67,7 +66,7 @@ export async function testConnection(
   }
 }
 
-function inWords(platform: PlatformName, verdict: Verdict, sent: boolean): ConnectionTest {
+function toConnectionTest(platform: PlatformName, verdict: Verdict, sent: boolean): ConnectionTest {
   const ok = verdict.kind === 'delivered' || verdict.kind === 'accepted';
   const status = ok ? verdict.kind : verdict.kind === 'unauthorized' ? 'unauthorized' : 'failed';
   return { platform, ok, status, sent, ...('reason' in verdict && { reason: shorten(verdict.reason) }) };

@@ -3,13 +3,13 @@ import type { DeliveryEvent } from '../events/delivery.events.js';
 import type { StoredEvent } from '../log/event.js';
 import type { Page, Projection } from '../log/projection.js';
 
-/** A delivery that waits. */
+/** A delivery that waits for its next attempt or for the platform's confirmation. */
 export interface WaitingDelivery {
   readonly conversion: string;
   readonly platform: string;
   readonly site: string;
   readonly position: number;
-  /** `send`: for its next try. `confirm`: for the platform's word. */
+  /** `send`: the next attempt is due. `confirm`: the next status request is due. */
   readonly kind: 'send' | 'confirm';
   readonly due: string;
   readonly attempt: number;
@@ -23,18 +23,18 @@ export interface WaitingDetails {
   readonly settings?: number | undefined;
   readonly reopened?: number | undefined;
   readonly requestId?: string | undefined;
-  /** In a call of its own. */
+  /** Sent in a request of its own. */
   readonly alone?: boolean | undefined;
 }
 
-/** Say that something waits, or for what. */
+/** Events after which a delivery may wait. */
 const WAITING = [
   'conversion.deferred.v1',
   'conversion.accepted.v1',
   'conversion.send_requested.v1',
   'conversion.reopened.v1',
 ] as const;
-/** End the wait. A first try had nothing to wait for, so those of first tries are not even read. */
+/** Events that end the wait. Those of a first attempt are not read, because no delivery waits before it. */
 const SETTLED = [
   'conversion.delivered.v1',
   'conversion.failed.v1',
@@ -43,11 +43,11 @@ const SETTLED = [
   'conversion.confirmed.v1',
   'conversion.rejected.v1',
 ] as const;
-/** What was held back goes out at once. */
+/** Events after which deliveries held back by the connection's state are due at once. */
 const RELEASED = ['site.platform_resumed.v1', 'site.platform_connected.v1'] as const;
 const HELD_BACK = ['authorization', 'paused'];
 
-/** What waits: the sweep's work list. */
+/** Deliveries that wait: the work list of the retry scheduler. */
 export const deliveriesProjection: Projection = {
   name: 'deliveries',
   tables: ['deliveries'],

@@ -1,7 +1,9 @@
-import { Counter, type Registry } from 'prom-client';
-import { type Outcome } from '../events/delivery.events.js';
+import { Injectable } from '@nestjs/common';
+import { Counter, Registry } from 'prom-client';
+import type { Outcome } from '../events/delivery.events.js';
 
-/** Outcomes by platform and status. */
+/** Counts outcomes by platform and status. */
+@Injectable()
 export class DeliveryMetrics {
   private readonly outcomes: Counter<'platform' | 'status'>;
   private readonly counters = new Map<string, { inc(): void }>();
@@ -9,7 +11,7 @@ export class DeliveryMetrics {
   constructor(registry: Registry) {
     this.outcomes = new Counter({
       name: 'cc_deliveries_total',
-      help: 'Outcomes of tries to deliver a conversion',
+      help: 'Outcomes of delivery attempts',
       labelNames: ['platform', 'status'],
       registers: [registry],
     });
@@ -17,7 +19,7 @@ export class DeliveryMetrics {
 
   count({ platform, status }: Outcome): void {
     const key = `${platform} ${status}`;
-    // Looked up once: a labelled increment would build and hash its labels every time.
+    // Cached, because a labelled increment builds and hashes its labels every time.
     const counter = this.counters.get(key) ?? this.outcomes.labels(platform, status);
     this.counters.set(key, counter);
     counter.inc();

@@ -7,7 +7,7 @@ const received = (data: object = {}) => event('conversion.received.v1', { platfo
 const outcome = (platform: string, status: OutcomeStatus, data: Partial<Outcome> = {}) =>
   event(outcomeType(status), { platform, status, attempt: 1, ...data });
 
-describe('a result', () => {
+describe('resultOf', () => {
   it.each<[OutcomeStatus | undefined, string | undefined, object]>([
     [undefined, undefined, { ok: false, status: 'queued', reason: 'pending' }],
     ['delivered', undefined, { ok: true, status: 'delivered' }],
@@ -18,15 +18,15 @@ describe('a result', () => {
     ['deferred', 'throttled', { ok: false, status: 'queued', reason: 'throttled' }],
     ['failed', 'HTTP 404', { ok: false, status: 'failed', reason: 'HTTP 404' }],
     ['validated', undefined, { ok: true, status: 'validated' }],
-  ])('of %s', (status, reason, result) => {
+  ])('maps the status %s', (status, reason, result) => {
     const last = status && { status, ...(reason !== undefined && { reason }) };
     expect(resultOf(last, false)).toEqual(result);
     expect(resultOf(last, true)).toEqual({ ...result, trial: true });
   });
 });
 
-describe('the deliveries of a conversion', () => {
-  it('are those to the platforms that were connected, without an outcome at first', () => {
+describe('foldDeliveries', () => {
+  it('creates one pending delivery for each connected platform', () => {
     expect(resultsOf([received()])).toEqual({
       meta: { ok: false, status: 'queued', reason: 'pending' },
       segment: { ok: false, status: 'queued', reason: 'pending' },
@@ -34,7 +34,7 @@ describe('the deliveries of a conversion', () => {
     expect(resultsOf([event('conversion.received.v1', {})])).toEqual({});
   });
 
-  it('stand where their newest outcome left them', () => {
+  it('takes the state of a delivery from its newest outcome', () => {
     const events = [
       received(),
       outcome('meta', 'deferred', { reason: 'server_error', bodySha256: 'a' }),
@@ -48,7 +48,7 @@ describe('the deliveries of a conversion', () => {
     expect(foldDeliveries(events)[0]).toMatchObject({ platform: 'meta', attempts: 2, bodySha256: 'a' });
   });
 
-  it('begin anew when an operator wants one sent again, and keep its id and settings from then on', () => {
+  it('restarts a delivery that an operator requested and keeps its event id and settings', () => {
     const request = event('conversion.send_requested.v1', {
       platform: 'meta',
       eventId: 'ORD-1-r2',
@@ -68,7 +68,7 @@ describe('the deliveries of a conversion', () => {
     expect(foldDeliveries(after)[0]).toMatchObject({ eventId: 'ORD-1-r2', settings: 9, bodySha256: 'b', attempts: 2 });
   });
 
-  it('of a trial say so', () => {
+  it('marks the results of a trial conversion', () => {
     const events = [received({ trial: true }), outcome('meta', 'validated')];
     expect(resultsOf(events).meta).toEqual({ ok: true, status: 'validated', trial: true });
   });

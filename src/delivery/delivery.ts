@@ -4,8 +4,8 @@ import type { PlatformName, RetryReason } from '../platforms/platform.js';
 
 export type DeferReason = RetryReason | 'authorization' | 'paused' | 'circuit_open' | 'pending';
 
-/** An outcome without what names it. */
-export type Words = Pick<Outcome, 'status'> & Partial<Outcome>;
+/** An outcome without the fields that identify the delivery. */
+export type OutcomeDetails = Omit<Outcome, 'conversionId' | 'platform' | 'attempt'>;
 
 export function isoTime(ms: number): string {
   return new Date(ms).toISOString();
@@ -15,7 +15,7 @@ export function outcomeType(status: OutcomeStatus): OutcomeType {
   return `conversion.${status}.v1`;
 }
 
-/** What became of a conversion at one platform, as receipts show it. */
+/** The result of a conversion at one platform, as shown in receipts. */
 export interface PlatformResult {
   readonly ok: boolean;
   readonly status: 'delivered' | 'accepted' | 'skipped' | 'queued' | 'failed' | 'validated';
@@ -25,19 +25,19 @@ export interface PlatformResult {
 
 export type Results = Partial<Record<PlatformName, PlatformResult>>;
 
-/** Where a delivery stands, folded from the events of its conversion. */
+/** The state of a delivery, folded from the events of its conversion. */
 export interface Delivery {
   readonly platform: PlatformName;
   readonly attempts: number;
   /** The newest outcome; undefined before the first. */
   readonly last: Outcome | undefined;
-  /** The id it goes out under: another one after an operator's force. */
+  /** Event id sent to the platform, when an operator forced a new delivery. */
   readonly eventId?: string | undefined;
-  /** As of which position its settings count: another one after an operator's request. */
+  /** Position as of which the settings apply, when an operator requested the delivery. */
   readonly settings?: number | undefined;
-  /** The version of the event that brought its visit: none where that came with the conversion. */
+  /** Version of the event that added the visit, when the visitor was identified after the conversion. */
   readonly reopened?: number | undefined;
-  /** Of its first sending: every further one must be the same. */
+  /** Digest of the first payload. Every later attempt must have the same one. */
   readonly bodySha256?: string | undefined;
 }
 
@@ -47,7 +47,7 @@ export function isOutcome(event: StoredEvent): event is StoredEvent<OutcomeType>
   return OUTCOME.test(event.type);
 }
 
-/** The deliveries of one conversion, from its stream: one for each platform that was connected when it came in. */
+/** Folds a conversion's stream into its deliveries: one for each platform connected when the conversion was received. */
 export function foldDeliveries(events: readonly StoredEvent[]): Delivery[] {
   const deliveries = new Map<PlatformName, Delivery>();
   for (const event of events) {
@@ -80,29 +80,29 @@ export function foldDeliveries(events: readonly StoredEvent[]): Delivery[] {
 }
 
 export function resultOf(last: Pick<Outcome, 'status' | 'reason'> | undefined, trial: boolean): PlatformResult {
-  const marked = trial ? ({ trial: true } as const) : {};
+  const trialField = trial ? ({ trial: true } as const) : {};
   const reason = last?.reason === undefined ? {} : { reason: last.reason };
   switch (last?.status) {
     case undefined:
-      return { ok: false, status: 'queued', reason: 'pending', ...marked };
+      return { ok: false, status: 'queued', reason: 'pending', ...trialField };
     case 'delivered':
     case 'confirmed':
-      return { ok: true, status: 'delivered', ...marked };
+      return { ok: true, status: 'delivered', ...trialField };
     case 'accepted':
-      return { ok: true, status: 'accepted', ...marked };
+      return { ok: true, status: 'accepted', ...trialField };
     case 'validated':
-      return { ok: true, status: 'validated', ...marked };
+      return { ok: true, status: 'validated', ...trialField };
     case 'skipped':
-      return { ok: false, status: 'skipped', ...reason, ...marked };
+      return { ok: false, status: 'skipped', ...reason, ...trialField };
     case 'deferred':
-      return { ok: false, status: 'queued', ...reason, ...marked };
+      return { ok: false, status: 'queued', ...reason, ...trialField };
     case 'failed':
     case 'rejected':
-      return { ok: false, status: 'failed', ...reason, ...marked };
+      return { ok: false, status: 'failed', ...reason, ...trialField };
   }
 }
 
-/** Today's results of a conversion, from its stream. */
+/** The current results of a conversion, from its stream. */
 export function resultsOf(events: readonly StoredEvent[]): Results {
   const [first] = events;
   const trial = first?.type === 'conversion.received.v1' && first.data.trial;

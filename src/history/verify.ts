@@ -64,7 +64,7 @@ export async function verify(
 }
 
 async function runStreamChecks({ postgres, until, progress }: VerifyDependencies, checks: readonly StreamCheck[]) {
-  const client = await postgres.connect('cc-verify');
+  const client = await postgres.connect('verify');
   let events = 0;
   try {
     await copyStreams(client, until, (stream) => {

@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 
-/** A whole HTTP answer as a value: made by rules, sent in one place. */
+/** A complete HTTP response as a value: built by the handlers, sent in one place. */
 export interface Answer {
   readonly status: number;
   readonly type: string;
@@ -9,7 +9,7 @@ export interface Answer {
 }
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
-/** Answers without a body, by their very status. */
+/** Statuses whose responses have no body. */
 const NO_CONTENT = 204;
 const NOT_MODIFIED = 304;
 const TEXT_TYPE = 'text/plain; charset=utf-8';
@@ -26,13 +26,13 @@ export function textAnswer(status: number, body: string, headers?: Record<string
   return { status, type: TEXT_TYPE, body, ...(headers && { headers }) };
 }
 
-/** Done, and nothing to say about it. */
+/** 204 No Content. */
 export function emptyAnswer(headers: Record<string, string>): Answer {
   return { status: NO_CONTENT, type: '', body: '', headers };
 }
 
 export function sendAnswer(response: ServerResponse, answer: Answer, requestId: string): void {
-  // The sender may have gone, or been answered when its time ran out.
+  // The client may have disconnected, or been answered when its deadline passed.
   if (response.headersSent || response.destroyed) return;
   const headers: OutgoingHttpHeaders = { 'X-Request-Id': requestId };
   if (answer.status !== NO_CONTENT && answer.status !== NOT_MODIFIED) {

@@ -4,49 +4,49 @@ import { NotFoundException } from '@nestjs/common';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Settings } from '../kernel/settings.js';
-import type { FrontDoor, Handler } from './front-door.js';
+import type { Handler, HotRoutes } from './hot-routes.js';
 
-const HEADERS_WITHIN_MS = 5_000;
-const REQUEST_WITHIN_MS = 10_000;
-/** Longer than the minute after which common load balancers let go, so that they end a connection, not we. */
+const HEADERS_TIMEOUT_MS = 5_000;
+const REQUEST_TIMEOUT_MS = 10_000;
+/** Longer than the 60 s of common load balancers, so that they close an idle connection and not the service. */
 const KEEP_ALIVE_MS = 65_000;
 const MAX_HEADER_BYTES = 16 * 1024;
 
-/** The bounds of every connection, whoever is at the other end. */
-const BOUNDS: ServerOptions = {
-  headersTimeout: HEADERS_WITHIN_MS,
-  requestTimeout: REQUEST_WITHIN_MS,
+/** Limits of every connection. */
+const LIMITS: ServerOptions = {
+  headersTimeout: HEADERS_TIMEOUT_MS,
+  requestTimeout: REQUEST_TIMEOUT_MS,
   connectionsCheckingInterval: 1_000,
   keepAliveTimeout: KEEP_ALIVE_MS,
   maxHeaderSize: MAX_HEADER_BYTES,
   noDelay: true,
 };
 
-export function createAdapter(settings: Settings, frontDoor: FrontDoor): FastifyAdapter {
+export function createAdapter(settings: Settings, hotRoutes: HotRoutes): FastifyAdapter {
   const { tlsCert, tlsKey } = settings;
   const adapter = new FastifyAdapter({
     logger: false,
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     bodyLimit: settings.maxBodyBytes,
-    requestTimeout: REQUEST_WITHIN_MS,
+    requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_MS,
     serverFactory: (router: Handler) => {
-      const server = frontDoor.createServer(
+      const server = hotRoutes.createServer(
         router,
-        BOUNDS,
-        tlsCert && tlsKey ? { cert: tlsCert, key: tlsKey, handshakeTimeout: HEADERS_WITHIN_MS } : undefined,
+        LIMITS,
+        tlsCert && tlsKey ? { cert: tlsCert, key: tlsKey, handshakeTimeout: HEADERS_TIMEOUT_MS } : undefined,
       );
       server.on('clientError', answerClientError);
       return server;
     },
-    // Every server has ours already, also the one that Fastify adds where a name has two addresses; twice would cut it short.
+    // Every server already has the handler above, also the one that Fastify adds for a second address of a host name.
     clientErrorHandler: () => {},
     frameworkErrors: (_error: Error, _request: FastifyRequest, reply: FastifyReply) => {
       void reply.status(400).type('text/plain; charset=utf-8').send('The path is not valid.');
     },
   });
-  // A path that nobody answers is told so before its body is looked at, whatever that is.
+  // An unknown path is answered with 404 before its body is parsed.
   adapter.getInstance().addHook('onRequest', (request, _reply, next) => {
     next(request.is404 ? new NotFoundException() : undefined);
   });
@@ -61,11 +61,11 @@ const CLIENT_ERRORS: Readonly<Record<string, [status: string, text: string]>> = 
   ],
 };
 
-/** What is not even HTTP, or comes too slowly, is told so in plain text and let go. */
+/** Answers a request that is not HTTP or arrives too slowly in plain text and closes the connection. */
 function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
   const isAboutHttp = error.code === 'ERR_HTTP_REQUEST_TIMEOUT' || error.code?.startsWith('HPE_');
   if (!isAboutHttp || !socket.writable) {
-    // Gone, or no TLS was agreed on: there is no way to say anything, and waiting for one would keep the socket for ever.
+    // Disconnected, or the TLS handshake failed: nothing can be sent, and waiting would keep the socket for ever.
     socket.destroy();
     return;
   }

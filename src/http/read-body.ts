@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 
 /**
- * A body of at most `maxBytes`, counted as it arrives; undefined when it is larger. What else the sender sends is then
- * thrown away unread. Never settles when the sender goes away: there is nobody left to answer.
+ * Reads a body of at most `maxBytes`, counted as it arrives; undefined if it is larger, the rest is then discarded. Never
+ * settles if the client disconnects: there is no response to send.
  */
 export function readBody(request: IncomingMessage, maxBytes: number): Promise<Buffer | undefined> {
   return new Promise((resolve) => {

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { addressRanges } from '../kernel/settings.js';
+import { addressRanges } from '../kernel/addresses.js';
 import { RequestOrigin } from './request-origin.js';
 
 function request(from: string, headers: Record<string, string> = {}, socket: object = {}): IncomingMessage {
@@ -10,18 +10,18 @@ function request(from: string, headers: Record<string, string> = {}, socket: obj
 }
 
 describe('RequestOrigin', () => {
-  const alone = new RequestOrigin([]);
+  const direct = new RequestOrigin([]);
   const behindProxy = new RequestOrigin(addressRanges('10.0.0.0/8, ::1'));
 
-  it('takes plain HTTP from loopback to loopback only', () => {
-    expect(alone.isSecure(request('127.0.0.1'))).toBe(true);
-    expect(alone.isSecure(request('::ffff:127.0.0.1'))).toBe(true);
-    expect(alone.isSecure(request('192.0.2.1'))).toBe(false);
-    expect(alone.isSecure(request('127.0.0.1', {}, { localAddress: '192.0.2.9' }))).toBe(false);
-    expect(alone.isSecure(request('192.0.2.1', {}, { encrypted: true }))).toBe(true);
+  it('treats plain HTTP as secure only from loopback to loopback', () => {
+    expect(direct.isSecure(request('127.0.0.1'))).toBe(true);
+    expect(direct.isSecure(request('::ffff:127.0.0.1'))).toBe(true);
+    expect(direct.isSecure(request('192.0.2.1'))).toBe(false);
+    expect(direct.isSecure(request('127.0.0.1', {}, { localAddress: '192.0.2.9' }))).toBe(false);
+    expect(direct.isSecure(request('192.0.2.1', {}, { encrypted: true }))).toBe(true);
   });
 
-  it('believes a trusted proxy, and nobody else, about the protocol', () => {
+  it('accepts the forwarded protocol only from a trusted proxy', () => {
     expect(behindProxy.isSecure(request('10.1.2.3', { 'x-forwarded-proto': 'https' }))).toBe(true);
     expect(behindProxy.isSecure(request('10.1.2.3', { 'x-forwarded-proto': 'http' }))).toBe(false);
     expect(behindProxy.isSecure(request('10.1.2.3', { 'x-forwarded-proto': 'https, http' }))).toBe(false);
@@ -29,23 +29,23 @@ describe('RequestOrigin', () => {
     expect(behindProxy.isSecure(request('192.0.2.1', { 'x-forwarded-proto': 'https' }))).toBe(false);
   });
 
-  it('takes the host from a trusted proxy only', () => {
+  it('accepts the forwarded host only from a trusted proxy', () => {
     const headers = { 'x-forwarded-host': 'other.example' };
     expect(behindProxy.host(request('10.1.2.3', headers))).toBe('other.example');
     expect(behindProxy.host(request('192.0.2.1', headers))).toBe('shop.example');
-    expect(alone.host(request('127.0.0.1', headers))).toBe('shop.example');
+    expect(direct.host(request('127.0.0.1', headers))).toBe('shop.example');
   });
 
-  it('finds the sender behind any number of trusted proxies, and no further', () => {
+  it('finds the client behind any number of trusted proxies, and ignores hops beyond them', () => {
     const chain = (value: string) => behindProxy.address(request('10.1.2.3', { 'x-forwarded-for': value }));
     expect(chain('203.0.113.7')).toBe('203.0.113.7');
     expect(chain('127.0.0.1, 203.0.113.7, 10.9.9.9')).toBe('203.0.113.7');
-    expect(alone.address(request('192.0.2.1', { 'x-forwarded-for': '127.0.0.1' }))).toBe('192.0.2.1');
+    expect(direct.address(request('192.0.2.1', { 'x-forwarded-for': '127.0.0.1' }))).toBe('192.0.2.1');
   });
 
-  it('does not take a visitor for local whom an undeclared proxy on this machine lets through', () => {
-    expect(alone.isLocal(request('127.0.0.1'))).toBe(true);
-    expect(alone.isLocal(request('127.0.0.1', { 'x-forwarded-for': '203.0.113.7' }))).toBe(false);
-    expect(alone.isLocal(request('127.0.0.1', { via: '1.1 proxy' }))).toBe(false);
+  it('does not treat a client behind an undeclared local proxy as local', () => {
+    expect(direct.isLocal(request('127.0.0.1'))).toBe(true);
+    expect(direct.isLocal(request('127.0.0.1', { 'x-forwarded-for': '203.0.113.7' }))).toBe(false);
+    expect(direct.isLocal(request('127.0.0.1', { via: '1.1 proxy' }))).toBe(false);
   });
 });

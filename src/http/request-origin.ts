@@ -1,16 +1,15 @@
 import type { IncomingMessage } from 'node:http';
 import type { TLSSocket } from 'node:tls';
-import { isLoopback, isWithin } from '../kernel/addresses.js';
-import type { AddressRange } from '../kernel/settings.js';
+import { type AddressRange, isLoopback, isWithin } from '../kernel/addresses.js';
 
-/** What proxies add of themselves: a request that carries one of these was passed on. */
+/** Headers that proxies add: a request with one of them was forwarded. */
 const PROXY_HEADERS = ['x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip', 'forwarded', 'via'];
 
-/** Where a request really comes from. What a proxy says about it counts from trusted proxies only. */
+/** The real origin of a request. Forwarding headers count only if a trusted proxy sent them. */
 export class RequestOrigin {
   constructor(private readonly trustedProxies: readonly AddressRange[]) {}
 
-  /** Over TLS to us, or to a trusted proxy that says so; plain HTTP only where it never leaves the machine. */
+  /** Over TLS, to the service or to a trusted proxy that reports it; plain HTTP only over loopback. */
   isSecure(request: IncomingMessage): boolean {
     const { socket } = request;
     if ((socket as TLSSocket).encrypted) return true;
@@ -19,12 +18,12 @@ export class RequestOrigin {
     return isLoopback(socket.remoteAddress) && isLoopback(socket.localAddress);
   }
 
-  /** The host the sender addressed. */
+  /** The host that the client addressed. */
   host(request: IncomingMessage): string | undefined {
     return this.forwarded(request, 'x-forwarded-host') ?? request.headers.host;
   }
 
-  /** The sender's address: the nearest one in the chain that is not a trusted proxy itself, else where it began. */
+  /** The client's address: the nearest one in the chain that is not a trusted proxy, otherwise the first one. */
   address(request: IncomingMessage): string | undefined {
     const remote = request.socket.remoteAddress;
     const chain = request.headers['x-forwarded-for'];
@@ -35,16 +34,16 @@ export class RequestOrigin {
     return hops.reverse().find((hop) => !isWithin(hop, this.trustedProxies)) ?? hops.at(-1);
   }
 
-  /** Somebody on this machine itself, not a visitor whom a proxy on this machine lets through, declared or not. */
+  /** Whether the client runs on this machine, and is not a remote one behind a local proxy, declared or not. */
   isLocal(request: IncomingMessage): boolean {
     const { headers, socket } = request;
-    const isNamed = Boolean(headers['x-forwarded-for']) && isWithin(socket.remoteAddress, this.trustedProxies);
-    // Whom a proxy lets through without a word that we believe about who it is may be anybody.
-    const isPassedOn = PROXY_HEADERS.some((name) => headers[name] !== undefined);
-    return (isNamed || !isPassedOn) && isLoopback(this.address(request));
+    const isDeclared = Boolean(headers['x-forwarded-for']) && isWithin(socket.remoteAddress, this.trustedProxies);
+    // A request from a proxy that is not trusted may come from any client.
+    const isForwarded = PROXY_HEADERS.some((name) => headers[name] !== undefined);
+    return (isDeclared || !isForwarded) && isLoopback(this.address(request));
   }
 
-  /** A header as a trusted proxy tells it: the last value, which is what that one saw, whatever a sender wrote before it. */
+  /** A header set by a trusted proxy: the last value, because earlier ones may come from the client. */
   forwarded(request: IncomingMessage, header: string): string | undefined {
     if (this.trustedProxies.length === 0) return undefined;
     const value = request.headers[header];

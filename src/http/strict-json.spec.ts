@@ -3,7 +3,7 @@ import { integerDigits, MalformedBody, parseStrictJson } from './strict-json.js'
 
 const parse = (text: string) => parseStrictJson(Buffer.from(text));
 
-function refusal(body: string | Buffer): MalformedBody {
+function rejection(body: string | Buffer): MalformedBody {
   try {
     parseStrictJson(Buffer.from(body as string));
   } catch (error) {
@@ -17,12 +17,12 @@ const nested = (levels: number) => `${'{"a":'.repeat(levels - 1)}{}${'}'.repeat(
 
 describe('parseStrictJson', () => {
   describe('given a JSON object', () => {
-    it('gives what JSON.parse gives', () => {
+    it('returns the same value as JSON.parse', () => {
       const text = ' { "a" : 1, "b" : [ { "c" : "d:{[" }, null, true ], "e\\n" : "\\"" , "" : {} } ';
       expect(parse(text)).toEqual(JSON.parse(text));
     });
 
-    it('keeps keys apart that only look alike, and equal keys of different objects', () => {
+    it('accepts keys that only look alike, and equal keys in different objects', () => {
       expect(parse('{"1":{"a":1},"01":{"a":2},"A":[{"a":3},{"a":4}]}')).toEqual({
         1: { a: 1 },
         '01': { a: 2 },
@@ -30,15 +30,15 @@ describe('parseStrictJson', () => {
       });
     });
 
-    it('counts no colon and no bracket inside a text', () => {
+    it('ignores colons and brackets inside strings', () => {
       expect(parse('{"a":"\\":[[[[[[[[[{{{{{{:\\\\","b:":1}')).toEqual({ a: '":[[[[[[[[[{{{{{{:\\', 'b:': 1 });
     });
 
-    it('accepts escaped and raw characters beyond the first plane', () => {
+    it('accepts escaped and raw characters outside the Basic Multilingual Plane', () => {
       expect(parse('{"a":"\\ud83d\\ude00😀\\u00e9"}')).toEqual({ a: '😀😀é' });
     });
 
-    it('accepts keys that live on every object', () => {
+    it('accepts keys that every object inherits', () => {
       expect(parse('{"constructor":1,"toString":2}')).toEqual({ constructor: 1, toString: 2 });
     });
 
@@ -83,15 +83,15 @@ describe('parseStrictJson', () => {
       ['a lone low surrogate', '{"a":["\\ude00"]}', 'forbidden_character'],
       ['a pair the wrong way round', '{"a":"\\ude00\\ud83d"}', 'forbidden_character'],
       ['half a pair before a raw character', '{"a":"\\ud83d😀"}', 'forbidden_character'],
-    ])('refuses %s', (_, body, kind) => {
-      expect(refusal(body).kind).toBe(kind);
+    ])('rejects %s', (_, body, kind) => {
+      expect(rejection(body).kind).toBe(kind);
     });
 
-    it('says where the JSON breaks off when the parser knows', () => {
-      expect(refusal('{"a":1 "b":2}').message).toBe('The body is not valid JSON at position 7: correct it there.');
+    it('reports the position of a syntax error if the parser does', () => {
+      expect(rejection('{"a":1 "b":2}').message).toBe('The body is not valid JSON at position 7: correct it there.');
     });
 
-    it('never repeats what was sent', () => {
+    it('never repeats text of the body', () => {
       const secrets = [
         '{"email":"jane@example.com",',
         'jane@example.com',
@@ -100,11 +100,11 @@ describe('parseStrictJson', () => {
         '"jane"',
       ];
       for (const body of secrets) {
-        const error = refusal(body);
+        const error = rejection(body);
         expect(`${error.message}${error.stack}${JSON.stringify(error)}`).not.toContain('jane');
         expect(error.cause).toBeUndefined();
       }
-      expect(refusal('at position 49151').message).not.toContain('49151');
+      expect(rejection('at position 49151').message).not.toContain('49151');
     });
   });
 
@@ -122,7 +122,7 @@ describe('parseStrictJson', () => {
       object: fc.dictionary(anyKey, tie('value'), { noNullPrototype: true, maxKeys: 6 }),
     }));
 
-    it('reads back every object that JSON.stringify writes', () =>
+    it('parses every object that JSON.stringify writes', () =>
       fc.assert(
         fc.property(object, fc.constantFrom(undefined, 2, '\t'), (value, space) => {
           const written = JSON.stringify(value, null, space);
@@ -130,11 +130,11 @@ describe('parseStrictJson', () => {
         }),
       ));
 
-    it('finds a key that is repeated at any place', () =>
+    it('detects a repeated key at any level', () =>
       fc.assert(
         fc.property(object, anyKey, (value, key) => {
           const member = `${JSON.stringify(key)}:${JSON.stringify(value)}`;
-          expect(refusal(`{"x":{${member},${member}}}`).kind).toBe('duplicate_key');
+          expect(rejection(`{"x":{${member},${member}}}`).kind).toBe('duplicate_key');
         }),
       ));
 
@@ -179,7 +179,7 @@ describe('integerDigits', () => {
     },
   );
 
-  it('gives every integer as it was written', () =>
+  it('returns every integer as it is in the body', () =>
     fc.assert(
       fc.property(fc.bigInt({ min: 0n }), fc.object(), (integer, other) => {
         const body = `{"other":${JSON.stringify(other)},"orderId":${integer}}`;

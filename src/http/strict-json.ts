@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer';
 /** The root object is level 1. */
 export const MAX_JSON_DEPTH = 8;
 
-/** What each kind of refusal tells the sender. No text of the body is ever repeated: it holds personal data. */
+/** The message for each kind of malformed body. It never contains text of the body, which holds personal data. */
 const MESSAGES = {
   empty: 'The body is empty: send a JSON object.',
   encoding: 'The body is not valid UTF-8: encode the JSON as UTF-8.',
@@ -39,8 +39,8 @@ const OPEN_BRACE = 0x7b;
 const CLOSE_BRACE = 0x7d;
 
 /**
- * Parses a request body that must mean the same to every reader: what two JSON parsers could understand differently
- * (duplicate keys, broken characters) is refused, and so is what PostgreSQL could not store (`\u0000`).
+ * Parses a request body and rejects JSON that parsers interpret differently (duplicate keys, broken characters) or that
+ * PostgreSQL cannot store (`\u0000`).
  */
 export function parseStrictJson(body: Buffer): Record<string, unknown> {
   if (body.length === 0) throw new MalformedBody('empty');
@@ -48,14 +48,14 @@ export function parseStrictJson(body: Buffer): Record<string, unknown> {
   const outline = scan(body);
   const value = parse(body);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new MalformedBody('not_an_object');
-  // JSON.parse keeps one of two equal keys, so a key is missing exactly when a colon is left over.
+  // JSON.parse keeps one of two equal keys, so there are more colons than keys exactly if a key is repeated.
   if (countKeys(value, outline.hasUnicodeEscape) !== outline.colons) throw new MalformedBody('duplicate_key');
   return value as Record<string, unknown>;
 }
 
 /**
  * One pass over the bytes, before JSON.parse sees them: 64 KiB of `[` must not become 64 Ki nested arrays.
- * On invalid JSON the counts mean nothing, and nobody looks at them.
+ * The counts of invalid JSON are meaningless and not used.
  */
 function scan(body: Buffer): { colons: number; hasUnicodeEscape: boolean } {
   const end = body.length;
@@ -83,21 +83,21 @@ function parse(body: Buffer): unknown {
   try {
     return JSON.parse(withoutByteOrderMark(body).toString('utf8'));
   } catch (error) {
-    // The parser's own message quotes the body; only the position it may end with is safe to pass on.
+    // The parser's message quotes the body; only the position at its end is safe to return.
     const position = /at position (\d+)(?: \(line \d+ column \d+\))?$/.exec((error as Error).message)?.[1];
     if (position === undefined) throw new MalformedBody('syntax');
     throw new MalformedBody('syntax', `The body is not valid JSON at position ${position}: correct it there.`);
   }
 }
 
-/** A byte order mark is ignored, as RFC 8259 allows and .NET senders need. */
+/** Ignores a byte order mark, as RFC 8259 allows and .NET clients need. */
 function withoutByteOrderMark(body: Buffer): Buffer {
   return body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? body.subarray(3) : body;
 }
 
 /**
- * Counts the keys at all levels and refuses forbidden keys and characters on the way. As the bytes are valid UTF-8 and
- * JSON allows no raw control character in a string, a forbidden character can only come from a `\u` escape.
+ * Counts the keys at all levels and rejects forbidden keys and characters. The bytes are valid UTF-8 and JSON allows no raw
+ * control character in a string, so a forbidden character can only come from a `\u` escape.
  */
 function countKeys(value: unknown, checkTexts: boolean): number {
   if (typeof value !== 'object' || value === null) {
@@ -109,7 +109,7 @@ function countKeys(value: unknown, checkTexts: boolean): number {
     for (const item of value) count += countKeys(item, checkTexts);
     return count;
   }
-  // `for in` costs half of Object.keys; a freshly parsed object inherits nothing that it would list.
+  // `for in` costs half of Object.keys; a parsed object inherits no enumerable properties.
   for (const key in value) {
     if (key === '__proto__') throw new MalformedBody('forbidden_key');
     if (checkTexts) checkText(key);
@@ -119,13 +119,13 @@ function countKeys(value: unknown, checkTexts: boolean): number {
 }
 
 function checkText(text: string): void {
-  // With the u flag a whole pair is one character, so only halves are surrogates.
+  // With the u flag a surrogate pair is one character, so that only unpaired surrogates match.
   if (text.includes('\0') || /\p{Surrogate}/u.test(text)) throw new MalformedBody('forbidden_character');
 }
 
 /**
- * The digits of a non-negative integer of the root object, exactly as they were written: JSON.parse rounds beyond 2^53.
- * The body must have passed `parseStrictJson`. Undefined when the field is something else, also `1e21` or `5.0`.
+ * The digits of a non-negative integer in the root object, exactly as in the body: JSON.parse rounds beyond 2^53.
+ * The body must have passed `parseStrictJson`. Undefined if the field has another value, such as `1e21` or `5.0`.
  */
 export function integerDigits(body: Buffer | string, key: string): string | undefined {
   const text = typeof body === 'string' ? body : body.toString('utf8');

@@ -1,8 +1,9 @@
-import { Global, Inject, Injectable, Module } from '@nestjs/common';
+import { Inject, Injectable, Module, type OnApplicationBootstrap, type OnApplicationShutdown } from '@nestjs/common';
 import { Gauge, Registry } from 'prom-client';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { countAfter, withQueryTimeout } from '../log/event-reader.js';
+import { LogModule } from '../log/log.module.js';
 import { ProjectionRunner } from '../log/projection-runner.js';
 import { Postgres } from '../postgres/postgres.js';
 import { usesKafka } from './client.js';
@@ -69,6 +70,15 @@ function measureLag(postgres: Postgres, prefix: string, registry: Registry): voi
   });
 }
 
-@Global()
-@Module({ providers: [KafkaService], exports: [KafkaService] })
-export class KafkaModule {}
+@Module({ imports: [LogModule], providers: [KafkaService], exports: [KafkaService] })
+export class KafkaModule implements OnApplicationBootstrap, OnApplicationShutdown {
+  constructor(private readonly kafka: KafkaService) {}
+
+  async onApplicationBootstrap(): Promise<void> {
+    await this.kafka.start();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.kafka.stop();
+  }
+}

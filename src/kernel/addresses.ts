@@ -1,7 +1,23 @@
 import ipaddr from 'ipaddr.js';
-import type { AddressRange } from './settings.js';
 
-/** Whether an address lies in one of the ranges; an IPv4 address written as IPv6 counts as the IPv4 one it is. */
+/** Base address and prefix length. */
+export type AddressRange = [ipaddr.IPv4 | ipaddr.IPv6, number];
+
+/** Parses a comma-separated list of addresses and CIDRs. */
+export function addressRanges(text: string): AddressRange[] {
+  return text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '')
+    .map((part) => {
+      if (ipaddr.isValidCIDR(part)) return ipaddr.parseCIDR(part) as AddressRange;
+      if (!ipaddr.isValid(part)) throw new Error(`"${part}" is neither an address nor a CIDR such as 10.0.0.0/8`);
+      const address = ipaddr.process(part);
+      return [address, address.kind() === 'ipv4' ? 32 : 128];
+    });
+}
+
+/** Whether an address is in one of the ranges. An IPv4-mapped IPv6 address counts as the IPv4 address. */
 export function isWithin(address: string | undefined, ranges: readonly AddressRange[]): boolean {
   if (ranges.length === 0 || address === undefined || !ipaddr.isValid(address)) return false;
   const parsed = ipaddr.process(address);

@@ -11,7 +11,7 @@ describe('durations', () => {
     ['0s', 0],
     ['0', 0],
     [' 5s ', 5_000],
-  ])('reads %s as %d ms', (text, ms) => {
+  ])('parses %s as %d ms', (text, ms) => {
     expect(parseDurationMs(text)).toBe(ms);
   });
 
@@ -29,7 +29,7 @@ describe('durations', () => {
     '1e3s',
     '9007199254740992ms',
     '9'.repeat(400),
-  ])('refuses "%s" and says what to write', (text) => {
+  ])('rejects "%s" and explains the format', (text) => {
     expect(() => parseDurationMs(text)).toThrow(
       `"${text}" is not a duration: write a whole number and a unit, like 500ms, 2s, 15m, 24h or 30d.`,
     );
@@ -44,11 +44,11 @@ describe('durations', () => {
     [86_400_000, '24h'],
     [172_800_000, '2d'],
     [2_592_000_000, '30d'],
-  ])('writes %d ms as %s', (ms, text) => {
+  ])('formats %d ms as %s', (ms, text) => {
     expect(formatDuration(ms)).toBe(text);
   });
 
-  it('reads back what it writes', () =>
+  it('parses every duration that it formats', () =>
     fc.assert(
       fc.property(
         fc.oneof(

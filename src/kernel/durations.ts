@@ -1,6 +1,6 @@
 const UNITS_MS = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** `500ms`, `2s`, `15m`, `24h`, `30d`. A bare `0` is accepted, as it is the same in every unit. */
+/** Parses `500ms`, `2s`, `15m`, `24h`, `30d`. A bare `0` is accepted, because it is the same in every unit. */
 export function parseDurationMs(text: string): number {
   const { amount, unit } = /^(?<amount>\d+)(?<unit>ms|s|m|h|d)$/.exec(text.trim())?.groups ?? {};
   const ms = amount === undefined ? Number.NaN : Number(amount) * UNITS_MS[unit as keyof typeof UNITS_MS];
@@ -9,7 +9,7 @@ export function parseDurationMs(text: string): number {
   throw new Error(`"${text}" is not a duration: write a whole number and a unit, like 500ms, 2s, 15m, 24h or 30d.`);
 }
 
-/** The shortest exact form, which `parseDurationMs` reads back. A day stays `24h`; days are counted from two on. */
+/** The shortest exact form that `parseDurationMs` reads. One day is `24h`; longer durations use days. */
 export function formatDuration(ms: number): string {
   const whole = Math.round(ms);
   if (whole === 0) return '0s';

@@ -1,25 +1,25 @@
 import { hash } from 'node:crypto';
-import { isWithin } from './code-points.js';
+import { fitsCodePoints } from './code-points.js';
 
-/** The spelling of an email that is hashed into the subject's key. */
+/** The form of an email that is hashed to identify a data subject. */
 export function normaliseEmail(text: string): string {
   return text.trim().toLowerCase();
 }
 
-/** The key of the person behind a normalised email. */
+/** Identifies the data subject of a normalised email. */
 export function subjectOf(email: string): string {
   return hash('sha256', email);
 }
 
-/** Whether a normalised email is worth hashing: a shape check, since only a delivery could tell more. */
+/** Whether a normalised email has a valid shape. Only sending a message could show whether it exists. */
 export function isEmail(email: string): boolean {
   const at = email.indexOf('@');
   return (
     at > 0 &&
     email.indexOf('@', at + 1) === -1 &&
     email.indexOf('.', at + 1) !== -1 &&
-    isWithin(email, 254) &&
-    (at <= 64 || isWithin(email.slice(0, at), 64)) &&
+    fitsCodePoints(email, 254) &&
+    (at <= 64 || fitsCodePoints(email.slice(0, at), 64)) &&
     !/[\s\p{Cc}]/u.test(email)
   );
 }

@@ -1,15 +1,15 @@
-/** Something the person at the other end can mend: its message says what to do next and holds nothing secret or personal. */
+/** An error that the user can fix: its message states what to do and contains no secrets or personal data. */
 export class UserError extends Error {
   override readonly name = 'UserError';
 }
 
-/** The log cannot take or give anything right now. Nothing is lost: the caller may try again. */
+/** The log cannot be written or read at the moment. Nothing is lost: the caller can retry. */
 export class LogUnavailable extends Error {
   override readonly name = 'LogUnavailable';
 }
 
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  // A refused connection to a name with several addresses is an AggregateError without a word of its own.
+  // A refused connection to a name with several addresses is an AggregateError with an empty message.
   return error.message || ((error as NodeJS.ErrnoException).code ?? error.name);
 }

@@ -1,26 +1,25 @@
 import { DatabaseError } from 'pg';
 import { LogUnavailable, messageOf } from './errors.js';
 
-/** Less than a sender's patience, and more than any question takes that is answered at all. */
-const ANSWER_WITHIN_MS = 5_000;
+/** Shorter than a sender's timeout, and longer than any query that succeeds. */
+const TIMEOUT_MS = 5_000;
 
-/** PostgreSQL's words for: connection lost, no resources, being stopped or started, trouble with its disk. */
-const MAY_PASS = /^(08|53|57|58)/;
+/** SQLSTATE classes: connection lost, insufficient resources, shutdown or start-up, system error such as a full disk. */
+const TRANSIENT = /^(08|53|57|58)/;
 
 /**
- * The answer to a question that a request puts to the log. Where the way to the database is broken, or nothing comes
- * back (a server that is frozen or behind a cut cable says nothing at all), the log is unavailable. What PostgreSQL
- * itself refuses is our own mistake and stays what it is.
+ * Bounds a query of the log that a request waits for. If the connection fails, or no answer arrives in time (a frozen server
+ * or a broken network path), it rejects with `LogUnavailable`. Other errors that PostgreSQL reports are bugs and pass through.
  */
-export async function withLogTimeout<Answer>(question: Promise<Answer>): Promise<Answer> {
+export async function withLogTimeout<Result>(query: Promise<Result>): Promise<Result> {
   let timer: NodeJS.Timeout | undefined;
-  const tooLate = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new LogUnavailable('The log did not answer in time')), ANSWER_WITHIN_MS);
+  const timeout = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new LogUnavailable('The log did not answer in time')), TIMEOUT_MS);
   });
   try {
-    return await Promise.race([question, tooLate]);
+    return await Promise.race([query, timeout]);
   } catch (error) {
-    if (error instanceof DatabaseError && !MAY_PASS.test(error.code ?? '')) throw error;
+    if (error instanceof DatabaseError && !TRANSIENT.test(error.code ?? '')) throw error;
     throw error instanceof LogUnavailable ? error : new LogUnavailable(messageOf(error));
   } finally {
     clearTimeout(timer);

@@ -1,7 +1,7 @@
 import { Logger } from './logger.js';
 
 describe('Logger', () => {
-  it('writes one JSON object a line and blots out what must not be read, should it ever be handed in', () => {
+  it('writes one JSON object per line and redacts personal data and secrets', () => {
     const lines: string[] = [];
     const logger = new Logger('info', { write: (line) => lines.push(line) });
     logger.info('hello', {
@@ -13,7 +13,7 @@ describe('Logger', () => {
     expect(lines[0]).not.toMatch(/jane@|Jane|secret|\+1555/);
   });
 
-  it('keeps quiet below its level', () => {
+  it('drops messages below its level', () => {
     const lines: string[] = [];
     const logger = new Logger('warn', { write: (line) => lines.push(line) });
     logger.info('not this');

@@ -2,7 +2,7 @@ import type { LoggerService } from '@nestjs/common';
 import { type Logger as Pino, pino } from 'pino';
 import { messageOf } from './errors.js';
 
-/** Nothing personal and nothing secret is handed to the log; should it ever be, these names are blotted out. */
+/** Callers log neither personal data nor secrets; fields with these names are redacted in case one does. */
 const REDACTED = [
   'email',
   'hashed_email',
@@ -20,7 +20,7 @@ const REDACTED_PATHS = REDACTED.flatMap((name) => [name, `*.${name}`, `*.*.${nam
   '*.*["x-cc-api-key"]',
 );
 
-/** Structured lines on standard error, one JSON object each. Standard output belongs to the banner and to the CLI. */
+/** Writes one JSON object per line to standard error. Standard output is for the banner and the command line. */
 export class Logger implements LoggerService {
   private readonly pino: Pino;
 
@@ -36,7 +36,7 @@ export class Logger implements LoggerService {
     this.pino.warn(fieldsOf(rest), message);
   }
 
-  /** Nest hands over an error itself where it could not make something. */
+  /** Nest passes an error object if it could not create a provider. */
   error(message: string | Error, ...rest: unknown[]): void {
     this.pino.error(fieldsOf(rest), messageOf(message));
   }
@@ -45,7 +45,7 @@ export class Logger implements LoggerService {
     this.pino.debug(fieldsOf(rest), message);
   }
 
-  /** Nest's own chatter at start is for those who debug Nest. */
+  /** Nest's messages at start are useful only for debugging Nest. */
   log(message: string, ...rest: unknown[]): void {
     this.pino.debug(fieldsOf(rest), message);
   }
@@ -55,7 +55,7 @@ export class Logger implements LoggerService {
   }
 }
 
-/** Ours are an object of fields; Nest's are a stack trace and the name of a class. */
+/** Our calls pass an object of fields; Nest passes a stack trace and the name of a class. */
 function fieldsOf(rest: unknown[]): object {
   const [first] = rest;
   if (typeof first === 'object' && first !== null) return first;

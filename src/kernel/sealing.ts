@@ -4,11 +4,11 @@ import { UserError } from './errors.js';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** AES-256-GCM. `label` says what is sealed: a sealed value moved to another place does not open there. */
+/** AES-256-GCM. `label` identifies the value: a sealed value does not open under another label. */
 export class Sealer {
   constructor(
     private readonly key: Buffer,
-    /** Opens what the last key sealed, until that is sealed anew. */
+    /** Opens values that were sealed before the key changed, until they are sealed again. */
     private readonly previousKey?: Buffer,
   ) {}
 
@@ -25,7 +25,7 @@ export class Sealer {
       try {
         return unseal(key, sealed, label);
       } catch {
-        // Not sealed with this one.
+        // Not sealed with this key.
       }
     }
     throw new UserError(

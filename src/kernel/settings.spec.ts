@@ -1,7 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readSettings } from './settings.js';
+import { DEFINITIONS, readSettings } from './settings.js';
+import { settingsDocument } from './settings-document.js';
 
 const KEY = 'ab'.repeat(32);
 
@@ -21,7 +22,7 @@ describe('readSettings', () => {
     });
   });
 
-  it('takes an empty value for no value', () => {
+  it('treats an empty value as not set', () => {
     expect(readSettings({ PORT: '', DATABASE_URL: '' })).toMatchObject({ port: 8080, databaseUrl: undefined });
   });
 
@@ -49,27 +50,27 @@ describe('readSettings', () => {
     ['KAFKA_SSL', 'yes'],
     ['KAFKA_SSL_CA', '/no/such/file'],
     ['KAFKA_SASL_MECHANISM', 'oauth'],
-  ])('stops at %s=%s and names it', (name, value) => {
+  ])('rejects %s=%s and names the setting', (name, value) => {
     expect(() => readSettings({ SECRET_KEY: KEY, [name]: value })).toThrow(new RegExp(`^${name}: `));
   });
 
-  it('never repeats a secret that it refuses', () => {
+  it('never repeats a secret that it rejects', () => {
     expect(() => readSettings({ SECRET_KEY: 'hunter2' })).toThrow(
       expect.not.objectContaining({ message: expect.stringContaining('hunter2') }),
     );
   });
 
-  it('wants a secret key beside a database of its own, and says how to make one', () => {
+  it('requires a secret key with DATABASE_URL and explains how to create one', () => {
     expect(() => readSettings({ DATABASE_URL: 'postgres://db/cc' })).toThrow(/SECRET_KEY is required.*randomBytes/s);
     expect(readSettings({ DATABASE_URL: 'postgres://db/cc', SECRET_KEY: KEY }).secretKey).toHaveLength(32);
   });
 
-  it('takes brokers by name and address', () => {
+  it('reads brokers by name and by address', () => {
     const { kafkaBrokers } = readSettings({ KAFKA_BROKERS: 'kafka-1:9092, 10.0.0.1:9093' });
     expect(kafkaBrokers).toEqual(['kafka-1:9092', '10.0.0.1:9093']);
   });
 
-  it('wants all of what Kafka asks for at the door, and never repeats the password', () => {
+  it('requires all SASL settings together and never repeats the password', () => {
     const half = { KAFKA_SASL_USERNAME: 'relay', KAFKA_SASL_PASSWORD: 'hunter2' };
     expect(() => readSettings(half)).toThrow(/KAFKA_SASL_MECHANISM.*go together/);
     expect(() => readSettings(half)).toThrow(
@@ -78,10 +79,20 @@ describe('readSettings', () => {
     expect(readSettings({ ...half, KAFKA_SASL_MECHANISM: 'plain' }).kafkaSaslUsername).toBe('relay');
   });
 
-  it('wants certificate and key together', () => {
+  it('requires certificate and key together', () => {
     const folder = mkdtempSync(join(tmpdir(), 'cc-settings-'));
     writeFileSync(join(folder, 'cert.pem'), 'x');
     expect(() => readSettings({ TLS_CERT: join(folder, 'cert.pem') })).toThrow(/TLS_CERT and TLS_KEY go together/);
     rmSync(folder, { recursive: true });
+  });
+});
+
+describe('docs/settings.md', () => {
+  it('is what "npm run docs:settings" writes', () => {
+    expect(readFileSync('docs/settings.md', 'utf8')).toBe(settingsDocument());
+  });
+
+  it('has one sentence or more for every setting', () => {
+    for (const { description } of Object.values(DEFINITIONS)) expect(description).toMatch(/^[A-Z].*\.$/);
   });
 });

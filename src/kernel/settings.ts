@@ -1,77 +1,243 @@
-import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import ipaddr from 'ipaddr.js';
 import { parseDurationMs } from './durations.js';
 import { messageOf, UserError } from './errors.js';
+import {
+  addresses,
+  brokers,
+  duration,
+  durationBetween,
+  durations,
+  type Format,
+  flag,
+  headerName,
+  name,
+  oneOf,
+  path,
+  pemFile,
+  postgresUrl,
+  secret,
+  text,
+  wholeNumber,
+} from './setting-formats.js';
 
 /** Everything that can be set, read from the environment once. A value that does not parse stops the start, by name. */
 export type Settings = ReturnType<typeof readSettings>;
 
-/** What it is injected as. */
+/** The injection token. */
 export const SETTINGS = Symbol('settings');
 
-export type AddressRange = [ipaddr.IPv4 | ipaddr.IPv6, number];
-
-const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const MAX_DEDUP_WINDOW_MS = 30 * DAY_MS;
+const dedupWindow: Format<number> = { text: 'duration, 0s to 30d', parse: dedupWindowMs };
+
+/** A setting is absent without a default. The description is one line of `docs/settings.md`, with links relative to it. */
+export interface Setting<Value = unknown> {
+  readonly name: string;
+  readonly format: Format<Value>;
+  readonly default: string | undefined;
+  readonly description: string;
+}
+
+const setting = <Value>(name: string, value: string, format: Format<Value>, description: string) =>
+  ({ name, default: value, format, description }) satisfies Setting<Value>;
+
+const optional = <Value>(name: string, format: Format<Value>, description: string) =>
+  ({ name, default: undefined, format, description }) satisfies Setting<Value>;
+
+export const DEFINITIONS = {
+  port: setting('PORT', '8080', wholeNumber(0, 65_535), 'Port to listen on; 0 chooses any free port.'),
+  host: setting('HOST', '127.0.0.1', text, 'Address to listen on; `0.0.0.0` listens on every interface.'),
+  dataDir: setting(
+    'DATA_DIR',
+    '.data',
+    path,
+    "Folder of the embedded PostgreSQL, its secret key and the demo site's API key.",
+  ),
+  databaseUrl: optional(
+    'DATABASE_URL',
+    postgresUrl,
+    'Your own PostgreSQL server (15 or later), used instead of the embedded one.',
+  ),
+  secretKey: optional(
+    'SECRET_KEY',
+    secret,
+    'Key that seals secrets in the database. Required with `DATABASE_URL`; otherwise created once and stored in `DATA_DIR`.',
+  ),
+  secretKeyPrevious: optional(
+    'SECRET_KEY_PREVIOUS',
+    secret,
+    'The previous `SECRET_KEY`: opens secrets that were sealed before the key was changed.',
+  ),
+  tlsCert: optional('TLS_CERT', pemFile, 'Certificate. Together with `TLS_KEY` the service terminates TLS itself.'),
+  tlsKey: optional('TLS_KEY', pemFile, 'Private key of the certificate.'),
+  trustedProxies: setting(
+    'TRUSTED_PROXIES',
+    '',
+    addresses,
+    'Proxies whose `X-Forwarded-Proto`, `X-Forwarded-Host` and `X-Forwarded-For` are trusted.',
+  ),
+  operationsFrom: setting(
+    'OPERATIONS_FROM',
+    '',
+    addresses,
+    'Clients that may read `/metrics` and `/docs`, in addition to this machine.',
+  ),
+  logLevel: setting(
+    'LOG_LEVEL',
+    'info',
+    oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']),
+    'Least severe level that is logged.',
+  ),
+  maxBodyBytes: setting('MAX_BODY_BYTES', '65536', wholeNumber(1, 16 * 1024 * 1024), 'Largest request body, in bytes.'),
+  dedupWindowMs: setting(
+    'DEDUP_WINDOW',
+    '24h',
+    dedupWindow,
+    'How long a repeated conversion counts as a duplicate; a site can have its own window (`sites set --dedup-window`).',
+  ),
+  authFailureLimit: setting(
+    'AUTH_FAILURE_LIMIT',
+    '20',
+    wholeNumber(1, 10_000),
+    'Wrong API keys per site within `AUTH_FAILURE_WINDOW` before 401 becomes 429. A correct key is never throttled.',
+  ),
+  authFailureWindowMs: setting(
+    'AUTH_FAILURE_WINDOW',
+    '15m',
+    duration,
+    'Time window in which wrong API keys are counted.',
+  ),
+  inboundDeadlineMs: setting(
+    'INBOUND_DEADLINE',
+    '8s',
+    duration,
+    'How long a receipt waits for platforms. A delivery without an answer by then is reported as `queued` and continues.',
+  ),
+  deliveryRetryScheduleMs: setting(
+    'DELIVERY_RETRY_SCHEDULE',
+    '30s,2m,10m,30m,1h,2h,4h',
+    durations,
+    'Delays between the attempts of a delivery, with ±20 % jitter; the last one repeats.',
+  ),
+  deliveryGiveUpMs: setting(
+    'DELIVERY_GIVE_UP',
+    '7d',
+    duration,
+    'How long a delivery is retried if the platform has no window of its own.',
+  ),
+  confirmationPollMs: setting(
+    'CONFIRMATION_POLL',
+    '30m',
+    duration,
+    'How often Google is asked for the result of an accepted call.',
+  ),
+  outboundEveryMs: setting(
+    'OUTBOUND_EVERY',
+    '15m',
+    durationBetween(1_000, DAY_MS),
+    'How often totals are pushed to webhooks: at multiples of this duration in UTC.',
+  ),
+  outboundTimeoutMs: setting('OUTBOUND_TIMEOUT', '10s', durationBetween(100, 60_000), 'Timeout of a push of totals.'),
+  outboundRetryScheduleMs: setting(
+    'OUTBOUND_RETRY_SCHEDULE',
+    '5s,5m,30m,2h,5h,10h',
+    durations,
+    'Delays between the attempts of a push; the last one repeats.',
+  ),
+  outboundDisableAfterMs: setting(
+    'OUTBOUND_DISABLE_AFTER',
+    '5d',
+    duration,
+    'How long a webhook can fail before it is disabled.',
+  ),
+  outboundAllowPrivate: setting(
+    'OUTBOUND_ALLOW_PRIVATE',
+    'false',
+    flag,
+    'Whether webhooks and the webhook platform may call private addresses and plain http.',
+  ),
+  identifierTtlMs: setting(
+    'IDENTIFIER_TTL',
+    '90d',
+    duration,
+    'How long click ids and visits are stored; shorter if a platform accepts them for less time.',
+  ),
+  collectRate: setting(
+    'COLLECT_RATE',
+    '20',
+    wholeNumber(1, 100_000),
+    'Calls of the browser tag per second, from one address to one site; more are answered with 429.',
+  ),
+  collectBurst: setting(
+    'COLLECT_BURST',
+    '100',
+    wholeNumber(1, 1_000_000),
+    'How many such calls may exceed the rate at once.',
+  ),
+  countryHeader: optional(
+    'COUNTRY_HEADER',
+    headerName,
+    "Header in which a trusted proxy sends the visitor's country, for `sites set --block-country`.",
+  ),
+  erasureList: optional(
+    'ERASURE_LIST',
+    path,
+    'File with the [list of erasures](privacy.md), to be stored apart from the database. Without it: `erasures` in `DATA_DIR`.',
+  ),
+  demoPlatforms: setting(
+    'DEMO_PLATFORMS',
+    'true',
+    flag,
+    'Whether the demo site has platforms connected to a sandbox. `false` starts no sandbox.',
+  ),
+  botList: optional('BOT_LIST', path, 'Your own [list of bots](bots.md), a JSON file.'),
+  cell: setting('CELL', 'local', name, 'Name of this installation in the `ce_source` of published events.'),
+  kafkaBrokers: optional(
+    'KAFKA_BROKERS',
+    brokers,
+    'Kafka brokers that events are published to, as described in [Kafka](kafka.md).',
+  ),
+  kafkaTopicPrefix: setting('KAFKA_TOPIC_PREFIX', 'cc.', name, 'Prefix of topic names; one per cell.'),
+  kafkaPartitions: setting(
+    'KAFKA_PARTITIONS',
+    '6',
+    wholeNumber(1, 1_000),
+    'Partitions of a topic when it is created; fixed from then on.',
+  ),
+  kafkaRetentionMs: setting(
+    'KAFKA_RETENTION',
+    '30d',
+    duration,
+    'How long a topic retains an event after its publication; applies when the topic is created.',
+  ),
+  kafkaSsl: setting('KAFKA_SSL', 'false', flag, 'Whether to connect to the brokers with TLS.'),
+  kafkaSslCa: optional(
+    'KAFKA_SSL_CA',
+    pemFile,
+    "Certificate authority of the brokers' certificates, if the system does not trust it.",
+  ),
+  kafkaSaslMechanism: optional(
+    'KAFKA_SASL_MECHANISM',
+    oneOf(['plain', 'scram-sha-256', 'scram-sha-512']),
+    'SASL mechanism; requires `KAFKA_SASL_USERNAME` and `KAFKA_SASL_PASSWORD`.',
+  ),
+  kafkaSaslUsername: optional('KAFKA_SASL_USERNAME', text, 'SASL user name.'),
+  kafkaSaslPassword: optional('KAFKA_SASL_PASSWORD', text, 'SASL password.'),
+  logRetentionMs: optional(
+    'LOG_RETENTION',
+    duration,
+    'How long events are kept; without it, for ever. Read [operating](operate.md) before you set it.',
+  ),
+};
+
+type ValueOf<Defined extends Setting> =
+  | ReturnType<Defined['format']['parse']>
+  | (Defined['default'] extends string ? never : undefined);
+type Values = { [Field in keyof typeof DEFINITIONS]: ValueOf<(typeof DEFINITIONS)[Field]> };
 
 export function readSettings(environment: NodeJS.ProcessEnv) {
-  const read = <Value>(name: string, fallback: string, parse: (text: string) => Value): Value => {
-    const text = environment[name] || fallback;
-    try {
-      return parse(text);
-    } catch (error) {
-      throw new UserError(`${name}: ${messageOf(error)}`);
-    }
-  };
-  const optional = <Value>(name: string, parse: (text: string) => Value): Value | undefined =>
-    environment[name] ? read(name, '', parse) : undefined;
-
-  const settings = {
-    port: read('PORT', '8080', wholeNumber(0, 65_535)),
-    host: read('HOST', '127.0.0.1', String),
-    dataDir: read('DATA_DIR', '.data', (text) => resolve(text)),
-    databaseUrl: optional('DATABASE_URL', postgresUrl),
-    tlsCert: optional('TLS_CERT', readPem),
-    tlsKey: optional('TLS_KEY', readPem),
-    trustedProxies: read('TRUSTED_PROXIES', '', addressRanges),
-    operationsFrom: read('OPERATIONS_FROM', '', addressRanges),
-    secretKey: optional('SECRET_KEY', secretKey),
-    secretKeyPrevious: optional('SECRET_KEY_PREVIOUS', secretKey),
-    logLevel: read('LOG_LEVEL', 'info', oneOf(LOG_LEVELS)),
-    authFailureLimit: read('AUTH_FAILURE_LIMIT', '20', wholeNumber(1, 10_000)),
-    authFailureWindowMs: read('AUTH_FAILURE_WINDOW', '15m', parseDurationMs),
-    maxBodyBytes: read('MAX_BODY_BYTES', '65536', wholeNumber(1, 16 * 1024 * 1024)),
-    dedupWindowMs: read('DEDUP_WINDOW', '24h', dedupWindowMs),
-    inboundDeadlineMs: read('INBOUND_DEADLINE', '8s', parseDurationMs),
-    botList: optional('BOT_LIST', (text) => resolve(text)),
-    logRetentionMs: optional('LOG_RETENTION', parseDurationMs),
-    deliveryRetryScheduleMs: read('DELIVERY_RETRY_SCHEDULE', '30s,2m,10m,30m,1h,2h,4h', durations),
-    deliveryGiveUpMs: read('DELIVERY_GIVE_UP', '7d', parseDurationMs),
-    confirmationPollMs: read('CONFIRMATION_POLL', '30m', parseDurationMs),
-    outboundEveryMs: read('OUTBOUND_EVERY', '15m', outboundEveryMs),
-    outboundTimeoutMs: read('OUTBOUND_TIMEOUT', '10s', outboundTimeoutMs),
-    outboundRetryScheduleMs: read('OUTBOUND_RETRY_SCHEDULE', '5s,5m,30m,2h,5h,10h', durations),
-    outboundDisableAfterMs: read('OUTBOUND_DISABLE_AFTER', '5d', parseDurationMs),
-    outboundAllowPrivate: read('OUTBOUND_ALLOW_PRIVATE', 'false', oneOf(['true', 'false'])) === 'true',
-    identifierTtlMs: read('IDENTIFIER_TTL', '90d', parseDurationMs),
-    collectRate: read('COLLECT_RATE', '20', wholeNumber(1, 100_000)),
-    collectBurst: read('COLLECT_BURST', '100', wholeNumber(1, 1_000_000)),
-    countryHeader: optional('COUNTRY_HEADER', headerName),
-    erasureList: optional('ERASURE_LIST', (text) => resolve(text)),
-    cell: read('CELL', 'local', plainName),
-    kafkaBrokers: optional('KAFKA_BROKERS', brokers),
-    kafkaTopicPrefix: read('KAFKA_TOPIC_PREFIX', 'cc.', plainName),
-    kafkaPartitions: read('KAFKA_PARTITIONS', '6', wholeNumber(1, 1_000)),
-    kafkaRetentionMs: read('KAFKA_RETENTION', '30d', parseDurationMs),
-    kafkaSsl: read('KAFKA_SSL', 'false', oneOf(['true', 'false'])) === 'true',
-    kafkaSslCa: optional('KAFKA_SSL_CA', readPem),
-    kafkaSaslMechanism: optional('KAFKA_SASL_MECHANISM', oneOf(['plain', 'scram-sha-256', 'scram-sha-512'])),
-    kafkaSaslUsername: optional('KAFKA_SASL_USERNAME', String),
-    kafkaSaslPassword: optional('KAFKA_SASL_PASSWORD', String),
-    demoPlatforms: read('DEMO_PLATFORMS', 'true', oneOf(['true', 'false'])) === 'true',
-  };
+  const values = Object.entries(DEFINITIONS).map(([field, definition]) => [field, read(environment, definition)]);
+  const settings = Object.fromEntries(values) as Values;
   if (!settings.tlsCert !== !settings.tlsKey)
     throw new UserError('TLS_CERT and TLS_KEY go together: set both, or neither.');
   const sasl = [settings.kafkaSaslMechanism, settings.kafkaSaslUsername, settings.kafkaSaslPassword];
@@ -81,111 +247,32 @@ export function readSettings(environment: NodeJS.ProcessEnv) {
     );
   }
   if (settings.kafkaSslCa && !settings.kafkaSsl) {
-    throw new UserError('KAFKA_SSL_CA means nothing without TLS: set KAFKA_SSL to true as well.');
+    throw new UserError('KAFKA_SSL_CA has no effect without TLS: set KAFKA_SSL to true as well.');
   }
   if (settings.databaseUrl && !settings.secretKey) {
     throw new UserError(
-      'SECRET_KEY is required with DATABASE_URL: it seals what is secret in the database. Make one with ' +
+      'SECRET_KEY is required with DATABASE_URL: it seals the secrets in the database. Create one with ' +
         `"node -p \\"crypto.randomBytes(32).toString('hex')\\"" and keep it as safe as the database itself.`,
     );
   }
-  // Beside the embedded server's data, not in it: a backup of the database must not hold it.
+  // Next to the embedded server's data, not inside it: a backup of the database must not contain it.
   return { ...settings, erasureList: settings.erasureList ?? resolve(settings.dataDir, 'erasures') };
 }
 
-/** A site's own window obeys the same bounds. */
-export function dedupWindowMs(text: string): number {
-  const ms = parseDurationMs(text);
-  if (ms > MAX_DEDUP_WINDOW_MS) throw new Error(`"${text}" is too long: 0s to 30d`);
-  return ms;
-}
-
-function outboundEveryMs(text: string): number {
-  const ms = parseDurationMs(text);
-  if (ms < 1_000 || ms > DAY_MS) throw new Error(`"${text}" is out of range: 1s to 24h`);
-  return ms;
-}
-
-function outboundTimeoutMs(text: string): number {
-  const ms = parseDurationMs(text);
-  if (ms < 100 || ms > 60_000) throw new Error(`"${text}" is out of range: 100ms to 60s`);
-  return ms;
-}
-
-/** Accepts a single address as well as a CIDR. */
-export function addressRanges(text: string): AddressRange[] {
-  return text
-    .split(',')
-    .map((part) => part.trim())
-    .filter((part) => part !== '')
-    .map((part) => {
-      if (ipaddr.isValidCIDR(part)) return ipaddr.parseCIDR(part) as AddressRange;
-      if (!ipaddr.isValid(part)) throw new Error(`"${part}" is neither an address nor a CIDR such as 10.0.0.0/8`);
-      const address = ipaddr.process(part);
-      return [address, address.kind() === 'ipv4' ? 32 : 128];
-    });
-}
-
-/** With commas; the last one repeats. */
-function durations(text: string): number[] {
-  const list = text.split(',').map(parseDurationMs);
-  if (list.some((ms) => ms === 0)) throw new Error(`"${text}" has a wait of nothing in it`);
-  return list;
-}
-
-/** As Kafka allows in names of topics; names of our own keep to it too. */
-function plainName(text: string): string {
-  if (!/^[A-Za-z0-9._-]{1,100}$/.test(text)) {
-    throw new Error(`"${text}" is not a name of at most 100 letters, digits, dots, dashes and underscores`);
-  }
-  return text;
-}
-
-function brokers(text: string): string[] {
-  return text.split(',').map((part) => {
-    const [, port] = /^[A-Za-z0-9._-]+:(\d{1,5})$/.exec(part.trim()) ?? [];
-    if (port === undefined || Number(port) > 65_535) throw new Error(`"${part}" is not host:port`);
-    return part.trim();
-  });
-}
-
-function wholeNumber(least: number, most: number) {
-  return (text: string): number => {
-    const number = Number(text);
-    if (!/^\d+$/.test(text) || number < least || number > most) {
-      throw new Error(`"${text}" is not a whole number from ${least} to ${most}`);
-    }
-    return number;
-  };
-}
-
-function oneOf<Value extends string>(values: readonly Value[]) {
-  return (text: string): Value => {
-    if (!values.includes(text as Value)) throw new Error(`"${text}" is not one of ${values.join(', ')}`);
-    return text as Value;
-  };
-}
-
-function headerName(text: string): string {
-  if (!/^[\w-]+$/.test(text)) throw new Error(`"${text}" is not the name of a header`);
-  return text.toLowerCase();
-}
-
-export function secretKey(text: string): Buffer {
-  // The value itself is never repeated in a message.
-  if (!/^[0-9a-f]{64}$/i.test(text)) throw new Error('must be 64 hexadecimal characters');
-  return Buffer.from(text, 'hex');
-}
-
-function postgresUrl(text: string): string {
-  if (!/^postgres(ql)?:\/\//.test(text)) throw new Error('must begin with postgres://');
-  return text;
-}
-
-function readPem(path: string): string {
+/** An empty value counts as not set. */
+function read(environment: NodeJS.ProcessEnv, { name, default: fallback, format }: Setting): unknown {
+  const value = environment[name] || fallback;
+  if (value === undefined) return undefined;
   try {
-    return readFileSync(path, 'utf8');
+    return format.parse(value);
   } catch (error) {
-    throw new Error(`the file cannot be read (${(error as NodeJS.ErrnoException).code})`);
+    throw new UserError(`${name}: ${messageOf(error)}`);
   }
+}
+
+/** The duplicate window of a site has the same bounds. */
+export function dedupWindowMs(value: string): number {
+  const ms = parseDurationMs(value);
+  if (ms > MAX_DEDUP_WINDOW_MS) throw new Error(`"${value}" is too long: 0s to 30d`);
+  return ms;
 }

@@ -1,21 +1,21 @@
 import { hash, randomUUID } from 'node:crypto';
 
-/** A UUIDv7: begins with the time, so that an index on it grows at its right edge only. */
+/** A UUIDv7: begins with the time, so that an index on it grows only at its right edge. */
 export function uuidv7(): string {
   const nowMs = Date.now();
-  // Under load many are made within one millisecond, and spelling the time costs more than the rest.
-  if (nowMs !== spelledMs) {
+  // Under load many are made in one millisecond, and formatting the time costs more than the rest.
+  if (nowMs !== formattedMs) {
     const hex = nowMs.toString(16).padStart(12, '0');
-    spelledTime = `${hex.slice(0, 8)}-${hex.slice(8)}-7`;
-    spelledMs = nowMs;
+    formattedTime = `${hex.slice(0, 8)}-${hex.slice(8)}-7`;
+    formattedMs = nowMs;
   }
-  return spelledTime + randomUUID().slice(15);
+  return formattedTime + randomUUID().slice(15);
 }
 
-let spelledMs = Number.NaN;
-let spelledTime = '';
+let formattedMs = Number.NaN;
+let formattedTime = '';
 
-/** A UUIDv8 that follows from a name: whoever asks with the same name gets the same one. */
+/** A UUIDv8 derived from a name: the same name always gives the same UUID. */
 export function derivedUuid(name: string): string {
   const digest = hash('sha256', name);
   return `${digest.slice(0, 8)}-${digest.slice(8, 12)}-8${digest.slice(13, 16)}-a${digest.slice(17, 20)}-${digest.slice(20, 32)}`;

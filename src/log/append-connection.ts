@@ -40,7 +40,7 @@ export class AppendConnection implements AppendPort {
   }
 
   private async connect(): Promise<Client> {
-    const client = await this.postgres.connect('cc-append', {
+    const client = await this.postgres.connect('append', {
       // A plan cached while the log was empty stays in use, so it must use indexes and never scan a whole table.
       enable_seqscan: 'off',
       enable_hashjoin: 'off',

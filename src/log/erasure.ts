@@ -31,7 +31,7 @@ export interface ErasureOptions {
  * search runs concurrently with appends; only the deletion and a second search for newer events hold the append lock.
  */
 export async function eraseSubject(postgres: Postgres, options: ErasureOptions): Promise<Erased> {
-  const client = await postgres.connect('cc-erasure', { lock_timeout: '0' });
+  const client = await postgres.connect('erasure', { lock_timeout: '0' });
   try {
     // A rebuild that runs at the same time would restore the rows from what it has read, so none may run.
     await client.query('SELECT pg_advisory_lock_shared($1, hashtext(name)) FROM unnest($2::text[]) AS name', [

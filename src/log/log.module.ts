@@ -1,4 +1,11 @@
-import { Global, Inject, Injectable, Module, type OnModuleInit } from '@nestjs/common';
+import {
+  Inject,
+  Injectable,
+  Module,
+  type OnApplicationBootstrap,
+  type OnApplicationShutdown,
+  type OnModuleInit,
+} from '@nestjs/common';
 import { Interval } from '@nestjs/schedule';
 import { Gauge, Histogram, Registry } from 'prom-client';
 import { messageOf } from '../kernel/errors.js';
@@ -8,6 +15,11 @@ import { Postgres } from '../postgres/postgres.js';
 import { EventLog } from './event-log.js';
 import { dropPartitionsBefore, keepPartitionsAhead } from './partitions.js';
 import { PostgresEventLog } from './postgres-event-log.js';
+import type { Projection } from './projection.js';
+import { ProjectionRunner } from './projection-runner.js';
+
+/** The list of projections, which a global module above the folders that define them provides. */
+export const PROJECTIONS = Symbol('PROJECTIONS');
 
 function openLog(postgres: Postgres, registry: Registry, logger: Logger): EventLog {
   const batchSize = new Histogram({
@@ -74,9 +86,31 @@ export class PartitionMaintenance implements OnModuleInit {
   }
 }
 
-@Global()
 @Module({
-  providers: [{ provide: EventLog, useFactory: openLog, inject: [Postgres, Registry, Logger] }, PartitionMaintenance],
-  exports: [EventLog],
+  providers: [
+    { provide: EventLog, useFactory: openLog, inject: [Postgres, Registry, Logger] },
+    {
+      provide: ProjectionRunner,
+      useFactory: (postgres: Postgres, projections: Projection[], logger: Logger) =>
+        new ProjectionRunner(postgres, projections, (line) => logger.error(line)),
+      inject: [Postgres, PROJECTIONS, Logger],
+    },
+    PartitionMaintenance,
+  ],
+  exports: [EventLog, ProjectionRunner],
 })
-export class LogModule {}
+export class LogModule implements OnApplicationBootstrap, OnApplicationShutdown {
+  constructor(
+    private readonly log: EventLog,
+    private readonly projections: ProjectionRunner,
+  ) {}
+
+  async onApplicationBootstrap(): Promise<void> {
+    await this.projections.start();
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.projections.stop();
+    await this.log.close();
+  }
+}

@@ -115,7 +115,7 @@ async function withPartitionLock<Result>(
   postgres: Postgres,
   work: (client: ClientBase) => Promise<Result>,
 ): Promise<Result> {
-  const client = await postgres.connectAsOwner('cc-partitions');
+  const client = await postgres.connectAsOwner('partitions');
   try {
     await client.query('SELECT pg_advisory_lock(4845004)');
     return await work(client);

@@ -19,7 +19,7 @@ export class ProjectionAsOf {
     until: number,
     progress: (position: number) => void = () => {},
   ): Promise<ProjectionAsOf> {
-    const client = await postgres.connectAsOwner('cc-as-of');
+    const client = await postgres.connectAsOwner('as-of');
     try {
       await client.query(`SET timezone = 'UTC'`);
       await foldIntoTempTables(client, projection, Math.min(until, await readHead(client)), progress);

@@ -21,7 +21,7 @@ export async function compareProjection(
   prunedBefore: Date,
   progress: () => void = () => {},
 ): Promise<ProjectionDifference> {
-  const client = await postgres.connectAsOwner('cc-compare');
+  const client = await postgres.connectAsOwner('compare');
   try {
     const until = await inTransaction(client, async () => {
       await client.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ');

@@ -26,8 +26,8 @@ export async function rebuildProjection(
   projection: Projection,
   progress: (position: number, head: number) => void = () => {},
 ): Promise<void> {
-  const client = await postgres.connectAsOwner('cc-rebuild');
-  const reader = await postgres.connectAsOwner('cc-rebuild');
+  const client = await postgres.connectAsOwner('rebuild');
+  const reader = await postgres.connectAsOwner('rebuild');
   try {
     await acquireRebuildLock(client, projection.name);
     await createShadowTables(client, projection);

@@ -1,7 +1,7 @@
 import { Controller, Get, HttpStatus, Res } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
-import { FrontDoor } from '../http/front-door.js';
+import { HotRoutes } from '../http/hot-routes.js';
 import { KafkaService } from '../kafka/kafka.module.js';
 import { ProjectionRunner } from '../log/projection-runner.js';
 import { Postgres } from '../postgres/postgres.js';
@@ -15,7 +15,7 @@ export class HealthController {
     private readonly postgres: Postgres,
     private readonly projections: ProjectionRunner,
     private readonly kafka: KafkaService,
-    private readonly frontDoor: FrontDoor,
+    private readonly hotRoutes: HotRoutes,
   ) {}
 
   @Get('healthz')
@@ -29,9 +29,9 @@ export class HealthController {
   @ApiOperation({ summary: 'Whether conversions can be accepted' })
   async ready(@Res({ passthrough: true }) reply: FastifyReply) {
     const log = await this.checkLog();
-    const ok = log.ok && !this.frontDoor.draining;
+    const ok = log.ok && !this.hotRoutes.draining;
     if (!ok) reply.status(HttpStatus.SERVICE_UNAVAILABLE);
-    const stopping = this.frontDoor.draining && { stopping: true };
+    const stopping = this.hotRoutes.draining && { stopping: true };
     return { ok, ...stopping, log: { ok: log.ok }, projections: log.parked, kafka: this.kafka.state };
   }
 

@@ -1,10 +1,13 @@
 import { Module } from '@nestjs/common';
 import { HttpDrain } from '../http/http-drain.js';
+import { KafkaModule } from '../kafka/kafka.module.js';
+import { LogModule } from '../log/log.module.js';
 import { HealthController } from './health.controller.js';
 import { MetricsController } from './metrics.controller.js';
 import { OperatorsOnly } from './operators-only.guard.js';
 
 @Module({
+  imports: [LogModule, KafkaModule],
   controllers: [HealthController, MetricsController],
   providers: [HttpDrain, OperatorsOnly],
   exports: [OperatorsOnly],

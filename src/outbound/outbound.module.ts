@@ -1,4 +1,4 @@
-import { Injectable, Module } from '@nestjs/common';
+import { Injectable, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { Interval } from '@nestjs/schedule';
 import { Registry } from 'prom-client';
@@ -6,13 +6,14 @@ import { messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { EventLog } from '../log/event-log.js';
+import { LogModule } from '../log/log.module.js';
 import { Postgres } from '../postgres/postgres.js';
 import { SiteDirectory } from '../sites/site-directory.js';
 import { SiteSecrets } from '../sites/site-secrets.js';
 import { SitesModule } from '../sites/sites.module.js';
 import { countPushes } from './outbound-metrics.js';
 import { OutboundSync } from './outbound-sync.js';
-import { openOutgoing, Pusher, pusherOptions } from './pusher.js';
+import { openHttpClient, Pusher, pusherOptions } from './pusher.js';
 
 /** Only triggers a check: leases in the database decide what is due and which instance acts. */
 @Injectable()
@@ -26,7 +27,7 @@ export class OutboundScheduler {
 }
 
 @Module({
-  imports: [SitesModule],
+  imports: [LogModule, SitesModule],
   providers: [
     {
       provide: OutboundSync,
@@ -41,7 +42,7 @@ export class OutboundScheduler {
         logger: Logger,
       ) => {
         const options = { ...pusherOptions(settings, 'system'), count: countPushes(registry) };
-        const pusher = new Pusher(log, commands, openOutgoing(settings), {
+        const pusher = new Pusher(log, commands, openHttpClient(settings), {
           ...options,
           disabled: (site, reason) =>
             logger.warn('Webhook disabled until it is enabled again with "webhook enable"', { site, reason }),
@@ -57,6 +58,11 @@ export class OutboundScheduler {
     },
     OutboundScheduler,
   ],
-  exports: [OutboundSync],
 })
-export class OutboundModule {}
+export class OutboundModule implements OnApplicationShutdown {
+  constructor(private readonly sync: OutboundSync) {}
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.sync.stop();
+  }
+}

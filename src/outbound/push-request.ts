@@ -1,5 +1,5 @@
 import { type ReportingWindow, type Totals } from '../events/outbound.events.js';
-import type { OutgoingRequest } from '../http/outgoing/outgoing.js';
+import type { HttpRequest } from '../http/client/http-client.js';
 import { signature } from '../platforms/webhook/signature.js';
 import type { ConnectionSecrets } from '../sites/site-secrets.js';
 import type { SiteWebhook } from '../sites/webhook.js';
@@ -26,7 +26,7 @@ export function pushRequest(
   secrets: WebhookSecrets,
   window: ReportingWindow,
   nowMs: number,
-): OutgoingRequest {
+): HttpRequest {
   return post(
     webhook,
     secrets,
@@ -41,7 +41,7 @@ export function pushRequest(
 }
 
 /** A unique id, so that no test push is dropped as a duplicate. It belongs to no reporting window. */
-export function testRequest(webhook: SiteWebhook, secrets: WebhookSecrets, nowMs: number): OutgoingRequest {
+export function testRequest(webhook: SiteWebhook, secrets: WebhookSecrets, nowMs: number): HttpRequest {
   return post(webhook, secrets, { id: `test-${nowMs}`, totals: NO_TOTALS, nowMs }, { 'x-cc-test': 'true' });
 }
 
@@ -50,7 +50,7 @@ function post(
   { secret, previous }: WebhookSecrets,
   { id, totals, nowMs }: { id: string; totals: Totals; nowMs: number },
   headers: Readonly<Record<string, string>>,
-): OutgoingRequest {
+): HttpRequest {
   // Fields in fixed order: the bytes must be identical on every attempt.
   const body = JSON.stringify({
     conversions: totals.conversions,

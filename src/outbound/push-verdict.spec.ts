@@ -1,4 +1,4 @@
-import { SendFailure } from '../http/outgoing/send-failure.js';
+import { SendFailure } from '../http/client/send-failure.js';
 import { afterFailure, type Verdict, verdictOf, verdictOfFailure } from './push-verdict.js';
 
 const NOW = Date.parse('2026-03-29T01:00:00Z');

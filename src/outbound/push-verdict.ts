@@ -1,6 +1,6 @@
 import { type FailedPushAttempt } from '../events/outbound.events.js';
-import type { OutgoingResponse } from '../http/outgoing/response.js';
-import type { SendFailure } from '../http/outgoing/send-failure.js';
+import type { HttpResponse } from '../http/client/response.js';
+import type { SendFailure } from '../http/client/send-failure.js';
 import { retryAfterMs } from '../platforms/common-verdict.js';
 
 export type Verdict =
@@ -16,7 +16,7 @@ export type Verdict =
     };
 
 /** Only the status matters; the response body is ignored. */
-export function verdictOf(response: OutgoingResponse, nowMs: number): Verdict {
+export function verdictOf(response: HttpResponse, nowMs: number): Verdict {
   const { status: httpStatus } = response;
   if (httpStatus >= 200 && httpStatus < 300) return { accepted: true, httpStatus };
   if (httpStatus === 410)

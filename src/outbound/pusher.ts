@@ -1,6 +1,6 @@
 import { OUTBOUND, type OutboundEvent, type ReportingWindow } from '../events/outbound.events.js';
-import { Outgoing } from '../http/outgoing/outgoing.js';
-import { SendFailure } from '../http/outgoing/send-failure.js';
+import { HttpClient } from '../http/client/http-client.js';
+import { SendFailure } from '../http/client/send-failure.js';
 import type { CommandExecutor } from '../kernel/command.js';
 import { LogUnavailable } from '../kernel/errors.js';
 import type { Settings } from '../kernel/settings.js';
@@ -33,8 +33,11 @@ export function pusherOptions(settings: Settings, actor: PusherOptions['actor'])
 }
 
 /** The HTTP client for customers' receivers. */
-export function openOutgoing({ outboundTimeoutMs: timeoutMs, outboundAllowPrivate: allowPrivate }: Settings): Outgoing {
-  return new Outgoing({ connectionsPerOrigin: CONNECTIONS_MAX, timeoutMs, allowPrivate });
+export function openHttpClient({
+  outboundTimeoutMs: timeoutMs,
+  outboundAllowPrivate: allowPrivate,
+}: Settings): HttpClient {
+  return new HttpClient({ connectionsPerOrigin: CONNECTIONS_MAX, timeoutMs, allowPrivate });
 }
 
 /** What pushing needs of a site. */
@@ -50,7 +53,7 @@ export class Pusher {
   constructor(
     private readonly log: EventLog,
     private readonly commands: CommandExecutor,
-    private readonly outgoing: Outgoing,
+    private readonly httpClient: HttpClient,
     private readonly options: PusherOptions,
   ) {}
 
@@ -107,7 +110,7 @@ export class Pusher {
 
   /** Waits for requests in flight. */
   async end(): Promise<void> {
-    await this.outgoing.close();
+    await this.httpClient.close();
   }
 
   private async call(
@@ -126,7 +129,7 @@ export class Pusher {
   private async exchange(request: ReturnType<typeof pushRequest>, lease?: PushLease): Promise<Verdict | undefined> {
     const mayGo = lease && (() => lease.maySend);
     try {
-      const response = await this.outgoing.send(request, { guarded: true, statusSuffices: true, mayGo });
+      const response = await this.httpClient.send(request, { guarded: true, statusSuffices: true, mayGo });
       return verdictOf(response, this.options.now());
     } catch (error) {
       if (!(error instanceof SendFailure)) throw error;

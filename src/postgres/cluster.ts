@@ -20,12 +20,11 @@ import { promisify } from 'node:util';
 import { messageOf, UserError } from '../kernel/errors.js';
 import { findBinaries, type PostgresBinaries } from './postgres-binaries.js';
 import { EMBEDDED_SETTINGS, PORT, SERVER_ENV } from './postmaster.js';
-import { canReach, type ServerUser, serverUserFor } from './server-user.js';
-import { systemFolder } from './system-folder.js';
+import { canReach, type ServerUser, serverUserFor, systemFolder } from './server-user.js';
 
-/** One database folder and all that is needed to run a server on it. */
+/** A database folder and everything needed to run a server on it. */
 export interface Cluster {
-  /** Real path of PostgreSQL's own data folder. */
+  /** Real path of PostgreSQL's data folder. */
   folder: string;
   binDir: string;
   user: ServerUser;
@@ -36,21 +35,21 @@ export interface Cluster {
 
 interface PrepareOptions {
   dataDir: string;
-  say: (line: string) => void;
-  /** How to find PostgreSQL's programs, once it is known who will run them. */
-  find?: (user: ServerUser, say: (line: string) => void) => PostgresBinaries;
+  onMessage: (line: string) => void;
+  /** Finds PostgreSQL's programs for the account that will run them. */
+  find?: (user: ServerUser, onMessage: (line: string) => void) => PostgresBinaries;
 }
 
-/** macOS takes socket paths of up to 103 bytes, Linux of 107. */
+/** macOS allows socket paths of up to 103 bytes, Linux of up to 107. */
 const SOCKET_PATH_BYTES_MAX = 103;
 
-/** Finds the database of `dataDir`, or creates it where there is none. */
-export async function prepareCluster({ dataDir, say, find = findBinaries }: PrepareOptions): Promise<Cluster> {
+/** Finds the database of `dataDir`, or creates it if there is none. */
+export async function prepareCluster({ dataDir, onMessage, find = findBinaries }: PrepareOptions): Promise<Cluster> {
   const home = makeHome(dataDir);
   const link = join(home, 'postgres');
   const user = serverUserFor(link);
-  const binaries = find(user, say);
-  if (!isCluster(link)) await createCluster(link, user, binaries, say);
+  const binaries = find(user, onMessage);
+  if (!isCluster(link)) await createCluster(link, user, binaries, onMessage);
   refuseOtherMajor(link, binaries.major);
 
   const folder = realpathSync(link);
@@ -82,15 +81,15 @@ async function createCluster(
   link: string,
   user: ServerUser,
   binaries: PostgresBinaries,
-  say: (line: string) => void,
+  onMessage: (line: string) => void,
 ): Promise<void> {
-  makeWay(link);
-  if (canReach(user, dirname(link))) return initialise(link, user, binaries, say);
+  removeIfEmpty(link);
+  if (canReach(user, dirname(link))) return initialise(link, user, binaries, onMessage);
 
-  // The temporary folder would do for the server, but not for data that must last.
+  // Not the temporary folder: the data must survive a restart of the machine.
   const place = join(systemFolder(), hashOf(dirname(link)));
-  say(`The user that runs PostgreSQL may not enter ${dirname(link)}, so the database lies in ${place}`);
-  if (!isCluster(place)) await initialise(place, user, binaries, say);
+  onMessage(`The user that runs PostgreSQL may not enter ${dirname(link)}, so the database is stored in ${place}`);
+  if (!isCluster(place)) await initialise(place, user, binaries, onMessage);
   try {
     symlinkSync(place, link);
   } catch (error) {
@@ -98,32 +97,32 @@ async function createCluster(
   }
 }
 
-/** An empty folder may give way. A link to a disk that is not mounted, or somebody's files, may not. */
-function makeWay(link: string): void {
+/** Removes an empty folder. Keeps a link to a disk that is not mounted, and a folder with files in it. */
+function removeIfEmpty(link: string): void {
   if (!lstatSync(link, { throwIfNoEntry: false })) return;
   try {
     rmdirSync(link);
   } catch (error) {
-    // Another process was faster, with its database or with making way.
+    // Another process has created the database or removed the folder in the meantime.
     if (isCluster(link) || !lstatSync(link, { throwIfNoEntry: false })) return;
     throw new UserError(
       `${link} holds no PostgreSQL database and cannot be replaced (${messageOf(error)}). ` +
-        'Bring its contents back, move it away to begin anew, or choose another folder with DATA_DIR.',
+        'Restore its contents, move it away to start with an empty database, or choose another folder with DATA_DIR.',
     );
   }
 }
 
-/** The folder gets its name when it is complete: a killed or doubled first start leaves no half database behind. */
+/** Renames the folder into place when it is complete: a killed or concurrent first start leaves no partial database. */
 async function initialise(
   place: string,
   user: ServerUser,
   { binDir, major }: PostgresBinaries,
-  say: (line: string) => void,
+  onMessage: (line: string) => void,
 ): Promise<void> {
-  say(`Creating the database in ${place}`);
+  onMessage(`Creating the database in ${place}`);
   const unfinished = mkdtempSync(`${place}.new-`);
   if (user.uid !== undefined && user.gid !== undefined) chownSync(unfinished, user.uid, user.gid);
-  // Together these keep the host's locales out of it, and lower('Ä') is still 'ä' from version 17 on.
+  // Independent of the host's locales; from version 17 on lower('Ä') is 'ä' all the same.
   const locale = major >= 17 ? ['--locale-provider=builtin', '--builtin-locale=C.UTF-8'] : [];
   const flags = ['-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--no-locale', ...locale, '--no-instructions'];
   try {
@@ -139,7 +138,7 @@ async function initialise(
     }
   } catch (error) {
     rmSync(unfinished, { recursive: true, force: true });
-    // Another process was faster. Its database is ours too.
+    // Another process has created the same database in the meantime.
     if (isCluster(place)) return;
     throw new UserError(`The database could not be created in ${place}: ${messageOf(error).trim()}`);
   }
@@ -150,13 +149,13 @@ function refuseOtherMajor(folder: string, major: number): void {
   if (dataMajor === major) return;
   throw new UserError(
     `The database in ${folder} was made by PostgreSQL ${dataMajor}, but the one found here is ${major}. ` +
-      `Run PostgreSQL ${dataMajor} on it and set DATABASE_URL, or move the folder away to begin anew.`,
+      `Run PostgreSQL ${dataMajor} on it and set DATABASE_URL, or move the folder away to start with an empty database.`,
   );
 }
 
 /**
- * Inside the data folder, which only the server's user may enter. Where that path is too long for a socket: a short
- * private folder whose name every process derives alike.
+ * The data folder itself, which only the server's user may enter. If that path is too long for a socket: a short private
+ * folder whose name every process derives from the path.
  */
 function socketDirFor(folder: string, user: ServerUser): string {
   if (fitsSocket(folder)) return folder;
@@ -170,7 +169,7 @@ function fitsSocket(dir: string): boolean {
   return Buffer.byteLength(join(dir, `.s.PGSQL.${PORT}`)) <= SOCKET_PATH_BYTES_MAX;
 }
 
-/** Everyone may write to the temporary folder, so the name may have been taken by somebody who wants to listen in. */
+/** Every user may write to the temporary folder: an attacker may have created the name to intercept connections. */
 function makePrivate(dir: string, user: ServerUser): string {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   const { uid = process.getuid?.(), gid } = user;
@@ -178,7 +177,7 @@ function makePrivate(dir: string, user: ServerUser): string {
   const isOurs = found.uid === uid || found.uid === process.getuid?.();
   if (!found.isDirectory() || !isOurs || (found.mode & 0o077) !== 0) {
     throw new UserError(
-      `${dir}, where PostgreSQL's socket belongs, was made by somebody else. Remove it and try again.`,
+      `${dir}, the folder for PostgreSQL's socket, belongs to another user. Remove it and start again.`,
     );
   }
   if (uid !== undefined && gid !== undefined) chownSync(dir, uid, gid);

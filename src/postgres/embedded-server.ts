@@ -2,11 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, DatabaseError } from 'pg';
 import { messageOf, UserError } from '../kernel/errors.js';
 import { type Cluster, prepareCluster } from './cluster.js';
+import { applicationName, LEAVING } from './instances.js';
 import {
   findPostmaster,
-  notedSocketDir,
   PORT,
   quoteLog,
+  recordedSocketDir,
   startPostmaster,
   stopPostmaster,
   wasStartedDifferently,
@@ -18,31 +19,31 @@ export interface EmbeddedServer {
   port: number;
   user: 'postgres';
   database: 'postgres';
-  /** Says that this process needs the server no more; the last one to say so stops it. End your own pools first. */
+  /** Ends this process's use of the server; the last process to release it stops it. End your own pools first. */
   release(): Promise<void>;
 }
 
-/** pg has these two methods, its types do not. */
+/** pg has these two methods; its types lack them. */
 type Holder = Client & { ref(): void; unref(): void };
 
 const READY_TIMEOUT_MS = 60_000;
 const READY_POLL_MS = 20;
-const SAY_AFTER_MS = 3_000;
+const REPORT_AFTER_MS = 3_000;
 const RESTART_PAUSE_MS = 250;
-const REVIVE_PAUSE_MS = 1_000;
+const RESTART_RETRY_MS = 1_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 const STOP_TIMEOUT_MS = 10_000;
 
 /**
- * Every process that uses the server holds this lock, shared, on a connection of its own; who wants to stop the server
- * must get it alone. So nobody's server is stopped while it is being adopted, and a killed process lets go by itself.
+ * Every process that uses the server holds this advisory lock in shared mode on a dedicated connection; stopping the server
+ * needs it in exclusive mode. So a server is never stopped while a process connects to it, and a killed process releases it.
  */
 export const IN_USE_LOCK = [0x6363, 0x7067];
 
-/** Starts the server of `dataDir`, or shares the one that runs already. */
+/** Starts the server of `dataDir`, or shares the one that is already running. */
 export async function acquireEmbeddedServer(options: {
   dataDir: string;
-  say: (line: string) => void;
+  onMessage: (line: string) => void;
 }): Promise<EmbeddedServer> {
   if (process.platform === 'win32') {
     throw new UserError(
@@ -50,31 +51,31 @@ export async function acquireEmbeddedServer(options: {
     );
   }
   const cluster = await prepareCluster(options);
-  if (wasStartedDifferently(cluster)) await stopIfUnused(cluster, options.say);
-  let left: Promise<void> | undefined;
+  if (wasStartedDifferently(cluster)) await stopIfUnused(cluster, options.onMessage);
+  let released: Promise<void> | undefined;
   let holder: Holder;
   const hold = async () => {
-    holder = await holdServer(cluster, options.say);
-    // A process that fails before it can release the server shall still come to its end.
+    holder = await holdServer(cluster, options.onMessage);
+    // The connection must not keep a process alive that fails before it releases the server.
     holder.unref();
-    // Nobody stops a server that we hold, so when it goes it has crashed: whoever notices starts it again.
-    holder.once('end', () => left ?? void revive());
+    // No process stops a server that is held, so a lost connection means a crash: start the server again.
+    holder.once('end', () => released ?? void restart());
   };
-  const revive = async (): Promise<void> => {
-    options.say('PostgreSQL has ended unexpectedly; starting it again.');
-    while (!left) {
+  const restart = async (): Promise<void> => {
+    options.onMessage('PostgreSQL ended unexpectedly; restarting it.');
+    while (!released) {
       try {
         return await hold();
       } catch (error) {
-        options.say(messageOf(error));
-        await sleep(REVIVE_PAUSE_MS, undefined, { ref: false });
+        options.onMessage(messageOf(error));
+        await sleep(RESTART_RETRY_MS, undefined, { ref: false });
       }
     }
   };
-  const leave = async () => {
+  const release = async () => {
     holder.ref();
     await holder.end();
-    await stopIfUnused(cluster, options.say);
+    await stopIfUnused(cluster, options.onMessage);
   };
   await hold();
   return {
@@ -83,19 +84,19 @@ export async function acquireEmbeddedServer(options: {
     user: 'postgres',
     database: 'postgres',
     release: () => {
-      left ??= leave();
-      return left;
+      released ??= release();
+      return released;
     },
   };
 }
 
-/** Connects to the cluster's server and marks it as in use; starts it where none runs. */
-export async function holdServer(cluster: Cluster, say: (line: string) => void): Promise<Holder> {
-  const beganMs = performance.now();
+/** Connects to the cluster's server and holds the in-use lock; starts the server if none is running. */
+export async function holdServer(cluster: Cluster, onMessage: (line: string) => void): Promise<Holder> {
+  const startedMs = performance.now();
   let attempt: ReturnType<typeof startPostmaster> | undefined;
-  let hasSaid = false;
+  let hasReported = false;
   for (;;) {
-    const { holder, isAnswering, reason } = await tryToHold(cluster.folder);
+    const { holder, isAnswering, reason } = await attemptHold(cluster.folder);
     if (holder) return holder;
 
     if (!isAnswering && findPostmaster(cluster.folder) === undefined) {
@@ -103,16 +104,16 @@ export async function holdServer(cluster: Cluster, say: (line: string) => void):
       if (!attempt || attempt.ended) attempt = startPostmaster(cluster);
     }
 
-    const waitedMs = performance.now() - beganMs;
+    const waitedMs = performance.now() - startedMs;
     if (waitedMs > READY_TIMEOUT_MS) {
       throw new UserError(
-        `PostgreSQL was not ready within ${READY_TIMEOUT_MS / 1000} s: ${reason}. It goes on by itself, so try again ` +
-          `in a while. ${quoteLog(cluster)}`,
+        `PostgreSQL was not ready within ${READY_TIMEOUT_MS / 1000} s: ${reason}. It continues in the background: start ` +
+          `again in a minute. ${quoteLog(cluster)}`,
       );
     }
-    if (waitedMs > SAY_AFTER_MS && !hasSaid) {
-      say(`Still waiting for PostgreSQL: ${reason}. What it does is in ${cluster.logFile}`);
-      hasSaid = true;
+    if (waitedMs > REPORT_AFTER_MS && !hasReported) {
+      onMessage(`Still waiting for PostgreSQL: ${reason}. Its log is ${cluster.logFile}`);
+      hasReported = true;
     }
     await sleep(READY_POLL_MS);
   }
@@ -124,67 +125,66 @@ interface HoldResult {
   reason: string;
 }
 
-async function tryToHold(folder: string): Promise<HoldResult> {
-  const socketDir = notedSocketDir(folder);
+async function attemptHold(folder: string): Promise<HoldResult> {
+  const socketDir = recordedSocketDir(folder);
   if (!socketDir) return { isAnswering: false, reason: 'it is starting' };
   try {
-    const holder = (await connect(socketDir, 'cc-holding')) as Holder;
+    const holder = (await connect(socketDir, applicationName('holding'))) as Holder;
     const { rows } = await holder.query('SELECT pg_try_advisory_lock_shared($1, $2) AS held', IN_USE_LOCK);
     if (rows[0].held) return { holder, isAnswering: true, reason: 'ready' };
     await holder.end();
     return { isAnswering: true, reason: 'another process is stopping it' };
   } catch (error) {
-    // An error in PostgreSQL's own words means that it lives, even where its process number is not ours to see.
+    // An error reported by PostgreSQL means that it is running, even if its process id is not visible here.
     return { isAnswering: error instanceof DatabaseError, reason: messageOf(error) };
   }
 }
 
-/** Sessions of a killed server may outlive it for a moment, and another process may be starting one: both pass. */
+/** Sessions of a killed server may briefly outlive it, and another process may be starting one: both are transient. */
 async function pauseOrGiveUp(cluster: Cluster, logOffsetBytes: number): Promise<void> {
   const quoted = quoteLog(cluster, logOffsetBytes);
   if (!/is still in use|already exists/.test(quoted)) throw new UserError(`PostgreSQL did not start. ${quoted}`);
   await sleep(RESTART_PAUSE_MS);
 }
 
-/** Last one out turns off the light. */
-async function stopIfUnused(cluster: Cluster, say: (line: string) => void): Promise<void> {
+async function stopIfUnused(cluster: Cluster, onMessage: (line: string) => void): Promise<void> {
   const pid = findPostmaster(cluster.folder);
-  const socketDir = notedSocketDir(cluster.folder);
+  const socketDir = recordedSocketDir(cluster.folder);
   if (pid === undefined || !socketDir) return;
-  // A server that takes no connections is stopping already, or starting for somebody else.
-  const leaving = await connect(socketDir, 'cc-leaving').catch(() => undefined);
+  // A server that refuses connections is already stopping, or starting for another process.
+  const leaving = await connect(socketDir, LEAVING).catch(() => undefined);
   if (!leaving) return;
 
-  // A session that breaks here was ended by another process that stops the server: nothing is left to do.
+  // A session that breaks here was ended by another process that stops the server.
   const isUnused = await lockUnused(leaving).catch(() => false);
   if (isUnused && !(await stopPostmaster(cluster.folder, pid, STOP_TIMEOUT_MS))) {
-    say('PostgreSQL is still writing to disk; it stops by itself when it is done.');
+    onMessage('PostgreSQL is still writing to disk and stops when it is done.');
   }
   await leaving.end();
 }
 
-/** Besides processes of ours, somebody may be looking at the data with a tool of their own. */
+/** Other programs, such as psql, may be connected besides the processes that hold the lock. */
 async function lockUnused(leaving: Client): Promise<boolean> {
   const { rows } = await leaving.query(
     `SELECT pg_try_advisory_lock($1, $2) AND NOT EXISTS (
-       SELECT FROM pg_stat_activity WHERE backend_type = 'client backend' AND application_name <> 'cc-leaving'
+       SELECT FROM pg_stat_activity WHERE backend_type = 'client backend' AND application_name <> $3
      ) AS "isUnused"`,
-    IN_USE_LOCK,
+    [...IN_USE_LOCK, LEAVING],
   );
   return rows[0].isUnused;
 }
 
-async function connect(socketDir: string, applicationName: string): Promise<Client> {
+async function connect(socketDir: string, name: string): Promise<Client> {
   const client = new Client({
     host: socketDir,
     port: PORT,
     user: 'postgres',
     database: 'postgres',
     ssl: false,
-    application_name: applicationName,
+    application_name: name,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
   });
-  // When the server stops it ends our sessions, which is no reason to end this process.
+  // A stopping server ends its sessions; without a listener that would end this process.
   client.on('error', () => {});
   await client.connect();
   return client;

@@ -13,8 +13,7 @@ import {
 import { createRequire } from 'node:module';
 import { delimiter, dirname, isAbsolute, join, relative } from 'node:path';
 import { messageOf, UserError } from '../kernel/errors.js';
-import { canReach, type ServerUser } from './server-user.js';
-import { systemFolder } from './system-folder.js';
+import { canReach, type ServerUser, systemFolder } from './server-user.js';
 
 export interface PostgresBinaries {
   binDir: string;
@@ -25,16 +24,16 @@ export interface PostgresBinaries {
 const MAJOR_MIN = 15;
 const DEBIAN_VERSIONS = '/usr/lib/postgresql';
 
-/** PostgreSQL from the npm package, else one installed on this machine. */
+/** PostgreSQL from the npm package, otherwise one that is installed on this machine. */
 export function findBinaries(
   user: ServerUser,
-  say: (line: string) => void,
+  onMessage: (line: string) => void,
   nativeDir = packagedNativeDir(),
 ): PostgresBinaries {
   if (nativeDir) {
     linkLibraries(nativeDir);
     const isReachable = canReach(user, join(nativeDir, 'bin', 'postgres'));
-    return binariesIn(join(isReachable ? nativeDir : copyToSystem(nativeDir, say), 'bin'), user);
+    return binariesIn(join(isReachable ? nativeDir : copyToSystem(nativeDir, onMessage), 'bin'), user);
   }
 
   const systemDir = systemBinDir();
@@ -64,7 +63,7 @@ function packagedNativeDir(): string | undefined {
   }
 }
 
-/** npm packs no symlinks: the package's install script makes them, which `npm ci --ignore-scripts` leaves out. */
+/** npm packages hold no symlinks: the install script creates them, and `npm ci --ignore-scripts` does not run it. */
 function linkLibraries(nativeDir: string): void {
   const packageDir = dirname(nativeDir);
   const links: { source: string; target: string }[] = JSON.parse(
@@ -74,7 +73,7 @@ function linkLibraries(nativeDir: string): void {
     for (const { source, target } of links) {
       const link = join(packageDir, target);
       if (existsSync(link)) continue;
-      // By way of a rename, as another process may be doing the same at this moment.
+      // Created under another name and renamed: another process may be doing the same.
       const unique = `${link}.${process.pid}`;
       symlinkSync(relative(dirname(target), source), unique);
       renameSync(unique, link);
@@ -86,13 +85,13 @@ function linkLibraries(nativeDir: string): void {
   }
 }
 
-/** A root user's home is closed to the account that runs the server; so the programs move to where it may go. */
-function copyToSystem(nativeDir: string, say: (line: string) => void): string {
+/** Root's home is closed to the account that runs the server, so the programs are copied to a folder that it may enter. */
+function copyToSystem(nativeDir: string, onMessage: (line: string) => void): string {
   const { version } = JSON.parse(readFileSync(join(nativeDir, '..', 'package.json'), 'utf8'));
   const copy = join(systemFolder(), `postgresql-${version}`);
   if (existsSync(copy)) return copy;
 
-  say(`Copying PostgreSQL to ${copy}, because the user that runs it may not enter ${nativeDir}`);
+  onMessage(`Copying PostgreSQL to ${copy}, because the user that runs it may not enter ${nativeDir}`);
   const unfinished = mkdtempSync(`${copy}.new-`);
   try {
     cpSync(nativeDir, unfinished, { recursive: true, verbatimSymlinks: true });
@@ -100,7 +99,7 @@ function copyToSystem(nativeDir: string, say: (line: string) => void): string {
     renameSync(unfinished, copy);
   } catch (error) {
     rmSync(unfinished, { recursive: true });
-    // Another process was faster. Its copy is the same.
+    // Another process has made the same copy in the meantime.
     if (!existsSync(copy)) throw error;
   }
   return copy;

@@ -1,28 +1,27 @@
-import { Client, type ClientBase, type ClientConfig, Pool } from 'pg';
+import { Client, type ClientConfig, Pool } from 'pg';
 import type { DataSource, DataSourceOptions, EntityTarget, ObjectLiteral } from 'typeorm';
 import { messageOf, UserError } from '../kernel/errors.js';
 import { acquireEmbeddedServer, type EmbeddedServer } from './embedded-server.js';
-import { MIGRATIONS } from './migrations/index.js';
+import { applicationName } from './instances.js';
+import { migrateSchema } from './schema.js';
 import { refuseUnsafeServer } from './server-checks.js';
-import { canTakeServiceRole, grantServiceRole, SERVICE_ROLE } from './service-role.js';
+import { canUseServiceRole, grantServiceRole, SERVICE_ROLE } from './service-role.js';
 
-/** Advisory keys are per database: migrations have one of their own, apart from the append's. */
-const MIGRATION_LOCK = 4845002;
 const POOL_SIZE = 8;
 
 export interface PostgresOptions {
   /** Without it an embedded server runs under `dataDir`. */
   readonly databaseUrl: string | undefined;
   readonly dataDir: string;
-  readonly say: (line: string) => void;
+  readonly onMessage: (line: string) => void;
 }
 
-/** The database: where it is, how to connect to it as the service or as the owner of the schema. */
+/** The database: its address, and connections to it as the service's role or as the owner of the schema. */
 export class Postgres {
   private readModels: Promise<DataSource> | undefined;
 
   private constructor(
-    /** Ready-made connections for queries of any kind, as the service's role. */
+    /** For queries of any kind, as the service's role. */
     readonly pool: Pool,
     private readonly target: ClientConfig,
     private readonly hasServiceRole: boolean,
@@ -32,26 +31,13 @@ export class Postgres {
   static async open(options: PostgresOptions): Promise<Postgres> {
     const embedded = options.databaseUrl
       ? undefined
-      : await acquireEmbeddedServer({ dataDir: options.dataDir, say: options.say });
+      : await acquireEmbeddedServer({ dataDir: options.dataDir, onMessage: options.onMessage });
     const target: ClientConfig = embedded
-      ? // All of it said, so that no PGPORT or PGSSLMODE of the environment leads elsewhere.
+      ? // Everything is given, so that PGPORT or PGSSLMODE in the environment cannot lead to another server.
         { host: embedded.host, port: embedded.port, user: embedded.user, database: embedded.database, ssl: false }
       : { connectionString: options.databaseUrl as string };
     try {
-      const hasServiceRole = await prepareDatabase(target);
-      const pool = new Pool({
-        ...withOptions(target, 'cc-service', serviceOptions(hasServiceRole)),
-        max: POOL_SIZE,
-        min: 1, // One stays connected, so that an embedded server knows that it is in use.
-        connectionTimeoutMillis: 5_000,
-        // A connection can die without a word (a fail-over, a firewall): then nothing may wait on it for ever.
-        query_timeout: 30_000,
-        keepAlive: true,
-      });
-      // An idle connection that the server closed is replaced at the next query; there is nothing to do about it here.
-      pool.on('error', () => {});
-      // One that breaks while it is in use tells its user; without a listener the event would end the process as well.
-      pool.on('connect', (client) => client.on('error', () => {}));
+      const { pool, hasServiceRole } = await openPool(target);
       return new Postgres(pool, target, hasServiceRole, embedded);
     } catch (error) {
       await embedded?.release();
@@ -59,28 +45,28 @@ export class Postgres {
     }
   }
 
-  /** A connection of one's own, as the service's role. `settings` are fixed for its whole life. */
-  async connect(name: string, settings: Record<string, string> = {}): Promise<Client> {
+  /** A dedicated connection, as the service's role. `settings` are fixed as long as it is open. */
+  async connect(purpose: string, settings: Record<string, string> = {}): Promise<Client> {
     const options = { ...serviceOptions(this.hasServiceRole), ...settings };
-    return connected(withOptions(this.target, name, options));
+    return connected(withOptions(this.target, purpose, options));
   }
 
-  /** For work on the schema itself (partitions, rebuilds): the login's own rights. */
-  async connectAsOwner(name: string): Promise<Client> {
-    return connected(withOptions(this.target, name, { search_path: 'cc' }));
+  /** For work on the schema (partitions, rebuilds): a connection with the login's own privileges. */
+  async connectAsOwner(purpose: string): Promise<Client> {
+    return connected(withOptions(this.target, purpose, { search_path: 'cc' }));
   }
 
-  /** Read models that people look at go through TypeORM; the hot path does not. */
+  /** TypeORM serves the read models that the command line and the API show. The hot path does not use it. */
   async repository<Row extends ObjectLiteral>(entity: EntityTarget<Row>) {
     this.readModels ??= this.openReadModels();
     return (await this.readModels).getRepository(entity);
   }
 
-  /** Over every entity that has been imported by now: whoever asks for the next one finds it too. */
+  /** Registers every entity that is imported by now, so that one data source serves all of them. */
   private async openReadModels(): Promise<DataSource> {
     const { DataSource, getMetadataArgsStorage } = await loadTypeorm();
     return new DataSource({
-      ...typeormTarget(this.target, 'cc-read-models', serviceOptions(this.hasServiceRole)),
+      ...typeormTarget(this.target, 'read-models', serviceOptions(this.hasServiceRole)),
       entities: getMetadataArgsStorage().tables.map(({ target }) => target),
       poolSize: 2,
     }).initialize();
@@ -93,56 +79,58 @@ export class Postgres {
   }
 }
 
-/** Refuses an unsafe server, brings the schema up to date, and says whether the service's role can be used. */
-async function prepareDatabase(target: ClientConfig): Promise<boolean> {
-  const owner = await connected(withOptions(target, 'cc-migrations', {}));
+async function openPool(target: ClientConfig): Promise<{ pool: Pool; hasServiceRole: boolean }> {
+  const owner = await connected(withOptions(target, 'migrations', {}));
   try {
-    await refuseUnsafeServer(owner);
-    // Whichever of several instances comes first does the work; the others wait here and find it done.
-    await owner.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
-    await owner.query('CREATE SCHEMA IF NOT EXISTS cc');
-    const done = await readMigrations(owner);
-    const isUpToDate = MIGRATIONS.every((Migration) => done.includes(new Migration().name));
-    if (!isUpToDate) await migrate(target);
-    // Also where an operator has made the role since: it still has to be told what it may do.
-    if (!isUpToDate || !(await canTakeServiceRole(owner))) await grantServiceRole(owner);
-    return await canTakeServiceRole(owner);
+    const hasServiceRole = await prepareDatabase(owner, target);
+    const pool = new Pool({
+      ...withOptions(target, 'service', serviceOptions(hasServiceRole)),
+      max: POOL_SIZE,
+      // Always one: it shows that this instance runs, to an embedded server and to the upgrade of a later version.
+      min: 1,
+      connectionTimeoutMillis: 5_000,
+      // A connection can die unnoticed (a fail-over, a firewall): no query may then wait on it for ever.
+      query_timeout: 30_000,
+      keepAlive: true,
+    });
+    // The pool replaces an idle connection that the server closed at the next query.
+    pool.on('error', () => {});
+    // The query that uses a broken connection fails; without a listener the event would also end the process.
+    pool.on('connect', (client) => client.on('error', () => {}));
+    // Connected before `owner` releases the migration lock: otherwise a later version could upgrade in between, unaware.
+    await pool.query('SELECT').catch(async (error: unknown) => {
+      await pool.end();
+      throw error;
+    });
+    return { pool, hasServiceRole };
   } finally {
     await owner.end();
   }
 }
 
-async function migrate(target: ClientConfig): Promise<void> {
-  const { DataSource } = await loadTypeorm();
-  const source = await new DataSource({
-    ...typeormTarget(target, 'cc-migrations', {}),
+/** Refuses an unsafe server, brings the schema up to date, and returns whether the service's role can be used. */
+async function prepareDatabase(owner: Client, target: ClientConfig): Promise<boolean> {
+  await refuseUnsafeServer(owner);
+  const hasChanged = await migrateSchema(owner, {
+    ...typeormTarget(target, 'migrations', {}),
     schema: 'cc',
-    migrations: MIGRATIONS,
-    migrationsTransactionMode: 'each',
     poolSize: 1,
-  }).initialize();
-  try {
-    await source.runMigrations();
-  } finally {
-    await source.destroy();
-  }
+  });
+  // An operator may have created the role since the last start: it then still lacks its privileges.
+  if (hasChanged || !(await canUseServiceRole(owner))) await grantServiceRole(owner);
+  return canUseServiceRole(owner);
 }
 
-/** The names of the migrations that this database has seen. */
-export async function readMigrations(client: ClientBase | Pool): Promise<string[]> {
-  const made = await client.query<{ made: boolean }>(`SELECT to_regclass('cc.migrations') IS NOT NULL AS made`);
-  if (!made.rows[0]?.made) return [];
-  const { rows } = await client.query<{ name: string }>('SELECT name FROM cc.migrations ORDER BY id');
-  return rows.map(({ name }) => name);
-}
-
-/** When it is needed and not before: loading it takes longer than most verbs of the command line take to run. */
+/** Loaded on first use: loading it takes longer than most commands of the command line take to run. */
 function loadTypeorm() {
   return import('typeorm');
 }
 
 async function connected(config: ClientConfig): Promise<Client> {
   const client = new Client({ ...config, connectionTimeoutMillis: 5_000 });
+  // The next query reports a broken connection; without a listener the event would end the process. Added before connecting:
+  // the server may close the connection before the promise below resolves.
+  client.on('error', () => {});
   try {
     await client.connect();
   } catch (error) {
@@ -150,8 +138,6 @@ async function connected(config: ClientConfig): Promise<Client> {
       `PostgreSQL cannot be reached: ${messageOf(error)}. Check DATABASE_URL and that the server runs.`,
     );
   }
-  // Without a listener a connection that breaks while idle would end the process; whoever uses it sees the failure.
-  client.on('error', () => {});
   return client;
 }
 
@@ -160,29 +146,29 @@ function serviceOptions(hasServiceRole: boolean): Record<string, string> {
     ...(hasServiceRole ? { role: SERVICE_ROLE } : {}),
     search_path: 'cc',
     default_transaction_isolation: 'read committed',
-    // Nobody waits for ever behind a frozen client, and no frozen client keeps others waiting.
+    // Bound how long a session waits for a lock, and how long a frozen client can hold one.
     lock_timeout: '5s',
     idle_in_transaction_session_timeout: '10s',
   };
 }
 
-/** Start options, not SET: a RESET, or a pooler's clean-up, cannot undo them. */
+/** Start options instead of SET: a RESET, or a pooler's clean-up, cannot undo them. */
 function startOptions(settings: Record<string, string>): string {
   return Object.entries(settings)
     .map(([name, value]) => `-c ${name}=${value.replaceAll(' ', '\\ ')}`)
     .join(' ');
 }
 
-function withOptions(target: ClientConfig, applicationName: string, settings: Record<string, string>): ClientConfig {
-  return { ...target, application_name: applicationName, options: startOptions(settings) };
+function withOptions(target: ClientConfig, purpose: string, settings: Record<string, string>): ClientConfig {
+  return { ...target, application_name: applicationName(purpose), options: startOptions(settings) };
 }
 
 function typeormTarget(
   target: ClientConfig,
-  applicationName: string,
+  purpose: string,
   settings: Record<string, string>,
 ): Extract<DataSourceOptions, { type: 'postgres' }> {
-  const { application_name, options } = withOptions(target, applicationName, settings);
+  const { application_name, options } = withOptions(target, purpose, settings);
   return {
     type: 'postgres',
     ...(target.connectionString

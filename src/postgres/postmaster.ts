@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cluster } from './cluster.js';
 
-/** What the embedded server is started with. Whatever guards the data (fsync and its kin) stays at PostgreSQL's default. */
+/** Settings of the embedded server. Everything that protects the data (such as fsync) keeps PostgreSQL's default. */
 export const EMBEDDED_SETTINGS: Readonly<Record<string, string>> = {
   listen_addresses: '',
   unix_socket_permissions: '0700',
@@ -27,15 +27,15 @@ export const EMBEDDED_SETTINGS: Readonly<Record<string, string>> = {
   log_destination: 'stderr',
   logging_collector: 'off',
   log_min_messages: 'warning',
-  // Statements and the details of errors carry values, and the log is no place for personal data.
+  // Statements and error details contain values: personal data must not reach the log.
   log_min_error_statement: 'panic',
   log_error_verbosity: 'terse',
 };
 
-/** The port only names the socket file: the server does not listen on the network. */
+/** Only part of the socket file's name: the server does not listen on the network. */
 export const PORT = 5432;
 
-/** Nothing of ours is inherited: secrets have no business there, and PGPORT or LANG would change what the server does. */
+/** The server inherits no environment: it must not hold secrets, and PGPORT or LANG would change its behaviour. */
 export const SERVER_ENV = { PATH: process.env['PATH'] ?? '', LC_ALL: 'C', TZ: 'UTC' };
 
 const PID_FILE = 'postmaster.pid';
@@ -43,18 +43,18 @@ const LOG_BYTES_MAX = 10 * 1024 * 1024;
 const LOG_LINES_QUOTED_MAX = 8;
 const LOG_BYTES_QUOTED_MAX = 4096;
 
-/** A postmaster we spawned. It `ended` when another process's server was faster, or when it could not start. */
+/** A spawned postmaster. `ended` if another process started the server first, or if it could not start. */
 export interface StartAttempt {
   ended: boolean;
   logOffsetBytes: number;
 }
 
 export function startPostmaster(cluster: Cluster): StartAttempt {
-  removeMisleadingLocks(cluster);
+  removeStaleLocks(cluster);
   const log = openLog(cluster);
   const attempt: StartAttempt = { ended: false, logOffsetBytes: fstatSync(log).size };
   const [program, ...args] = commandLine(cluster);
-  // Detached, so that Ctrl-C reaches us and not the server: the service still has events to store before it leaves.
+  // Detached, so that Ctrl-C does not reach the server: the service still stores events before it stops.
   const child = spawn(program, args, {
     cwd: '/',
     env: SERVER_ENV,
@@ -70,25 +70,25 @@ export function startPostmaster(cluster: Cluster): StartAttempt {
   return attempt;
 }
 
-/** Whether the server of this folder was started with other programs or settings than we would use. */
+/** Whether the server of this folder was started with other programs or settings than the current ones. */
 export function wasStartedDifferently(cluster: Cluster): boolean {
   const [program, ...args] = commandLine(cluster);
   const ours = [program, ...args.map((arg) => `"${arg}"`)].join(' ');
-  return readIfThere(join(cluster.folder, 'postmaster.opts'))?.trim() !== ours;
+  return readIfExists(join(cluster.folder, 'postmaster.opts'))?.trim() !== ours;
 }
 
-/** Where the folder's server said that it listens; it may have died since. */
-export function notedSocketDir(folder: string): string | undefined {
+/** The socket folder in the server's pid file; the server may no longer run. */
+export function recordedSocketDir(folder: string): string | undefined {
   return readLock(join(folder, PID_FILE)).socketDir;
 }
 
-/** The process number of this folder's server. A zombie, or a stranger that got the number, does not count. */
+/** The process id of this folder's server. Ignores zombies and other programs that were given the same id. */
 export function findPostmaster(folder: string): number | undefined {
   const { pid } = readLock(join(folder, PID_FILE));
   return isPostmaster(pid, folder) ? pid : undefined;
 }
 
-/** Ends the server's sessions, lets it write its last checkpoint, and tells whether it was gone in time. */
+/** Fast shutdown: ends the sessions and writes a last checkpoint. Returns whether the server ended in time. */
 export async function stopPostmaster(folder: string, pid: number, timeoutMs: number): Promise<boolean> {
   const deadlineMs = performance.now() + timeoutMs;
   process.kill(pid, 'SIGINT');
@@ -99,7 +99,7 @@ export async function stopPostmaster(folder: string, pid: number, timeoutMs: num
   return true;
 }
 
-/** The last lines of the log, of those after `offsetBytes`. */
+/** The last lines of the log after `offsetBytes`. */
 export function quoteLog(cluster: Cluster, offsetBytes = 0): string {
   const log = openSync(cluster.logFile, 'a+');
   const sizeBytes = fstatSync(log).size;
@@ -111,7 +111,7 @@ export function quoteLog(cluster: Cluster, offsetBytes = 0): string {
 }
 
 function commandLine({ binDir, folder, socketDir, settings }: Cluster): [string, ...string[]] {
-  // PostgreSQL reads a list of folders here; in quotes, a comma in our path is just a comma.
+  // PostgreSQL reads a comma-separated list here; quotes protect a comma in the path.
   const socket = { port: String(PORT), unix_socket_directories: `"${socketDir.replaceAll('"', '""')}"` };
   const flags = Object.entries({ ...settings, ...socket }).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
   return [join(binDir, 'postgres'), '-D', folder, ...flags];
@@ -125,21 +125,21 @@ function openLog({ logFile, user }: Cluster): number {
 }
 
 /**
- * PostgreSQL takes a killed server for a running one while any process bears its number: a zombie nobody has collected,
- * or, likely in a restarted container, a stranger. Should sessions of the killed one still live, then PostgreSQL
- * finds that out by their shared memory, and does not start.
+ * PostgreSQL considers a killed server running while any process has its id: a zombie, or, likely in a restarted container,
+ * another program. If sessions of the killed server are still alive, PostgreSQL detects them by their shared memory and
+ * does not start.
  */
-function removeMisleadingLocks({ folder, socketDir }: Cluster): void {
+function removeStaleLocks({ folder, socketDir }: Cluster): void {
   for (const file of [join(folder, PID_FILE), join(socketDir, `.s.PGSQL.${PORT}.lock`)]) {
     const { pid } = readLock(file);
     if (processExists(pid) && !isPostmaster(pid, folder)) rmSync(file, { force: true });
   }
 }
 
-/** Both of PostgreSQL's lock files look like this. Where there is none, the process number is 0. */
+/** Reads either of PostgreSQL's lock files. The process id is 0 if there is none. */
 function readLock(file: string): { pid: number; socketDir: string | undefined } {
-  const [pid = '0', , , , socketDir] = readIfThere(file)?.split('\n') ?? [];
-  // A postgres in single-user mode notes a negative number.
+  const [pid = '0', , , , socketDir] = readIfExists(file)?.split('\n') ?? [];
+  // PostgreSQL in single-user mode writes a negative number.
   return { pid: Math.abs(Number.parseInt(pid, 10)) || 0, socketDir };
 }
 
@@ -156,7 +156,7 @@ function processExists(pid: number): boolean {
 function isPostmaster(pid: number, folder: string): boolean {
   try {
     if (process.platform === 'linux') {
-      // The server makes its data folder its working directory. A zombie has none.
+      // The server's working directory is its data folder. A zombie has none.
       const isPostgres = readFileSync(`/proc/${pid}/comm`, 'utf8').startsWith('postgres');
       return isPostgres && readlinkSync(`/proc/${pid}/cwd`) === folder;
     }
@@ -167,7 +167,7 @@ function isPostmaster(pid: number, folder: string): boolean {
   }
 }
 
-function readIfThere(file: string): string | undefined {
+function readIfExists(file: string): string | undefined {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {

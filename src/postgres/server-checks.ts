@@ -3,7 +3,7 @@ import { UserError } from '../kernel/errors.js';
 
 const OLDEST_SUPPORTED = 15;
 
-/** An acknowledged conversion must survive a power cut: a server that may forget commits is refused, by name. */
+/** Acknowledged conversions must survive a power failure: refuses a server that can lose commits, naming the setting. */
 export async function refuseUnsafeServer(client: ClientBase): Promise<void> {
   const { rows } = await client.query<{ name: string; setting: string }>(
     `SELECT name, setting FROM pg_settings

@@ -1,15 +1,18 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, statSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { UserError } from '../kernel/errors.js';
 
-/** The account PostgreSQL's programs run under; empty where that is our own. Made to be spread into spawn's options. */
+/** Accounts that can run the server for root, in order of preference. */
+const ACCOUNTS = ['postgres', 'nobody'];
+
+/** The account that runs PostgreSQL's programs, as options for `spawn`; empty if it is the account of this process. */
 export interface ServerUser {
   uid?: number;
   gid?: number;
 }
 
-/** PostgreSQL refuses to run as root and to touch data that another account owns. */
+/** PostgreSQL refuses to run as root and to use data that another account owns. */
 export function serverUserFor(folder: string): ServerUser {
   const owner = statSync(folder, { throwIfNoEntry: false });
   if (process.getuid?.() !== 0) {
@@ -22,34 +25,46 @@ export function serverUserFor(folder: string): ServerUser {
     return {};
   }
 
-  // A folder without data, such as a fresh volume, does not tell who shall run the server.
-  if (!owner || !existsSync(join(folder, 'PG_VERSION'))) return account('postgres') ?? account('nobody') ?? noAccount();
+  // The owner of a folder without data, such as a new volume, does not determine the account.
+  if (!owner || !existsSync(join(folder, 'PG_VERSION'))) return firstAccount();
   if (owner.uid === 0) {
     throw new UserError(
       `The database in ${folder} belongs to root, but PostgreSQL does not run as root. ` +
-        `Give it to another user, for example: chown -R nobody ${folder}`,
+        `Give it to another user, for example: chown -R ${ACCOUNTS.at(-1)} ${folder}`,
     );
   }
   return { uid: owner.uid, gid: owner.gid };
 }
 
-/** Asks as that user, because modes, groups, ACLs and every folder above have a say in it. */
+/** Tested as that user, because modes, groups, ACLs and every parent folder matter. */
 export function canReach(user: ServerUser, path: string): boolean {
   if (user.uid === undefined) return true;
   return spawnSync('/bin/sh', ['-c', 'test -x "$0"', path], { cwd: '/', ...user }).status === 0;
 }
 
+/** For root only: a persistent folder that every account may enter, whatever root's umask is. */
+export function systemFolder(): string {
+  const folder = '/var/lib/clean-conversions';
+  mkdirSync(folder, { recursive: true });
+  chmodSync(folder, 0o755);
+  return folder;
+}
+
 function account(name: string): ServerUser | undefined {
   const [uid, gid] = ['-u', '-g'].map((flag) => {
-    const asked = spawnSync('id', [flag, name], { encoding: 'utf8' });
-    return asked.status === 0 ? Number(asked.stdout) : undefined;
+    const { status, stdout } = spawnSync('id', [flag, name], { encoding: 'utf8' });
+    return status === 0 ? Number(stdout) : undefined;
   });
   return uid === undefined || gid === undefined ? undefined : { uid, gid };
 }
 
-function noAccount(): never {
+function firstAccount(): ServerUser {
+  for (const name of ACCOUNTS) {
+    const user = account(name);
+    if (user) return user;
+  }
   throw new UserError(
-    'PostgreSQL does not run as root, and this machine has no user "postgres" or "nobody". ' +
+    `PostgreSQL does not run as root, and this machine has no user "${ACCOUNTS.join('" or "')}". ` +
       'Start as a normal user, or set DATABASE_URL to a PostgreSQL server of your own.',
   );
 }

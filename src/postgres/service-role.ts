@@ -2,10 +2,10 @@ import type { ClientBase } from 'pg';
 
 export const SERVICE_ROLE = 'cc_service';
 
-/** Whether connections can work as the service's role: it exists, may use the schema, and the login may become it. */
-export async function canTakeServiceRole(owner: ClientBase): Promise<boolean> {
+/** Whether connections can use the service's role: it exists, may use the schema, and the login may SET ROLE to it. */
+export async function canUseServiceRole(owner: ClientBase): Promise<boolean> {
   const { rows } = await owner.query<{ usable: boolean }>(
-    // From version 16 on being a member and being allowed to become the role are two things.
+    // From version 16 on, membership alone does not allow SET ROLE.
     `SELECT has_schema_privilege(oid, 'cc', 'USAGE') AND pg_has_role(current_user, oid,
               CASE WHEN current_setting('server_version_num')::integer >= 160000 THEN 'SET' ELSE 'MEMBER' END) AS usable
        FROM pg_roles WHERE rolname = $1`,
@@ -15,11 +15,11 @@ export async function canTakeServiceRole(owner: ClientBase): Promise<boolean> {
 }
 
 /**
- * The service works as a role that may add events and nothing else to them. It is made where the login may make roles;
- * where it may not, the trigger on the log refuses changes alone. Runs after migrations, for what they made.
+ * The service works as a role that can insert events but not change them. The role is created if the login may create roles;
+ * otherwise only the trigger on the log refuses changes. Runs after migrations, to cover the tables that they created.
  */
 export async function grantServiceRole(owner: ClientBase): Promise<void> {
-  await makeRole(owner);
+  await createRole(owner);
   await owner.query('CREATE SCHEMA IF NOT EXISTS cc_shadow');
   const { rowCount } = await owner.query('SELECT FROM pg_roles WHERE rolname = $1', [SERVICE_ROLE]);
   if (!rowCount) return;
@@ -37,7 +37,7 @@ export async function grantServiceRole(owner: ClientBase): Promise<void> {
   `);
 }
 
-async function makeRole(owner: ClientBase): Promise<void> {
+async function createRole(owner: ClientBase): Promise<void> {
   await owner.query(`
     DO $$ BEGIN
       IF (SELECT rolsuper OR rolcreaterole FROM pg_roles WHERE rolname = current_user)
@@ -46,6 +46,6 @@ async function makeRole(owner: ClientBase): Promise<void> {
         EXECUTE format('GRANT ${SERVICE_ROLE} TO %I', current_user);
       END IF;
     EXCEPTION WHEN duplicate_object OR unique_violation THEN
-      NULL; -- Roles belong to the whole server: another database's instance was faster.
+      NULL; -- Roles belong to the whole server: an instance of another database has created it.
     END $$`);
 }

@@ -1,8 +1,9 @@
 import { type SiteSettings } from '../events/site.events.js';
+import { addressRanges } from '../kernel/addresses.js';
 import { formatDuration } from '../kernel/durations.js';
 import { isEmail, normaliseEmail, subjectOf } from '../kernel/email.js';
 import { messageOf, UserError } from '../kernel/errors.js';
-import { addressRanges, dedupWindowMs } from '../kernel/settings.js';
+import { dedupWindowMs } from '../kernel/settings.js';
 import { normaliseHost } from './host.js';
 
 export const DEFAULT_SITE_SETTINGS: SiteSettings = {

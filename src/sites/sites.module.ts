@@ -7,6 +7,7 @@ import { Logger } from '../kernel/logger.js';
 import { Sealer } from '../kernel/sealing.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { EventLog } from '../log/event-log.js';
+import { LogModule } from '../log/log.module.js';
 import { Postgres } from '../postgres/postgres.js';
 import { SITE_COMMAND_HANDLERS } from './site-command-handlers.js';
 import { SiteDirectory } from './site-directory.js';
@@ -35,7 +36,7 @@ export class SitesLifecycle implements OnModuleInit {
 }
 
 @Module({
-  imports: [CqrsModule],
+  imports: [CqrsModule, LogModule],
   providers: [
     {
       provide: SiteSecrets,

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { type WebhookEvent } from '../events/site.events.js';
-import { isGlobalUnicast } from '../http/outgoing/global-unicast.js';
-import { targetOf } from '../http/outgoing/target.js';
+import { isGlobalUnicast } from '../http/client/global-unicast.js';
+import { targetOf } from '../http/client/target.js';
 import { messageOf, UserError } from '../kernel/errors.js';
 import type { StoredEvent } from '../log/event.js';
 import { secretProblem } from '../platforms/webhook/settings.js';

@@ -1,8 +1,8 @@
 import { Interval } from '@nestjs/schedule';
 import type { Pool } from 'pg';
-import { settingsAsOf } from '../delivery/courier.js';
 import { type Delivery, foldDeliveries } from '../delivery/delivery.js';
-import { type ReceivedConversion, spell } from '../delivery/received.js';
+import { buildPayload, settingsAsOf } from '../delivery/payload.js';
+import type { ReceivedConversion } from '../delivery/received-conversion.js';
 import { CONVERSION } from '../events/conversion.events.js';
 import { type Reopening } from '../events/delivery.events.js';
 import { LogUnavailable } from '../kernel/errors.js';
@@ -189,7 +189,7 @@ export class LateMatches {
     if (last?.status !== 'skipped' || !lacksIdentifier(last) || !platform || !connection) return false;
     if (Date.now() - Date.parse(withVisit.time) > this.dependencies.sendableForMs(platform)) return false;
     const asOf = settingsAsOf(connection, settings ?? withVisit.data.settings);
-    return !('skip' in spell(withVisit, platform, asOf, eventId));
+    return !('skip' in buildPayload(withVisit, platform, asOf, eventId));
   }
 }
 

@@ -130,7 +130,7 @@ export class Matcher {
   }
 
   private connect(): Promise<Client> {
-    return this.postgres.connect('cc-match', {
+    return this.postgres.connect('match', {
       // The prepared plan may date from when the tables were empty. Index look-ups only, so that it never scans a table.
       enable_seqscan: 'off',
       enable_hashjoin: 'off',

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
 import { type Answer, sendAnswer, textAnswer } from '../http/answer.js';
-import { FrontDoor } from '../http/front-door.js';
+import { HotRoutes } from '../http/hot-routes.js';
 import { RequestOrigin } from '../http/request-origin.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { SiteDirectory } from '../sites/site-directory.js';
@@ -24,7 +24,7 @@ export class TagScriptEndpoint implements OnModuleInit {
   private readonly days: number;
 
   constructor(
-    private readonly frontDoor: FrontDoor,
+    private readonly hotRoutes: HotRoutes,
     private readonly sites: SiteDirectory,
     @Inject(SETTINGS) settings: Settings,
   ) {
@@ -33,7 +33,7 @@ export class TagScriptEndpoint implements OnModuleInit {
   }
 
   onModuleInit(): void {
-    this.frontDoor.put(PATH, (request, response) => this.handle(request, response));
+    this.hotRoutes.add(PATH, (request, response) => this.handle(request, response));
   }
 
   private handle(request: IncomingMessage, response: ServerResponse): void {

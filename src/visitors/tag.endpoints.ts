@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { type Answer, emptyAnswer, sendAnswer, textAnswer } from '../http/answer.js';
-import { FrontDoor } from '../http/front-door.js';
+import { HotRoutes } from '../http/hot-routes.js';
 import { readBody } from '../http/read-body.js';
 import { RequestOrigin } from '../http/request-origin.js';
 import { MalformedBody, parseStrictJson } from '../http/strict-json.js';
@@ -76,7 +76,7 @@ export class TagEndpoints implements OnModuleInit {
   private readonly countryHeader: string | undefined;
 
   constructor(
-    private readonly frontDoor: FrontDoor,
+    private readonly hotRoutes: HotRoutes,
     private readonly sites: SiteDirectory,
     private readonly commands: CommandBus,
     private readonly metrics: TagMetrics,
@@ -90,7 +90,7 @@ export class TagEndpoints implements OnModuleInit {
 
   onModuleInit(): void {
     for (const path in PATHS) {
-      this.frontDoor.put(path, (request, response) => this.handle(PATHS[path] as TagCall, request, response));
+      this.hotRoutes.add(path, (request, response) => this.handle(PATHS[path] as TagCall, request, response));
     }
   }
 

@@ -1,4 +1,4 @@
-import { Module } from '@nestjs/common';
+import { Module, type OnApplicationShutdown } from '@nestjs/common';
 import { CqrsModule } from '@nestjs/cqrs';
 import { DeliveryModule } from '../delivery/delivery.module.js';
 import { sendableForMs } from '../delivery/retry-schedule.js';
@@ -6,6 +6,7 @@ import { messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { EventLog } from '../log/event-log.js';
+import { LogModule } from '../log/log.module.js';
 import { ProjectionRunner } from '../log/projection-runner.js';
 import { platformOf } from '../platforms/index.js';
 import { Postgres } from '../postgres/postgres.js';
@@ -24,7 +25,7 @@ import { TagScriptEndpoint } from './tag-script.endpoint.js';
 const WARN_EVERY_MS = 10_000;
 
 @Module({
-  imports: [CqrsModule, SitesModule, DeliveryModule],
+  imports: [CqrsModule, LogModule, SitesModule, DeliveryModule],
   providers: [
     {
       provide: BotScorer,
@@ -48,9 +49,19 @@ const WARN_EVERY_MS = 10_000;
     TagMetrics,
     IdentifierPruner,
   ],
-  exports: [Matcher, LateMatches, BotScorer],
+  exports: [Matcher, BotScorer],
 })
-export class VisitorsModule {}
+export class VisitorsModule implements OnApplicationShutdown {
+  constructor(
+    private readonly lateMatches: LateMatches,
+    private readonly matcher: Matcher,
+  ) {}
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.lateMatches.stop();
+    await this.matcher.close();
+  }
+}
 
 /** At most one warning per interval: while the database is unavailable every look-up fails. */
 function throttledWarning(logger: Logger): (error: unknown) => void {

@@ -18,7 +18,7 @@ const conversion = (data) => ({
 });
 const content = process.env.APPEND === 'conversion' ? conversion : event;
 
-const postgres = await Postgres.open({ databaseUrl: process.env.DATABASE_URL, dataDir: '', say });
+const postgres = await Postgres.open({ databaseUrl: process.env.DATABASE_URL, dataDir: '', onMessage: say });
 const log = new PostgresEventLog(postgres, { onMessage: say });
 await driveAppends(async () => {
   const stream = uuidv7();

@@ -64,7 +64,7 @@ const READ = {
   totals: (world) => rebuild('totals', world),
 };
 
-const postgres = await Postgres.open({ databaseUrl: DATABASE_URL, dataDir: '.', say: () => {} });
+const postgres = await Postgres.open({ databaseUrl: DATABASE_URL, dataDir: '.', onMessage: () => {} });
 const log = new PostgresEventLog(postgres);
 const secrets = new SiteSecrets(postgres.pool, new Sealer(SEAL));
 const started = performance.now();

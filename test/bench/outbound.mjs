@@ -8,7 +8,7 @@ import { readSettings } from '../../dist/kernel/settings.js';
 import { PostgresEventLog } from '../../dist/log/postgres-event-log.js';
 import { OutboundSync } from '../../dist/outbound/outbound-sync.js';
 import { pushNow } from '../../dist/outbound/push-now.js';
-import { openOutgoing, Pusher, pusherOptions } from '../../dist/outbound/pusher.js';
+import { openHttpClient, Pusher, pusherOptions } from '../../dist/outbound/pusher.js';
 import { Postgres } from '../../dist/postgres/postgres.js';
 import { AddSite } from '../../dist/sites/site.commands.js';
 import { siteCommandDispatcher } from '../../dist/sites/site-command-handlers.js';
@@ -49,8 +49,8 @@ export async function outboundRun(context) {
 async function openLog(dataDir, events, { progress, cleanUp }) {
   const server = await startThrowAwayServer(dataDir);
   cleanUp.push(server.stop);
-  const postgres = await Postgres.open({ databaseUrl: databaseUrl(server, 'postgres'), dataDir, say: () => {} });
-  const owner = await postgres.connectAsOwner('cc-bench');
+  const postgres = await Postgres.open({ databaseUrl: databaseUrl(server, 'postgres'), dataDir, onMessage: () => {} });
+  const owner = await postgres.connectAsOwner('bench');
   await growLog(owner, { events, claims: 0 }, (done) =>
     progress(`filling: ${thousands(done)} of ${thousands(events)} …`),
   );
@@ -121,7 +121,7 @@ async function pushingRows({ log, postgres }, { progress }) {
     const settings = readSettings({ OUTBOUND_ALLOW_PRIVATE: 'true' });
     const clock = { aheadMs: 0 };
     const now = () => Date.now() + clock.aheadMs;
-    const pusher = new Pusher(log, commands, openOutgoing(settings), { ...pusherOptions(settings, 'system'), now });
+    const pusher = new Pusher(log, commands, openHttpClient(settings), { ...pusherOptions(settings, 'system'), now });
     progress('pushing one after the other …');
     const each = await oneByOne(postgres, secrets, sites, pusher, hosts.slice(0, ONE_BY_ONE));
     receiver.calls = 0;

@@ -11,7 +11,7 @@ import { letGoOfServer, watchServer } from './children.mjs';
  */
 export async function startThrowAwayServer(dataDir) {
   const { acquireEmbeddedServer } = await import('../../dist/postgres/embedded-server.js');
-  const embedded = await acquireEmbeddedServer({ dataDir, say: () => {} });
+  const embedded = await acquireEmbeddedServer({ dataDir, onMessage: () => {} });
   const server = findServer(dataDir);
   const stop = async () => {
     await embedded.release();

@@ -15,7 +15,7 @@ import { conversionData } from './append-loop.mjs';
 const [mode] = process.argv.slice(2);
 const BATCH = Number(process.env.BATCH);
 const settings = readSettings({ ...process.env, DATABASE_URL: '', SECRET_KEY: '' });
-const postgres = await Postgres.open({ databaseUrl: process.env.DATABASE_URL, dataDir: '', say: () => {} });
+const postgres = await Postgres.open({ databaseUrl: process.env.DATABASE_URL, dataDir: '', onMessage: () => {} });
 const result = await { fill, relay, kafkajs: alone }[mode]();
 await postgres.close();
 console.log(JSON.stringify(result));

@@ -50,7 +50,7 @@ export async function drill({ short, log: logLine }) {
   const dataDir = mkdtempSync(join(tmpdir(), 'cc-drill-'));
   // When started by root, PostgreSQL runs as another user, which needs access to its data.
   chmodSync(dataDir, 0o755);
-  const postgres = await Postgres.open({ databaseUrl: undefined, dataDir, say: () => {} });
+  const postgres = await Postgres.open({ databaseUrl: undefined, dataDir, onMessage: () => {} });
   const log = new PostgresEventLog(postgres);
   const secrets = new SiteSecrets(postgres.pool, openSealer(readSettings({ DATA_DIR: dataDir })));
   const random = seededRandom(seed);

@@ -11,7 +11,7 @@ const { Logger } = await load('kernel/logger');
 const { readSettings } = await load('kernel/settings');
 
 const settings = readSettings({ KAFKA_BROKERS: brokers, KAFKA_TOPIC_PREFIX: prefix, KAFKA_PARTITIONS: '3' });
-const postgres = await Postgres.open({ databaseUrl, dataDir: '/tmp', say: () => {} });
+const postgres = await Postgres.open({ databaseUrl, dataDir: '/tmp', onMessage: () => {} });
 const runner = new ProjectionRunner(postgres, [counted]);
 new ProjectionConsumer(postgres, settings, counted, runner, new Logger('silent')).start();
 console.log('started');

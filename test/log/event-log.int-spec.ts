@@ -158,7 +158,7 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
       const killing = (async () => {
         while (writing) {
           const { rowCount } = await killer.query(
-            `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'cc-append' AND datname = current_database()`,
+            `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name LIKE 'cc%-append' AND datname = current_database()`,
           );
           kills += rowCount ?? 0;
           await sleep(60);

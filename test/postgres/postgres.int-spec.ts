@@ -20,23 +20,23 @@ describe.each(serversUnderTest())('opening $name', ({ major }) => {
     await client.end();
   };
 
-  it('runs the migrations once, whichever of several instances comes first', async () => {
+  it('runs the migrations once when several instances start at the same time', async () => {
     const url = await createDatabase(server);
     const instances = await Promise.all([1, 2, 3, 4].map(() => openDatabase(url)));
     const { rows } = await (instances[0] as (typeof instances)[0]).pool.query(
-      'SELECT name FROM cc.migrations ORDER BY id',
+      'SELECT name FROM cc.schema_migrations ORDER BY id',
     );
     expect(rows.map(({ name }) => name)).toEqual(MIGRATIONS.map((Migration) => new Migration().name));
     for (const instance of instances) await instance.close();
   });
 
-  it('refuses, by name, a database that may forget what it acknowledged', async () => {
+  it('rejects a database with synchronous_commit off and names the setting', async () => {
     const url = await createDatabase(server);
     await asOwner(url, `ALTER DATABASE ${databaseOf(url)} SET synchronous_commit = off`);
     await expect(openDatabase(url)).rejects.toThrow(/synchronous_commit = off.*Set synchronous_commit = on/s);
   });
 
-  it('works, and stays append-only by its trigger, for a login that may not make roles', async () => {
+  it('works for a login that may not create roles, append-only by the trigger alone', async () => {
     const url = await createDatabase(server);
     const name = databaseOf(url);
     await asOwner(url, `CREATE ROLE plain_${name} LOGIN; ALTER DATABASE ${name} OWNER TO plain_${name}`);
@@ -59,7 +59,7 @@ describe.each(serversUnderTest())('opening $name', ({ major }) => {
 });
 
 it.each(['fsync', 'full_page_writes'])(
-  'a server with %s off is refused, by name',
+  'rejects a server with %s off and names the setting',
   async (setting) => {
     const server = await startTestServer({ settings: { [setting]: 'off' } });
     await expect(openDatabase(server.url())).rejects.toThrow(new RegExp(`${setting} = off.*Set ${setting} = on`, 's'));
@@ -68,7 +68,7 @@ it.each(['fsync', 'full_page_writes'])(
   60_000,
 );
 
-/** The address has no host (it is a socket's folder), so it is no URL to Node. */
+/** The URL has no host (it names a socket folder), so `URL` cannot parse it. */
 function databaseOf(url: string): string {
   return /@\/(\w+)\?/.exec(url)?.[1] as string;
 }

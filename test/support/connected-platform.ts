@@ -1,16 +1,21 @@
 import { AccessTokens } from '../../src/delivery/access-tokens.js';
-import { Lane, type LaneResult } from '../../src/delivery/lane.js';
-import { type ReceivedConversion, type Spelled, spell } from '../../src/delivery/received.js';
-import type { Wires } from '../../src/delivery/wires.js';
+import {
+  type AttemptResult,
+  DestinationQueue,
+  type DestinationQueueDependencies,
+} from '../../src/delivery/destination-queue.js';
+import { buildPayload, type DeliveryPayload } from '../../src/delivery/payload.js';
+import type { PlatformClient } from '../../src/delivery/platform-client.js';
+import type { ReceivedConversion } from '../../src/delivery/received-conversion.js';
 import type { Conversion } from '../../src/platforms/conversion.js';
-import type { Connection, Platform, Settings, SkipReason } from '../../src/platforms/platform.js';
+import type { Connection, Platform, Settings, Skip, SkipReason } from '../../src/platforms/platform.js';
 import type { PlatformCase } from './platform-cases.js';
 
 const SITE = 'shop.example';
 const OPEN_MS = 60_000;
 let tenants = 0;
 
-export type Sent = LaneResult | { readonly status: 'skipped'; readonly reason: SkipReason };
+export type Sent = AttemptResult | { readonly status: 'skipped'; readonly reason: SkipReason };
 
 /** What the sandbox knows of one tenant at one platform. */
 export interface Account {
@@ -24,7 +29,7 @@ export interface Account {
   readonly tokenCalls: number;
 }
 
-/** A lane to the sandbox, with the real client, real tokens, and an account of its own there. */
+/** A destination queue to the sandbox, with the real client, real tokens, and an account of its own there. */
 export class ConnectedPlatform {
   readonly parked: string[] = [];
   readonly paused: string[] = [];
@@ -32,7 +37,7 @@ export class ConnectedPlatform {
   connection: Connection;
   private readonly platform: Platform;
   private readonly tokens: AccessTokens;
-  private readonly lane: Lane;
+  private readonly queue: DestinationQueue;
   private readonly tenant = `t${++tenants}`;
   private readonly faults: unknown[] = [];
   private state: 'active' | 'paused' | 'parked' = 'active';
@@ -40,48 +45,45 @@ export class ConnectedPlatform {
   constructor(
     about: PlatformCase,
     private readonly sandboxUrl: string,
-    wires: Wires,
+    client: PlatformClient,
   ) {
     const { platform, connection } = about;
     this.platform = platform;
     this.connection = { ...connection, endpoint: `${sandboxUrl}/${platform.name}@${this.tenant}` };
-    const send = wires.send.bind(wires);
-    this.tokens = new AccessTokens({
-      send,
-      keepRefreshToken: async (_site, _platform, refreshToken) => {
+    this.tokens = new AccessTokens(client, {
+      replaceRefreshToken: async (_site, _platform, refreshToken) => {
         this.refreshTokens.push(refreshToken);
         const secrets = { ...this.connection.secrets, refresh_token: refreshToken };
         this.connection = { ...this.connection, secrets };
       },
       reload: async () => this.connection,
     });
-    const world = {
-      state: () => this.state,
-      connection: () => this.connection,
-      send: send.bind(undefined, platform),
+    const dependencies: DestinationQueueDependencies = {
+      destination: () => ({ state: this.state, connection: this.connection }),
+      request: (request, connection) => client.request(platform, request, connection),
       accessToken: this.accessToken.bind(this),
-      park: async (reason: string) => {
+      park: async (reason) => {
         this.state = 'parked';
         this.parked.push(reason);
       },
-      pause: async (reason: string) => {
+      pause: async (reason) => {
         this.state = 'paused';
         this.paused.push(reason);
       },
       resume: async () => {
         this.state = 'active';
       },
-      fault: (error: unknown) => void this.faults.push(error),
+      onError: (error) => void this.faults.push(error),
     };
-    this.lane = new Lane(platform, world, OPEN_MS);
+    this.queue = new DestinationQueue(platform, dependencies, OPEN_MS);
   }
 
   accessToken(connection = this.connection, stale?: string): Promise<string | undefined> {
     return this.tokens.get(SITE, this.platform, connection, stale);
   }
 
-  spell(conversion: Conversion, settings: Settings = {}): Spelled | { readonly skip: SkipReason } {
-    return spell(
+  buildPayload(conversion: Conversion, settings: Settings = {}): DeliveryPayload | Skip {
+    return buildPayload(
       asReceived(conversion),
       this.platform,
       { ...this.connection.settings, ...settings },
@@ -96,11 +98,11 @@ export class ConnectedPlatform {
   ): Promise<Sent[]> {
     const sent = await Promise.all(
       conversions.map((conversion, index) => {
-        const spelled = this.spell(conversion);
-        if ('skip' in spelled) return { status: 'skipped', reason: spelled.skip } as const;
-        const body = index === spoiled ? spoil(spelled.body) : spelled.body;
-        return new Promise<LaneResult>((done) => {
-          this.lane.offer({ body, group: spelled.group, alone, probe: false, mayGo: () => true, done });
+        const payload = this.buildPayload(conversion);
+        if ('skip' in payload) return { status: 'skipped', reason: payload.skip } as const;
+        const body = index === spoiled ? spoil(payload.body) : payload.body;
+        return new Promise<AttemptResult>((done) => {
+          this.queue.enqueue({ payload: { ...payload, body }, alone, probe: false, mayDeliver: () => true, done });
         });
       }),
     );

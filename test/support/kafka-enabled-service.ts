@@ -37,7 +37,7 @@ export class KafkaEnabledService {
     const dataDir = mkdtempSync(join(tmpdir(), 'cc-kafka-service-'));
     // When started by root, PostgreSQL runs as another user, which needs access to its data.
     chmodSync(dataDir, 0o755);
-    const postgres = await Postgres.open({ databaseUrl: undefined, dataDir, say: () => {} });
+    const postgres = await Postgres.open({ databaseUrl: undefined, dataDir, onMessage: () => {} });
     const service = new KafkaEnabledService(dataDir, postgres, { KAFKA_BROKERS: brokers, ...environment });
     for (let at = 0; at < instances; at += 1) await service.start(at);
     return service;

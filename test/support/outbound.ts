@@ -7,7 +7,7 @@ import { uuidv7 } from '../../src/kernel/uuid.js';
 import type { EventLog } from '../../src/log/event-log.js';
 import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
 import { OutboundSync } from '../../src/outbound/outbound-sync.js';
-import { openOutgoing, Pusher, pusherOptions } from '../../src/outbound/pusher.js';
+import { openHttpClient, Pusher, pusherOptions } from '../../src/outbound/pusher.js';
 import { COUNTED, COUNTED_BY, sumTotals } from '../../src/outbound/totals.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
 import { siteCommandDispatcher } from '../../src/sites/site-command-handlers.js';
@@ -48,7 +48,7 @@ export async function openInstance(
   const directory = new SiteDirectory(log, secrets, { ...settings, instance: uuidv7() });
   await directory.start();
   const now = () => Date.now() + instance.aheadMs;
-  const pusher = new Pusher(log, commands, openOutgoing(settings), { ...pusherOptions(settings, 'system'), now });
+  const pusher = new Pusher(log, commands, openHttpClient(settings), { ...pusherOptions(settings, 'system'), now });
   const faults: string[] = [];
   const sync = new OutboundSync(postgres.pool, directory, secrets, pusher, {
     everyMs: settings.outboundEveryMs,

@@ -8,11 +8,11 @@ import { binariesIn, findBinaries } from '../../src/postgres/postgres-binaries.j
 import { findPostmaster, stopPostmaster } from '../../src/postgres/postmaster.js';
 
 export interface TestServerOptions {
-  /** Where PostgreSQL's programs are; by default those that come with the product. */
+  /** Folder of PostgreSQL's programs; by default those of the npm package. */
   binDir?: string;
-  /** Debian's PostgreSQL of this version. Ask `hasDebianPostgres` first. */
+  /** Uses Debian's PostgreSQL of this version. Check `hasDebianPostgres` first. */
   major?: number;
-  /** Beside the settings of the embedded server, or instead of them, such as `{ fsync: 'off' }`. */
+  /** Added to the settings of the embedded server, or overriding them, such as `{ fsync: 'off' }`. */
   settings?: Record<string, string>;
 }
 
@@ -20,9 +20,9 @@ export interface TestServer {
   /** Folder of the unix socket. */
   readonly host: string;
   readonly pid: number;
-  /** For pg's `connectionString` and for TypeORM's `url` alike; TypeORM insists on the scheme being `postgres`. */
+  /** For pg's `connectionString` and TypeORM's `url`; TypeORM requires the scheme `postgres`. */
   url(database?: string): string;
-  /** As in a crash, what was committed stays. `restart` brings it back. */
+  /** Simulates a crash: committed data stays. `restart` starts it again. */
   kill9(): Promise<void>;
   restart(): Promise<void>;
   /** Stops the server and removes its data. */
@@ -35,16 +35,16 @@ export function hasDebianPostgres(major: number): boolean {
   return existsSync(debianBinDir(major));
 }
 
-/** A server of its own in a folder of its own, for tests that need more than a database. */
+/** Starts a PostgreSQL server with its own data folder. */
 export async function startTestServer({ binDir, major, settings }: TestServerOptions = {}): Promise<TestServer> {
   const dataDir = mkdtempSync(join(tmpdir(), 'cc-test-'));
-  // As root, we let another user run the server, and it must get to its data.
+  // If the test runs as root, another user runs the server and must be able to enter the folder.
   chmodSync(dataDir, 0o755);
   const dir = binDir ?? (major === undefined ? undefined : debianBinDir(major));
   const prepared = await prepareCluster({
     dataDir,
-    say: () => {},
-    find: (user, say) => (dir === undefined ? findBinaries(user, say) : binariesIn(dir, user)),
+    onMessage: () => {},
+    find: (user, onMessage) => (dir === undefined ? findBinaries(user, onMessage) : binariesIn(dir, user)),
   });
   const cluster = { ...prepared, settings: { ...prepared.settings, ...settings } };
 

@@ -1,6 +1,6 @@
 import { readPartitions } from '../../log/partitions.js';
 import { MIGRATIONS } from '../../postgres/migrations/index.js';
-import { readMigrations } from '../../postgres/postgres.js';
+import { readMigrations } from '../../postgres/schema.js';
 import { SERVICE_ROLE } from '../../postgres/service-role.js';
 import type { CliDependencies } from '../session.js';
 import type { Finding } from './check.js';

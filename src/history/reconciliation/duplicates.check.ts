@@ -30,7 +30,7 @@ interface ClaimRow {
 export const duplicatesCheck: Check = {
   name: 'duplicates',
   async examine(dependencies) {
-    const client = await dependencies.postgres.connectAsOwner('cc-verify');
+    const client = await dependencies.postgres.connectAsOwner('verify');
     try {
       await client.query(
         `CREATE TEMP TABLE claims (site text COLLATE "C", key uuid, position bigint, weak boolean, at bigint, since bigint)`,
@@ -58,7 +58,7 @@ const TOO_CLOSE = `
    WHERE CASE WHEN weak THEN any_at ELSE real_at END > since ORDER BY position`;
 
 async function writeClaims(client: Client, dependencies: VerifyDependencies): Promise<number> {
-  const reader = await dependencies.postgres.connect('cc-verify');
+  const reader = await dependencies.postgres.connect('verify');
   const windows = new DedupWindows(dependencies.settings.dedupWindowMs);
   const secretOf = new Map<string, string>();
   let claims = 0;

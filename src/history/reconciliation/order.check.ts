@@ -5,7 +5,7 @@ import type { Check } from '../verify.js';
 export const orderCheck: Check = {
   name: 'order',
   async examine({ postgres, until }) {
-    const client = await postgres.connect('cc-verify');
+    const client = await postgres.connect('verify');
     try {
       const outOfOrder = await countOutOfOrder(client, until);
       if (outOfOrder === 0) return { ok: true, detail: `time never decreases up to position ${until}` };

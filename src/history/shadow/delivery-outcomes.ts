@@ -1,7 +1,6 @@
 import type { StoredOpening } from '../../conversions/conversion.js';
-import { settingsAsOf } from '../../delivery/courier.js';
 import { foldDeliveries, resultOf } from '../../delivery/delivery.js';
-import { spell } from '../../delivery/received.js';
+import { buildPayload, settingsAsOf } from '../../delivery/payload.js';
 import type { StoredEvent } from '../../log/event.js';
 import { platformOf } from '../../platforms/index.js';
 import type { PlatformName } from '../../platforms/platform.js';
@@ -47,7 +46,7 @@ export function simulatedOutcomes(
       continue;
     }
     const settings = applyChanges(settingsAsOf(connection, pinned ?? received.position), rules.settings[name] ?? {});
-    const payload = spell(received, platform, settings, undefined);
+    const payload = buildPayload(received, platform, settings, undefined);
     if ('skip' in payload) outcomes.set(name, { status: `skipped: ${payload.skip}` });
     else outcomes.set(name, { status: trial ? 'validated' : 'sent', bodySha256: payload.bodySha256 });
   }

@@ -1,4 +1,4 @@
-import { isWithin } from '../../kernel/code-points.js';
+import { fitsCodePoints } from '../../kernel/code-points.js';
 
 /** Reddit's own events; every other name is a custom one. Amounts are taken with some only. */
 const STANDARD: ReadonlyMap<string, { readonly amount: boolean }> = new Map([
@@ -26,5 +26,5 @@ export function takesAmount({ tracking_type }: EventType): boolean {
 }
 
 export function isEventName(name: string): boolean {
-  return name !== '' && isWithin(name, 64);
+  return name !== '' && fitsCodePoints(name, 64);
 }

@@ -1,8 +1,8 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
- * The append-only log: events, the personal parts beside them, the claims that make a conversion the only one of its
- * key, and the one function every writer goes through. `docs/log.md` tells how the pieces work together.
+ * The append-only log: events, their personal data in a separate table, dedup claims that make a conversion unique by its
+ * key, and the only function that writes them. `docs/log.md` describes how they work together.
  */
 export class EventLog0000000000001 implements MigrationInterface {
   name = 'EventLog0000000000001';
@@ -16,12 +16,12 @@ export class EventLog0000000000001 implements MigrationInterface {
   }
 
   async down(): Promise<void> {
-    throw new Error('The log is not thrown away by a migration. Restore a backup instead.');
+    throw new Error('Migrations do not drop the log. Restore a backup instead.');
   }
 }
 
 const TABLES = `
--- One process at a time draws from it, under the append's lock: CACHE 1 keeps positions in that order.
+-- One process at a time draws from it, under the append's lock: CACHE 1 keeps positions in commit order.
 CREATE SEQUENCE cc.event_position CACHE 1;
 
 CREATE TABLE cc.events (
@@ -39,11 +39,11 @@ CREATE TABLE cc.events (
   PRIMARY KEY (position)
 ) PARTITION BY RANGE (position);
 
--- By a name the outside world gave it (an order number). A hash of site and name: 8 bytes, whatever the name's length.
+-- Look-up by an external name (an order number). A hash of site and name: 8 bytes, whatever the name's length.
 CREATE INDEX events_reference ON cc.events (hashtextextended(reference, hashtextextended(site, 0)))
   WHERE reference IS NOT NULL;
 
--- Whatever is about a person stands here and only here: rows that may be deleted beside events that may not.
+-- All personal data, and nothing else: these rows can be deleted, events cannot.
 CREATE TABLE cc.personal (
   position bigint NOT NULL,
   site     text COLLATE "C" NOT NULL,
@@ -52,13 +52,14 @@ CREATE TABLE cc.personal (
   PRIMARY KEY (position)
 ) PARTITION BY RANGE (position);
 
--- Erasure looks for a subject, rarely; every append would pay for a B-tree. A Bloom filter per range of pages costs an
--- insert nothing (ranges are summed up once they are full), and leaves erasure a hundredth of the table to read.
+-- Erasure looks up a subject rarely, while every append would pay for a B-tree. A Bloom filter per page range costs an
+-- insert nothing (ranges are summarised when they are full), and erasure reads about one percent of the table.
 CREATE INDEX personal_subject ON cc.personal
   USING brin (subject bytea_bloom_ops (n_distinct_per_range = 1200, false_positive_rate = 0.01))
   WITH (pages_per_range = 64, autosummarize = on);
 
--- The inline projection "dedup": who holds a key. Decided by this primary key inside the append, never by look-then-write.
+-- The inline projection "dedup": which stream holds a key. This primary key decides inside the append; there is no
+-- read-then-write.
 CREATE TABLE cc.dedup (
   site   text COLLATE "C" NOT NULL,
   key    uuid NOT NULL,
@@ -67,7 +68,7 @@ CREATE TABLE cc.dedup (
   at     timestamptz(3) NOT NULL,
   PRIMARY KEY (site, key)
 );
--- For pruning. BRIN, because claims lie roughly in the order of their time and an insert then costs it nothing.
+-- For pruning. BRIN, because dedup claims are stored roughly in time order, so that an insert costs the index nothing.
 CREATE INDEX dedup_at ON cc.dedup USING brin (at) WITH (autosummarize = on);
 
 CREATE FUNCTION cc.refuse_change() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -83,12 +84,12 @@ const PARTITIONS = `
 CREATE TABLE cc.log_partitions (
   first   bigint PRIMARY KEY,
   beyond  bigint NOT NULL,
-  -- Past its retention: only what must be kept for ever is left in it.
+  -- Past its retention: only events that are never deleted are left in it.
   thinned boolean NOT NULL DEFAULT false
 );
 
--- The tables are made whole and only then attached: attaching waits for no open append. (No CHECK of the bounds: it would
--- spare attaching a look at an empty table, and cost every append.)
+-- The tables are completed before they are attached: attaching does not wait for an open append. (No CHECK of the bounds: it
+-- would save a scan of an empty table and cost every append.)
 CREATE FUNCTION cc.add_partition(first bigint, beyond bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   kind text;
@@ -96,9 +97,9 @@ BEGIN
   FOREACH kind IN ARRAY ARRAY['events', 'personal'] LOOP
     EXECUTE format('CREATE TABLE cc.%1$s_%2$s (LIKE cc.%1$s INCLUDING ALL)', kind, first);
   END LOOP;
-  -- Over all partitions a unique index would have to include position; a stream's newest events are in one or two of them.
+  -- A unique index over all partitions would have to include position; a stream's newest events are in one or two of them.
   EXECUTE format('CREATE UNIQUE INDEX events_%1$s_stream ON cc.events_%1$s (stream, version)', first);
-  -- TRUNCATE, and a change that names the partition itself, would pass by the parent's trigger.
+  -- TRUNCATE, and a statement that names the partition itself, would bypass the parent's trigger.
   EXECUTE format('CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON cc.events_%s
     FOR EACH STATEMENT EXECUTE FUNCTION cc.refuse_change()', first);
   FOREACH kind IN ARRAY ARRAY['events', 'personal'] LOOP
@@ -109,20 +110,20 @@ END $$;
 
 SELECT cc.add_partition(0, 5000000), cc.add_partition(5000000, 10000000), cc.add_partition(10000000, 15000000);
 
--- Which server, and which timeline of it, the log was last written on.
+-- The server, and its timeline, on which the log was last written.
 CREATE TABLE cc.lineage (
   one      boolean PRIMARY KEY DEFAULT true CHECK (one),
   system   bigint NOT NULL,
   timeline text NOT NULL
 );
 
--- Leaps ahead when the server is another one than before; returns the position the log goes on at, or null. With the
--- owner's rights, because the service's role may neither move the sequence nor add a partition.
+-- Moves the position sequence ahead when the server or its timeline has changed; returns the position at which the log
+-- continues, or null. With the owner's rights, because the service's role may neither move the sequence nor add a partition.
 CREATE FUNCTION cc.follow_lineage(leap bigint) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = cc, pg_temp AS $$
 DECLARE
   server bigint := (SELECT system_identifier FROM pg_control_system());
-  -- From the file being written: pg_control_checkpoint() still tells the old timeline right after a promotion.
+  -- From the current WAL file: pg_control_checkpoint() still reports the old timeline right after a promotion.
   line   text := left(pg_walfile_name(pg_current_wal_lsn()), 8);
   start  bigint;
 BEGIN
@@ -141,16 +142,15 @@ END $$;
 `;
 
 const APPEND = `
--- What the inline projections of the rooms above keep of an event, readable as soon as the event is. Their migrations say
--- how; the log only passes it on.
+-- Inline projections store their part of an event here, readable as soon as the event is. Later migrations define them.
 CREATE FUNCTION cc.write_inline(notes json) RETURNS void LANGUAGE plpgsql AS $$ BEGIN END $$;
 
--- The only way into the log. "batch" is what has queued up: one object per event, "n" its place in the batch (from 1),
--- "k" its place in its request (from 1, which is left out), "expected" the version its stream must have reached (none:
--- a new stream, or one that is known to have reached version "base"; -1: any). "key", "span" (seconds) and "weak" claim a
--- key for the stream. A stream whose version is compared, and a key, stand in a batch once.
--- "checked": the batch has versions to compare, or is sent again because the outcome of the first sending is unknown.
--- "noted": some events have an "inline" part, which goes on to the inline projections of the rooms above.
+-- The only function that writes events. "batch" has one object per event: "n" is its index in the batch (from 1), "k" its
+-- index in its request (from 1; 1 is omitted), "expected" the version that its stream must have (absent: a new stream, or
+-- one known to have reached version "base"; -1: any). "key", "span" (seconds) and "weak" make a dedup claim for the stream.
+-- A stream whose version is compared, and a dedup key, occur at most once in a batch.
+-- "checked": versions must be compared, or the batch is sent again because the first result is unknown.
+-- "noted": some events have an "inline" part for the inline projections.
 CREATE FUNCTION cc.append(batch json, checked boolean, noted boolean) RETURNS json LANGUAGE plpgsql AS $$
 DECLARE
   drawn     timestamptz(3);
@@ -160,10 +160,10 @@ DECLARE
   outcome   json;
   notes     json;
 BEGIN
-  -- Before the first position is drawn and until the commit is visible: so position order is commit order, and whoever
-  -- remembers one position misses nothing. Each statement below sees what the holder before us committed.
+  -- Held from before the first position is drawn until the commit is visible, so that position order is commit order and a
+  -- reader that remembers one position misses nothing. Each statement below sees what the previous holder committed.
   PERFORM pg_advisory_xact_lock(4845001);
-  -- Never before the newest event's: then time and position agree although clocks may step back.
+  -- Never earlier than the newest event: time and position agree even when the clock steps back.
   drawn := greatest(clock_timestamp(), (SELECT e.time FROM cc.events e ORDER BY e.position DESC LIMIT 1));
 
   IF checked THEN
@@ -184,7 +184,7 @@ BEGIN
       actor text, reference text, data json, subject text, personal json, inline json, key uuid, span double precision, weak boolean)
      WHERE NOT checked OR (stored[r.n] IS NULL AND NOT coalesce(r.n = ANY (conflicts), false))
   ), held AS MATERIALIZED (
-    -- Whoever writes claims holds the lock, so what stands here stands until we commit.
+    -- Every writer of claims holds the lock, so these rows cannot change before the commit.
     SELECT i.n, c.stream, c.at > drawn - make_interval(secs => i.span) AND (i.weak OR NOT c.weak) AS live
       FROM input i JOIN cc.dedup c ON c.site = i.site AND c.key = i.key
   ), taken_over AS (
@@ -221,7 +221,7 @@ END $$;
 `;
 
 const PRUNE = `
--- Forgets claims that no window reaches back to, a slice at a time; like every writer of claims, behind the lock.
+-- Deletes dedup claims that are older than every window, in batches; like every writer of claims, under the lock.
 CREATE FUNCTION cc.prune_claims(before timestamptz, slice integer) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
   pruned integer;
@@ -234,7 +234,7 @@ END $$;
 `;
 
 const PROJECTIONS = `
--- How far each projection has read. It moves in the transaction that writes the projection's rows.
+-- The checkpoint of each projection. It moves in the transaction that writes the projection's rows.
 CREATE TABLE cc.projections (
   name     text COLLATE "C" PRIMARY KEY,
   position bigint NOT NULL,

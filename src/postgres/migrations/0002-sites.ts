@@ -1,12 +1,12 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** What the sites need: their read models, the way to follow them in a large log, and the table of sealed secrets. */
+/** Read models of the sites, an index to follow their events in a large log, and the table of sealed secrets. */
 export class Sites0000000000002 implements MigrationInterface {
   name = 'Sites0000000000002';
 
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
--- Every instance folds the sites in memory: it must find their few events among millions without reading those.
+-- Every instance folds the sites in memory: it must find their few events among millions without scanning the log.
 CREATE INDEX events_sites ON cc.events (position) WHERE noun IN ('site', 'auth');
 
 CREATE TABLE cc.sites (
@@ -20,7 +20,7 @@ CREATE TABLE cc.sites (
   created_at  timestamptz(3) NOT NULL
 );
 
--- When a key's newest event was appended.
+-- The time of the newest event of each key.
 CREATE TABLE cc.key_usage (
   key_id       uuid PRIMARY KEY,
   last_used_at timestamptz(3) NOT NULL
@@ -44,6 +44,6 @@ CREATE TABLE cc.secrets (
   }
 
   async down(): Promise<void> {
-    throw new Error('Sites are not thrown away by a migration. Restore a backup instead.');
+    throw new Error('Migrations do not drop sites. Restore a backup instead.');
   }
 }

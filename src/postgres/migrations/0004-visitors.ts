@@ -1,27 +1,27 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** What is known of visitors, readable as soon as the tag's call is answered; and which conversions wait for a visit. */
+/** Identifier records and consent, readable as soon as the tag's call is answered, and conversions that wait for a visit. */
 export class Visitors0000000000004 implements MigrationInterface {
   name = 'Visitors0000000000004';
 
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
--- The inline projection "identifiers": what visits have shown of a person, one row for each kind of thing. Kinds of click
--- ids by their own time, "visit" and "bot" by the event's: the newest stands. "first" is the touch that came first.
+-- The inline projection "identifiers": a person's identifiers from visits, one row for each kind. The newest one wins: click
+-- ids by their own time, "visit" and "bot" by the time of the event. "first" is the earliest touch.
 CREATE TABLE cc.identifiers (
   site     text COLLATE "C" NOT NULL,
   subject  bytea NOT NULL,
   kind     text COLLATE "C" NOT NULL,
   at       timestamptz(3) NOT NULL,
-  -- Of the event that brought it.
+  -- Position of the event that it is from.
   position bigint NOT NULL,
   value    json NOT NULL,
   PRIMARY KEY (site, subject, kind)
 );
--- For pruning, as with claims.
+-- For pruning, as with dedup claims.
 CREATE INDEX identifiers_at ON cc.identifiers USING brin (at) WITH (autosummarize = on);
 
--- The inline projection "consent": what a person said last.
+-- The inline projection "consent": a person's last choice.
 CREATE TABLE cc.consent (
   site     text COLLATE "C" NOT NULL,
   subject  bytea NOT NULL,
@@ -31,8 +31,8 @@ CREATE TABLE cc.consent (
   PRIMARY KEY (site, subject)
 );
 
--- Both are upserts that commute: in whatever order events are folded, the same row stands in the end. Table names are bare,
--- so that a rebuild writes its shadow with the very same statements.
+-- Both are upserts that commute: the result does not depend on the order in which events are folded. Table names are
+-- unqualified, so that a rebuild writes its shadow tables with the same statements.
 CREATE FUNCTION cc.note_identifiers(notes json) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   INSERT INTO identifiers AS known (site, subject, kind, at, position, value)
@@ -66,12 +66,12 @@ BEGIN
   PERFORM cc.note_consent(notes);
 END $$;
 
--- The projection "unmatched": conversions that some platform was not told of for want of an identifier.
+-- The projection "unmatched": conversions that were not sent to some platform because an identifier was missing.
 CREATE TABLE cc.unmatched (
   conversion uuid PRIMARY KEY,
   site       text COLLATE "C" NOT NULL,
   subject    bytea NOT NULL,
-  -- Of the conversion itself, and of the first event that says so.
+  -- Positions of the conversion, and of the first event that skipped a platform.
   position   bigint NOT NULL,
   skipped    bigint NOT NULL,
   time       timestamptz(3) NOT NULL
@@ -80,15 +80,15 @@ CREATE INDEX unmatched_skipped ON cc.unmatched (skipped);
 CREATE INDEX unmatched_subject ON cc.unmatched (site, subject);
 CREATE INDEX unmatched_time ON cc.unmatched USING brin (time) WITH (autosummarize = on);
 
--- The projection "match_rate": conversions that counted, by day (UTC), and how many were joined to a visit.
+-- The projection "match_rate": counted conversions by day (UTC), and how many were matched to a visit.
 CREATE TABLE cc.match_rate (
   site        text COLLATE "C" NOT NULL,
   day         date NOT NULL,
   conversions bigint NOT NULL,
   matched     bigint NOT NULL,
-  -- Of the matched ones: joined by a visit that was identified later.
+  -- Of the matched ones: matched to a visit that was identified later.
   late        bigint NOT NULL,
-  -- Came from somebody who was judged a bot and let through: false positives of the judgement.
+  -- From visitors with a bot verdict that were not filtered: false positives of the bot detection.
   judged      bigint NOT NULL,
   PRIMARY KEY (site, day)
 );
@@ -96,6 +96,6 @@ CREATE TABLE cc.match_rate (
   }
 
   async down(): Promise<void> {
-    throw new Error('What is known of visitors is not thrown away by a migration. Restore a backup instead.');
+    throw new Error('Migrations do not drop visitor data. Restore a backup instead.');
   }
 }

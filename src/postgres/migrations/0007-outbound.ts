@@ -1,12 +1,12 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** What the outbound webhook needs: a way to count a site's stretch of the log, and totals for people. */
+/** For the outbound webhook: an index to count a site's events in a position range, and totals for people to read. */
 export class Outbound0000000000007 implements MigrationInterface {
   name = 'Outbound0000000000007';
 
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
--- A stretch is counted from here: it costs what it holds, whatever else the log holds.
+-- Counts a reporting window: the cost depends on the site's events in it, not on the rest of the log.
 CREATE INDEX events_counted ON cc.events (site, position)
   WHERE type IN ('conversion.received.v1', 'conversion.filtered.v1', 'visitor.bot_detected.v1');
 
@@ -24,6 +24,6 @@ ALTER TABLE cc.sites ADD COLUMN webhook json;
   }
 
   async down(): Promise<void> {
-    throw new Error('Totals are not thrown away by a migration. Restore a backup instead.');
+    throw new Error('Migrations do not drop totals. Restore a backup instead.');
   }
 }

@@ -1,21 +1,21 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** What is handed on to Kafka, how far, and what read models have taken from there. `docs/kafka.md` tells the story. */
+/** Progress of the Kafka relay and of the projections that read from Kafka; `docs/kafka.md` describes them. */
 export class Kafka0000000000020 implements MigrationInterface {
   name = 'Kafka0000000000020';
 
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
--- How far the log has been published. It belongs to a cluster and a prefix: new ones get the whole history.
+-- How far the log is published, per cluster and prefix: a new pair gets the whole history.
 CREATE TABLE cc.kafka_relay (
   cluster   text COLLATE "C" NOT NULL,
   prefix    text COLLATE "C" NOT NULL,
-  -- Everything up to it is published. A lower bound: what the topics' ends hold beyond it is found there.
+  -- Everything up to it is published. A lower bound: the ends of the topics show what was published beyond it.
   position  bigint NOT NULL DEFAULT 0,
-  -- The last position that each partition was given, by noun: {"conversion": [1017, 1020, …]}. A topic that ends below
-  -- has lost something, and is given it again.
+  -- The last position written to each partition, by category: {"conversion": [1017, 1020, …]}. A partition that ends below it
+  -- has lost events, which are published again.
   published json NOT NULL DEFAULT '{}',
-  -- The server, and its timeline, that this was last written on; and the position below which Kafka may hold events that
+  -- The server, and its timeline, on which this row was last written; and the position below which Kafka may hold events that
   -- a fail-over has lost here.
   system    bigint,
   timeline  text,
@@ -23,7 +23,7 @@ CREATE TABLE cc.kafka_relay (
   PRIMARY KEY (cluster, prefix)
 );
 
--- A topic's partition count, fixed when it was first seen: another one would send a stream's events to two places.
+-- A topic's partition count, fixed when the topic was first seen: another count would split a stream over two partitions.
 CREATE TABLE cc.kafka_topics (
   cluster    text COLLATE "C" NOT NULL,
   topic      text COLLATE "C" NOT NULL,
@@ -31,13 +31,13 @@ CREATE TABLE cc.kafka_topics (
   PRIMARY KEY (cluster, topic)
 );
 
--- Readers that must have seen an event before the log's retention may drop it.
+-- Readers that must have read an event before log retention may drop it.
 CREATE TABLE cc.log_holds (
   name     text COLLATE "C" PRIMARY KEY,
   position bigint NOT NULL
 );
 
--- How far a projection has come in one shard of a noun's streams (a topic's partition), beyond its checkpoint in
+-- A projection's checkpoint in one shard of a category's streams (a topic's partition), beyond its checkpoint in
 -- cc.projections. It moves in the transaction that writes the projection's rows.
 CREATE TABLE cc.projection_marks (
   projection text COLLATE "C" NOT NULL,
@@ -51,6 +51,6 @@ CREATE TABLE cc.projection_marks (
   }
 
   async down(): Promise<void> {
-    throw new Error('What was published cannot be taken back by a migration. Restore a backup instead.');
+    throw new Error('Migrations do not undo what was published. Restore a backup instead.');
   }
 }

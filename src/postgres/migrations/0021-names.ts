@@ -2,23 +2,23 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 
 /**
  * Standard names for columns and tables: a stream belongs to a category, a projection has a checkpoint per partition, and a
- * due delivery is leased. Instances of an earlier version use the old names and cannot run beside this schema.
+ * due delivery is leased. Instances of version 0.1 use the old names and cannot work with this schema.
  */
 export class Names0000000000021 implements MigrationInterface {
   name = 'Names0000000000021';
 
   async up(runner: QueryRunner): Promise<void> {
     await runner.query(`
-ALTER TABLE cc.events RENAME COLUMN noun TO category;
+ALTER TABLE cc.events RENAME COLUMN noun TO category; ALTER TABLE cc.projection_marks RENAME COLUMN noun TO category;
 ALTER TABLE cc.projection_marks RENAME TO partition_checkpoints;
-ALTER TABLE cc.partition_checkpoints RENAME COLUMN noun TO category;
 ALTER TABLE cc.delivery_claims RENAME TO delivery_leases;
 `);
     await runner.query(APPEND);
+    await runner.query(COMPATIBILITY);
   }
 
   async down(): Promise<void> {
-    throw new Error('Names are not changed back by a migration. Restore a backup instead.');
+    throw new Error('Migrations do not restore the old names. Restore a backup instead.');
   }
 }
 
@@ -65,10 +65,10 @@ BEGIN
     -- Every writer of claims holds the lock, so these rows cannot change before the commit.
     SELECT i.n, c.stream, c.at > drawn - make_interval(secs => i.span) AND (i.weak OR NOT c.weak) AS live
       FROM input i JOIN cc.dedup c ON c.site = i.site AND c.key = i.key
-  ), taken_over AS (
+  ), replaced_claims AS (
     UPDATE cc.dedup c SET stream = i.stream, weak = i.weak, at = drawn
       FROM input i JOIN held h ON h.n = i.n AND NOT h.live WHERE c.site = i.site AND c.key = i.key
-  ), taken AS (
+  ), new_claims AS (
     INSERT INTO cc.dedup (site, key, stream, weak, at)
     SELECT site, key, stream, weak, drawn FROM input i WHERE key IS NOT NULL AND n NOT IN (SELECT h.n FROM held h)
   ), winners AS MATERIALIZED (
@@ -78,7 +78,7 @@ BEGIN
     INSERT INTO cc.events (position, id, category, stream, version, type, site, time, actor, reference, data)
     SELECT position, id, category, stream, k + CASE WHEN expected IS NULL THEN 0 ELSE reached[n] END,
            type, site, drawn, actor, reference, data FROM winners
-  ), beside AS (
+  ), personal_data AS (
     INSERT INTO cc.personal (position, site, subject, data)
     SELECT position, site, decode(subject, 'hex'), personal FROM winners WHERE subject IS NOT NULL OR personal IS NOT NULL
   )
@@ -96,4 +96,21 @@ BEGIN
   IF notes IS NOT NULL THEN PERFORM cc.write_inline(notes); END IF;
   RETURN outcome;
 END $$;
+`;
+
+const COMPATIBILITY = `
+-- The oldest schema whose instances can use this database, and the version that upgraded it to that schema.
+CREATE TABLE cc.schema_compatibility (
+  one     boolean PRIMARY KEY DEFAULT true CHECK (one),
+  schema  integer NOT NULL,
+  version text NOT NULL
+);
+
+-- Version 0.1 reads cc.migrations when it starts. A view that fails in its place refuses that version by name.
+DROP TABLE IF EXISTS cc.migrations;
+CREATE FUNCTION cc.refuse_version_0_1() RETURNS TABLE (id integer, "timestamp" bigint, name text) LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION 'This database was upgraded by Clean Conversions 0.2. Version 0.1 cannot use it: start version 0.2 or later, or restore the backup made before the upgrade.';
+END $$;
+CREATE VIEW cc.migrations AS SELECT id, "timestamp", name FROM cc.refuse_version_0_1();
 `;

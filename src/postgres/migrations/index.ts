@@ -1,3 +1,4 @@
+import type { MigrationInterface } from 'typeorm';
 import { EventLog0000000000001 } from './0001-event-log.js';
 import { Sites0000000000002 } from './0002-sites.js';
 import { Dispatch0000000000003 } from './0003-dispatch.js';
@@ -6,8 +7,17 @@ import { Outbound0000000000007 } from './0007-outbound.js';
 import { Kafka0000000000020 } from './0020-kafka.js';
 import { Names0000000000021 } from './0021-names.js';
 
-/** In the order they run. A migration that has landed is never changed: the next number corrects it. */
-export const MIGRATIONS = [
+export interface Migration extends MigrationInterface {
+  readonly name: string;
+  /**
+   * Instances of the version before keep working during the migration and after it, so old and new may run side by side.
+   * Without it the upgrade is refused while such an instance is connected, and its later starts are refused.
+   */
+  readonly rolling?: true;
+}
+
+/** In the order they run. A released migration is never changed: a later one corrects it. */
+export const MIGRATIONS: readonly (new () => Migration)[] = [
   EventLog0000000000001,
   Sites0000000000002,
   Dispatch0000000000003,
@@ -16,3 +26,11 @@ export const MIGRATIONS = [
   Kafka0000000000020,
   Names0000000000021,
 ];
+
+/** The number at the end of a migration's name. */
+export function schemaNumber(migration: string): number {
+  return Number(/\d+$/.exec(migration)?.[0]);
+}
+
+/** The schema that this version works with: the number of its last migration. */
+export const SCHEMA = Math.max(...MIGRATIONS.map((Migration) => schemaNumber(new Migration().name)));

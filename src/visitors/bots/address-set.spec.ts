@@ -1,6 +1,5 @@
 import fc from 'fast-check';
-import { isWithin } from '../../kernel/addresses.js';
-import { addressRanges } from '../../kernel/settings.js';
+import { addressRanges, isWithin } from '../../kernel/addresses.js';
 import { AddressSet, addressKey } from './address-set.js';
 
 const has = (ranges: string, address: string) => {

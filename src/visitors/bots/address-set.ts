@@ -1,5 +1,5 @@
 import ipaddr from 'ipaddr.js';
-import type { AddressRange } from '../../kernel/settings.js';
+import type { AddressRange } from '../../kernel/addresses.js';
 
 /** An address in hexadecimal: 8 digits for IPv4, 32 for IPv6. Keys of the same length compare as text. */
 type AddressKey = string;

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { type AddressRange, addressRanges } from '../../kernel/addresses.js';
 import { messageOf, UserError } from '../../kernel/errors.js';
-import { type AddressRange, addressRanges } from '../../kernel/settings.js';
 
 /** Known bots as data. The data becomes outdated, so an operator can replace it without upgrading the service. */
 export interface BotList {

@@ -1,5 +1,5 @@
 import type { BotReason, BotVerdict, VisitSignals } from '../../events/visitor.events.js';
-import type { AddressRange } from '../../kernel/settings.js';
+import type { AddressRange } from '../../kernel/addresses.js';
 import { AddressSet, addressKey } from './address-set.js';
 import type { BotList } from './bot-list.js';
 import type { SiteRules } from './site-rules.js';

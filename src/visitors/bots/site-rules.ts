@@ -1,5 +1,5 @@
 import { type SiteSettings } from '../../events/site.events.js';
-import { type AddressRange, addressRanges } from '../../kernel/settings.js';
+import { type AddressRange, addressRanges } from '../../kernel/addresses.js';
 
 /** A site's own bot rules, parsed. */
 export interface SiteRules {

@@ -1,0 +1,30 @@
+import { Command } from '@nestjs/cqrs';
+import type { SiteKey } from '../sites/site.js';
+import type { LoadedSite } from '../sites/site-directory.js';
+import type { InboundFields } from './inbound-fields.js';
+import type { Receipt } from './receipt.js';
+
+export interface Received {
+  readonly conversionId: string;
+  /** The conversion that a duplicate repeats. */
+  readonly firstConversionId?: string;
+  readonly receipt: Receipt;
+}
+
+/** Settings of the service that the decision depends on. */
+export interface ReceiveRules {
+  readonly dedupWindowMs: number;
+  readonly identifierTtlMs: number;
+}
+
+/** A sender's conversion, authenticated and validated. It holds raw personal values; the handler passes on only their hashes. */
+export class ReceiveConversion extends Command<Received> {
+  constructor(
+    readonly open: LoadedSite,
+    readonly key: SiteKey,
+    readonly fields: InboundFields,
+    readonly rules: ReceiveRules,
+  ) {
+    super();
+  }
+}

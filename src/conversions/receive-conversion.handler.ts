@@ -1,0 +1,134 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { DeliveryService } from '../delivery/delivery.service.js';
+import { CONVERSION, type ConversionData, type DeliveryPlan } from '../events/conversion.events.js';
+import { withLogTimeout } from '../kernel/log-timeout.js';
+import { uuidv7 } from '../kernel/uuid.js';
+import type { DedupClaim } from '../log/event.js';
+import { EventLog } from '../log/event-log.js';
+import type { PersonalHashes } from '../platforms/personal-hashes.js';
+import type { SiteKey } from '../sites/site.js';
+import { isFilteredBot, type Match, Matcher, matchOf, reachesBotThreshold } from '../visitors/matcher.js';
+import { isOpening, type OpeningEvent } from './conversion.js';
+import { dedupKey, dedupWindowOf } from './dedup-key.js';
+import { differences } from './differences.js';
+import { filterReason } from './filter.js';
+import { hashPersonal } from './hash-personal.js';
+import { receiptOf } from './receipt.js';
+import { ReceiveConversion, type Received } from './receive-conversion.command.js';
+
+@CommandHandler(ReceiveConversion)
+export class ReceiveConversionHandler implements ICommandHandler<ReceiveConversion> {
+  constructor(
+    private readonly log: EventLog,
+    private readonly matcher: Matcher,
+    private readonly deliveries: DeliveryService,
+  ) {}
+
+  async execute(command: ReceiveConversion): Promise<Received> {
+    const { open, key, fields, rules } = command;
+    const { host, settings } = open.site;
+    const personal = hashPersonal(fields, settings.country ?? undefined);
+    const record = await this.matcher.find(host, personal.subject);
+    const match = matchOf(record, settings, Date.now(), rules.identifierTtlMs);
+    const { opening, claim } = decide(command, personal, match, uuidv7(), this.deliveries.planFor(open));
+    const { conversionId } = opening.data;
+    const outcome = await this.append(open.site.host, key, opening, claim);
+    if (outcome.status === 'appended') {
+      const { position, time } = outcome;
+      const isReceived = opening.type === 'conversion.received.v1';
+      const results = isReceived
+        ? await this.deliveries.deliver({ site: open.site.host, position, time, ...opening })
+        : {};
+      return { conversionId, receipt: receiptOf(opening, results) };
+    }
+    if (outcome.status === 'conflict') throw new Error('A new conversion cannot conflict');
+
+    const firstConversionId = outcome.by;
+    const [first] = await withLogTimeout(this.log.readStream(CONVERSION, firstConversionId));
+    const data = sentData(opening.data);
+    const duplicate: OpeningEvent = {
+      ...opening,
+      type: 'conversion.deduplicated.v1',
+      data: {
+        ...data,
+        firstConversionId,
+        differs: differences(first && isOpening(first) ? first : undefined, data, opening.personal),
+      },
+    };
+    await this.append(open.site.host, key, duplicate);
+    return { conversionId, firstConversionId, receipt: receiptOf(duplicate, {}) };
+  }
+
+  private append(site: string, key: SiteKey, event: OpeningEvent, claim?: DedupClaim) {
+    const stream = event.data.conversionId;
+    const actor = `key:${key.id}`;
+    const stored = this.log.append({
+      category: CONVERSION,
+      stream,
+      expected: 'new',
+      site,
+      actor,
+      events: [event],
+      claim,
+    });
+    if (event.data.platforms === undefined) return stored;
+    return stored.catch((error: unknown) => {
+      // The event may be stored nevertheless. It must then be sent, although the sender was asked to retry.
+      this.deliveries.appendInDoubt();
+      throw error;
+    });
+  }
+}
+
+/** The event to store and its dedup claim. The append decides whether it is a duplicate. */
+export function decide(
+  command: ReceiveConversion,
+  personal: PersonalHashes,
+  match: Match,
+  conversionId: string,
+  plan: DeliveryPlan,
+): { opening: OpeningEvent; claim: DedupClaim } {
+  const { open, key, fields, rules } = command;
+  const { settings } = open.site;
+  // Fields that were not sent are undefined here and absent in the log.
+  const data: ConversionData = {
+    conversionId,
+    event: fields.event,
+    value: fields.value,
+    currency: fields.currency,
+    orderId: fields.orderId,
+    keyId: key.id,
+    trial: key.trial,
+  };
+  const { visit, bot } = match;
+  const botData =
+    bot && bot.score > 0 ? { bot, ...(reachesBotThreshold(bot, settings) && { judged: true as const }) } : undefined;
+  const reason =
+    filterReason(settings, personal.subject, fields.email) ?? (isFilteredBot(bot, settings) ? 'bot' : undefined);
+  const reference = fields.orderId;
+  const opening: OpeningEvent = reason
+    ? { type: 'conversion.filtered.v1', data: { ...data, ...botData, reason }, personal, reference }
+    : {
+        type: 'conversion.received.v1',
+        data: { ...data, ...matchData(match), ...botData, ...plan },
+        personal: visit ? { ...personal, visit } : personal,
+        reference,
+      };
+  const claim: DedupClaim = {
+    key: dedupKey(open.dedupSecret, data, personal.subject),
+    windowMs: dedupWindowOf(settings, rules.dedupWindowMs),
+    weak: reason !== undefined,
+  };
+  return { opening, claim };
+}
+
+/** The match without personal data; undefined when there is neither a visit nor a consent. */
+function matchData({ visit, consent, withheld }: Match): Partial<ConversionData> | undefined {
+  if (!visit && !withheld && consent === 'unknown') return undefined;
+  return { ...(visit && { matched: true }), consent, ...(withheld && { withheld }) };
+}
+
+/** The fields of the sender only: a duplicate is neither matched nor sent. */
+function sentData({ conversionId, event, value, currency, orderId, keyId, trial }: ConversionData): ConversionData {
+  return { conversionId, event, value, currency, orderId, keyId, trial };
+}

@@ -1,0 +1,82 @@
+import { Injectable } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import { Logger } from '../kernel/logger.js';
+import { platformOf } from '../platforms/index.js';
+import type { Connection, Platform, PlatformName } from '../platforms/platform.js';
+import { ParkConnection, PauseConnection, ResumeConnection } from '../sites/connection.commands.js';
+import type { SiteConnection } from '../sites/connection.js';
+import type { Site } from '../sites/site.js';
+import { SiteDirectory } from '../sites/site-directory.js';
+import { SiteSecrets } from '../sites/site-secrets.js';
+
+/** A platform that a site is connected to. */
+export interface Destination {
+  readonly site: Site;
+  readonly platform: Platform;
+  /** With its state and every version of its settings. */
+  readonly siteConnection: SiteConnection;
+  /** Current settings and secrets, for requests. */
+  readonly connection: Connection;
+  /** `parked` also while a secret cannot be read: either way an operator must provide credentials. */
+  readonly state: SiteConnection['state'];
+}
+
+/** Looks up and changes the connections of sites on behalf of deliveries. */
+@Injectable()
+export class Connections {
+  constructor(
+    private readonly directory: SiteDirectory,
+    private readonly secrets: SiteSecrets,
+    private readonly logger: Logger,
+    private readonly commands: CommandBus,
+  ) {}
+
+  /** As of now; undefined if the platform is not connected. */
+  find(host: string, name: PlatformName): Destination | undefined {
+    const platform = platformOf(name);
+    const open = this.directory.find(host);
+    const found = open?.connections.get(name);
+    if (!platform || !open || !found) return undefined;
+    const { connection: siteConnection, secrets, missingSecrets } = found;
+    const { settings, endpoint } = siteConnection;
+    return {
+      site: open.site,
+      platform,
+      siteConnection,
+      connection: { settings, secrets, endpoint },
+      state: missingSecrets.length > 0 ? 'parked' : siteConnection.state,
+    };
+  }
+
+  async park(site: string, platform: PlatformName, reason: string): Promise<void> {
+    await this.commands.execute(new ParkConnection('system', site, platform, reason));
+    await this.changed('The platform refused the credentials: connection parked until they are fixed', site, platform);
+  }
+
+  async pause(site: string, platform: PlatformName, reason: string): Promise<void> {
+    await this.commands.execute(new PauseConnection('system', site, platform, reason));
+    await this.changed('The receiver accepts no more conversions: connection paused', site, platform);
+  }
+
+  async resume(site: string, platform: PlatformName): Promise<void> {
+    await this.commands.execute(new ResumeConnection('system', site, platform));
+    await this.changed('A parked connection works again: connection resumed', site, platform);
+  }
+
+  async replaceRefreshToken(site: string, platform: Platform, refreshToken: string): Promise<void> {
+    await this.secrets.replaceSecret(site, platform.name, 'refresh_token', refreshToken);
+    await this.directory.reloadSecrets(site, platform.name);
+  }
+
+  /** Reads the secrets from the database: another instance may have replaced the refresh token. */
+  async reload(site: string, platform: Platform): Promise<Connection | undefined> {
+    await this.directory.reloadSecrets(site, platform.name);
+    return this.find(site, platform.name)?.connection;
+  }
+
+  /** Refreshes the directory before the queue continues, so that it continues in the new state. */
+  private async changed(message: string, site: string, platform: PlatformName): Promise<void> {
+    await this.directory.refresh();
+    this.logger.warn(message, { site, platform });
+  }
+}

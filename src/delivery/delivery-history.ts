@@ -1,0 +1,64 @@
+import type { Outcome } from '../events/delivery.events.js';
+import type { StoredEvent } from '../log/event.js';
+import type { Platform, PlatformName } from '../platforms/platform.js';
+import type { SiteConnection } from '../sites/connection.js';
+import { type Delivery, foldDeliveries, isOutcome, resultOf } from './delivery.js';
+import { buildPayload, settingsAsOf } from './payload.js';
+import { type ReceivedConversion, withReopenedVisit } from './received-conversion.js';
+
+/** Everything the log contains about one delivery. */
+export interface DeliveryHistory {
+  readonly platform: PlatformName;
+  readonly status: string;
+  readonly reason?: string;
+  /** Oldest first. */
+  readonly attempts: readonly (Omit<Outcome, 'conversionId' | 'platform'> & { readonly time: string })[];
+  /** The payload that was sent, rebuilt; absent if none was sent or the data subject has been erased. */
+  readonly payload?: unknown;
+  /** Whether the rebuilt payload has the digest of the one that was sent. */
+  readonly payloadIsExact?: boolean;
+}
+
+/** Built from a conversion's stream and the connections of its site with all their settings versions. */
+export function deliveryHistories(
+  events: readonly StoredEvent[],
+  connections: readonly SiteConnection[],
+  platformOf: (name: string) => Platform | undefined,
+): DeliveryHistory[] {
+  const [opening] = events;
+  if (opening?.type !== 'conversion.received.v1') return [];
+  return foldDeliveries(events).map((delivery) => {
+    const { platform, last } = delivery;
+    const { status, reason } = resultOf(last, opening.data.trial);
+    const attempts = events
+      .filter(isOutcome)
+      .filter(({ data }) => data.platform === platform)
+      .map(({ time, data: { conversionId: _, platform: __, ...outcome } }) => ({ time, ...outcome }));
+    const connection = connections.find((candidate) => candidate.platform === platform);
+    return {
+      platform,
+      status,
+      ...(reason !== undefined && { reason }),
+      attempts,
+      ...rebuildPayload(
+        withReopenedVisit(opening, events, delivery.reopened),
+        delivery,
+        connection,
+        platformOf(platform),
+      ),
+    };
+  });
+}
+
+function rebuildPayload(
+  received: ReceivedConversion,
+  { bodySha256, eventId, settings }: Delivery,
+  connection: SiteConnection | undefined,
+  platform: Platform | undefined,
+): Pick<DeliveryHistory, 'payload' | 'payloadIsExact'> {
+  if (!connection || !platform || !received.personal || bodySha256 === undefined) return {};
+  const asOf = settingsAsOf(connection, settings ?? received.data.settings);
+  const payload = buildPayload(received, platform, asOf, eventId);
+  if ('skip' in payload) return {};
+  return { payload: JSON.parse(payload.body), payloadIsExact: payload.bodySha256 === bodySha256 };
+}

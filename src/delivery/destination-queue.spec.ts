@@ -1,0 +1,405 @@
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises';
+import { jest } from '@jest/globals';
+import type { Connection, Platform, PlatformRequest, PlatformResponse, Verdict } from '../platforms/platform.js';
+import { CredentialsRefused } from './access-tokens.js';
+import { type AttemptResult, DestinationQueue, type QueuedDelivery } from './destination-queue.js';
+import { NoResponse } from './platform-client.js';
+
+const CONNECTION: Connection = { settings: {}, secrets: {} };
+const OPEN_MS = 10_000;
+const DELIVERED: Verdict = { kind: 'delivered' };
+
+type Answer = Verdict | readonly Verdict[] | Error;
+
+/** A queue with a platform whose answers the test sets, and a connection in memory. */
+class TestQueue {
+  /** The payloads of each request. */
+  readonly requests: string[][] = [];
+  readonly results = new Map<string, AttemptResult>();
+  readonly stateChanges: string[] = [];
+  readonly errors: unknown[] = [];
+  readonly tokens: (string | undefined)[] = [];
+  state: 'active' | 'paused' | 'parked' | 'gone' = 'active';
+  answer: (items: readonly string[], request: number) => Answer | Promise<Answer> = () => DELIVERED;
+  token: (stale?: string) => string | undefined | Promise<string> = () => undefined;
+  change: Promise<void> = Promise.resolve();
+  private readonly queue: DestinationQueue;
+
+  constructor(platform: Partial<Platform> = {}) {
+    let verdict: Answer = DELIVERED;
+    const completePlatform = {
+      name: 'meta',
+      batchMax: 100,
+      request: (items: readonly string[], { accessToken }: { accessToken?: string }) => {
+        this.requests.push([...items]);
+        this.tokens.push(accessToken);
+        return { method: 'POST', url: 'https://platform.example', headers: {}, body: items.join() };
+      },
+      verdict: () => verdict,
+      ...platform,
+    } as unknown as Platform;
+    const change = (name: string, state: TestQueue['state']) => async (reason?: string) => {
+      this.stateChanges.push(reason === undefined ? name : `${name}: ${reason}`);
+      await this.change;
+      this.state = state;
+    };
+    this.queue = new DestinationQueue(
+      completePlatform,
+      {
+        destination: () => (this.state === 'gone' ? undefined : { connection: CONNECTION, state: this.state }),
+        request: async (_: PlatformRequest) => {
+          const answer = await this.answer(this.requests.at(-1) as string[], this.requests.length);
+          if (answer instanceof Error) throw answer;
+          verdict = answer;
+          return { status: 200, headers: {}, text: 'body', json: undefined } satisfies PlatformResponse;
+        },
+        accessToken: async (_, stale) => this.token(stale),
+        park: change('park', 'parked'),
+        pause: change('pause', 'paused'),
+        resume: change('resume', 'active'),
+        onError: (error) => this.errors.push(error),
+      },
+      OPEN_MS,
+    );
+  }
+
+  enqueue(body: string, { group, ...delivery }: Partial<QueuedDelivery> & { group?: string } = {}): void {
+    this.queue.enqueue({
+      payload: { body, group },
+      alone: false,
+      probe: false,
+      mayDeliver: () => true,
+      done: (result) => {
+        if (this.results.has(body)) throw new Error(`${body} was settled twice`);
+        this.results.set(body, result);
+      },
+      ...delivery,
+    });
+  }
+
+  get capacity(): number {
+    return this.queue.capacity;
+  }
+
+  tick(): void {
+    this.queue.tick();
+  }
+
+  /** Waits until no more progress is possible. */
+  async settle(): Promise<void> {
+    for (let round = 0; round < 60; round += 1) await turn();
+  }
+
+  statuses(): Record<string, string> {
+    const text = ({ status, reason }: AttemptResult) => (reason === undefined ? status : `${status} ${reason}`);
+    return Object.fromEntries([...this.results].map(([body, result]) => [body, text(result)]));
+  }
+}
+
+/** An answer that is pending until it is released. */
+function hanging() {
+  let release: (answer: Answer) => void = () => {};
+  const promise = new Promise<Answer>((resolve) => {
+    release = resolve;
+  });
+  return { promise, release };
+}
+
+describe('DestinationQueue', () => {
+  describe('batches', () => {
+    it('batches the deliveries of one event-loop turn and does not wait for more', async () => {
+      const queue = new TestQueue();
+      for (const body of ['a', 'b', 'c']) queue.enqueue(body);
+      expect(queue.requests).toEqual([]);
+      await turn();
+      await turn();
+      expect(queue.requests).toEqual([['a', 'b', 'c']]);
+      queue.enqueue('d');
+      await queue.settle();
+      expect(queue.requests).toEqual([['a', 'b', 'c'], ['d']]);
+      expect(queue.statuses()).toEqual({ a: 'delivered', b: 'delivered', c: 'delivered', d: 'delivered' });
+    });
+
+    it('separates groups, respects the batch size and sends alone what must be alone', async () => {
+      const queue = new TestQueue({ batchMax: 2 });
+      for (const body of ['a1', 'a2', 'a3']) queue.enqueue(body, { group: 'a' });
+      queue.enqueue('b1', { group: 'b' });
+      queue.enqueue('x', { group: 'a', alone: true });
+      await queue.settle();
+      expect(queue.requests).toEqual([['a1', 'a2'], ['a3'], ['b1'], ['x']]);
+    });
+
+    it('has at most eight requests in flight for a platform with batches', async () => {
+      const queue = new TestQueue({ batchMax: 2 });
+      queue.answer = () => hanging().promise;
+      for (let index = 0; index < 100; index += 1) queue.enqueue(`request ${index}`);
+      await queue.settle();
+      expect(queue.requests).toHaveLength(8);
+    });
+
+    it('has at most 32 requests in flight for a platform without batches, and 2,000 deliveries pending', async () => {
+      const queue = new TestQueue({ batchMax: 1 });
+      const request = hanging();
+      queue.answer = () => request.promise;
+      for (let index = 0; index < 32; index += 1) queue.enqueue(`request ${index}`);
+      await queue.settle();
+      for (let index = 0; index < 2_000; index += 1) queue.enqueue(`pending ${index}`);
+      await queue.settle();
+      expect(queue.requests).toHaveLength(32);
+      expect(queue.capacity).toBe(0);
+      queue.enqueue('one too many');
+      expect(queue.statuses()).toEqual({ 'one too many': 'deferred pending' });
+      request.release(DELIVERED);
+      await sleep(50);
+      expect(queue.requests).toHaveLength(2_032);
+      expect(queue.results.size).toBe(2_033);
+      expect(queue.capacity).toBe(2_000);
+    });
+  });
+
+  describe('answers', () => {
+    it('applies a verdict to each delivery and defers those without one', async () => {
+      const queue = new TestQueue();
+      queue.answer = () => [
+        { kind: 'accepted', requestId: 'r1' },
+        { kind: 'rejected', reason: 'too old' },
+        { kind: 'retry', reason: 'throttled', afterMs: 5 },
+      ];
+      for (const body of ['a', 'b', 'c', 'd']) queue.enqueue(body);
+      await queue.settle();
+      expect(queue.statuses()).toEqual({
+        a: 'accepted',
+        b: 'failed too old',
+        c: 'deferred throttled',
+        d: 'deferred server_error',
+      });
+      expect(queue.results.get('a')).toMatchObject({ requestId: 'r1', httpStatus: 200, response: 'body' });
+      expect(queue.results.get('c')).toMatchObject({ afterMs: 5 });
+    });
+
+    it('removes what the log would refuse, and personal data, from the platform’s texts', async () => {
+      const queue = new TestQueue();
+      const text = 'bad\0\ud800 jane@example.com';
+      queue.answer = () => [
+        { kind: 'rejected', reason: text, requestId: text },
+        { kind: 'unauthorized', reason: text },
+      ];
+      for (const body of ['a', 'b']) queue.enqueue(body);
+      await queue.settle();
+      expect(queue.results.get('a')).toMatchObject({ reason: 'bad …', requestId: 'bad …' });
+      expect(queue.stateChanges).toEqual(['park: bad …']);
+    });
+
+    it('resends the deliveries that were refused because of another one, without that one', async () => {
+      const queue = new TestQueue();
+      queue.answer = (items) =>
+        items.includes('bad')
+          ? items.map((item): Verdict => (item === 'bad' ? { kind: 'rejected', reason: 'bad' } : { kind: 'again' }))
+          : DELIVERED;
+      for (const body of ['a', 'bad', 'c']) queue.enqueue(body);
+      await queue.settle();
+      expect(queue.requests).toEqual([
+        ['a', 'bad', 'c'],
+        ['a', 'c'],
+      ]);
+      expect(queue.statuses()).toEqual({ a: 'delivered', bad: 'failed bad', c: 'delivered' });
+    });
+
+    it('bisects a refused batch if the answer does not identify the rejected payload', async () => {
+      const queue = new TestQueue();
+      queue.answer = (items) => (items.includes('m63') ? { kind: 'split', reason: 'one is bad' } : DELIVERED);
+      for (let index = 0; index < 100; index += 1) queue.enqueue(`m${index}`);
+      await queue.settle();
+      const failed = Object.entries(queue.statuses()).filter(([, status]) => status !== 'delivered');
+      expect(failed).toEqual([['m63', 'failed one is bad']]);
+      expect(queue.results.size).toBe(100);
+      expect(queue.requests.length).toBeLessThanOrEqual(15);
+    });
+
+    it('repeats a refused request once with a fresh token', async () => {
+      const queue = new TestQueue();
+      queue.token = async (stale) => (stale === undefined ? 'old' : `not ${stale}`);
+      queue.answer = (_, request) => (request === 1 ? { kind: 'unauthorized', reason: 'expired' } : DELIVERED);
+      queue.enqueue('a');
+      await queue.settle();
+      expect(queue.tokens).toEqual(['old', 'not old']);
+      expect(queue.stateChanges).toEqual([]);
+      expect(queue.statuses()).toEqual({ a: 'delivered' });
+    });
+
+    it('parks the connection if the fresh token is refused too, or none can be fetched', async () => {
+      const queue = new TestQueue();
+      queue.token = async (stale) => stale ?? 'old';
+      queue.answer = () => ({ kind: 'unauthorized', reason: 'expired' });
+      queue.enqueue('a');
+      await queue.settle();
+      expect(queue.requests).toHaveLength(2);
+
+      const other = new TestQueue();
+      other.token = () => Promise.reject(new CredentialsRefused('invalid_grant'));
+      other.enqueue('b');
+      await other.settle();
+      expect(other.requests).toEqual([]);
+      expect([queue.stateChanges, other.stateChanges]).toEqual([['park: expired'], ['park: invalid_grant']]);
+      expect([queue.statuses(), other.statuses()]).toEqual([
+        { a: 'deferred authorization' },
+        { b: 'deferred authorization' },
+      ]);
+    });
+  });
+
+  describe('connection state', () => {
+    it('sends nothing while the connection is being parked and defers pending deliveries afterwards', async () => {
+      const queue = new TestQueue({ batchMax: 1 });
+      const change = hanging();
+      queue.change = change.promise.then(() => {});
+      queue.answer = () => ({ kind: 'unauthorized', reason: 'HTTP 401' });
+      queue.enqueue('a');
+      await queue.settle();
+      queue.enqueue('b');
+      await queue.settle();
+      expect(queue.requests).toEqual([['a']]);
+      expect(queue.statuses()).toEqual({ a: 'deferred authorization' });
+      expect(queue.capacity).toBe(0);
+      change.release(DELIVERED);
+      await queue.settle();
+      expect(queue.requests).toEqual([['a']]);
+      expect(queue.statuses()['b']).toBe('deferred authorization');
+      queue.enqueue('c');
+      expect(queue.statuses()['c']).toBe('deferred authorization');
+      expect(queue.stateChanges).toEqual(['park: HTTP 401']);
+    });
+
+    it('resumes the connection after a successful probe and sends what was enqueued meanwhile', async () => {
+      const queue = new TestQueue();
+      queue.state = 'parked';
+      const change = hanging();
+      queue.change = change.promise.then(() => {});
+      queue.enqueue('probe', { probe: true });
+      await queue.settle();
+      expect([queue.statuses(), queue.stateChanges]).toEqual([{ probe: 'delivered' }, ['resume']]);
+      queue.enqueue('b');
+      await queue.settle();
+      expect(queue.results.has('b')).toBe(false);
+      change.release(DELIVERED);
+      await queue.settle();
+      expect(queue.statuses()['b']).toBe('delivered');
+    });
+
+    it('leaves the connection parked after a refused probe', async () => {
+      const queue = new TestQueue();
+      queue.state = 'parked';
+      queue.answer = () => ({ kind: 'unauthorized', reason: 'still' });
+      queue.enqueue('probe', { probe: true });
+      await queue.settle();
+      expect(queue.statuses()).toEqual({ probe: 'deferred authorization' });
+      expect(queue.state).toBe('parked');
+    });
+
+    it('pauses the connection if the receiver is gone and defers deliveries until it is resumed', async () => {
+      const queue = new TestQueue();
+      queue.answer = () => ({ kind: 'gone', reason: 'HTTP 410' });
+      queue.enqueue('a');
+      await queue.settle();
+      queue.enqueue('b');
+      expect(queue.statuses()).toEqual({ a: 'deferred paused', b: 'deferred paused' });
+      expect(queue.stateChanges).toEqual(['pause: HTTP 410']);
+      queue.state = 'active';
+      queue.answer = () => DELIVERED;
+      queue.enqueue('c');
+      await queue.settle();
+      expect(queue.statuses()['c']).toBe('delivered');
+    });
+
+    it('fails deliveries to a disconnected platform', async () => {
+      const queue = new TestQueue();
+      queue.state = 'gone';
+      queue.enqueue('a');
+      await queue.settle();
+      expect(queue.statuses()).toEqual({ a: 'failed disconnected' });
+    });
+  });
+
+  describe('circuit breaker', () => {
+    it('opens after five failed requests, then admits one request that decides', async () => {
+      const queue = new TestQueue({ batchMax: 1 });
+      queue.answer = () => new NoResponse({ kind: 'retry', reason: 'network_error' });
+      for (let index = 0; index < 5; index += 1) queue.enqueue(`${index}`);
+      await queue.settle();
+      queue.enqueue('refused');
+      expect(queue.statuses()).toMatchObject({ 0: 'deferred network_error', refused: 'deferred circuit_open' });
+      expect(queue.capacity).toBe(0);
+
+      jest.spyOn(performance, 'now').mockReturnValue(performance.now() + OPEN_MS);
+      expect(queue.capacity).toBe(1);
+      const request = hanging();
+      queue.answer = () => request.promise;
+      for (const body of ['decides', 'pending']) queue.enqueue(body);
+      await queue.settle();
+      expect(queue.requests).toHaveLength(6);
+      expect(queue.capacity).toBe(0);
+      request.release(DELIVERED);
+      await queue.settle();
+      expect(queue.statuses()).toMatchObject({ decides: 'delivered', pending: 'delivered' });
+      expect(queue.capacity).toBe(2_000);
+      jest.restoreAllMocks();
+    });
+
+    it('defers pending deliveries after two seconds if the platform hangs', async () => {
+      const queue = new TestQueue({ batchMax: 1 });
+      queue.answer = () => hanging().promise;
+      for (let index = 0; index < 8; index += 1) queue.enqueue(`request ${index}`);
+      await queue.settle();
+      queue.enqueue('pending');
+      queue.tick();
+      expect(queue.results.size).toBe(0);
+      jest.spyOn(performance, 'now').mockReturnValue(performance.now() + 2_000);
+      queue.tick();
+      queue.enqueue('later');
+      expect(queue.statuses()).toEqual({ pending: 'deferred circuit_open', later: 'deferred circuit_open' });
+      jest.restoreAllMocks();
+    });
+
+    it('defers deliveries for as long as the platform throttles', async () => {
+      const queue = new TestQueue();
+      queue.answer = () => ({ kind: 'retry', reason: 'throttled', afterMs: 60_000 });
+      queue.enqueue('a');
+      await queue.settle();
+      queue.enqueue('b');
+      expect(queue.statuses()).toEqual({ a: 'deferred throttled', b: 'deferred throttled' });
+    });
+
+    it('fails deliveries to an address that may not be called', async () => {
+      const queue = new TestQueue();
+      queue.answer = () => new NoResponse({ kind: 'rejected', reason: 'address_refused' });
+      queue.enqueue('a');
+      await queue.settle();
+      expect(queue.statuses()).toEqual({ a: 'failed address_refused' });
+    });
+  });
+
+  it('withdraws deliveries that this process may no longer make, and checks once per attempt', async () => {
+    const queue = new TestQueue();
+    let checks = 0;
+    // True at the first check and false at the second, as if a lease expired in between.
+    queue.enqueue('a', { mayDeliver: () => ++checks === 1 });
+    queue.enqueue('b', { mayDeliver: () => false });
+    queue.enqueue('c');
+    await queue.settle();
+    expect(queue.requests).toEqual([['a', 'c']]);
+    expect(queue.statuses()).toEqual({ a: 'delivered', b: 'withdrawn', c: 'delivered' });
+  });
+
+  it('defers deliveries that fail because of a bug', async () => {
+    const broken = () => {
+      throw new TypeError('cannot read x of undefined');
+    };
+    for (const part of ['request', 'verdict'] as const) {
+      const queue = new TestQueue({ [part]: broken });
+      queue.enqueue('a');
+      await queue.settle();
+      expect(queue.statuses()).toEqual({ a: 'deferred server_error' });
+      expect(queue.errors).toEqual([expect.any(TypeError)]);
+    }
+  });
+});

@@ -1,0 +1,300 @@
+import { redact, shorten } from '../platforms/common-verdict.js';
+import type { Connection, Platform, PlatformRequest, PlatformResponse, Verdict } from '../platforms/platform.js';
+import { CredentialsRefused } from './access-tokens.js';
+import { CircuitBreaker } from './circuit-breaker.js';
+import type { Destination } from './connections.js';
+import type { DeferReason } from './delivery.js';
+import type { DeliveryPayload } from './payload.js';
+import { NoResponse } from './platform-client.js';
+
+/** Requests in flight per connection, and so its sockets. More where a request carries a single conversion. */
+const REQUESTS_MAX = { batched: 8, single: 32 };
+/** Deliveries pending in memory. The log is the durable queue: beyond this a delivery is deferred and read from there. */
+const PENDING_MAX = 2_000;
+/** If no request in flight was answered for this long, the platform hangs, and pending deliveries are deferred. */
+const STALLED_MS = 2_000;
+const THROTTLED_MS = 1_000;
+
+/** A delivery in the queue of its connection. */
+export interface QueuedDelivery {
+  readonly payload: Pick<DeliveryPayload, 'body' | 'group'>;
+  /** Sent in a request of its own, so that the response concerns it alone. */
+  readonly alone: boolean;
+  /** Sent although the connection is parked, to find out whether it works again. */
+  readonly probe: boolean;
+  /** False once this process may no longer act for the conversion. */
+  readonly mayDeliver: () => boolean;
+  readonly done: (result: AttemptResult) => void;
+}
+
+export interface AttemptResult {
+  /** `withdrawn`: not sent, because this process may no longer act for the conversion. */
+  readonly status: 'delivered' | 'accepted' | 'failed' | 'deferred' | 'withdrawn';
+  readonly reason?: string | undefined;
+  /** Wait requested by the platform. */
+  readonly afterMs?: number | undefined;
+  readonly durationMs: number;
+  readonly httpStatus?: number | undefined;
+  readonly requestId?: string | undefined;
+  readonly response?: string | undefined;
+}
+
+export interface DestinationQueueDependencies {
+  /** As of now: an operator may have changed the connection. Undefined if it is disconnected. */
+  destination(): Pick<Destination, 'connection' | 'state'> | undefined;
+  request(request: PlatformRequest, connection: Connection): Promise<PlatformResponse>;
+  /** Undefined if the connection needs no token. With `stale`, a token other than that one. */
+  accessToken(connection: Connection, stale?: string): Promise<string | undefined>;
+  park(reason: string): Promise<void>;
+  pause(reason: string): Promise<void>;
+  resume(): Promise<void>;
+  /** A bug in the service. */
+  onError(error: unknown): void;
+}
+
+/**
+ * Delivery queue of one connection, with its own concurrency limit and circuit breaker. Deliveries enqueued in the same
+ * event-loop turn share a request if the platform accepts batches; none waits for a batch to fill.
+ */
+export class DestinationQueue {
+  private pending: QueuedDelivery[] = [];
+  private inFlight = 0;
+  private flushScheduled = false;
+  private lastResponse = performance.now();
+  private stateChange: Promise<void> | undefined;
+  private readonly breaker: CircuitBreaker;
+  private readonly requestsMax: number;
+
+  constructor(
+    private readonly platform: Platform,
+    private readonly dependencies: DestinationQueueDependencies,
+    openMs: number,
+  ) {
+    this.breaker = new CircuitBreaker(openMs);
+    this.requestsMax = platform.batchMax > 1 ? REQUESTS_MAX.batched : REQUESTS_MAX.single;
+  }
+
+  /** How many retries it can accept now: at most one while a single request decides whether the breaker closes. */
+  get capacity(): number {
+    if (this.stateChange || this.refusal()) return 0;
+    const busy = this.pending.length + this.inFlight;
+    const isRecovering = this.breaker.concurrency(this.requestsMax) === 1;
+    return isRecovering ? Math.max(0, 1 - busy) : PENDING_MAX - this.pending.length;
+  }
+
+  enqueue(delivery: QueuedDelivery): void {
+    // During a state change the delivery waits for the new state.
+    const refusal = delivery.probe || this.stateChange ? undefined : this.refusal();
+    if (refusal || this.pending.length >= PENDING_MAX) {
+      delivery.done(deferred(refusal ?? 'pending'));
+      return;
+    }
+    this.pending.push(delivery);
+    this.scheduleFlush();
+  }
+
+  /** Defers the pending deliveries of a platform that hangs. */
+  tick(): void {
+    const now = performance.now();
+    if (this.inFlight === 0 || now - this.lastResponse < STALLED_MS || this.pending.length === 0) return;
+    this.breaker.open(now);
+    for (const delivery of this.pending.splice(0)) delivery.done(deferred('circuit_open'));
+  }
+
+  private refusal(): DeferReason | undefined {
+    const state = this.dependencies.destination()?.state;
+    if (state === 'paused') return 'paused';
+    if (state === 'parked') return 'authorization';
+    return this.breaker.refusal(performance.now());
+  }
+
+  private scheduleFlush(): void {
+    if (this.flushScheduled) return;
+    this.flushScheduled = true;
+    setImmediate(() => {
+      this.flushScheduled = false;
+      this.flush();
+    });
+  }
+
+  private flush(): void {
+    while (!this.stateChange && this.pending.length > 0 && this.inFlight < this.breaker.concurrency(this.requestsMax)) {
+      if (this.inFlight === 0) this.lastResponse = performance.now();
+      this.inFlight += 1;
+      void this.sendBatch(this.nextBatch()).finally(() => {
+        this.inFlight -= 1;
+        this.flush();
+      });
+    }
+  }
+
+  private nextBatch(): QueuedDelivery[] {
+    const [first, ...rest] = this.pending as [QueuedDelivery, ...QueuedDelivery[]];
+    const batch = [first];
+    if (this.platform.batchMax > 1 && !first.alone) {
+      const remaining: QueuedDelivery[] = [];
+      for (const delivery of rest) {
+        const isSameGroup = delivery.payload.group === first.payload.group;
+        const joins = batch.length < this.platform.batchMax && isSameGroup && !delivery.alone;
+        (joins ? batch : remaining).push(delivery);
+      }
+      this.pending = remaining;
+    } else this.pending = rest;
+    return batch;
+  }
+
+  /** Sends one request and settles every delivery in it. Never throws. */
+  private async sendBatch(deliveries: QueuedDelivery[]): Promise<void> {
+    const batch = deliveries.filter((delivery) => {
+      const mayDeliver = delivery.mayDeliver();
+      // Another instance delivers it, or has delivered it.
+      if (!mayDeliver) delivery.done({ status: 'withdrawn', durationMs: 0 });
+      return mayDeliver;
+    });
+    if (batch.length === 0) return;
+    const connection = this.dependencies.destination()?.connection;
+    if (!connection) return settleAll(batch, { status: 'failed', reason: 'disconnected', durationMs: 0 });
+    const refusal = batch[0]?.probe ? undefined : this.stateChange ? 'authorization' : this.refusal();
+    if (refusal) return settleAll(batch, deferred(refusal));
+    const started = performance.now();
+    const answer = await this.requestVerdict(batch, connection);
+    const durationMs = Math.round(performance.now() - started);
+    this.updateBreaker(answer);
+    await this.settle(batch, answer, durationMs);
+  }
+
+  private async requestVerdict(
+    batch: readonly QueuedDelivery[],
+    connection: Connection,
+    stale?: string,
+  ): Promise<Answer> {
+    try {
+      const accessToken = await this.dependencies.accessToken(connection, stale);
+      const request = this.platform.request(
+        batch.map(({ payload }) => payload.body),
+        { connection, group: batch[0]?.payload.group, accessToken, nowMs: Date.now() },
+      );
+      const response = await this.dependencies.request(request, connection);
+      const verdict = this.platform.verdict(response, batch.length);
+      // The token may have been revoked before it expired: repeat the request once with a fresh one.
+      const isRefused = firstOf(verdict).kind === 'unauthorized';
+      if (isRefused && accessToken !== undefined && stale === undefined) {
+        const current = this.dependencies.destination()?.connection ?? connection;
+        return this.requestVerdict(batch, current, accessToken);
+      }
+      return { verdict: storable(verdict), httpStatus: response.status, response: redact(response.text) };
+    } catch (error) {
+      if (error instanceof NoResponse) return { verdict: error.outcome };
+      if (error instanceof CredentialsRefused) return { verdict: { kind: 'unauthorized', reason: error.message } };
+      // A bug in the service must not lose the delivery: it is retried, possibly by a version that has the fix.
+      this.dependencies.onError(error);
+      return { verdict: { kind: 'retry', reason: 'server_error' } };
+    }
+  }
+
+  /** The breaker counts requests, not conversions. Any answer that is not a retry shows that the platform responds. */
+  private updateBreaker({ verdict }: Answer): void {
+    const now = performance.now();
+    this.lastResponse = now;
+    const first = firstOf(verdict);
+    if (first.kind !== 'retry') this.breaker.succeeded();
+    else if (first.reason === 'throttled') this.breaker.throttle(now, first.afterMs ?? THROTTLED_MS);
+    else this.breaker.failed(now);
+  }
+
+  private async settle(
+    batch: readonly QueuedDelivery[],
+    { verdict: verdicts, httpStatus, response }: Answer,
+    durationMs: number,
+  ): Promise<void> {
+    const resend: QueuedDelivery[] = [];
+    for (const [index, delivery] of batch.entries()) {
+      const verdict = isList(verdicts) ? (verdicts[index] ?? NO_VERDICT) : verdicts;
+      const requestId = 'requestId' in verdict ? verdict.requestId : undefined;
+      const call = { durationMs, httpStatus, response, requestId };
+      switch (verdict.kind) {
+        case 'delivered':
+        case 'accepted':
+          delivery.done({ status: verdict.kind, ...call });
+          if (delivery.probe) this.changeState(() => this.dependencies.resume());
+          break;
+        case 'rejected':
+          delivery.done({ status: 'failed', reason: verdict.reason, ...call });
+          break;
+        case 'retry':
+          delivery.done({ status: 'deferred', reason: verdict.reason, afterMs: verdict.afterMs, ...call });
+          break;
+        case 'unauthorized':
+          this.changeState(() => this.dependencies.park(verdict.reason));
+          delivery.done({ status: 'deferred', reason: 'authorization', ...call });
+          break;
+        case 'gone':
+          this.changeState(() => this.dependencies.pause(verdict.reason));
+          delivery.done({ status: 'deferred', reason: 'paused', ...call });
+          break;
+        case 'again':
+        case 'split':
+          if (batch.length > 1) resend.push(delivery);
+          else delivery.done({ status: 'failed', reason: 'reason' in verdict ? verdict.reason : 'refused', ...call });
+      }
+    }
+    if (resend.length === 0) return;
+    // If the answer identified the rejected payloads, the others go together. Otherwise bisect to find the rejected one.
+    const batches = resend.length < batch.length ? [resend] : halve(resend);
+    for (const next of batches) await this.sendBatch(next);
+  }
+
+  /** Nothing else is sent while the connection is being parked, paused or resumed. */
+  private changeState(change: () => Promise<void>): void {
+    this.stateChange ??= change()
+      // The next request finds the same reason and repeats the change.
+      .catch(() => {})
+      .finally(() => {
+        this.stateChange = undefined;
+        this.flush();
+      });
+  }
+}
+
+/** A platform's answer to one request. */
+interface Answer {
+  readonly verdict: Verdict | readonly Verdict[];
+  readonly httpStatus?: number;
+  readonly response?: string;
+}
+
+/** Reasons and request ids come from the platform unchecked. PostgreSQL does not store every string. */
+function storable(verdict: Verdict | readonly Verdict[]): Verdict | readonly Verdict[] {
+  return isList(verdict) ? verdict.map(storableOne) : storableOne(verdict);
+}
+
+function storableOne(verdict: Verdict): Verdict {
+  const id = 'requestId' in verdict && verdict.requestId ? { requestId: shorten(verdict.requestId) } : {};
+  // The reason of a retry is one of our constants.
+  if (verdict.kind === 'retry' || !('reason' in verdict)) return { ...verdict, ...id };
+  return { ...verdict, ...id, reason: shorten(verdict.reason) };
+}
+
+/** The answer has fewer verdicts than the request had payloads. */
+const NO_VERDICT: Verdict = { kind: 'retry', reason: 'server_error' };
+
+function isList(verdict: Verdict | readonly Verdict[]): verdict is readonly Verdict[] {
+  return Array.isArray(verdict);
+}
+
+function firstOf(verdict: Verdict | readonly Verdict[]): Verdict {
+  return isList(verdict) ? (verdict[0] ?? NO_VERDICT) : verdict;
+}
+
+function deferred(reason: DeferReason): AttemptResult {
+  return { status: 'deferred', reason, durationMs: 0 };
+}
+
+function settleAll(batch: readonly QueuedDelivery[], result: AttemptResult): void {
+  for (const delivery of batch) delivery.done(result);
+}
+
+function halve<Item>(items: readonly Item[]): Item[][] {
+  const middle = items.length >> 1;
+  return [items.slice(0, middle), items.slice(middle)];
+}

@@ -1,0 +1,60 @@
+import { hash } from 'node:crypto';
+import type { Conversion } from '../platforms/conversion.js';
+import { isSelected } from '../platforms/event-mapping.js';
+import type { Platform, Settings, Skip } from '../platforms/platform.js';
+import { type SiteConnection, settingsAt } from '../sites/connection.js';
+import type { ReceivedConversion } from './received-conversion.js';
+
+/** A platform's payload as it is sent. */
+export interface DeliveryPayload {
+  /** JSON. */
+  readonly body: string;
+  readonly bodySha256: string;
+  /** Payloads of different groups cannot share a request. */
+  readonly group: string | undefined;
+}
+
+/** Builds the payload, or returns why the conversion is skipped. Deterministic: every attempt must send the same bytes. */
+export function buildPayload(
+  received: ReceivedConversion,
+  platform: Platform,
+  settings: Settings,
+  eventId: string | undefined,
+): DeliveryPayload | Skip {
+  if (!isSelected(settings, received.data.event)) return { skip: 'event_not_selected' };
+  const payload = platform.payload(toConversion(received, eventId), settings);
+  if ('skip' in payload) return payload;
+  const body = JSON.stringify(payload.item);
+  return { body, bodySha256: hash('sha256', body), group: payload.group };
+}
+
+/** The connection's settings as of a position; the current ones if the position is undefined or precedes all versions. */
+export function settingsAsOf(connection: SiteConnection, position: number | undefined): Settings {
+  return settingsAt(connection, position ?? Number.MAX_SAFE_INTEGER) ?? connection.settings;
+}
+
+/** Caches the last conversion: the payloads of all its platforms are built one after the other. */
+let cached: { received: ReceivedConversion; eventId: string | undefined; conversion: Conversion } | undefined;
+
+function toConversion(received: ReceivedConversion, eventId: string | undefined): Conversion {
+  if (cached?.received === received && cached.eventId === eventId) return cached.conversion;
+  cached = { received, eventId, conversion: createConversion(received, eventId) };
+  return cached.conversion;
+}
+
+function createConversion({ data, personal, time }: ReceivedConversion, eventId: string | undefined): Conversion {
+  if (!personal) throw new TypeError('An erased conversion has no payload');
+  const { visit, ...hashes } = personal;
+  return {
+    id: data.conversionId,
+    eventId: eventId ?? data.orderId ?? data.conversionId,
+    event: data.event,
+    value: data.value,
+    currency: data.currency,
+    orderId: data.orderId,
+    timeMs: Date.parse(time),
+    hashes,
+    visit,
+    consent: data.consent ?? 'unknown',
+  };
+}

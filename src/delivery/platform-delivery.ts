@@ -1,0 +1,228 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { Outcome } from '../events/delivery.events.js';
+import { messageOf } from '../kernel/errors.js';
+import { Logger } from '../kernel/logger.js';
+import { SETTINGS, type Settings } from '../kernel/settings.js';
+import type { Platform, PlatformName } from '../platforms/platform.js';
+import { AccessTokens } from './access-tokens.js';
+import { Connections, type Destination } from './connections.js';
+import { isoTime, type OutcomeDetails } from './delivery.js';
+import { DeliveryMetrics } from './delivery-metrics.js';
+import { type AttemptResult, DestinationQueue } from './destination-queue.js';
+import { buildPayload, type DeliveryPayload, settingsAsOf } from './payload.js';
+import { PlatformClient } from './platform-client.js';
+import type { ReceivedConversion } from './received-conversion.js';
+import { nextAttemptMs, type RetryRules, sendableForMs } from './retry-schedule.js';
+
+/** Delay where the retry schedule does not apply: the queue is full, or the connection is parked or paused. */
+const HELD_DELAY_MS = 5_000;
+
+/** One attempt to deliver one conversion to one platform. */
+export interface DeliveryRequest {
+  readonly received: ReceivedConversion;
+  readonly platform: PlatformName;
+  readonly attempt: number;
+  /** Event id of a delivery that an operator forced. */
+  readonly eventId?: string | undefined;
+  /** Position as of which the settings apply, if it is not the conversion's. */
+  readonly settings?: number | undefined;
+  /** Version of the event in the stream that added the visit, if the visitor was identified later. */
+  readonly reopened?: number | undefined;
+  /** Digest of the payload of the first attempt. */
+  readonly bodySha256?: string | undefined;
+  readonly alone?: boolean;
+  readonly probe?: boolean;
+  /** False once this process may no longer act for the conversion. */
+  readonly mayDeliver: () => boolean;
+}
+
+/** Delivers conversions to platforms: checks preconditions, builds the payload, enqueues it and reports the outcome. */
+@Injectable()
+export class PlatformDelivery {
+  private readonly queues = new Map<string, DestinationQueue>();
+  private readonly rules: RetryRules;
+
+  constructor(
+    private readonly connections: Connections,
+    private readonly tokens: AccessTokens,
+    private readonly client: PlatformClient,
+    private readonly metrics: DeliveryMetrics,
+    private readonly logger: Logger,
+    @Inject(SETTINGS) private readonly settings: Settings,
+  ) {
+    this.rules = { scheduleMs: settings.deliveryRetryScheduleMs, giveUpMs: settings.deliveryGiveUpMs };
+  }
+
+  /** `done` receives the outcome, or undefined if this process may no longer act for the conversion. */
+  deliver(request: DeliveryRequest, done: (outcome: Outcome | undefined) => void): void {
+    const finish = (details: OutcomeDetails) => {
+      const outcome = toOutcome(request, details);
+      this.metrics.count(outcome);
+      done(outcome);
+    };
+    const destination = this.connections.find(request.received.site, request.platform);
+    if (!destination) {
+      finish({ status: 'failed', reason: 'disconnected' });
+      return;
+    }
+    const payload = this.preparePayload(request, destination);
+    if ('status' in payload) {
+      finish(payload);
+      return;
+    }
+    this.queueOf(destination).enqueue({
+      payload,
+      alone: request.alone ?? false,
+      probe: request.probe ?? false,
+      mayDeliver: request.mayDeliver,
+      done: (result) => {
+        if (result.status === 'withdrawn') done(undefined);
+        else finish(this.toDetails(result, payload, request, destination.platform));
+      },
+    });
+  }
+
+  /** How many more deliveries the connection's queue can accept now. */
+  capacity(site: string, name: PlatformName): number {
+    const destination = this.connections.find(site, name);
+    // A delivery to a disconnected platform fails without a request.
+    return destination ? this.queueOf(destination).capacity : 1;
+  }
+
+  isParked(site: string, name: PlatformName): boolean {
+    return this.connections.find(site, name)?.siteConnection.state === 'parked';
+  }
+
+  tick(): void {
+    for (const queue of this.queues.values()) queue.tick();
+  }
+
+  /** The payload, or the outcome if nothing is to be sent. */
+  private preparePayload(request: DeliveryRequest, destination: Destination): DeliveryPayload | OutcomeDetails {
+    try {
+      return this.refusalOf(request, destination) ?? this.checkedPayload(request, destination);
+    } catch (error) {
+      // A bug in the service must not lose the delivery: it is retried, possibly by a version that has the fix.
+      this.logError(error);
+      const { bodySha256 } = request;
+      return this.deferred(request, destination.platform, { reason: 'server_error', bodySha256 });
+    }
+  }
+
+  private refusalOf({ received, attempt }: DeliveryRequest, destination: Destination): OutcomeDetails | undefined {
+    const { site, platform } = destination;
+    if (!received.personal) return { status: 'failed', reason: 'erased' };
+    if (received.data.withheld !== undefined && site.settings.withhold === 'everything')
+      return { status: 'skipped', reason: 'consent_denied' };
+    const ageMs = Date.now() - Date.parse(received.time);
+    if (ageMs <= sendableForMs(platform, this.rules)) return undefined;
+    return attempt > 1 ? GAVE_UP : { status: 'skipped', reason: 'too_old' };
+  }
+
+  private checkedPayload(request: DeliveryRequest, destination: Destination): DeliveryPayload | OutcomeDetails {
+    const { received, eventId, settings = received.data.settings } = request;
+    const { platform, siteConnection } = destination;
+    const payload = buildPayload(received, platform, settingsAsOf(siteConnection, settings), eventId);
+    if ('skip' in payload) return { status: 'skipped', reason: payload.skip };
+    const { bodySha256 } = payload;
+    // Another version of the service may build a different payload. One event id must never be sent with two payloads.
+    if (request.bodySha256 !== undefined && request.bodySha256 !== bodySha256)
+      return { status: 'failed', reason: 'body_changed', bodySha256 };
+    return received.data.trial ? { status: 'validated', bodySha256 } : payload;
+  }
+
+  private toDetails(
+    result: AttemptResult,
+    { bodySha256 }: DeliveryPayload,
+    request: DeliveryRequest,
+    platform: Platform,
+  ): OutcomeDetails {
+    const { status, reason, durationMs, httpStatus, requestId, response } = result;
+    const details = { reason, durationMs, httpStatus, requestId, bodySha256, response };
+    switch (status) {
+      case 'deferred':
+        return this.deferred(request, platform, details, result.afterMs);
+      case 'accepted': {
+        const hasConfirmation = platform.confirmation && requestId !== undefined;
+        const nextTry = hasConfirmation ? isoTime(Date.now() + this.settings.confirmationPollMs) : undefined;
+        return { ...details, status, nextTry };
+      }
+      default:
+        return { ...details, status: status === 'delivered' ? status : 'failed' };
+    }
+  }
+
+  /** Deferred to the next attempt, or failed if that would be too late. */
+  private deferred(
+    { received, attempt }: DeliveryRequest,
+    platform: Platform,
+    details: Omit<OutcomeDetails, 'status'>,
+    afterMs?: number,
+  ): OutcomeDetails {
+    const nowMs = Date.now();
+    const failed = { attempt, receivedMs: Date.parse(received.time), nowMs, afterMs, random: Math.random() };
+    const next = isHeld(details.reason) ? nowMs + HELD_DELAY_MS : nextAttemptMs(failed, platform, this.rules);
+    if (next === undefined) return { ...details, ...GAVE_UP };
+    return { ...details, status: 'deferred', nextTry: isoTime(next) };
+  }
+
+  private queueOf({ site, platform }: Destination): DestinationQueue {
+    const key = `${site.host} ${platform.name}`;
+    let queue = this.queues.get(key);
+    if (!queue) {
+      queue = this.createQueue(site.host, platform);
+      this.queues.set(key, queue);
+    }
+    return queue;
+  }
+
+  private createQueue(site: string, platform: Platform): DestinationQueue {
+    const { connections, tokens, client } = this;
+    const { name } = platform;
+    return new DestinationQueue(
+      platform,
+      {
+        destination: () => connections.find(site, name),
+        request: (request, connection) => client.request(platform, request, connection),
+        accessToken: (connection, stale) => tokens.get(site, platform, connection, stale),
+        park: (reason) => connections.park(site, name, reason),
+        pause: (reason) => connections.pause(site, name, reason),
+        resume: () => connections.resume(site, name),
+        onError: (error) => this.logError(error),
+      },
+      this.rules.scheduleMs[0] as number,
+    );
+  }
+
+  private logError(error: unknown): void {
+    this.logger.error('Internal error in a delivery', { error: messageOf(error), stack: (error as Error).stack });
+  }
+}
+
+const GAVE_UP = { status: 'failed', reason: 'gave_up' } as const;
+
+function isHeld(reason: string | undefined): boolean {
+  return reason === 'pending' || reason === 'authorization' || reason === 'paused';
+}
+
+/** Assigns each field: this runs for every delivery, and object spread is measurably slower. */
+function toOutcome(request: DeliveryRequest, details: OutcomeDetails): Outcome {
+  const { received, platform, attempt, eventId, settings, reopened, alone } = request;
+  return {
+    conversionId: received.data.conversionId,
+    platform,
+    attempt,
+    status: details.status,
+    reason: details.reason,
+    durationMs: details.durationMs,
+    httpStatus: details.httpStatus,
+    requestId: details.requestId,
+    bodySha256: details.bodySha256,
+    response: details.response,
+    nextTry: details.nextTry,
+    alone: alone && details.status === 'deferred' ? true : undefined,
+    eventId,
+    settings,
+    reopened,
+  };
+}

@@ -1,0 +1,31 @@
+import { type Actor, Command } from '../kernel/command.js';
+import type { PlatformName } from '../platforms/platform.js';
+
+export interface ReplayRequest {
+  readonly site: string;
+  readonly platform: PlatformName;
+  /** A position range (`after` exclusive, `until` inclusive), or one conversion. */
+  readonly range: { readonly after: number; readonly until: number } | { readonly conversion: string };
+  /** Position of the site's newest event. */
+  readonly settings: number;
+  /** Deliver again under a new event id, whatever the status. */
+  readonly force: boolean;
+  readonly dryRun: boolean;
+}
+
+export interface ReplayCounts {
+  /** Deliveries that were requested, or would be in a dry run. */
+  requested: number;
+  /** All conversions that were examined, by status at the platform. */
+  readonly byStatus: Record<string, number>;
+}
+
+/** Requests deliveries of conversions that the platform has not accepted: those that failed or were skipped. */
+export class ReplayDeliveries extends Command<ReplayCounts> {
+  constructor(
+    readonly actor: Actor,
+    readonly request: ReplayRequest,
+  ) {
+    super();
+  }
+}

@@ -1,0 +1,101 @@
+import type { ICommandHandler } from '@nestjs/cqrs';
+import { CONVERSION } from '../events/conversion.events.js';
+import type { SendRequest } from '../events/delivery.events.js';
+import { CommandHandler } from '../kernel/command.js';
+import type { StoredEvent } from '../log/event.js';
+import type { EventLog } from '../log/event-log.js';
+import { type Delivery, foldDeliveries, resultOf } from './delivery.js';
+import { type ReplayCounts, ReplayDeliveries, type ReplayRequest } from './replay-deliveries.command.js';
+
+const PAGE_EVENTS = 500;
+
+type Received = StoredEvent<'conversion.received.v1'>;
+
+/**
+ * Never requests a delivery that the platform has accepted, unless forced, and none that waits for its next attempt. Any
+ * running instance then carries out the requested deliveries.
+ */
+@CommandHandler(ReplayDeliveries)
+export class ReplayDeliveriesHandler implements ICommandHandler<ReplayDeliveries> {
+  constructor(private readonly log: EventLog) {}
+
+  /** `onProgress` receives the number of conversions examined. To cancel, it throws. */
+  async execute(command: ReplayDeliveries, onProgress: (examined: number) => void = () => {}): Promise<ReplayCounts> {
+    const counts: ReplayCounts = { requested: 0, byStatus: {} };
+    let examined = 0;
+    for await (const received of this.readReceived(command.request)) {
+      examined += 1;
+      onProgress(examined);
+      const { status, requested } = await this.replayOne(received, command);
+      counts.byStatus[status] = (counts.byStatus[status] ?? 0) + 1;
+      if (requested) counts.requested += 1;
+    }
+    return counts;
+  }
+
+  private async *readReceived({ site, range }: ReplayRequest): AsyncGenerator<Received> {
+    const types = ['conversion.received.v1'] as const;
+    if ('conversion' in range) {
+      const [opening] = await this.log.readStream(CONVERSION, range.conversion);
+      if (opening?.type === 'conversion.received.v1' && opening.site === site) yield opening;
+      return;
+    }
+    for (let { after } = range; ; ) {
+      const page = await this.log.read({ after, until: range.until, site, types, limit: PAGE_EVENTS });
+      yield* page;
+      const last = page.at(-1);
+      if (!last) return;
+      after = last.position;
+    }
+  }
+
+  private async replayOne(received: Received, command: ReplayDeliveries) {
+    const { platform, force, dryRun } = command.request;
+    for (;;) {
+      const events = await this.log.readStream(CONVERSION, received.data.conversionId);
+      const delivery = foldDeliveries(events).find((candidate) => candidate.platform === platform);
+      const status = delivery ? resultOf(delivery.last, false).status : 'not_connected';
+      const isWanted = force || status === 'failed' || status === 'skipped';
+      if (!delivery || !isWanted || received.data.trial) return { status, requested: false };
+      if (dryRun || (await this.append(received, events, delivery, command))) return { status, requested: true };
+      // Another event was appended to the stream meanwhile: decide again.
+    }
+  }
+
+  /** False if the stream has changed since the decision. */
+  private async append(
+    { data, site }: Received,
+    events: readonly StoredEvent[],
+    delivery: Delivery,
+    { request: { platform, settings, force }, actor }: ReplayDeliveries,
+  ): Promise<boolean> {
+    const eventId = force ? nextEventId(data.orderId ?? data.conversionId, events) : delivery.eventId;
+    const request: SendRequest = {
+      conversionId: data.conversionId,
+      platform,
+      attempt: delivery.attempts,
+      settings,
+      reopened: delivery.reopened,
+      ...(eventId !== undefined && { eventId }),
+    };
+    const outcome = await this.log.append({
+      category: CONVERSION,
+      stream: data.conversionId,
+      expected: events.length,
+      site,
+      actor,
+      events: [{ type: 'conversion.send_requested.v1', data: request }],
+    });
+    return outcome.status === 'appended';
+  }
+}
+
+/** `<id>-r2`, `-r3`, …: unique among the forced deliveries of the conversion, at all platforms. */
+function nextEventId(id: string, events: readonly StoredEvent[]): string {
+  const used = new Set(
+    events.map((event) => (event.type === 'conversion.send_requested.v1' ? event.data.eventId : undefined)),
+  );
+  let number = 2;
+  while (used.has(`${id}-r${number}`)) number += 1;
+  return `${id}-r${number}`;
+}

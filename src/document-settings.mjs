@@ -1,0 +1,5 @@
+// Runs as `npm run docs:settings`: writes docs/settings.md from the definitions of the settings.
+import { writeFileSync } from 'node:fs';
+import { settingsDocument } from '../dist/kernel/settings-document.js';
+
+writeFileSync(new URL('../docs/settings.md', import.meta.url), settingsDocument());

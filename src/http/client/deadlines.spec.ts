@@ -1,0 +1,75 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Deadlines } from './deadlines.js';
+
+describe('Deadlines', () => {
+  const dueIn = (ms: number) => {
+    const startedMs = performance.now();
+    const item = { dueMs: startedMs + ms, index: 0, tookMs: undefined as number | undefined, expire: () => {} };
+    item.expire = () => {
+      item.tookMs = performance.now() - startedMs;
+    };
+    return item;
+  };
+
+  it('expires items when they are due, never early, and no deleted item', async () => {
+    const deadlines = new Deadlines();
+    const items = [10, 30, 60, 110].map(dueIn);
+    const deleted = dueIn(40);
+    for (const item of [...items, deleted]) deadlines.add(item);
+    deadlines.delete(deleted);
+    await sleep(300);
+    for (const [index, ms] of [10, 30, 60, 110].entries()) expect(items[index]?.tookMs).toBeGreaterThanOrEqual(ms);
+    expect(deleted.tookMs).toBeUndefined();
+  });
+
+  it('expires exactly the items that were not deleted, also if one is deleted twice', async () => {
+    const deadlines = new Deadlines();
+    const items = Array.from({ length: 300 }, (_, index) => dueIn(20 + (index % 7) * 20));
+    for (const item of items) deadlines.add(item);
+    const deleted = items.filter((_, index) => index % 3 === 0);
+    for (const item of deleted) deadlines.delete(item);
+    for (const item of deleted) deadlines.delete(item);
+    await sleep(350);
+    expect(items.map(({ tookMs }) => tookMs !== undefined)).toEqual(items.map((_, index) => index % 3 !== 0));
+  });
+
+  it('allows an expiring item to delete and add others', async () => {
+    const deadlines = new Deadlines();
+    const items = Array.from({ length: 20 }, () => dueIn(30));
+    const added = dueIn(60);
+    const first = dueIn(30);
+    first.expire = () => {
+      for (const item of items) deadlines.delete(item);
+      deadlines.add(added);
+    };
+    for (const item of [...items, first]) deadlines.add(item);
+    await sleep(250);
+    expect(items.every(({ tookMs }) => tookMs === undefined)).toBe(true);
+    expect(added.tookMs).toBeDefined();
+  });
+
+  it('processes responses that arrived while the event loop was blocked before it expires items', async () => {
+    const deadlines = new Deadlines();
+    const item = dueIn(30);
+    deadlines.add(item);
+    setImmediate(() => {
+      const untilMs = performance.now() + 100;
+      while (performance.now() < untilMs);
+      // Like a socket event: after the timers, before the deadlines are checked.
+      setImmediate(() => deadlines.delete(item));
+    });
+    await sleep(250);
+    expect(item.tookMs).toBeUndefined();
+  });
+
+  it('expires items that are added after it was empty', async () => {
+    const deadlines = new Deadlines();
+    const first = dueIn(10);
+    deadlines.add(first);
+    await sleep(150);
+    const second = dueIn(10);
+    deadlines.add(second);
+    await sleep(150);
+    expect([first.tookMs, second.tookMs]).toEqual([expect.any(Number), expect.any(Number)]);
+  });
+});

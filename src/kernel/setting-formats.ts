@@ -1,0 +1,111 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { type AddressRange, addressRanges } from './addresses.js';
+import { formatDuration, parseDurationMs } from './durations.js';
+
+/** Describes the format of a setting for `docs/settings.md`, and parses it. */
+export interface Format<Value> {
+  readonly text: string;
+  parse(text: string): Value;
+}
+
+export const text: Format<string> = { text: 'text', parse: String };
+export const path: Format<string> = { text: 'path', parse: (value) => resolve(value) };
+export const pemFile: Format<string> = { text: 'path of a PEM file', parse: readPem };
+export const secret: Format<Buffer> = { text: '64 hexadecimal characters', parse: secretKey };
+export const postgresUrl: Format<string> = { text: '`postgres://` URL', parse: parsePostgresUrl };
+export const addresses: Format<AddressRange[]> = { text: 'list of addresses and CIDRs', parse: addressRanges };
+export const brokers: Format<string[]> = { text: 'list of `host:port`', parse: parseBrokers };
+export const headerName: Format<string> = { text: 'name of a header', parse: parseHeaderName };
+/** Names of topics consist of these characters; our own names follow the same rule. */
+export const name: Format<string> = {
+  text: 'up to 100 letters, digits, dots, dashes and underscores',
+  parse: parseName,
+};
+export const duration: Format<number> = { text: 'duration', parse: parseDurationMs };
+export const durations: Format<number[]> = { text: 'list of durations', parse: parseDurations };
+export const flag: Format<boolean> = {
+  text: '`true` or `false`',
+  parse: (value) => oneOf(['true', 'false']).parse(value) === 'true',
+};
+
+export function durationBetween(leastMs: number, mostMs: number): Format<number> {
+  const [least, most] = [formatDuration(leastMs), formatDuration(mostMs)];
+  return {
+    text: `duration, ${least} to ${most}`,
+    parse: (value) => {
+      const ms = parseDurationMs(value);
+      if (ms < leastMs || ms > mostMs) throw new Error(`"${value}" is out of range: ${least} to ${most}`);
+      return ms;
+    },
+  };
+}
+
+export function wholeNumber(least: number, most: number): Format<number> {
+  return {
+    text: `whole number, ${least} to ${most}`,
+    parse: (value) => {
+      const number = Number(value);
+      if (!/^\d+$/.test(value) || number < least || number > most) {
+        throw new Error(`"${value}" is not a whole number from ${least} to ${most}`);
+      }
+      return number;
+    },
+  };
+}
+
+export function oneOf<const Value extends string>(values: readonly Value[]): Format<Value> {
+  const quoted = values.map((value) => `\`${value}\``);
+  return {
+    text: `${quoted.slice(0, -1).join(', ')} or ${quoted.at(-1)}`,
+    parse: (value) => {
+      if (!values.includes(value as Value)) throw new Error(`"${value}" is not one of ${values.join(', ')}`);
+      return value as Value;
+    },
+  };
+}
+
+export function secretKey(value: string): Buffer {
+  // Error messages never contain the value.
+  if (!/^[0-9a-f]{64}$/i.test(value)) throw new Error('must be 64 hexadecimal characters');
+  return Buffer.from(value, 'hex');
+}
+
+function parseDurations(value: string): number[] {
+  const list = value.split(',').map(parseDurationMs);
+  if (list.some((ms) => ms === 0)) throw new Error(`"${value}" contains a duration of zero`);
+  return list;
+}
+
+function parseName(value: string): string {
+  if (!/^[A-Za-z0-9._-]{1,100}$/.test(value)) {
+    throw new Error(`"${value}" is not a name of at most 100 letters, digits, dots, dashes and underscores`);
+  }
+  return value;
+}
+
+function parseBrokers(value: string): string[] {
+  return value.split(',').map((part) => {
+    const [, port] = /^[A-Za-z0-9._-]+:(\d{1,5})$/.exec(part.trim()) ?? [];
+    if (port === undefined || Number(port) > 65_535) throw new Error(`"${part}" is not host:port`);
+    return part.trim();
+  });
+}
+
+function parseHeaderName(value: string): string {
+  if (!/^[\w-]+$/.test(value)) throw new Error(`"${value}" is not the name of a header`);
+  return value.toLowerCase();
+}
+
+function parsePostgresUrl(value: string): string {
+  if (!/^postgres(ql)?:\/\//.test(value)) throw new Error('must begin with postgres://');
+  return value;
+}
+
+function readPem(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new Error(`the file cannot be read (${(error as NodeJS.ErrnoException).code})`);
+  }
+}

@@ -1,0 +1,310 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { jest } from '@jest/globals';
+import { Client } from 'pg';
+import { runCli } from '../src/cli/run-cli.js';
+import { applicationName } from '../src/postgres/instances.js';
+import { MIGRATIONS } from '../src/postgres/migrations/index.js';
+import { refuseEarlierInstances } from '../src/postgres/schema.js';
+import { Sandbox } from '../src/sandbox/sandbox.js';
+import { Collector } from './support/collector.js';
+import { createDatabase, openDatabase } from './support/databases.js';
+import { startTestServer, type TestServer } from './support/postgres-server.js';
+import { eventually, type Reply, send, startTestService, type TestService } from './support/service.js';
+import { startReceiver, type WebhookReceiver } from './support/webhook-receiver.js';
+
+jest.setTimeout(180_000);
+
+const SITE = 'shop.example';
+const API_KEY = 'cc_MD0dsmsRVseBDCidZNzwYBj1GHcWdjIV7b2JT4m0ViE4d9hdr';
+const SECRET_KEY = '5eed'.repeat(16);
+const WRITTEN_ON = '2026-11-15';
+const LAST_POSITION = 155;
+const DAY_MS = 24 * 60 * 60 * 1_000;
+const REFUSES_0_1 =
+  'This database was upgraded by Clean Conversions 0.2. Version 0.1 cannot use it: start version 0.2 or later, ' +
+  'or restore the backup made before the upgrade.';
+
+const folder = mkdtempSync(join(tmpdir(), 'cc-upgrade-'));
+let server: TestServer;
+const clients: Client[] = [];
+
+beforeAll(async () => {
+  server = await startTestServer();
+});
+afterAll(async () => {
+  for (const client of clients) await client.end();
+  await server?.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+describe('a log written by version 0.1', () => {
+  let environment: Record<string, string>;
+  let owner: Client;
+  let service: TestService;
+  let receiver: WebhookReceiver;
+  let eventsBefore: string;
+
+  beforeAll(async () => {
+    const databaseUrl = await restore({ asOf: 'yesterday' });
+    environment = {
+      DATABASE_URL: databaseUrl,
+      SECRET_KEY,
+      DATA_DIR: folder,
+      OUTBOUND_ALLOW_PRIVATE: 'true',
+      OUTBOUND_EVERY: '24h',
+    };
+    owner = await connect(databaseUrl);
+    eventsBefore = await digest(owner);
+    receiver = await startReceiver();
+    service = await startTestService(databaseUrl, environment);
+  });
+  afterAll(async () => {
+    await service?.stop();
+    await receiver?.stop();
+  });
+
+  it('starts, with every event and all personal data unchanged', async () => {
+    expect(await digest(owner)).toBe(eventsBefore);
+    const { rows } = await owner.query('SELECT name FROM cc.schema_migrations ORDER BY id');
+    expect(rows.map(({ name }) => name)).toEqual(MIGRATIONS.map((Migration) => new Migration().name));
+  });
+
+  it('verifies', async () => {
+    await expectVerified();
+  });
+
+  it('replays every projection to the same rows', async () => {
+    const names = (await json(environment, 'projections', 'status')).map(({ name }: { name: string }) => name);
+    for (const name of names) await json(environment, 'projections', 'rebuild', name);
+    await expectVerified();
+    const sites = await lines(environment, 'replay', 'projection', 'sites', '--until', String(LAST_POSITION));
+    expect(sites).toMatchObject([{ host: SITE }, { host: 'other.example' }]);
+  });
+
+  it('recognises a duplicate of an old conversion and receives a new one', async () => {
+    expect(JSON.parse((await post('ORD-1')).body)).toEqual({ ok: true, deduped: true });
+    const { status, body } = await post('ORD-NEW');
+    expect({ status, receipt: JSON.parse(body) }).toMatchObject({
+      status: 200,
+      receipt: { ok: true, event: 'purchase' },
+    });
+    expect(JSON.parse((await post('ORD-NEW')).body)).toEqual({ ok: true, deduped: true });
+  });
+
+  it('continues the outbound reporting windows', async () => {
+    await json(environment, 'webhook', 'set', '--site', SITE, '--url', `${receiver.url}/totals`);
+    await json(environment, 'webhook', 'push', '--site', SITE);
+    expect(receiver.of('/totals').length).toBeGreaterThan(0);
+    await eventually(
+      () => json(environment, 'projections', 'status'),
+      (list: { lag: number }[]) => list.every(({ lag }) => lag === 0),
+    );
+    await expectVerified();
+  });
+
+  it('refuses version 0.1 by name', async () => {
+    // The statements of version 0.1 at start, up to the one that fails.
+    await owner.query('CREATE SCHEMA IF NOT EXISTS cc');
+    const { rows } = await owner.query(`SELECT to_regclass('cc.migrations') IS NOT NULL AS made`);
+    expect(rows).toEqual([{ made: true }]);
+    await expect(owner.query('SELECT name FROM cc.migrations ORDER BY id')).rejects.toThrow(REFUSES_0_1);
+  });
+
+  async function expectVerified(): Promise<void> {
+    const { checks } = await json(environment, 'history', 'verify');
+    expect(checks.length).toBeGreaterThan(10);
+    expect(checks.filter(({ ok }: { ok: boolean }) => !ok)).toEqual([]);
+  }
+
+  function post(orderId: string): Promise<Reply> {
+    const body = JSON.stringify({ email: 'jane@example.com', event: 'purchase', value: 10, currency: 'EUR', orderId });
+    const headers = { Host: SITE, 'X-CC-Api-Key': API_KEY, 'Content-Type': 'application/json' };
+    return send(service, { method: 'POST', path: '/__cc/inbound', body, headers });
+  }
+});
+
+describe('deliveries that waited under version 0.1', () => {
+  let service: TestService;
+  let sandbox: Awaited<ReturnType<Sandbox['start']>>;
+
+  afterAll(async () => {
+    await service?.stop();
+    await sandbox?.stop();
+  });
+
+  it('are sent, with the payload of their first attempt', async () => {
+    const databaseUrl = await restore({ asOf: 'written' });
+    sandbox = await new Sandbox().start();
+    const environment = { DATABASE_URL: databaseUrl, SECRET_KEY, DATA_DIR: folder, DELIVERY_GIVE_UP: '36500d' };
+    const url = 'url=https://receiver.example/conversions';
+    const endpoint = `${sandbox.url}/webhook`;
+    await json(environment, 'platforms', 'connect', 'webhook', '--site', SITE, '--set', url, '--endpoint', endpoint);
+    const owner = await connect(databaseUrl);
+    await owner.query('UPDATE cc.deliveries SET due = now()');
+    service = await startTestService(databaseUrl, environment);
+    // The service fails a delivery whose payload is not the one of its first attempt.
+    const delivered = await eventually(
+      () => deliveredToWebhook(owner),
+      (orders) => orders.length >= 4,
+    );
+    expect(delivered).toEqual(['ORD-10', 'ORD-7', 'ORD-8', 'ORD-9']);
+  });
+});
+
+describe('an upgrade from version 0.1', () => {
+  it('is refused while version 0.1 is connected, and changes nothing', async () => {
+    const databaseUrl = await restore();
+    const owner = await connect(databaseUrl);
+    const before = await digest(owner);
+    const schema = await schemaOf01(owner);
+    const earlier = [await connect(databaseUrl, 'cc-service'), await connect(databaseUrl, 'cc-append')];
+    const pids = await Promise.all(earlier.map(async (client) => (await client.query('SELECT pg_backend_pid()')).rows));
+    const [first, second] = pids.flat().map((row) => row.pg_backend_pid);
+
+    await expect(openDatabase(databaseUrl)).rejects.toThrow(
+      'Version 0.2.0 upgrades this database in a way that earlier versions cannot work with, and some are connected to it: ' +
+        `version 0.1 from a local socket (2 connections, PostgreSQL pids ${first}, ${second}). ` +
+        'Stop them, then start this version. Nothing was changed.',
+    );
+    expect(await digest(owner)).toBe(before);
+    expect(await schemaOf01(owner)).toEqual(schema);
+    const made = await owner.query(`SELECT to_regclass('cc.schema_migrations') AS table`);
+    expect(made.rows).toEqual([{ table: null }]);
+
+    for (const client of earlier) await client.end();
+    await (await openDatabase(databaseUrl)).close();
+    expect(await digest(owner)).toBe(before);
+  });
+
+  it('leaves version 0.1 usable when it fails, and succeeds when it is started again', async () => {
+    const databaseUrl = await restore();
+    const owner = await connect(databaseUrl);
+    const before = await digest(owner);
+    const schema = await schemaOf01(owner);
+    await owner.query('CREATE TABLE cc.delivery_leases ()');
+    await expect(openDatabase(databaseUrl)).rejects.toThrow('"delivery_leases" already exists');
+    expect(await schemaOf01(owner)).toEqual(schema);
+
+    await owner.query('DROP TABLE cc.delivery_leases');
+    await (await openDatabase(databaseUrl)).close();
+    expect(await digest(owner)).toBe(before);
+  });
+});
+
+describe('a later version', () => {
+  it('with an incompatible schema refuses this version by name', async () => {
+    const databaseUrl = await createDatabase(server);
+    await (await openDatabase(databaseUrl)).close();
+    const owner = await connect(databaseUrl);
+    await owner.query(`UPDATE cc.schema_compatibility SET schema = 99, version = '9.9.0'`);
+    await expect(openDatabase(databaseUrl)).rejects.toThrow(
+      'This database was upgraded by Clean Conversions 9.9.0. Version 0.2.0 cannot use it: start version 9.9.0 or later, ' +
+        'or restore the backup made before the upgrade. Nothing was changed.',
+    );
+  });
+
+  it('with rolling migrations only leaves this version usable', async () => {
+    const databaseUrl = await createDatabase(server);
+    const running = await openDatabase(databaseUrl);
+    const owner = await connect(databaseUrl);
+    await owner.query(`INSERT INTO cc.schema_migrations (timestamp, name) VALUES (99, 'Later0000000000099')`);
+    await (await openDatabase(databaseUrl)).close();
+    await running.close();
+  });
+
+  it('upgrades while this version is connected only with rolling migrations', async () => {
+    const databaseUrl = await createDatabase(server);
+    const running = await openDatabase(databaseUrl);
+    const owner = await connect(databaseUrl, 'cc99-migrations');
+    const [up, down] = [async () => {}, async () => {}];
+    await refuseEarlierInstances(owner, [{ name: 'Rolling0000000000098', rolling: true, up, down }]);
+    await expect(refuseEarlierInstances(owner, [{ name: 'Breaking0000000000099', up, down }])).rejects.toThrow(
+      /connected to it: schema 21 from a local socket \(1 connection, PostgreSQL pid \d+\)\. Stop them/,
+    );
+    expect(applicationName('service')).toBe('cc21-service');
+    await running.close();
+  });
+});
+
+/**
+ * Restores the database of version 0.1. `yesterday` moves all its times, so that duplicate windows are still open; the
+ * payloads of waiting deliveries then have other times too, and are no longer those of the first attempt.
+ */
+async function restore({ asOf }: { asOf: 'written' | 'yesterday' } = { asOf: 'written' }): Promise<string> {
+  const databaseUrl = await createDatabase(server);
+  const client = await connect(databaseUrl);
+  await client.query(`DO $$ BEGIN CREATE ROLE cc_service NOLOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$`);
+  const sql = gunzipSync(readFileSync(join(import.meta.dirname, 'fixtures', 'log-0.1.sql.gz'))).toString('utf8');
+  await client.query(asOf === 'yesterday' ? moveToYesterday(sql) : sql);
+  return databaseUrl;
+}
+
+function moveToYesterday(sql: string): string {
+  const days = Math.floor((Date.now() - Date.parse(WRITTEN_ON)) / DAY_MS) - 1;
+  const epochMs = new RegExp(`\\b${String(Date.parse(WRITTEN_ON)).slice(0, 5)}\\d{8}\\b`, 'g');
+  return sql
+    .replace(/\b20\d\d-\d\d-\d\d/g, (date) => new Date(Date.parse(date) + days * DAY_MS).toISOString().slice(0, 10))
+    .replace(epochMs, (ms) => String(Number(ms) + days * DAY_MS));
+}
+
+async function connect(databaseUrl: string, applicationName = 'upgrade-spec'): Promise<Client> {
+  const client = new Client({ connectionString: databaseUrl, application_name: applicationName });
+  await client.connect();
+  clients.push(client);
+  return client;
+}
+
+/** Over all columns of the events that version 0.1 wrote, and of their personal data. */
+async function digest(client: Client): Promise<string> {
+  const { rows } = await client.query(
+    `SELECT count(*) AS events, md5(string_agg(concat(e::text, p::text), E'\\n' ORDER BY e.position)) AS md5
+       FROM cc.events e LEFT JOIN cc.personal p USING (position) WHERE e.position <= $1`,
+    [LAST_POSITION],
+  );
+  expect(rows[0].events).toBe(String(LAST_POSITION));
+  return rows[0].md5;
+}
+
+/** All columns and functions that version 0.1 uses, and the migrations that it reads at start. */
+async function schemaOf01(client: Client): Promise<unknown[]> {
+  const { rows: migrations } = await client.query('SELECT name FROM cc.migrations ORDER BY id');
+  const { rows: columns } = await client.query(
+    `SELECT table_name, column_name, data_type FROM information_schema.columns
+      WHERE table_schema = 'cc' AND table_name NOT IN ('schema_migrations', 'delivery_leases') ORDER BY 1, 2`,
+  );
+  const { rows: functions } = await client.query(
+    `SELECT proname, prosrc FROM pg_proc WHERE pronamespace = 'cc'::regnamespace ORDER BY 1`,
+  );
+  return [migrations, columns, functions];
+}
+
+/** The orders that this version delivered to the webhook platform. */
+async function deliveredToWebhook(client: Client): Promise<string[]> {
+  const { rows } = await client.query(
+    `SELECT r.reference FROM cc.events d JOIN cc.events r ON r.stream = d.stream AND r.type = 'conversion.received.v1'
+      WHERE d.type = 'conversion.delivered.v1' AND d.data ->> 'platform' = 'webhook' AND d.position > $1 ORDER BY 1`,
+    [LAST_POSITION],
+  );
+  return rows.map(({ reference }) => reference);
+}
+
+async function json(environment: Record<string, string>, ...argv: string[]) {
+  return JSON.parse(await output(environment, argv));
+}
+
+async function lines(environment: Record<string, string>, ...argv: string[]): Promise<unknown[]> {
+  return (await output(environment, argv))
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line));
+}
+
+async function output(environment: Record<string, string>, argv: readonly string[]): Promise<string> {
+  const [stdout, stderr] = [new Collector(), new Collector()];
+  const code = await runCli([...argv, '--json'], { env: environment, stdout, stderr });
+  if (code !== 0) throw new Error(`${argv.join(' ')}: ${stderr.text} ${stdout.text}`);
+  return stdout.text;
+}
