@@ -1,5 +1,5 @@
+import type { CommandBus } from '@nestjs/cqrs';
 import type { Logger } from '../kernel/logger.js';
-import type { EventLog } from '../log/event-log.js';
 import type { SiteConnection } from '../sites/connection.js';
 import type { LoadedConnection, LoadedSite, SiteDirectory } from '../sites/site-directory.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';
@@ -25,7 +25,7 @@ describe('Connections', () => {
       { find: (host: string) => (host === 'shop.example' ? site : undefined) } as unknown as SiteDirectory,
       undefined as unknown as SiteSecrets,
       undefined as unknown as Logger,
-      undefined as unknown as EventLog,
+      undefined as unknown as CommandBus,
     );
   });
 
