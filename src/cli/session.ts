@@ -52,9 +52,9 @@ export class Session {
     const settings = readSettings(this.environment);
     const sealer = openSealer(settings);
     const { databaseUrl, dataDir } = settings;
-    const say = (line: string) => this.output.note(line);
-    const postgres = await Postgres.open({ databaseUrl, dataDir, onMessage: say });
-    const log = new PostgresEventLog(postgres, { onMessage: say });
+    const onMessage = (line: string) => this.output.note(line);
+    const postgres = await Postgres.open({ databaseUrl, dataDir, onMessage });
+    const log = new PostgresEventLog(postgres, { onMessage });
     const secrets = openSecrets(postgres.pool, sealer, settings);
     const sites = new SiteRepository(log);
     return {
@@ -64,7 +64,7 @@ export class Session {
       sites,
       commands: siteCommandDispatcher(sites, secrets),
       secrets,
-      projections: new ProjectionRunner(postgres, allProjections(secrets), say),
+      projections: new ProjectionRunner(postgres, allProjections(secrets), onMessage),
       sealer,
     };
   }
