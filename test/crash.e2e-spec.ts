@@ -8,13 +8,13 @@ import { Postgres } from '../src/postgres/postgres.js';
 import { RevokeKey } from '../src/sites/key.commands.js';
 import { RevokeKeyHandler } from '../src/sites/key.handlers.js';
 import { SiteRepository } from '../src/sites/site-repository.js';
-import { seededRandom } from './support/random.mjs';
+import { printSeed, seededRandom } from './support/seed.mjs';
 import { eventually } from './support/service.js';
 import { type ServiceProcess, spawnService } from './support/service-process.js';
 
 /** An instance that has not read the log for longer reads it before it accepts a key. */
 const KEYS_FRESH_MS = 1_000;
-const random = seededRandom('crash.e2e-spec');
+const random = seededRandom(printSeed('crash.e2e-spec'));
 
 interface Reply {
   readonly status: number;
@@ -100,10 +100,10 @@ describe('the service process', () => {
             }
           }),
         );
-        await untilAcknowledged(acknowledged, random.integer(20, 400));
+        await untilAcknowledged(acknowledged, Math.round(20 + random() * (400 - 20)));
         if (victim !== 'the service') process.kill(postmasterPid(), 'SIGKILL');
         // Long enough for the service to notice, and sometimes to restart PostgreSQL, before it is killed as well.
-        if (victim === 'PostgreSQL') await sleep(random.integer(0, 400));
+        if (victim === 'PostgreSQL') await sleep(random() * 400);
         await service.end('SIGKILL');
         loading = false;
         await load;
@@ -169,7 +169,7 @@ describe('the service process', () => {
         }
       }),
     );
-    await untilAcknowledged(acknowledged, random.integer(60, 600));
+    await untilAcknowledged(acknowledged, Math.round(60 + random() * (600 - 60)));
     stopping = true;
     expect(await service.end('SIGTERM')).toBe(0);
     refused = true;

@@ -236,7 +236,7 @@ describe('with a running service', () => {
     expect(failed[0]).toEqual({
       ...{ time: ISO, kind: 'push', attempt: 1, status: 'failed', reason: 'HTTP 503', httpStatus: 503 },
       ...{ durationMs: expect.any(Number), nextTry: ISO, payload: { conversions: 0, bot_traffic_removed: 0 } },
-      stretch: {
+      window: {
         ...{ stretchId: expect.any(String), fromPosition: expect.any(Number), toPosition: expect.any(Number) },
         ...{ windowStart: ISO, windowEnd: ISO },
       },

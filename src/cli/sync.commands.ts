@@ -57,14 +57,14 @@ function jsonLine(line: SyncLine): string {
 }
 
 function textLine(line: SyncLine): string {
-  const { time, kind, platform, conversionId, stretch, payload, attempt, status, httpStatus, reason } = line;
+  const { time, kind, platform, conversionId, window, payload, attempt, status, httpStatus, reason } = line;
   const target = platform ?? `${payload?.conversions} + ${payload?.bot_traffic_removed}`;
   const details = [httpStatus, `${line.durationMs} ms`, reason, line.nextTry && `next attempt ${line.nextTry}`];
   const cells = [
     time,
     kind.padEnd(8),
     target.padEnd(13),
-    conversionId ?? stretch?.stretchId,
+    conversionId ?? window?.stretchId,
     `attempt ${attempt}`.padEnd(10),
     status.padEnd(9),
     details.filter((part) => part !== undefined).join(', '),

@@ -33,7 +33,7 @@ export interface SyncLine {
   readonly durationMs: number;
   readonly nextTry?: string;
   /** Reporting window of a push. */
-  readonly stretch?: Omit<ReportingWindow, 'body'>;
+  readonly window?: Omit<ReportingWindow, 'body'>;
   readonly payload?: Totals;
 }
 
@@ -99,7 +99,7 @@ function pushLine({ time, type, data }: StoredEvent<PushOutcomeType>): SyncLine 
     ...(httpStatus !== undefined && { httpStatus }),
     durationMs,
     ...(nextTry !== undefined && { nextTry }),
-    stretch: { stretchId, fromPosition, toPosition, windowStart, windowEnd },
+    window: { stretchId, fromPosition, toPosition, windowStart, windowEnd },
     payload: body,
   };
 }

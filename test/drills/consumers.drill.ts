@@ -12,7 +12,7 @@ import { printSeed, seededRandom } from '../support/seed.mjs';
  *
  *   DRILL_ROUNDS=50           number of faults
  *   DRILL_FAULT=frozen        only faults whose name contains this
- *   DRILL_SEED=<number>       repeats the random choices of a run
+ *   TEST_SEED=<number>        repeats the random choices of a run
  *   DRILL_BREAK=checkpoints   consumers ignore their checkpoints: the drill must then fail
  */
 const ROUNDS = Number(process.env['DRILL_ROUNDS'] ?? 50);

@@ -1,7 +1,7 @@
 // Several instances push every second, and one of them is killed or frozen every one to two seconds. Afterwards the windows
 // that the receiver acknowledged must cover the log without gaps or overlaps and with the same totals.
 //   DRILL_BREAK=leases      every process gets the lease of every site: the drill must then fail
-//   DRILL_SEED=<number>     repeats the random choices of a run
+//   TEST_SEED=<number>      repeats the random choices of a run
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
@@ -67,7 +67,7 @@ export async function drill({ short, log: logLine }) {
     fleet.resumeAll();
     const isComplete = await waitUntilComplete(log, hosts, receiver, size.timeoutMs / 3);
     return [
-      { what: 'seed (DRILL_SEED)', result: seed, ok: true },
+      { what: 'seed (TEST_SEED)', result: seed, ok: true },
       { what: 'all counted events were acknowledged in the end', result: `${written} events`, ok: isComplete },
       ...(await check(log, hosts, receiver.calls, fleet.faults, size, logLine)),
     ];

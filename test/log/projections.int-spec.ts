@@ -137,11 +137,11 @@ describe('projections', () => {
       await log.append(thing('thing.happened.v1', { poison: true }));
       const broken = new ProjectionRunner(postgres, [counting()]);
       await expect(broken.catchUp('counted')).rejects.toThrow(/parked/);
-      const mended = new ProjectionRunner(postgres, [{ ...counting(), fold: async () => {} }]);
-      await mended.start();
-      await mended.catchUp('counted');
-      await mended.stop();
-      expect(await mended.status()).toMatchObject([{ state: 'running', lag: 0 }]);
+      const fixed = new ProjectionRunner(postgres, [{ ...counting(), fold: async () => {} }]);
+      await fixed.start();
+      await fixed.catchUp('counted');
+      await fixed.stop();
+      expect(await fixed.status()).toMatchObject([{ state: 'running', lag: 0 }]);
     }, 30_000);
   });
 

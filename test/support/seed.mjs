@@ -1,9 +1,9 @@
 import { randomInt } from 'node:crypto';
 
-/** Seed of random fault moments: DRILL_SEED, or a new one. It is printed, so that a failed run can be repeated. */
+/** Seed of random fault moments: TEST_SEED, or a new one. It is printed, so that a failed run can be repeated. */
 export function printSeed(name) {
-  const seed = Number(process.env.DRILL_SEED ?? randomInt(2 ** 31));
-  process.stderr.write(`${name}: DRILL_SEED=${seed}\n`);
+  const seed = Number(process.env.TEST_SEED ?? randomInt(2 ** 31));
+  process.stderr.write(`${name}: TEST_SEED=${seed}\n`);
   return seed;
 }
 
