@@ -154,7 +154,7 @@ describe('without a service', () => {
       stderr: expect.stringMatching(/^PostgreSQL cannot be reached: .*ECONNREFUSED.* Check DATABASE_URL.*\n$/),
     });
     expect((await cli('sites', 'list', { DATA_DIR: '/dev/null/data' })).stderr).toMatch(
-      /^\/dev\/null\/data\/secret-key cannot be used: .*ENOTDIR.* Set DATA_DIR to a folder that this user may write\.\n$/,
+      /^\/dev\/null\/data\/secret-key cannot be used: .*ENOTDIR.* Set DATA_DIR to a folder that this user can write to\.\n$/,
     );
   });
 });
