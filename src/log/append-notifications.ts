@@ -54,7 +54,7 @@ export class AppendNotifications {
 
   private async listen(): Promise<Client> {
     try {
-      const client = await this.postgres.connect('wake-up');
+      const client = await this.postgres.connect('notifications');
       client.on('notification', (message) => {
         for (const category of (message.payload ?? '').split(','))
           for (const listener of this.listeners) listener(category);
