@@ -3,7 +3,7 @@ import { type ConversionData } from '../events/conversion.events.js';
 import { type SiteSettings } from '../events/site.events.js';
 import { parseDurationMs } from '../kernel/durations.js';
 
-export type DedupFields = Pick<ConversionData, 'trial' | 'event' | 'orderId' | 'value' | 'currency'>;
+type DedupFields = Pick<ConversionData, 'trial' | 'event' | 'orderId' | 'value' | 'currency'>;
 
 /**
  * Two posts with the same key are the same conversion: same site, event and order; without an order, same site, event,

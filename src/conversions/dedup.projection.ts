@@ -1,9 +1,11 @@
+import type { ConversionData } from '../events/conversion.events.js';
+import type { StoredEvent } from '../log/event.js';
 import type { EventRow } from '../log/event-row.js';
 import type { Page, Projection } from '../log/projection.js';
 import { StagedRows, type StagedTable } from '../log/staging-table.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';
 import { botClaimKey } from '../visitors/visitor-stream.js';
-import { type DedupFields, dedupKey } from './dedup-key.js';
+import { dedupKey } from './dedup-key.js';
 
 const FILTERED = 'conversion.filtered.v1';
 const BOT = 'visitor.bot_detected.v1';
@@ -43,12 +45,19 @@ export function dedupProjection(secrets: SiteSecrets): Projection {
 
 /** A line of the staging table; empty when the event holds no key. */
 function claimOf(row: EventRow, secret: string): string {
-  const { position, type, site, subject, streamId, time } = row;
-  const data = row.data();
-  const isBot = type === BOT;
-  if (subject === undefined && (isBot || data['orderId'] === undefined)) return '';
-  const key = isBot
-    ? botClaimKey(data['visit'] as string)
-    : dedupKey(secret, data as unknown as DedupFields, subject ?? '');
+  const { position, type, site, streamId, time } = row;
+  const key = type === BOT ? botKeyOf(row) : conversionKeyOf(row, secret);
+  if (key === undefined) return '';
   return `${position}\t${site}\t${key}\t${streamId}\t${type === FILTERED}\t${time}\n`;
+}
+
+function botKeyOf(row: EventRow): string | undefined {
+  return row.subject === undefined ? undefined : botClaimKey((row.data() as StoredEvent<typeof BOT>['data']).visit);
+}
+
+/** Undefined for an erased person without an order: that key cannot be computed again. */
+function conversionKeyOf(row: EventRow, secret: string): string | undefined {
+  const data = row.data() as ConversionData;
+  if (row.subject === undefined && data.orderId === undefined) return undefined;
+  return dedupKey(secret, data, row.subject ?? '');
 }

@@ -142,4 +142,5 @@ export const inboundPaths = {
       },
     },
   },
+  // Cast, because the types of @nestjs/swagger require mutable arrays and literal types everywhere.
 } as unknown as OpenAPIObject['paths'];

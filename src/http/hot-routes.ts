@@ -30,6 +30,7 @@ export class HotRoutes {
       if (!request.url?.startsWith('/')) toOriginForm(request);
       (this.find(request.url ?? '') ?? router)(request, response);
     };
+    // Both kinds of server have the methods that Fastify uses; only their types differ.
     return tls
       ? (createHttpsServer({ ...options, ...tls }, listener) as unknown as Server)
       : createHttpServer(options, listener);

@@ -48,7 +48,7 @@ export class EventRow implements LoggedRow {
     return this.fields[3] as string;
   }
 
-  data(): Record<string, unknown> {
+  data(): StoredEvent['data'] {
     return JSON.parse(plain(this.fields[9] as string));
   }
 

@@ -1,6 +1,6 @@
 import { jsonAnswer } from './answers.js';
 import { type Behaviours, isMode, parseBehaviour } from './behaviour.js';
-import type { ControlRequest, Memory, PlatformDouble, SandboxAnswer } from './double.js';
+import type { Memory, PlatformDouble, SandboxAnswer } from './double.js';
 import { isSelected, type Ledger, type Selection } from './ledger.js';
 import { PAGE } from './page.js';
 import { isObject, parseJson } from './values.js';
@@ -81,7 +81,7 @@ function behaviourAnswer(state: SandboxState, request: unknown): SandboxAnswer {
     !isMode(request['mode'])
   ) {
     const memory = state.memoryOf(double.name, String(request['tenant'] ?? 'default'));
-    const problem = double.control(request as unknown as ControlRequest, memory);
+    const problem = double.control({ ...request, mode: request['mode'] }, memory);
     return problem === undefined ? behavioursAnswer(state) : errorAnswer(400, problem);
   }
   const behaviour = parseBehaviour(request);

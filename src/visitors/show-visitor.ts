@@ -26,17 +26,17 @@ export async function showVisitor(pool: Pool, site: string, subject: string): Pr
   );
   if (identifiers.rows.length + consent.rows.length === 0) return undefined;
   const byKind = new Map(identifiers.rows.map((row) => [row.kind, row] as const));
-  const entry = (kind: string) => {
+  const entry = <Value extends object>(kind: string) => {
     const row = byKind.get(kind);
-    return row ? { time: row.at.toISOString(), ...(row.value as object) } : null;
+    return row ? { time: row.at.toISOString(), ...(row.value as Value) } : null;
   };
   const [latest] = consent.rows;
   return {
     subject,
     clicks: Object.fromEntries(
       CLICK_KINDS.flatMap((kind) => {
-        const click = entry(kind);
-        return click ? [[kind, click as unknown as ShownVisitor['clicks'][string]]] : [];
+        const click = entry<{ id: string; page?: string }>(kind);
+        return click ? [[kind, click]] : [];
       }),
     ),
     first: entry('first'),

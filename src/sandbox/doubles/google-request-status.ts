@@ -1,6 +1,6 @@
 import { jsonAnswer } from '../answers.js';
 import type { ControlRequest, Memory, SandboxAnswer, SandboxRequest } from '../double.js';
-import { isObject, isText } from '../values.js';
+import { isText } from '../values.js';
 
 export const STATUS_PATH = '/v1/requestStatus:retrieve';
 
@@ -57,9 +57,8 @@ export function controlStatus(request: ControlRequest, memory: Memory): string |
 }
 
 function takeConfigured(memory: Memory): ConfiguredStatus | undefined {
-  const stored = memory.get(CONFIGURED);
-  if (!isObject(stored)) return undefined;
-  const configured = stored as unknown as ConfiguredStatus;
+  const configured = memory.get(CONFIGURED) as ConfiguredStatus | undefined;
+  if (!configured) return undefined;
   configured.left -= 1;
   if (configured.left <= 0) memory.delete(CONFIGURED);
   return configured;

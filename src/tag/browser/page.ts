@@ -30,7 +30,7 @@ export function afterCall<K extends string>(
 export function watchDataLayer(onPush: (call: ArrayLike<unknown>) => void): () => void {
   let watched: unknown;
   return () => {
-    const { dataLayer } = window as unknown as { dataLayer?: ArrayLike<unknown>[] };
+    const { dataLayer } = window as Window & { dataLayer?: ArrayLike<unknown>[] };
     if (dataLayer === watched || !Array.isArray(dataLayer)) return;
     watched = dataLayer;
     const onPushes = guarded((...calls: unknown[]) => {

@@ -12,7 +12,7 @@ interface Cc {
   isTag?: true;
 }
 
-const page = window as unknown as { cc?: Cc };
+const page = window as Window & { cc?: Cc };
 const ACTIVITY_MS = 60_000;
 
 const run = guarded((call: ArrayLike<unknown>) => {
