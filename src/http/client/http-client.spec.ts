@@ -4,7 +4,7 @@ import { createServer as createHttpServer, type RequestListener } from 'node:htt
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
-import { acceptOneMore } from '../../../test/support/accept-order.js';
+import { acceptExtraConnections } from '../../../test/support/accept-order.js';
 import { HttpClient, type HttpClientOptions, type HttpRequest } from './http-client.js';
 import { SendFailure } from './send-failure.js';
 
@@ -86,8 +86,8 @@ describe('HttpClient', () => {
 
   /** Connections that the client has opened, including any that the server had not accepted yet. */
   async function openedConnections(listener: Listener): Promise<number> {
-    await acceptOneMore(listener.server);
-    return listener.connections - 1;
+    const extra = await acceptExtraConnections(listener.server);
+    return listener.connections - extra;
   }
 
   describe('with a response', () => {
