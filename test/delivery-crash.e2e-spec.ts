@@ -24,9 +24,13 @@ import { siteCommandDispatcher } from '../src/sites/site-command-handlers.js';
 import { SiteRepository } from '../src/sites/site-repository.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
 import { loosely } from './support/loose-event.js';
+import { printSeed, seededRandom } from './support/seed.mjs';
+import { eventually } from './support/service.js';
 import { type ServiceProcess, spawnService } from './support/service-process.js';
 
 const SANDBOX = fileURLToPath(new URL('../dist/sandbox/main.js', import.meta.url));
+
+const random = seededRandom(printSeed('delivery-crash.e2e-spec'));
 
 const CONNECTIONS = {
   meta: { pixel_id: '1234567890', access_token: 'token' },
@@ -173,6 +177,14 @@ describe('delivery through crashes', () => {
     return { host, key };
   }
 
+  /** The holder of every instance lease, by name. A takeover changes the holder. */
+  async function instanceLeases(): Promise<Map<string, string>> {
+    const { rows } = await postgres.pool.query<{ name: string; holder: string }>(
+      `SELECT name, holder FROM cc.leases WHERE starts_with(name, 'instance:')`,
+    );
+    return new Map(rows.map(({ name, holder }) => [name, holder]));
+  }
+
   async function readConversions(): Promise<Map<string, StoredEvent[]>> {
     const streams = new Map<string, StoredEvent[]>();
     for (let after = 0; ; ) {
@@ -212,6 +224,7 @@ describe('delivery through crashes', () => {
     let left = await startService();
     let right = await startService();
     const acknowledged: string[] = [];
+    const acknowledgedBy = new Map<ServiceProcess, number>();
     const refusals: number[] = [];
     let [posted, unanswered, disturbances] = [0, 0, 0];
     let loading = true;
@@ -220,9 +233,12 @@ describe('delivery through crashes', () => {
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
       while (loading) {
         const order = posted++;
-        const reply = await post(service(), siteKeys[order % siteKeys.length] as SiteKey, `ORD-${order}`, agent);
-        if (reply?.status === 200) acknowledged.push(reply.conversionId);
-        else if (reply) refusals.push(reply.status);
+        const target = service();
+        const reply = await post(target, siteKeys[order % siteKeys.length] as SiteKey, `ORD-${order}`, agent);
+        if (reply?.status === 200) {
+          acknowledged.push(reply.conversionId);
+          acknowledgedBy.set(target, (acknowledgedBy.get(target) ?? 0) + 1);
+        } else if (reply) refusals.push(reply.status);
         else unanswered += 1;
         await sleep(reply ? 25 : 100);
       }
@@ -237,20 +253,38 @@ describe('delivery through crashes', () => {
     })();
     const load = Array.from({ length: 16 }, (_, at) => worker(() => (at % 2 ? left : right)));
 
+    const acknowledgesMore = async (service: ServiceProcess, conversions: number) => {
+      const before = acknowledgedBy.get(service) ?? 0;
+      await eventually(
+        async () => (acknowledgedBy.get(service) ?? 0) - before,
+        (count) => count >= conversions,
+      );
+    };
+
     for (let kill = 0; kill < 3; kill += 1) {
-      await sleep(500 + Math.random() * 1_500);
+      await sleep(500 + random() * 1_500);
       disturbances += 1;
       await stop(left, 'SIGKILL');
       left = await startService();
       [left, right] = [right, left];
     }
-    // Longer than a lease: the other instance takes over. Requests to the frozen one are answered after the freeze.
-    await sleep(500);
+    await acknowledgesMore(right, 50);
     disturbances += 1;
     right.child.kill('SIGSTOP');
-    await sleep(12_500);
+    // Until all leases but that of the other instance are taken over. Requests to the frozen one are answered after the freeze.
+    const before = await instanceLeases();
+    await eventually(
+      async () => [...(await instanceLeases())].filter(([name, holder]) => before.get(name) === holder).length,
+      (renewed) => renewed <= 1,
+      { withinMs: 40_000, everyMs: 200 },
+    );
     right.child.kill('SIGCONT');
-    await sleep(2_500);
+    // The resumed instance continues under a new lease.
+    await eventually(
+      async () => [...(await instanceLeases()).keys()].some((name) => !before.has(name)),
+      (isRegistered) => isRegistered,
+    );
+    await acknowledgesMore(right, 50);
     loading = false;
     await Promise.all([failures, ...load]);
 

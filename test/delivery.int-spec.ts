@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { jest } from '@jest/globals';
 import type { Pool } from 'pg';
 import type { Confirmations } from '../src/delivery/confirmations.js';
@@ -27,6 +26,7 @@ import type { LoadedSite } from '../src/sites/site-directory.js';
 import { createDatabase, openDatabase } from './support/databases.js';
 import { loosely } from './support/loose-event.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
+import { printSeed, seededRandom } from './support/seed.mjs';
 import { eventually } from './support/service.js';
 
 jest.setTimeout(60_000);
@@ -34,6 +34,8 @@ jest.setTimeout(60_000);
 const SITE = 'shop.example';
 const PAST = '2026-01-01T00:00:00.000Z';
 const FUTURE = '2126-01-01T00:00:00.000Z';
+
+const random = seededRandom(printSeed('delivery.int-spec'));
 
 let server: TestServer;
 let databaseUrl: string;
@@ -156,12 +158,13 @@ describe('Lease', () => {
   });
 
   it('counts as not held after half its duration without a renewal, until the next renewal', async () => {
-    let isDisconnected = true;
-    const query = (...args: unknown[]) =>
-      isDisconnected
-        ? Promise.reject(new Error('disconnected'))
-        : (postgres.pool.query as (...all: unknown[]) => unknown)(...args);
-    isDisconnected = false;
+    let isDisconnected = false;
+    let failedRenewals = 0;
+    const query = (...args: unknown[]) => {
+      if (!isDisconnected) return (postgres.pool.query as (...all: unknown[]) => unknown)(...args);
+      failedRenewals += 1;
+      return Promise.reject(new Error('disconnected'));
+    };
     const lease = (await take({ query } as unknown as Pool)) as Lease;
     isDisconnected = true;
     const now = performance.now();
@@ -172,7 +175,10 @@ describe('Lease', () => {
     // No other process can take it for the other half.
     expect((await row())?.seconds).toBeGreaterThan(8);
     jest.restoreAllMocks();
-    await sleep(1_200);
+    await eventually(
+      async () => failedRenewals,
+      (renewals) => renewals >= 2,
+    );
     expect((await row())?.seconds).toBeLessThan(9);
     isDisconnected = false;
     await eventually(row, (found) => (found?.seconds ?? 0) > 9, { withinMs: 3_000 });
@@ -296,7 +302,7 @@ describe('RetryScheduler', () => {
   async function instance(
     name: string,
     deliver: PlatformDelivery['deliver'] = (request, done) =>
-      void setTimeout(() => done(delivered(request)), Math.random() * 20),
+      void setTimeout(() => done(delivered(request)), random() * 20),
   ) {
     const own = await openDatabase(databaseUrl);
     const ownLog = new PostgresEventLog(own);
@@ -361,9 +367,18 @@ describe('RetryScheduler', () => {
     await postgres.pool.query(`INSERT INTO cc.delivery_leases SELECT position, 'instance:other' FROM cc.deliveries`);
     await other.release();
     await instance('instance:a');
-    await sleep(1_500);
+    // A poll leases every due delivery of a connection in one query, so each of these attempts ends a poll that skipped the first.
+    const others: string[] = [];
+    for (let poll = 0; poll < 3; poll += 1) {
+      const [next] = (await defer(1)) as [string];
+      others.push(next);
+      await eventually(
+        async () => attempted,
+        (all) => all.includes(next),
+      );
+    }
     // The instance lease has expired, but the outcome of that attempt may not be folded yet.
-    expect(attempted).toEqual([]);
+    expect(attempted).toEqual(others);
     await ((await Lease.take(postgres.pool, 'instance:other')) as Lease).end();
     await eventually(
       async () => attempted,
@@ -392,7 +407,7 @@ describe('RetryScheduler', () => {
   it('records no outcome under a lost lease', async () => {
     const [id] = (await defer(1)) as [string];
     let respond: () => void = () => {};
-    const { lease } = await instance('instance:a', (request, done) => {
+    const { lease, close } = await instance('instance:a', (request, done) => {
       respond = () => done(delivered(request));
     });
     await eventually(
@@ -405,7 +420,8 @@ describe('RetryScheduler', () => {
       (isLost) => isLost,
     );
     respond();
-    await sleep(1_200);
+    // Waits until the scheduler has recorded or dropped the outcome.
+    await close();
     expect(await outcomesOf(id)).toEqual(['meta 1 deferred']);
   });
 

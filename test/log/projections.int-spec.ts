@@ -28,6 +28,7 @@ import { readTagMessage, type TagCall, type TagMessage } from '../../src/visitor
 import { createDatabase, openDatabase } from '../support/databases.js';
 import { loosely } from '../support/loose-event.js';
 import { startTestServer, type TestServer } from '../support/postgres-server.js';
+import { eventually } from '../support/service.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
@@ -106,8 +107,8 @@ describe('projections', () => {
           seen.push(...(await page.events()).map(({ position }) => position));
         },
       };
-      const said: string[] = [];
-      const runner = new ProjectionRunner(postgres, [counting(), other], (line) => said.push(line));
+      const messages: string[] = [];
+      const runner = new ProjectionRunner(postgres, [counting(), other], (line) => messages.push(line));
       for (let turn = 0; turn < 5; turn += 1) await log.append(thing());
       await log.append(thing('thing.happened.v1', { poison: true }));
       for (let turn = 0; turn < 5; turn += 1) await log.append(thing());
@@ -126,7 +127,7 @@ describe('projections', () => {
       });
       expect(counted?.reason).toContain(poison?.id);
       expect(counted?.reason).toContain('cannot count this one');
-      expect(said).toEqual([expect.stringContaining('counted is parked')]);
+      expect(messages).toEqual([expect.stringContaining('counted is parked')]);
       expect(await counts()).toEqual([{ type: 'thing.happened.v1', count: 5 }]);
       expect(rest).toMatchObject({ name: 'other', state: 'running', lag: 0 });
       expect(seen).toHaveLength(11);
@@ -189,13 +190,13 @@ describe('projections', () => {
       );
 
     /** Deliveries of every kind: deferred, delivered after a retry, delivered at once, waiting for a confirmation. */
-    const tryToDeliver = async (conversionId: string, turn: number): Promise<void> => {
+    const recordOutcomes = async (conversionId: string, turn: number): Promise<void> => {
       const outcome = (status: string, attempt: number, nextTry?: Date) => ({
         type: `conversion.${status}.v1`,
         data: { conversionId, platform: 'meta', attempt, status, nextTry: nextTry?.toISOString(), requestId: 'R' },
       });
       const later = new Date(Date.now() + 30_000 + turn);
-      const tries = [
+      const outcomes = [
         [outcome('delivered', 1)],
         [outcome('deferred', 1, later)],
         [outcome('deferred', 1, later), outcome('delivered', 2)],
@@ -208,7 +209,7 @@ describe('projections', () => {
         expected: 'any',
         site: 'shop.example',
         actor: 'system',
-        events: tries,
+        events: outcomes,
       });
     };
 
@@ -249,7 +250,7 @@ describe('projections', () => {
             ),
           );
           posted += orders.length;
-          await Promise.all(received.map(({ conversionId }, index) => tryToDeliver(conversionId, turn + index)));
+          await Promise.all(received.map(({ conversionId }, index) => recordOutcomes(conversionId, turn + index)));
           for (let each = 0; each < 5; each += 1) await visit(open() as LoadedSite, turn * 5 + each);
           directory.checkKey(open() as never, 'cc_wrong', Date.now());
           if (turn % 10 === 0) await commands.execute(new IssueKey('cli', 'shop.example', `key ${turn}`, false));
@@ -262,9 +263,16 @@ describe('projections', () => {
             );
         }
       })();
-      await sleep(500);
+      await eventually(
+        async () => posted,
+        (count) => count >= 120,
+      );
       for (const name of runner.names()) await runner.rebuild(name);
-      await sleep(300);
+      const postedBefore = posted;
+      await eventually(
+        async () => posted,
+        (count) => count >= postedBefore + 120,
+      );
       for (const name of runner.names()) await runner.rebuild(name);
       loading = false;
       await load;

@@ -32,6 +32,7 @@ import {
   holdServer,
   IN_USE_LOCK,
 } from '../../src/postgres/embedded-server.js';
+import { applicationName } from '../../src/postgres/instances.js';
 import { findBinaries } from '../../src/postgres/postgres-binaries.js';
 import { findPostmaster } from '../../src/postgres/postmaster.js';
 import { canReach } from '../../src/postgres/server-user.js';
@@ -186,8 +187,9 @@ describe('a server that several processes use', () => {
     expect(postmaster()).toBe(pid);
 
     await other.query('SELECT pg_advisory_lock($1, $2)', IN_USE_LOCK);
+    const earlier = await holdingSessions(other);
     const acquiring = acquire();
-    expect(await Promise.race([acquiring, sleep(200, 'waiting')])).toBe('waiting');
+    expect(await Promise.race([acquiring, repeatedAttempt(other, earlier)])).toBe('waiting');
     process.kill(pid, 'SIGINT');
     const server = await acquiring;
     expect(postmaster()).not.toBe(pid);
@@ -365,6 +367,23 @@ async function connect({ host }: { host: string }, name = 'embedded-server-spec'
   const client = new Client({ host, user: 'postgres', database: 'postgres', application_name: name });
   await client.connect();
   return client;
+}
+
+/** Backend process ids of the sessions that hold the in-use lock or request it. */
+async function holdingSessions(client: Client): Promise<number[]> {
+  const sql = 'SELECT pid FROM pg_stat_activity WHERE application_name = $1';
+  const { rows } = await client.query<{ pid: number }>(sql, [applicationName('holding')]);
+  return rows.map(({ pid }) => pid);
+}
+
+/** Each attempt to hold the server uses a new session, so a second session shows that the first attempt failed. */
+async function repeatedAttempt(client: Client, earlier: readonly number[]): Promise<string> {
+  const attempts = new Set<number>();
+  for (const startedMs = performance.now(); attempts.size < 2; await sleep(1)) {
+    if (performance.now() - startedMs > 20_000) throw new Error(`${attempts.size} attempts in 20 s`);
+    for (const pid of await holdingSessions(client)) if (!earlier.includes(pid)) attempts.add(pid);
+  }
+  return 'waiting';
 }
 
 async function query(server: { host: string }, sql: string): Promise<Record<string, unknown>[]> {

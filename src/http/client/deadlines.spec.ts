@@ -1,13 +1,22 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Deadlines } from './deadlines.js';
 
 describe('Deadlines', () => {
   const dueIn = (ms: number) => {
     const startedMs = performance.now();
-    const item = { dueMs: startedMs + ms, index: 0, tookMs: undefined as number | undefined, expire: () => {} };
-    item.expire = () => {
-      item.tookMs = performance.now() - startedMs;
+    const item = {
+      dueMs: startedMs + ms,
+      index: 0,
+      tookMs: undefined as number | undefined,
+      expire: () => {},
+      /** Resolves after the check that expired the item, which also expired every item that was due earlier. */
+      expired: Promise.resolve(),
     };
+    item.expired = new Promise((resolve) => {
+      item.expire = () => {
+        item.tookMs = performance.now() - startedMs;
+        resolve();
+      };
+    });
     return item;
   };
 
@@ -17,7 +26,7 @@ describe('Deadlines', () => {
     const deleted = dueIn(40);
     for (const item of [...items, deleted]) deadlines.add(item);
     deadlines.delete(deleted);
-    await sleep(300);
+    await Promise.all(items.map(({ expired }) => expired));
     for (const [index, ms] of [10, 30, 60, 110].entries()) expect(items[index]?.tookMs).toBeGreaterThanOrEqual(ms);
     expect(deleted.tookMs).toBeUndefined();
   });
@@ -29,7 +38,8 @@ describe('Deadlines', () => {
     const deleted = items.filter((_, index) => index % 3 === 0);
     for (const item of deleted) deadlines.delete(item);
     for (const item of deleted) deadlines.delete(item);
-    await sleep(350);
+    const remaining = items.filter((item) => !deleted.includes(item));
+    await Promise.all(remaining.map(({ expired }) => expired));
     expect(items.map(({ tookMs }) => tookMs !== undefined)).toEqual(items.map((_, index) => index % 3 !== 0));
   });
 
@@ -43,7 +53,7 @@ describe('Deadlines', () => {
       deadlines.add(added);
     };
     for (const item of [...items, first]) deadlines.add(item);
-    await sleep(250);
+    await added.expired;
     expect(items.every(({ tookMs }) => tookMs === undefined)).toBe(true);
     expect(added.tookMs).toBeDefined();
   });
@@ -51,14 +61,16 @@ describe('Deadlines', () => {
   it('processes responses that arrived while the event loop was blocked before it expires items', async () => {
     const deadlines = new Deadlines();
     const item = dueIn(30);
+    const next = dueIn(60);
     deadlines.add(item);
+    deadlines.add(next);
     setImmediate(() => {
       const untilMs = performance.now() + 100;
       while (performance.now() < untilMs);
       // Like a socket event: after the timers, before the deadlines are checked.
       setImmediate(() => deadlines.delete(item));
     });
-    await sleep(250);
+    await next.expired;
     expect(item.tookMs).toBeUndefined();
   });
 
@@ -66,10 +78,10 @@ describe('Deadlines', () => {
     const deadlines = new Deadlines();
     const first = dueIn(10);
     deadlines.add(first);
-    await sleep(150);
+    await first.expired;
     const second = dueIn(10);
     deadlines.add(second);
-    await sleep(150);
+    await second.expired;
     expect([first.tookMs, second.tookMs]).toEqual([expect.any(Number), expect.any(Number)]);
   });
 });

@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { createServer as createHttpServer, type RequestListener } from 'node:http';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib';
+import { acceptExtraConnections } from '../../../test/support/accept-order.js';
 import { HttpClient, type HttpClientOptions, type HttpRequest } from './http-client.js';
 import { SendFailure } from './send-failure.js';
 
@@ -11,6 +13,7 @@ const TEXT_MAX = 64 * 1024;
 
 /** A server on loopback that counts its connections. */
 interface Listener {
+  readonly server: Server;
   readonly port: number;
   readonly sockets: Set<Socket>;
   connections: number;
@@ -35,7 +38,7 @@ describe('HttpClient', () => {
     const sockets = new Set<Socket>();
     servers.add({ server, sockets });
     await new Promise<void>((resolve) => server.listen(0, host, resolve));
-    const listener = { port: (server.address() as AddressInfo).port, sockets, connections: 0, mostAtOnce: 0 };
+    const listener = { server, port: (server.address() as AddressInfo).port, sockets, connections: 0, mostAtOnce: 0 };
     server.on('connection', (socket: Socket) => {
       listener.connections += 1;
       sockets.add(socket);
@@ -79,6 +82,12 @@ describe('HttpClient', () => {
   async function gone(listener: Listener): Promise<void> {
     for (let turn = 0; listener.sockets.size > 0 && turn < 100; turn += 1) await sleep(10);
     expect(listener.sockets.size).toBe(0);
+  }
+
+  /** Connections that the client has opened, including any that the server had not accepted yet. */
+  async function openedConnections(listener: Listener): Promise<number> {
+    const extra = await acceptExtraConnections(listener.server);
+    return listener.connections - extra;
   }
 
   describe('with a response', () => {
@@ -170,7 +179,7 @@ describe('HttpClient', () => {
       const httpClient = make();
       await httpClient.send(to(listener));
       for (const socket of listener.sockets) socket.destroy();
-      await sleep(30);
+      for (let turn = 0; httpClient.stats().connections > 0 && turn < 100; turn += 1) await sleep(10);
       expect((await httpClient.send(to(listener))).status).toBe(200);
       expect(listener.connections).toBe(2);
     });
@@ -284,8 +293,7 @@ describe('HttpClient', () => {
       expect(error).toMatchObject({ kind: 'timeout', sent: true });
       expect(error.message).toBe(`127.0.0.1:${listener.port} did not answer in full within 150 ms.`);
       await gone(listener);
-      await sleep(50);
-      expect(listener.connections).toBe(1);
+      expect(await openedConnections(listener)).toBe(1);
       expect(httpClient.stats()).toMatchObject({ connections: 0, active: 0 });
     });
 
@@ -361,8 +369,7 @@ describe('HttpClient', () => {
       expect(error.message).toContain(`127.0.0.1:${listener.port} `);
       expect(error.message).toContain(word);
       await gone(listener);
-      await sleep(20);
-      expect(listener.connections).toBe(1);
+      expect(await openedConnections(listener)).toBe(1);
     });
 
     it('reports that nothing was sent if the connection is refused', async () => {
@@ -573,8 +580,7 @@ describe('HttpClient', () => {
         const error = await failure(httpClient.send(to(`https://${host}:${listener.port}`), { guarded: true }));
         expect(error).toMatchObject({ kind: 'address_refused', sent: false });
         expect(error.message).toContain('OUTBOUND_ALLOW_PRIVATE');
-        await sleep(20);
-        expect(listener.connections).toBe(0);
+        expect(await openedConnections(listener)).toBe(0);
         expect(httpClient.stats()).toMatchObject({ connections: 0, active: 0 });
       }
     });
@@ -687,13 +693,16 @@ describe('HttpClient', () => {
 
   describe('when closed', () => {
     it('completes calls in progress, cancels queued calls and rejects new ones', async () => {
-      const listener = await serve((_, response) => setTimeout(() => response.end('ok'), 100));
+      const server = createHttpServer();
+      const listener = await listen(server);
       const httpClient = make({ connectionsPerOrigin: 1 });
+      const requested = once(server, 'request');
       const [running, waiting] = [httpClient.send(to(listener)), failure(httpClient.send(to(listener)))];
-      await sleep(30);
+      const [, response] = (await requested) as Parameters<RequestListener>;
       const closed = httpClient.close();
       expect(await waiting).toMatchObject({ kind: 'network_error', sent: false });
       expect(await failure(httpClient.send(to(listener)))).toMatchObject({ kind: 'network_error', sent: false });
+      response.end('ok');
       expect((await running).status).toBe(200);
       await closed;
       await gone(listener);
