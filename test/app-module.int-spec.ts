@@ -88,7 +88,14 @@ describe('AppModule', () => {
 
   it('executes ReplayDeliveries through the command bus', async () => {
     const range = { after: 0, until: 1_000 };
-    const request = { site: 'shop.example', platform: 'meta', range, settings: 0, force: false, dryRun: true } as const;
+    const request = {
+      site: 'shop.example',
+      platform: 'meta',
+      range,
+      settingsPosition: 0,
+      force: false,
+      dryRun: true,
+    } as const;
     const counts = await app.get(CommandBus, { strict: false }).execute(new ReplayDeliveries('system', request));
     expect(counts).toEqual({ requested: 0, byStatus: {} });
   });

@@ -361,6 +361,21 @@ describe('RetryScheduler', () => {
     expect(await outcomesOf(ids[0] as string)).toEqual(['meta 1 deferred', 'meta 2 delivered']);
   });
 
+  it('repeats a delivery with the payload digest, event id, settings position and visit of the last attempt', async () => {
+    const { data } = await receive();
+    const { conversionId } = data;
+    const kept = { bodySha256: 'b'.repeat(64), eventId: 'ORD-1-r2', reopened: 2 };
+    await record(conversionId, 'deferred', { reason: 'timeout', nextTry: PAST, ...kept, settings: 3, alone: true });
+    await projections.catchUp('deliveries');
+    const requested = new Promise<DeliveryRequest>((resolve) => {
+      void instance('instance:a', (request, done) => {
+        resolve(request);
+        done(delivered(request));
+      });
+    });
+    expect(await requested).toMatchObject({ ...kept, settingsPosition: 3, attempt: 2, alone: true });
+  });
+
   it('does not attempt a delivery leased by another instance until that instance lease has ended', async () => {
     const [id] = (await defer(1)) as [string];
     const other = (await Lease.take(postgres.pool, 'instance:other')) as Lease;
@@ -447,7 +462,7 @@ describe('ReplayDeliveries', () => {
     const delivered = await receive();
     await record(delivered.data.conversionId, 'delivered');
     const range = { after: 0, until: await log.head() };
-    const request = { site: SITE, platform: 'meta', range, settings: 3, force: false, dryRun: false } as const;
+    const request = { site: SITE, platform: 'meta', range, settingsPosition: 3, force: false, dryRun: false } as const;
     const counts = await new ReplayDeliveriesHandler(log).execute(new ReplayDeliveries('user:jane', request));
     expect(counts).toEqual({ requested: 1, byStatus: { failed: 1, delivered: 1 } });
     const events = await log.readStream(CONVERSION, failed.data.conversionId);

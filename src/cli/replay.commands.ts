@@ -76,7 +76,7 @@ export function addReplay(program: Command, session: Session): void {
         site: site.host,
         platform: platform.name,
         range: await rangeOf(log, site, options),
-        settings: (await log.readStream(SITE, site.id)).at(-1)?.position as number,
+        settingsPosition: (await log.readStream(SITE, site.id)).at(-1)?.position as number,
         force,
         dryRun,
       };

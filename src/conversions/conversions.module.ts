@@ -1,8 +1,12 @@
 import { Module } from '@nestjs/common';
 import { CqrsModule } from '@nestjs/cqrs';
 import { DeliveryModule } from '../delivery/delivery.module.js';
+import { DeliveryService } from '../delivery/delivery.service.js';
+import { provideCommandHandler } from '../kernel/command-handler.provider.js';
+import { EventLog } from '../log/event-log.js';
 import { LogModule } from '../log/log.module.js';
 import { SitesModule } from '../sites/sites.module.js';
+import { Matcher } from '../visitors/matcher.js';
 import { VisitorsModule } from '../visitors/visitors.module.js';
 import { DedupClaimPruner } from './dedup-claim-pruner.js';
 import { InboundEndpoint } from './inbound.endpoint.js';
@@ -12,6 +16,12 @@ import { ReceiveConversionHandler } from './receive-conversion.handler.js';
 
 @Module({
   imports: [CqrsModule, LogModule, SitesModule, DeliveryModule, VisitorsModule],
-  providers: [InboundEndpoint, InboundMetrics, Receipts, ReceiveConversionHandler, DedupClaimPruner],
+  providers: [
+    InboundEndpoint,
+    InboundMetrics,
+    Receipts,
+    DedupClaimPruner,
+    provideCommandHandler(ReceiveConversionHandler, [EventLog, Matcher, DeliveryService]),
+  ],
 })
 export class ConversionsModule {}

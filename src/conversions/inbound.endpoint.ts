@@ -43,7 +43,7 @@ const INTERNAL_ERROR: CountedAnswer = {
 
 /** The authenticated sender. */
 interface Caller {
-  readonly open: LoadedSite;
+  readonly loadedSite: LoadedSite;
   readonly key: SiteKey;
 }
 
@@ -98,24 +98,27 @@ export class InboundEndpoint implements OnModuleInit {
     if (!body) return this.tooLarge;
     const reading = readInboundFields(parseStrictJson(body), body);
     if (!reading.ok) return { ...failureAnswer(400, reading.error), outcome: 'invalid' };
-    const { open, key } = caller;
-    return received(await this.commands.execute(new ReceiveConversion(open, key, reading.fields, this.settings)));
+    const { loadedSite, key } = caller;
+    return received(await this.commands.execute(new ReceiveConversion(loadedSite, key, reading.fields, this.settings)));
   }
 
   /** Finds the site by host, then checks the key. */
   private authenticate(request: IncomingMessage): Caller | CountedAnswer {
-    const open = this.sites.find(this.origin.host(request));
-    if (!open?.site.inbound) return NOT_ENABLED;
+    const loadedSite = this.sites.find(this.origin.host(request));
+    if (!loadedSite?.site.inbound) return NOT_ENABLED;
     const header = request.headers['x-cc-api-key'];
-    const verdict = this.sites.checkKey(open, typeof header === 'string' ? header : undefined, Date.now());
-    if (verdict.ok) return { open, key: verdict.key };
+    const verdict = this.sites.checkKey(loadedSite, typeof header === 'string' ? header : undefined, Date.now());
+    if (verdict.ok) return { loadedSite, key: verdict.key };
     if (verdict.retryAfterS === undefined) return INVALID_KEY;
     const headers = { 'Retry-After': String(verdict.retryAfterS) };
     return { ...failureAnswer(429, 'Too many failed authentication attempts', headers), outcome: 'throttled' };
   }
 
-  private async showReceipt(route: InboundRoute & { kind: 'receipt' }, { open, key }: Caller): Promise<CountedAnswer> {
-    const { host } = open.site;
+  private async showReceipt(
+    route: InboundRoute & { kind: 'receipt' },
+    { loadedSite, key }: Caller,
+  ): Promise<CountedAnswer> {
+    const { host } = loadedSite.site;
     const found =
       'id' in route
         ? await this.receipts.byId(host, route.id)

@@ -1,4 +1,4 @@
-import { Command } from '@nestjs/cqrs';
+import { Command } from '../kernel/command.js';
 import type { SiteKey } from '../sites/site.js';
 import type { LoadedSite } from '../sites/site-directory.js';
 import type { InboundFields } from './inbound-fields.js';
@@ -20,7 +20,7 @@ export interface ReceiveRules {
 /** A sender's conversion, authenticated and validated. It holds raw personal values; the handler passes on only their hashes. */
 export class ReceiveConversion extends Command<Received> {
   constructor(
-    readonly open: LoadedSite,
+    readonly loadedSite: LoadedSite,
     readonly key: SiteKey,
     readonly fields: InboundFields,
     readonly rules: ReceiveRules,

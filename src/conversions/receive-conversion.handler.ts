@@ -1,6 +1,7 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import type { ICommandHandler } from '@nestjs/cqrs';
 import { DeliveryService } from '../delivery/delivery.service.js';
 import { CONVERSION, type ConversionData, type DeliveryPlan } from '../events/conversion.events.js';
+import { CommandHandler } from '../kernel/command.js';
 import { withLogTimeout } from '../kernel/log-timeout.js';
 import { uuidv7 } from '../kernel/uuid.js';
 import type { DedupClaim } from '../log/event.js';
@@ -25,19 +26,19 @@ export class ReceiveConversionHandler implements ICommandHandler<ReceiveConversi
   ) {}
 
   async execute(command: ReceiveConversion): Promise<Received> {
-    const { open, key, fields, rules } = command;
-    const { host, settings } = open.site;
+    const { loadedSite, key, fields, rules } = command;
+    const { host, settings } = loadedSite.site;
     const personal = hashPersonal(fields, settings.country ?? undefined);
     const record = await this.matcher.find(host, personal.subject);
     const match = matchOf(record, settings, Date.now(), rules.identifierTtlMs);
-    const { opening, claim } = decide(command, personal, match, uuidv7(), this.deliveries.planFor(open));
+    const { opening, claim } = decide(command, personal, match, uuidv7(), this.deliveries.planFor(loadedSite));
     const { conversionId } = opening.data;
-    const outcome = await this.append(open.site.host, key, opening, claim);
+    const outcome = await this.append(loadedSite.site.host, key, opening, claim);
     if (outcome.status === 'appended') {
       const { position, time } = outcome;
       const isReceived = opening.type === 'conversion.received.v1';
       const results = isReceived
-        ? await this.deliveries.deliver({ site: open.site.host, position, time, ...opening })
+        ? await this.deliveries.deliver({ site: loadedSite.site.host, position, time, ...opening })
         : {};
       return { conversionId, receipt: receiptOf(opening, results) };
     }
@@ -55,7 +56,7 @@ export class ReceiveConversionHandler implements ICommandHandler<ReceiveConversi
         differs: differences(first && isOpening(first) ? first : undefined, data, opening.personal),
       },
     };
-    await this.append(open.site.host, key, duplicate);
+    await this.append(loadedSite.site.host, key, duplicate);
     return { conversionId, firstConversionId, receipt: receiptOf(duplicate, {}) };
   }
 
@@ -88,8 +89,8 @@ export function decide(
   conversionId: string,
   plan: DeliveryPlan,
 ): { opening: OpeningEvent; claim: DedupClaim } {
-  const { open, key, fields, rules } = command;
-  const { settings } = open.site;
+  const { loadedSite, key, fields, rules } = command;
+  const { settings } = loadedSite.site;
   // Fields that were not sent are undefined here and absent in the log.
   const data: ConversionData = {
     conversionId,
@@ -115,7 +116,7 @@ export function decide(
         reference,
       };
   const claim: DedupClaim = {
-    key: dedupKey(open.dedupSecret, data, personal.subject),
+    key: dedupKey(loadedSite.dedupSecret, data, personal.subject),
     windowMs: dedupWindowOf(settings, rules.dedupWindowMs),
     weak: reason !== undefined,
   };

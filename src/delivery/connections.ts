@@ -34,13 +34,13 @@ export class Connections {
   /** As of now; undefined if the platform is not connected. */
   find(host: string, name: PlatformName): Destination | undefined {
     const platform = platformOf(name);
-    const open = this.directory.find(host);
-    const found = open?.connections.get(name);
-    if (!platform || !open || !found) return undefined;
+    const loadedSite = this.directory.find(host);
+    const found = loadedSite?.connections.get(name);
+    if (!platform || !loadedSite || !found) return undefined;
     const { connection: siteConnection, secrets, missingSecrets } = found;
     const { settings, endpoint } = siteConnection;
     return {
-      site: open.site,
+      site: loadedSite.site,
       platform,
       siteConnection,
       connection: { settings, secrets, endpoint },

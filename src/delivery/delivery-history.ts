@@ -52,12 +52,12 @@ export function deliveryHistories(
 
 function rebuildPayload(
   received: ReceivedConversion,
-  { bodySha256, eventId, settings }: Delivery,
+  { bodySha256, eventId, settingsPosition }: Delivery,
   connection: SiteConnection | undefined,
   platform: Platform | undefined,
 ): Pick<DeliveryHistory, 'payload' | 'payloadIsExact'> {
   if (!connection || !platform || !received.personal || bodySha256 === undefined) return {};
-  const asOf = settingsAsOf(connection, settings ?? received.data.settings);
+  const asOf = settingsAsOf(connection, settingsPosition ?? received.data.settings);
   const payload = buildPayload(received, platform, asOf, eventId);
   if ('skip' in payload) return {};
   return { payload: JSON.parse(payload.body), payloadIsExact: payload.bodySha256 === bodySha256 };

@@ -61,7 +61,7 @@ describe('foldDeliveries', () => {
       attempts: 1,
       last: undefined,
       eventId: 'ORD-1-r2',
-      settings: 9,
+      settingsPosition: 9,
     });
     expect(resultsOf(events).meta).toEqual({ ok: false, status: 'queued', reason: 'pending' });
     const after = [...events, outcome('meta', 'deferred', { attempt: 2, reason: 'timeout', bodySha256: 'b' })];

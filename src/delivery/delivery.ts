@@ -34,7 +34,7 @@ export interface Delivery {
   /** Event id sent to the platform, when an operator forced a new delivery. */
   readonly eventId?: string | undefined;
   /** Position as of which the settings apply, when an operator requested the delivery. */
-  readonly settings?: number | undefined;
+  readonly settingsPosition?: number | undefined;
   /** Version of the event that added the visit, when the visitor was identified after the conversion. */
   readonly reopened?: number | undefined;
   /** Digest of the first payload. Every later attempt must have the same one. */
@@ -55,13 +55,13 @@ export function foldDeliveries(events: readonly StoredEvent[]): Delivery[] {
       for (const platform of event.data.platforms ?? [])
         deliveries.set(platform, { platform, attempts: 0, last: undefined });
     } else if (event.type === 'conversion.send_requested.v1') {
-      const { platform, eventId, attempt, settings, reopened } = event.data;
-      deliveries.set(platform, { platform, attempts: attempt, last: undefined, eventId, settings, reopened });
+      const { platform, eventId, attempt, settings: settingsPosition, reopened } = event.data;
+      deliveries.set(platform, { platform, attempts: attempt, last: undefined, eventId, settingsPosition, reopened });
     } else if (event.type === 'conversion.reopened.v1') {
       const { platform, attempt } = event.data;
-      const { eventId, settings } = deliveries.get(platform) ?? {};
+      const { eventId, settingsPosition } = deliveries.get(platform) ?? {};
       const reopened = event.version;
-      deliveries.set(platform, { platform, attempts: attempt, last: undefined, eventId, settings, reopened });
+      deliveries.set(platform, { platform, attempts: attempt, last: undefined, eventId, settingsPosition, reopened });
     } else if (isOutcome(event)) {
       const outcome = event.data;
       const before = deliveries.get(outcome.platform);
@@ -70,7 +70,7 @@ export function foldDeliveries(events: readonly StoredEvent[]): Delivery[] {
         attempts: outcome.attempt,
         last: outcome,
         eventId: before?.eventId,
-        settings: before?.settings,
+        settingsPosition: before?.settingsPosition,
         reopened: before?.reopened,
         bodySha256: outcome.bodySha256 ?? before?.bodySha256,
       });

@@ -84,7 +84,7 @@ describe('PlatformDelivery', () => {
   it('builds the payload with the settings as of the conversion, or as of the operator’s request', async () => {
     const outcome = await deliver();
     expect(outcome).toMatchObject({ conversionId: 'c1', platform: 'meta', attempt: 1, status: 'delivered' });
-    await deliver({ settings: 9, eventId: 'e2' });
+    await deliver({ settingsPosition: 9, eventId: 'e2' });
     expect(sent).toEqual(['{"pixel":"first"}', '{"pixel":"second"}']);
   });
 

@@ -25,7 +25,7 @@ export interface DeliveryRequest {
   /** Event id of a delivery that an operator forced. */
   readonly eventId?: string | undefined;
   /** Position as of which the settings apply, if it is not the conversion's. */
-  readonly settings?: number | undefined;
+  readonly settingsPosition?: number | undefined;
   /** Version of the event in the stream that added the visit, if the visitor was identified later. */
   readonly reopened?: number | undefined;
   /** Digest of the payload of the first attempt. */
@@ -120,9 +120,9 @@ export class PlatformDelivery {
   }
 
   private checkedPayload(request: DeliveryRequest, destination: Destination): DeliveryPayload | OutcomeDetails {
-    const { received, eventId, settings = received.data.settings } = request;
+    const { received, eventId, settingsPosition = received.data.settings } = request;
     const { platform, siteConnection } = destination;
-    const payload = buildPayload(received, platform, settingsAsOf(siteConnection, settings), eventId);
+    const payload = buildPayload(received, platform, settingsAsOf(siteConnection, settingsPosition), eventId);
     if ('skip' in payload) return { status: 'skipped', reason: payload.skip };
     const { bodySha256 } = payload;
     // Another version of the service may build a different payload. One event id must never be sent with two payloads.
@@ -207,7 +207,7 @@ function isHeld(reason: string | undefined): boolean {
 
 /** Assigns each field: this runs for every delivery, and object spread is measurably slower. */
 function toOutcome(request: DeliveryRequest, details: OutcomeDetails): Outcome {
-  const { received, platform, attempt, eventId, settings, reopened, alone } = request;
+  const { received, platform, attempt, eventId, settingsPosition, reopened, alone } = request;
   return {
     conversionId: received.data.conversionId,
     platform,
@@ -222,7 +222,7 @@ function toOutcome(request: DeliveryRequest, details: OutcomeDetails): Outcome {
     nextTry: details.nextTry,
     alone: alone && details.status === 'deferred' ? true : undefined,
     eventId,
-    settings,
+    settings: settingsPosition,
     reopened,
   };
 }

@@ -7,7 +7,7 @@ export interface ReplayRequest {
   /** A position range (`after` exclusive, `until` inclusive), or one conversion. */
   readonly range: { readonly after: number; readonly until: number } | { readonly conversion: string };
   /** Position of the site's newest event. */
-  readonly settings: number;
+  readonly settingsPosition: number;
   /** Deliver again under a new event id, whatever the status. */
   readonly force: boolean;
   readonly dryRun: boolean;

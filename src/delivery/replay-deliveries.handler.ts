@@ -67,14 +67,14 @@ export class ReplayDeliveriesHandler implements ICommandHandler<ReplayDeliveries
     { data, site }: Received,
     events: readonly StoredEvent[],
     delivery: Delivery,
-    { request: { platform, settings, force }, actor }: ReplayDeliveries,
+    { request: { platform, settingsPosition, force }, actor }: ReplayDeliveries,
   ): Promise<boolean> {
     const eventId = force ? nextEventId(data.orderId ?? data.conversionId, events) : delivery.eventId;
     const request: SendRequest = {
       conversionId: data.conversionId,
       platform,
       attempt: delivery.attempts,
-      settings,
+      settings: settingsPosition,
       reopened: delivery.reopened,
       ...(eventId !== undefined && { eventId }),
     };

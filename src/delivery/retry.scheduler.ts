@@ -171,10 +171,11 @@ export class RetryScheduler {
     if (!received) done({ conversionId, platform, attempt, status: 'failed', reason: 'no_longer_in_the_log' });
     else if (due.kind === 'confirm') this.confirmations.confirm({ due, received, attempt }, done);
     else {
-      const { alone = false, ...details } = due.details;
+      const { bodySha256, eventId, settings: settingsPosition, reopened, alone = false } = due.details;
       const probe = this.deliveries.isParked(site, platform);
       const mayDeliver = () => lease.held;
-      this.deliveries.deliver({ received, platform, attempt, ...details, alone, probe, mayDeliver }, done);
+      const request = { received, platform, attempt, bodySha256, eventId, settingsPosition, reopened };
+      this.deliveries.deliver({ ...request, alone, probe, mayDeliver }, done);
     }
   }
 

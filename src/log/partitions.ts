@@ -1,6 +1,8 @@
 import type { ClientBase } from 'pg';
 import type { Postgres } from '../postgres/postgres.js';
 
+/** Advisory lock of partition maintenance. */
+const PARTITION_LOCK = 4845005;
 const PARTITION_EVENTS = 5_000_000;
 const PARTITIONS_AHEAD = 2;
 
@@ -117,7 +119,7 @@ async function withPartitionLock<Result>(
 ): Promise<Result> {
   const client = await postgres.connectAsOwner('partitions');
   try {
-    await client.query('SELECT pg_advisory_lock(4845004)');
+    await client.query('SELECT pg_advisory_lock($1)', [PARTITION_LOCK]);
     return await work(client);
   } finally {
     await client.end();

@@ -1,4 +1,4 @@
-import { Command } from '@nestjs/cqrs';
+import { Command } from '../kernel/command.js';
 import type { TagMessage } from './tag-message.js';
 
 export type ConsentMessage = Pick<TagMessage, 'consent' | 'visit' | 'visitor' | 'subject'>;

@@ -180,7 +180,7 @@ export class LateMatches {
 
   /** Whether the delivery was skipped for a missing identifier, can be sent with this visit, and is not too old. */
   private canReopen(
-    { platform: name, last, settings, eventId }: Delivery,
+    { platform: name, last, settingsPosition, eventId }: Delivery,
     withVisit: ReceivedConversion,
     open: LoadedSite,
   ) {
@@ -188,7 +188,7 @@ export class LateMatches {
     const connection = open.connections.get(name)?.connection;
     if (last?.status !== 'skipped' || !lacksIdentifier(last) || !platform || !connection) return false;
     if (Date.now() - Date.parse(withVisit.time) > this.dependencies.sendableForMs(platform)) return false;
-    const asOf = settingsAsOf(connection, settings ?? withVisit.data.settings);
+    const asOf = settingsAsOf(connection, settingsPosition ?? withVisit.data.settings);
     return !('skip' in buildPayload(withVisit, platform, asOf, eventId));
   }
 }

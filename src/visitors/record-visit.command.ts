@@ -1,5 +1,5 @@
-import { Command } from '@nestjs/cqrs';
 import type { VisitSignals } from '../events/visitor.events.js';
+import { Command } from '../kernel/command.js';
 import type { Site } from '../sites/site.js';
 import type { TagMessage } from './tag-message.js';
 

@@ -1,5 +1,6 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import type { ICommandHandler } from '@nestjs/cqrs';
 import type { BotVerdict, VisitPersonal, VisitSignals } from '../events/visitor.events.js';
+import { CommandHandler } from '../kernel/command.js';
 import type { AppendRequest } from '../log/event.js';
 import { EventLog } from '../log/event-log.js';
 import { BotScorer, siteRulesOf } from './bots/bot-scorer.js';

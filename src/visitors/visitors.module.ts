@@ -2,6 +2,7 @@ import { Module, type OnApplicationShutdown } from '@nestjs/common';
 import { CqrsModule } from '@nestjs/cqrs';
 import { DeliveryModule } from '../delivery/delivery.module.js';
 import { sendableForMs } from '../delivery/retry-schedule.js';
+import { provideCommandHandler } from '../kernel/command-handler.provider.js';
 import { messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
@@ -42,8 +43,8 @@ const WARN_EVERY_MS = 10_000;
       useFactory: makeLateMatches,
       inject: [Postgres, EventLog, SiteDirectory, Matcher, ProjectionRunner, SETTINGS],
     },
-    RecordVisitHandler,
-    ChangeConsentHandler,
+    provideCommandHandler(RecordVisitHandler, [EventLog, BotScorer]),
+    provideCommandHandler(ChangeConsentHandler, [EventLog]),
     TagEndpoints,
     TagScriptEndpoint,
     TagMetrics,

@@ -34,7 +34,7 @@ export function simulatedOutcomes(
   site: Site,
   rules: ShadowRules,
 ): Map<PlatformName, DeliveryOutcome> {
-  const { platforms, settings: pinned, trial, consent } = received.data;
+  const { platforms, settings: settingsPosition, trial, consent } = received.data;
   const connected = site.connections.filter(({ disconnected }) => !disconnected).map(({ platform }) => platform);
   const outcomes = new Map<PlatformName, DeliveryOutcome>();
   for (const name of platforms ?? connected) {
@@ -45,7 +45,10 @@ export function simulatedOutcomes(
       outcomes.set(name, { status: 'skipped: consent_denied' });
       continue;
     }
-    const settings = applyChanges(settingsAsOf(connection, pinned ?? received.position), rules.settings[name] ?? {});
+    const settings = applyChanges(
+      settingsAsOf(connection, settingsPosition ?? received.position),
+      rules.settings[name] ?? {},
+    );
     const payload = buildPayload(received, platform, settings, undefined);
     if ('skip' in payload) outcomes.set(name, { status: `skipped: ${payload.skip}` });
     else outcomes.set(name, { status: trial ? 'validated' : 'sent', bodySha256: payload.bodySha256 });
