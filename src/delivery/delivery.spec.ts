@@ -65,7 +65,12 @@ describe('foldDeliveries', () => {
     });
     expect(resultsOf(events).meta).toEqual({ ok: false, status: 'queued', reason: 'pending' });
     const after = [...events, outcome('meta', 'deferred', { attempt: 2, reason: 'timeout', bodySha256: 'b' })];
-    expect(foldDeliveries(after)[0]).toMatchObject({ eventId: 'ORD-1-r2', settings: 9, bodySha256: 'b', attempts: 2 });
+    expect(foldDeliveries(after)[0]).toMatchObject({
+      eventId: 'ORD-1-r2',
+      settingsPosition: 9,
+      bodySha256: 'b',
+      attempts: 2,
+    });
   });
 
   it('marks the results of a trial conversion', () => {
