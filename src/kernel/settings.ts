@@ -20,8 +20,10 @@ import {
   wholeNumber,
 } from './setting-formats.js';
 
-/** Everything that can be set, read from the environment once. A value that does not parse
- * prevents the start; the error names the variable. */
+/**
+ * Everything that can be set, read from the environment once. A value that does not parse prevents the start; the error names
+ * the variable.
+ */
 export type Settings = ReturnType<typeof readSettings>;
 
 /** The injection token. */
