@@ -913,7 +913,7 @@ describe('100 concurrent clients', () => {
   });
 });
 
-describe('while PostgreSQL is down', () => {
+describe('while PostgreSQL is unavailable', () => {
   let ownServer: TestServer;
   let ownService: TestService;
   let ownOperator: Operator;
@@ -1008,7 +1008,7 @@ describe('while PostgreSQL is down', () => {
     expect(received.sort()).toEqual([...acknowledged.map(({ orderId }) => orderId), ...refused].sort());
   });
 
-  it('or suspended, POSTs and receipts are answered with 503 within their timeout', async () => {
+  it('answers POSTs and receipts with 503 within their timeout when the server is suspended', async () => {
     const body = purchase();
     const first = await post(ownService, site, body);
     const pids = [ownServer.pid, ...backendsOf(ownServer.pid)];
@@ -1050,8 +1050,8 @@ describe('an instance whose connections to PostgreSQL have all stalled', () => {
   });
 });
 
-describe('a slow sender', () => {
-  it('of nothing, of headers or of a TLS handshake is disconnected within 10 s', async () => {
+describe('slow senders', () => {
+  it('disconnects a client that sends no complete headers or TLS handshake within 10 s', async () => {
     const names = ['nothing', 'a request line', 'headers', 'no handshake', 'a handshake', 'headers over TLS'];
     for (const name of names) {
       const { text, afterMs } = await ended(name);
@@ -1060,7 +1060,7 @@ describe('a slow sender', () => {
     }
   });
 
-  it('of a body is disconnected within 15 s, whether the request is accepted or rejected', async () => {
+  it('disconnects a client that sends no complete body within 15 s, whether the request is accepted or rejected', async () => {
     for (const [name, status] of Object.entries({
       'a body': 408,
       chunks: 408,

@@ -51,7 +51,7 @@ beforeEach(() => {
 });
 
 describe('without a service', () => {
-  it('has no webhook until one is set, and names the command', async () => {
+  it('reports a missing webhook with the command that sets one', async () => {
     for (const word of ['show', 'test', 'push', 'enable', 'disable'])
       expect(await refused('webhook', word, '--site', HOST)).toBe(
         `Site ${HOST} has no webhook. Set one with "webhook set --site ${HOST} --url https://…".\n`,
@@ -177,7 +177,7 @@ describe('with a running service', () => {
       ({ enabled }) => !enabled,
     );
     const { lastPush: held, ...gone } = await json('webhook', 'show', '--site', HOST);
-    expect(gone).toMatchObject({ enabled: false, reason: 'HTTP 410: the receiver wants no more pushes' });
+    expect(gone).toMatchObject({ enabled: false, reason: 'HTTP 410: the receiver asked for no more pushes' });
     expect(held).not.toHaveProperty('nextTry');
     expect(await refused('webhook', 'push', '--site', HOST)).toMatch(/is disabled \(HTTP 410.*"webhook enable/);
     const { code, stdout } = await cli('doctor', { ...environment, PORT: '0' });
@@ -192,11 +192,11 @@ describe('with a running service', () => {
       async () => sum(acceptedPushes(receiver.callsTo('/totals'))),
       ({ conversions }) => conversions === 13,
     );
-    const taken = receiver
+    const repeats = receiver
       .callsTo('/totals')
       .map(parsePush)
       .filter(({ id }) => id === held.id);
-    expect(taken.map((push) => push.accepted)).toEqual([...taken.slice(1).map(() => false), true]);
+    expect(repeats.map((push) => push.accepted)).toEqual([...repeats.slice(1).map(() => false), true]);
   });
 
   it('reports a webhook that an operator disabled', async () => {

@@ -39,7 +39,7 @@ describe('the outbound webhook', () => {
   let server: TestServer;
   let receiver: WebhookReceiver;
   let instance: OutboundInstance;
-  let made = 0;
+  let siteCount = 0;
 
   beforeAll(async () => {
     server = await startTestServer();
@@ -60,14 +60,14 @@ describe('the outbound webhook', () => {
 
   /** A site with a new webhook, and the path that receives its pushes. */
   async function openSite(secret?: string): Promise<{ host: string; path: string }> {
-    made += 1;
-    const { host } = await instance.execute(new AddSite('cli', `shop-${made}.example`));
+    siteCount += 1;
+    const { host } = await instance.execute(new AddSite('cli', `shop-${siteCount}.example`));
     const path = `/${host}`;
     await instance.execute(new SetWebhook('cli', host, { url: receiver.url + path, secret, allowPrivate: true }));
     return { host, path };
   }
 
-  async function later(ms: number): Promise<void> {
+  async function advanceClock(ms: number): Promise<void> {
     instance.clockOffsetMs += ms;
     await instance.pushDue();
   }
@@ -75,7 +75,7 @@ describe('the outbound webhook', () => {
   /** Moves the clock just past the next tick. */
   function toNextTick(): Promise<void> {
     const now = Date.now() + instance.clockOffsetMs;
-    return later(nextTickMs(now, TICK) - now + 50);
+    return advanceClock(nextTickMs(now, TICK) - now + 50);
   }
 
   it('counts received and filtered conversions, without trials and other sites', async () => {
@@ -91,15 +91,15 @@ describe('the outbound webhook', () => {
 
   it('sums up to the log over a day of failures', async () => {
     const sites = await Promise.all([1, 2, 3].map(() => openSite()));
-    const answers = [200, 500, 200, 200, 503, 429, 200, 302, 200, 404, 200, 'cut'] as const;
+    const answers = [200, 500, 200, 200, 503, 429, 200, 302, 200, 404, 200, 'close'] as const;
     const turns = new Map<string, number>();
-    const happened = new Map<string, SampleEvent[]>();
+    const appended = new Map<string, SampleEvent[]>();
     let isDown = false;
     receiver.answer = (call, response) => {
       const turn = turns.get(call.path) ?? 0;
       turns.set(call.path, turn + 1);
       const answer = answers[turn % answers.length] ?? 200;
-      if (isDown || answer === 'cut') response.destroy();
+      if (isDown || answer === 'close') response.destroy();
       else answerWith(answer, { 'retry-after': '60', location: '/elsewhere' })(call, response);
     };
     const kinds: SampleEvent[] = ['received', 'received', 'filtered', 'detected', 'observed', 'trial', 'delivered'];
@@ -108,14 +108,14 @@ describe('the outbound webhook', () => {
       minutes += step;
       isDown = minutes > 6 * 60 && minutes < 9 * 60;
       for (const [at, { host }] of sites.entries()) {
-        const happenings = kinds.filter((_, index) => (minutes + index * at) % 3 > 0);
-        happened.set(host, [...(happened.get(host) ?? []), ...happenings]);
-        await appendEvents(instance.log, host, ...happenings);
+        const events = kinds.filter((_, index) => (minutes + index * at) % 3 > 0);
+        appended.set(host, [...(appended.get(host) ?? []), ...events]);
+        await appendEvents(instance.log, host, ...events);
       }
-      await later(step * MINUTE);
+      await advanceClock(step * MINUTE);
     }
     receiver.answer = answerWith(200);
-    for (let hours = 0; hours < 12; hours += 1) await later(HOUR);
+    for (let hours = 0; hours < 12; hours += 1) await advanceClock(HOUR);
     for (const { host, path } of sites) {
       const pushes = acceptedPushes(receiver.callsTo(path));
       const { first } = (await instance.sites.get(host)).webhook as { first: { position: number } };
@@ -124,7 +124,7 @@ describe('the outbound webhook', () => {
       const last = pushes.at(-1)?.to as number;
       expect(sum(pushes)).toEqual(await totalsOf(instance.log, host, first.position, last));
       // Everything: no counted event follows the last window.
-      const times = (...kinds: SampleEvent[]) => happened.get(host)?.filter((kind) => kinds.includes(kind)).length;
+      const times = (...kinds: SampleEvent[]) => appended.get(host)?.filter((kind) => kinds.includes(kind)).length;
       const all = { conversions: times('received'), bot_traffic_removed: times('filtered', 'detected') };
       expect(sum(pushes)).toEqual(all);
       // A window has one body, however often it was sent.
@@ -149,12 +149,12 @@ describe('the outbound webhook', () => {
       const owner = await instance.postgres.connectAsOwner('test');
       const closed = `site = '${host}' AND type = 'outbound.closed.v1'`;
       try {
-        await owner.query(`SET session_replication_role = replica; CREATE TABLE public.kept AS
+        await owner.query(`SET session_replication_role = replica; CREATE TABLE public.original AS
           SELECT position, data FROM cc.events WHERE ${closed}; UPDATE cc.events SET data = (${change})::json WHERE ${closed}`);
         return await examine();
       } finally {
-        await owner.query(`UPDATE cc.events e SET data = k.data FROM public.kept k WHERE k.position = e.position;
-          DROP TABLE public.kept`);
+        await owner.query(`UPDATE cc.events e SET data = o.data FROM public.original o WHERE o.position = e.position;
+          DROP TABLE public.original`);
         await owner.end();
       }
     }
@@ -209,7 +209,7 @@ describe('the outbound webhook', () => {
       const { path } = await openSite();
       for (let tick = 0; tick < 3; tick += 1) {
         await toNextTick();
-        await later(MINUTE);
+        await advanceClock(MINUTE);
       }
       expect(receiver.callsTo(path).map(({ body }) => body)).toEqual(
         Array(3).fill('{"conversions":0,"bot_traffic_removed":0}'),
@@ -219,13 +219,13 @@ describe('the outbound webhook', () => {
     it('covers missed ticks in one push', async () => {
       const { host, path } = await openSite();
       await appendEvents(instance.log, host, 'received');
-      await later(2 * HOUR);
-      await later(0);
+      await advanceClock(2 * HOUR);
+      await advanceClock(0);
       expect(receiver.callsTo(path).map(({ body }) => body)).toEqual(['{"conversions":1,"bot_traffic_removed":0}']);
     });
   });
 
-  describe('a receiver', () => {
+  describe('answers of a receiver', () => {
     /** One push to a receiver with this answer, and the recorded outcome. */
     async function pushTo(answer: Answer) {
       const site = await openSite();
@@ -233,7 +233,7 @@ describe('the outbound webhook', () => {
       receiver.answer = (call, response) => (call.path === site.path ? answer : answerWith(200))(call, response);
       await toNextTick();
       receiver.answer = answerWith(200);
-      const { data } = (await tries(site.host)).at(-1) as LooseEvent;
+      const { data } = (await attemptsOf(site.host)).at(-1) as LooseEvent;
       return { ...site, data, waitMs: data['nextTry'] ? waitOf(data) : undefined };
     }
     /** Wait between the attempt and the next one, by the test clock. */
@@ -241,11 +241,11 @@ describe('the outbound webhook', () => {
       const waitMs = Date.parse(String(data['nextTry'])) - Date.parse(String(data['failingSince']));
       return Math.round(waitMs / 1_000) * 1_000;
     };
-    const TAKEN = { attempt: 1, httpStatus: 200, body: { conversions: 1, bot_traffic_removed: 0 } };
+    const ACCEPTED = { attempt: 1, httpStatus: 200, body: { conversions: 1, bot_traffic_removed: 0 } };
 
-    it.each([201, 204, 299])('that answers %d has accepted the push', async (status) => {
+    it.each([201, 204, 299])('accepts a %d', async (status) => {
       const { data } = await pushTo(answerWith(status));
-      expect(data).toMatchObject({ ...TAKEN, httpStatus: status });
+      expect(data).toMatchObject({ ...ACCEPTED, httpStatus: status });
       expect(data).not.toHaveProperty('reason');
     });
 
@@ -254,11 +254,16 @@ describe('the outbound webhook', () => {
       ['400', answerWith(400), { httpStatus: 400, reason: 'HTTP 400' }, 5_000],
       ['401', answerWith(401), { httpStatus: 401, reason: 'HTTP 401' }, 5_000],
       ['429 with Retry-After', answerWith(429, { 'retry-after': '120' }), { httpStatus: 429 }, 120_000],
-      ['503 and an earlier time than ours', answerWith(503, { 'retry-after': '1' }), { httpStatus: 503 }, 5_000],
-      ['a redirect', answerWith(302, { location: '/taken' }), { reason: expect.stringContaining('redirects') }, 5_000],
-      ['nothing', () => {}, { reason: expect.stringContaining('timeout: ') }, 5_000],
+      ['503 with a shorter Retry-After', answerWith(503, { 'retry-after': '1' }), { httpStatus: 503 }, 5_000],
       [
-        'a cut',
+        'a redirect',
+        answerWith(302, { location: '/redirected' }),
+        { reason: expect.stringContaining('redirects') },
+        5_000,
+      ],
+      ['no answer', () => {}, { reason: expect.stringContaining('timeout: ') }, 5_000],
+      [
+        'a closed connection',
         (_: Call, response: ServerResponse) => response.destroy(),
         { reason: expect.stringContaining('network_error: ') },
         5_000,
@@ -269,57 +274,54 @@ describe('the outbound webhook', () => {
         { reason: expect.stringContaining('timeout: ') },
         5_000,
       ],
-    ] as [string, Answer, object, number][])('that answers with %s gets it again', async (_, answer, told, wait) => {
+    ] as [string, Answer, object, number][])('sends the push again after %s', async (_, answer, expected, wait) => {
       const { host, path, data, waitMs } = await pushTo(answer);
-      expect(data).toMatchObject({ attempt: 1, failures: 1, ...told });
+      expect(data).toMatchObject({ attempt: 1, failures: 1, ...expected });
       expect(waitMs).toBe(wait);
-      expect(receiver.calls.some(({ path }) => path === '/taken')).toBe(false);
-      await later(wait - 1_500);
-      expect(await tries(host)).toHaveLength(1);
-      await later(2_000);
-      expect((await tries(host)).at(-1)?.data).toMatchObject({ ...TAKEN, attempt: 2 });
+      expect(receiver.calls.some(({ path }) => path === '/redirected')).toBe(false);
+      await advanceClock(wait - 1_500);
+      expect(await attemptsOf(host)).toHaveLength(1);
+      await advanceClock(2_000);
+      expect((await attemptsOf(host)).at(-1)?.data).toMatchObject({ ...ACCEPTED, attempt: 2 });
       const [first, second] = receiver.callsTo(path).map(parsePush);
       expect(second).toEqual({ ...first, accepted: true });
     });
 
     it.each([
       [
-        'drips its body',
+        'a body that arrives slowly',
         (_: Call, { socket }: ServerResponse) =>
           drip(socket as Socket, 'HTTP/1.1 200 OK\r\ncontent-length: 5000\r\n\r\n', 'x'),
       ],
+      ['a body of 10 MB', (_: Call, response: ServerResponse) => response.writeHead(200).end(Buffer.alloc(10_000_000))],
       [
-        'has 10 MB to say',
-        (_: Call, response: ServerResponse) => response.writeHead(200).end(Buffer.alloc(10_000_000)),
-      ],
-      [
-        'hangs up amid its body',
+        'a truncated body',
         (_: Call, { socket }: ServerResponse) => socket?.end('HTTP/1.1 200 OK\r\ncontent-length: 50\r\n\r\nx'),
       ],
       [
-        'sends nonsense as its body',
+        'an invalid gzip body',
         (_: Call, response: ServerResponse) => response.writeHead(200, { 'content-encoding': 'gzip' }).end('no'),
       ],
-    ] as [string, Answer][])('that says 200 and %s has taken it', async (_, answer) => {
-      expect((await pushTo(answer)).data).toMatchObject(TAKEN);
+    ] as [string, Answer][])('accepts a 200 with %s', async (_, answer) => {
+      expect((await pushTo(answer)).data).toMatchObject(ACCEPTED);
     });
 
-    it('that answers 410 gets no push until the webhook is enabled, then the pending window', async () => {
+    it('sends nothing after a 410 until the webhook is enabled, then the pending window', async () => {
       const { host, path, data, waitMs } = await pushTo(answerWith(410));
-      expect(data).toMatchObject({ httpStatus: 410, reason: expect.stringContaining('wants no more pushes') });
+      expect(data).toMatchObject({ httpStatus: 410, reason: expect.stringContaining('asked for no more pushes') });
       expect(waitMs).toBeUndefined();
       expect(await webhook(host)).toMatchObject({ enabled: false, reason: expect.stringContaining('HTTP 410') });
-      await later(3 * HOUR);
+      await advanceClock(3 * HOUR);
       expect(receiver.callsTo(path)).toHaveLength(1);
       await appendEvents(instance.log, host, 'received', 'filtered');
       await instance.execute(new EnableWebhook('cli', host));
-      await later(0);
+      await advanceClock(0);
       const [held, again, next] = receiver.callsTo(path).map(parsePush);
       expect(again).toEqual({ ...held, accepted: true });
       expect(next).toMatchObject({ from: held?.to, totals: { conversions: 1, bot_traffic_removed: 1 } });
     });
 
-    it('that fails for five days is disabled with a reason, and no window is dropped', async () => {
+    it('disables a webhook that fails for five days, with a reason, and drops no window', async () => {
       const { host, path } = await openSite();
       await appendEvents(instance.log, host, 'received');
       const beganMs = Date.now() + instance.clockOffsetMs;
@@ -327,10 +329,10 @@ describe('the outbound webhook', () => {
       await toNextTick();
       const waits: number[] = [];
       for (let turn = 0; turn < 40 && (await webhook(host)).enabled; turn += 1) {
-        const { data } = (await tries(host)).at(-1) as LooseEvent;
+        const { data } = (await attemptsOf(host)).at(-1) as LooseEvent;
         const waitMs = Date.parse(String(data['nextTry'])) - Date.now() - instance.clockOffsetMs;
         waits.push(Math.ceil(waitMs / 10_000) * 10_000);
-        await later(waitMs + 50);
+        await advanceClock(waitMs + 50);
       }
       const hours = [2, 5, ...Array(11).fill(10)];
       expect(waits.slice(0, -1)).toEqual([10_000, 5 * MINUTE, 30 * MINUTE, ...hours.map((count) => count * HOUR)]);
@@ -343,28 +345,28 @@ describe('the outbound webhook', () => {
       receiver.answer = answerWith(200);
       await appendEvents(instance.log, host, 'received');
       await instance.execute(new EnableWebhook('cli', host));
-      await later(0);
+      await advanceClock(0);
       const pushes = acceptedPushes(receiver.callsTo(path));
       expect(pushes).toHaveLength(2);
       expect(sum(pushes)).toEqual({ conversions: 2, bot_traffic_removed: 0 });
     });
 
-    it('that fails again after it was enabled gets the full retry schedule', async () => {
+    it('starts the full retry schedule when a webhook fails again after it was enabled', async () => {
       const { host } = await pushTo(answerWith(410));
-      await later(6 * 24 * HOUR);
+      await advanceClock(6 * 24 * HOUR);
       receiver.answer = answerWith(500);
       await instance.execute(new EnableWebhook('cli', host));
-      await later(0);
-      const { data } = (await tries(host)).at(-1) as LooseEvent;
+      await advanceClock(0);
+      const { data } = (await attemptsOf(host)).at(-1) as LooseEvent;
       expect(data).toMatchObject({ attempt: 2, failures: 1 });
       expect(waitOf(data)).toBe(5_000);
       expect((await webhook(host)).enabled).toBe(true);
     });
 
-    it('with a new address gets the pending window at once', async () => {
+    it('sends the pending window to a new address at once', async () => {
       const { host, path } = await pushTo(answerWith(500));
       await instance.execute(new SetWebhook('cli', host, { url: `${receiver.url}${path}/new`, allowPrivate: true }));
-      await later(0);
+      await advanceClock(0);
       expect(receiver.callsTo(`${path}/new`).map(parsePush)).toEqual([
         { ...parsePush(receiver.callsTo(path)[0] as Call), accepted: true },
       ]);
@@ -479,7 +481,7 @@ describe('the outbound webhook', () => {
     return (await instance.sites.get(host)).webhook as SiteWebhook;
   }
 
-  async function tries(host: string): Promise<LooseEvent[]> {
+  async function attemptsOf(host: string): Promise<LooseEvent[]> {
     const events = await instance.log.readStream(OUTBOUND, streamOf(host));
     return loosely(events.filter(({ type }) => type !== 'outbound.closed.v1'));
   }

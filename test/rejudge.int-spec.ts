@@ -103,7 +103,7 @@ describe('history rejudge', () => {
     const { stdout, stderr } = await cli('history', 'rejudge', '--site', SITE, '--list', list);
     expect(stdout).toMatch(/^POSITION .*\n\d+ +\S+Z +0 +90 +becomes bot +- +declared_crawler\n/);
     expect(stdout).toContain(
-      '1 of 1 verdicts change: 1 become bots, 0 become people, 0 stay on the same side of the threshold 30.\n',
+      '1 of 1 verdicts change (threshold 30): 1 newly classified as bots, 0 no longer, 0 with another score only.\n',
     );
     expect(stdout).toContain('Visits of erased people that could not be scored: 1.\n');
     expect(stderr).toContain('--apply stores the new verdicts');

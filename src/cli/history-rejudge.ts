@@ -59,8 +59,8 @@ export function addRejudge(history: Command, session: Session): void {
 function changesText({ judged, erased, changes }: RescoreResult, { settings }: Site): string {
   const count = (verdict: VerdictChange['verdict']) => changes.filter((change) => change.verdict === verdict).length;
   const summary =
-    `${changes.length} of ${judged} verdicts change: ${count('becomes_bot')} become bots, ` +
-    `${count('becomes_person')} become people, ${count('stays')} stay on the same side of the threshold ${settings.botThreshold}.\n`;
+    `${changes.length} of ${judged} verdicts change (threshold ${settings.botThreshold}): ${count('becomes_bot')} newly classified as bots, ` +
+    `${count('becomes_person')} no longer, ${count('stays')} with another score only.\n`;
   const left = erased === 0 ? '' : `Visits of erased people that could not be scored: ${erased}.\n`;
   if (changes.length === 0) return summary + left;
   const rows = table(changes, {

@@ -36,7 +36,7 @@ export function addKeys(program: Command, session: Session): void {
       if (json) return;
       output.note('Save the key now: only its hash is stored, so it cannot be shown again.');
       if (!site.inbound)
-        output.note(`Inbound is off. Accept conversions for ${site.host} with "inbound enable ${site.host}".`);
+        output.note(`Inbound is disabled. Accept conversions for ${site.host} with "inbound enable ${site.host}".`);
     });
 
   subcommand(keys, 'list', 'List the keys of a site', 'keys list --site shop.example')
@@ -79,7 +79,7 @@ export function addKeys(program: Command, session: Session): void {
     });
 }
 
-/** From the read models, after they have caught up with the log. */
+/** From the projections, after they have caught up with the log. */
 async function listKeys({ postgres, projections }: CliDependencies, host: string) {
   await projections.catchUp('sites');
   await projections.catchUp('key_usage');

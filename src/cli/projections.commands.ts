@@ -7,7 +7,7 @@ import { commandGroup, subcommand, UsageError } from './subcommand.js';
 
 export function addProjections(program: Command, session: Session): void {
   const { output } = session;
-  const projections = commandGroup(program, 'projections', 'Inspect and rebuild the read models');
+  const projections = commandGroup(program, 'projections', 'Inspect and rebuild the projections');
 
   subcommand(projections, 'status', 'Show position and lag of each projection', 'projections status').action(
     async ({ json }: { json?: true }) => showStatus((await session.open()).projections, json),

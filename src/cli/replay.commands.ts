@@ -44,7 +44,7 @@ export function addReplay(program: Command, session: Session): void {
   const replay = commandGroup(
     program,
     'replay',
-    'Repeat deliveries, publish events again, or restore an earlier read model',
+    'Repeat deliveries, publish events again, or print an earlier state of a projection',
   );
 
   subcommand(
@@ -135,7 +135,7 @@ export function addReplay(program: Command, session: Session): void {
   subcommand(
     replay,
     'projection <name>',
-    'Print a read model as of a position or time, one row per line. The live table is unchanged.',
+    'Print a projection as of a position or time, one row per line. The live table is unchanged.',
     'replay projection sites --until 2025-03-01',
   )
     .requiredOption('--until <when>', 'last position, inclusive, or a time', readBound)
@@ -145,7 +145,7 @@ export function addReplay(program: Command, session: Session): void {
       const position = 'position' in until ? until.position : await log.positionBefore(until.time);
       const snapshot = await projections.asOf(name, position, (reached) => {
         if (session.stop.aborted)
-          throw new UserError('Interrupted before the read model was complete. Run the command again.');
+          throw new UserError('Interrupted before the projection was complete. Run the command again.');
         output.progress(`${progressBar(Math.min(1, reached / Math.min(head, position)))}  ${name}`);
       });
       output.endProgress();

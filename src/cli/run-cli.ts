@@ -36,7 +36,7 @@ export async function runCli(argv: readonly string[], environment: CliEnvironmen
   const session = new Session(env, output, stop);
   const program = throwOnExit(new Command('clean-conversions'))
     .description(
-      'Manage the sites, keys, platforms, events and read models of Clean Conversions, with or without a running service.',
+      'Manage the sites, keys, platforms, events and projections of Clean Conversions, with or without a running service.',
     )
     .configureOutput({
       writeOut: (text) => stdout.write(text),

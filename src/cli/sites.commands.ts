@@ -31,7 +31,7 @@ export function addSites(program: Command, session: Session): void {
   subcommand(
     group,
     'add <host>',
-    'Add a site. Its inbound endpoint is off until "inbound enable".',
+    'Add a site. Its inbound endpoint is disabled until "inbound enable".',
     'sites add shop.example --alias www.shop.example',
   )
     .option('--alias <host>', 'another host of the same site; may be repeated', collect)

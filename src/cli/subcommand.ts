@@ -5,7 +5,7 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-/** Commander wants to exit: it printed help, or it found invalid arguments. */
+/** Commander requests an exit: it printed help, or it found invalid arguments. */
 export class CommanderExit extends Error {
   constructor(
     readonly commanderError: CommanderError,

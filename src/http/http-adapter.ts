@@ -65,7 +65,7 @@ const CLIENT_ERRORS: Readonly<Record<string, [status: string, text: string]>> = 
 function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
   const isAboutHttp = error.code === 'ERR_HTTP_REQUEST_TIMEOUT' || error.code?.startsWith('HPE_');
   if (!isAboutHttp || !socket.writable) {
-    // Disconnected, or the TLS handshake failed: nothing can be sent, and waiting would keep the socket for ever.
+    // Disconnected, or the TLS handshake failed: nothing can be sent, and waiting would keep the socket forever.
     socket.destroy();
     return;
   }

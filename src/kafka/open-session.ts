@@ -104,7 +104,7 @@ class SessionOpener {
     const { pool } = this.postgres;
     const client = await pool.connect();
     try {
-      // The first writer or relay after a fail-over advances the log's positions.
+      // The first writer or relay after a failover advances the log's positions.
       await followLineage(client, (line) => this.logger.warn(line));
     } finally {
       client.release();
@@ -116,7 +116,7 @@ class SessionOpener {
     );
     const lostBelow = refuseForeignEnds(found, inLog, checkpoint, lineage, this.prefix);
     if (lostBelow > checkpoint.lostBelow) {
-      this.logger.warn('Kafka contains events that this database lost in a restore or fail-over', { lostBelow });
+      this.logger.warn('Kafka contains events that this database lost in a restore or failover', { lostBelow });
     }
     await this.checkpoints.adoptLineage(this.cluster.id, lineage, lostBelow);
   }

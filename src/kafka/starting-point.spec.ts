@@ -58,12 +58,12 @@ describe('refuseForeignEnds', () => {
     expect(() => check([[80, 'another']])).toThrow(/is not in this log/);
   });
 
-  it('treats a missing event as lost after a fail-over that advanced the log, also on later starts', () => {
+  it('treats a missing event as lost after a failover that advanced the log, also on later starts', () => {
     expect(check([], failedOver)).toBe(1_000_000_000);
     expect(check([], same, { ...checkpoint, lostBelow: 1_000_000_000 })).toBe(1_000_000_000);
   });
 
-  it('rejects a different event at the same position even after a fail-over', () => {
+  it('rejects a different event at the same position even after a failover', () => {
     expect(() => check([[80, 'another']], failedOver)).toThrow(/is not in this log/);
     expect(() => check([], { ...failedOver, drawn: 79 })).toThrow(/is not in this log/);
   });

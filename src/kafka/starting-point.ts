@@ -39,7 +39,7 @@ export type IdsInLog = ReadonlyMap<number, string | 'dropped'>;
 /**
  * The newest event of every topic must come from this log. Otherwise the database was restored from a backup, or the
  * topics belong to another cell, and new events with reused positions would be skipped as already published. After a
- * detected fail-over (another server or timeline) the log has advanced beyond every position that can be in Kafka, so no
+ * detected failover (another server or timeline) the log has advanced beyond every position that can be in Kafka, so no
  * position is reused. Returns the position below which Kafka may contain events that this log has lost.
  */
 export function refuseForeignEnds(

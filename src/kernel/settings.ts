@@ -20,7 +20,10 @@ import {
   wholeNumber,
 } from './setting-formats.js';
 
-/** Everything that can be set, read from the environment once. A value that does not parse stops the start, by name. */
+/**
+ * Everything that can be set, read from the environment once. A value that does not parse prevents the start; the error names
+ * the variable.
+ */
 export type Settings = ReturnType<typeof readSettings>;
 
 /** The injection token. */
@@ -226,7 +229,7 @@ export const DEFINITIONS = {
   logRetentionMs: optional(
     'LOG_RETENTION',
     duration,
-    'How long events are kept; without it, for ever. Read [operating](operate.md) before you set it.',
+    'How long events are kept; without it, forever. Read [operating](operate.md) before you set it.',
   ),
 };
 

@@ -6,7 +6,7 @@ const POSITION_JUMP = 1_000_000_000;
 
 /**
  * A failover or a restored backup may have lost the last events of the log, and would reuse their positions for new events: a
- * reader that has seen the lost ones would skip the new ones for ever. So on another server, or on another timeline, the log
+ * reader that has seen the lost ones would skip the new ones forever. So on another server, or on another timeline, the log
  * continues far beyond every position that a reader can have seen.
  */
 export async function followLineage(client: ClientBase, onMessage: (line: string) => void): Promise<void> {

@@ -15,7 +15,7 @@ import { PartitionCheckpoints } from './partition-checkpoints.js';
 import type { StagedTable } from './staging-table.js';
 
 /**
- * A read model that can be rebuilt from the log. `fold` writes the changes of a page of events through `page.tx`, with
+ * A table computed from the log, which can be rebuilt from it. `fold` writes the changes of a page of events through `page.tx`, with
  * unqualified table names: the search path of the connection decides between live tables and those of a rebuild.
  */
 export interface Projection {

@@ -11,7 +11,7 @@ export type Verdict =
       readonly httpStatus?: number;
       /** Retry-After of the receiver. It can lengthen a wait, never shorten it. */
       readonly afterMs?: number | undefined;
-      /** HTTP 410: the receiver wants no more pushes. */
+      /** HTTP 410: the receiver asked for no more pushes. */
       readonly gone?: true;
     };
 
@@ -20,7 +20,7 @@ export function verdictOf(response: HttpResponse, nowMs: number): Verdict {
   const { status: httpStatus } = response;
   if (httpStatus >= 200 && httpStatus < 300) return { accepted: true, httpStatus };
   if (httpStatus === 410)
-    return { accepted: false, httpStatus, gone: true, reason: 'HTTP 410: the receiver wants no more pushes' };
+    return { accepted: false, httpStatus, gone: true, reason: 'HTTP 410: the receiver asked for no more pushes' };
   if (httpStatus >= 300 && httpStatus < 400) {
     const reason = `HTTP ${httpStatus}: redirects are not followed, set the target address`;
     return { accepted: false, httpStatus, reason };

@@ -144,7 +144,7 @@ export type Verdict =
     }
   /** The credentials were refused, not the conversion: the connection is parked, after one attempt with a fresh token if it has one. */
   | { readonly kind: 'unauthorized'; readonly reason: string; readonly requestId?: string | undefined }
-  /** The receiver wants no more conversions: the connection is paused. */
+  /** The receiver asked for no more conversions: the connection is paused. */
   | { readonly kind: 'gone'; readonly reason: string }
   /** The request was refused because of another payload: this one is sent again without the rejected ones. */
   | { readonly kind: 'resend' }

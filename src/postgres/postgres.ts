@@ -56,7 +56,7 @@ export class Postgres {
     return connected(withOptions(this.target, purpose, { search_path: 'cc' }));
   }
 
-  /** TypeORM serves the read models that the command line and the API show. The hot path does not use it. */
+  /** TypeORM reads the projections that the command line and the API show. The hot path does not use it. */
   async repository<Row extends ObjectLiteral>(entity: EntityTarget<Row>) {
     this.readModels ??= this.openReadModels();
     return (await this.readModels).getRepository(entity);
@@ -89,7 +89,7 @@ async function openPool(target: ClientConfig): Promise<{ pool: Pool; hasServiceR
       // Always one: it shows that this instance runs, to an embedded server and to the upgrade of a later version.
       min: 1,
       connectionTimeoutMillis: 5_000,
-      // A connection can die unnoticed (a fail-over, a firewall): no query may then wait on it for ever.
+      // A connection can die unnoticed (a failover, a firewall): no query may then wait on it forever.
       query_timeout: 30_000,
       keepAlive: true,
     });

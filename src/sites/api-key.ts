@@ -3,7 +3,7 @@ import { crc32 } from 'node:zlib';
 
 /**
  * A key is `cc_`, 32 random bytes in base62, and a checksum of both. The prefix lets secret scanners find a leaked key;
- * the checksum detects a typo without a look-up.
+ * the checksum detects a typo without a lookup.
  */
 const PREFIX = 'cc_';
 const SECRET_BYTES = 32;
@@ -20,7 +20,7 @@ export function generateApiKey(random: (size: number) => Uint8Array = randomByte
   return key + checksum(key);
 }
 
-/** Checks the format only; whether the key exists requires a look-up of its hash. */
+/** Checks the format only; whether the key exists requires a lookup of its hash. */
 export function looksLikeApiKey(text: string): boolean {
   return (
     text.length === API_KEY_LENGTH &&

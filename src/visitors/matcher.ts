@@ -52,7 +52,7 @@ interface Lookup {
 }
 
 interface Row {
-  /** Number of the look-up in the batch, from 1. */
+  /** Number of the lookup in the batch, from 1. */
   readonly n: string;
   /** Aggregated to one row per person: parsing many small rows costs more than aggregating them in PostgreSQL. */
   readonly identifiers: StoredIdentifiers | null;
@@ -60,7 +60,7 @@ interface Row {
 }
 
 /**
- * Looks up visitor records in batches: look-ups that arrive while a query runs share the next one. Never rejects: when a
+ * Looks up visitor records in batches: lookups that arrive while a query runs share the next one. Never rejects: when a
  * record cannot be read, its visit is withheld and the conversion continues without it.
  */
 export class Matcher {
@@ -78,7 +78,7 @@ export class Matcher {
       this.pending.push({ site, subject, resolve });
       if (this.running) return;
       this.running = true;
-      // Deferred, so that look-ups of the same event-loop turn share the query.
+      // Deferred, so that lookups of the same event-loop turn share the query.
       setImmediate(() => void this.run());
     });
   }
@@ -131,7 +131,7 @@ export class Matcher {
 
   private connect(): Promise<Client> {
     return this.postgres.connect('match', {
-      // The prepared plan may date from when the tables were empty. Index look-ups only, so that it never scans a table.
+      // The prepared plan may date from when the tables were empty. Index lookups only, so that it never scans a table.
       enable_seqscan: 'off',
       enable_hashjoin: 'off',
       enable_mergejoin: 'off',

@@ -64,13 +64,13 @@ export class VisitorsModule implements OnApplicationShutdown {
   }
 }
 
-/** At most one warning per interval: while the database is unavailable every look-up fails. */
+/** At most one warning per interval: while the database is unavailable every lookup fails. */
 function throttledWarning(logger: Logger): (error: unknown) => void {
   let silentUntil = 0;
   return (error) => {
     if (performance.now() < silentUntil) return;
     silentUntil = performance.now() + WARN_EVERY_MS;
-    logger.warn('Visit look-up failed; conversions continue without visit data', { error: messageOf(error) });
+    logger.warn('Visit lookup failed; conversions continue without visit data', { error: messageOf(error) });
   };
 }
 

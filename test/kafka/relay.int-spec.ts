@@ -208,7 +208,7 @@ if (missing) console.warn(`SKIPPED: all Kafka tests. ${missing}.`);
       return lostPosition;
     };
 
-    it('publishes all new events after a detected fail-over, also after a restart', async () => {
+    it('publishes all new events after a detected failover, also after a restart', async () => {
       const lostPosition = await publishLostTail();
       const before = await relayed.expectedPositions();
       await relayed.postgres.pool.query(`UPDATE cc.lineage SET timeline = '000000ff'`);

@@ -39,7 +39,7 @@ describe('guardedLookup', () => {
     await expect(ask(lookupGlobal, all)).rejects.toBeInstanceOf(AddressRefused);
   });
 
-  it('checks every look-up: rejects a name that was global before and is not now', async () => {
+  it('checks every lookup: rejects a name that was global before and is not now', async () => {
     const lookupGlobal = guardedLookup(answering(['8.8.8.8'], ['127.0.0.1']));
     await ask(lookupGlobal, true);
     await expect(ask(lookupGlobal, true)).rejects.toBeInstanceOf(AddressRefused);

@@ -9,7 +9,7 @@ interface Span {
   last: AddressKey;
 }
 
-/** A set of address ranges, sorted once; a look-up is a binary search, so thousands of ranges stay cheap. */
+/** A set of address ranges, sorted once; a lookup is a binary search, so thousands of ranges stay cheap. */
 export class AddressSet {
   private readonly v4: readonly Span[];
   private readonly v6: readonly Span[];
