@@ -48,15 +48,15 @@ export class Follower {
   }
 
   async start(notifications: Pick<AppendNotifications, 'on'>): Promise<void> {
-    await this.look();
+    await this.poll();
     this.unsubscribe = notifications.on((category) => {
-      if (!this.options.categories || this.options.categories.includes(category)) this.lookQuietly();
+      if (!this.options.categories || this.options.categories.includes(category)) this.pollQuietly();
     });
-    this.timer = setInterval(() => this.lookQuietly(), POLL_EVERY_MS);
+    this.timer = setInterval(() => this.pollQuietly(), POLL_EVERY_MS);
   }
 
   /** Reads up to the head of the log as of some time after the call. Rejects when the database does not answer. */
-  async look(): Promise<void> {
+  async poll(): Promise<void> {
     // A read that started before the call may have read the head before it, so wait for it and start another.
     const earlier = this.reading;
     if (earlier) await earlier.catch(() => {});
@@ -74,9 +74,9 @@ export class Follower {
     await this.reading?.catch(() => {});
   }
 
-  private lookQuietly(): void {
+  private pollQuietly(): void {
     // A failed read is repeated by the next poll; callers that need to know check `ageMs`.
-    if (!this.reading && !this.stopped) this.look().catch(() => {});
+    if (!this.reading && !this.stopped) this.poll().catch(() => {});
   }
 
   private async catchUp(): Promise<void> {

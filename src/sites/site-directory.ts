@@ -104,7 +104,7 @@ export class SiteDirectory {
   /** Reads the log before a key is checked, for a process that was suspended or disconnected. */
   async refresh(): Promise<void> {
     try {
-      if (this.siteFollower) await withLogTimeout(this.siteFollower.look());
+      if (this.siteFollower) await withLogTimeout(this.siteFollower.poll());
     } catch {
       throw new LogUnavailable('The log cannot be read, so API keys cannot be checked');
     }

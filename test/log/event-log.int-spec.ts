@@ -113,19 +113,19 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
       const seen: StoredEvent[] = [];
       let last = -1;
       let writing = true;
-      const look = async () => {
+      const readNew = async () => {
         for (const event of await log.read({ after: last })) {
           seen.push(event);
           last = event.position;
         }
       };
       const reading = (async () => {
-        while (writing) await look();
+        while (writing) await readNew();
       })();
       const committed = await writeInterleaved(performance.now() + 1_500);
       writing = false;
       await reading;
-      await look();
+      await readNew();
       return { committed, missed: committed - seen.length };
     }
 
@@ -284,7 +284,7 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
       for (let round = 0; round < 20; round += 1) {
         await Promise.all([log, other].flatMap((writer) => Array.from({ length: 15 }, () => writer.append(thing()))));
       }
-      await follower.look();
+      await follower.poll();
       expect(seen).toEqual((await log.read()).map(({ position }) => position));
       expect(seen).toHaveLength(600);
       expect(follower.lag).toBe(0);

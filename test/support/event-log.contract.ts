@@ -214,7 +214,7 @@ export function describeEventLog(log: () => EventLog): void {
       });
       await Promise.all(Array.from({ length: 30 }, () => log().append(thing())));
       await log().append(thing(uuidv7(), { category: 'wanted' }));
-      await follower.look();
+      await follower.poll();
       expect(seen).toEqual(['thing.happened.v1']);
       expect(follower.position).toBe(await log().head());
       expect(log().readers()).toEqual([follower]);
