@@ -52,6 +52,12 @@ const CPU_SHARE_MAX = 0.25;
     const { user, system } = process.cpuUsage(before);
     return (user + system) / 1_000 / ms;
   };
+  /** The least of up to ten measurements: a busy loop uses a core in every one, garbage collection only in some. */
+  const idleCpuShare = async () => {
+    let share = await cpuShare(MEASURED_MS);
+    for (let measured = 1; measured < 10 && share >= CPU_SHARE_MAX; measured += 1) share = await cpuShare(MEASURED_MS);
+    return share;
+  };
 
   it.each(MECHANISMS)(
     'accept the relay with %s authentication',
@@ -113,7 +119,7 @@ const CPU_SHARE_MAX = 0.25;
       const probeError = await probeKafka(relayed.settings(environment()), relayed.postgres.pool).catch(String);
       expect(probeError).toMatch(new RegExp(reason.source.replace('^', '')));
       const linesBefore = lines.length;
-      expect(await cpuShare(MEASURED_MS)).toBeLessThan(CPU_SHARE_MAX);
+      expect(await idleCpuShare()).toBeLessThan(CPU_SHARE_MAX);
       // A refused relay makes no attempt during the measurement: the next one follows after 30 s.
       if (state === 'refused') expect(lines.slice(linesBefore)).toEqual([]);
       await relay.stop();
