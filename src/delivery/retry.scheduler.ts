@@ -210,7 +210,7 @@ export class RetryScheduler {
           if (!isInDoubt || !(await this.isRecorded(outcome))) await this.append(due, outcome);
           return;
         } catch (error) {
-          // The log refused it for good: keep the delivery lease, so that the attempt is not repeated for ever.
+          // The log refused it for good: keep the delivery lease, so that the attempt is not repeated forever.
           if (!(error instanceof LogUnavailable)) return;
           isInDoubt = true;
         }

@@ -125,7 +125,7 @@ export class SiteDirectory {
 
   /** Checks the key before the throttle, so that a valid key is never throttled. */
   checkKey(loaded: LoadedSite, text: string | undefined, nowMs: number): KeyCheck {
-    // One hash look-up accepts a valid key. The reason of a failure is determined afterwards.
+    // One hash lookup accepts a valid key. The reason of a failure is determined afterwards.
     const key =
       text !== undefined && text.length === API_KEY_LENGTH ? loaded.keysByHash.get(hashApiKey(text)) : undefined;
     if (key?.status === 'active') return { ok: true, key };
