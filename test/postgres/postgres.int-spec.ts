@@ -1,3 +1,4 @@
+import { type AddressInfo, createServer } from 'node:net';
 import { Client } from 'pg';
 import { uuidv7 } from '../../src/kernel/uuid.js';
 import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
@@ -67,6 +68,28 @@ it.each(['fsync', 'full_page_writes'])(
   },
   60_000,
 );
+
+it('reports a server that ends the connection in the same packet as its greeting', async () => {
+  const message = (type: string, body: string) => {
+    const head = Buffer.alloc(5);
+    head.write(type);
+    head.writeInt32BE(body.length + 4, 1);
+    return Buffer.concat([head, Buffer.from(body, 'latin1')]);
+  };
+  // AuthenticationOk, ReadyForQuery, ErrorResponse 57P01: pg emits the error before `connect()` has resolved for its caller.
+  const greeting = [
+    message('R', '\0\0\0\0'),
+    message('Z', 'I'),
+    message('E', 'SFATAL\0VFATAL\0C57P01\0Mterminating connection due to administrator command\0\0'),
+  ];
+  const server = createServer((socket) => {
+    socket.once('data', () => socket.end(Buffer.concat(greeting))).on('error', () => {});
+  });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  const { port } = server.address() as AddressInfo;
+  await expect(openDatabase(`postgres://user@127.0.0.1:${port}/db`)).rejects.toThrow();
+  await new Promise((closed) => server.close(closed));
+});
 
 /** The URL has no host (it names a socket folder), so `URL` cannot parse it. */
 function databaseOf(url: string): string {
