@@ -28,7 +28,7 @@ const sealing = randomBytes(32);
 const folder = mkdtempSync(join(tmpdir(), 'cc-backup-'));
 const dump = join(folder, 'clean-conversions.dump');
 const canDump = hasDebianPostgres(15);
-if (!canDump) console.warn('LEFT OUT: dump and restore (install the package postgresql-15 to run it).');
+if (!canDump) console.warn('SKIPPED: dump and restore (install the package postgresql-15 to run it).');
 
 /** Dumps from PostgreSQL 15, whose package includes pg_dump, and restores on the embedded server, which is newer. */
 (canDump ? describe : describe.skip)('a dump restored on another server', () => {

@@ -52,7 +52,7 @@ const LANGUAGES: Readonly<Record<string, Language>> = {
   python: { program: 'python3', extension: 'py', needs: ['python3'] },
 };
 const missing = ['bash', 'curl', 'python3'].filter((name) => spawnSync(name, ['--version']).status !== 0);
-for (const name of missing) console.warn(`LEFT OUT: the guides' examples with ${name}, which is not installed.`);
+for (const name of missing) console.warn(`SKIPPED: the guides' examples with ${name}, which is not installed.`);
 
 /** The programs that send a conversion and retry: the page, the index of the code block, and the order id they send. */
 const SENDERS = [

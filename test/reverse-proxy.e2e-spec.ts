@@ -80,7 +80,7 @@ const PROXIES: readonly Proxy[] = [
   },
 ];
 for (const { name, binary } of PROXIES)
-  if (!existsSync(binary)) console.warn(`LEFT OUT: docs/reverse-proxy.md with ${name}, which is not installed.`);
+  if (!existsSync(binary)) console.warn(`SKIPPED: docs/reverse-proxy.md with ${name}, which is not installed.`);
 
 const root = mkdtempSync(join(tmpdir(), 'cc-proxy-'));
 // Started by root, the database runs as another user, which must be able to enter its data folder.
