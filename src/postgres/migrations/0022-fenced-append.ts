@@ -61,7 +61,7 @@ CREATE FUNCTION cc.personal_digest(salt bytea, subject bytea, data json) RETURNS
   SELECT sha256(salt || coalesce(subject, '') || '\\x00' || convert_to(coalesce(data::text, ''), 'UTF8'))
 $$;
 
--- SHA-256 of an event's canonical form (docs/audit.md), which src/log/seals.ts computes as well: one field per line; texts are
+-- SHA-256 of an event's canonical form, which src/log/seals.ts computes as well: one field per line; texts are
 -- preceded by their length in bytes, so that a line break in one of them cannot be taken for the end of the field.
 CREATE FUNCTION cc.event_digest(
   "position" bigint, id uuid, category text, stream uuid, version integer, type text, site text, time_ms bigint, actor text,
