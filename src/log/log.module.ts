@@ -11,6 +11,7 @@ import { Gauge, Histogram, Registry } from 'prom-client';
 import { messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
+import { Shutdown } from '../kernel/shutdown.js';
 import { Postgres } from '../postgres/postgres.js';
 import { EventLog } from './event-log.js';
 import { dropPartitionsBefore, keepPartitionsAhead } from './partitions.js';
@@ -103,6 +104,7 @@ export class LogModule implements OnApplicationBootstrap, OnApplicationShutdown 
   constructor(
     private readonly log: EventLog,
     private readonly projections: ProjectionRunner,
+    private readonly shutdown: Shutdown,
   ) {}
 
   async onApplicationBootstrap(): Promise<void> {
@@ -110,7 +112,7 @@ export class LogModule implements OnApplicationBootstrap, OnApplicationShutdown 
   }
 
   async onApplicationShutdown(): Promise<void> {
-    await this.projections.stop();
-    await this.log.close();
+    await this.shutdown.within(this.projections.stop(), 0.1);
+    await this.shutdown.within(this.log.close(), 0.05);
   }
 }
