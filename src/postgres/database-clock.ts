@@ -80,7 +80,7 @@ export class DatabaseClock implements Clock {
 
   /** The database's time at a moment of this process's monotonic clock (`performance.now()`). */
   at(monotonicMs: number): number {
-    return monotonicMs + middle(this.trusted);
+    return Math.floor(monotonicMs + middle(this.trusted));
   }
 
   /** The database's clock, as last sampled, minus the wall clock of this process. */
