@@ -16,7 +16,7 @@ import { isFilteredBot, type Matcher, matchOf, type VisitorRecord } from './matc
 import { lacksIdentifier } from './unmatched.projection.js';
 import { PERSON_BYTES } from './visitor.js';
 
-const LEASE = 'late-matches';
+export const LATE_MATCHES_LEASE = 'late-matches';
 const SCAN_EVERY_MS = 1_000;
 const PAGE_EVENTS = 5_000;
 /** Events that may add an identifier. */
@@ -80,7 +80,7 @@ export class LateMatches {
 
   private async scan(): Promise<void> {
     if (this.lease?.isLost) this.lease = undefined;
-    this.lease ??= await Lease.take(this.pool, LEASE);
+    this.lease ??= await Lease.take(this.pool, LATE_MATCHES_LEASE);
     const { lease } = this;
     if (!lease) return;
     const head = await this.log.head();
