@@ -13,10 +13,10 @@ import { Lease } from '../postgres/lease.js';
 import type { LoadedSite, SiteDirectory } from '../sites/site-directory.js';
 import { CLICK_KINDS } from './identifier-kinds.js';
 import { isFilteredBot, type Matcher, matchOf, type VisitorRecord } from './matcher.js';
+import { LATE_MATCHES_LEASE } from './retention-holds.js';
 import { lacksIdentifier } from './unmatched.projection.js';
 import { PERSON_BYTES } from './visitor.js';
 
-export const LATE_MATCHES_LEASE = 'late-matches';
 const SCAN_EVERY_MS = 1_000;
 const PAGE_EVENTS = 5_000;
 /** Events that may add an identifier. */

@@ -1,6 +1,8 @@
 import type { Pool } from 'pg';
 import type { HoldSource } from '../log/retention-holds.js';
-import { LATE_MATCHES_LEASE } from './late-matches.js';
+
+/** Lease of the scan for late matches; its `reached` is the scan's progress. */
+export const LATE_MATCHES_LEASE = 'late-matches';
 
 /**
  * The scan for late matches needs the events that it has not read. Unmatched conversions themselves hold nothing: whether a
