@@ -143,7 +143,7 @@ async function open(databaseUrl: string) {
         removedUntil: 0,
         progress: () => {},
       };
-      return verify(dependencies, allStreamChecks(false), allChecks(projections));
+      return verify(dependencies, allStreamChecks(false, postgres.clock.nowMs()), allChecks(projections));
     },
     async close() {
       await log.close();

@@ -24,7 +24,7 @@ export function addHistory(program: Command, session: Session): void {
       const verdict = await withReaderHold(postgres, 'history verify', 0, async ({ removedUntil }) => {
         const until = await log.head();
         const dependencies = { postgres, log, sites, secrets, projections, settings, until, removedUntil, progress };
-        return verify(dependencies, allStreamChecks(removedUntil > 0), allChecks(projections));
+        return verify(dependencies, allStreamChecks(removedUntil > 0, postgres.clock.nowMs()), allChecks(projections));
       });
       output.endProgress();
       if (session.stop.aborted) progress('');

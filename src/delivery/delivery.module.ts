@@ -17,6 +17,7 @@ import { DeliveryLeases } from './delivery-leases.js';
 import { DeliveryMetrics } from './delivery-metrics.js';
 import { LeasedAttempts } from './leased-attempts.js';
 import { OwedDeliveriesScan } from './owed-deliveries.scan.js';
+import { OwedMetrics } from './owed-metrics.js';
 import { PlatformClient } from './platform-client.js';
 import { PlatformDelivery } from './platform-delivery.js';
 import { ReplayDeliveriesHandler } from './replay-deliveries.handler.js';
@@ -49,6 +50,7 @@ import { RetryScheduler } from './retry.scheduler.js';
     LeasedAttempts,
     DeliveryService,
     OwedDeliveriesScan,
+    OwedMetrics,
     RetryScheduler,
     provideCommandHandler(ReplayDeliveriesHandler, [EventLog]),
   ],
