@@ -65,11 +65,11 @@ describe('log retention', () => {
     await postgres.close();
   });
 
-  const scannedTo = (position: number) =>
+  const scannedTo = (position: number, names = ['late-matches', 'deliveries-scan']) =>
     postgres.pool.query(
-      `INSERT INTO cc.leases (name, holder, token, until, reached) VALUES ('late-matches', $1, 1, '-infinity', $2)
+      `INSERT INTO cc.leases (name, holder, token, until, reached) SELECT unnest($3::text[]), $1, 1, '-infinity', $2
        ON CONFLICT (name) DO UPDATE SET reached = excluded.reached`,
-      [uuidv7(), position],
+      [uuidv7(), position, names],
     );
   const execute: ReturnType<typeof siteCommandDispatcher>['execute'] = (command) =>
     siteCommandDispatcher(sites, secrets).execute(command);
@@ -193,13 +193,16 @@ describe('log retention', () => {
     expect(await drop()).toBe(3);
   });
 
-  it('waits for the scan for late matches', async () => {
-    await scannedTo(10);
+  it.each([
+    { lease: 'late-matches', holder: 'the scan for late matches' },
+    { lease: 'deliveries-scan', holder: 'the scan for owed deliveries' },
+  ])('waits for $holder', async ({ lease, holder }) => {
+    await scannedTo(10, [lease]);
     await fill();
     await catchUp();
     expect(await drop()).toBe(0);
-    expect(messages.at(-1)).toContain('the scan for late matches needs the events after position 10');
-    await scannedTo(await log.head());
+    expect(messages.at(-1)).toContain(`${holder} needs the events after position 10`);
+    await scannedTo(await log.head(), [lease]);
     expect(await drop()).toBe(3);
   });
 
