@@ -117,5 +117,5 @@ function tokenError({ status, json }: PlatformResponse): Error {
   if ((status === 400 || status === 401 || status === 403) && error !== undefined) {
     return new CredentialsRefused(shorten(`the token endpoint returned ${error}`));
   }
-  return new NoResponse({ kind: 'retry', reason: 'network_error' });
+  return new NoResponse({ kind: 'retry', reason: 'network_error', unknown: true });
 }

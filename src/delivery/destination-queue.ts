@@ -1,6 +1,8 @@
 import { redact, shorten } from '../platforms/common-verdict.js';
 import type { Connection, Platform, PlatformRequest, PlatformResponse, Verdict } from '../platforms/platform.js';
+import { mayHaveBeenAccepted } from '../platforms/unknown-outcome.js';
 import { CredentialsRefused } from './access-tokens.js';
+import { accountOf, connectionTo } from './account.js';
 import { CircuitBreaker } from './circuit-breaker.js';
 import type { Destination } from './connections.js';
 import type { DeferReason } from './delivery.js';
@@ -14,10 +16,16 @@ const PENDING_MAX = 2_000;
 /** If no request in flight was answered for this long, the platform hangs, and pending deliveries are deferred. */
 const STALLED_MS = 2_000;
 const THROTTLED_MS = 1_000;
+/** A park, pause or resume that takes longer no longer holds up the queue: the next answer repeats it. */
+const STATE_CHANGE_TIMEOUT_MS = 10_000;
+/** Longer than a token request. Another instance may hold the lock of the refresh token for longer. */
+const TOKEN_TIMEOUT_MS = 12_000;
 
 /** A delivery in the queue of its connection. */
 export interface QueuedDelivery {
-  readonly payload: Pick<DeliveryPayload, 'body' | 'group'>;
+  readonly payload: Pick<DeliveryPayload, 'body' | 'group' | 'account'>;
+  /** The platform may have accepted it in an earlier attempt, so it is sent to the account of that attempt only. */
+  readonly bound: boolean;
   /** Sent in a request of its own, so that the response concerns it alone. */
   readonly alone: boolean;
   /** Sent although the connection is parked, to find out whether it works again. */
@@ -37,9 +45,13 @@ export interface AttemptResult {
   readonly httpStatus?: number | undefined;
   readonly requestId?: string | undefined;
   readonly response?: string | undefined;
+  /** The platform may have accepted it, although the attempt did not succeed. */
+  readonly unknown?: boolean | undefined;
 }
 
 export interface DestinationQueueDependencies {
+  /** The database's time. */
+  nowMs(): number;
   /** As of now: an operator may have changed the connection. Undefined if it is disconnected. */
   destination(): Pick<Destination, 'connection' | 'state'> | undefined;
   request(request: PlatformRequest, connection: Connection): Promise<PlatformResponse>;
@@ -134,8 +146,7 @@ export class DestinationQueue {
     if (this.platform.batchMax > 1 && !first.alone) {
       const remaining: QueuedDelivery[] = [];
       for (const delivery of rest) {
-        const isSameGroup = delivery.payload.group === first.payload.group;
-        const joins = batch.length < this.platform.batchMax && isSameGroup && !delivery.alone;
+        const joins = batch.length < this.platform.batchMax && isSameGroup(delivery, first) && !delivery.alone;
         (joins ? batch : remaining).push(delivery);
       }
       this.pending = remaining;
@@ -143,53 +154,67 @@ export class DestinationQueue {
     return batch;
   }
 
-  /** Sends one request and settles every delivery in it. Never throws. */
-  private async sendBatch(deliveries: QueuedDelivery[]): Promise<void> {
-    const batch = deliveries.filter((delivery) => {
-      const mayDeliver = delivery.mayDeliver();
-      // Another instance delivers it, or has delivered it.
-      if (!mayDeliver) delivery.done({ status: 'withdrawn', durationMs: 0 });
-      return mayDeliver;
-    });
+  /**
+   * Sends one request and settles every delivery in it. Never throws. `unknown`: the platform may have accepted them in an
+   * earlier request of this attempt.
+   */
+  private async sendBatch(deliveries: readonly QueuedDelivery[], unknown = false): Promise<void> {
+    const batch = withdrawLate(deliveries);
     if (batch.length === 0) return;
-    const connection = this.dependencies.destination()?.connection;
-    if (!connection) return settleAll(batch, { status: 'failed', reason: 'disconnected', durationMs: 0 });
+    const current = this.dependencies.destination()?.connection;
+    if (!current) return settleAll(batch, { status: 'failed', reason: 'disconnected', durationMs: 0, unknown });
     const refusal = batch[0]?.probe ? undefined : this.stateChange ? 'authorization' : this.refusal();
-    if (refusal) return settleAll(batch, deferred(refusal));
+    if (refusal) return settleAll(batch, { ...deferred(refusal), unknown });
     const started = performance.now();
-    const answer = await this.requestVerdict(batch, connection);
+    const answer = await this.requestVerdict(batch);
     const durationMs = Math.round(performance.now() - started);
+    if (answer.batch.length === 0) return;
     this.updateBreaker(answer);
-    await this.settle(batch, answer, durationMs);
+    await this.settle(answer, durationMs, unknown);
   }
 
-  private async requestVerdict(
-    batch: readonly QueuedDelivery[],
-    connection: Connection,
-    stale?: string,
-  ): Promise<Answer> {
+  private async requestVerdict(deliveries: readonly QueuedDelivery[], stale?: string): Promise<Answer> {
+    let batch = deliveries;
+    let isRequested = false;
     try {
-      const accessToken = await this.dependencies.accessToken(connection, stale);
+      const connection = this.connectionOf(batch);
+      const accessToken = await withTimeout(this.dependencies.accessToken(connection, stale), TOKEN_TIMEOUT_MS);
+      // The token request may have taken longer than this process may act for a conversion.
+      batch = withdrawLate(batch);
+      if (batch.length === 0) return { batch, verdict: NO_VERDICT };
       const request = this.platform.request(
         batch.map(({ payload }) => payload.body),
-        { connection, group: batch[0]?.payload.group, accessToken, nowMs: Date.now() },
+        { connection, group: batch[0]?.payload.group, accessToken, nowMs: this.dependencies.nowMs() },
       );
+      isRequested = true;
       const response = await this.dependencies.request(request, connection);
       const verdict = this.platform.verdict(response, batch.length);
       // The token may have been revoked before it expired: repeat the request once with a fresh one.
       const isRefused = firstOf(verdict).kind === 'unauthorized';
-      if (isRefused && accessToken !== undefined && stale === undefined) {
-        const current = this.dependencies.destination()?.connection ?? connection;
-        return this.requestVerdict(batch, current, accessToken);
-      }
-      return { verdict: storable(verdict), httpStatus: response.status, response: redact(response.text) };
+      if (isRefused && accessToken !== undefined && stale === undefined) return this.requestVerdict(batch, accessToken);
+      return { batch, verdict: storable(verdict), httpStatus: response.status, response: redact(response.text) };
     } catch (error) {
-      if (error instanceof NoResponse) return { verdict: error.outcome };
-      if (error instanceof CredentialsRefused) return { verdict: { kind: 'unauthorized', reason: error.message } };
-      // A bug in the service must not lose the delivery: it is retried, possibly by a version that has the fix.
-      this.dependencies.onError(error);
-      return { verdict: { kind: 'retry', reason: 'server_error' } };
+      return { batch, verdict: this.verdictOfError(error, isRequested) };
     }
+  }
+
+  /** With the current credentials, for the account of these deliveries. */
+  private connectionOf([first]: readonly QueuedDelivery[]): Connection {
+    const connection = this.dependencies.destination()?.connection;
+    if (!connection || !first) throw new NoResponse({ kind: 'retry', reason: 'network_error', unknown: false });
+    return connectionTo(this.platform, connection, first.payload.account);
+  }
+
+  private verdictOfError(error: unknown, isRequested: boolean): Verdict {
+    if (error instanceof NoResponse) {
+      const { outcome } = error;
+      // Without a token nothing was sent to the platform.
+      return outcome.kind === 'retry' ? { ...outcome, unknown: outcome.unknown && isRequested } : outcome;
+    }
+    if (error instanceof CredentialsRefused) return { kind: 'unauthorized', reason: error.message };
+    // A bug in the service must not lose the delivery: it is retried, possibly by a version that has the fix.
+    this.dependencies.onError(error);
+    return { kind: 'retry', reason: 'server_error', unknown: isRequested };
   }
 
   /** The breaker counts requests, not conversions. Any answer that is not a retry shows that the platform responds. */
@@ -202,15 +227,14 @@ export class DestinationQueue {
     else this.breaker.failed(now);
   }
 
-  private async settle(
-    batch: readonly QueuedDelivery[],
-    { verdict: verdicts, httpStatus, response }: Answer,
-    durationMs: number,
-  ): Promise<void> {
+  private async settle(answer: Answer, durationMs: number, unknownBefore: boolean): Promise<void> {
+    const { batch, verdict: verdicts, httpStatus, response } = answer;
     const resend: QueuedDelivery[] = [];
+    let unknownResend = unknownBefore;
     for (const [index, delivery] of batch.entries()) {
       const verdict = isList(verdicts) ? (verdicts[index] ?? NO_VERDICT) : verdicts;
       const requestId = 'requestId' in verdict ? verdict.requestId : undefined;
+      const unknown = unknownBefore || mayHaveBeenAccepted(verdict);
       const call = { durationMs, httpStatus, response, requestId };
       switch (verdict.kind) {
         case 'delivered':
@@ -219,34 +243,50 @@ export class DestinationQueue {
           if (delivery.probe) this.changeState(() => this.dependencies.resume());
           break;
         case 'rejected':
-          delivery.done({ status: 'failed', reason: verdict.reason, ...call });
+          delivery.done({ status: 'failed', reason: verdict.reason, unknown, ...call });
           break;
         case 'retry':
-          delivery.done({ status: 'deferred', reason: verdict.reason, afterMs: verdict.afterMs, ...call });
+          delivery.done({ status: 'deferred', reason: verdict.reason, afterMs: verdict.afterMs, unknown, ...call });
           break;
         case 'unauthorized':
-          this.changeState(() => this.dependencies.park(verdict.reason));
-          delivery.done({ status: 'deferred', reason: 'authorization', ...call });
-          break;
         case 'gone':
-          this.changeState(() => this.dependencies.pause(verdict.reason));
-          delivery.done({ status: 'deferred', reason: 'paused', ...call });
+          delivery.done({ ...this.refused(delivery, verdict), unknown, ...call });
           break;
         case 'resend':
         case 'split':
-          if (batch.length > 1) resend.push(delivery);
-          else delivery.done({ status: 'failed', reason: 'reason' in verdict ? verdict.reason : 'refused', ...call });
+          if (batch.length > 1) {
+            resend.push(delivery);
+            unknownResend ||= unknown;
+          } else {
+            const reason = 'reason' in verdict ? verdict.reason : 'refused';
+            delivery.done({ status: 'failed', reason, unknown, ...call });
+          }
       }
     }
     if (resend.length === 0) return;
     // If the answer identified the rejected payloads, the others go together. Otherwise bisect to find the rejected one.
     const batches = resend.length < batch.length ? [resend] : halve(resend);
-    for (const next of batches) await this.sendBatch(next);
+    for (const next of batches) await this.sendBatch(next, unknownResend);
+  }
+
+  /** Parks or pauses the connection, unless the answer is about an account that it no longer has. */
+  private refused(
+    { payload, bound }: QueuedDelivery,
+    { kind, reason }: Extract<Verdict, { kind: 'unauthorized' | 'gone' }>,
+  ): Pick<AttemptResult, 'status' | 'reason'> {
+    const current = this.dependencies.destination()?.connection;
+    const isCurrent = current && accountOf(this.platform, current.settings).key === payload.account.key;
+    if (!isCurrent && bound) return { status: 'failed', reason: 'account_disconnected' };
+    if (isCurrent) {
+      const { park, pause } = this.dependencies;
+      this.changeState(() => (kind === 'gone' ? pause(reason) : park(reason)));
+    }
+    return { status: 'deferred', reason: kind === 'gone' ? 'paused' : 'authorization' };
   }
 
   /** Nothing else is sent while the connection is being parked, paused or resumed. */
   private changeState(change: () => Promise<void>): void {
-    this.stateChange ??= change()
+    this.stateChange ??= withTimeout(change(), STATE_CHANGE_TIMEOUT_MS)
       // The next request finds the same reason and repeats the change.
       .catch(() => {})
       .finally(() => {
@@ -258,6 +298,8 @@ export class DestinationQueue {
 
 /** A platform's answer to one request. */
 interface Answer {
+  /** The deliveries in the request. */
+  readonly batch: readonly QueuedDelivery[];
   readonly verdict: Verdict | readonly Verdict[];
   readonly httpStatus?: number;
   readonly response?: string;
@@ -284,6 +326,34 @@ function isList(verdict: Verdict | readonly Verdict[]): verdict is readonly Verd
 
 function firstOf(verdict: Verdict | readonly Verdict[]): Verdict {
   return isList(verdict) ? (verdict[0] ?? NO_VERDICT) : verdict;
+}
+
+/** Payloads of different groups or accounts cannot share a request. */
+function isSameGroup(one: QueuedDelivery, other: QueuedDelivery): boolean {
+  return one.payload.group === other.payload.group && one.payload.account.key === other.payload.account.key;
+}
+
+/** Those that this process may still deliver. Another instance delivers the others, or has delivered them. */
+function withdrawLate(deliveries: readonly QueuedDelivery[]): readonly QueuedDelivery[] {
+  return deliveries.filter((delivery) => {
+    const mayDeliver = delivery.mayDeliver();
+    if (!mayDeliver) delivery.done({ status: 'withdrawn', durationMs: 0 });
+    return mayDeliver;
+  });
+}
+
+/** The promise's own result is ignored when it is late. */
+async function withTimeout<Result>(promise: Promise<Result>, timeoutMs: number): Promise<Result> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<never>((_, reject) => {
+    const late = { kind: 'retry', reason: 'timeout', unknown: false } as const;
+    timer = setTimeout(() => reject(new NoResponse(late)), timeoutMs);
+  });
+  try {
+    return await Promise.race([promise, timeout]);
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 function deferred(reason: DeferReason): AttemptResult {

@@ -10,7 +10,9 @@ const TIMEOUT_MS = 10_000;
 export class NoResponse extends Error {
   override readonly name = 'NoResponse';
   constructor(
-    readonly outcome: { kind: 'retry'; reason: 'timeout' | 'network_error' } | { kind: 'rejected'; reason: string },
+    readonly outcome:
+      | { kind: 'retry'; reason: 'timeout' | 'network_error'; unknown: boolean }
+      | { kind: 'rejected'; reason: string },
   ) {
     super(outcome.reason);
   }
@@ -32,7 +34,7 @@ export class PlatformClient {
     } catch (error) {
       if (!(error instanceof SendFailure)) throw error;
       if (error.kind === 'address_refused') throw new NoResponse({ kind: 'rejected', reason: 'address_refused' });
-      throw new NoResponse({ kind: 'retry', reason: error.kind });
+      throw new NoResponse({ kind: 'retry', reason: error.kind, unknown: error.sent });
     }
   }
 
