@@ -1,3 +1,4 @@
+import { TimedOut, withTimeout } from '../kernel/with-timeout.js';
 import { redact, shorten } from '../platforms/common-verdict.js';
 import type { Connection, Platform, PlatformRequest, PlatformResponse, Verdict } from '../platforms/platform.js';
 import { mayHaveBeenAccepted } from '../platforms/unknown-outcome.js';
@@ -16,10 +17,8 @@ const PENDING_MAX = 2_000;
 /** If no request in flight was answered for this long, the platform hangs, and pending deliveries are deferred. */
 const STALLED_MS = 2_000;
 const THROTTLED_MS = 1_000;
-/** A park, pause or resume that takes longer no longer holds up the queue: the next answer repeats it. */
-const STATE_CHANGE_TIMEOUT_MS = 10_000;
-/** Longer than a token request. Another instance may hold the lock of the refresh token for longer. */
-const TOKEN_TIMEOUT_MS = 12_000;
+/** How long deliveries wait for an access token, or for a change of the connection's state. Either may need the database. */
+const WAIT_MAX_MS = 10_000;
 
 /** A delivery in the queue of its connection. */
 export interface QueuedDelivery {
@@ -178,7 +177,7 @@ export class DestinationQueue {
     let isRequested = false;
     try {
       const connection = this.connectionOf(batch);
-      const accessToken = await withTimeout(this.dependencies.accessToken(connection, stale), TOKEN_TIMEOUT_MS);
+      const accessToken = await withTimeout(this.dependencies.accessToken(connection, stale), WAIT_MAX_MS);
       // The token request may have taken longer than this process may act for a conversion.
       batch = withdrawLate(batch);
       if (batch.length === 0) return { batch, verdict: NO_VERDICT };
@@ -211,6 +210,7 @@ export class DestinationQueue {
       // Without a token nothing was sent to the platform.
       return outcome.kind === 'retry' ? { ...outcome, unknown: outcome.unknown && isRequested } : outcome;
     }
+    if (error instanceof TimedOut) return { kind: 'retry', reason: 'network_error', unknown: false };
     if (error instanceof CredentialsRefused) return { kind: 'unauthorized', reason: error.message };
     // A bug in the service must not lose the delivery: it is retried, possibly by a version that has the fix.
     this.dependencies.onError(error);
@@ -277,16 +277,14 @@ export class DestinationQueue {
     const current = this.dependencies.destination()?.connection;
     const isCurrent = current && accountOf(this.platform, current.settings).key === payload.account.key;
     if (!isCurrent && bound) return { status: 'failed', reason: 'account_disconnected' };
-    if (isCurrent) {
-      const { park, pause } = this.dependencies;
-      this.changeState(() => (kind === 'gone' ? pause(reason) : park(reason)));
-    }
+    if (isCurrent)
+      this.changeState(() => (kind === 'gone' ? this.dependencies.pause(reason) : this.dependencies.park(reason)));
     return { status: 'deferred', reason: kind === 'gone' ? 'paused' : 'authorization' };
   }
 
   /** Nothing else is sent while the connection is being parked, paused or resumed. */
   private changeState(change: () => Promise<void>): void {
-    this.stateChange ??= withTimeout(change(), STATE_CHANGE_TIMEOUT_MS)
+    this.stateChange ??= withTimeout(change(), WAIT_MAX_MS)
       // The next request finds the same reason and repeats the change.
       .catch(() => {})
       .finally(() => {
@@ -340,20 +338,6 @@ function withdrawLate(deliveries: readonly QueuedDelivery[]): readonly QueuedDel
     if (!mayDeliver) delivery.done({ status: 'withdrawn', durationMs: 0 });
     return mayDeliver;
   });
-}
-
-/** The promise's own result is ignored when it is late. */
-async function withTimeout<Result>(promise: Promise<Result>, timeoutMs: number): Promise<Result> {
-  let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<never>((_, reject) => {
-    const late = { kind: 'retry', reason: 'timeout', unknown: false } as const;
-    timer = setTimeout(() => reject(new NoResponse(late)), timeoutMs);
-  });
-  try {
-    return await Promise.race([promise, timeout]);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 function deferred(reason: DeferReason): AttemptResult {
