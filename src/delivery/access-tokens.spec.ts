@@ -159,7 +159,7 @@ describe('AccessTokens', () => {
   it.each<[string, PlatformResponse | Error]>([
     ['is unavailable', response(503, { error: 'temporarily_unavailable' })],
     ['responds without a token', response(200, { hello: 1 })],
-    ['does not respond', new NoResponse({ kind: 'retry', reason: 'timeout' })],
+    ['does not respond', new NoResponse({ kind: 'retry', reason: 'timeout', unknown: true })],
   ])('reports a temporary failure when the endpoint %s', async (_, failure) => {
     endpoint.failure = failure;
     await expect(endpoint.get()).rejects.toBeInstanceOf(NoResponse);

@@ -24,7 +24,11 @@ export function accountOf(platform: Pick<Platform, 'account'>, settings: Setting
 }
 
 /** The connection with its current credentials, for requests to this account. */
-export function connectionTo(platform: Pick<Platform, 'account'>, connection: Connection, account: Account): Connection {
+export function connectionTo(
+  platform: Pick<Platform, 'account'>,
+  connection: Connection,
+  account: Account,
+): Connection {
   if (accountOf(platform, connection.settings).key === account.key) return connection;
   const others = Object.entries(connection.settings).filter(([name]) => !platform.account.includes(name));
   return { ...connection, settings: { ...Object.fromEntries(others), ...account.settings } };

@@ -1,6 +1,7 @@
 import type { Outcome } from '../events/delivery.events.js';
 import type { Settings } from '../kernel/settings.js';
 import type { Connection, Platform, PlatformResponse, Verdict } from '../platforms/platform.js';
+import type { Postgres } from '../postgres/postgres.js';
 import { AccessTokens } from './access-tokens.js';
 import { Confirmations } from './confirmations.js';
 import type { Connections, Destination } from './connections.js';
@@ -46,6 +47,7 @@ describe('Confirmations', () => {
       new AccessTokens(client, { replaceRefreshToken: async () => {}, reload: async () => undefined }),
       client,
       { count: (outcome: Outcome) => counted.push(outcome) } as unknown as DeliveryMetrics,
+      { clock: { nowMs: () => Date.now() } } as Postgres,
       { confirmationPollMs: POLL_MS } as Settings,
     );
   });
@@ -93,7 +95,10 @@ describe('Confirmations', () => {
   it('defers each conversion to a request of its own if only some of them count', async () => {
     verdict = { kind: 'split', reason: 'PARTIAL_SUCCESS' };
     const outcome = await confirm('r1');
-    expect(outcome).toMatchObject({ status: 'deferred', reason: 'pending', alone: true, bodySha256: 'b' });
+    expect(outcome).toMatchObject({ status: 'deferred', reason: 'pending', alone: true, bodySha256: 'b', settings: 4 });
+    // The platform may have counted it: from its receipt on, the delivery is bound.
+    expect(outcome.unknown).toBe(true);
+    expect(Date.parse(outcome.unknownSince as string)).toBeLessThan(Date.now() - HOUR_MS + 1_000);
     expect(Math.abs(delayOf(outcome))).toBeLessThan(1_000);
   });
 

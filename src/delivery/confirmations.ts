@@ -86,7 +86,14 @@ export class Confirmations {
           return { ...call, status: 'rejected', reason: shorten(verdict.reason) };
         case 'split':
           // Some conversions of the request count, and the response does not identify them: each is sent on its own.
-          return { ...call, status: 'deferred', reason: 'pending', alone: true, unknown: true, nextTry: isoTime(nowMs) };
+          return {
+            ...call,
+            status: 'deferred',
+            reason: 'pending',
+            alone: true,
+            unknown: true,
+            nextTry: isoTime(nowMs),
+          };
         case 'retry':
           // With a wait, the platform wants the conversion again, not another status request.
           if (verdict.afterMs === undefined) return { ...call, ...later };

@@ -176,7 +176,9 @@ export class PlatformDelivery {
         return this.deferred(request, destination, details, result.afterMs);
       case 'accepted': {
         const hasConfirmation = destination.platform.confirmation && requestId !== undefined;
-        const nextTry = hasConfirmation ? isoTime(this.postgres.clock.nowMs() + this.settings.confirmationPollMs) : undefined;
+        const nextTry = hasConfirmation
+          ? isoTime(this.postgres.clock.nowMs() + this.settings.confirmationPollMs)
+          : undefined;
         return { ...details, status, nextTry };
       }
       default:

@@ -10,7 +10,7 @@ import type { Lease } from '../postgres/lease.js';
 import { Postgres } from '../postgres/postgres.js';
 import { Confirmations } from './confirmations.js';
 import { CrashRecovery } from './crash-recovery.js';
-import type { WaitingDelivery } from './deliveries.projection.js';
+import { unknownSinceOf, type WaitingDelivery } from './deliveries.projection.js';
 import { foldDeliveries, outcomeType } from './delivery.js';
 import { PlatformDelivery } from './platform-delivery.js';
 import { type ReceivedConversion, withReopenedVisit } from './received-conversion.js';
@@ -29,7 +29,7 @@ interface ConnectionKey {
 }
 
 /** A leased delivery. */
-export type DueDelivery = Omit<WaitingDelivery, 'platform' | 'due'> & ConnectionKey;
+export type DueDelivery = Omit<WaitingDelivery, 'platform' | 'due' | 'giveUpAt'> & ConnectionKey;
 
 /**
  * Carries out deliveries that are due: next attempts and status requests. Every instance polls; a delivery belongs to the
@@ -174,7 +174,8 @@ export class RetryScheduler {
       const { bodySha256, eventId, settings: settingsPosition, reopened, alone = false } = due.details;
       const probe = this.deliveries.isParked(site, platform);
       const mayDeliver = () => lease.held;
-      const request = { received, platform, attempt, bodySha256, eventId, settingsPosition, reopened };
+      const unknownSince = unknownSinceOf(due, received.time);
+      const request = { received, platform, attempt, bodySha256, eventId, settingsPosition, reopened, unknownSince };
       this.deliveries.deliver({ ...request, alone, probe, mayDeliver }, done);
     }
   }

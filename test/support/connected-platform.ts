@@ -59,6 +59,7 @@ export class ConnectedPlatform {
       reload: async () => this.connection,
     });
     const dependencies: DestinationQueueDependencies = {
+      nowMs: () => Date.now(),
       destination: () => ({ state: this.state, connection: this.connection }),
       request: (request, connection) => client.request(platform, request, connection),
       accessToken: this.accessToken.bind(this),
@@ -102,7 +103,14 @@ export class ConnectedPlatform {
         if ('skip' in payload) return { status: 'skipped', reason: payload.skip } as const;
         const body = index === invalid ? invalidate(payload.body) : payload.body;
         return new Promise<AttemptResult>((done) => {
-          this.queue.enqueue({ payload: { ...payload, body }, alone, probe: false, mayDeliver: () => true, done });
+          this.queue.enqueue({
+            payload: { ...payload, body },
+            bound: false,
+            alone,
+            probe: false,
+            mayDeliver: () => true,
+            done,
+          });
         });
       }),
     );

@@ -1,5 +1,14 @@
 import { retryAfterMs } from '../../http/retry-after.js';
-import { at, joined, partlyProcessed, shorten, splitOrReject, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
+import {
+  at,
+  joined,
+  partlyProcessed,
+  shorten,
+  splitOrReject,
+  textAt,
+  unreadable,
+  verdictOfStatus,
+} from '../common-verdict.js';
 import type { PlatformResponse, Verdict } from '../platform.js';
 
 /** The length of X's rate limit window. */
