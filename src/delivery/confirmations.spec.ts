@@ -9,6 +9,7 @@ import type { DeliveryMetrics } from './delivery-metrics.js';
 import type { PlatformClient } from './platform-client.js';
 import type { ReceivedConversion } from './received-conversion.js';
 import type { DueDelivery } from './retry.scheduler.js';
+import type { TokenStore } from './token-store.js';
 
 const POLL_MS = 1_800_000;
 const HOUR_MS = 3_600_000;
@@ -44,7 +45,7 @@ describe('Confirmations', () => {
     const destination = { platform, connection: CONNECTION } as Destination;
     confirmations = new Confirmations(
       { find: () => (isConnected ? destination : undefined) } as unknown as Connections,
-      new AccessTokens(client, { replaceRefreshToken: async () => {}, reload: async () => undefined }),
+      new AccessTokens(client, {} as TokenStore),
       client,
       { count: (outcome: Outcome) => counted.push(outcome) } as unknown as DeliveryMetrics,
       { clock: { nowMs: () => Date.now() } } as Postgres,

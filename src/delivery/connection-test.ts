@@ -40,7 +40,7 @@ export async function testConnection(
   tokens: AccessTokens,
 ): Promise<ConnectionTest> {
   const { name } = platform;
-  const nowMs = Date.now();
+  const nowMs = tokens.nowMs();
   const payload = platform.payload(sampleConversion(nowMs), connection.settings);
   if ('skip' in payload) {
     const reason = `a purchase without a visit would be skipped: ${payload.skip}`;

@@ -5,6 +5,8 @@ import { provideCommandHandler } from '../kernel/command-handler.provider.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { EventLog } from '../log/event-log.js';
 import { LogModule } from '../log/log.module.js';
+import { Postgres } from '../postgres/postgres.js';
+import { SiteSecrets } from '../sites/site-secrets.js';
 import { SitesModule } from '../sites/sites.module.js';
 import { AccessTokens } from './access-tokens.js';
 import { Confirmations } from './confirmations.js';
@@ -17,6 +19,7 @@ import { PlatformDelivery } from './platform-delivery.js';
 import { ReplayDeliveriesHandler } from './replay-deliveries.handler.js';
 import { RetryScheduler } from './retry.scheduler.js';
 import { SagaRunner } from './saga-runner.js';
+import { DatabaseTokenStore } from './token-store.js';
 
 @Module({
   // Imported modules stop later: the Kafka relay still publishes the outcomes that deliveries record while they stop.
@@ -30,8 +33,11 @@ import { SagaRunner } from './saga-runner.js';
     },
     {
       provide: AccessTokens,
-      useFactory: (client: PlatformClient, connections: Connections) => new AccessTokens(client, connections),
-      inject: [PlatformClient, Connections],
+      useFactory: (client: PlatformClient, postgres: Postgres, secrets: SiteSecrets, connections: Connections) => {
+        const reload = connections.reload.bind(connections);
+        return new AccessTokens(client, new DatabaseTokenStore(postgres.pool, postgres.clock, secrets, reload));
+      },
+      inject: [PlatformClient, Postgres, SiteSecrets, Connections],
     },
     DeliveryMetrics,
     PlatformDelivery,

@@ -27,10 +27,16 @@ export class PlatformClient {
     private readonly timeoutMs = TIMEOUT_MS,
   ) {}
 
-  async request(platform: Platform, request: PlatformRequest, connection: Connection): Promise<PlatformResponse> {
+  /** `mayGo` is called right before the request is sent: the process may have been frozen since. */
+  async request(
+    platform: Platform,
+    request: PlatformRequest,
+    connection: Connection,
+    mayGo?: () => boolean,
+  ): Promise<PlatformResponse> {
     try {
       const guarded = platform.customerAddress === true && connection.endpoint === undefined;
-      return await this.clientOf(platform).send(request, { guarded });
+      return await this.clientOf(platform).send(request, { guarded, mayGo });
     } catch (error) {
       if (!(error instanceof SendFailure)) throw error;
       if (error.kind === 'address_refused') throw new NoResponse({ kind: 'rejected', reason: 'address_refused' });
