@@ -21,7 +21,7 @@ export async function testStoredConnection(
   // The token of a running service would not show whether the credentials work.
   const tokens = new AccessTokens(client, store, { shared: false });
   try {
-    return await testConnection(site.host, platform, connection, client, tokens);
+    return await testConnection(site.host, platform, connection, client, tokens, postgres.clock.nowMs());
   } finally {
     await client.close();
   }

@@ -59,11 +59,6 @@ export class AccessTokens {
     private readonly options: { readonly shared: boolean } = { shared: true },
   ) {}
 
-  /** The database's time. */
-  nowMs(): number {
-    return this.store.nowMs();
-  }
-
   /** Undefined if the connection needs no token. With `stale`, a token other than that one. */
   async get(site: string, platform: Platform, connection: Connection, stale?: string): Promise<string | undefined> {
     if (!platform.token?.(connection)) return undefined;

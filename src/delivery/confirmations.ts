@@ -1,9 +1,9 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Outcome } from '../events/delivery.events.js';
+import { CLOCK, type Clock } from '../kernel/clock.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { shorten } from '../platforms/common-verdict.js';
 import type { PlatformName } from '../platforms/platform.js';
-import { Postgres } from '../postgres/postgres.js';
 import { AccessTokens } from './access-tokens.js';
 import { Connections } from './connections.js';
 import { isoTime, type OutcomeDetails } from './delivery.js';
@@ -32,7 +32,7 @@ export class Confirmations {
     private readonly tokens: AccessTokens,
     private readonly client: PlatformClient,
     private readonly metrics: DeliveryMetrics,
-    private readonly postgres: Postgres,
+    @Inject(CLOCK) private readonly clock: Clock,
     @Inject(SETTINGS) private readonly settings: Settings,
   ) {}
 
@@ -41,7 +41,7 @@ export class Confirmations {
     const { bodySha256, eventId, settings, reopened, requestId } = due.details;
     const { conversionId } = received.data;
     void this.statusOf(site, platform, requestId as string).then((details) => {
-      const isLate = this.postgres.clock.nowMs() - Date.parse(received.time) > DAY_MS;
+      const isLate = this.clock.nowMs() - Date.parse(received.time) > DAY_MS;
       // Platforms do not confirm after a day: accepted is then final.
       const nextTry = isLate && details.status === 'accepted' ? undefined : details.nextTry;
       // The platform accepted it once, and may count it: when it is sent again, it stays bound to that account.
@@ -70,7 +70,7 @@ export class Confirmations {
     if (!confirmation) return { status: 'accepted', requestId };
     const { platform, connection } = destination;
     const pollMs = this.settings.confirmationPollMs;
-    const nowMs = this.postgres.clock.nowMs();
+    const nowMs = this.clock.nowMs();
     const later: OutcomeDetails = { status: 'accepted', requestId, nextTry: isoTime(nowMs + pollMs) };
     const started = performance.now();
     try {

@@ -2,7 +2,6 @@ import type { Outcome } from '../events/delivery.events.js';
 import type { Logger } from '../kernel/logger.js';
 import type { Settings as ServiceSettings } from '../kernel/settings.js';
 import type { Call, Platform, PlatformResponse, Settings, Verdict } from '../platforms/platform.js';
-import type { Postgres } from '../postgres/postgres.js';
 import type { AccessTokens } from './access-tokens.js';
 import type { Connections, Destination } from './connections.js';
 import type { DeliveryMetrics } from './delivery-metrics.js';
@@ -64,7 +63,7 @@ describe('PlatformDelivery', () => {
       } as unknown as PlatformClient,
       { count: () => {} } as unknown as DeliveryMetrics,
       { error: (_: string, { error }: { error: string }) => errors.push(error) } as unknown as Logger,
-      { clock: { nowMs: () => nowMs } } as Postgres,
+      { nowMs: () => nowMs },
       {
         deliveryRetryScheduleMs: [30_000],
         deliveryGiveUpMs: 168 * HOUR_MS,

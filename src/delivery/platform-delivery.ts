@@ -1,10 +1,10 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Outcome } from '../events/delivery.events.js';
+import { CLOCK, type Clock } from '../kernel/clock.js';
 import { messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import type { DeliveryLimits, Platform, PlatformName } from '../platforms/platform.js';
-import { Postgres } from '../postgres/postgres.js';
 import { AccessTokens } from './access-tokens.js';
 import { isStillConnected } from './account.js';
 import { Connections, type Destination } from './connections.js';
@@ -55,7 +55,7 @@ export class PlatformDelivery {
     private readonly client: PlatformClient,
     private readonly metrics: DeliveryMetrics,
     private readonly logger: Logger,
-    private readonly postgres: Postgres,
+    @Inject(CLOCK) private readonly clock: Clock,
     @Inject(SETTINGS) private readonly settings: Settings,
   ) {
     this.rules = { scheduleMs: settings.deliveryRetryScheduleMs, giveUpMs: settings.deliveryGiveUpMs };
@@ -124,7 +124,7 @@ export class PlatformDelivery {
     if (!received.personal) return { status: 'failed', reason: 'erased' };
     if (received.data.withheld !== undefined && site.settings.withhold === 'everything')
       return { status: 'skipped', reason: 'consent_denied' };
-    if (this.postgres.clock.nowMs() <= this.sendableUntilMs(request, destination)) return undefined;
+    if (this.clock.nowMs() <= this.sendableUntilMs(request, destination)) return undefined;
     return attempt > 1 ? GAVE_UP : { status: 'skipped', reason: 'too_old' };
   }
 
@@ -165,7 +165,7 @@ export class PlatformDelivery {
     const { status, reason, durationMs, httpStatus, requestId, response } = result;
     const details = { reason, durationMs, httpStatus, requestId, bodySha256, response };
     if (result.unknown) {
-      const { unknownSince = isoTime(this.postgres.clock.nowMs() - durationMs) } = request;
+      const { unknownSince = isoTime(this.clock.nowMs() - durationMs) } = request;
       const bound = { ...request, unknownSince };
       const unknown = { ...details, unknown: true, unknownSince };
       if (status === 'deferred') return this.deferred(bound, destination, unknown, result.afterMs);
@@ -176,9 +176,7 @@ export class PlatformDelivery {
         return this.deferred(request, destination, details, result.afterMs);
       case 'accepted': {
         const hasConfirmation = destination.platform.confirmation && requestId !== undefined;
-        const nextTry = hasConfirmation
-          ? isoTime(this.postgres.clock.nowMs() + this.settings.confirmationPollMs)
-          : undefined;
+        const nextTry = hasConfirmation ? isoTime(this.clock.nowMs() + this.settings.confirmationPollMs) : undefined;
         return { ...details, status, nextTry };
       }
       default:
@@ -193,7 +191,7 @@ export class PlatformDelivery {
     details: Omit<OutcomeDetails, 'status'>,
     afterMs?: number,
   ): OutcomeDetails {
-    const nowMs = this.postgres.clock.nowMs();
+    const nowMs = this.clock.nowMs();
     const untilMs = this.sendableUntilMs(request, destination);
     const failed = { attempt: request.attempt, nowMs, afterMs, random: Math.random() };
     const next = isHeld(details.reason) ? nowMs + HELD_DELAY_MS : nextAttemptMs(failed, untilMs, this.rules);
@@ -218,7 +216,7 @@ export class PlatformDelivery {
     return new DestinationQueue(
       platform,
       {
-        nowMs: () => this.postgres.clock.nowMs(),
+        nowMs: () => this.clock.nowMs(),
         destination: () => connections.find(site, name),
         request: (request, connection) => client.request(platform, request, connection),
         accessToken: (connection, stale) => tokens.get(site, platform, connection, stale),

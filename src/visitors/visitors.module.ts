@@ -88,5 +88,6 @@ function makeLateMatches(
     catchUpUnmatched: () => projections.catchUp('unmatched'),
     sendableForMs: (platform, settings) => sendableForMs(platform.limits?.(settings) ?? {}, rules),
     identifierTtlMs: settings.identifierTtlMs,
+    clock: postgres.clock,
   });
 }
