@@ -75,7 +75,8 @@ afterEach(async () => {
 
 const storedToken = async ({ secrets }: Instance) =>
   (await secrets.connectionSecrets(SITE, 'microsoft_ads'))['refresh_token'];
-const leases = async ({ postgres }: Instance) => (await postgres.pool.query('SELECT FROM cc.leases')).rowCount;
+const leases = async ({ postgres }: Instance) =>
+  (await postgres.pool.query('SELECT FROM cc.leases WHERE until > clock_timestamp()')).rowCount;
 const expireLeases = ({ postgres }: Instance) =>
   postgres.pool.query(`UPDATE cc.leases SET until = '-infinity', holder = gen_random_uuid()`);
 

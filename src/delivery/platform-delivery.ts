@@ -37,6 +37,11 @@ export interface DeliveryRequest {
    * later attempt sends the same payload to the same account. Otherwise retries use the current settings.
    */
   readonly unknownSince?: string | undefined;
+  /**
+   * ISO time at which a process that has ended may have sent it. It is not known with which settings of a retry, so this
+   * attempt is bound only by the dedup window, and the next ones to what this one sends.
+   */
+  readonly maybeSentAt?: string | undefined;
   readonly alone?: boolean;
   readonly probe?: boolean;
   /** False once this process may no longer act for the conversion. */
@@ -128,11 +133,14 @@ export class PlatformDelivery {
     return attempt > 1 ? GAVE_UP : { status: 'skipped', reason: 'too_old' };
   }
 
-  private sendableUntilMs(request: DeliveryRequest, destination: Destination): number {
-    const { received, unknownSince } = request;
+  private sendableUntilMs(
+    request: DeliveryRequest,
+    destination: Destination,
+    unknownSince = unknownSinceOf(request),
+  ): number {
     const { platform, siteConnection } = destination;
     const age = {
-      receivedMs: Date.parse(received.time),
+      receivedMs: Date.parse(request.received.time),
       unknownSinceMs: unknownSince === undefined ? undefined : Date.parse(unknownSince),
     };
     const limits = platform.limits?.(settingsAsOf(siteConnection, positionOf(request, destination))) ?? NO_LIMITS;
@@ -165,10 +173,9 @@ export class PlatformDelivery {
     const { status, reason, durationMs, httpStatus, requestId, response } = result;
     const details = { reason, durationMs, httpStatus, requestId, bodySha256, response };
     if (result.unknown) {
-      const { unknownSince = isoTime(this.clock.nowMs() - durationMs) } = request;
-      const bound = { ...request, unknownSince };
+      const unknownSince = unknownSinceOf(request) ?? isoTime(this.clock.nowMs() - durationMs);
       const unknown = { ...details, unknown: true, unknownSince };
-      if (status === 'deferred') return this.deferred(bound, destination, unknown, result.afterMs);
+      if (status === 'deferred') return this.deferred(request, destination, unknown, result.afterMs);
       return { ...unknown, status: 'failed' };
     }
     switch (status) {
@@ -192,7 +199,7 @@ export class PlatformDelivery {
     afterMs?: number,
   ): OutcomeDetails {
     const nowMs = this.clock.nowMs();
-    const untilMs = this.sendableUntilMs(request, destination);
+    const untilMs = this.sendableUntilMs(request, destination, details.unknownSince);
     const failed = { attempt: request.attempt, nowMs, afterMs, random: Math.random() };
     const next = isHeld(details.reason) ? nowMs + HELD_DELAY_MS : nextAttemptMs(failed, untilMs, this.rules);
     if (next === undefined || next > untilMs) return { ...details, ...GAVE_UP };
@@ -237,6 +244,10 @@ export class PlatformDelivery {
 const GAVE_UP = { status: 'failed', reason: 'gave_up' } as const;
 const NO_LIMITS: DeliveryLimits = {};
 
+function unknownSinceOf({ unknownSince, maybeSentAt }: DeliveryRequest): string | undefined {
+  return unknownSince ?? maybeSentAt;
+}
+
 /**
  * Position as of which the settings apply; undefined: that of the receipt. A first attempt uses the settings of the receipt,
  * so that a process that takes over from a crashed one knows what that one may have sent.
@@ -274,7 +285,7 @@ function toOutcome(request: DeliveryRequest, details: OutcomeDetails, settings: 
     settings,
     reopened,
     unknown: details.unknown,
-    unknownSince: details.unknownSince ?? request.unknownSince,
+    unknownSince: details.unknownSince ?? unknownSinceOf(request),
     giveUpAt: details.giveUpAt,
   };
 }

@@ -72,7 +72,7 @@ export class DatabaseTokenStore implements TokenStore {
       return toLock(await withLogTimeout(taking));
     } catch (error) {
       // A lease that was taken too late would be renewed for as long as this process runs.
-      void taking.then((late) => late?.end()).catch(() => {});
+      void taking.then((late) => late?.release()).catch(() => {});
       throw error;
     }
   }
@@ -103,6 +103,6 @@ function toLock(lease: Lease | undefined): TokenLock | undefined {
     get held() {
       return lease.held;
     },
-    release: () => lease.end(),
+    release: () => lease.release(),
   };
 }
