@@ -8,6 +8,7 @@ import { parseArgs } from 'node:util';
 import { SwitchWithoutEffect } from './harness/world.mjs';
 
 const DRILLS = {
+  'stop-and-freeze': () => import('./stop-and-freeze.mjs'),
   'stop-during-stall': () => import('./stop-during-stall.mjs'),
   'freeze-takeover-kill': () => import('./freeze-takeover-kill.mjs'),
   'held-back-bytes': () => import('./held-back-bytes.mjs'),
