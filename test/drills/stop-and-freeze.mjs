@@ -1,7 +1,7 @@
 // The form of `stop-during-stall` and `freeze-takeover-kill` that `npm test` runs: three instances, one round of each at the
 // same time. It waits for conditions instead of drawn moments.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { World } from './harness/world.mjs';
+import { Testbed } from './harness/testbed.mjs';
 
 const RATE = 15;
 const STALL_MS = 4_500;
@@ -14,40 +14,40 @@ const WITHIN_MS = 120_000;
 export const switches = ['scan'];
 
 export async function drill({ seed, log }) {
-  const world = await World.open({ seed, instances: 3 });
+  const testbed = await Testbed.open({ seed, instances: 3 });
   try {
-    const [stopped, , frozen] = world.instances;
-    const load = world.load({ timeoutMs: CLIENT_TIMEOUT_MS });
+    const [stopped, , frozen] = testbed.instances;
+    const load = testbed.load({ timeoutMs: CLIENT_TIMEOUT_MS });
     load.start(RATE);
     await until(() => load.counts.acknowledged > 10);
 
     frozen.freeze();
-    world.faults.freezes += 1;
+    testbed.faults.freezes += 1;
     const waiting = load.post(frozen.port, WAITING, WITHIN_MS, 'none');
-    const release = await world.database.holdLock();
+    const release = await testbed.database.holdLock();
     const stall = sleep(STALL_MS).then(release);
-    await until(() => waitingAppends(world));
+    await until(() => waitingAppends(testbed));
     const exit = stopped.stop();
-    world.faults.stops += 1;
+    testbed.faults.stops += 1;
     await stall;
     const { code } = await exit;
 
-    world.double.behave = () => ({ answer: 'ok', delayMs: PLATFORM_MS });
+    testbed.double.behave = () => ({ answer: 'ok', delayMs: PLATFORM_MS });
     frozen.thaw();
     const ends = await waiting;
     await frozen.kill();
-    world.faults.kills += 1;
-    world.double.behave = () => ({ answer: 'ok' });
+    testbed.faults.kills += 1;
+    testbed.double.behave = () => ({ answer: 'ok' });
     const answered = ends.filter(({ end }) => end === 'acknowledged').length;
     log(`exit ${code} of the stopped instance, ${answered} acknowledged by the thawed one`);
     return [
       { what: 'exit code of the stopped instance', result: code, ok: code === 0 },
       { what: 'requests that timed out', result: load.counts.timeouts, ok: load.counts.timeouts > 0 },
       { what: 'requests acknowledged between thaw and kill', result: answered, ok: answered > 0 },
-      ...(await world.finish()),
+      ...(await testbed.finish()),
     ];
   } finally {
-    await world.close();
+    await testbed.close();
   }
 }
 

@@ -9,7 +9,7 @@ import { seededRandom } from '../../support/seed.mjs';
 import { Database } from './database.mjs';
 import { PLATFORMS, PlatformDouble } from './double.mjs';
 import { FakeClock } from './fake-clock.mjs';
-import { freePort, Instance } from './fleet.mjs';
+import { freePort, Instance } from './instance.mjs';
 import { checkInvariants, settle } from './invariants.mjs';
 import { LedgerFile } from './ledger.mjs';
 import { Load } from './load.mjs';
@@ -22,7 +22,7 @@ const SITE = 'shop.example';
 /** The switch had nothing to change: the run proves nothing. */
 export class SwitchWithoutEffect extends Error {}
 
-export class World {
+export class Testbed {
   instances = [];
   faults = { kills: 0, freezes: 0, stops: 0 };
   #loads = [];
@@ -45,12 +45,12 @@ export class World {
     const directory = mkdtempSync(join(tmpdir(), 'cc-drill-'));
     // When started by root, PostgreSQL runs as another user, which needs access to its data.
     chmodSync(directory, 0o755);
-    const world = new World(directory, seed);
+    const testbed = new Testbed(directory, seed);
     try {
-      await world.#start({ instances, platforms, clock, webhook, env, database });
-      return world;
+      await testbed.#start({ instances, platforms, clock, webhook, env, database });
+      return testbed;
     } catch (error) {
-      await world.close();
+      await testbed.close();
       throw error;
     }
   }
