@@ -26,8 +26,7 @@ export async function drill({ short, rounds = short ? 8 : 200, seed, log }) {
         await victim.kill();
         testbed.faults.kills += 1;
         const env = { CRASH_POINT: point, CRASH_AT: String(1 + Math.floor(random() * CRASH_AT_MAX)) };
-        await victim.start({ preload: [drillModule('crash-points.mjs')], env }).catch(() => {});
-        victim.expectExit();
+        await victim.start({ preload: [drillModule('crash-points.mjs')], env, mayExit: true });
         await Promise.race([victim.exited(), sleep(CRASHED_WITHIN_MS)]);
         if (victim.state === 'stopped') crashed.set(point, crashed.get(point) + 1);
       } else await sleep(random() * 3_000);
