@@ -1,9 +1,7 @@
 // Meta's dedup window limits every delivery, also those that never reached it.
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { mark } from './mark.mjs';
+import { fromBuild, mark } from './service.mjs';
 
-const { meta } = await import(pathToFileURL(join(process.env.DRILL_ROOT, 'dist/platforms/meta/index.js')).href);
+const { meta } = await fromBuild('platforms/meta/index.js');
 const { limits } = meta;
 meta.limits = (...args) => {
   mark('dedup-window');

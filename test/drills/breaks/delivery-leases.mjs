@@ -1,6 +1,5 @@
 // Every instance gets the lease of every delivery, also while another one holds it.
-import pg from 'pg';
-import { mark } from './mark.mjs';
+import { mark, pg } from './service.mjs';
 
 const HELD = /WHERE l\.until < clock_timestamp\(\)[^\n]*/;
 

@@ -1,6 +1,5 @@
 // A missing partition counts as the fault of the rows.
-import pg from 'pg';
-import { mark } from './mark.mjs';
+import { mark, pg } from './service.mjs';
 
 const NO_PARTITION = '23514';
 const BAD_VALUE = '22023';

@@ -1,11 +1,7 @@
 // A step of the database's clock is followed at once, whatever the clock of the process says.
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { mark } from './mark.mjs';
+import { fromBuild, mark } from './service.mjs';
 
-const { DatabaseClock } = await import(
-  pathToFileURL(join(process.env.DRILL_ROOT, 'dist/postgres/database-clock.js')).href
-);
+const { DatabaseClock } = await fromBuild('postgres/database-clock.js');
 DatabaseClock.prototype.isConfirmed = () => {
   mark('trusted-steps');
   return true;

@@ -1,10 +1,7 @@
 // Appends have no deadline, and the version of their stream is compared within a partition only.
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import pg from 'pg';
-import { mark } from './mark.mjs';
+import { fromBuild, mark, pg } from './service.mjs';
 
-const { AppendQueue } = await import(pathToFileURL(join(process.env.DRILL_ROOT, 'dist/log/append-queue.js')).href);
+const { AppendQueue } = await fromBuild('log/append-queue.js');
 const { append } = AppendQueue.prototype;
 AppendQueue.prototype.append = function withoutDeadline(request) {
   return append.call(this, { ...request, notAfterMs: undefined });
