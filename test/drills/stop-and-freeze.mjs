@@ -14,7 +14,7 @@ const WITHIN_MS = 120_000;
 export const switches = ['scan'];
 
 export async function drill({ seed, log }) {
-  const testbed = await Testbed.open({ seed, instances: 3 });
+  const testbed = await Testbed.open({ seed, instances: 3, platforms: ['segment'] });
   try {
     const [stopped, , frozen] = testbed.instances;
     const load = testbed.load({ timeoutMs: CLIENT_TIMEOUT_MS });

@@ -90,18 +90,25 @@ export class Testbed {
       await this.cli('platforms', 'connect', name, '--site', SITE, ...set, '--endpoint', `${this.double.url}/${name}`);
     }
     if (webhook) await this.cli('webhook', 'set', '--site', SITE, '--url', `${this.double.url}/totals`);
-    for (let at = 0; at < instances; at += 1) await this.addInstance();
+    const created = [];
+    for (let at = 0; at < instances; at += 1) created.push(await this.#createInstance());
+    await Promise.all(created.map((instance) => instance.start()));
   }
 
   /** Another instance, with a proxy of its own. */
   async addInstance(options) {
+    const instance = await this.#createInstance();
+    await instance.start(options);
+    return instance;
+  }
+
+  async #createInstance() {
     const proxy = await TcpProxy.start(this.database.socket);
     const name = `instance-${this.instances.length + 1}`;
     const port = await freePort();
     const env = { ...this.env, PORT: String(port), DATABASE_URL: urlThrough(proxy) };
     const instance = new Instance({ name, port, env, directory: this.directory, proxy });
     this.instances.push(instance);
-    await instance.start(options);
     return instance;
   }
 
