@@ -4,11 +4,8 @@ import type { PlatformName } from '../platforms/platform.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { ATTEMPT_WINDOW } from './attempt-window.js';
 import { HELD_BACK } from './deliveries.projection.js';
-import { type OwedDelivery, UnsettledConversions } from './owed.js';
+import { type OwedDelivery, SCAN_LEASE, UnsettledConversions } from './owed.js';
 import { readUnsettled } from './read-unsettled.js';
-
-/** The lease of the scan. Its progress is the position up to which every conversion has an outcome for each platform. */
-export const SCAN_LEASE = 'deliveries-scan';
 
 /** What is owed at one moment. */
 export interface OwedReport {
