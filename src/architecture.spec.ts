@@ -9,7 +9,7 @@ const LAYERS = [
   ['events'],
   ['log'],
   ['sites', 'kafka'],
-  ['delivery'],
+  ['delivery', 'checkpoints'],
   ['visitors'],
   ['conversions', 'outbound'],
   ['history'],

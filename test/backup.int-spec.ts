@@ -7,7 +7,7 @@ import { Client } from 'pg';
 import { allProjections } from '../src/app/projections.js';
 import { ReceiveConversion } from '../src/conversions/receive-conversion.command.js';
 import { ReceiveConversionHandler } from '../src/conversions/receive-conversion.handler.js';
-import { allChecks, allStreamChecks } from '../src/history/checks.js';
+import { allChecks, allEventChecks, allStreamChecks } from '../src/history/checks.js';
 import { verify } from '../src/history/verify.js';
 import { Sealer } from '../src/kernel/sealing.js';
 import { readSettings } from '../src/kernel/settings.js';
@@ -132,7 +132,7 @@ async function open(databaseUrl: string) {
       const settings = readSettings({ DATABASE_URL: databaseUrl, SECRET_KEY: sealing.toString('hex') });
       const until = await log.head();
       const dependencies = { postgres, log, sites, secrets, projections, settings, until, progress: () => {} };
-      return verify(dependencies, allStreamChecks(false), allChecks(projections, false));
+      return verify(dependencies, allEventChecks(), allStreamChecks(false), allChecks(projections, false));
     },
     async close() {
       await log.close();

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { newestCheckpoint } from '../checkpoints/checkpoints.js';
 import { OUTBOUND } from '../events/outbound.events.js';
 import { UserError } from '../kernel/errors.js';
 import { pushNow } from '../outbound/push-now.js';
@@ -133,10 +134,13 @@ async function receiverOf({ secrets }: CliDependencies, site: Site): Promise<Rec
 }
 
 async function withPusher<Result>(
-  { log, commands, settings }: CliDependencies,
+  { postgres, log, commands, settings }: CliDependencies,
   work: (pusher: Pusher) => Promise<Result>,
 ): Promise<Result> {
-  const pusher = new Pusher(log, commands, openHttpClient(settings), pusherOptions(settings, 'cli'));
+  const pusher = new Pusher(log, commands, openHttpClient(settings), {
+    ...pusherOptions(settings, 'cli'),
+    checkpoint: () => newestCheckpoint(postgres.pool),
+  });
   try {
     return await work(pusher);
   } finally {

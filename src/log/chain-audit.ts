@@ -1,0 +1,106 @@
+import type { ClientBase } from 'pg';
+import { type ChainCounts, ChainVerifier, type RemovedRange, type Seal } from './chain-verifier.js';
+import { copyOut } from './copy.js';
+import type { Queryable } from './event-reader.js';
+import { SEALED_COLUMNS, SealedRow } from './sealed-row.js';
+
+/** Seals in memory at a time. The events of a page are streamed. */
+const PAGE_SEALS = 20_000;
+
+export interface ChainAudit {
+  /** Called with each event, in log order. */
+  event(row: SealedRow): void;
+  violation(text: string): void;
+  /** What retention has removed according to the events read; called after the last one. */
+  removals(): readonly RemovedRange[];
+}
+
+/** Reads the log once, in order, and recomputes its hash chain up to a position, which must be that of a seal. */
+export async function auditChain(client: ClientBase, until: number, audit: ChainAudit): Promise<ChainCounts> {
+  const verifier = new ChainVerifier((violation) => audit.violation(violation));
+  let seals = await readSeals(client, 0, until);
+  const chainStart = seals[0]?.first ?? Number.POSITIVE_INFINITY;
+  let after = -1;
+  for (;;) {
+    const isLast = seals.length < PAGE_SEALS;
+    const end = isLast ? until : (seals.at(-1) as Seal).last;
+    const removed = await readRemoved(client, after, end);
+    let next = 0;
+    const sealUpTo = (position: number) => {
+      for (; next < seals.length && (seals[next] as Seal).last < position; next += 1) {
+        const seal = seals[next] as Seal;
+        verifier.seal(seal, removed.get(seal.last) ?? NONE);
+      }
+    };
+    await copySealed(client, after, end, (row) => {
+      audit.event(row);
+      const contradiction = row.contradiction();
+      if (contradiction) audit.violation(`the event at position ${row.position} ${contradiction}`);
+      if (row.position < chainStart) {
+        verifier.eventBeforeChain();
+        if (row.hasSalt || row.isErased)
+          audit.violation(`the event at position ${row.position} has no seal although it was appended with one`);
+        return;
+      }
+      sealUpTo(row.position);
+      verifier.event(row.position, row.digest());
+    });
+    sealUpTo(Number.POSITIVE_INFINITY);
+    if (isLast) return verifier.finish(audit.removals());
+    after = end;
+    seals = await readSeals(client, after, until);
+  }
+}
+
+/** Heads of the chain at some positions; a position without a seal is left out. */
+export async function readHeadsAt(source: Queryable, positions: readonly number[]): Promise<Map<number, string>> {
+  const { rows } = await source.query<{ last: string; head: string }>(
+    `SELECT last, encode(head, 'hex') AS head FROM cc.seals WHERE last = ANY ($1)`,
+    [positions],
+  );
+  return new Map(rows.map(({ last, head }) => [Number(last), head]));
+}
+
+const NONE: ReadonlyMap<number, Buffer> = new Map();
+
+async function copySealed(client: ClientBase, after: number, until: number, each: (row: SealedRow) => void) {
+  const row = new SealedRow();
+  const within = (table: string) => `${table}.position > ${Number(after)} AND ${table}.position <= ${Number(until)}`;
+  await copyOut(
+    client,
+    // The bounds are stated for every table: PostgreSQL does not derive them across an outer join.
+    `COPY (SELECT ${SEALED_COLUMNS} FROM cc.events e
+             LEFT JOIN cc.personal p ON p.position = e.position AND ${within('p')}
+             LEFT JOIN cc.erased_parts x ON x.position = e.position AND ${within('x')}
+            WHERE ${within('e')} ORDER BY e.position) TO STDOUT`,
+    (line) => each(row.at(line)),
+  );
+}
+
+async function readSeals(client: ClientBase, after: number, until: number): Promise<Seal[]> {
+  const { rows } = await client.query<Record<'first' | 'last', string> & Pick<Seal, 'count' | 'digest' | 'head'>>(
+    'SELECT first, last, count, digest, head FROM cc.seals WHERE last > $1 AND last <= $2 ORDER BY last LIMIT $3',
+    [after, until, PAGE_SEALS],
+  );
+  return rows.map((row) => ({ ...row, first: Number(row.first), last: Number(row.last) }));
+}
+
+/** Digests of the events that retention removed from batches of which it kept others, by the last position of the batch. */
+async function readRemoved(
+  client: ClientBase,
+  after: number,
+  until: number,
+): Promise<Map<number, Map<number, Buffer>>> {
+  const { rows } = await client.query<{ last: string; position: string; digest: Buffer }>(
+    `SELECT s.last, r.position, r.digest FROM cc.removed_events r
+       JOIN LATERAL (SELECT last FROM cc.seals WHERE last >= r.position ORDER BY last LIMIT 1) s ON true
+      WHERE r.position > $1 AND r.position <= $2`,
+    [after, until],
+  );
+  const bySeal = new Map<number, Map<number, Buffer>>();
+  for (const { last, position, digest } of rows) {
+    const removed = bySeal.get(Number(last)) ?? new Map<number, Buffer>();
+    bySeal.set(Number(last), removed.set(Number(position), digest));
+  }
+  return bySeal;
+}
