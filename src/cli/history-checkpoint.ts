@@ -6,6 +6,7 @@ import { Checkpoints } from '../checkpoints/checkpoints.js';
 import { rotateKey } from '../checkpoints/rotate-key.js';
 import { SigningKeys } from '../checkpoints/signing-keys.js';
 import type { CheckpointOptions } from '../history/reconciliation/checkpoints.check.js';
+import { exportSeals } from '../history/seal-export.js';
 import { usesKafka } from '../kafka/client.js';
 import { messageOf, UserError } from '../kernel/errors.js';
 import { findTokens } from '../kernel/jws.js';
@@ -51,6 +52,23 @@ export function addCheckpoint(history: Command, session: Session): void {
       { key: id, publicKey },
       () => `Checkpoints are signed by ${id} from now on.\n\n${publicKey}`,
     );
+  });
+}
+
+export function addSeals(history: Command, session: Session): void {
+  subcommand(
+    history,
+    'seals',
+    'Print the seals of the log and the digests they cover, one JSON object per line',
+    'history seals > seals.ndjson',
+  ).action(async () => {
+    const { postgres, log } = await session.open();
+    const client = await postgres.connect('seals');
+    try {
+      await exportSeals(client, await log.head(), (text) => session.output.print(text));
+    } finally {
+      await client.end();
+    }
   });
 }
 

@@ -3,7 +3,7 @@ import { allChecks, allEventChecks, allStreamChecks } from '../history/checks.js
 import { type VerifyReport, verify } from '../history/verify.js';
 import { UserError } from '../kernel/errors.js';
 import { isShortened } from '../log/log-audit.js';
-import { addCheckpoint, checkpointOptions } from './history-checkpoint.js';
+import { addCheckpoint, addSeals, checkpointOptions } from './history-checkpoint.js';
 import { addRejudge } from './history-rejudge.js';
 import { printable } from './output.js';
 import type { Session } from './session.js';
@@ -54,6 +54,7 @@ export function addHistory(program: Command, session: Session): void {
     });
 
   addCheckpoint(history, session);
+  addSeals(history, session);
 
   addShadow(history, session);
   addRejudge(history, session);

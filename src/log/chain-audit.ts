@@ -18,37 +18,61 @@ export interface ChainAudit {
 /** Reads the log once, in order, and recomputes its hash chain up to a position, which must be that of a seal. */
 export async function auditChain(client: ClientBase, until: number, audit: ChainAudit): Promise<ChainCounts> {
   const verifier = new ChainVerifier((violation) => audit.violation(violation));
-  let seals = await readSeals(client, 0, until);
-  const chainStart = seals[0]?.first ?? Number.POSITIVE_INFINITY;
-  let after = -1;
-  for (;;) {
-    const isLast = seals.length < PAGE_SEALS;
-    const end = isLast ? until : (seals.at(-1) as Seal).last;
-    const removed = await readRemoved(client, after, end);
-    let next = 0;
-    const sealUpTo = (position: number) => {
-      for (; next < seals.length && (seals[next] as Seal).last < position; next += 1) {
-        const seal = seals[next] as Seal;
-        verifier.seal(seal, removed.get(seal.last) ?? NONE);
-      }
-    };
-    await copySealed(client, after, end, (row) => {
+  await readChain(client, until, {
+    event(row, isSealed) {
       audit.event(row);
       const contradiction = row.contradiction();
       if (contradiction) audit.violation(`the event at position ${row.position} ${contradiction}`);
-      if (row.position < chainStart) {
+      if (isSealed) verifier.event(row.position, row.digest());
+      else {
         verifier.eventBeforeChain();
         if (row.hasSalt || row.isErased)
           audit.violation(`the event at position ${row.position} has no seal although it was appended with one`);
-        return;
       }
-      sealUpTo(row.position);
-      verifier.event(row.position, row.digest());
+    },
+    seal: (seal, removed) => verifier.seal(seal, removed),
+  });
+  return verifier.finish(audit.removals());
+}
+
+export interface ChainReader {
+  /** Called in log order. `isSealed`: not before the first seal of all. The row is valid during the call only. */
+  event(row: SealedRow, isSealed: boolean): void;
+  /** Called after the last event that the seal covers, with the digests of those that retention removed from it. */
+  seal(seal: Seal, removed: ReadonlyMap<number, Buffer>): void;
+  /** Called after each page; reading continues when it resolves. */
+  page?(): Promise<void>;
+}
+
+/** Reads events and seals together, up to a position. */
+export async function readChain(
+  client: ClientBase,
+  until: number,
+  reader: ChainReader,
+  pageSeals = PAGE_SEALS,
+): Promise<void> {
+  let seals = await readSeals(client, 0, until, pageSeals);
+  const start = seals[0]?.first ?? Number.POSITIVE_INFINITY;
+  for (let after = -1; ; ) {
+    const isLast = seals.length < pageSeals;
+    const end = isLast ? until : (seals.at(-1) as Seal).last;
+    const removed = await readRemoved(client, after, end);
+    let next = 0;
+    const sealsBefore = (position: number) => {
+      for (; next < seals.length && (seals[next] as Seal).last < position; next += 1) {
+        const seal = seals[next] as Seal;
+        reader.seal(seal, removed.get(seal.last) ?? NONE);
+      }
+    };
+    await copySealed(client, after, end, (row) => {
+      sealsBefore(row.position);
+      reader.event(row, row.position >= start);
     });
-    sealUpTo(Number.POSITIVE_INFINITY);
-    if (isLast) return verifier.finish(audit.removals());
+    sealsBefore(Number.POSITIVE_INFINITY);
+    await reader.page?.();
+    if (isLast) return;
     after = end;
-    seals = await readSeals(client, after, until);
+    seals = await readSeals(client, after, until, pageSeals);
   }
 }
 
@@ -77,10 +101,10 @@ async function copySealed(client: ClientBase, after: number, until: number, each
   );
 }
 
-async function readSeals(client: ClientBase, after: number, until: number): Promise<Seal[]> {
+async function readSeals(client: ClientBase, after: number, until: number, limit: number): Promise<Seal[]> {
   const { rows } = await client.query<Record<'first' | 'last', string> & Pick<Seal, 'count' | 'digest' | 'head'>>(
     'SELECT first, last, count, digest, head FROM cc.seals WHERE last > $1 AND last <= $2 ORDER BY last LIMIT $3',
-    [after, until, PAGE_SEALS],
+    [after, until, limit],
   );
   return rows.map((row) => ({ ...row, first: Number(row.first), last: Number(row.last) }));
 }

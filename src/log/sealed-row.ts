@@ -29,7 +29,6 @@ export class SealedRow extends EventRow {
   /** Recomputed from the stored event and its personal part. */
   digest(): Buffer {
     const [position, id, category, stream, version, type, site, time, actor, data] = this.fields as string[];
-    const reference = this.fields[13] as string;
     return eventDigest({
       position: position as string,
       id: id as string,
@@ -40,13 +39,19 @@ export class SealedRow extends EventRow {
       site: plain(site as string),
       time: time as string,
       actor: plain(actor as string),
-      reference: reference === NULL ? undefined : plain(reference),
+      reference: this.reference,
       data: plain(data as string),
       personal: this.personalDigest(),
     });
   }
 
-  private personalDigest(): string {
+  get reference(): string | undefined {
+    const reference = this.fields[13] as string;
+    return reference === NULL ? undefined : plain(reference);
+  }
+
+  /** In hex; empty if the event never had a personal part. */
+  personalDigest(): string {
     const [subject, data, salt] = [this.fields[11], this.fields[12], this.fields[14]] as [string, string, string];
     if (this.hasPersonal)
       return personalDigest(
