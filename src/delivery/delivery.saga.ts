@@ -2,6 +2,7 @@ import { CONVERSION } from '../events/conversion.events.js';
 import type { Outcome } from '../events/delivery.events.js';
 import { LogUnavailable } from '../kernel/errors.js';
 import { withLogTimeout } from '../kernel/log-timeout.js';
+import type { AppendRequest } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import type { PlatformName } from '../platforms/platform.js';
 import { foldDeliveries, outcomeType, type Results, resultOf } from './delivery.js';
@@ -27,6 +28,8 @@ export class DeliverySaga {
   /** Platforms whose outcome another process has recorded. That outcome is final. */
   private readonly recordedElsewhere = new Set<PlatformName>();
   private version: number;
+  /** Of the last event of the stream that is known here. */
+  private position: number;
   private respond: ((results: Results) => void) | undefined;
   private readonly respondBy: number;
 
@@ -38,6 +41,7 @@ export class DeliverySaga {
   ) {
     this.unsettled = new Set(conversion.platforms);
     this.version = conversion.version;
+    this.position = conversion.received.position;
     this.respondBy = performance.now() + timeoutMs;
   }
 
@@ -111,24 +115,29 @@ export class DeliverySaga {
     const [first, ...others] = outcomes.map((data) => ({ type: outcomeType(data.status), data }));
     if (!first) return;
     const { site, data } = this.conversion.received;
-    const target = { category: CONVERSION, stream: data.conversionId, expected: { owned: this.version }, site };
-    try {
-      await this.log.append({ ...target, actor: 'system', events: [first, ...others] });
+    const target = { category: CONVERSION, stream: data.conversionId, expected: this.expected, site };
+    const appended = await this.log.append({ ...target, actor: 'system', events: [first, ...others] });
+    if (appended.status === 'appended') {
       this.version += outcomes.length;
-    } catch (error) {
-      if (error instanceof LogUnavailable || !(await this.readOtherWrites())) throw error;
-      await this.append(outcomes);
+      this.position = appended.position;
+      return;
     }
+    await this.readOtherWrites();
+    await this.append(outcomes);
   }
 
-  /** Reads the stream and returns whether other processes have written to it. */
-  private async readOtherWrites(): Promise<boolean> {
+  private get expected(): AppendRequest['expected'] {
+    return { owned: this.version, position: this.position };
+  }
+
+  /** Another process has written to the stream. */
+  private async readOtherWrites(): Promise<void> {
     const { conversionId } = this.conversion.received.data;
     const events = await withLogTimeout(this.log.readStream(CONVERSION, conversionId));
-    const version = events.at(-1)?.version ?? 0;
-    if (version === this.version) return false;
-    this.version = version;
+    const end = events.at(-1);
+    if (!end) throw new Error('The conversion is no longer in the log');
+    this.version = end.version;
+    this.position = end.position;
     for (const { platform, last } of foldDeliveries(events)) if (last) this.recordedElsewhere.add(platform);
-    return true;
   }
 }

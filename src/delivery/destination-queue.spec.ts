@@ -379,16 +379,57 @@ describe('DestinationQueue', () => {
     });
   });
 
-  it('withdraws deliveries that this process may no longer make, and checks once per attempt', async () => {
+  it('withdraws deliveries that this process may no longer make', async () => {
     const queue = new TestQueue();
-    let checks = 0;
-    // True at the first check and false at the second, as if a lease expired in between.
-    queue.enqueue('a', { mayDeliver: () => ++checks === 1 });
+    queue.enqueue('a');
     queue.enqueue('b', { mayDeliver: () => false });
-    queue.enqueue('c');
     await queue.settle();
-    expect(queue.requests).toEqual([['a', 'c']]);
-    expect(queue.statuses()).toEqual({ a: 'delivered', b: 'withdrawn', c: 'delivered' });
+    expect(queue.requests).toEqual([['a']]);
+    expect(queue.statuses()).toEqual({ a: 'delivered', b: 'withdrawn' });
+  });
+
+  it('sends nothing if waiting for the access token took longer than the delivery may wait', async () => {
+    const queue = new TestQueue();
+    let mayDeliver = true;
+    queue.token = async () => {
+      mayDeliver = false;
+      return 'token';
+    };
+    queue.enqueue('a', { mayDeliver: () => mayDeliver });
+    await queue.settle();
+    expect(queue.requests).toEqual([]);
+    expect(queue.statuses()).toEqual({ a: 'withdrawn' });
+  });
+
+  describe('with a database that does not answer', () => {
+    beforeEach(() => {
+      jest.useFakeTimers({ doNotFake: ['setImmediate', 'performance', 'nextTick', 'queueMicrotask'] });
+    });
+    afterEach(() => {
+      jest.useRealTimers();
+    });
+
+    it('defers a delivery whose access token does not arrive', async () => {
+      const queue = new TestQueue();
+      queue.token = () => new Promise<string>(() => {});
+      queue.enqueue('a');
+      await queue.settle();
+      jest.advanceTimersByTime(10_000);
+      await queue.settle();
+      expect(queue.statuses()).toEqual({ a: 'deferred network_error' });
+    });
+
+    it('accepts deliveries again although parking the connection does not end', async () => {
+      const queue = new TestQueue();
+      queue.change = new Promise<void>(() => {});
+      queue.answer = () => ({ kind: 'unauthorized', reason: 'HTTP 401' });
+      queue.enqueue('a');
+      await queue.settle();
+      expect(queue.capacity).toBe(0);
+      jest.advanceTimersByTime(10_000);
+      await queue.settle();
+      expect(queue.capacity).toBeGreaterThan(0);
+    });
   });
 
   it('defers deliveries that fail because of a bug', async () => {

@@ -1,3 +1,4 @@
+import { TimedOut, withTimeout } from '../kernel/with-timeout.js';
 import { redact, shorten } from '../platforms/common-verdict.js';
 import type { Connection, Platform, PlatformRequest, PlatformResponse, Verdict } from '../platforms/platform.js';
 import { CredentialsRefused } from './access-tokens.js';
@@ -14,6 +15,8 @@ const PENDING_MAX = 2_000;
 /** If no request in flight was answered for this long, the platform hangs, and pending deliveries are deferred. */
 const STALLED_MS = 2_000;
 const THROTTLED_MS = 1_000;
+/** How long deliveries wait for an access token, or for a change of the connection's state. Either may need the database. */
+const WAIT_MAX_MS = 10_000;
 
 /** A delivery in the queue of its connection. */
 export interface QueuedDelivery {
@@ -158,18 +161,21 @@ export class DestinationQueue {
     if (refusal) return settleAll(batch, deferred(refusal));
     const started = performance.now();
     const answer = await this.requestVerdict(batch, connection);
+    if (!answer) return settleAll(batch, { status: 'withdrawn', durationMs: 0 });
     const durationMs = Math.round(performance.now() - started);
     this.updateBreaker(answer);
     await this.settle(batch, answer, durationMs);
   }
 
+  /** Undefined if nothing was sent, because waiting for the access token took too long. */
   private async requestVerdict(
     batch: readonly QueuedDelivery[],
     connection: Connection,
     stale?: string,
-  ): Promise<Answer> {
+  ): Promise<Answer | undefined> {
     try {
-      const accessToken = await this.dependencies.accessToken(connection, stale);
+      const accessToken = await withTimeout(this.dependencies.accessToken(connection, stale), WAIT_MAX_MS);
+      if (!batch.every((delivery) => delivery.mayDeliver())) return undefined;
       const request = this.platform.request(
         batch.map(({ payload }) => payload.body),
         { connection, group: batch[0]?.payload.group, accessToken, nowMs: Date.now() },
@@ -180,10 +186,12 @@ export class DestinationQueue {
       const isRefused = firstOf(verdict).kind === 'unauthorized';
       if (isRefused && accessToken !== undefined && stale === undefined) {
         const current = this.dependencies.destination()?.connection ?? connection;
-        return this.requestVerdict(batch, current, accessToken);
+        const second = await this.requestVerdict(batch, current, accessToken);
+        if (second) return second;
       }
       return { verdict: storable(verdict), httpStatus: response.status, response: redact(response.text) };
     } catch (error) {
+      if (error instanceof TimedOut) return { verdict: { kind: 'retry', reason: 'network_error' } };
       if (error instanceof NoResponse) return { verdict: error.outcome };
       if (error instanceof CredentialsRefused) return { verdict: { kind: 'unauthorized', reason: error.message } };
       // A bug in the service must not lose the delivery: it is retried, possibly by a version that has the fix.
@@ -246,7 +254,7 @@ export class DestinationQueue {
 
   /** Nothing else is sent while the connection is being parked, paused or resumed. */
   private changeState(change: () => Promise<void>): void {
-    this.stateChange ??= change()
+    this.stateChange ??= withTimeout(change(), WAIT_MAX_MS)
       // The next request finds the same reason and repeats the change.
       .catch(() => {})
       .finally(() => {

@@ -1,6 +1,8 @@
-import { type Client, DatabaseError, type QueryConfig } from 'pg';
+import type { Client, QueryConfig } from 'pg';
 import type { Postgres } from '../postgres/postgres.js';
-import { type AppendPort, type BatchOutcome, BatchRefused } from './append-queue.js';
+import { classifyAppendError } from './append-error.js';
+import { type AppendCall, type AppendPort, type BatchOutcome, BatchRefused, OutsideBounds } from './append-queue.js';
+import type { AppendReadiness } from './append-readiness.js';
 import { followLineage } from './lineage.js';
 
 /** Longer than any batch takes, and less than half a request's deadline, so that a frozen server is tried twice. */
@@ -12,26 +14,35 @@ export class AppendConnection implements AppendPort {
 
   constructor(
     private readonly postgres: Postgres,
+    private readonly readiness: AppendReadiness,
     private readonly onMessage: (line: string) => void = () => {},
   ) {}
 
-  async append(batch: string, checked: boolean, noted: boolean): Promise<BatchOutcome> {
+  async append(call: AppendCall): Promise<BatchOutcome> {
     this.client ??= this.connect();
     const connecting = this.client;
+    let outcome: BatchOutcome | { readonly outside: number };
     try {
       const client = await connecting;
-      const { rows } = await client.query<{ outcome: BatchOutcome }>({
+      const { rows } = await client.query<{ outcome: typeof outcome }>({
         name: 'append',
-        text: 'SELECT cc.append($1, $2, $3) AS outcome',
-        values: [batch, checked, noted],
+        text: 'SELECT cc.append($1, $2, $3, $4, $5, $6) AS outcome',
+        values: [call.batch, call.checked, call.noted, call.owned, iso(call.earliestMs), iso(call.latestMs)],
         query_timeout: STATEMENT_TIMEOUT_MS + 500,
       } as QueryConfig);
-      return (rows[0] as { outcome: BatchOutcome }).outcome;
+      outcome = (rows[0] as { outcome: typeof outcome }).outcome;
     } catch (error) {
-      if (isRowError(error)) throw new BatchRefused(error.message);
+      const failure = classifyAppendError(error);
+      if (failure !== 'unavailable') throw new BatchRefused(failure, (error as Error).message);
+      this.readiness.failed(error);
       this.drop(connecting);
       throw error;
     }
+    this.readiness.succeeded();
+    if (!('outside' in outcome)) return outcome;
+    // The clock may have stepped since it was last sampled.
+    await this.postgres.sampleClock().catch(() => {});
+    throw new OutsideBounds('The append arrived outside its time bounds');
   }
 
   async close(): Promise<void> {
@@ -45,6 +56,8 @@ export class AppendConnection implements AppendPort {
       enable_seqscan: 'off',
       enable_hashjoin: 'off',
       enable_mergejoin: 'off',
+      // Planning for each batch, to leave out partitions, would cost more than it saves: they are left out when the plan starts.
+      plan_cache_mode: 'force_generic_plan',
       statement_timeout: `${STATEMENT_TIMEOUT_MS}ms`,
     });
     await followLineage(client, this.onMessage);
@@ -58,7 +71,6 @@ export class AppendConnection implements AppendPort {
   }
 }
 
-/** SQLSTATE classes 21, 22 and 23: these rows cannot be stored. Other errors (server, network, lock) are transient. */
-function isRowError(error: unknown): error is DatabaseError {
-  return error instanceof DatabaseError && /^2[123]/.test(error.code ?? '');
+function iso(ms: number): string {
+  return new Date(ms).toISOString();
 }

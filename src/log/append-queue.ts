@@ -4,7 +4,21 @@ import type { AppendOutcome, AppendRequest } from './event.js';
 
 /** One call to the database that stores a batch or fails. */
 export interface AppendPort {
-  append(batch: string, checked: boolean, noted: boolean): Promise<BatchOutcome>;
+  append(call: AppendCall): Promise<BatchOutcome>;
+}
+
+export interface AppendCall {
+  /** The events, as JSON. */
+  readonly batch: string;
+  /** Versions must be compared, or the batch is sent again because the first result is unknown. */
+  readonly checked: boolean;
+  /** Some events have a part for the inline projections. */
+  readonly noted: boolean;
+  /** As JSON: requests whose stream must still end at the event that their sender knows. */
+  readonly owned: string | null;
+  /** Database time. The batch is stored within these bounds or not at all. */
+  readonly earliestMs: number;
+  readonly latestMs: number;
 }
 
 /** The result of `cc.append`. Indexes in the batch start at 1. */
@@ -20,6 +34,26 @@ export interface BatchOutcome {
 /** The database refused these rows, as opposed to being unavailable. Nothing of the batch was stored. */
 export class BatchRefused extends Error {
   override readonly name = 'BatchRefused';
+
+  constructor(
+    readonly failure: 'bad_row' | 'conflict',
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/** The batch reached the database outside its time bounds. Nothing of this call was stored. */
+export class OutsideBounds extends Error {
+  override readonly name = 'OutsideBounds';
+}
+
+/** The database's time, by which the deadlines of appends are judged. */
+export interface AppendClock {
+  /** At a moment of `performance.now()`. */
+  at(monotonicMs: number): number;
+  /** Why nothing may be appended now. */
+  refusal(): string | undefined;
 }
 
 export interface AppendQueueLimits {
@@ -41,11 +75,20 @@ const APPEND_LIMITS: AppendQueueLimits = {
   retryDelayMs: 100,
 };
 
+/**
+ * A batch that is sent just before a deadline may take this long: otherwise, under overload, the oldest request of each batch
+ * would leave no time to store it. Nothing is stored later. A deadline that the caller states itself is not extended.
+ */
+const COMMIT_GRACE_MS = 2_500;
+/** How far the database's clock may be behind its estimate: a larger difference means that it stepped back. */
+const CLOCK_TOLERANCE_MS = 2_000;
+
 interface PendingAppend {
   readonly request: AppendRequest;
   /** Each event as JSON, without its index in the batch. Ids are included, so that a repeated request is identical. */
   readonly rows: readonly string[];
   readonly bytes: number;
+  /** By `performance.now()`. */
   readonly deadline: number;
   readonly resolve: (outcome: AppendOutcome) => void;
   readonly reject: (error: Error) => void;
@@ -64,11 +107,16 @@ export class AppendQueue {
 
   constructor(
     private readonly port: AppendPort,
+    private readonly clock: AppendClock,
     private readonly observe: (requests: AppendRequest[], events: number, seconds: number) => void = () => {},
     private readonly limits: AppendQueueLimits = APPEND_LIMITS,
   ) {}
 
   append(request: AppendRequest): Promise<AppendOutcome> {
+    const refusal = this.clock.refusal();
+    if (refusal) return Promise.reject(new LogUnavailable(refusal));
+    const deadline = this.deadlineOf(request, performance.now());
+    if (deadline === undefined) return Promise.reject(timedOut());
     const rows = request.events.map((_, at) => serialise(request, at));
     const bytes = rows.reduce((sum, row) => sum + row.length, 0);
     if (
@@ -78,13 +126,18 @@ export class AppendQueue {
       return Promise.reject(new LogUnavailable('The append queue is full'));
     }
     return new Promise((resolve, reject) => {
-      const deadline = performance.now() + this.limits.deadlineMs;
       this.waiting.push({ request, rows, bytes, deadline, resolve, reject });
       this.waitingEvents += rows.length;
       this.waitingBytes += bytes;
       // Defer to the next tick so that requests of this tick share the batch.
       this.working ??= new Promise<void>((next) => setImmediate(next)).then(() => this.work());
     });
+  }
+
+  /** Undefined if it has passed. */
+  private deadlineOf({ notAfterMs = Number.POSITIVE_INFINITY }: AppendRequest, now: number): number | undefined {
+    const leftMs = Math.min(this.limits.deadlineMs, notAfterMs - this.clock.at(now));
+    return leftMs > 0 ? now + leftMs : undefined;
   }
 
   /** Resolves when every accepted request is answered. */
@@ -141,9 +194,13 @@ export class AppendQueue {
       const open = batch.filter((item) => item.deadline > started);
       for (const item of batch) if (item.deadline <= started) item.reject(timedOut());
       if (open.length === 0) return;
-      const checked = uncertain || open.some((item) => isCompared(item.request));
+      const refusal = this.clock.refusal();
+      if (refusal) {
+        for (const item of open) item.reject(new LogUnavailable(refusal));
+        return;
+      }
       try {
-        const outcome = await this.port.append(numbered(open), checked, open.some(hasInlinePart));
+        const outcome = await this.port.append(this.toCall(open, started, uncertain));
         // Defer the answers: the next batch is sent first and is being stored while these are answered.
         setImmediate(() => answer(open, outcome));
         const requests = open.map(({ request }) => request);
@@ -151,10 +208,25 @@ export class AppendQueue {
         return;
       } catch (error) {
         if (error instanceof BatchRefused) return this.bisect(open, error);
-        uncertain = true;
+        if (!(error instanceof OutsideBounds)) uncertain = true;
         await new Promise((resolve) => setTimeout(resolve, this.limits.retryDelayMs));
       }
     }
+  }
+
+  /** The narrowest bounds of its requests apply to the whole batch. */
+  private toCall(batch: readonly PendingAppend[], now: number, uncertain: boolean): AppendCall {
+    const latestMs = batch.map(({ deadline, request: { notAfterMs = Number.POSITIVE_INFINITY } }) =>
+      Math.min(notAfterMs, this.clock.at(deadline) + COMMIT_GRACE_MS),
+    );
+    return {
+      batch: numbered(batch),
+      checked: uncertain || batch.some(({ request: { expected } }) => isLookedUp(expected)),
+      noted: batch.some(hasInlinePart),
+      owned: ownedStreams(batch),
+      earliestMs: this.clock.at(now) - CLOCK_TOLERANCE_MS,
+      latestMs: Math.min(...latestMs),
+    };
   }
 
   private rejectExpired(): void {
@@ -175,8 +247,10 @@ export class AppendQueue {
 
   /** One bad row fails a whole batch: bisect until it is alone. Input validation keeps senders from causing this. */
   private async bisect(batch: readonly PendingAppend[], error: BatchRefused): Promise<void> {
-    if (batch.length === 1) {
-      batch[0]?.reject(new Error(`The log refused the event: ${messageOf(error)}`));
+    const [only, other] = batch;
+    if (only && !other) {
+      if (error.failure === 'conflict') only.resolve({ status: 'conflict' });
+      else only.reject(new Error(`The log refused the event: ${messageOf(error)}`));
       return;
     }
     const middle = batch.length >> 1;
@@ -185,9 +259,27 @@ export class AppendQueue {
   }
 }
 
-/** Whether the current version of the stream must be looked up. */
+/** Whether the stream of the request must have, or gets, a version that depends on what is stored. */
 function isCompared({ expected }: AppendRequest): boolean {
+  return expected !== 'new';
+}
+
+/** Whether the stream's current version must be looked up in all partitions. */
+function isLookedUp(expected: AppendRequest['expected']): boolean {
   return expected === 'any' || typeof expected === 'number';
+}
+
+function ownedStreams(batch: readonly PendingAppend[]): string | null {
+  const owned: object[] = [];
+  let until = 0;
+  for (const { request, rows } of batch) {
+    const n = until + 1;
+    until += rows.length;
+    const { expected, stream } = request;
+    if (typeof expected !== 'object') continue;
+    owned.push({ n, until, stream, version: expected.owned, position: expected.position });
+  }
+  return owned.length > 0 ? JSON.stringify(owned) : null;
 }
 
 /** Whether the request has a part for the inline projections. */

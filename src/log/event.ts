@@ -61,16 +61,19 @@ export interface AppendRequest {
   /** UUIDv7, so that the index on streams grows at its right edge. */
   readonly stream: string;
   /**
-   * `new`: the stream id is new, nothing to compare. A number: the version that the decision was made on. `owned`: the caller
-   * is the only writer and this is the current version; the log refuses the events if another writer has appended.
+   * `new`: the stream id is new, nothing to compare. A number: the version that the decision was made on. `owned`: the same, with
+   * the position of the stream's last event, from which on the log looks for others; cheaper than a number. A stream that has
+   * another version is a `conflict`.
    */
-  readonly expected: 'new' | 'any' | number | { readonly owned: number };
+  readonly expected: 'new' | 'any' | number | { readonly owned: number; readonly position: number };
   readonly site: string;
   /** `key:<id>`, `tag`, `cli`, `user:<name>` or `system`. */
   readonly actor: string;
   /** Stored atomically. A request with a claim has a single event. */
   readonly events: readonly [NewEvent, ...NewEvent[]];
   readonly claim?: DedupClaim | undefined;
+  /** Database time after which the events must not be stored. Without it the deadline of the append queue applies alone. */
+  readonly notAfterMs?: number | undefined;
 }
 
 export type AppendOutcome =

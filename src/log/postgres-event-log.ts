@@ -2,6 +2,7 @@ import type { Postgres } from '../postgres/postgres.js';
 import { AppendConnection } from './append-connection.js';
 import { AppendNotifications } from './append-notifications.js';
 import { AppendQueue } from './append-queue.js';
+import { AppendReadiness } from './append-readiness.js';
 import type { AppendOutcome, AppendRequest, EventsOf, StoredEvent, StreamEvent } from './event.js';
 import { EventLog, type EventSubject, type SubjectOptions } from './event-log.js';
 import {
@@ -31,6 +32,7 @@ export interface LogObserver {
 const FOLLOWER_QUERY_TIMEOUT_MS = 2_500;
 
 export class PostgresEventLog extends EventLog {
+  readonly readiness = new AppendReadiness();
   private readonly connection: AppendConnection;
   private readonly queue: AppendQueue;
   private readonly notifications: AppendNotifications;
@@ -41,9 +43,9 @@ export class PostgresEventLog extends EventLog {
     observer: LogObserver = {},
   ) {
     super();
-    this.connection = new AppendConnection(postgres, (line) => observer.onMessage?.(line));
+    this.connection = new AppendConnection(postgres, this.readiness, (line) => observer.onMessage?.(line));
     this.notifications = new AppendNotifications(postgres);
-    this.queue = new AppendQueue(this.connection, (requests, events, seconds) => {
+    this.queue = new AppendQueue(this.connection, postgres.clock, (requests, events, seconds) => {
       for (const { category } of requests) this.notifications.notify(category);
       observer.appended?.(events, seconds);
     });

@@ -1,6 +1,7 @@
-import { Client, type ClientConfig, Pool } from 'pg';
+import { Client, type ClientConfig, Pool, type QueryConfig } from 'pg';
 import type { DataSource, DataSourceOptions, EntityTarget, ObjectLiteral } from 'typeorm';
 import { messageOf, UserError } from '../kernel/errors.js';
+import { type ClockSample, DatabaseClock } from './database-clock.js';
 import { acquireEmbeddedServer, type EmbeddedServer } from './embedded-server.js';
 import { applicationName } from './instances.js';
 import { migrateSchema } from './schema.js';
@@ -8,6 +9,9 @@ import { refuseUnsafeServer } from './server-checks.js';
 import { canUseServiceRole, grantServiceRole, SERVICE_ROLE } from './service-role.js';
 
 const POOL_SIZE = 8;
+const SAMPLE_CLOCK_EVERY_MS = 1_000;
+/** A connection that died unnoticed costs one sample: the next one uses another connection. */
+const SAMPLE_CLOCK_TIMEOUT_MS = 3_000;
 
 export interface PostgresOptions {
   /** Without it an embedded server runs under `dataDir`. */
@@ -19,14 +23,20 @@ export interface PostgresOptions {
 /** The database: its address, and connections to it as the service's role or as the owner of the schema. */
 export class Postgres {
   private readModels: Promise<DataSource> | undefined;
+  private sampling: Promise<void> | undefined;
+  private readonly sampler: NodeJS.Timeout;
 
   private constructor(
     /** For queries of any kind, as the service's role. */
     readonly pool: Pool,
+    /** The database's time: the one by which everything is judged. */
+    readonly clock: DatabaseClock,
     private readonly target: ClientConfig,
     private readonly hasServiceRole: boolean,
     private readonly embedded: EmbeddedServer | undefined,
-  ) {}
+  ) {
+    this.sampler = setInterval(() => this.sampleQuietly(), SAMPLE_CLOCK_EVERY_MS).unref();
+  }
 
   static async open(options: PostgresOptions): Promise<Postgres> {
     const embedded = options.databaseUrl
@@ -37,8 +47,8 @@ export class Postgres {
         { host: embedded.host, port: embedded.port, user: embedded.user, database: embedded.database, ssl: false }
       : { connectionString: options.databaseUrl as string };
     try {
-      const { pool, hasServiceRole } = await openPool(target);
-      return new Postgres(pool, target, hasServiceRole, embedded);
+      const { pool, clock, hasServiceRole } = await openPool(target);
+      return new Postgres(pool, clock, target, hasServiceRole, embedded);
     } catch (error) {
       await embedded?.release();
       throw error;
@@ -72,14 +82,35 @@ export class Postgres {
     }).initialize();
   }
 
+  /** Compares the clock with the database now, as when the database refused an append by its time. */
+  async sampleClock(): Promise<void> {
+    this.clock.observe(await readClock(this.pool));
+  }
+
+  private sampleQuietly(): void {
+    this.sampling ??= this.sampleClock()
+      // The database is unreachable: the clock runs on by this process's monotonic clock.
+      .catch(() => {})
+      .finally(() => {
+        this.sampling = undefined;
+      });
+  }
+
   async close(): Promise<void> {
+    clearInterval(this.sampler);
     await this.readModels?.then((source) => source.destroy()).catch(() => {});
     await this.pool.end();
     await this.embedded?.release();
   }
 }
 
-async function openPool(target: ClientConfig): Promise<{ pool: Pool; hasServiceRole: boolean }> {
+interface OpenedPool {
+  readonly pool: Pool;
+  readonly clock: DatabaseClock;
+  readonly hasServiceRole: boolean;
+}
+
+async function openPool(target: ClientConfig): Promise<OpenedPool> {
   const owner = await connected(withOptions(target, 'migrations', {}));
   try {
     const hasServiceRole = await prepareDatabase(owner, target);
@@ -98,13 +129,33 @@ async function openPool(target: ClientConfig): Promise<{ pool: Pool; hasServiceR
     // The query that uses a broken connection fails; without a listener the event would also end the process.
     pool.on('connect', (client) => client.on('error', () => {}));
     // Connected before `owner` releases the migration lock: otherwise a later version could upgrade in between, unaware.
-    await pool.query('SELECT').catch(async (error: unknown) => {
+    const sample = await readClock(pool).catch(async (error: unknown) => {
       await pool.end();
       throw error;
     });
-    return { pool, hasServiceRole };
+    return { pool, clock: new DatabaseClock(sample), hasServiceRole };
   } finally {
     await owner.end();
+  }
+}
+
+async function readClock(pool: Pool): Promise<ClockSample> {
+  // Connected before the first time is taken: waiting for a connection would blur the sample.
+  const client = await pool.connect();
+  try {
+    const requestedMs = performance.now();
+    const { rows } = await client.query<{ now: number }>({
+      text: 'SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS now',
+      // pg supports this option of a query; its types lack it.
+      query_timeout: SAMPLE_CLOCK_TIMEOUT_MS,
+    } as QueryConfig);
+    const answeredMs = performance.now();
+    client.release();
+    return { requestedMs, databaseMs: (rows[0] as { now: number }).now, answeredMs };
+  } catch (error) {
+    // Closed instead of reused: an answer may still arrive on it.
+    client.release(true);
+    throw error;
   }
 }
 

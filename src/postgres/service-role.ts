@@ -15,7 +15,7 @@ export async function canUseServiceRole(owner: ClientBase): Promise<boolean> {
 }
 
 /**
- * The service works as a role that can insert events but not change them. The role is created if the login may create roles;
+ * The service works as a role that can insert events and seals but not change them. The role is created if the login may create roles;
  * otherwise only the trigger on the log refuses changes. Runs after migrations, to cover the tables that they created.
  */
 export async function grantServiceRole(owner: ClientBase): Promise<void> {
@@ -33,7 +33,9 @@ export async function grantServiceRole(owner: ClientBase): Promise<void> {
         EXECUTE format('REVOKE ALL ON %s FROM ${SERVICE_ROLE}', part);
       END LOOP;
     END $$;
-    REVOKE UPDATE, DELETE, TRUNCATE ON cc.events FROM ${SERVICE_ROLE};
+    -- Retention, which runs as the owner, writes it.
+    REVOKE INSERT, UPDATE, DELETE, TRUNCATE ON cc.removed_events FROM ${SERVICE_ROLE};
+    REVOKE UPDATE, DELETE, TRUNCATE ON cc.events, cc.seals, cc.erased_parts, cc.clock_steps FROM ${SERVICE_ROLE};
   `);
 }
 

@@ -137,7 +137,7 @@ export class LateMatches {
       if (!first) return;
       const outcome = await this.log.append({
         ...{ category: CONVERSION, stream: conversion, site, actor: 'system' },
-        expected: events.length,
+        expected: events.at(-1)?.version ?? 0,
         events: [first, ...others],
       });
       // Otherwise the stream has new events: decide again.

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { LogUnavailable } from '../../src/kernel/errors.js';
 import { uuidv7 } from '../../src/kernel/uuid.js';
-import type { AppendRequest } from '../../src/log/event.js';
+import type { AppendOutcome, AppendRequest } from '../../src/log/event.js';
 import type { EventLog } from '../../src/log/event-log.js';
 
 export const DAY_MS = 24 * 60 * 60 * 1_000;
@@ -14,6 +15,11 @@ export function thing(stream: string = uuidv7(), over: Partial<AppendRequest> = 
 
 export function claiming(key: string, windowMs = DAY_MS, weak = false): AppendRequest {
   return thing(uuidv7(), { claim: { key, windowMs, weak } });
+}
+
+function positionOf(outcome: AppendOutcome): number {
+  if (outcome.status !== 'appended') throw new Error(`Not appended: ${outcome.status}`);
+  return outcome.position;
 }
 
 /** What every event log does. Runs on PostgreSQL and in memory, so that specs on the in-memory log can be trusted. */
@@ -74,14 +80,42 @@ export function describeEventLog(log: () => EventLog): void {
       expect((await log().readStream('thing', stream)).map(({ version }) => version)).toEqual([1, 2, 3, 4, 5]);
     });
 
-    it('continues a stream at the version that its owner states, and rejects a wrong one', async () => {
+    it('continues a stream that still ends at the event its sender knows, and no other', async () => {
       const stream = uuidv7();
-      await log().append(thing(stream));
-      expect(await log().append(thing(stream, { expected: { owned: 1 } }))).toMatchObject({ status: 'appended' });
-      await expect(log().append(thing(stream, { expected: { owned: 1 } }))).rejects.toThrow(
-        'The log refused the event',
-      );
-      expect((await log().readStream('thing', stream)).map(({ version }) => version)).toEqual([1, 2]);
+      const append = async (owned: number, position: number) =>
+        log().append(thing(stream, { expected: { owned, position } }));
+      const first = positionOf(await log().append(thing(stream)));
+      const second = positionOf(await append(1, first));
+      expect(await append(1, first)).toEqual({ status: 'conflict' });
+      expect(await append(3, second)).toEqual({ status: 'conflict' });
+      expect(await append(2, second)).toMatchObject({ status: 'appended' });
+      expect((await log().readStream('thing', stream)).map(({ version }) => version)).toEqual([1, 2, 3]);
+    });
+
+    it('stores all events of a request or none, and refuses a stream that is not new', async () => {
+      const [stream, other] = [uuidv7(), uuidv7()];
+      const events: AppendRequest['events'] = [
+        { type: 'thing.happened.v1', data: {} },
+        { type: 'thing.ended.v1', data: {} },
+      ];
+      const position = positionOf(await log().append(thing(stream)));
+      const outcomes = await Promise.all([
+        log().append(thing(stream, { expected: { owned: 0, position }, events })),
+        log().append(thing(other, { events })),
+        log().append(thing(stream)),
+      ]);
+      expect(outcomes.map(({ status }) => status)).toEqual(['conflict', 'appended', 'conflict']);
+      expect(await log().readStream('thing', stream)).toHaveLength(1);
+      expect((await log().readStream('thing', other)).map(({ version }) => version)).toEqual([1, 2]);
+    });
+
+    it('stores nothing after the deadline that the sender states', async () => {
+      const late = thing(uuidv7(), { notAfterMs: Date.now() - 60_000 });
+      await expect(log().append(late)).rejects.toThrow(LogUnavailable);
+      expect(await log().append(thing(uuidv7(), { notAfterMs: Date.now() + 60_000 }))).toMatchObject({
+        status: 'appended',
+      });
+      expect(await log().read()).toHaveLength(1);
     });
   });
 

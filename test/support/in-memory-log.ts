@@ -1,3 +1,4 @@
+import { LogUnavailable } from '../../src/kernel/errors.js';
 import { uuidv7 } from '../../src/kernel/uuid.js';
 import type { AppendOutcome, AppendRequest, EventsOf, StoredEvent, StreamEvent } from '../../src/log/event.js';
 import { EventLog, type EventSubject, type SubjectOptions } from '../../src/log/event-log.js';
@@ -25,12 +26,12 @@ export class InMemoryLog extends EventLog {
   }
 
   async append(request: AppendRequest): Promise<AppendOutcome> {
-    const { category, stream, expected, site, actor, events, claim } = request;
+    const { category, stream, expected, site, actor, events, claim, notAfterMs } = request;
     const name = `${category}-${stream}`;
     const version = this.stream(name).length;
-    if (typeof expected === 'number' && expected !== version) return { status: 'conflict' };
-    const base = expected === 'new' ? 0 : typeof expected === 'object' ? expected.owned : version;
-    if (base !== version) throw new Error('The log refused the event: duplicate key (stream, version)');
+    const base = versionOf(expected) ?? version;
+    if (base !== version) return { status: 'conflict' };
+    if (notAfterMs !== undefined && this.now() > notAfterMs) throw new LogUnavailable('The append timed out');
     const nowMs = Math.max(this.now(), Date.parse(this.events.at(-1)?.event.time ?? '1970-01-01T00:00:00Z'));
     if (claim) {
       const key = `${site} ${claim.key}`;
@@ -151,4 +152,11 @@ export class InMemoryLog extends EventLog {
   private stream(name: string): StoredEvent[] {
     return this.all().filter(({ stream }) => stream === name);
   }
+}
+
+/** The version that the stream must have; undefined if any will do. */
+function versionOf(expected: AppendRequest['expected']): number | undefined {
+  if (expected === 'any') return undefined;
+  if (expected === 'new') return 0;
+  return typeof expected === 'object' ? expected.owned : expected;
 }

@@ -1,0 +1,4 @@
+/** The time by which ages, schedules and windows are judged, in milliseconds since 1970. */
+export interface Clock {
+  nowMs(): number;
+}
