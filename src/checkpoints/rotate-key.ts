@@ -1,5 +1,5 @@
+import { KEY_STREAM, LOG, type LogEvent, NO_SITE } from '../events/log.events.js';
 import { signJws } from '../kernel/jws.js';
-import { uuidv7 } from '../kernel/uuid.js';
 import type { EventLog } from '../log/event-log.js';
 import type { SigningKey, SigningKeys } from './signing-keys.js';
 
@@ -12,10 +12,8 @@ export async function rotateKey(keys: SigningKeys, log: EventLog, actor: string)
   const next = await keys.prepare();
   const data = { keyId: next.id, publicKey: next.publicKey, previousKeyId: previous.id };
   const signature = signJws(data, previous.privateKey, previous.id);
-  await log.append({
-    ...{ category: 'log', stream: uuidv7(), expected: 'new', site: '', actor },
-    events: [{ type: 'log.key_rotated.v1', data: { ...data, signature } }],
-  });
+  const event: LogEvent = { type: 'log.key_rotated.v1', data: { ...data, signature } };
+  await log.append({ category: LOG, stream: KEY_STREAM, expected: 'any', site: NO_SITE, actor, events: [event] });
   await keys.replace(previous, next);
   return next;
 }

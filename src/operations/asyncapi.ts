@@ -7,6 +7,7 @@ const CHANNELS: Readonly<Record<string, string>> = {
   site: 'Sites, their keys, settings and platform connections.',
   auth: 'Failed authentication attempts.',
   outbound: 'Pushes of totals to webhooks.',
+  log: 'The log itself: steps of its clock, and keys that sign its checkpoints.',
 };
 const TOPICS: Readonly<Record<string, string>> = {
   conversion: 'conversions',
@@ -14,6 +15,7 @@ const TOPICS: Readonly<Record<string, string>> = {
   site: 'sites',
   auth: 'auth',
   outbound: 'outbound',
+  log: 'log',
 };
 
 const DESCRIPTION = `The events of the log on Kafka. Each event is published after its commit, in log order,

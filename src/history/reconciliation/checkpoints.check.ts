@@ -2,13 +2,12 @@ import { type Checkpoint, readCheckpoint } from '../../checkpoints/checkpoint.js
 import { readStoredCheckpoints } from '../../checkpoints/checkpoints.js';
 import { readPublicKeys } from '../../checkpoints/signing-keys.js';
 import { type KeyRotation, TrustedKeys } from '../../checkpoints/trusted-keys.js';
+import { KEY_STREAM, LOG } from '../../events/log.events.js';
 import { isSignedBy } from '../../kernel/jws.js';
 import { readHeadsAt } from '../../log/chain-audit.js';
 import type { EventLog } from '../../log/event-log.js';
 import type { Check } from '../verify.js';
 import { Violations } from './violations.js';
-
-const ROTATED = 'log.key_rotated.v1';
 
 export interface CheckpointOptions {
   /** Checkpoints kept elsewhere, and what to call the place. */
@@ -82,6 +81,6 @@ export function checkpointsCheck({ against, publicKeys }: CheckpointOptions = {}
 }
 
 async function readRotations(log: EventLog): Promise<KeyRotation[]> {
-  const events = await log.read({ types: [ROTATED] as readonly string[] });
-  return events.map(({ position, data }) => ({ ...(data as unknown as Omit<KeyRotation, 'position'>), position }));
+  const events = await log.readStream(LOG, KEY_STREAM);
+  return events.flatMap(({ position, type, data }) => (type === 'log.key_rotated.v1' ? [{ ...data, position }] : []));
 }
