@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import { type Queryable, withQueryTimeout } from '../log/event-reader.js';
-import { readChainHead } from '../log/seals.js';
+import { readChainHead } from '../log/chain-audit.js';
 import { signCheckpoint } from './checkpoint.js';
 import type { SigningKeys } from './signing-keys.js';
 
@@ -69,7 +69,7 @@ export class Checkpoints {
       const token = signCheckpoint(key, {
         cell: this.cell,
         position: head.position,
-        head: head.head.toString('hex'),
+        head: head.head,
         time,
       });
       await client.query('INSERT INTO cc.checkpoints (position, time, token) VALUES ($1, $2, $3)', [

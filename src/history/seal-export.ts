@@ -1,7 +1,7 @@
 import type { ClientBase } from 'pg';
 import { type ChainReader, readChain } from '../log/chain-audit.js';
-import type { Seal } from '../log/chain-verifier.js';
 import type { SealedRow } from '../log/sealed-row.js';
+import type { Digest, Seal } from '../log/seals.js';
 
 /** A page is held in memory as text. */
 const PAGE_SEALS = 1_000;
@@ -10,8 +10,8 @@ interface CoveredEvent {
   readonly position: number;
   readonly reference?: string | undefined;
   /** Digest of the personal part. */
-  readonly personal?: string;
-  readonly digest: string;
+  readonly personal?: Digest;
+  readonly digest: Digest;
   /** Retention has removed the event. */
   readonly removed?: true;
 }
@@ -38,17 +38,15 @@ class SealLines implements ChainReader {
     this.events.push({
       position: row.position,
       reference: row.reference,
-      ...(personal !== '' && { personal }),
-      digest: row.digest().toString('hex'),
+      ...(personal !== null && { personal }),
+      digest: row.digest(),
     });
   }
 
-  seal({ first, last, count, digest, head }: Seal, removed: ReadonlyMap<number, Buffer>): void {
-    for (const [position, missing] of removed)
-      this.events.push({ position, digest: missing.toString('hex'), removed: true });
+  seal({ first, last, count, digest, head }: Seal, removed: ReadonlyMap<number, Digest>): void {
+    for (const [position, missing] of removed) this.events.push({ position, digest: missing, removed: true });
     this.events.sort((one, other) => one.position - other.position);
-    const seal = { first, last, count, digest: digest.toString('hex'), head: head.toString('hex') };
-    this.lines += `${JSON.stringify({ ...seal, events: this.events })}\n`;
+    this.lines += `${JSON.stringify({ first, last, count, digest, head, events: this.events })}\n`;
     this.events = [];
   }
 

@@ -1,6 +1,6 @@
 import { messageOf } from '../kernel/errors.js';
 import type { Settings } from '../kernel/settings.js';
-import { auditChain } from '../log/chain-audit.js';
+import { auditChain, readChainHead } from '../log/chain-audit.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import { copyStreams } from '../log/log-audit.js';
@@ -83,7 +83,9 @@ async function runEventChecks({ postgres, until, progress }: VerifyDependencies,
   const chain = new ChainCheck();
   let events = 0;
   try {
-    const counts = await auditChain(client, until, {
+    // Up to the last seal as well: if the newest events are missing, their seals may still be there.
+    const last = Math.max(until, (await readChainHead(client))?.position ?? 0);
+    const counts = await auditChain(client, last, {
       event: (row) => {
         for (const check of checks) check.read(row);
         chain.read(row);

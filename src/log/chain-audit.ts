@@ -1,8 +1,9 @@
 import type { ClientBase } from 'pg';
-import { type ChainCounts, ChainVerifier, type RemovedRange, type Seal } from './chain-verifier.js';
+import { type ChainCounts, ChainVerifier, type RemovedRange } from './chain-verifier.js';
 import { copyOut } from './copy.js';
 import type { Queryable } from './event-reader.js';
 import { SEALED_COLUMNS, SealedRow } from './sealed-row.js';
+import type { Digest, Seal } from './seals.js';
 
 /** Seals in memory at a time. The events of a page are streamed. */
 const PAGE_SEALS = 20_000;
@@ -39,7 +40,7 @@ export interface ChainReader {
   /** Called in log order. `isSealed`: not before the first seal of all. The row is valid during the call only. */
   event(row: SealedRow, isSealed: boolean): void;
   /** Called after the last event that the seal covers, with the digests of those that retention removed from it. */
-  seal(seal: Seal, removed: ReadonlyMap<number, Buffer>): void;
+  seal(seal: Seal, removed: ReadonlyMap<number, Digest>): void;
   /** Called after each page; reading continues when it resolves. */
   page?(): Promise<void>;
 }
@@ -76,6 +77,20 @@ export async function readChain(
   }
 }
 
+export interface ChainHead {
+  /** Position of the last event that the head covers. */
+  readonly position: number;
+  readonly head: Digest;
+}
+
+/** Undefined in a log without seals. */
+export async function readChainHead(source: Queryable): Promise<ChainHead | undefined> {
+  const { rows } = await source.query<ChainHead>(
+    `SELECT last::float8 AS position, encode(head, 'hex') AS head FROM cc.seals ORDER BY last DESC LIMIT 1`,
+  );
+  return rows[0];
+}
+
 /** Heads of the chain at some positions; a position without a seal is left out. */
 export async function readHeadsAt(source: Queryable, positions: readonly number[]): Promise<Map<number, string>> {
   const { rows } = await source.query<{ last: string; head: string }>(
@@ -85,7 +100,7 @@ export async function readHeadsAt(source: Queryable, positions: readonly number[
   return new Map(rows.map(({ last, head }) => [Number(last), head]));
 }
 
-const NONE: ReadonlyMap<number, Buffer> = new Map();
+const NONE: ReadonlyMap<number, Digest> = new Map();
 
 async function copySealed(client: ClientBase, after: number, until: number, each: (row: SealedRow) => void) {
   const row = new SealedRow();
@@ -102,11 +117,13 @@ async function copySealed(client: ClientBase, after: number, until: number, each
 }
 
 async function readSeals(client: ClientBase, after: number, until: number, limit: number): Promise<Seal[]> {
-  const { rows } = await client.query<Record<'first' | 'last', string> & Pick<Seal, 'count' | 'digest' | 'head'>>(
-    'SELECT first, last, count, digest, head FROM cc.seals WHERE last > $1 AND last <= $2 ORDER BY last LIMIT $3',
+  const { rows } = await client.query<Seal>(
+    `SELECT first::float8, last::float8, count, encode(digest, 'hex') AS digest, encode(head, 'hex') AS head,
+            (extract(epoch FROM time) * 1000)::float8 AS "timeMs"
+       FROM cc.seals WHERE last > $1 AND last <= $2 ORDER BY last LIMIT $3`,
     [after, until, limit],
   );
-  return rows.map((row) => ({ ...row, first: Number(row.first), last: Number(row.last) }));
+  return rows;
 }
 
 /** Digests of the events that retention removed from batches of which it kept others, by the last position of the batch. */
@@ -114,16 +131,16 @@ async function readRemoved(
   client: ClientBase,
   after: number,
   until: number,
-): Promise<Map<number, Map<number, Buffer>>> {
-  const { rows } = await client.query<{ last: string; position: string; digest: Buffer }>(
-    `SELECT s.last, r.position, r.digest FROM cc.removed_events r
+): Promise<Map<number, Map<number, Digest>>> {
+  const { rows } = await client.query<{ last: string; position: string; digest: Digest }>(
+    `SELECT s.last, r.position, encode(r.digest, 'hex') AS digest FROM cc.removed_events r
        JOIN LATERAL (SELECT last FROM cc.seals WHERE last >= r.position ORDER BY last LIMIT 1) s ON true
       WHERE r.position > $1 AND r.position <= $2`,
     [after, until],
   );
-  const bySeal = new Map<number, Map<number, Buffer>>();
+  const bySeal = new Map<number, Map<number, Digest>>();
   for (const { last, position, digest } of rows) {
-    const removed = bySeal.get(Number(last)) ?? new Map<number, Buffer>();
+    const removed = bySeal.get(Number(last)) ?? new Map<number, Digest>();
     bySeal.set(Number(last), removed.set(Number(position), digest));
   }
   return bySeal;

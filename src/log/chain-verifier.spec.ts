@@ -1,22 +1,30 @@
-import { ChainVerifier, type RemovedRange, type Seal } from './chain-verifier.js';
-import { batchDigest, FIRST_HEAD, nextHead } from './seals.js';
+import { createHash } from 'node:crypto';
+import { ChainVerifier, type RemovedRange } from './chain-verifier.js';
+import { batchDigest, CHAIN_START, chainHead, type Digest, type Seal } from './seals.js';
 
-const digestOf = (position: number, content = '') => batchDigest([Buffer.from(`${position}${content}`)]);
+const digestOf = (position: number, content = '') => createHash('sha256').update(`${position}${content}`).digest('hex');
 
 /** Seals batches of these positions, as the append does. */
 function sealAll(batches: readonly (readonly number[])[]): Seal[] {
-  let head = FIRST_HEAD;
+  let head = CHAIN_START;
   return batches.map((positions) => {
     const digest = batchDigest(positions.map((position) => digestOf(position)));
-    head = nextHead(head, digest);
-    return { first: positions[0] as number, last: positions.at(-1) as number, count: positions.length, digest, head };
+    head = chainHead(head, digest);
+    return {
+      first: positions[0] as number,
+      last: positions.at(-1) as number,
+      count: positions.length,
+      digest,
+      head,
+      timeMs: 0,
+    };
   });
 }
 
 interface Found {
-  readonly removed?: ReadonlyMap<number, Buffer>;
+  readonly removed?: ReadonlyMap<number, Digest>;
   readonly removals?: readonly RemovedRange[];
-  readonly digest?: (position: number) => Buffer;
+  readonly digest?: (position: number) => Digest;
 }
 
 function verify(seals: readonly Seal[], positions: readonly number[], found: Found = {}) {
@@ -80,7 +88,7 @@ describe('ChainVerifier', () => {
     expect(verify([one, two, { ...three, digest }, four], all, { digest: changed }).violations).toEqual([
       'the head at position 10 does not follow from the one at position 4: a seal was changed, inserted or removed there',
     ]);
-    const recomputed = { ...three, digest, head: nextHead(two.head, digest) };
+    const recomputed = { ...three, digest, head: chainHead(two.head, digest) };
     expect(verify([one, two, recomputed, four], all, { digest: changed }).violations).toEqual([
       'the head at position 1000000009 does not follow from the one at position 10: a seal was changed, inserted or removed there',
     ]);

@@ -1,12 +1,4 @@
-import { batchDigest, FIRST_HEAD, nextHead } from './seals.js';
-
-export interface Seal {
-  readonly first: number;
-  readonly last: number;
-  readonly count: number;
-  readonly digest: Buffer;
-  readonly head: Buffer;
-}
+import { batchDigest, CHAIN_START, chainHead, type Digest, type Seal } from './seals.js';
 
 /** Positions of which retention removed events. */
 export interface RemovedRange {
@@ -30,9 +22,9 @@ export interface ChainCounts {
  * last position, in order. A differing batch does not hide what follows: each seal is checked against the stored one before.
  */
 export class ChainVerifier {
-  private previous = FIRST_HEAD;
+  private previous = CHAIN_START;
   private previousLast = 0;
-  private digests: { position: number; digest: Buffer }[] = [];
+  private digests: { position: number; digest: Digest }[] = [];
   /** Events that are missing, which the log must record as removed by retention. */
   private readonly gaps: RemovedRange[] = [];
   private start: number | undefined;
@@ -48,12 +40,12 @@ export class ChainVerifier {
     this.unsealed += 1;
   }
 
-  event(position: number, digest: Buffer): void {
+  event(position: number, digest: Digest): void {
     this.digests.push({ position, digest });
   }
 
   /** `removed`: digests of events that retention removed from this batch, of which it kept others. */
-  seal(seal: Seal, removed: ReadonlyMap<number, Buffer>): void {
+  seal(seal: Seal, removed: ReadonlyMap<number, Digest>): void {
     const where = rangeText(seal);
     if (this.start === undefined) this.start = seal.first;
     if (seal.first <= this.previousLast || seal.last < seal.first)
@@ -65,7 +57,7 @@ export class ChainVerifier {
     for (const position of removed.keys()) this.gaps.push({ first: position, last: position });
     this.events += kept;
     this.removed += seal.count - kept;
-    if (!nextHead(this.previous, seal.digest).equals(seal.head))
+    if (chainHead(this.previous, seal.digest) !== seal.head)
       this.report(
         `the head at position ${seal.last} does not follow from the one at position ${this.previousLast}: a seal was changed, inserted or removed there`,
       );
@@ -86,7 +78,7 @@ export class ChainVerifier {
     return { start, seals, events, unsealed, removed };
   }
 
-  private compare(seal: Seal, where: string, removed: ReadonlyMap<number, Buffer>): void {
+  private compare(seal: Seal, where: string, removed: ReadonlyMap<number, Digest>): void {
     const all = [
       ...this.digests.filter(({ position }) => !removed.has(position)),
       ...[...removed].map(([position, digest]) => ({ position, digest })),
@@ -99,7 +91,7 @@ export class ChainVerifier {
       this.report(`${where} has events from ${all[0]?.position} to ${all.at(-1)?.position}: events were moved`);
       return;
     }
-    if (!batchDigest(all.map(({ digest }) => digest)).equals(seal.digest))
+    if (batchDigest(all.map(({ digest }) => digest)) !== seal.digest)
       this.report(
         `${where} differs from its seal: ${seal.count === 1 ? 'the event' : 'an event'} or its personal part was changed`,
       );

@@ -82,7 +82,14 @@ async function eraseOnce(
        SELECT stream FROM cc.events WHERE position = ANY ($2) AND reference IS NULL)`,
     [site, positions],
   );
-  const events = await client.query('DELETE FROM cc.personal WHERE position = ANY ($1)', [positions]);
+  const events = await client.query(
+    // Their digests stay, so that the hash chain of the log can still be computed. Parts from before the chain have no salt.
+    `WITH erased AS (DELETE FROM cc.personal WHERE position = ANY ($1) RETURNING position, salt, subject, data),
+          kept AS (INSERT INTO cc.erased_parts (position, digest)
+                   SELECT position, cc.personal_digest(salt, subject, data) FROM erased WHERE salt IS NOT NULL)
+     SELECT position FROM erased`,
+    [positions],
+  );
   const rows = await deleteRows(client, options, subjects);
   await client.query('COMMIT');
   return { events: events.rowCount ?? 0, claims: claims.rowCount ?? 0, rows };

@@ -1,5 +1,5 @@
 import { EventRow, NULL, plain, rowColumns } from './event-row.js';
-import { eventDigest, personalDigest } from './seals.js';
+import { type Digest, eventDigest, personalDigest } from './seals.js';
 
 /** The columns in the order that `SealedRow` expects, of events e, personal parts p and erased parts x. */
 export const SEALED_COLUMNS = `${rowColumns('all')}, e.reference, encode(p.salt, 'hex'), p.site, encode(x.digest, 'hex')`;
@@ -27,19 +27,19 @@ export class SealedRow extends EventRow {
   }
 
   /** Recomputed from the stored event and its personal part. */
-  digest(): Buffer {
+  digest(): Digest {
     const [position, id, category, stream, version, type, site, time, actor, data] = this.fields as string[];
     return eventDigest({
-      position: position as string,
+      position: Number(position),
       id: id as string,
       category: plain(category as string),
       stream: stream as string,
-      version: version as string,
+      version: Number(version),
       type: plain(type as string),
       site: plain(site as string),
-      time: time as string,
+      timeMs: Number(time),
       actor: plain(actor as string),
-      reference: this.reference,
+      reference: this.reference ?? null,
       data: plain(data as string),
       personal: this.personalDigest(),
     });
@@ -50,15 +50,15 @@ export class SealedRow extends EventRow {
     return reference === NULL ? undefined : plain(reference);
   }
 
-  /** In hex; empty if the event never had a personal part. */
-  personalDigest(): string {
+  /** Null if the event never had a personal part. */
+  personalDigest(): Digest | null {
     const [subject, data, salt] = [this.fields[11], this.fields[12], this.fields[14]] as [string, string, string];
     if (this.hasPersonal)
       return personalDigest(
         salt === NULL ? Buffer.alloc(0) : Buffer.from(salt, 'hex'),
-        subject === NULL ? Buffer.alloc(0) : Buffer.from(subject, 'hex'),
-        data === NULL ? '' : plain(data),
-      ).toString('hex');
-    return this.isErased ? (this.fields[16] as string) : '';
+        subject === NULL ? null : Buffer.from(subject, 'hex'),
+        data === NULL ? null : plain(data),
+      );
+    return this.isErased ? (this.fields[16] as string) : null;
   }
 }

@@ -1,69 +1,84 @@
-import { hash } from 'node:crypto';
-import type { Queryable } from './event-reader.js';
+import { createHash } from 'node:crypto';
 
-/** The head before the first seal of a log. */
-export const FIRST_HEAD: Buffer = Buffer.alloc(32);
+/** SHA-256 in hex everywhere: of events, personal parts, batches and the chain. */
+export type Digest = string;
 
-/** What the chain covers of an event, as texts in the form that `docs/audit.md` defines. */
-export interface CanonicalEvent {
-  readonly position: string;
+/** The head before the first seal. */
+export const CHAIN_START: Digest = '00'.repeat(32);
+
+/** What a digest covers of an event: the columns of the log, each as text. */
+export interface SealedEvent {
+  readonly position: number;
   readonly id: string;
   readonly category: string;
+  /** The id of the stream, without its category. */
   readonly stream: string;
-  readonly version: string;
+  readonly version: number;
   readonly type: string;
   readonly site: string;
-  /** Milliseconds since 1970. */
-  readonly time: string;
+  readonly timeMs: number;
   readonly actor: string;
-  readonly reference: string | undefined;
+  readonly reference: string | null;
   /** The JSON text as stored. */
   readonly data: string;
-  /** Digest of the personal part in hex; empty if there is none. */
-  readonly personal: string;
+  /** Of the personal part; null if the event was stored without one. */
+  readonly personal: Digest | null;
 }
 
-/** SHA-256 of the canonical form. `cc.event_digest` computes the same inside the append. */
-export function eventDigest(event: CanonicalEvent): Buffer {
-  const { position, id, category, stream, version, type, site, time, actor, reference, data, personal } = event;
-  return sha256(
-    `${position}\n${id}\n${sized(category)}\n${stream}\n${version}\n${sized(type)}\n${sized(site)}\n${time}\n` +
-      `${sized(actor)}\n${reference === undefined ? '' : sized(reference)}\n${sized(data)}\n${personal}\n`,
-  );
+/** A row of cc.seals: one batch of events. */
+export interface Seal {
+  readonly first: number;
+  readonly last: number;
+  readonly count: number;
+  readonly digest: Digest;
+  readonly head: Digest;
+  readonly timeMs: number;
 }
 
-/** Digest of a personal part. Its salt is deleted with it, so the digest reveals nothing about an erased person. */
-export function personalDigest(salt: Buffer, subject: Buffer, data: string): Buffer {
-  return sha256(Buffer.concat([salt, subject, Buffer.from(`\0${data}`)]));
+/**
+ * The canonical form, which does not depend on the layout of tables: one field per line. A text is preceded by its length in
+ * bytes, so that a line break in it cannot be taken for the end of the field. `cc.event_digest` computes the same.
+ */
+export function canonicalForm(event: SealedEvent): string {
+  return [
+    event.position,
+    event.id,
+    withLength(event.category),
+    event.stream,
+    event.version,
+    withLength(event.type),
+    withLength(event.site),
+    event.timeMs,
+    withLength(event.actor),
+    event.reference === null ? '' : withLength(event.reference),
+    withLength(event.data),
+    event.personal ?? '',
+    '',
+  ].join('\n');
 }
 
-export function batchDigest(events: readonly Buffer[]): Buffer {
-  return sha256(Buffer.concat(events));
+export function eventDigest(event: SealedEvent): Digest {
+  return sha256(canonicalForm(event));
 }
 
-export function nextHead(previous: Buffer, digest: Buffer): Buffer {
-  return sha256(Buffer.concat([previous, digest]));
+/** The last 0x00 ends the subject: JSON text does not contain one. `data` is the JSON text as stored. */
+export function personalDigest(salt: Buffer, subject: Buffer | null, data: string | null): Digest {
+  return sha256(Buffer.concat([salt, subject ?? Buffer.alloc(0), Buffer.alloc(1), Buffer.from(data ?? '')]));
 }
 
-/** Preceded by its length in bytes, so that no content can be taken for the end of the field. */
-function sized(text: string): string {
+/** Over the digests of the batch's events, in the order of their positions. */
+export function batchDigest(events: readonly Digest[]): Digest {
+  return sha256(Buffer.from(events.join(''), 'hex'));
+}
+
+export function chainHead(previous: Digest, batch: Digest): Digest {
+  return sha256(Buffer.from(previous + batch, 'hex'));
+}
+
+function withLength(text: string): string {
   return `${Buffer.byteLength(text)}:${text}`;
 }
 
-function sha256(of: string | Buffer): Buffer {
-  return hash('sha256', of, 'buffer');
-}
-
-export interface ChainHead {
-  /** Position of the last event that the head covers. */
-  readonly position: number;
-  readonly head: Buffer;
-}
-
-/** Undefined in a log without seals. */
-export async function readChainHead(source: Queryable): Promise<ChainHead | undefined> {
-  const { rows } = await source.query<{ last: string; head: Buffer }>(
-    'SELECT last, head FROM cc.seals ORDER BY last DESC LIMIT 1',
-  );
-  return rows[0] && { position: Number(rows[0].last), head: rows[0].head };
+function sha256(bytes: string | Buffer): Digest {
+  return createHash('sha256').update(bytes).digest('hex');
 }

@@ -32,7 +32,7 @@ export class ChainCheck {
     const before = unsealed === 0 ? '' : `; ${unsealed} events before it are older than the chain and have no seal`;
     const gone = removed === 0 ? '' : `, ${removed} more were removed by retention`;
     return this.violations.findingOfLog(
-      `${events} events match their ${seals} seals${gone}; the chain starts at position ${start}${before}`,
+      `${events} events in ${seals} seals${gone}; the chain starts at position ${start}${before}`,
     );
   }
 }

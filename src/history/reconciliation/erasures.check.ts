@@ -47,7 +47,7 @@ export function erasuresCheck(): EventCheck {
         if (erased > recorded)
           violations.add(`${site}: ${erased} personal parts are gone, its erasure events account for ${recorded}`);
       }
-      return violations.findingOfLog(`${parts} erased personal parts have an erasure event`);
+      return violations.findingOfLog(`${parts} erased personal parts`);
     },
   };
 }

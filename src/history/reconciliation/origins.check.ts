@@ -34,8 +34,7 @@ export function originsCheck(): EventCheck {
       else if (keyId !== actorKey)
         violations.add(`the ${type} at position ${row.position} names another key than the one that sent it`);
     },
-    finish: () =>
-      violations.findingOfLog(`${events} events belong to ${sites.size} sites and ${keys.size} keys that existed then`),
+    finish: () => violations.findingOfLog(`${events} events of ${sites.size} sites with ${keys.size} keys`),
   };
 }
 

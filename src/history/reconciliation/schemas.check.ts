@@ -25,7 +25,7 @@ export function schemasCheck(): EventCheck {
     },
     finish() {
       const unchecked = unknown.size === 0 ? '' : `; not checked, without a schema: ${[...unknown].sort().join(', ')}`;
-      return violations.findingOfLog(`${events} events match the schema of their type${unchecked}`);
+      return violations.findingOfLog(`${events} events compared with the schemas of their types${unchecked}`);
     },
   };
 }

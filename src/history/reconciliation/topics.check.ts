@@ -36,7 +36,7 @@ export const recordsCheck: Check = {
       ...(truncated > 0 ? [`Kafka has deleted the oldest records of ${truncated} partitions`] : []),
     ];
     return violations.findingOfLog(
-      [`${records} records match the log, published up to position ${position}`, ...also].join('; '),
+      [`${records} records compared with the log, published up to position ${position}`, ...also].join('; '),
     );
   },
 };
