@@ -6,7 +6,7 @@ import { jest } from '@jest/globals';
 import { Client } from 'pg';
 import { runCli } from '../src/cli/run-cli.js';
 import { applicationName } from '../src/postgres/instances.js';
-import { MIGRATIONS } from '../src/postgres/migrations/index.js';
+import { MIGRATIONS, SCHEMA } from '../src/postgres/migrations/index.js';
 import { refuseEarlierInstances } from '../src/postgres/schema.js';
 import { Sandbox } from '../src/sandbox/sandbox.js';
 import { Collector } from './support/collector.js';
@@ -17,6 +17,7 @@ import { startReceiver, type WebhookReceiver } from './support/webhook-receiver.
 
 jest.setTimeout(180_000);
 
+const VERSION = JSON.parse(readFileSync(join(import.meta.dirname, '..', 'package.json'), 'utf8')).version;
 const SITE = 'shop.example';
 const API_KEY = 'cc_MD0dsmsRVseBDCidZNzwYBj1GHcWdjIV7b2JT4m0ViE4d9hdr';
 const SECRET_KEY = '5eed'.repeat(16);
@@ -165,7 +166,7 @@ describe('an upgrade from version 0.1', () => {
     const [first, second] = pids.flat().map((row) => row.pg_backend_pid);
 
     await expect(openDatabase(databaseUrl)).rejects.toThrow(
-      'Version 0.2.0 upgrades this database in a way that earlier versions cannot work with, and some are connected to it: ' +
+      `Version ${VERSION} upgrades this database in a way that earlier versions cannot work with, and some are connected to it: ` +
         `version 0.1 from a local socket (2 connections, PostgreSQL pids ${first}, ${second}). ` +
         'Stop them, then start this version. Nothing was changed.',
     );
@@ -201,7 +202,7 @@ describe('a later version', () => {
     const owner = await connect(databaseUrl);
     await owner.query(`UPDATE cc.schema_compatibility SET schema = 99, version = '9.9.0'`);
     await expect(openDatabase(databaseUrl)).rejects.toThrow(
-      'This database was upgraded by Clean Conversions 9.9.0. Version 0.2.0 cannot use it: start version 9.9.0 or later, ' +
+      `This database was upgraded by Clean Conversions 9.9.0. Version ${VERSION} cannot use it: start version 9.9.0 or later, ` +
         'or restore the backup made before the upgrade. Nothing was changed.',
     );
   });
@@ -222,9 +223,11 @@ describe('a later version', () => {
     const [up, down] = [async () => {}, async () => {}];
     await refuseEarlierInstances(owner, [{ name: 'Rolling0000000000098', rolling: true, up, down }]);
     await expect(refuseEarlierInstances(owner, [{ name: 'Breaking0000000000099', up, down }])).rejects.toThrow(
-      /connected to it: schema 21 from a local socket \(1 connection, PostgreSQL pid \d+\)\. Stop them/,
+      new RegExp(
+        `connected to it: schema ${SCHEMA} from a local socket \\(1 connection, PostgreSQL pid \\d+\\)\\. Stop them`,
+      ),
     );
-    expect(applicationName('service')).toBe('cc21-service');
+    expect(applicationName('service')).toBe(`cc${SCHEMA}-service`);
     await running.close();
   });
 });
@@ -257,10 +260,10 @@ async function connect(databaseUrl: string, applicationName = 'upgrade-spec'): P
   return client;
 }
 
-/** Over all columns of the events that version 0.1 wrote, and of their personal data. */
+/** Over all columns of the events that version 0.1 wrote, and of their personal data as that version stores it. */
 async function digest(client: Client): Promise<string> {
   const { rows } = await client.query(
-    `SELECT count(*) AS events, md5(string_agg(concat(e::text, p::text), E'\\n' ORDER BY e.position)) AS md5
+    `SELECT count(*) AS events, md5(string_agg(concat(e::text, p.site, p.subject, p.data), E'\\n' ORDER BY e.position)) AS md5
        FROM cc.events e LEFT JOIN cc.personal p USING (position) WHERE e.position <= $1`,
     [LAST_POSITION],
   );

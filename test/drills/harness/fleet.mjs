@@ -1,0 +1,134 @@
+// Instances of the service as processes that a drill kills, freezes and stops by their pid.
+import { spawn } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { ROOT } from './root.mjs';
+
+const READY_WITHIN_MS = 120_000;
+const EXIT_WITHIN_MS = 60_000;
+
+export class Instance {
+  #child;
+  #ordered = false;
+  state = 'stopped';
+  /** Exits that the drill did not order. */
+  unordered = [];
+
+  constructor({ name, port, env, directory, proxy }) {
+    Object.assign(this, { name, port, env, proxy });
+    this.logFile = join(directory, `${name}.log`);
+  }
+
+  /** Whether it can be sent conversions. */
+  get isRunning() {
+    return this.state === 'running';
+  }
+
+  get pid() {
+    return this.#child.pid;
+  }
+
+  /** Resolves when it answers. `preload`: modules to load before the service; `env` adds to its environment. */
+  async start({ preload = [], env = {} } = {}) {
+    const modules = [...preload, ...breakModules()];
+    const log = openSync(this.logFile, 'a');
+    const child = spawn(process.execPath, ['--enable-source-maps', join(ROOT, 'dist/main.js')], {
+      env: {
+        PATH: process.env.PATH,
+        ...this.env,
+        ...env,
+        DRILL_ROOT: ROOT,
+        NODE_OPTIONS: modules.map((module) => `--import=${fileURLToPath(module)}`).join(' '),
+      },
+      stdio: ['ignore', log, log],
+    });
+    closeSync(log);
+    this.#child = child;
+    this.#ordered = false;
+    this.state = 'starting';
+    child.once('exit', (code, signal) => {
+      if (this.#child !== child) return;
+      this.state = 'stopped';
+      if (!this.#ordered) this.unordered.push(`${this.name} exited with ${code ?? signal}`);
+    });
+    const deadlineMs = performance.now() + READY_WITHIN_MS;
+    while (this.state === 'starting') {
+      if ((await this.get('/healthz').catch(() => undefined))?.status === 200) break;
+      if (performance.now() > deadlineMs) throw new Error(`${this.name} did not answer in time. See ${this.logFile}.`);
+      await sleep(50);
+    }
+    if (this.state === 'starting') this.state = 'running';
+  }
+
+  async get(path) {
+    const response = await fetch(`http://127.0.0.1:${this.port}${path}`, { signal: AbortSignal.timeout(5_000) });
+    return { status: response.status, body: await response.text() };
+  }
+
+  freeze() {
+    this.state = 'frozen';
+    this.#child.kill('SIGSTOP');
+  }
+
+  thaw() {
+    if (this.state === 'frozen') this.state = this.#ordered ? 'stopping' : 'running';
+    this.#child.kill('SIGCONT');
+  }
+
+  async kill() {
+    await this.#end('SIGKILL');
+  }
+
+  /** Sends SIGTERM. Resolves with the exit code and the time it took. */
+  async stop() {
+    const startedMs = performance.now();
+    const code = await this.#end('SIGTERM');
+    return { code, ms: performance.now() - startedMs };
+  }
+
+  /** An exit that the drill expects, as of a named crash point. */
+  expectExit() {
+    this.#ordered = true;
+  }
+
+  /** Resolves when the process has exited, whoever ended it. */
+  async exited() {
+    const child = this.#child;
+    while (child.exitCode === null && child.signalCode === null) await sleep(10);
+  }
+
+  async #end(signal) {
+    const child = this.#child;
+    this.#ordered = true;
+    if (child.exitCode !== null || child.signalCode !== null) return child.exitCode ?? child.signalCode;
+    // A frozen process gets the signal too, and acts on SIGTERM once it is thawed.
+    if (this.state !== 'frozen') this.state = 'stopping';
+    const exited = new Promise((resolve) => child.once('exit', (code, by) => resolve(code ?? by)));
+    child.kill(signal);
+    const timeout = sleep(EXIT_WITHIN_MS, undefined, { ref: false });
+    const code = await Promise.race([exited, timeout]);
+    if (code === undefined) {
+      child.kill('SIGKILL');
+      await exited;
+      return 'no exit';
+    }
+    return code;
+  }
+}
+
+/** The modules that plant the bug of DRILL_BREAK. */
+export function breakModules() {
+  const name = process.env.DRILL_BREAK;
+  return name === undefined ? [] : [new URL(`../breaks/${name}.mjs`, import.meta.url)];
+}
+
+export async function freePort() {
+  const server = createServer();
+  await new Promise((listening) => server.listen(0, '127.0.0.1', listening));
+  const { port } = server.address();
+  await new Promise((closed) => server.close(closed));
+  return port;
+}

@@ -1,0 +1,66 @@
+// An instance is frozen while its requests are at a platform. Another one delivers meanwhile and records it in one partition;
+// the thawed instance records its own outcome in the next partition, where no index holds the earlier version.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { World } from './harness/world.mjs';
+
+const ORDERS = 10;
+const RECOVERED_WITHIN_MS = 180_000;
+
+export const switches = ['stream-versions'];
+
+export async function drill({ short, rounds = short ? 1 : 2, seed, log }) {
+  const world = await World.open({ seed });
+  try {
+    const load = world.load();
+    let recovered = 0;
+    for (let round = 0; round < rounds; round += 1) {
+      const [frozen] = world.instances;
+      let reached = 0;
+      world.double.behave = () => {
+        reached += 1;
+        return { answer: 'ok', delayMs: 2_000 };
+      };
+      const posted = load.post(frozen.port, ORDERS, 120_000, 'none');
+      while (reached < world.platforms.length) await sleep(10);
+      frozen.freeze();
+      world.faults.freezes += 1;
+      world.double.behave = () => ({ answer: 'ok' });
+      const deadlineMs = performance.now() + RECOVERED_WITHIN_MS;
+      let outcomes = 0;
+      while (outcomes === 0 && performance.now() < deadlineMs) {
+        await sleep(1_000);
+        outcomes = await outcomesSince(world, round);
+      }
+      // All of them: they are recorded within a moment.
+      await sleep(5_000);
+      recovered += await outcomesSince(world, round);
+      await moveToNextPartition(world);
+      frozen.thaw();
+      await posted;
+      log(`round ${round + 1}: ${recovered} outcomes recorded before the boundary`);
+      await sleep(5_000);
+    }
+    return [
+      { what: 'outcomes recorded by another instance before the boundary', result: recovered, ok: recovered > 0 },
+      ...(await world.finish()),
+    ];
+  } finally {
+    await world.close();
+  }
+}
+
+async function outcomesSince({ database, platforms }, round) {
+  const total = Number(await database.value(`SELECT count(*) FROM cc.events WHERE type = 'conversion.delivered.v1'`));
+  return total - round * ORDERS * platforms.length;
+}
+
+/** The next event gets the first position of the next partition. */
+async function moveToNextPartition({ database }) {
+  const client = await database.connect();
+  await client.query('SELECT pg_advisory_lock(4845001)');
+  await client.query(
+    `SELECT setval('cc.event_position', (SELECT min(first) FROM cc.log_partitions WHERE first > s.last_value), false)
+       FROM cc.event_position s`,
+  );
+  await client.end();
+}
