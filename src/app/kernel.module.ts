@@ -1,6 +1,7 @@
 import { type DynamicModule, Global, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { Registry } from 'prom-client';
 import { HotRoutes } from '../http/hot-routes.js';
+import { CLOCK } from '../kernel/clock.js';
 import { Logger } from '../kernel/logger.js';
 import { Sealer } from '../kernel/sealing.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
@@ -27,6 +28,7 @@ export class KernelModule implements OnApplicationShutdown {
       { provide: Logger, useValue: kernel.logger },
       { provide: Sealer, useValue: kernel.sealer },
       { provide: Postgres, useValue: kernel.postgres },
+      { provide: CLOCK, useValue: kernel.postgres.clock },
       { provide: HotRoutes, useValue: kernel.hotRoutes },
       { provide: Registry, useValue: new Registry() },
     ];

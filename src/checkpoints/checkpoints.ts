@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
-import { type Queryable, withQueryTimeout } from '../log/event-reader.js';
 import { readChainHead } from '../log/chain-audit.js';
+import { type Queryable, withQueryTimeout } from '../log/event-reader.js';
 import { signCheckpoint } from './checkpoint.js';
 import type { SigningKeys } from './signing-keys.js';
 

@@ -4,6 +4,7 @@ import { EventFilter, type FilterOptions } from '../history/event-filter.js';
 import { ExportFile } from '../history/export-file.js';
 import { FORMATS, type FormatName } from '../history/export-formats.js';
 import { redactEvent } from '../history/redact-event.js';
+import type { Clock } from '../kernel/clock.js';
 import { UserError } from '../kernel/errors.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
@@ -53,13 +54,13 @@ export function addEvents(program: Command, session: Session): void {
     .option('--follow', 'continue until Ctrl-C')
     .option('--last <n>', 'number of events to show first', readCount, TAIL_EVENTS_DEFAULT)
     .action(async (options: TailOptions) => {
-      const { log, sites } = await session.open();
+      const { postgres, log, sites } = await session.open();
       const filter = await EventFilter.open(log, sites, options);
       const print = (page: readonly StoredEvent[]) =>
         output.print(options.json ? ndjson(page) : page.map(eventLine).join(''));
       const newest = await filter.last(options.last);
       await print(newest);
-      if (options.follow) await follow(log, filter, print);
+      if (options.follow) await follow(log, postgres.clock, filter, print);
       else if (newest.length === 0 && !options.json) output.note('No event matches.');
     });
 
@@ -176,6 +177,7 @@ export function addEvents(program: Command, session: Session): void {
   /** Until Ctrl-C, until the reader of the output exits, or until no event before `--to` can follow. */
   async function follow(
     log: EventLog,
+    clock: Clock,
     filter: EventFilter,
     print: (page: readonly StoredEvent[]) => Promise<void>,
   ): Promise<void> {
@@ -193,7 +195,7 @@ export function addEvents(program: Command, session: Session): void {
     });
     let isUnresponsive = false;
     const check = () => {
-      if (filter.isComplete(follower.position, Date.now())) finished.abort();
+      if (filter.isComplete(follower.position, clock.nowMs())) finished.abort();
       // The follower waits for a lost database without an error, so it is reported here.
       if (isUnresponsive === follower.ageMs > UNRESPONSIVE_AFTER_MS) return;
       isUnresponsive = !isUnresponsive;

@@ -138,7 +138,7 @@ async function withPusher<Result>(
   work: (pusher: Pusher) => Promise<Result>,
 ): Promise<Result> {
   const pusher = new Pusher(log, commands, openHttpClient(settings), {
-    ...pusherOptions(settings, 'cli'),
+    ...pusherOptions(settings, 'cli', postgres.clock),
     checkpoint: () => newestCheckpoint(postgres.pool),
   });
   try {

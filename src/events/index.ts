@@ -8,7 +8,14 @@ import { type SiteEvent, siteSchemas } from './site.events.js';
 import { type VisitorEvent, visitorSchemas } from './visitor.events.js';
 
 /** Every event in the log, as a union discriminated by `type`. */
-export type DomainEvent = ConversionEvent | DeliveryEvent | VisitorEvent | SiteEvent | AuthEvent | OutboundEvent | LogEvent;
+export type DomainEvent =
+  | ConversionEvent
+  | DeliveryEvent
+  | VisitorEvent
+  | SiteEvent
+  | AuthEvent
+  | OutboundEvent
+  | LogEvent;
 
 export type EventType = DomainEvent['type'];
 

@@ -58,7 +58,7 @@ const HEADERS = {
       pattern: '^[0-9]+$',
       description: 'Position in the log. Increases within a partition.',
     },
-    cc_site: { type: 'string', description: 'Host of the site.' },
+    cc_site: { type: 'string', description: 'Host of the site; empty for events of no site.' },
     cc_version: { type: 'string', pattern: '^[0-9]+$', description: 'Version within the stream, starting at 1.' },
   },
 } as const;

@@ -43,7 +43,7 @@ export class OutboundScheduler {
         logger: Logger,
       ) => {
         const options = {
-          ...pusherOptions(settings, 'system'),
+          ...pusherOptions(settings, 'system', postgres.clock),
           count: countPushes(registry),
           checkpoint: () => newestCheckpoint(postgres.pool),
         };

@@ -5,12 +5,12 @@ import type { Check } from '../verify.js';
 export function projectionCheck(name: string, isShortened: boolean): Check {
   return {
     name: `projection ${name}`,
-    async examine({ projections, sites, settings, progress }) {
+    async examine({ postgres, projections, sites, settings, progress }) {
       if (isShortened)
         return { ok: true, detail: 'not compared: retention has removed events from the start of the log' };
       const windows = (await sites.all()).map((site) => dedupWindowOf(site.settings, settings.dedupWindowMs));
       const retainedMs = name === 'dedup' ? Math.max(0, ...windows) : settings.identifierTtlMs;
-      const expiredBefore = new Date(Date.now() - retainedMs);
+      const expiredBefore = new Date(postgres.clock.nowMs() - retainedMs);
       const { position, rows, missing, surplus } = await projections.compare(name, expiredBefore, () =>
         progress(`projection ${name} …`),
       );
