@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import { allChecks, allEventChecks, allStreamChecks } from '../history/checks.js';
 import { type VerifyReport, verify } from '../history/verify.js';
 import { UserError } from '../kernel/errors.js';
-import { isShortened } from '../log/log-audit.js';
+import { withReaderHold } from '../log/retention-holds.js';
 import { addCheckpoint, addSeals, checkpointOptions } from './history-checkpoint.js';
 import { addRejudge } from './history-rejudge.js';
 import { printable } from './output.js';
@@ -32,21 +32,18 @@ export function addHistory(program: Command, session: Session): void {
     .addOption(new Option('--topics <how>', 'compare every record of the topics with the log').choices(['full']))
     .action(async ({ json, topics, ...options }: VerifyCommandOptions) => {
       const { postgres, log, sites, secrets, projections, settings } = await session.open();
-      const shortened = await isShortened(postgres.pool);
       const progress = (line: string) => {
         if (session.stop.aborted)
           throw new UserError('Interrupted before all checks were done. Run "history verify" again.');
         output.progress(line);
       };
-      const until = await log.head();
-      const dependencies = { postgres, log, sites, secrets, projections, settings, until, progress };
       const checkOptions = { ...(await checkpointOptions(settings, options)), records: topics === 'full' };
-      const verdict = await verify(
-        dependencies,
-        allEventChecks(),
-        allStreamChecks(shortened),
-        allChecks(projections, shortened, checkOptions),
-      );
+      const verdict = await withReaderHold(postgres, 'history verify', 0, async ({ removedUntil }) => {
+        const until = await log.head();
+        const dependencies = { postgres, log, sites, secrets, projections, settings, until, removedUntil, progress };
+        const checks = allChecks(projections, checkOptions);
+        return verify(dependencies, allEventChecks(), allStreamChecks(removedUntil > 0), checks);
+      });
       output.endProgress();
       if (session.stop.aborted) progress('');
       await output.show(json, verdict, () => verdictText(verdict));

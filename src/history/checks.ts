@@ -29,11 +29,7 @@ export function allStreamChecks(isShortened: boolean): StreamCheck[] {
 }
 
 /** The other checks of `history verify`. Each reads its own data. */
-export function allChecks(
-  projections: ProjectionRunner,
-  isShortened: boolean,
-  { records, ...checkpoints }: VerifyOptions = {},
-): Check[] {
+export function allChecks(projections: ProjectionRunner, { records, ...checkpoints }: VerifyOptions = {}): Check[] {
   return [
     checkpointsCheck(checkpoints),
     orderCheck,
@@ -41,6 +37,6 @@ export function allChecks(
     pushesCheck,
     topicsCheck,
     ...(records ? [recordsCheck] : []),
-    ...projections.names().map((name) => projectionCheck(name, isShortened)),
+    ...projections.names().map((name) => projectionCheck(name)),
   ];
 }

@@ -3,6 +3,7 @@ import type { Settings } from '../kernel/settings.js';
 import { auditChain, readChainHead } from '../log/chain-audit.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
+import { readHead } from '../log/event-reader.js';
 import { copyStreams } from '../log/log-audit.js';
 import type { ProjectionRunner } from '../log/projection-runner.js';
 import type { SealedRow } from '../log/sealed-row.js';
@@ -21,6 +22,8 @@ export interface VerifyDependencies {
   readonly settings: Settings;
   /** Head of the log when verification started. Later events are not checked. */
   readonly until: number;
+  /** Retention has removed the events up to this position; 0 if it has removed none. */
+  readonly removedUntil: number;
   progress(line: string): void;
 }
 
@@ -78,13 +81,15 @@ export async function verify(
   return { ok: found.every(({ ok }) => ok), checks: found };
 }
 
-async function runEventChecks({ postgres, until, progress }: VerifyDependencies, checks: readonly EventCheck[]) {
+async function runEventChecks({ postgres, progress }: VerifyDependencies, checks: readonly EventCheck[]) {
   const client = await postgres.connect('verify');
   const chain = new ChainCheck();
   let events = 0;
   try {
+    // One snapshot: an erasure or a removal by retention is seen with all its parts, or not at all.
+    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
     // Up to the last seal as well: if the newest events are missing, their seals may still be there.
-    const last = Math.max(until, (await readChainHead(client))?.position ?? 0);
+    const last = Math.max(await readHead(client), (await readChainHead(client))?.position ?? 0);
     const counts = await auditChain(client, last, {
       event: (row) => {
         for (const check of checks) check.read(row);
