@@ -274,7 +274,8 @@ describe('command line in the documents', () => {
     });
     const results = { tiktok: { ok: true, status: 'delivered' } };
     expect(reply).toEqual({ status: 200, body: JSON.stringify({ ok: true, event: 'signup', results }) });
-  });
+    // Each command is a process of its own.
+  }, 240_000);
 
   it('produces files from which the documented script recomputes the chain, and finds a change', async () => {
     const script = join(checkout, 'docs/verify-chain.mjs');
