@@ -42,12 +42,12 @@ export class CheckpointScheduler {
     });
   }
 
-  /** Waits for the creation under way. Publishing is not awaited: it is bounded by its timeouts and repeated after a restart. */
-  async stop(): Promise<void> {
+  /** Waits for nothing: a checkpoint is created in one transaction, and publishing is repeated after a restart. */
+  stop(): void {
     this.stopping = true;
-    await this.creating;
   }
 
+  /** Resolves when what was started has ended. */
   async settled(): Promise<void> {
     await this.creating;
     await this.publishing;
@@ -73,7 +73,7 @@ export class CheckpointScheduler {
       }
     } finally {
       // If the database is unavailable, the lease expires.
-      await lease.end().catch(() => {});
+      await lease.release().catch(() => {});
     }
   }
 

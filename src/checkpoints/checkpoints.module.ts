@@ -41,7 +41,7 @@ export class CheckpointTimer {
 export class CheckpointsModule implements OnApplicationShutdown {
   constructor(private readonly scheduler: CheckpointScheduler) {}
 
-  async onApplicationShutdown(): Promise<void> {
-    await this.scheduler.stop();
+  onApplicationShutdown(): void {
+    this.scheduler.stop();
   }
 }
