@@ -268,13 +268,18 @@ describe('deliveries projection', () => {
   it('has the same rows after a rebuild', async () => {
     for (let index = 0; index < 20; index += 1) {
       const { data } = await receive();
-      await record(data.conversionId, 'deferred', { reason: 'paused', nextTry: FUTURE });
+      const unknown = index % 2 === 0 ? { unknown: true, unknownSince: PAST, settings: 3 } : { unknown: false };
+      const deferred = { reason: 'paused', nextTry: FUTURE, giveUpAt: FUTURE, ...(index < 10 && unknown) };
+      await record(data.conversionId, 'deferred', deferred);
       if (index % 3 === 0) await record(data.conversionId, 'delivered', { attempt: 2 });
     }
-    const before = await waiting();
+    await projections.catchUp('deliveries');
+    const rows = async () => (await postgres.pool.query('SELECT * FROM cc.deliveries ORDER BY conversion')).rows;
+    const before = await rows();
     await projections.rebuild('deliveries');
-    expect(await waiting()).toEqual(before);
+    expect(await rows()).toEqual(before);
     expect(before).toHaveLength(13);
+    expect(before[0]).toMatchObject({ give_up_at: new Date(FUTURE), details: { unknown: false } });
   });
 });
 
@@ -386,6 +391,37 @@ describe('RetryScheduler', () => {
       });
     });
     expect(await requested).toMatchObject({ ...kept, settingsPosition: 3, attempt: 2, alone: true });
+  });
+
+  it('attempts a delivery that has become too old before it is due, so that this is recorded', async () => {
+    const { data } = await receive();
+    await record(data.conversionId, 'deferred', { reason: 'authorization', nextTry: FUTURE, giveUpAt: PAST });
+    await projections.catchUp('deliveries');
+    await startScheduler();
+    await eventually(
+      () => outcomesOf(data.conversionId),
+      (outcomes) => outcomes.length === 2,
+      { withinMs: 60_000 },
+    );
+  });
+
+  it('knows that a process which has ended may have sent the delivery', async () => {
+    const [taken, untouched] = (await defer(2)) as [string, string];
+    await new DeliveryLeases(postgres, LONG).take([{ conversion: taken, platform: 'meta' }]);
+    await postgres.pool.query(`UPDATE cc.delivery_leases SET until = '2026-11-14T10:10:00Z'`);
+    const requests = new Map<string, DeliveryRequest>();
+    await startScheduler((request, done) => {
+      requests.set(request.received.data.conversionId, request);
+      done(delivered(request));
+    });
+    await eventually(
+      async () => requests.size,
+      (size) => size === 2,
+      { withinMs: 60_000 },
+    );
+    // The lease ended ten minutes after it was taken.
+    expect(requests.get(taken)?.maybeSentAt).toBe('2026-11-14T10:00:00.000Z');
+    expect(requests.get(untouched)?.maybeSentAt).toBeUndefined();
   });
 
   it('attempts a delivery that another instance holds only after that lease has ended', async () => {
@@ -539,6 +575,17 @@ describe('OwedDeliveriesScan', () => {
       (reached) => reached >= position,
       { withinMs: 60_000 },
     );
+
+  it('knows that the instance which received a conversion may have sent it', async () => {
+    const received = await receive();
+    const requests: DeliveryRequest[] = [];
+    await startScan((request, done) => {
+      requests.push(request);
+      done(delivered(request));
+    });
+    await settled(received);
+    expect(requests).toMatchObject([{ attempt: 1, maybeSentAt: received.time }]);
+  });
 
   it('attempts once what has no outcome, although two instances scan', async () => {
     const untouched = await receive({ platforms: ['meta', 'segment'] });
