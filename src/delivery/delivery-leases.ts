@@ -25,11 +25,19 @@ export interface RecordedLease extends DeliveryKey {
  */
 export class DeliveryLeases {
   private readonly holder = randomUUID();
+  /**
+   * SQL: a lease `l` that has not ended. One that ends later than a lease can was taken while the database's clock was ahead,
+   * and would outlive a dead holder by as much.
+   */
+  readonly isHeld: string;
 
   constructor(
     private readonly postgres: Postgres,
     private readonly window: AttemptWindow,
-  ) {}
+  ) {
+    const { endsAfterMs } = window.lease;
+    this.isHeld = `(l.until BETWEEN clock_timestamp() AND clock_timestamp() + interval '${2 * endsAfterMs} milliseconds')`;
+  }
 
   /** Takes those that no other process holds. The caller takes none that it is carrying out. */
   async take<Key extends DeliveryKey>(keys: readonly Key[]): Promise<Map<Key, AttemptPermit>> {
@@ -41,7 +49,7 @@ export class DeliveryLeases {
        SELECT conversion, platform, $3, clock_timestamp() + make_interval(secs => $4)
          FROM unnest($1::uuid[], $2::text[]) AS k (conversion, platform) ORDER BY conversion, platform
        ON CONFLICT (conversion, platform) DO UPDATE SET holder = excluded.holder, until = excluded.until
-          WHERE l.until < clock_timestamp() OR l.holder = excluded.holder
+          WHERE NOT ${this.isHeld} OR l.holder = excluded.holder
        RETURNING conversion, platform, date_part('epoch', until) * 1000 AS until`,
       [...columns(keys), this.holder, this.window.lease.endsAfterMs / 1_000],
     );

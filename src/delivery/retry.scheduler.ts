@@ -4,7 +4,7 @@ import type { PlatformName } from '../platforms/platform.js';
 import { Postgres } from '../postgres/postgres.js';
 import { Confirmations } from './confirmations.js';
 import type { WaitingDelivery } from './deliveries.projection.js';
-import { QUERY_TIMEOUT_MS } from './delivery-leases.js';
+import { DeliveryLeases, QUERY_TIMEOUT_MS } from './delivery-leases.js';
 import { type DueAttempt, LeasedAttempts } from './leased-attempts.js';
 import { nextAttempt } from './outcome-recorder.js';
 import { PlatformDelivery } from './platform-delivery.js';
@@ -39,6 +39,7 @@ export class RetryScheduler {
     private readonly deliveries: PlatformDelivery,
     private readonly confirmations: Confirmations,
     private readonly attempts: LeasedAttempts,
+    private readonly leases: DeliveryLeases,
   ) {}
 
   /** Every query of a poll times out, so a lost connection does not end the polls. */
@@ -113,7 +114,7 @@ export class RetryScheduler {
                FROM cc.deliveries d
               WHERE d.site = $1 AND d.platform = $2 AND d.due <= now() AND (d.kind = 'send' OR NOT $4)
                 AND NOT EXISTS (SELECT FROM cc.delivery_leases l WHERE l.conversion = d.conversion
-                                   AND l.platform = d.platform AND l.until >= clock_timestamp())
+                                   AND l.platform = d.platform AND ${this.leases.isHeld})
               ORDER BY d.due LIMIT $3`,
       // A status request does not prove that a parked connection works again, so it is no probe.
       values: [site, platform, capacity, this.deliveries.isParked(site, platform)],
