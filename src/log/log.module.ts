@@ -65,8 +65,9 @@ export class PartitionMaintenance implements OnModuleInit {
     @Inject(SETTINGS) private readonly settings: Settings,
   ) {}
 
+  /** The service starts without it: there are partitions ahead as a rule, and /readyz reports if there are none. */
   async onModuleInit(): Promise<void> {
-    await keepPartitionsAhead(this.postgres);
+    await this.run();
   }
 
   @Interval(60_000)

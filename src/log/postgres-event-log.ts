@@ -32,7 +32,7 @@ export interface LogObserver {
 const FOLLOWER_QUERY_TIMEOUT_MS = 2_500;
 
 export class PostgresEventLog extends EventLog {
-  readonly readiness = new AppendReadiness();
+  private readonly readiness = new AppendReadiness();
   private readonly connection: AppendConnection;
   private readonly queue: AppendQueue;
   private readonly notifications: AppendNotifications;
@@ -112,6 +112,10 @@ export class PostgresEventLog extends EventLog {
 
   readers(): Follower[] {
     return [...this.followers];
+  }
+
+  refusal(): Promise<string | undefined> {
+    return this.readiness.refusal(this.postgres.pool);
   }
 
   async close(): Promise<void> {
