@@ -100,15 +100,16 @@ async function open(databaseUrl: string) {
         authFailureLimit: 20,
         authFailureWindowMs: 60_000,
         instance,
+        clock: postgres.clock,
       });
       await directory.start();
       const site = directory.find(SITE) as never;
-      const verdict = directory.checkKey(site, key, Date.now());
+      const verdict = directory.checkKey(site, key);
       if (!verdict.ok) throw new Error('the key should be valid');
       // No platform is connected: nothing is delivered.
       const matcher = { find: async () => ({ identifiers: {}, consent: undefined }) } as never;
       const deliveries = { planFor: () => ({}), deliver: async () => ({}) } as never;
-      const handler = new ReceiveConversionHandler(log, matcher, deliveries);
+      const handler = new ReceiveConversionHandler(log, matcher, deliveries, postgres.clock);
       const post = (orderId: string) => {
         const fields = { email: 'jane@example.com', event: 'purchase', currency: 'EUR', value: 10, orderId };
         return handler.execute(
@@ -131,8 +132,18 @@ async function open(databaseUrl: string) {
     async verify() {
       const settings = readSettings({ DATABASE_URL: databaseUrl, SECRET_KEY: sealing.toString('hex') });
       const until = await log.head();
-      const dependencies = { postgres, log, sites, secrets, projections, settings, until, progress: () => {} };
-      return verify(dependencies, allStreamChecks(false), allChecks(projections, false));
+      const dependencies = {
+        postgres,
+        log,
+        sites,
+        secrets,
+        projections,
+        settings,
+        until,
+        removedUntil: 0,
+        progress: () => {},
+      };
+      return verify(dependencies, allStreamChecks(false), allChecks(projections));
     },
     async close() {
       await log.close();

@@ -50,6 +50,7 @@ const skipped = [
   [isInstalled('kcat'), 'reading the topics with kcat', 'install the package kcat'],
   [!brokerRemedy, 'Kafka tests', brokerRemedy],
   [isInstalled('nginx'), 'the nginx sample', 'install the package nginx'],
+  [isInstalled('faketime'), 'tests with a wrong clock', 'install the package faketime'],
   [isInstalled('caddy'), 'the Caddy sample', 'install the package caddy'],
 ].filter(([isPresent]) => !isPresent);
 for (const [, part, remedy] of skipped) console.log(`SKIPPED: ${part} (${remedy}).`);

@@ -4,14 +4,17 @@ import { EventFilter, type FilterOptions } from '../history/event-filter.js';
 import { ExportFile } from '../history/export-file.js';
 import { FORMATS, type FormatName } from '../history/export-formats.js';
 import { redactEvent } from '../history/redact-event.js';
+import type { Clock } from '../kernel/clock.js';
 import { UserError } from '../kernel/errors.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
+import { withReaderHold } from '../log/retention-holds.js';
 import { FROM_HELP, readBound, TO_HELP } from './bound-argument.js';
 import { findByConversion, findByOrder } from './conversion-history.js';
 import { historyText } from './conversion-history-output.js';
 import { eventLine, ndjson } from './event-output.js';
 import { progressBar } from './output.js';
+import { noteRemoved, refuseGap } from './removed-events.js';
 import type { CliDependencies, Session } from './session.js';
 import { collect, commandGroup, subcommand, UsageError } from './subcommand.js';
 
@@ -53,13 +56,13 @@ export function addEvents(program: Command, session: Session): void {
     .option('--follow', 'continue until Ctrl-C')
     .option('--last <n>', 'number of events to show first', readCount, TAIL_EVENTS_DEFAULT)
     .action(async (options: TailOptions) => {
-      const { log, sites } = await session.open();
+      const { postgres, log, sites } = await session.open();
       const filter = await EventFilter.open(log, sites, options);
       const print = (page: readonly StoredEvent[]) =>
         output.print(options.json ? ndjson(page) : page.map(eventLine).join(''));
       const newest = await filter.last(options.last);
       await print(newest);
-      if (options.follow) await follow(log, filter, print);
+      if (options.follow) await follow(log, postgres.clock, filter, print);
       else if (newest.length === 0 && !options.json) output.note('No event matches.');
     });
 
@@ -117,9 +120,12 @@ export function addEvents(program: Command, session: Session): void {
   async function exportToOutput({ postgres }: CliDependencies, filter: EventFilter, format: FormatName): Promise<void> {
     const client = await postgres.connect('export');
     try {
-      const write = (bytes: Uint8Array) => (bytes.length > 0 ? output.print(bytes) : Promise.resolve());
-      const progress = reportProgress(filter, 'Interrupted: the export is incomplete. Run the command again.');
-      await exportEvents({ client, filter, format: FORMATS[format](false), resumeFrom: undefined, write, progress });
+      await withReaderHold(postgres, 'events export', filter.after, async (hold) => {
+        noteRemoved(output, filter, hold);
+        const write = (bytes: Uint8Array) => (bytes.length > 0 ? output.print(bytes) : Promise.resolve());
+        const progress = reportProgress(filter, 'Interrupted: the export is incomplete. Run the command again.');
+        await exportEvents({ client, filter, format: FORMATS[format](false), resumeFrom: undefined, write, progress });
+      });
     } finally {
       await client.end();
     }
@@ -139,16 +145,21 @@ export function addEvents(program: Command, session: Session): void {
       );
     const client = await postgres.connect('export');
     try {
-      const events = await exportEvents({
-        client,
-        filter,
-        format: FORMATS[format](resumeFrom !== undefined, resumeFrom?.state),
-        resumeFrom,
-        write: (bytes, checkpoint) => file.write(bytes, checkpoint),
-        progress: reportProgress(filter, 'Interrupted. Run the same command again to resume the export.'),
+      return await withReaderHold(postgres, 'events export', resumeFrom?.position ?? filter.after, async (hold) => {
+        if (resumeFrom) refuseGap(out, resumeFrom.position, hold);
+        else noteRemoved(output, filter, hold);
+        const events = await exportEvents({
+          client,
+          filter,
+          format: FORMATS[format](resumeFrom !== undefined, resumeFrom?.state),
+          resumeFrom,
+          write: (bytes, checkpoint) => file.write(bytes, checkpoint),
+          progress: reportProgress(filter, 'Interrupted. Run the same command again to resume the export.'),
+        });
+        await hold.confirm();
+        await file.finish();
+        return events;
       });
-      await file.finish();
-      return events;
     } catch (error) {
       await file.close();
       throw error;
@@ -176,6 +187,7 @@ export function addEvents(program: Command, session: Session): void {
   /** Until Ctrl-C, until the reader of the output exits, or until no event before `--to` can follow. */
   async function follow(
     log: EventLog,
+    clock: Clock,
     filter: EventFilter,
     print: (page: readonly StoredEvent[]) => Promise<void>,
   ): Promise<void> {
@@ -193,7 +205,7 @@ export function addEvents(program: Command, session: Session): void {
     });
     let isUnresponsive = false;
     const check = () => {
-      if (filter.isComplete(follower.position, Date.now())) finished.abort();
+      if (filter.isComplete(follower.position, clock.nowMs())) finished.abort();
       // The follower waits for a lost database without an error, so it is reported here.
       if (isUnresponsive === follower.ageMs > UNRESPONSIVE_AFTER_MS) return;
       isUnresponsive = !isUnresponsive;

@@ -13,7 +13,7 @@ export async function testStoredConnection(
   site: Site,
   platform: Platform,
 ): Promise<ConnectionTest> {
-  const { settings, secrets, sites } = dependencies;
+  const { postgres, settings, secrets, sites } = dependencies;
   const connection = await loadConnection(dependencies, site, platform);
   const client = new PlatformClient(settings.outboundAllowPrivate);
   const tokens = new AccessTokens(client, {
@@ -21,7 +21,7 @@ export async function testStoredConnection(
     reload: async (host, platform) => loadConnection(dependencies, await sites.get(host), platform),
   });
   try {
-    return await testConnection(site.host, platform, connection, client, tokens);
+    return await testConnection(site.host, platform, connection, client, tokens, postgres.clock.nowMs());
   } finally {
     await client.close();
   }

@@ -133,10 +133,10 @@ async function receiverOf({ secrets }: CliDependencies, site: Site): Promise<Rec
 }
 
 async function withPusher<Result>(
-  { log, commands, settings }: CliDependencies,
+  { postgres, log, commands, settings }: CliDependencies,
   work: (pusher: Pusher) => Promise<Result>,
 ): Promise<Result> {
-  const pusher = new Pusher(log, commands, openHttpClient(settings), pusherOptions(settings, 'cli'));
+  const pusher = new Pusher(log, commands, openHttpClient(settings), pusherOptions(settings, 'cli', postgres.clock));
   try {
     return await work(pusher);
   } finally {

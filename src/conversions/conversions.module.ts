@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { CqrsModule } from '@nestjs/cqrs';
 import { DeliveryModule } from '../delivery/delivery.module.js';
 import { DeliveryService } from '../delivery/delivery.service.js';
+import { CLOCK } from '../kernel/clock.js';
 import { provideCommandHandler } from '../kernel/command-handler.provider.js';
 import { EventLog } from '../log/event-log.js';
 import { LogModule } from '../log/log.module.js';
@@ -21,7 +22,7 @@ import { ReceiveConversionHandler } from './receive-conversion.handler.js';
     InboundMetrics,
     Receipts,
     DedupClaimPruner,
-    provideCommandHandler(ReceiveConversionHandler, [EventLog, Matcher, DeliveryService]),
+    provideCommandHandler(ReceiveConversionHandler, [EventLog, Matcher, DeliveryService, CLOCK]),
   ],
 })
 export class ConversionsModule {}

@@ -23,7 +23,7 @@ export class DedupClaimPruner {
   async prune(): Promise<void> {
     try {
       const windows = this.sites.all().map(({ site }) => dedupWindowOf(site.settings, this.settings.dedupWindowMs));
-      await pruneClaims(this.postgres, new Date(Date.now() - Math.max(0, ...windows)));
+      await pruneClaims(this.postgres, new Date(this.postgres.clock.nowMs() - Math.max(0, ...windows)));
     } catch (error) {
       this.logger.warn('Pruning expired dedup claims failed; retrying in 60 s', { error: messageOf(error) });
     }

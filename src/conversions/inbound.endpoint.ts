@@ -107,7 +107,7 @@ export class InboundEndpoint implements OnModuleInit {
     const loadedSite = this.sites.find(this.origin.host(request));
     if (!loadedSite?.site.inbound) return NOT_ENABLED;
     const header = request.headers['x-cc-api-key'];
-    const verdict = this.sites.checkKey(loadedSite, typeof header === 'string' ? header : undefined, Date.now());
+    const verdict = this.sites.checkKey(loadedSite, typeof header === 'string' ? header : undefined);
     if (verdict.ok) return { loadedSite, key: verdict.key };
     if (verdict.retryAfterS === undefined) return INVALID_KEY;
     const headers = { 'Retry-After': String(verdict.retryAfterS) };

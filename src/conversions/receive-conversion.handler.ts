@@ -1,6 +1,7 @@
 import type { ICommandHandler } from '@nestjs/cqrs';
 import { DeliveryService } from '../delivery/delivery.service.js';
 import { CONVERSION, type ConversionData, type DeliveryPlan } from '../events/conversion.events.js';
+import type { Clock } from '../kernel/clock.js';
 import { CommandHandler } from '../kernel/command.js';
 import { withLogTimeout } from '../kernel/log-timeout.js';
 import { uuidv7 } from '../kernel/uuid.js';
@@ -23,6 +24,7 @@ export class ReceiveConversionHandler implements ICommandHandler<ReceiveConversi
     private readonly log: EventLog,
     private readonly matcher: Matcher,
     private readonly deliveries: DeliveryService,
+    private readonly clock: Clock,
   ) {}
 
   async execute(command: ReceiveConversion): Promise<Received> {
@@ -30,7 +32,7 @@ export class ReceiveConversionHandler implements ICommandHandler<ReceiveConversi
     const { host, settings } = loadedSite.site;
     const personal = hashPersonal(fields, settings.country ?? undefined);
     const record = await this.matcher.find(host, personal.subject);
-    const match = matchOf(record, settings, Date.now(), rules.identifierTtlMs);
+    const match = matchOf(record, settings, this.clock.nowMs(), rules.identifierTtlMs);
     const { opening, claim } = decide(command, personal, match, uuidv7(), this.deliveries.planFor(loadedSite));
     const { conversionId } = opening.data;
     const outcome = await this.append(loadedSite.site.host, key, opening, claim);
@@ -63,7 +65,7 @@ export class ReceiveConversionHandler implements ICommandHandler<ReceiveConversi
   private append(site: string, key: SiteKey, event: OpeningEvent, claim?: DedupClaim) {
     const stream = event.data.conversionId;
     const actor = `key:${key.id}`;
-    const stored = this.log.append({
+    return this.log.append({
       category: CONVERSION,
       stream,
       expected: 'new',
@@ -71,12 +73,6 @@ export class ReceiveConversionHandler implements ICommandHandler<ReceiveConversi
       actor,
       events: [event],
       claim,
-    });
-    if (event.data.platforms === undefined) return stored;
-    return stored.catch((error: unknown) => {
-      // The event may be stored nevertheless. It must then be sent, although the sender was asked to retry.
-      this.deliveries.appendInDoubt();
-      throw error;
     });
   }
 }

@@ -11,6 +11,7 @@ import type { DueDelivery } from './retry.scheduler.js';
 
 const POLL_MS = 1_800_000;
 const HOUR_MS = 3_600_000;
+const NOW_MS = Date.parse('2026-03-01T10:00:00Z');
 const CONNECTION: Connection = { settings: {}, secrets: {} };
 
 describe('Confirmations', () => {
@@ -46,18 +47,19 @@ describe('Confirmations', () => {
       new AccessTokens(client, { replaceRefreshToken: async () => {}, reload: async () => undefined }),
       client,
       { count: (outcome: Outcome) => counted.push(outcome) } as unknown as DeliveryMetrics,
+      { nowMs: () => NOW_MS },
       { confirmationPollMs: POLL_MS } as Settings,
     );
   });
 
   const confirm = (requestId: string, { conversionId = 'c1', ageMs = HOUR_MS } = {}): Promise<Outcome> => {
-    const time = new Date(Date.now() - ageMs).toISOString();
+    const time = new Date(NOW_MS - ageMs).toISOString();
     const received = { site: 'shop.example', time, data: { conversionId } } as ReceivedConversion;
     const details = { requestId, bodySha256: 'b', eventId: 'ORD-1-r2', settings: 4 };
     const due = { site: 'shop.example', platform: 'google_ads', details } as DueDelivery;
     return new Promise((resolve) => confirmations.confirm({ due, received, attempt: 3 }, resolve));
   };
-  const delayOf = ({ nextTry }: Outcome) => Date.parse(nextTry as string) - Date.now();
+  const delayOf = ({ nextTry }: Outcome) => Date.parse(nextTry as string) - NOW_MS;
 
   it('sends one status request for all conversions of a request and reports an outcome for each', async () => {
     verdict = { kind: 'delivered' };

@@ -1,5 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Outcome } from '../events/delivery.events.js';
+import { CLOCK, type Clock } from '../kernel/clock.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { shorten } from '../platforms/common-verdict.js';
 import type { PlatformName } from '../platforms/platform.js';
@@ -31,6 +32,7 @@ export class Confirmations {
     private readonly tokens: AccessTokens,
     private readonly client: PlatformClient,
     private readonly metrics: DeliveryMetrics,
+    @Inject(CLOCK) private readonly clock: Clock,
     @Inject(SETTINGS) private readonly settings: Settings,
   ) {}
 
@@ -39,7 +41,7 @@ export class Confirmations {
     const { bodySha256, eventId, settings, requestId } = due.details;
     const { conversionId } = received.data;
     void this.statusOf(site, platform, requestId as string).then((details) => {
-      const isLate = Date.now() - Date.parse(received.time) > DAY_MS;
+      const isLate = this.clock.nowMs() - Date.parse(received.time) > DAY_MS;
       // Platforms do not confirm after a day: accepted is then final.
       const nextTry = isLate && details.status === 'accepted' ? undefined : details.nextTry;
       const outcome = { conversionId, platform, attempt, bodySha256, eventId, settings, ...details, nextTry };
@@ -65,11 +67,11 @@ export class Confirmations {
     if (!confirmation) return { status: 'accepted', requestId };
     const { platform, connection } = destination;
     const pollMs = this.settings.confirmationPollMs;
-    const later: OutcomeDetails = { status: 'accepted', requestId, nextTry: isoTime(Date.now() + pollMs) };
+    const later: OutcomeDetails = { status: 'accepted', requestId, nextTry: isoTime(this.clock.nowMs() + pollMs) };
     const started = performance.now();
     try {
       const accessToken = await this.tokens.get(site, platform, connection);
-      const request = confirmation.request(requestId, { connection, accessToken, nowMs: Date.now() });
+      const request = confirmation.request(requestId, { connection, accessToken, nowMs: this.clock.nowMs() });
       const response = await this.client.request(platform, request, connection);
       const verdict = confirmation.verdict(response);
       const call = { requestId, httpStatus: response.status, durationMs: Math.round(performance.now() - started) };
@@ -80,11 +82,16 @@ export class Confirmations {
           return { ...call, status: 'rejected', reason: shorten(verdict.reason) };
         case 'split':
           // Some conversions of the request count, and the response does not identify them: each is sent on its own.
-          return { ...call, status: 'deferred', reason: 'pending', alone: true, nextTry: isoTime(Date.now()) };
+          return { ...call, status: 'deferred', reason: 'pending', alone: true, nextTry: isoTime(this.clock.nowMs()) };
         case 'retry':
           // With a wait, the platform wants the conversion again, not another status request.
           if (verdict.afterMs === undefined) return { ...call, ...later };
-          return { ...call, status: 'deferred', reason: 'pending', nextTry: isoTime(Date.now() + verdict.afterMs) };
+          return {
+            ...call,
+            status: 'deferred',
+            reason: 'pending',
+            nextTry: isoTime(this.clock.nowMs() + verdict.afterMs),
+          };
         default:
           return { ...call, ...later };
       }

@@ -38,9 +38,9 @@ export async function testConnection(
   connection: Connection,
   client: PlatformClient,
   tokens: AccessTokens,
+  nowMs: number,
 ): Promise<ConnectionTest> {
   const { name } = platform;
-  const nowMs = Date.now();
   const payload = platform.payload(sampleConversion(nowMs), connection.settings);
   if ('skip' in payload) {
     const reason = `a purchase without a visit would be skipped: ${payload.skip}`;

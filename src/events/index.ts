@@ -2,12 +2,20 @@ import { type AuthEvent, authSchemas } from './auth.events.js';
 import { type ConversionEvent, conversionSchemas } from './conversion.events.js';
 import { type DeliveryEvent, deliverySchemas } from './delivery.events.js';
 import type { EventSchema } from './event-schema.js';
+import { type LogEvent, logSchemas } from './log.events.js';
 import { type OutboundEvent, outboundSchemas } from './outbound.events.js';
 import { type SiteEvent, siteSchemas } from './site.events.js';
 import { type VisitorEvent, visitorSchemas } from './visitor.events.js';
 
 /** Every event in the log, as a union discriminated by `type`. */
-export type DomainEvent = ConversionEvent | DeliveryEvent | VisitorEvent | SiteEvent | AuthEvent | OutboundEvent;
+export type DomainEvent =
+  | ConversionEvent
+  | DeliveryEvent
+  | VisitorEvent
+  | SiteEvent
+  | AuthEvent
+  | OutboundEvent
+  | LogEvent;
 
 export type EventType = DomainEvent['type'];
 
@@ -22,4 +30,5 @@ export const EVENT_SCHEMAS: Readonly<Record<EventType, EventSchema>> = {
   ...authSchemas,
   ...visitorSchemas,
   ...outboundSchemas,
+  ...logSchemas,
 };

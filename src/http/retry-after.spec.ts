@@ -20,6 +20,11 @@ describe('retryAfterMs', () => {
     expect(retryAfterMs({ headers: { 'retry-after': text } }, NOW_MS)).toBe(ms);
   });
 
+  it('compares a date with the clock of the server that sent it', () => {
+    const headers = { 'retry-after': 'Sun, 01 Mar 2026 12:01:00 GMT', date: 'Sun, 01 Mar 2026 12:00:00 GMT' };
+    expect(retryAfterMs({ headers }, NOW_MS)).toBe(60_000);
+  });
+
   it('returns undefined without the header', () => {
     expect(retryAfterMs({ headers: {} }, NOW_MS)).toBeUndefined();
   });

@@ -10,6 +10,7 @@ export const TOPIC_OF_CATEGORY: Readonly<Record<string, string>> = {
   site: 'sites',
   auth: 'auth',
   outbound: 'outbound',
+  log: 'log',
 };
 
 export const PUBLISHED_CATEGORIES = Object.keys(TOPIC_OF_CATEGORY);

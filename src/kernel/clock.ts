@@ -2,3 +2,6 @@
 export interface Clock {
   nowMs(): number;
 }
+
+/** Nest's token for the database's clock. */
+export const CLOCK = Symbol('CLOCK');

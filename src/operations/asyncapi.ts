@@ -7,6 +7,7 @@ const CHANNELS: Readonly<Record<string, string>> = {
   site: 'Sites, their keys, settings and platform connections.',
   auth: 'Failed authentication attempts.',
   outbound: 'Pushes of totals to webhooks.',
+  log: 'The log itself, such as steps of its clock.',
 };
 const TOPICS: Readonly<Record<string, string>> = {
   conversion: 'conversions',
@@ -14,6 +15,7 @@ const TOPICS: Readonly<Record<string, string>> = {
   site: 'sites',
   auth: 'auth',
   outbound: 'outbound',
+  log: 'log',
 };
 
 const DESCRIPTION = `The events of the log on Kafka. Each event is published after its commit, in log order,
@@ -56,7 +58,7 @@ const HEADERS = {
       pattern: '^[0-9]+$',
       description: 'Position in the log. Increases within a partition.',
     },
-    cc_site: { type: 'string', description: 'Host of the site.' },
+    cc_site: { type: 'string', description: 'Host of the site; empty for events of no site.' },
     cc_version: { type: 'string', pattern: '^[0-9]+$', description: 'Version within the stream, starting at 1.' },
   },
 } as const;

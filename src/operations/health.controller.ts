@@ -27,18 +27,23 @@ export class HealthController {
     return { ok: true };
   }
 
-  /** Ready means that conversions can be accepted. Parked projections and a Kafka outage are only reported. */
+  /**
+   * Ready means that conversions can be accepted. Parked projections, a Kafka outage and a steady difference between the
+   * clocks are only reported: ages are judged by the database's clock.
+   */
   @Get('readyz')
   @ApiOperation({ summary: 'Whether conversions can be accepted' })
   async ready(@Res({ passthrough: true }) reply: FastifyReply) {
     const log = await this.checkLog();
-    const ok = log.ok && !this.hotRoutes.draining;
+    const { clock } = this.postgres;
+    const ok = log.ok && !clock.refusal() && !this.hotRoutes.draining;
     if (!ok) reply.status(HttpStatus.SERVICE_UNAVAILABLE);
     const stopping = this.hotRoutes.draining && { stopping: true };
     return {
       ok,
       ...stopping,
       log: { ok: log.ok, reason: log.reason },
+      clock: { ok: clock.problem() === undefined, reason: clock.problem() },
       projections: log.parked,
       kafka: this.kafka.state,
     };

@@ -2,6 +2,7 @@ import { Module } from '@nestjs/common';
 import { HttpDrain } from '../http/http-drain.js';
 import { KafkaModule } from '../kafka/kafka.module.js';
 import { LogModule } from '../log/log.module.js';
+import { ClockWatch } from './clock-watch.js';
 import { HealthController } from './health.controller.js';
 import { MetricsController } from './metrics.controller.js';
 import { OperatorsOnly } from './operators-only.guard.js';
@@ -9,7 +10,7 @@ import { OperatorsOnly } from './operators-only.guard.js';
 @Module({
   imports: [LogModule, KafkaModule],
   controllers: [HealthController, MetricsController],
-  providers: [HttpDrain, OperatorsOnly],
+  providers: [ClockWatch, HttpDrain, OperatorsOnly],
   exports: [OperatorsOnly],
 })
 export class OperationsModule {}

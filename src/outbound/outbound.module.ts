@@ -41,7 +41,7 @@ export class OutboundScheduler {
         registry: Registry,
         logger: Logger,
       ) => {
-        const options = { ...pusherOptions(settings, 'system'), count: countPushes(registry) };
+        const options = { ...pusherOptions(settings, 'system', postgres.clock), count: countPushes(registry) };
         const pusher = new Pusher(log, commands, openHttpClient(settings), {
           ...options,
           disabled: (site, reason) =>

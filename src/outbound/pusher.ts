@@ -1,6 +1,7 @@
 import { OUTBOUND, type OutboundEvent, type ReportingWindow } from '../events/outbound.events.js';
 import { HttpClient } from '../http/client/http-client.js';
 import { SendFailure } from '../http/client/send-failure.js';
+import type { Clock } from '../kernel/clock.js';
 import type { CommandExecutor } from '../kernel/command.js';
 import { LogUnavailable } from '../kernel/errors.js';
 import type { Settings } from '../kernel/settings.js';
@@ -27,9 +28,9 @@ export interface PusherOptions extends RetryRules {
   disabled?(site: string, reason: string): void;
 }
 
-export function pusherOptions(settings: Settings, actor: PusherOptions['actor']): PusherOptions {
+export function pusherOptions(settings: Settings, actor: PusherOptions['actor'], clock: Clock): PusherOptions {
   const { outboundRetryScheduleMs: scheduleMs, outboundDisableAfterMs: disableAfterMs } = settings;
-  return { scheduleMs, disableAfterMs, actor, now: Date.now };
+  return { scheduleMs, disableAfterMs, actor, now: () => clock.nowMs() };
 }
 
 /** The HTTP client for customers' receivers. */

@@ -80,7 +80,7 @@ export class DatabaseClock implements Clock {
 
   /** The database's time at a moment of this process's monotonic clock (`performance.now()`). */
   at(monotonicMs: number): number {
-    return monotonicMs + middle(this.trusted);
+    return Math.floor(monotonicMs + middle(this.trusted));
   }
 
   /** The database's clock, as last sampled, minus the wall clock of this process. */
@@ -93,6 +93,14 @@ export class DatabaseClock implements Clock {
     if (!this.stepped) return undefined;
     const step = describeStep(middle(this.stepped.offset) - middle(this.trusted));
     return `the database's clock jumped ${step}; appends are refused until it is steady for ${formatDuration(DISTRUST_MS)}`;
+  }
+
+  /** What an operator should know about the clock; undefined if nothing. */
+  problem(): string | undefined {
+    const differenceMs = this.differenceMs();
+    return (
+      this.refusal() ?? (Math.abs(differenceMs) > DIFFERENCE_MAX_MS ? describeDifference(differenceMs) : undefined)
+    );
   }
 
   /** Calls the listener at each step. Returns a function that ends this. */
@@ -147,11 +155,22 @@ export class DatabaseClock implements Clock {
   }
 }
 
-/** For example "400d ahead", rounded to a unit of which there are at least two. */
+/** For example "400d ahead". */
 export function describeStep(stepMs: number): string {
-  const sizeMs = Math.abs(stepMs);
+  return `${approximately(stepMs)} ${stepMs > 0 ? 'ahead' : 'back'}`;
+}
+
+/** For an operator. Either clock can be the wrong one. */
+export function describeDifference(differenceMs: number): string {
+  const relation = differenceMs > 0 ? 'ahead of' : 'behind';
+  return `the database's clock is ${approximately(differenceMs)} ${relation} the clock of this machine`;
+}
+
+/** Rounded to a unit of which there are at least two. */
+function approximately(ms: number): string {
+  const sizeMs = Math.abs(ms);
   const unitMs = [86_400_000, 3_600_000, 60_000].find((unit) => sizeMs >= 2 * unit) ?? 1_000;
-  return `${formatDuration(Math.round(sizeMs / unitMs) * unitMs)} ${stepMs > 0 ? 'ahead' : 'back'}`;
+  return formatDuration(Math.round(sizeMs / unitMs) * unitMs);
 }
 
 /** The database read its clock at some moment between request and answer. */

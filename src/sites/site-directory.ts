@@ -1,5 +1,6 @@
 import { AUTH, type AuthFailure } from '../events/auth.events.js';
 import { SITE } from '../events/site.events.js';
+import type { Clock } from '../kernel/clock.js';
 import { LogUnavailable } from '../kernel/errors.js';
 import { withLogTimeout } from '../kernel/log-timeout.js';
 import { derivedUuid } from '../kernel/uuid.js';
@@ -22,6 +23,7 @@ export interface DirectoryOptions {
   readonly authFailureWindowMs: number;
   /** Identifies this process; a restarted one has another id. */
   readonly instance: string;
+  readonly clock: Clock;
   warn?(line: string): void;
 }
 
@@ -77,7 +79,7 @@ export class SiteDirectory {
     this.siteFollower = await this.log.follow({ name: 'sites', after: 0, categories: [SITE] }, (events) =>
       this.serialise(() => this.applyAll(events)),
     );
-    const windowStart = new Date(Date.now() - this.options.authFailureWindowMs);
+    const windowStart = new Date(this.options.clock.nowMs() - this.options.authFailureWindowMs);
     const after = await this.log.positionBefore(windowStart);
     await this.log.follow({ name: 'auth', after, categories: [AUTH] }, (events) => {
       for (const event of events) this.throttle.apply(event);
@@ -124,17 +126,17 @@ export class SiteDirectory {
   }
 
   /** Checks the key before the throttle, so that a valid key is never throttled. */
-  checkKey(loaded: LoadedSite, text: string | undefined, nowMs: number): KeyCheck {
+  checkKey(loaded: LoadedSite, text: string | undefined): KeyCheck {
     // One hash lookup accepts a valid key. The reason of a failure is determined afterwards.
     const key =
       text !== undefined && text.length === API_KEY_LENGTH ? loaded.keysByHash.get(hashApiKey(text)) : undefined;
     if (key?.status === 'active') return { ok: true, key };
     const failure: AuthFailure = key ? 'revoked' : !text ? 'missing' : looksLikeApiKey(text) ? 'unknown' : 'malformed';
-    return { ok: false, retryAfterS: this.throttle.fail(loaded.site.host, failure, nowMs) };
+    return { ok: false, retryAfterS: this.throttle.fail(loaded.site.host, failure, this.options.clock.nowMs()) };
   }
 
-  flushFailures(nowMs: number): void {
-    this.throttle.flush(nowMs);
+  flushFailures(): void {
+    this.throttle.flush(this.options.clock.nowMs());
   }
 
   /** Runs updates one after the other, so that secrets read earlier never overwrite secrets read later. */

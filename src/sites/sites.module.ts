@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Injectable, Module, type OnModuleInit } from '@nestjs/common';
 import { CqrsModule } from '@nestjs/cqrs';
 import { Interval } from '@nestjs/schedule';
+import { CLOCK, type Clock } from '../kernel/clock.js';
 import { provideCommandHandler } from '../kernel/command-handler.provider.js';
 import { Logger } from '../kernel/logger.js';
 import { Sealer } from '../kernel/sealing.js';
@@ -31,7 +32,7 @@ export class SitesLifecycle implements OnModuleInit {
 
   @Interval(60_000)
   flushFailures(): void {
-    this.directory.flushFailures(Date.now());
+    this.directory.flushFailures();
   }
 }
 
@@ -46,9 +47,14 @@ export class SitesLifecycle implements OnModuleInit {
     },
     {
       provide: SiteDirectory,
-      useFactory: (log: EventLog, secrets: SiteSecrets, settings: Settings, logger: Logger) =>
-        new SiteDirectory(log, secrets, { ...settings, instance: randomUUID(), warn: (line) => logger.warn(line) }),
-      inject: [EventLog, SiteSecrets, SETTINGS, Logger],
+      useFactory: (log: EventLog, secrets: SiteSecrets, settings: Settings, logger: Logger, clock: Clock) =>
+        new SiteDirectory(log, secrets, {
+          ...settings,
+          instance: randomUUID(),
+          clock,
+          warn: (line) => logger.warn(line),
+        }),
+      inject: [EventLog, SiteSecrets, SETTINGS, Logger, CLOCK],
     },
     { provide: SiteRepository, useFactory: (log: EventLog) => new SiteRepository(log), inject: [EventLog] },
     ...SITE_COMMAND_HANDLERS.map((Handler) => provideCommandHandler(Handler, [SiteRepository, SiteSecrets])),

@@ -22,7 +22,7 @@ export class IdentifierPruner {
   @Interval(10 * 60_000)
   async prune(): Promise<void> {
     try {
-      await pruneIdentifiers(this.postgres, new Date(Date.now() - this.settings.identifierTtlMs));
+      await pruneIdentifiers(this.postgres, new Date(this.postgres.clock.nowMs() - this.settings.identifierTtlMs));
     } catch (error) {
       this.logger.warn('Pruning expired identifiers failed; retrying in 10 min', { error: messageOf(error) });
     }

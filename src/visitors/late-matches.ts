@@ -5,6 +5,7 @@ import { buildPayload, settingsAsOf } from '../delivery/payload.js';
 import type { ReceivedConversion } from '../delivery/received-conversion.js';
 import { CONVERSION } from '../events/conversion.events.js';
 import { type Reopening } from '../events/delivery.events.js';
+import type { Clock } from '../kernel/clock.js';
 import { LogUnavailable } from '../kernel/errors.js';
 import type { NewEvent, StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
@@ -13,10 +14,10 @@ import { Lease } from '../postgres/lease.js';
 import type { LoadedSite, SiteDirectory } from '../sites/site-directory.js';
 import { CLICK_KINDS } from './identifier-kinds.js';
 import { isFilteredBot, type Matcher, matchOf, type VisitorRecord } from './matcher.js';
+import { LATE_MATCHES_LEASE } from './retention-holds.js';
 import { lacksIdentifier } from './unmatched.projection.js';
 import { PERSON_BYTES } from './visitor.js';
 
-const LEASE = 'late-matches';
 const SCAN_EVERY_MS = 1_000;
 const PAGE_EVENTS = 5_000;
 /** Events that may add an identifier. */
@@ -32,6 +33,7 @@ export interface LateMatchesDependencies {
   /** How long after a conversion the platform still accepts it. */
   sendableForMs(platform: Platform): number;
   readonly identifierTtlMs: number;
+  readonly clock: Clock;
 }
 
 interface Unmatched {
@@ -80,7 +82,7 @@ export class LateMatches {
 
   private async scan(): Promise<void> {
     if (this.lease?.isLost) this.lease = undefined;
-    this.lease ??= await Lease.take(this.pool, LEASE);
+    this.lease ??= await Lease.take(this.pool, LATE_MATCHES_LEASE);
     const { lease } = this;
     if (!lease) return;
     const head = await this.log.head();
@@ -187,7 +189,8 @@ export class LateMatches {
     const platform = this.dependencies.platform(name);
     const connection = open.connections.get(name)?.connection;
     if (last?.status !== 'skipped' || !lacksIdentifier(last) || !platform || !connection) return false;
-    if (Date.now() - Date.parse(withVisit.time) > this.dependencies.sendableForMs(platform)) return false;
+    if (this.dependencies.clock.nowMs() - Date.parse(withVisit.time) > this.dependencies.sendableForMs(platform))
+      return false;
     const asOf = settingsAsOf(connection, settingsPosition ?? withVisit.data.settings);
     return !('skip' in buildPayload(withVisit, platform, asOf, eventId));
   }

@@ -7,6 +7,7 @@ import { HotRoutes } from '../http/hot-routes.js';
 import { readBody } from '../http/read-body.js';
 import { RequestOrigin } from '../http/request-origin.js';
 import { MalformedBody, parseStrictJson } from '../http/strict-json.js';
+import { CLOCK, type Clock } from '../kernel/clock.js';
 import { LogUnavailable, messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
@@ -81,6 +82,7 @@ export class TagEndpoints implements OnModuleInit {
     private readonly commands: CommandBus,
     private readonly metrics: TagMetrics,
     private readonly logger: Logger,
+    @Inject(CLOCK) private readonly clock: Clock,
     @Inject(SETTINGS) settings: Settings,
   ) {
     this.origin = new RequestOrigin(settings.trustedProxies);
@@ -118,15 +120,14 @@ export class TagEndpoints implements OnModuleInit {
     if (request.method === 'OPTIONS' && isAllowed) return PREFLIGHT;
     if (request.method !== 'POST') return NOT_POST;
     if (!isAllowed) return NOT_ALLOWED;
-    const nowMs = Date.now();
     const address = this.origin.address(request);
-    if (!this.rate.allows(open.site.host, address, nowMs)) return TOO_MANY;
+    if (!this.rate.allows(open.site.host, address, performance.now())) return TOO_MANY;
     const { headers } = request;
     if (!CONTENT_TYPE.test(headers['content-type'] ?? '') || headers['content-encoding'] !== undefined)
       return WRONG_TYPE;
     const body = await readBody(request, BODY_MAX_BYTES);
     if (!body) return TOO_LARGE;
-    const message = readTagMessage(parseStrictJson(body), nowMs);
+    const message = readTagMessage(parseStrictJson(body), this.clock.nowMs());
     if (!message) return NOT_A_TAG_MESSAGE;
     await this.commands.execute(
       call === 'consent'

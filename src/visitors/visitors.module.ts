@@ -88,5 +88,6 @@ function makeLateMatches(
     catchUpUnmatched: () => projections.catchUp('unmatched'),
     sendableForMs: (platform) => sendableForMs(platform, rules),
     identifierTtlMs: settings.identifierTtlMs,
+    clock: postgres.clock,
   });
 }

@@ -157,10 +157,11 @@ describe('projections', () => {
         authFailureLimit: 20,
         authFailureWindowMs: 60_000,
         instance: randomUUID(),
+        clock: postgres.clock,
       });
       await directory.start();
       const open = () => directory.find('shop.example');
-      const verdict = directory.checkKey(open() as never, key, Date.now());
+      const verdict = directory.checkKey(open() as never, key);
       if (!verdict.ok) throw new Error('the key should be good');
       // No platform is connected: nothing is delivered.
       const matcher = new Matcher(postgres, (error) => {
@@ -168,7 +169,7 @@ describe('projections', () => {
       });
       closing.push(() => matcher.close());
       const deliveries = { planFor: () => ({}), deliver: async () => ({}) } as never;
-      const bus = new ReceiveConversionHandler(log, matcher, deliveries);
+      const bus = new ReceiveConversionHandler(log, matcher, deliveries, postgres.clock);
       const rules = { dedupWindowMs: DAY_MS, identifierTtlMs: 90 * DAY_MS };
       const post = (orderId: string | undefined, email = `${randomUUID()}@example.com`) => {
         const fields = { email, event: 'purchase', currency: 'EUR', value: 10, ...(orderId && { orderId }) };
@@ -252,7 +253,7 @@ describe('projections', () => {
           posted += orders.length;
           await Promise.all(received.map(({ conversionId }, index) => recordOutcomes(conversionId, turn + index)));
           for (let each = 0; each < 5; each += 1) await visit(open() as LoadedSite, turn * 5 + each);
-          directory.checkKey(open() as never, 'cc_wrong', Date.now());
+          directory.checkKey(open() as never, 'cc_wrong');
           if (turn % 10 === 0) await commands.execute(new IssueKey('cli', 'shop.example', `key ${turn}`, false));
           if (turn === 15)
             await commands.execute(

@@ -13,7 +13,7 @@ import { type ServiceProcess, spawnService } from './service-process.js';
 const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 
 /** The topics of a service with the default prefix. */
-export const TOPICS = ['conversions', 'visitors', 'sites', 'auth', 'outbound'].map((name) => `cc.${name}`);
+export const TOPICS = ['conversions', 'visitors', 'sites', 'auth', 'outbound', 'log'].map((name) => `cc.${name}`);
 
 /** One or more service processes with Kafka, and direct access to their log. */
 export class KafkaEnabledService {

@@ -45,10 +45,11 @@ export async function openInstance(
   const secrets = new SiteSecrets(postgres.pool, new Sealer(KEY));
   const sites = new SiteRepository(log);
   const commands = siteCommandDispatcher(sites, secrets);
-  const directory = new SiteDirectory(log, secrets, { ...settings, instance: uuidv7() });
+  const directory = new SiteDirectory(log, secrets, { ...settings, instance: uuidv7(), clock: postgres.clock });
   await directory.start();
   const now = () => Date.now() + instance.clockOffsetMs;
-  const pusher = new Pusher(log, commands, openHttpClient(settings), { ...pusherOptions(settings, 'system'), now });
+  const options = { ...pusherOptions(settings, 'system', postgres.clock), now };
+  const pusher = new Pusher(log, commands, openHttpClient(settings), options);
   const errors: string[] = [];
   const sync = new OutboundSync(postgres.pool, directory, secrets, pusher, {
     everyMs: settings.outboundEveryMs,

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { prepareCluster } from '../../src/postgres/cluster.js';
 import { holdServer } from '../../src/postgres/embedded-server.js';
 import { binariesIn, findBinaries } from '../../src/postgres/postgres-binaries.js';
-import { findPostmaster, stopPostmaster } from '../../src/postgres/postmaster.js';
+import { findPostmaster, SERVER_ENV, stopPostmaster } from '../../src/postgres/postmaster.js';
 
 export interface TestServerOptions {
   /** Folder of PostgreSQL's programs; by default those of the npm package. */
@@ -14,6 +14,8 @@ export interface TestServerOptions {
   major?: number;
   /** Added to the settings of the embedded server, or overriding them, such as `{ fsync: 'off' }`. */
   settings?: Record<string, string>;
+  /** Added to the environment of the servers that this test file starts from now on. */
+  environment?: Record<string, string>;
 }
 
 export interface TestServer {
@@ -36,7 +38,9 @@ export function hasDebianPostgres(major: number): boolean {
 }
 
 /** Starts a PostgreSQL server with its own data folder. */
-export async function startTestServer({ binDir, major, settings }: TestServerOptions = {}): Promise<TestServer> {
+export async function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
+  const { binDir, major, settings } = options;
+  Object.assign(SERVER_ENV, options.environment);
   const dataDir = mkdtempSync(join(tmpdir(), 'cc-test-'));
   // If the test runs as root, another user runs the server and must be able to enter the folder.
   chmodSync(dataDir, 0o755);

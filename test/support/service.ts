@@ -25,7 +25,8 @@ import { SiteSecrets } from '../../src/sites/site-secrets.js';
 import { openDatabase } from './databases.js';
 import type { TestServer } from './postgres-server.js';
 
-const SECRET_KEY = randomBytes(32).toString('hex');
+/** Seals the secrets of every service and operator of a test file. */
+export const SECRET_KEY = randomBytes(32).toString('hex');
 
 /** An instance of the service that runs in this process, on a free port, and the test's connections to it. */
 export interface TestService {

@@ -1,4 +1,6 @@
+import { CLOCK_STREAM, LOG } from '../../events/log.events.js';
 import { readPartitions } from '../../log/partitions.js';
+import { describeDifference, describeStep } from '../../postgres/database-clock.js';
 import { MIGRATIONS } from '../../postgres/migrations/index.js';
 import { readMigrations } from '../../postgres/schema.js';
 import { SERVICE_ROLE } from '../../postgres/service-role.js';
@@ -101,22 +103,17 @@ export async function checkpoints(dependencies: CliDependencies): Promise<Findin
   };
 }
 
-export async function clock({ postgres }: CliDependencies): Promise<Finding> {
-  const sentMs = Date.now();
-  const { rows } = await postgres.pool.query<{ now: string }>(
-    'SELECT extract(epoch FROM clock_timestamp()) * 1000 AS now',
-  );
-  const receivedMs = Date.now();
-  // The database read its clock between request and response, so the round trip does not count as a difference.
-  const databaseMs = Number(rows[0]?.now);
-  const differenceMs = Math.round(Math.max(0, sentMs - databaseMs, databaseMs - receivedMs));
-  const ok = differenceMs <= CLOCK_DIFFERENCE_MAX_MS;
+export async function clock({ postgres, log }: CliDependencies): Promise<Finding> {
+  await postgres.sampleClock();
+  const differenceMs = postgres.clock.differenceMs();
+  const ok = Math.abs(differenceMs) <= CLOCK_DIFFERENCE_MAX_MS;
+  const steps = await log.readStream(LOG, CLOCK_STREAM);
+  const last = steps.at(-1);
+  const stepped =
+    last && `; its clock jumped ${describeStep(last.data.stepMs)} on ${last.time} (${steps.length} recorded)`;
   return {
     ok,
-    detail:
-      differenceMs === 0
-        ? 'this machine and the database agree'
-        : `this machine and the database differ by ${differenceMs} ms`,
+    detail: `${ok ? 'this machine and the database agree' : describeDifference(differenceMs)}${stepped ?? ''}`,
     ...(!ok && { fix: 'Synchronise both clocks with NTP.' }),
   };
 }

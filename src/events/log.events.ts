@@ -1,0 +1,38 @@
+import { derivedUuid } from '../kernel/uuid.js';
+import { type SchemasOf, time } from './event-schema.js';
+
+/** Category of the streams about the log itself. */
+export const LOG = 'log';
+
+/** These events belong to no site. */
+export const NO_SITE = '';
+
+/** The stream of the steps of the database's clock. */
+export const CLOCK_STREAM = derivedUuid('log clock');
+
+export type LogEvent = {
+  type: 'log.clock_stepped.v1';
+  data: { before: string; after: string; stepMs: number; followed: boolean; instance: string };
+};
+
+export const logSchemas: SchemasOf<LogEvent> = {
+  'log.clock_stepped.v1': {
+    summary: "The database's clock stepped by more than 5 s.",
+    data: {
+      type: 'object',
+      properties: {
+        before: { ...time, description: 'The time that the database was expected to have.' },
+        after: { ...time, description: 'The time that it had.' },
+        stepMs: { type: 'integer', description: '`after` minus `before`.' },
+        followed: {
+          type: 'boolean',
+          description:
+            'Whether the new time was followed at once. Otherwise appends were refused until the clock had stepped back, or had been steady for 30 s.',
+        },
+        instance: { type: 'string', description: 'Host name of the instance that noticed it first.' },
+      },
+      required: ['before', 'after', 'stepMs', 'followed', 'instance'],
+      additionalProperties: false,
+    },
+  },
+};
