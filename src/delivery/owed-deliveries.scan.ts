@@ -110,7 +110,9 @@ export class OwedDeliveriesScan {
       position: 0,
       attempt: 1,
       start: (received, permit, done) => {
-        this.deliveries.deliver({ received, platform, attempt: 1, mayDeliver: () => permit.mayStart }, done);
+        // The instance that received the conversion may have sent it, and ended before it recorded the outcome.
+        const request = { received, platform, attempt: 1, maybeSentAt: received.time };
+        this.deliveries.deliver({ ...request, mayDeliver: () => permit.mayStart }, done);
       },
     };
   }
