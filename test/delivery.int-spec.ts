@@ -152,6 +152,14 @@ describe('Lease', () => {
     expect(second.isLost).toBe(false);
   });
 
+  it('does not outlive a holder that died while the clock of the database was ahead', async () => {
+    await postgres.pool.query(
+      `INSERT INTO cc.leases (name, holder, token, until, reached)
+       VALUES ('a', gen_random_uuid(), 1, clock_timestamp() + interval '400 days', 7)`,
+    );
+    expect((await mustTake()).reached).toBe(7);
+  });
+
   it('is taken over by one of several processes', async () => {
     await mustTake();
     await expire();
@@ -338,7 +346,13 @@ describe('RetryScheduler', () => {
   async function startScheduler(deliver?: Deliver, window?: AttemptWindow) {
     const instance = await openInstance(deliver, window);
     const confirmations = undefined as unknown as Confirmations;
-    const scheduler = new RetryScheduler(instance.postgres, instance.platform, confirmations, instance.attempts);
+    const scheduler = new RetryScheduler(
+      instance.postgres,
+      instance.platform,
+      confirmations,
+      instance.attempts,
+      instance.leases,
+    );
     // In the service, @nestjs/schedule calls it.
     const timer = setInterval(() => scheduler.poll(), 100);
     closing.unshift(async () => {
@@ -507,6 +521,7 @@ describe('RetryScheduler', () => {
       instance.platform,
       undefined as unknown as Confirmations,
       instance.attempts,
+      instance.leases,
     );
     const { query } = instance.postgres.pool;
     let timeouts = 0;
@@ -628,6 +643,17 @@ describe('OwedDeliveriesScan', () => {
     expect([...attempted].sort()).toEqual([early, late].map(({ data }) => data.conversionId).sort());
     await reaches(await log.head());
   }, 120_000);
+
+  it('takes leases of processes that died while the clock of the database was ahead', async () => {
+    const owed = await receive();
+    await postgres.pool.query(
+      `INSERT INTO cc.delivery_leases (conversion, platform, holder, until)
+       VALUES ($1, 'meta', gen_random_uuid(), clock_timestamp() + interval '400 days')`,
+      [owed.data.conversionId],
+    );
+    await startScan();
+    await settled(owed);
+  });
 
   it('continues where the instance before stopped', async () => {
     const before = await receive();

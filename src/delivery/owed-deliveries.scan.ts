@@ -5,11 +5,10 @@ import { Postgres } from '../postgres/postgres.js';
 import { type AttemptWindow, WINDOW } from './attempt-window.js';
 import { DeliveryLeases } from './delivery-leases.js';
 import { type DueAttempt, LeasedAttempts } from './leased-attempts.js';
-import { type OwedDelivery, UnsettledConversions } from './owed.js';
+import { type OwedDelivery, SCAN_LEASE, UnsettledConversions } from './owed.js';
 import { PlatformDelivery } from './platform-delivery.js';
 import { readUnsettled } from './read-unsettled.js';
 
-export const SCAN_LEASE = 'deliveries-scan';
 const POLL_EVERY_MS = 2_000;
 /** First attempts in flight at a time. Others wait in the log. */
 const IN_FLIGHT_MAX = 1_000;
