@@ -1,4 +1,4 @@
-// npm run bench [-- --quick] [--against DIR] [--platforms | --visitors | --kafka | --outbound | --history | --scan | --grow] [--json | --markdown]
+// npm run bench [-- --quick] [--against DIR] [--platforms | --visitors | --kafka | --outbound | --history | --seals | --scan | --grow] [--json | --markdown]
 // Measures the service, a raw echo, a naive design and peers, and prints one table. See `--help`.
 
 import { existsSync } from 'node:fs';
@@ -15,6 +15,7 @@ import { largeLogRun } from './large-log.mjs';
 import { outboundRun } from './outbound.mjs';
 import { platformsRun } from './platforms.mjs';
 import { scanRun } from './scan.mjs';
+import { sealsRun } from './seals.mjs';
 import { standardRun } from './standard.mjs';
 import { markdownReport, textReport } from './table.mjs';
 import { visitorsRun } from './visitors.mjs';
@@ -30,6 +31,7 @@ const HELP = `npm run bench [-- options]
   --kafka      the Kafka part: cost of publishing and its effect on inbound; needs Java and Maven; at most eight minutes
   --grow       the large-log part: fills a log and compares it with an empty one
   --history    the history part: export and rebuild, compared with a plain COPY
+  --seals      the seals part: cost of the hash chain in PostgreSQL's CPU and WAL; at most four minutes
   --scan       the scan part: finding owed deliveries in the log
   --events N   with --grow, --outbound, --history and --scan: number of events (default 10,000,000, with --history and
                --scan 1,000,000)
@@ -89,6 +91,7 @@ const PARTS = {
   outbound: { run: outboundRun, title: 'outbound webhook' },
   history: { run: historyRun, title: 'export and rebuild' },
   scan: { run: scanRun, title: 'scan for owed deliveries' },
+  seals: { run: sealsRun, title: 'seals of the log' },
 };
 
 /** npm forwards a Ctrl-C that the terminal has already delivered. Only a later signal forces the exit. */
