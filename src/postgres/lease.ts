@@ -26,7 +26,10 @@ export class Lease {
     private readonly leaseMs: number,
   ) {}
 
-  /** Takes a new or an expired lease; undefined if it is held. `reached` applies to a new lease only. */
+  /**
+   * Takes a new or an expired lease; undefined if it is held. `reached` applies to a new lease only. One that ends later than a
+   * lease can was taken while the database's clock was ahead, and would outlive a dead holder by as much: it counts as expired.
+   */
   static async take(pool: Pool, name: string, reached = 0, leaseMs = LEASE_MS): Promise<Lease | undefined> {
     const lease = new Lease(pool, name, leaseMs);
     const requestedMs = performance.now();
@@ -34,7 +37,7 @@ export class Lease {
       `INSERT INTO cc.leases AS l (name, holder, token, until, reached)
        VALUES ($1, $2, 1, clock_timestamp() + make_interval(secs => $3), $4)
        ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, token = l.token + 1, until = excluded.until
-          WHERE l.until < clock_timestamp()
+          WHERE l.until < clock_timestamp() OR l.until > clock_timestamp() + make_interval(secs => 2 * $3)
        RETURNING reached`,
       [name, lease.holder, leaseMs / 1_000, reached],
     );
