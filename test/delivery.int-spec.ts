@@ -152,6 +152,19 @@ describe('Lease', () => {
     expect(second.isLost).toBe(false);
   });
 
+  it('can be taken over if it was granted while the clock was ahead', async () => {
+    await postgres.pool.query(
+      `INSERT INTO cc.leases VALUES ('a', gen_random_uuid(), 1, clock_timestamp() + interval '400 days', 7)`,
+    );
+    expect((await mustTake()).reached).toBe(7);
+    await postgres.pool.query(
+      `INSERT INTO cc.delivery_leases VALUES ($1, 'meta', gen_random_uuid(), clock_timestamp() + interval '400 days')`,
+      [uuidv7()],
+    );
+    const { rows } = await postgres.pool.query('SELECT conversion, platform FROM cc.delivery_leases');
+    expect((await new DeliveryLeases(postgres, ATTEMPT_WINDOW).take(rows)).size).toBe(1);
+  });
+
   it('is taken over by one of several processes', async () => {
     await mustTake();
     await expire();

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { PlatformName } from '../platforms/platform.js';
+import { hasEnded } from '../postgres/lease.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { type AttemptPermit, type AttemptWindow, permitLeased } from './attempt-window.js';
 
@@ -41,7 +42,7 @@ export class DeliveryLeases {
        SELECT conversion, platform, $3, clock_timestamp() + make_interval(secs => $4)
          FROM unnest($1::uuid[], $2::text[]) AS k (conversion, platform) ORDER BY conversion, platform
        ON CONFLICT (conversion, platform) DO UPDATE SET holder = excluded.holder, until = excluded.until
-          WHERE l.until < clock_timestamp() OR l.holder = excluded.holder
+          WHERE ${hasEnded('$4')} OR l.holder = excluded.holder
        RETURNING conversion, platform, date_part('epoch', until) * 1000 AS until`,
       [...columns(keys), this.holder, this.window.lease.endsAfterMs / 1_000],
     );
