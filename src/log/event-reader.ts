@@ -1,4 +1,5 @@
 import { type ClientBase, escapeLiteral, type Pool, type QueryConfig } from 'pg';
+import { effectiveTimeMs, readClockSteps } from './clock-steps.js';
 import { copyOut } from './copy.js';
 import type { EventsOf, StoredEvent, StreamEvent } from './event.js';
 import type { EventSubject, SubjectOptions } from './event-log.js';
@@ -379,19 +380,24 @@ export async function readSubjects(
   return rows;
 }
 
-/** The last position before a time. Time is monotonic along the log, so a binary search needs no index on it. */
+/**
+ * The last position before a time. Effective time (`clock-steps.ts`) is monotonic along the log, so a binary search needs no
+ * index on it.
+ */
 export async function readPositionBefore(source: Queryable, time: Date): Promise<number> {
+  const steps = await readClockSteps(source);
   let low = 0;
   let high = await readHead(source);
   while (low < high) {
     const middle = Math.floor((low + high) / 2);
-    const { rows } = await source.query<{ position: string; earlier: boolean }>({
+    const { rows } = await source.query<{ position: string; time: number }>({
       name: 'read-time-at',
-      text: 'SELECT position, time < $2 AS earlier FROM cc.events WHERE position > $1 ORDER BY position LIMIT 1',
-      values: [middle, time],
+      text: `SELECT position, extract(epoch FROM time)::float8 * 1000 AS time
+               FROM cc.events WHERE position > $1 ORDER BY position LIMIT 1`,
+      values: [middle],
     });
-    const next = rows[0];
-    if (next?.earlier) low = Number(next.position);
+    const next = rows[0] && { position: Number(rows[0].position), timeMs: rows[0].time };
+    if (next && effectiveTimeMs(steps, next.position, next.timeMs) < time.getTime()) low = next.position;
     else high = middle;
   }
   return low;

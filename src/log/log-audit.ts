@@ -42,11 +42,14 @@ export async function readRemovedUntil(source: Queryable): Promise<number> {
   return Number(rows[0]?.until ?? 0);
 }
 
-/** Number of events whose time is before that of the previous event. The append keeps time monotonic, so it must be 0. */
+/** Number of events whose time is before that of the previous event, except where the log records that its clock was set back. */
 export async function countOutOfOrder(source: Queryable, until: number): Promise<number> {
   const { rows } = await source.query<{ count: string }>(
+    // Retention may have removed the event right before a step, so that an earlier one precedes it now.
     `SELECT count(*) FROM (
-       SELECT time < lag(time) OVER (ORDER BY position) AS earlier FROM cc.events WHERE position <= $1) e WHERE earlier`,
+       SELECT position, time, lag(time) OVER (ORDER BY position) AS previous FROM cc.events WHERE position <= $1) e
+      WHERE time < previous AND NOT EXISTS (
+        SELECT FROM cc.clock_steps s WHERE s.position = e.position AND s.before_time >= e.previous AND s.after_time = e.time)`,
     [until],
   );
   return Number(rows[0]?.count ?? 0);
