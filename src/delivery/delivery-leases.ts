@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import type { PlatformName } from '../platforms/platform.js';
-import { hasEnded } from '../postgres/lease.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { type AttemptPermit, type AttemptWindow, permitLeased } from './attempt-window.js';
 import { isoTime } from './delivery.js';
@@ -34,11 +33,19 @@ export interface RecordedLease extends DeliveryKey {
  */
 export class DeliveryLeases {
   private readonly holder = randomUUID();
+  /**
+   * SQL: a lease `l` that has not ended. One that ends later than a lease can was taken while the database's clock was ahead,
+   * and would outlive a dead holder by as much.
+   */
+  readonly isHeld: string;
 
   constructor(
     private readonly postgres: Postgres,
     private readonly window: AttemptWindow,
-  ) {}
+  ) {
+    const { endsAfterMs } = window.lease;
+    this.isHeld = `(l.until BETWEEN clock_timestamp() AND clock_timestamp() + interval '${2 * endsAfterMs} milliseconds')`;
+  }
 
   /** Takes those that no other process holds. The caller takes none that it is carrying out. */
   async take<Key extends DeliveryKey>(keys: readonly Key[]): Promise<Map<Key, AttemptPermit>> {
@@ -53,10 +60,9 @@ export class DeliveryLeases {
          INSERT INTO cc.delivery_leases AS l (conversion, platform, holder, until)
          SELECT conversion, platform, $3, clock_timestamp() + make_interval(secs => $4) FROM keys ORDER BY conversion, platform
          ON CONFLICT (conversion, platform) DO UPDATE SET holder = excluded.holder, until = excluded.until
-            WHERE l.until < clock_timestamp() OR l.holder = excluded.holder
+            WHERE NOT ${this.isHeld} OR l.holder = excluded.holder
          RETURNING conversion, platform, until)
-       SELECT conversion, platform, date_part('epoch', t.until) * 1000 AS until,
-               date_part('epoch', least(e.until, clock_timestamp())) * 1000 AS earlier
+       SELECT conversion, platform, date_part('epoch', t.until) * 1000 AS until, date_part('epoch', e.until) * 1000 AS earlier
          FROM taken t LEFT JOIN earlier e USING (conversion, platform)`,
       [...columns(keys), this.holder, endsAfterMs / 1_000],
     );
@@ -65,7 +71,7 @@ export class DeliveryLeases {
       keys.flatMap((key) => {
         const row = taken.get(keyOf(key));
         if (!row) return [];
-        const maybeSentAt = row.earlier === null ? undefined : isoTime(row.earlier - endsAfterMs);
+        const maybeSentAt = row.earlier === null ? undefined : isoTime(Math.min(row.earlier, row.until) - endsAfterMs);
         return [[key, permitLeased(requestedMs, row.until, this.window, maybeSentAt)] as const];
       }),
     );

@@ -4,7 +4,7 @@ import type { PlatformName } from '../platforms/platform.js';
 import { Postgres } from '../postgres/postgres.js';
 import { Confirmations } from './confirmations.js';
 import { unknownSinceOf, type WaitingDelivery } from './deliveries.projection.js';
-import { QUERY_TIMEOUT_MS } from './delivery-leases.js';
+import { DeliveryLeases, QUERY_TIMEOUT_MS } from './delivery-leases.js';
 import { type DueAttempt, LeasedAttempts } from './leased-attempts.js';
 import { nextAttempt } from './outcome-recorder.js';
 import { PlatformDelivery } from './platform-delivery.js';
@@ -17,8 +17,6 @@ const PROBE_EVERY_MS = 15 * 60_000;
 
 const DUE_COLUMNS =
   'd.conversion, d.platform, d.site, d.position::float8 AS position, d.kind, d.attempt, d.reason, d.details';
-const NOT_LEASED = `NOT EXISTS (SELECT FROM cc.delivery_leases l WHERE l.conversion = d.conversion
-                                  AND l.platform = d.platform AND l.until >= clock_timestamp())`;
 
 interface ConnectionKey {
   readonly site: string;
@@ -38,13 +36,19 @@ export class RetryScheduler {
   private stopping = false;
   /** When a parked connection was first seen, or last probed. */
   private readonly probed = new Map<string, number>();
+  /** SQL: no process is carrying out the delivery `d`. */
+  private readonly notLeased: string;
 
   constructor(
     private readonly postgres: Postgres,
     private readonly deliveries: PlatformDelivery,
     private readonly confirmations: Confirmations,
     private readonly attempts: LeasedAttempts,
-  ) {}
+    leases: DeliveryLeases,
+  ) {
+    this.notLeased = `NOT EXISTS (SELECT FROM cc.delivery_leases l
+      WHERE l.conversion = d.conversion AND l.platform = d.platform AND ${leases.isHeld})`;
+  }
 
   /** Every query of a poll times out, so a lost connection does not end the polls. */
   @Interval(POLL_EVERY_MS)
@@ -117,7 +121,7 @@ export class RetryScheduler {
   private async readTooOld(): Promise<DueDelivery[]> {
     return this.query<DueDelivery>({
       name: 'too-old-deliveries',
-      text: `SELECT ${DUE_COLUMNS} FROM cc.deliveries d WHERE d.give_up_at <= now() AND d.kind = 'send' AND ${NOT_LEASED}
+      text: `SELECT ${DUE_COLUMNS} FROM cc.deliveries d WHERE d.give_up_at <= now() AND d.kind = 'send' AND ${this.notLeased}
               ORDER BY d.give_up_at LIMIT $1`,
       values: [LEASED_MAX],
     });
@@ -128,7 +132,7 @@ export class RetryScheduler {
     return this.query<DueDelivery>({
       name: 'due-deliveries',
       text: `SELECT ${DUE_COLUMNS} FROM cc.deliveries d
-              WHERE d.site = $1 AND d.platform = $2 AND d.due <= now() AND (d.kind = 'send' OR NOT $4) AND ${NOT_LEASED}
+              WHERE d.site = $1 AND d.platform = $2 AND d.due <= now() AND (d.kind = 'send' OR NOT $4) AND ${this.notLeased}
               ORDER BY d.due LIMIT $3`,
       // A status request does not prove that a parked connection works again, so it is no probe.
       values: [site, platform, capacity, this.deliveries.isParked(site, platform)],

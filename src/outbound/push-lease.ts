@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
-import { hasEnded } from '../postgres/lease.js';
 
 const PREFIX = 'outbound:';
 /** From acquiring the lease to the start of the last request under it. */
@@ -50,7 +49,8 @@ export async function acquirePushLeases(
     `INSERT INTO cc.leases AS l (name, holder, token, until, reached)
      SELECT name, $2, 1, clock_timestamp() + make_interval(secs => $3), 0 FROM unnest($1::text[]) AS name ORDER BY name
      ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, token = l.token + 1, until = excluded.until
-        WHERE ${hasEnded('$3')}
+        -- The second: taken while the database's clock was ahead.
+        WHERE l.until < clock_timestamp() OR l.until > clock_timestamp() + make_interval(secs => 2 * $3)
      RETURNING name`,
     [sites.map((site) => PREFIX + site), holder, (START_WITHIN_MS + timeoutMs + RECORD_WITHIN_MS) / 1_000],
   );

@@ -7,14 +7,6 @@ const RENEW_EVERY_MS = 1_000;
 const RENEW_TIMEOUT_MS = 2_000;
 
 /**
- * SQL condition on the row `l` of a lease that lasts this many seconds. One that ends much later than a new one would was granted
- * while the database's clock was ahead; if its holder died then, nothing else would end it before the clock gets there.
- */
-export function hasEnded(seconds: string): string {
-  return `(l.until < clock_timestamp() OR l.until > clock_timestamp() + make_interval(secs => 2 * ${seconds}))`;
-}
-
-/**
  * A lease by the database's clock. The holder renews it; another process takes it over once it has expired. `held` uses the
  * holder's monotonic clock and ends at half of the lease: a process that was frozen, or disconnected from the database,
  * stops acting for the lease well before another process starts.
@@ -34,7 +26,10 @@ export class Lease {
     private readonly leaseMs: number,
   ) {}
 
-  /** Takes a new or an expired lease; undefined if it is held. `reached` applies to a new lease only. */
+  /**
+   * Takes a new or an expired lease; undefined if it is held. `reached` applies to a new lease only. One that ends later than a
+   * lease can was taken while the database's clock was ahead, and would outlive a dead holder by as much: it counts as expired.
+   */
   static async take(pool: Pool, name: string, reached = 0, leaseMs = LEASE_MS): Promise<Lease | undefined> {
     const lease = new Lease(pool, name, leaseMs);
     const requestedMs = performance.now();
@@ -42,7 +37,7 @@ export class Lease {
       `INSERT INTO cc.leases AS l (name, holder, token, until, reached)
        VALUES ($1, $2, 1, clock_timestamp() + make_interval(secs => $3), $4)
        ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, token = l.token + 1, until = excluded.until
-          WHERE ${hasEnded('$3')}
+          WHERE l.until < clock_timestamp() OR l.until > clock_timestamp() + make_interval(secs => 2 * $3)
        RETURNING reached`,
       [name, lease.holder, leaseMs / 1_000, reached],
     );
