@@ -132,8 +132,18 @@ async function open(databaseUrl: string) {
     async verify() {
       const settings = readSettings({ DATABASE_URL: databaseUrl, SECRET_KEY: sealing.toString('hex') });
       const until = await log.head();
-      const dependencies = { postgres, log, sites, secrets, projections, settings, until, progress: () => {} };
-      return verify(dependencies, allStreamChecks(false), allChecks(projections, false));
+      const dependencies = {
+        postgres,
+        log,
+        sites,
+        secrets,
+        projections,
+        settings,
+        until,
+        removedUntil: 0,
+        progress: () => {},
+      };
+      return verify(dependencies, allStreamChecks(false), allChecks(projections));
     },
     async close() {
       await log.close();

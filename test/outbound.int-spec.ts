@@ -140,6 +140,7 @@ describe('the outbound webhook', () => {
         sites,
         log,
         until: await log.head(),
+        removedUntil: 0,
         progress: () => {},
       } as unknown as VerifyDependencies);
     };

@@ -12,6 +12,7 @@ import { SitesModule } from '../sites/sites.module.js';
 import { VisitorsModule } from '../visitors/visitors.module.js';
 import { type Kernel, KernelModule } from './kernel.module.js';
 import { ProjectionsModule } from './projections.module.js';
+import { RetentionModule } from './retention.module.js';
 
 /**
  * Each module starts and stops its own services, in `onApplicationBootstrap` and `onApplicationShutdown`. Nest starts a
@@ -30,6 +31,7 @@ import { ProjectionsModule } from './projections.module.js';
     ConversionsModule,
     OutboundModule,
     OperationsModule,
+    RetentionModule,
   ],
   providers: [{ provide: APP_FILTER, useClass: PlainTextErrors }],
 })

@@ -8,11 +8,13 @@ import type { Clock } from '../kernel/clock.js';
 import { UserError } from '../kernel/errors.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
+import { withReaderHold } from '../log/retention-holds.js';
 import { FROM_HELP, readBound, TO_HELP } from './bound-argument.js';
 import { findByConversion, findByOrder } from './conversion-history.js';
 import { historyText } from './conversion-history-output.js';
 import { eventLine, ndjson } from './event-output.js';
 import { progressBar } from './output.js';
+import { noteRemoved, refuseGap } from './removed-events.js';
 import type { CliDependencies, Session } from './session.js';
 import { collect, commandGroup, subcommand, UsageError } from './subcommand.js';
 
@@ -118,9 +120,12 @@ export function addEvents(program: Command, session: Session): void {
   async function exportToOutput({ postgres }: CliDependencies, filter: EventFilter, format: FormatName): Promise<void> {
     const client = await postgres.connect('export');
     try {
-      const write = (bytes: Uint8Array) => (bytes.length > 0 ? output.print(bytes) : Promise.resolve());
-      const progress = reportProgress(filter, 'Interrupted: the export is incomplete. Run the command again.');
-      await exportEvents({ client, filter, format: FORMATS[format](false), resumeFrom: undefined, write, progress });
+      await withReaderHold(postgres, 'events export', filter.after, async (hold) => {
+        noteRemoved(output, filter, hold);
+        const write = (bytes: Uint8Array) => (bytes.length > 0 ? output.print(bytes) : Promise.resolve());
+        const progress = reportProgress(filter, 'Interrupted: the export is incomplete. Run the command again.');
+        await exportEvents({ client, filter, format: FORMATS[format](false), resumeFrom: undefined, write, progress });
+      });
     } finally {
       await client.end();
     }
@@ -140,16 +145,21 @@ export function addEvents(program: Command, session: Session): void {
       );
     const client = await postgres.connect('export');
     try {
-      const events = await exportEvents({
-        client,
-        filter,
-        format: FORMATS[format](resumeFrom !== undefined, resumeFrom?.state),
-        resumeFrom,
-        write: (bytes, checkpoint) => file.write(bytes, checkpoint),
-        progress: reportProgress(filter, 'Interrupted. Run the same command again to resume the export.'),
+      return await withReaderHold(postgres, 'events export', resumeFrom?.position ?? filter.after, async (hold) => {
+        if (resumeFrom) refuseGap(out, resumeFrom.position, hold);
+        else noteRemoved(output, filter, hold);
+        const events = await exportEvents({
+          client,
+          filter,
+          format: FORMATS[format](resumeFrom !== undefined, resumeFrom?.state),
+          resumeFrom,
+          write: (bytes, checkpoint) => file.write(bytes, checkpoint),
+          progress: reportProgress(filter, 'Interrupted. Run the same command again to resume the export.'),
+        });
+        await hold.confirm();
+        await file.finish();
+        return events;
       });
-      await file.finish();
-      return events;
     } catch (error) {
       await file.close();
       throw error;

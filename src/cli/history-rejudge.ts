@@ -1,12 +1,14 @@
 import type { Command } from 'commander';
 import { type Bound, lastBefore } from '../history/bound.js';
 import { UserError } from '../kernel/errors.js';
+import { withReaderHold } from '../log/retention-holds.js';
 import type { Site } from '../sites/site.js';
 import { BotScorer, loadBotList } from '../visitors/bots/bot-scorer.js';
 import { type RescoreResult, RescoreVisits, type VerdictChange } from '../visitors/rescore-visits.command.js';
 import { RescoreVisitsHandler } from '../visitors/rescore-visits.handler.js';
 import { FROM_HELP, OPTIONAL_TO_HELP, readBound } from './bound-argument.js';
 import { table } from './output.js';
+import { noteRemoved } from './removed-events.js';
 import type { Session } from './session.js';
 import { subcommand } from './subcommand.js';
 
@@ -35,7 +37,7 @@ export function addRejudge(history: Command, session: Session): void {
     .option('--list <file>', 'bot list; default: the one of the service')
     .option('--apply', 'store the new verdicts; they apply to later conversions')
     .action(async ({ from, to, list, apply = false, json, ...options }: RejudgeOptions) => {
-      const { log, sites, settings } = await session.open();
+      const { log, sites, settings, postgres } = await session.open();
       const scorer = new BotScorer(loadBotList(list ?? settings.botList));
       const site = await sites.get(options.site);
       const head = await log.head();
@@ -47,7 +49,10 @@ export function addRejudge(history: Command, session: Session): void {
         }
         if (checked % PROGRESS_EVERY === 0) output.progress(`${checked} visits checked`);
       });
-      const result = await handler.execute(new RescoreVisits('cli', site, after, until, apply));
+      const result = await withReaderHold(postgres, 'history rejudge', after, (hold) => {
+        noteRemoved(output, { after, until }, hold);
+        return handler.execute(new RescoreVisits('cli', site, after, until, apply));
+      });
       output.endProgress();
       const threshold = site.settings.botThreshold;
       await output.show(json, { site: site.host, threshold, apply, ...result }, () => changesText(result, site));

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { allChecks, allStreamChecks } from '../history/checks.js';
 import { type VerifyReport, verify } from '../history/verify.js';
 import { UserError } from '../kernel/errors.js';
-import { isShortened } from '../log/log-audit.js';
+import { withReaderHold } from '../log/retention-holds.js';
 import { addRejudge } from './history-rejudge.js';
 import { printable } from './output.js';
 import type { Session } from './session.js';
@@ -16,15 +16,16 @@ export function addHistory(program: Command, session: Session): void {
   subcommand(history, 'verify', 'Compare all stored results with what the log implies', 'history verify').action(
     async ({ json }: { json?: true }) => {
       const { postgres, log, sites, secrets, projections, settings } = await session.open();
-      const shortened = await isShortened(postgres.pool);
       const progress = (line: string) => {
         if (session.stop.aborted)
           throw new UserError('Interrupted before all checks were done. Run "history verify" again.');
         output.progress(line);
       };
-      const until = await log.head();
-      const dependencies = { postgres, log, sites, secrets, projections, settings, until, progress };
-      const verdict = await verify(dependencies, allStreamChecks(shortened), allChecks(projections, shortened));
+      const verdict = await withReaderHold(postgres, 'history verify', 0, async ({ removedUntil }) => {
+        const until = await log.head();
+        const dependencies = { postgres, log, sites, secrets, projections, settings, until, removedUntil, progress };
+        return verify(dependencies, allStreamChecks(removedUntil > 0), allChecks(projections));
+      });
       output.endProgress();
       if (session.stop.aborted) progress('');
       await output.show(json, verdict, () => verdictText(verdict));

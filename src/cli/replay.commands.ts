@@ -8,12 +8,14 @@ import { usesKafka } from '../kafka/client.js';
 import { TopicPublisher } from '../kafka/topic-publisher.js';
 import { UserError } from '../kernel/errors.js';
 import type { EventLog } from '../log/event-log.js';
+import { withReaderHold } from '../log/retention-holds.js';
 import type { SiteConnection } from '../sites/connection.js';
 import type { Site } from '../sites/site.js';
 import { FROM_HELP, OPTIONAL_TO_HELP, readBound, TO_HELP } from './bound-argument.js';
 import { readConversion, statusOf } from './conversion-history.js';
 import { progressBar, table } from './output.js';
 import { connectionOf, readPlatform } from './platform-argument.js';
+import { noteRemoved } from './removed-events.js';
 import type { Session } from './session.js';
 import { collect, commandGroup, subcommand, UsageError } from './subcommand.js';
 
@@ -69,7 +71,7 @@ export function addReplay(program: Command, session: Session): void {
         throw new UsageError('--force makes a conversion count twice, so it requires --conversion <id>.');
       }
       const platform = readPlatform(options.platform);
-      const { log, sites } = await session.open();
+      const { log, sites, postgres } = await session.open();
       const site = await sites.get(options.site);
       const connection = connectionOf(site, platform);
       const request: ReplayRequest = {
@@ -81,13 +83,18 @@ export function addReplay(program: Command, session: Session): void {
         dryRun,
       };
       const command = new ReplayDeliveries('cli', request);
-      const counts = await new ReplayDeliveriesHandler(log).execute(command, (checked) => {
+      const progress = (checked: number) => {
         if (session.stop.aborted) {
           throw new UserError(
             'Interrupted before all conversions were checked. Run the same command again to continue.',
           );
         }
         if (checked % PROGRESS_EVERY === 0) output.progress(`${checked} conversions checked`);
+      };
+      const range = 'conversion' in request.range ? undefined : request.range;
+      const counts = await withReaderHold(postgres, 'replay deliveries', range?.after ?? 0, (hold) => {
+        if (range) noteRemoved(output, range, hold);
+        return new ReplayDeliveriesHandler(log).execute(command, progress);
       });
       output.endProgress();
       await output.show(json, { ...counts, dryRun }, () => countsText(counts, request));
@@ -116,13 +123,17 @@ export function addReplay(program: Command, session: Session): void {
       const range = await positionRangeOf(log, { from, to });
       const client = await postgres.connect('replay');
       try {
-        const counts = await replayEvents(client, publish, { ...range, types, site, topic }, (events, position) => {
+        const progress = (events: number, position: number) => {
           if (session.stop.aborted) {
             throw new UserError(
               `Interrupted. Events up to ${position} are on ${topic}; continue with --from ${position + 1}.`,
             );
           }
           output.progress(`${events} events are on ${topic}`);
+        };
+        const counts = await withReaderHold(postgres, 'replay events', range.after, (hold) => {
+          noteRemoved(output, range, hold);
+          return replayEvents(client, publish, { ...range, types, site, topic }, progress);
         });
         output.endProgress();
         await output.show(json, { topic, ...counts }, () => `${counts.events} events are on ${topic}.\n`);

@@ -5,12 +5,14 @@ import { type ShadowResult, shadowReplay } from '../history/shadow/shadow-replay
 import type { ShadowRules } from '../history/shadow/shadow-rules.js';
 import { messageOf, UserError } from '../kernel/errors.js';
 import { dedupWindowMs } from '../kernel/settings.js';
+import { withReaderHold } from '../log/retention-holds.js';
 import type { PlatformName } from '../platforms/platform.js';
 import { changedConnection } from '../sites/connection-settings.js';
 import type { Site } from '../sites/site.js';
 import { FROM_HELP, readBound, TO_HELP } from './bound-argument.js';
 import { table } from './output.js';
 import { connectionOf, readPlatform } from './platform-argument.js';
+import { noteRemoved } from './removed-events.js';
 import type { Session } from './session.js';
 import { collect, subcommand, UsageError } from './subcommand.js';
 
@@ -51,12 +53,17 @@ export function addShadow(history: Command, session: Session): void {
       const client = await postgres.connect('shadow');
       try {
         const request = { ...range, site, rules, dedupSecret, defaultWindowMs: settings.dedupWindowMs };
-        const result = await shadowReplay(log, client, request, (conversions) => {
+        const progress = (conversions: number) => {
           if (session.stop.aborted)
             throw new UserError(
               'Interrupted before all conversions were checked. Nothing was changed; run the command again.',
             );
           output.progress(`${conversions} conversions checked`);
+        };
+        // From the start of the log: the dedup claims before the range are read too.
+        const result = await withReaderHold(postgres, 'history shadow', 0, (hold) => {
+          noteRemoved(output, range, hold);
+          return shadowReplay(log, client, request, progress);
         });
         output.endProgress();
         await output.show(options.json, { site: site.host, ...range, ...result }, () => shadowText(result));

@@ -15,12 +15,12 @@ export function allStreamChecks(isShortened: boolean): StreamCheck[] {
 }
 
 /** The other checks of `history verify`. Each reads its own data. */
-export function allChecks(projections: ProjectionRunner, isShortened: boolean): Check[] {
+export function allChecks(projections: ProjectionRunner): Check[] {
   return [
     orderCheck,
     duplicatesCheck,
     pushesCheck,
     topicsCheck,
-    ...projections.names().map((name) => projectionCheck(name, isShortened)),
+    ...projections.names().map((name) => projectionCheck(name)),
   ];
 }

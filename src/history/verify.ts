@@ -18,6 +18,8 @@ export interface VerifyDependencies {
   readonly settings: Settings;
   /** Head of the log when verification started. Later events are not checked. */
   readonly until: number;
+  /** Retention has removed the events up to this position; 0 if it has removed none. */
+  readonly removedUntil: number;
   progress(line: string): void;
 }
 

@@ -58,6 +58,7 @@ class SessionOpener {
   async open(): Promise<RelaySession> {
     const { postgres, producer, checkpoints, cluster } = this;
     const checkpoint = await checkpoints.load(cluster.id);
+    await checkpoints.moveHold(checkpoint.position);
     const found = await this.readSettledEnds(checkpoint);
     await this.compareWithLog(checkpoint, found);
     const start = startingPoint(checkpoint, found, cluster);

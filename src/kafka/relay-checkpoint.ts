@@ -53,9 +53,17 @@ export class RelayCheckpoints {
       text: `WITH moved AS (
                UPDATE cc.kafka_relay SET position = $3, published = $4
                 WHERE cluster = $1 AND prefix = $2 AND position <= $3)
-             UPDATE cc.log_holds SET position = $3 WHERE name = '${LOG_HOLD}' AND position < $3`,
+             UPDATE cc.log_holds SET position = $3 WHERE name = '${LOG_HOLD}' AND session = 0 AND position < $3`,
       values: [cluster, this.prefix, position, JSON.stringify(published)],
     });
+  }
+
+  /** The hold follows the cluster that is published to: another one has its own, perhaps earlier position. */
+  async moveHold(position: number): Promise<void> {
+    await this.pool.query('UPDATE cc.log_holds SET position = $2 WHERE name = $1 AND session = 0', [
+      LOG_HOLD,
+      position,
+    ]);
   }
 
   async adoptLineage(cluster: string, lineage: Lineage, lostBelow: number): Promise<void> {
@@ -80,5 +88,5 @@ export class RelayCheckpoints {
 export async function holdLog(pool: Pool, configured: boolean): Promise<void> {
   if (configured) {
     await pool.query('INSERT INTO cc.log_holds (name, position) VALUES ($1, 0) ON CONFLICT DO NOTHING', [LOG_HOLD]);
-  } else await pool.query('DELETE FROM cc.log_holds WHERE name = $1', [LOG_HOLD]);
+  } else await pool.query('DELETE FROM cc.log_holds WHERE name = $1 AND session = 0', [LOG_HOLD]);
 }

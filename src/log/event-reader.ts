@@ -252,6 +252,36 @@ export async function countAfter(source: Queryable, after: number, limit: number
   return Number(rows[0]?.count ?? 0);
 }
 
+/** Time of the first event after a position. */
+export async function readTimeAfter(source: Queryable, after: number): Promise<Date | undefined> {
+  const { rows } = await source.query<{ time: Date }>(
+    'SELECT time FROM cc.events WHERE position > $1 ORDER BY position LIMIT 1',
+    [after],
+  );
+  return rows[0]?.time;
+}
+
+export interface StreamGroup {
+  readonly name: string;
+  readonly streams: number;
+  /** Position of the oldest first event of its streams. */
+  readonly position: number;
+}
+
+/**
+ * Groups streams by name. `streams` is a query with the columns "name" and "stream"; streams without a first event up to
+ * `until` are left out.
+ */
+export async function readOldestOpenings(source: Queryable, streams: string, until: number): Promise<StreamGroup[]> {
+  const { rows } = await source.query<StreamGroup>(
+    `SELECT s.name, count(*)::float8 AS streams, min(e.position)::float8 AS position
+       FROM (${streams}) s JOIN cc.events e ON e.stream = s.stream AND e.version = 1 AND e.position <= $1
+      GROUP BY s.name ORDER BY 3`,
+    [until],
+  );
+  return rows;
+}
+
 /** Last position of a page of at most `limit` events after `after`; `after` itself when there is none. */
 export async function readPageEnd(source: Queryable, after: number, limit: number): Promise<number> {
   const { rows } = await source.query<{ last: string | null }>({

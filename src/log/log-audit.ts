@@ -31,12 +31,15 @@ export async function copyStreams(
   if (stream.length > 0) each(stream);
 }
 
-/** Whether retention has removed events from the start of the log. */
-export async function isShortened(source: Queryable): Promise<boolean> {
-  const { rows } = await source.query<{ shortened: boolean }>(
-    'SELECT bool_or(thinned) OR min(first) > 0 AS shortened FROM cc.log_partitions',
+/**
+ * Retention has removed the events up to this position, except those of the categories that it keeps; 0 if it has removed
+ * none.
+ */
+export async function readRemovedUntil(source: Queryable): Promise<number> {
+  const { rows } = await source.query<{ until: string }>(
+    'SELECT greatest(0, min(first) FILTER (WHERE NOT thinned) - 1) AS until FROM cc.log_partitions',
   );
-  return rows[0]?.shortened ?? false;
+  return Number(rows[0]?.until ?? 0);
 }
 
 /** Number of events whose time is before that of the previous event. The append keeps time monotonic, so it must be 0. */

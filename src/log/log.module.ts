@@ -1,5 +1,4 @@
 import {
-  Inject,
   Injectable,
   Module,
   type OnApplicationBootstrap,
@@ -10,10 +9,9 @@ import { Interval } from '@nestjs/schedule';
 import { Gauge, Histogram, Registry } from 'prom-client';
 import { messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
-import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { Postgres } from '../postgres/postgres.js';
 import { EventLog } from './event-log.js';
-import { dropPartitionsBefore, keepPartitionsAhead } from './partitions.js';
+import { keepPartitionsAhead } from './partitions.js';
 import { PostgresEventLog } from './postgres-event-log.js';
 import type { Projection } from './projection.js';
 import { ProjectionRunner } from './projection-runner.js';
@@ -53,16 +51,12 @@ function openLog(postgres: Postgres, registry: Registry, logger: Logger): EventL
   return log;
 }
 
-/** Categories exempt from retention: the state of a site is folded from all its events. */
-const RETAINED_CATEGORIES = ['site'];
-
-/** Creates partitions ahead of the log and drops those past the retention period. A database lock lets one instance run at a time. */
+/** Creates partitions ahead of the log. A database lock lets one instance run at a time. */
 @Injectable()
 export class PartitionMaintenance implements OnModuleInit {
   constructor(
     private readonly postgres: Postgres,
     private readonly logger: Logger,
-    @Inject(SETTINGS) private readonly settings: Settings,
   ) {}
 
   async onModuleInit(): Promise<void> {
@@ -73,13 +67,6 @@ export class PartitionMaintenance implements OnModuleInit {
   async run(): Promise<void> {
     try {
       await keepPartitionsAhead(this.postgres);
-      const { logRetentionMs } = this.settings;
-      if (logRetentionMs === undefined) return;
-      const before = new Date(Date.now() - logRetentionMs);
-      const dropped = await dropPartitionsBefore(this.postgres, before, RETAINED_CATEGORIES, (line) =>
-        this.logger.warn(line),
-      );
-      if (dropped > 0) this.logger.info('Dropped partitions older than LOG_RETENTION', { dropped });
     } catch (error) {
       this.logger.warn('Partition maintenance failed; retrying in 60 s', { error: messageOf(error) });
     }

@@ -3,6 +3,7 @@ import type { Postgres } from '../postgres/postgres.js';
 import { readHead } from './event-reader.js';
 import { foldIntoTempTables } from './fold-into-temp-tables.js';
 import type { Projection } from './projection.js';
+import { withReaderHold } from './retention-holds.js';
 
 const ROWS_AT_ONCE = 1_000;
 
@@ -22,7 +23,9 @@ export class ProjectionAsOf {
     const client = await postgres.connectAsOwner('as-of');
     try {
       await client.query(`SET timezone = 'UTC'`);
-      await foldIntoTempTables(client, projection, Math.min(until, await readHead(client)), progress);
+      await withReaderHold(postgres, `fold of the projection ${projection.name}`, 0, async () => {
+        await foldIntoTempTables(client, projection, Math.min(until, await readHead(client)), progress);
+      });
       return new ProjectionAsOf(client, projection);
     } catch (error) {
       await client.end();

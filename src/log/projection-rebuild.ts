@@ -3,6 +3,7 @@ import { UserError } from '../kernel/errors.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { readHead, readPageEnd } from './event-reader.js';
 import { type Projection, pageFor } from './projection.js';
+import { withReaderHold } from './retention-holds.js';
 import { createStagingTable, mergeStagingTable, promoteStagingTable } from './staging-table.js';
 
 const PAGE_EVENTS = 2_000;
@@ -31,18 +32,21 @@ export async function rebuildProjection(
   try {
     await acquireRebuildLock(client, projection.name);
     await createShadowTables(client, projection);
-    let position = 0;
-    let head = await readHead(reader);
-    while (head - position > SWAP_EVENTS_MAX) {
-      position = await foldAhead(client, reader, projection, position, head - SWAP_EVENTS_MAX, (reached) =>
-        progress(reached, head),
-      );
-      head = await readHead(reader);
-    }
-    if (projection.stagingTable) await promoteStagingTable(client, projection.stagingTable);
-    else for (const table of projection.tables) await client.query(`ALTER TABLE cc_shadow.${table} SET LOGGED`);
-    await swap(client, projection, position);
-    progress(head, head);
+    await withReaderHold(postgres, `rebuild of the projection ${projection.name}`, 0, async (hold) => {
+      let position = 0;
+      let head = await readHead(reader);
+      while (head - position > SWAP_EVENTS_MAX) {
+        position = await foldAhead(client, reader, projection, position, head - SWAP_EVENTS_MAX, (reached) =>
+          progress(reached, head),
+        );
+        head = await readHead(reader);
+      }
+      if (projection.stagingTable) await promoteStagingTable(client, projection.stagingTable);
+      else for (const table of projection.tables) await client.query(`ALTER TABLE cc_shadow.${table} SET LOGGED`);
+      await hold.confirm();
+      await swap(client, projection, position);
+      progress(head, head);
+    });
   } finally {
     await client.end();
     await reader.end();

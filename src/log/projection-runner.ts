@@ -5,7 +5,9 @@ import { countAfter, readEvents, readHead, readPageEnd } from './event-reader.js
 import { type Projection, pageFor } from './projection.js';
 import { ProjectionAsOf } from './projection-as-of.js';
 import { compareProjection, type ProjectionDifference } from './projection-difference.js';
+import { projectionHolds } from './projection-holds.js';
 import { rebuildLock, rebuildProjection } from './projection-rebuild.js';
+import type { HoldSource } from './retention-holds.js';
 
 const POLL_EVERY_MS = 500;
 const PAGE_EVENTS = 5_000;
@@ -130,6 +132,11 @@ export class ProjectionRunner {
         };
       }),
     );
+  }
+
+  /** The events that the projections have not folded. */
+  holds(): HoldSource {
+    return projectionHolds(this.postgres.pool, this.projections);
   }
 
   names(): string[] {

@@ -14,10 +14,10 @@ import { Lease } from '../postgres/lease.js';
 import type { LoadedSite, SiteDirectory } from '../sites/site-directory.js';
 import { CLICK_KINDS } from './identifier-kinds.js';
 import { isFilteredBot, type Matcher, matchOf, type VisitorRecord } from './matcher.js';
+import { LATE_MATCHES_LEASE } from './retention-holds.js';
 import { lacksIdentifier } from './unmatched.projection.js';
 import { PERSON_BYTES } from './visitor.js';
 
-const LEASE = 'late-matches';
 const SCAN_EVERY_MS = 1_000;
 const PAGE_EVENTS = 5_000;
 /** Events that may add an identifier. */
@@ -82,7 +82,7 @@ export class LateMatches {
 
   private async scan(): Promise<void> {
     if (this.lease?.isLost) this.lease = undefined;
-    this.lease ??= await Lease.take(this.pool, LEASE);
+    this.lease ??= await Lease.take(this.pool, LATE_MATCHES_LEASE);
     const { lease } = this;
     if (!lease) return;
     const head = await this.log.head();

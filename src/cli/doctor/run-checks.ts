@@ -5,6 +5,7 @@ import { type Check, check } from './check.js';
 import { appendOnly, checkpoints, clock, database, durability, partitions, schema } from './database-checks.js';
 import { deliveries, kafka, webhooks } from './delivery-checks.js';
 import { disk, node, secretFiles } from './machine-checks.js';
+import { retention } from './retention-check.js';
 import { service } from './service-check.js';
 import { dedupClaims, projections, secrets } from './state-checks.js';
 
@@ -49,6 +50,7 @@ async function runDatabaseChecks(dependencies: CliDependencies): Promise<Check[]
     await check('deliveries', () => deliveries(dependencies)),
     await check('webhooks', () => webhooks(dependencies)),
     await check('kafka', () => kafka(dependencies)),
+    await check('retention', () => retention(dependencies)),
     await check('clock', () => clock(dependencies)),
   ];
   // Only relevant during a key rotation, or when a secret cannot be opened.

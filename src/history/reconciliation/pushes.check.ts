@@ -8,7 +8,7 @@ import { Violations } from './violations.js';
 /** The reporting windows of every webhook follow each other without gap or overlap, and their totals match the log. */
 export const pushesCheck: Check = {
   name: 'pushes',
-  async examine({ sites, log, until, progress }) {
+  async examine({ sites, log, until, removedUntil, progress }) {
     const violations = new Violations();
     let acknowledged = 0;
     for (const { host, webhook } of await sites.all()) {
@@ -18,9 +18,11 @@ export const pushesCheck: Check = {
       const closed = events.filter((event) => event.type === 'outbound.closed.v1').map(({ data }) => data);
       const delivered = events.filter((event) => event.type === 'outbound.delivered.v1').map(({ data }) => data);
       acknowledged += delivered.length;
-      for (const violation of [...gapsIn(host, closed), ...(await wrongTotals(log, host, closed))])
+      // The events of earlier windows can no longer be counted, and their opening events may be gone.
+      const countable = closed.filter(({ fromPosition }) => fromPosition >= removedUntil);
+      for (const violation of [...gapsIn(host, closed), ...(await wrongTotals(log, host, countable))])
         violations.add(violation);
-      for (const window of delivered)
+      for (const window of delivered.filter(({ toPosition }) => toPosition > removedUntil))
         if (!closed.some((candidate) => isSame(candidate, window)))
           violations.add(
             `${host}: reporting window ${window.stretchId} was pushed with other totals than it was closed with`,

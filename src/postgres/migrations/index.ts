@@ -7,6 +7,7 @@ import { Outbound0000000000007 } from './0007-outbound.js';
 import { Kafka0000000000020 } from './0020-kafka.js';
 import { Names0000000000021 } from './0021-names.js';
 import { FencedAppend0000000000022 } from './0022-fenced-append.js';
+import { RetentionHolds0000000000024 } from './0024-retention-holds.js';
 
 export interface Migration extends MigrationInterface {
   readonly name: string;
@@ -27,6 +28,7 @@ export const MIGRATIONS: readonly (new () => Migration)[] = [
   Kafka0000000000020,
   Names0000000000021,
   FencedAppend0000000000022,
+  RetentionHolds0000000000024,
 ];
 
 /** The number at the end of a migration's name. */

@@ -1,0 +1,36 @@
+import { allHolds } from '../../app/retention-holds.js';
+import { formatDuration } from '../../kernel/durations.js';
+import { findExpiredPartition } from '../../log/retention.js';
+import { describeHold, readerHolds, readHolds } from '../../log/retention-holds.js';
+import type { CliDependencies } from '../session.js';
+import type { Finding } from './check.js';
+
+/** A service with many webhooks has as many holds. */
+const HOLDS_SHOWN = 20;
+
+/** Who keeps which events from removal. Fails while that delays the removal of a partition that is past LOG_RETENTION. */
+export async function retention(dependencies: CliDependencies): Promise<Finding> {
+  const { postgres, log, settings } = dependencies;
+  const holds = await readHolds([readerHolds(postgres.pool), ...allHolds(dependencies)], await log.head());
+  const expired =
+    settings.logRetentionMs === undefined
+      ? undefined
+      : await findExpiredPartition(postgres.pool, new Date(postgres.clock.nowMs() - settings.logRetentionMs));
+  const waitsFor = holds.filter(({ position }) => expired?.newest !== undefined && position < expired.newest);
+  const kept =
+    settings.logRetentionMs === undefined
+      ? 'LOG_RETENTION is not set: events are kept forever'
+      : `events older than ${formatDuration(settings.logRetentionMs)} are removed`;
+  const lines = await Promise.all(holds.slice(0, HOLDS_SHOWN).map((hold) => describeHold(postgres.pool, hold)));
+  const more = holds.length > HOLDS_SHOWN ? [`${holds.length - HOLDS_SHOWN} more holds`] : [];
+  return {
+    ok: waitsFor.length === 0,
+    detail: [kept, ...(lines.length === 0 ? ['no hold'] : lines), ...more].join('; '),
+    ...(waitsFor.length > 0 && {
+      fix: waitsFor
+        .slice(0, HOLDS_SHOWN)
+        .map(({ holder, fix }) => `${holder}: ${fix}`)
+        .join(' '),
+    }),
+  };
+}

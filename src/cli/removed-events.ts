@@ -1,0 +1,26 @@
+import type { PositionRange } from '../history/bound.js';
+import { UserError } from '../kernel/errors.js';
+import type { ReaderHold } from '../log/retention-holds.js';
+import type { Output } from './output.js';
+
+/** States that a selected part of the log is gone, so that its absence is not taken for a lack of events. */
+export function noteRemoved(
+  output: Output,
+  { after, until }: PositionRange,
+  { removedUntil }: Pick<ReaderHold, 'removedUntil'>,
+): void {
+  if (removedUntil > after && until > after) {
+    output.note(
+      `LOG_RETENTION has removed the events up to position ${removedUntil}, except those of sites and keys: the result lacks them.`,
+    );
+  }
+}
+
+/** An interrupted export whose next events were removed cannot be completed. */
+export function refuseGap(file: string, position: number, { removedUntil }: Pick<ReaderHold, 'removedUntil'>): void {
+  if (removedUntil <= position) return;
+  throw new UserError(
+    `LOG_RETENTION has removed the events after position ${position}, where ${file}.part ends, up to ${removedUntil}. ` +
+      `Remove ${file}.part and ${file}.part.json to export what is left.`,
+  );
+}

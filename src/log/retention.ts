@@ -1,0 +1,140 @@
+import { type Client, DatabaseError } from 'pg';
+import { formatDuration } from '../kernel/durations.js';
+import { type DatabaseClock, DIFFERENCE_MAX_MS } from '../postgres/database-clock.js';
+import type { Postgres } from '../postgres/postgres.js';
+import type { Queryable } from './event-reader.js';
+import { PARTITION_LOCK } from './partitions.js';
+import {
+  deleteEndedReaders,
+  describeHold,
+  type HoldSource,
+  RETENTION_LOCK,
+  type RetentionHold,
+  readerHolds,
+  readHolds,
+} from './retention-holds.js';
+
+/** The state of a site is folded from all its events, and the log's own events state what was removed from it. */
+export const RETAINED_CATEGORIES: readonly string[] = ['site', 'log'];
+
+/** How long to wait for another instance that removes partitions, and for readers that are registering. */
+const TURN_TIMEOUT_MS = 10_000;
+/** While the DROP waits for an open reader of the partition, every append waits behind it. Autovacuum gives way after 1 s. */
+const DROP_TIMEOUT_MS = 2_000;
+
+export interface RetentionOptions {
+  /** A partition is removed once its newest event is older than this, by the database's clock. */
+  readonly olderThanMs: number;
+  /** Besides the registered readers. */
+  readonly holds: readonly HoldSource[];
+  onMessage(line: string): void;
+}
+
+interface Partition {
+  readonly first: string;
+  readonly beyond: string;
+  /** Position of its newest event; undefined if it has none. */
+  readonly newest: number | undefined;
+}
+
+/**
+ * Removes expired partitions with their personal parts, oldest first, up to the first one that is still needed, so that the
+ * log has no holes. Never removes the partition being written, partitions ahead of it, or events that a hold protects. Any
+ * number of instances may call it: a lock lets one at a time decide and remove.
+ */
+export async function dropExpiredPartitions(postgres: Postgres, options: RetentionOptions): Promise<number> {
+  const doubt = doubtOf(postgres.clock);
+  if (doubt !== undefined) {
+    options.onMessage(`LOG_RETENTION waits: ${doubt}.`);
+    return 0;
+  }
+  const before = new Date(postgres.clock.nowMs() - options.olderThanMs);
+  const client = await postgres.connectAsOwner('retention');
+  try {
+    let dropped = 0;
+    while (await inTurn(client, () => dropOldest(client, before, options))) dropped += 1;
+    return dropped;
+  } finally {
+    await client.end();
+  }
+}
+
+/** The oldest partition that is past its age, whether it is held or not. */
+export async function findExpiredPartition(source: Queryable, before: Date): Promise<Partition | undefined> {
+  const { rows } = await source.query<{ first: string; beyond: string }>(
+    `SELECT first, beyond FROM cc.log_partitions
+      WHERE NOT thinned AND beyond <= (SELECT last_value FROM cc.event_position) ORDER BY first LIMIT 1`,
+  );
+  const oldest = rows[0];
+  if (!oldest) return undefined;
+  const newest = await source.query<{ position: string; expired: boolean }>(
+    `SELECT position, time < $3 AS expired FROM cc.events
+      WHERE position >= $1 AND position < $2 ORDER BY position DESC LIMIT 1`,
+    [oldest.first, oldest.beyond, before],
+  );
+  const event = newest.rows[0];
+  if (event && !event.expired) return undefined;
+  return { ...oldest, newest: event && Number(event.position) };
+}
+
+/** A removal cannot be undone, so a clock that may be wrong does not cause one. */
+function doubtOf(clock: DatabaseClock): string | undefined {
+  const differenceMs = Math.abs(clock.differenceMs());
+  if (differenceMs <= DIFFERENCE_MAX_MS) return clock.refusal();
+  return `the clocks of this machine and of the database differ by ${formatDuration(Math.round(differenceMs))}`;
+}
+
+/** Decides and removes under one lock, so that a reader that registers meanwhile waits and finds out what is gone. */
+async function inTurn(client: Client, work: () => Promise<boolean>): Promise<boolean> {
+  await client.query(`BEGIN; SET LOCAL lock_timeout = ${TURN_TIMEOUT_MS}`);
+  try {
+    await client.query('SELECT pg_advisory_xact_lock($1)', [RETENTION_LOCK]);
+    const dropped = await work();
+    await client.query('COMMIT');
+    return dropped;
+  } catch (error) {
+    await client.query('ROLLBACK');
+    const isLockTimeout = error instanceof DatabaseError && error.code === '55P03';
+    if (!isLockTimeout) throw error;
+    // Another instance is removing partitions, or a reader has one open: the next call tries again.
+    return false;
+  }
+}
+
+async function dropOldest(client: Client, before: Date, options: RetentionOptions): Promise<boolean> {
+  await deleteEndedReaders(client);
+  const partition = await findExpiredPartition(client, before);
+  if (!partition) return false;
+  const holds = partition.newest === undefined ? [] : await holdsOf(client, options.holds, partition.newest);
+  if (holds[0]) {
+    options.onMessage(await waitingFor(client, holds[0], holds.length - 1));
+    return false;
+  }
+  await thinPartition(client, partition);
+  return true;
+}
+
+function holdsOf(client: Client, sources: readonly HoldSource[], until: number): Promise<RetentionHold[]> {
+  return readHolds([readerHolds(client), ...sources], until);
+}
+
+async function waitingFor(client: Client, hold: RetentionHold, others: number): Promise<string> {
+  const more = others === 0 ? '' : ` (${others} more holds)`;
+  return `LOG_RETENTION waits: ${await describeHold(client, hold)}${more}. ${hold.fix}`;
+}
+
+async function thinPartition(client: Client, { first, beyond }: Partition): Promise<void> {
+  await client.query('CREATE TEMP TABLE kept (LIKE cc.events) ON COMMIT DROP');
+  const { rowCount } = await client.query(
+    `INSERT INTO kept SELECT * FROM cc.events_${first} WHERE category = ANY ($1)`,
+    [RETAINED_CATEGORIES],
+  );
+  await client.query(`SET LOCAL lock_timeout = ${DROP_TIMEOUT_MS}`);
+  await client.query('SELECT pg_advisory_xact_lock($1)', [PARTITION_LOCK]);
+  await client.query(`DROP TABLE cc.events_${first}, cc.personal_${first}`);
+  await client.query('DELETE FROM cc.log_partitions WHERE first = $1', [first]);
+  if (!rowCount) return;
+  await client.query('SELECT cc.add_partition($1, $2)', [first, beyond]);
+  await client.query('INSERT INTO cc.events SELECT * FROM kept');
+  await client.query('UPDATE cc.log_partitions SET thinned = true WHERE first = $1', [first]);
+}

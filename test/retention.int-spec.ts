@@ -1,0 +1,333 @@
+import { randomBytes } from 'node:crypto';
+import { jest } from '@jest/globals';
+import { allProjections } from '../src/app/projections.js';
+import { allHolds } from '../src/app/retention-holds.js';
+import { CONVERSION } from '../src/events/conversion.events.js';
+import { OUTBOUND, type ReportingWindow } from '../src/events/outbound.events.js';
+import { holdLog, RelayCheckpoints } from '../src/kafka/relay-checkpoint.js';
+import { Sealer } from '../src/kernel/sealing.js';
+import { readSettings } from '../src/kernel/settings.js';
+import { uuidv7 } from '../src/kernel/uuid.js';
+import type { NewEvent } from '../src/log/event.js';
+import type { EventLog } from '../src/log/event-log.js';
+import { keepPartitionsAhead } from '../src/log/partitions.js';
+import { PostgresEventLog } from '../src/log/postgres-event-log.js';
+import { ProjectionRunner } from '../src/log/projection-runner.js';
+import { dropExpiredPartitions } from '../src/log/retention.js';
+import { type HoldSource, RETENTION_LOCK, withReaderHold } from '../src/log/retention-holds.js';
+import { streamOf } from '../src/outbound/reporting-window.js';
+import type { Postgres } from '../src/postgres/postgres.js';
+import { AddSite } from '../src/sites/site.commands.js';
+import { siteCommandDispatcher } from '../src/sites/site-command-handlers.js';
+import { SiteRepository } from '../src/sites/site-repository.js';
+import { SiteSecrets } from '../src/sites/site-secrets.js';
+import { DisableWebhook, SetWebhook } from '../src/sites/webhook.commands.js';
+import { createDatabase, openDatabase } from './support/databases.js';
+import { DAY_MS, thing } from './support/event-log.contract.js';
+import { startTestServer, type TestServer } from './support/postgres-server.js';
+import { eventually } from './support/service.js';
+import { createSmallPartitions } from './support/small-partitions.js';
+
+jest.setTimeout(120_000);
+
+const SITE = 'shop.example';
+const PARTITION_EVENTS = 50;
+const FUTURE = '2126-01-01T00:00:00.000Z';
+
+describe('log retention', () => {
+  let server: TestServer;
+  let databaseUrl: string;
+  let postgres: Postgres;
+  let log: EventLog;
+  let sites: SiteRepository;
+  let secrets: SiteSecrets;
+  let projections: ProjectionRunner;
+  let messages: string[];
+
+  beforeAll(async () => {
+    server = await startTestServer();
+  });
+  afterAll(() => server.stop());
+
+  beforeEach(async () => {
+    databaseUrl = await createDatabase(server);
+    postgres = await openDatabase(databaseUrl);
+    await createSmallPartitions(postgres, PARTITION_EVENTS);
+    log = new PostgresEventLog(postgres);
+    sites = new SiteRepository(log);
+    secrets = new SiteSecrets(postgres.pool, new Sealer(randomBytes(32)));
+    projections = new ProjectionRunner(postgres, allProjections(secrets));
+    messages = [];
+    await scannedTo(Number.MAX_SAFE_INTEGER);
+  });
+  afterEach(async () => {
+    await log.close();
+    await postgres.close();
+  });
+
+  const scannedTo = (position: number) =>
+    postgres.pool.query(
+      `INSERT INTO cc.leases (name, holder, token, until, reached) VALUES ('late-matches', $1, 1, '-infinity', $2)
+       ON CONFLICT (name) DO UPDATE SET reached = excluded.reached`,
+      [uuidv7(), position],
+    );
+  const execute: ReturnType<typeof siteCommandDispatcher>['execute'] = (command) =>
+    siteCommandDispatcher(sites, secrets).execute(command);
+  const append = (category: string, stream: string, expected: number, event: NewEvent) =>
+    log.append({ category, stream, expected, site: SITE, actor: 'system', events: [event] });
+
+  /** Fills partitions, so that those before the newest one can be removed. */
+  async function fill(partitions = 3): Promise<void> {
+    for (let added = 0; added < partitions; added += 1) {
+      await keepPartitionsAhead(postgres, PARTITION_EVENTS);
+      await Promise.all(Array.from({ length: PARTITION_EVENTS }, () => log.append(thing())));
+    }
+    await keepPartitionsAhead(postgres, PARTITION_EVENTS);
+  }
+  async function catchUp(except?: string): Promise<void> {
+    for (const name of projections.names()) if (name !== except) await projections.catchUp(name);
+  }
+  const settings = readSettings({ LOG_RETENTION: '1d' });
+  const holds = () => allHolds({ postgres, log, sites, projections, settings });
+  const drop = (sources: readonly HoldSource[] = holds(), olderThanMs = -60_000) =>
+    dropExpiredPartitions(postgres, { olderThanMs, holds: sources, onMessage: (line) => messages.push(line) });
+
+  it('removes old partitions when every reader has read them', async () => {
+    await fill();
+    await catchUp();
+    expect(await drop()).toBe(3);
+    expect(messages).toEqual([]);
+    expect(await log.read({ until: 3 * PARTITION_EVENTS - 1 })).toEqual([]);
+  });
+
+  it('waits for a projection that is behind', async () => {
+    await fill();
+    await catchUp('totals');
+    expect(await drop()).toBe(0);
+    expect(messages).toEqual([expect.stringMatching(/^LOG_RETENTION waits: projection totals needs .* position 0,/)]);
+    await projections.catchUp('totals');
+    expect(await drop()).toBe(3);
+  });
+
+  it('waits for a parked projection until it continues', async () => {
+    await fill();
+    await catchUp();
+    await postgres.pool.query(
+      `UPDATE cc.projections SET parked = true, reason = 'event 1', position = 60 WHERE name = 'totals'`,
+    );
+    expect(await drop()).toBe(1);
+    expect(messages.at(-1)).toMatch(
+      /projection totals \(parked\) needs the events after position 60,.*event 1.*rebuild/,
+    );
+    await postgres.pool.query(`UPDATE cc.projections SET parked = false, reason = NULL WHERE name = 'totals'`);
+    await projections.catchUp('totals');
+    expect(await drop()).toBe(2);
+  });
+
+  it('waits until a parked projection has scheduled the deliveries that it has not folded', async () => {
+    await fill();
+    await catchUp();
+    await postgres.pool.query(`UPDATE cc.projections SET parked = true, reason = 'event 1' WHERE name = 'deliveries'`);
+    await log.append(thing());
+    await expect(drop()).rejects.toThrow(/deliveries is parked/);
+    expect(await log.read({ limit: 1 })).toMatchObject([{ position: 1 }]);
+  });
+
+  it('waits for an unsettled delivery and keeps its conversion', async () => {
+    const conversionId = uuidv7();
+    const outcome = { conversionId, platform: 'meta', bodySha256: 'ab'.repeat(32) } as const;
+    await append(CONVERSION, conversionId, 0, received(conversionId));
+    await append(CONVERSION, conversionId, 1, {
+      type: 'conversion.deferred.v1',
+      data: { ...outcome, status: 'deferred', attempt: 1, reason: 'throttled', nextTry: FUTURE },
+    });
+    await fill();
+    await catchUp();
+    expect(await drop()).toBe(0);
+    expect(messages.at(-1)).toContain(`1 unsettled delivery to meta of ${SITE} needs the events after position 0`);
+    await append(CONVERSION, conversionId, 2, {
+      type: 'conversion.delivered.v1',
+      data: { ...outcome, status: 'delivered', attempt: 2 },
+    });
+    await catchUp();
+    expect(await drop()).toBe(3);
+  });
+
+  it('waits for a reporting window that the receiver has not accepted', async () => {
+    await execute(new AddSite('cli', SITE));
+    await execute(new SetWebhook('cli', SITE, { url: 'https://hooks.example/', allowPrivate: false }));
+    const { webhook } = await sites.get(SITE);
+    await fill();
+    await catchUp();
+    expect(await drop()).toBe(0);
+    expect(messages.at(-1)).toContain(
+      `the webhook of ${SITE} needs the events after position ${webhook?.first.position}`,
+    );
+    const window = {
+      stretchId: uuidv7(),
+      fromPosition: webhook?.first.position as number,
+      toPosition: await log.head(),
+      windowStart: webhook?.first.time as string,
+      windowEnd: webhook?.first.time as string,
+      body: { conversions: 0, bot_traffic_removed: 0 },
+    } satisfies ReportingWindow;
+    await append(OUTBOUND, streamOf(SITE), 0, { type: 'outbound.closed.v1', data: window });
+    await catchUp();
+    expect(await drop()).toBe(0);
+    const data = { ...window, attempt: 1, durationMs: 1 };
+    await append(OUTBOUND, streamOf(SITE), 1, { type: 'outbound.delivered.v1', data });
+    await catchUp();
+    expect(await drop()).toBe(3);
+  });
+
+  it('does not wait for the webhook that an operator has disabled', async () => {
+    await execute(new AddSite('cli', SITE));
+    await execute(new SetWebhook('cli', SITE, { url: 'https://hooks.example/', allowPrivate: false }));
+    await execute(new DisableWebhook('cli', SITE, 'HTTP 410'));
+    await fill();
+    await catchUp();
+    expect(await drop()).toBe(0);
+    expect(messages.at(-1)).toContain(`the disabled webhook of ${SITE} (HTTP 410)`);
+    await execute(new DisableWebhook('cli', SITE));
+    await catchUp();
+    expect(await drop()).toBe(3);
+  });
+
+  it('waits for the scan for late matches', async () => {
+    await scannedTo(10);
+    await fill();
+    await catchUp();
+    expect(await drop()).toBe(0);
+    expect(messages.at(-1)).toContain('the scan for late matches needs the events after position 10');
+    await scannedTo(await log.head());
+    expect(await drop()).toBe(3);
+  });
+
+  it('waits for events that are not published to Kafka, while it is configured', async () => {
+    await holdLog(postgres.pool, true);
+    const checkpoints = new RelayCheckpoints(postgres.pool, 't.');
+    await checkpoints.load('one');
+    await fill();
+    await catchUp();
+    expect(await drop()).toBe(0);
+    expect(messages.at(-1)).toContain('the Kafka relay needs the events after position 0');
+    await checkpoints.save('one', 60, new Map() as never);
+    expect(await drop()).toBe(1);
+    // Another cluster has its own progress.
+    await checkpoints.moveHold((await checkpoints.load('two')).position);
+    expect(await drop()).toBe(0);
+    await holdLog(postgres.pool, false);
+    expect(await drop()).toBe(2);
+  });
+
+  it('waits for an export in progress, and not after it', async () => {
+    await fill();
+    await catchUp();
+    await withReaderHold(postgres, 'events export', 70, async (hold) => {
+      expect(hold.removedUntil).toBe(0);
+      expect(await drop()).toBe(1);
+      expect(messages.at(-1)).toMatch(
+        /events export needs the events after position 70, .* registered at .*Wait until/,
+      );
+    });
+    expect(await drop()).toBe(2);
+    expect((await postgres.pool.query('SELECT FROM cc.log_holds')).rowCount).toBe(0);
+  });
+
+  it('does not wait for a reader whose database session has ended, and that reader fails', async () => {
+    await fill();
+    await catchUp();
+    const reading = withReaderHold(postgres, 'events export', 0, async () => {
+      expect(await drop()).toBe(0);
+      const { rows } = await postgres.pool.query<{ pid: number }>(
+        `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE '%hold%'`,
+      );
+      const owner = await postgres.connectAsOwner('test');
+      await owner.query('SELECT pg_terminate_backend($1)', [rows[0]?.pid]);
+      await owner.end();
+      await eventually(
+        () => drop(),
+        (dropped) => dropped === 3,
+        { withinMs: 60_000 },
+      );
+    });
+    await expect(reading).rejects.toThrow(/the database session .* has ended/);
+    expect((await postgres.pool.query('SELECT FROM cc.log_holds')).rowCount).toBe(0);
+  });
+
+  it('lets a reader that registers during a removal wait, and tells it what is gone', async () => {
+    await fill();
+    let reader: Promise<number> | undefined;
+    let finish = () => {};
+    const finished = new Promise<void>((resolve) => {
+      finish = resolve;
+    });
+    const registering: HoldSource = async () => {
+      if (reader) return [];
+      reader = withReaderHold(postgres, 'history verify', 0, async ({ removedUntil }) => {
+        await finished;
+        return removedUntil;
+      });
+      await eventually(
+        () => postgres.pool.query('SELECT FROM pg_locks WHERE NOT granted AND objid = $1', [RETENTION_LOCK]),
+        ({ rowCount }) => rowCount === 1,
+        { withinMs: 60_000 },
+      );
+      return [];
+    };
+    // The first partition was decided on before the reader registered; the second is kept for it.
+    expect(await drop([registering])).toBe(1);
+    expect(messages.at(-1)).toContain(`history verify needs the events after position ${PARTITION_EVENTS - 1}`);
+    finish();
+    expect(await reader).toBe(PARTITION_EVENTS - 1);
+  });
+
+  it('removes each partition once when several instances try at the same time', async () => {
+    await execute(new AddSite('cli', SITE));
+    await fill(4);
+    await catchUp();
+    const before = await log.read({ categories: ['site'] });
+    const instances = await Promise.all(Array.from({ length: 4 }, () => openDatabase(databaseUrl)));
+    const removals = instances.map((instance) =>
+      dropExpiredPartitions(instance, {
+        olderThanMs: -60_000,
+        holds: holds(),
+        onMessage: (line) => messages.push(line),
+      }),
+    );
+    const removed = await Promise.all(removals);
+    expect(removed.reduce((sum, count) => sum + count, 0)).toBe(4);
+    expect(messages).toEqual([]);
+    expect(await log.read({ categories: ['site'] })).toEqual(before);
+    for (const instance of instances) await instance.close();
+  });
+
+  it("removes nothing while this machine's clock and the database's differ", async () => {
+    await fill();
+    await catchUp();
+    jest.spyOn(Date, 'now').mockReturnValue(Date.parse(FUTURE));
+    try {
+      expect(await drop(holds(), DAY_MS)).toBe(0);
+    } finally {
+      jest.restoreAllMocks();
+    }
+    expect(messages).toEqual([expect.stringMatching(/^LOG_RETENTION waits: the clocks .* differ by/)]);
+  });
+});
+
+function received(conversionId: string): NewEvent {
+  return {
+    type: 'conversion.received.v1',
+    data: {
+      conversionId,
+      event: 'purchase',
+      currency: 'EUR',
+      platforms: ['meta'],
+      settings: 1,
+      trial: false,
+      matched: false,
+      consent: 'unknown',
+    },
+    personal: { subject: 'ab'.repeat(32) },
+  } as unknown as NewEvent;
+}
