@@ -47,7 +47,7 @@ export class OutboundScheduler {
           disabled: (site, reason) =>
             logger.warn('Webhook disabled until it is enabled again with "webhook enable"', { site, reason }),
         });
-        return new OutboundSync(postgres.pool, directory, secrets, pusher, {
+        return new OutboundSync(postgres, directory, secrets, pusher, {
           everyMs: settings.outboundEveryMs,
           timeoutMs: settings.outboundTimeoutMs,
           onError: (site, error) =>
