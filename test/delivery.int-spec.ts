@@ -1,26 +1,29 @@
 import { jest } from '@jest/globals';
 import type { Pool } from 'pg';
+import { ATTEMPT_WINDOW, type AttemptWindow } from '../src/delivery/attempt-window.js';
 import type { Confirmations } from '../src/delivery/confirmations.js';
-import { CrashRecovery } from '../src/delivery/crash-recovery.js';
 import { deliveriesProjection } from '../src/delivery/deliveries.projection.js';
-import { outcomeType, resultsOf } from '../src/delivery/delivery.js';
+import { outcomeType } from '../src/delivery/delivery.js';
 import { DeliveryService } from '../src/delivery/delivery.service.js';
+import { DeliveryLeases } from '../src/delivery/delivery-leases.js';
+import { type DueAttempt, LeasedAttempts } from '../src/delivery/leased-attempts.js';
+import { OwedDeliveriesScan } from '../src/delivery/owed-deliveries.scan.js';
 import type { DeliveryRequest, PlatformDelivery } from '../src/delivery/platform-delivery.js';
 import type { ReceivedConversion } from '../src/delivery/received-conversion.js';
 import { ReplayDeliveries } from '../src/delivery/replay-deliveries.command.js';
 import { ReplayDeliveriesHandler } from '../src/delivery/replay-deliveries.handler.js';
 import { RetryScheduler } from '../src/delivery/retry.scheduler.js';
-import { SagaRunner } from '../src/delivery/saga-runner.js';
-import { findUnsettled } from '../src/delivery/unsettled.js';
 import { CONVERSION } from '../src/events/conversion.events.js';
 import type { Outcome, OutcomeStatus } from '../src/events/delivery.events.js';
 import { Logger } from '../src/kernel/logger.js';
 import type { Settings } from '../src/kernel/settings.js';
+import { Shutdown } from '../src/kernel/shutdown.js';
 import { uuidv7 } from '../src/kernel/uuid.js';
 import type { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { ProjectionRunner } from '../src/log/projection-runner.js';
-import { Lease } from '../src/postgres/lease.js';
+import { PLATFORM_NAMES } from '../src/platforms/platform.js';
+import { Lease, type LeaseDatabase } from '../src/postgres/lease.js';
 import type { Postgres } from '../src/postgres/postgres.js';
 import type { LoadedSite } from '../src/sites/site-directory.js';
 import { createDatabase, openDatabase } from './support/databases.js';
@@ -101,15 +104,15 @@ async function count(table: string): Promise<number> {
 }
 
 describe('Lease', () => {
-  const take = async (pool: Pool, name = 'instance:a', reached = 0) => {
-    const lease = await Lease.take(pool, name, reached);
+  const take = async (database: LeaseDatabase, name = 'a', reached = 0) => {
+    const lease = await Lease.take(database, name, reached);
     if (lease) closing.push(() => lease.release());
     return lease;
   };
-  const mustTake = async (name?: string, reached?: number) => (await take(postgres.pool, name, reached)) as Lease;
-  const expire = (name = 'instance:a') =>
-    postgres.pool.query(`UPDATE cc.leases SET until = clock_timestamp() - interval '1ms' WHERE name = $1`, [name]);
-  const row = async (name = 'instance:a') => {
+  const mustTake = async (name?: string, reached?: number) => (await take(postgres, name, reached)) as Lease;
+  const expire = (name = 'a') =>
+    postgres.pool.query(`UPDATE cc.leases SET until = clock_timestamp() - interval '1 minute' WHERE name = $1`, [name]);
+  const row = async (name = 'a') => {
     const { rows } = await postgres.pool.query<{ reached: number; seconds: number }>(
       `SELECT reached::integer, extract(epoch FROM until - clock_timestamp())::float8 AS seconds FROM cc.leases WHERE name = $1`,
       [name],
@@ -118,11 +121,10 @@ describe('Lease', () => {
   };
 
   it('has one holder at a time', async () => {
-    const lease = await mustTake('instance:a', 7);
+    const lease = await mustTake('a', 7);
     expect([lease.held, lease.isLost, lease.reached]).toEqual([true, false, 7]);
-    expect(await take(postgres.pool)).toBeUndefined();
-    expect(await take(postgres.pool, 'instance:b')).toBeDefined();
-    expect(await Lease.expired(postgres.pool, 'instance:')).toEqual([]);
+    expect(await take(postgres)).toBeUndefined();
+    expect(await take(postgres, 'b')).toBeDefined();
   });
 
   it('is renewed every second together with the progress of its holder', async () => {
@@ -134,11 +136,9 @@ describe('Lease', () => {
   });
 
   it('can be taken over once it has expired, with the progress of the previous holder', async () => {
-    const first = await mustTake('instance:a', 7);
+    const first = await mustTake('a', 7);
     await expire();
-    expect(await Lease.expired(postgres.pool, 'instance:')).toEqual(['instance:a']);
-    expect(await Lease.expired(postgres.pool, 'relay:')).toEqual([]);
-    const second = await mustTake('instance:a', 1_000);
+    const second = await mustTake('a', 1_000);
     expect([second.held, second.reached]).toEqual([true, 7]);
     await eventually(
       async () => first.isLost,
@@ -146,14 +146,16 @@ describe('Lease', () => {
       { withinMs: 3_000 },
     );
     expect(first.held).toBe(false);
-    await first.end();
-    expect(await row()).toBeDefined();
+    first.reached = 99;
+    await first.release();
+    expect(await row()).toMatchObject({ reached: 7, seconds: expect.any(Number) });
+    expect(second.isLost).toBe(false);
   });
 
   it('is taken over by one of several processes', async () => {
     await mustTake();
     await expire();
-    const all = await Promise.all(Array.from({ length: 8 }, () => take(postgres.pool)));
+    const all = await Promise.all(Array.from({ length: 8 }, () => take(postgres)));
     expect(all.filter((lease) => lease)).toHaveLength(1);
   });
 
@@ -165,7 +167,7 @@ describe('Lease', () => {
       failedRenewals += 1;
       return Promise.reject(new Error('disconnected'));
     };
-    const lease = (await take({ query } as unknown as Pool)) as Lease;
+    const lease = (await take({ pool: { query } as unknown as Pool, clock: postgres.clock })) as Lease;
     isDisconnected = true;
     const now = performance.now();
     jest.spyOn(performance, 'now').mockReturnValue(now + 4_900);
@@ -185,29 +187,13 @@ describe('Lease', () => {
     expect(lease.held).toBe(true);
   });
 
-  it('can be taken at once after a release and is deleted when it ends', async () => {
+  it('can be taken at once after a release, with the progress of the previous holder', async () => {
     const lease = await mustTake();
     lease.reached = 9;
     await lease.release();
     expect([lease.held, lease.isLost]).toEqual([false, true]);
-    expect(await Lease.expired(postgres.pool, 'instance:')).toEqual(['instance:a']);
     const next = await mustTake();
     expect(next.reached).toBe(9);
-    await next.end();
-    expect(await row()).toBeUndefined();
-  });
-
-  it('is not deleted when it ends if more work was added meanwhile', async () => {
-    await Lease.createExpired(postgres.pool, 'instance:a', 5);
-    const lease = await mustTake();
-    expect(lease.reached).toBe(5);
-    await Lease.createExpired(postgres.pool, 'instance:a', 8);
-    expect(await take(postgres.pool)).toBeUndefined();
-    await lease.end();
-    const next = await mustTake();
-    expect(next.reached).toBe(5);
-    await next.end();
-    expect(await row()).toBeUndefined();
   });
 });
 
@@ -292,45 +278,69 @@ describe('deliveries projection', () => {
   });
 });
 
-describe('RetryScheduler', () => {
-  const attempted: string[] = [];
+/** One instance's part in attempts under delivery leases. Other instances share the database only. */
+interface Instance {
+  readonly postgres: Postgres;
+  readonly log: EventLog;
+  readonly platform: PlatformDelivery;
+  readonly leases: DeliveryLeases;
+  readonly attempts: LeasedAttempts;
+}
 
-  beforeEach(() => {
-    attempted.length = 0;
+const WINDOW: AttemptWindow = {
+  first: { startWithinMs: 300, recordWithinMs: 700 },
+  owedAfterMs: 800,
+  lease: { startWithinMs: 1_000, recordWithinMs: 2_500, endsAfterMs: 3_000 },
+};
+/** So long that no lease ends during a test, however slow the machine is. */
+const LONG: AttemptWindow = {
+  ...WINDOW,
+  lease: { startWithinMs: 500_000, recordWithinMs: 550_000, endsAfterMs: 600_000 },
+};
+
+/** Ids of the conversions that were sent, by any instance. */
+const attempted: string[] = [];
+beforeEach(() => {
+  attempted.length = 0;
+});
+
+type Deliver = PlatformDelivery['deliver'];
+const soon: Deliver = (request, done) => void setTimeout(() => done(delivered(request)), random() * 20);
+
+async function openInstance(deliver: Deliver = soon, window = LONG): Promise<Instance> {
+  const own = await openDatabase(databaseUrl);
+  const ownLog = new PostgresEventLog(own);
+  const platform = {
+    tick: () => {},
+    isParked: () => false,
+    capacity: () => 1_000,
+    deliver: (request: DeliveryRequest, done: (outcome: Outcome | undefined) => void) => {
+      if (!request.mayDeliver()) return done(undefined);
+      attempted.push(request.received.data.conversionId);
+      deliver(request, done);
+    },
+  } as unknown as PlatformDelivery;
+  const leases = new DeliveryLeases(own, window);
+  const attempts = new LeasedAttempts(leases, ownLog, new Logger('silent'));
+  closing.push(async () => {
+    await ownLog.close();
+    await own.close();
   });
+  return { postgres: own, log: ownLog, platform, leases, attempts };
+}
 
-  async function instance(
-    name: string,
-    deliver: PlatformDelivery['deliver'] = (request, done) =>
-      void setTimeout(() => done(delivered(request)), random() * 20),
-  ) {
-    const own = await openDatabase(databaseUrl);
-    const ownLog = new PostgresEventLog(own);
-    const lease = (await Lease.take(own.pool, name)) as Lease;
-    const deliveries = {
-      isParked: () => false,
-      capacity: () => 1_000,
-      deliver: (request: DeliveryRequest, done: (outcome: Outcome | undefined) => void) => {
-        attempted.push(request.received.data.conversionId);
-        deliver(request, done);
-      },
-    } as unknown as PlatformDelivery;
+describe('RetryScheduler', () => {
+  async function startScheduler(deliver?: Deliver, window?: AttemptWindow) {
+    const instance = await openInstance(deliver, window);
     const confirmations = undefined as unknown as Confirmations;
-    const scheduler = new RetryScheduler(own, ownLog, deliveries, confirmations, { lease } as CrashRecovery);
+    const scheduler = new RetryScheduler(instance.postgres, instance.platform, confirmations, instance.attempts);
     // In the service, @nestjs/schedule calls it.
-    const timer = setInterval(() => scheduler.poll(), 500);
-    let isClosed = false;
-    const close = async () => {
-      if (isClosed) return;
-      isClosed = true;
+    const timer = setInterval(() => scheduler.poll(), 100);
+    closing.unshift(async () => {
       clearInterval(timer);
       await scheduler.stop();
-      await lease.release();
-      await ownLog.close();
-      await own.close();
-    };
-    closing.push(close);
-    return { lease, close };
+    });
+    return instance;
   }
 
   async function defer(rows: number): Promise<string[]> {
@@ -348,18 +358,20 @@ describe('RetryScheduler', () => {
   it('attempts each of 2,000 deliveries once, with two instances', async () => {
     const ids = await defer(2_000);
     await projections.start();
-    await Promise.all([instance('instance:a'), instance('instance:b')]);
+    await Promise.all([startScheduler(), startScheduler()]);
     await eventually(
       () => count('cc.deliveries'),
       (waiting) => waiting === 0,
+      { withinMs: 60_000 },
     );
     await eventually(
       () => count('cc.delivery_leases'),
       (leases) => leases === 0,
+      { withinMs: 60_000 },
     );
     expect([...attempted].sort()).toEqual([...ids].sort());
     expect(await outcomesOf(ids[0] as string)).toEqual(['meta 1 deferred', 'meta 2 delivered']);
-  });
+  }, 120_000);
 
   it('repeats a delivery with the payload digest, event id, settings position and visit of the last attempt', async () => {
     const { data } = await receive();
@@ -368,7 +380,7 @@ describe('RetryScheduler', () => {
     await record(conversionId, 'deferred', { reason: 'timeout', nextTry: PAST, ...kept, settings: 3, alone: true });
     await projections.catchUp('deliveries');
     const requested = new Promise<DeliveryRequest>((resolve) => {
-      void instance('instance:a', (request, done) => {
+      void startScheduler((request, done) => {
         resolve(request);
         done(delivered(request));
       });
@@ -376,13 +388,12 @@ describe('RetryScheduler', () => {
     expect(await requested).toMatchObject({ ...kept, settingsPosition: 3, attempt: 2, alone: true });
   });
 
-  it('does not attempt a delivery leased by another instance until that instance lease has ended', async () => {
+  it('attempts a delivery that another instance holds only after that lease has ended', async () => {
     const [id] = (await defer(1)) as [string];
-    const other = (await Lease.take(postgres.pool, 'instance:other')) as Lease;
-    await postgres.pool.query(`INSERT INTO cc.delivery_leases SELECT position, 'instance:other' FROM cc.deliveries`);
-    await other.release();
-    await instance('instance:a');
-    // A poll leases every due delivery of a connection in one query, so each of these attempts ends a poll that skipped the first.
+    const other = new DeliveryLeases(postgres, LONG);
+    await other.take([{ conversion: id, platform: 'meta' }]);
+    await startScheduler();
+    // A poll reads every due delivery of a connection at once, so each of these attempts ends a poll that skipped the first.
     const others: string[] = [];
     for (let poll = 0; poll < 3; poll += 1) {
       const [next] = (await defer(1)) as [string];
@@ -392,66 +403,99 @@ describe('RetryScheduler', () => {
         (all) => all.includes(next),
       );
     }
-    // The instance lease has expired, but the outcome of that attempt may not be folded yet.
     expect(attempted).toEqual(others);
-    await ((await Lease.take(postgres.pool, 'instance:other')) as Lease).end();
+    await postgres.pool.query(`UPDATE cc.delivery_leases SET until = clock_timestamp() - interval '1 ms'`);
     await eventually(
       async () => attempted,
       (all) => all.includes(id),
     );
   });
 
-  it('attempts deliveries again whose lease response was lost, or that were withdrawn', async () => {
-    const [lost, withdrawn] = (await defer(2)) as [string, string];
-    await postgres.pool.query(
-      `INSERT INTO cc.delivery_leases SELECT position, 'instance:a' FROM cc.deliveries WHERE conversion = $1`,
-      [lost],
+  it('does not repeat an attempt whose outcome is in the log but not in the projection', async () => {
+    const [settled, due] = (await defer(2)) as [string, string];
+    // Its holder recorded the outcome and was killed; the lease has ended, and nothing folds the log.
+    await record(settled, 'delivered', { attempt: 2 });
+    await startScheduler();
+    await eventually(
+      () => outcomesOf(due),
+      (outcomes) => outcomes.length === 2,
     );
+    expect(attempted).toEqual([due]);
+  });
+
+  it('attempts a delivery again that was withdrawn, or whose answer to the lease query was lost', async () => {
+    const [lost, withdrawn] = (await defer(2)) as [string, string];
     let times = 0;
-    await instance('instance:a', (request, done) => {
+    const { leases } = await startScheduler((request, done) => {
       const isFirst = request.received.data.conversionId === withdrawn && ++times === 1;
       setImmediate(() => done(isFirst ? undefined : delivered(request)));
     });
+    await leases.take([{ conversion: lost, platform: 'meta' }]);
     await eventually(
       () => outcomesOf(withdrawn),
       (outcomes) => outcomes.length === 2,
     );
-    expect([...attempted].sort()).toEqual([lost, withdrawn, withdrawn].sort());
+    expect(attempted.filter((id) => id === withdrawn)).toHaveLength(2);
+    expect(await outcomesOf(withdrawn)).toEqual(['meta 1 deferred', 'meta 2 delivered']);
   });
 
-  it('records no outcome under a lost lease', async () => {
+  it('repeats an attempt whose outcome never arrives, and records no outcome after the lease', async () => {
     const [id] = (await defer(1)) as [string];
-    let respond: () => void = () => {};
-    const { lease, close } = await instance('instance:a', (request, done) => {
-      respond = () => done(delivered(request));
-    });
+    const answers: (() => void)[] = [];
+    await startScheduler((request, done) => {
+      answers.push(() => done(delivered(request)));
+    }, WINDOW);
     await eventually(
       async () => attempted.length,
-      (sent) => sent === 1,
+      (sent) => sent >= 2,
     );
-    await postgres.pool.query('UPDATE cc.leases SET holder = gen_random_uuid()');
-    await eventually(
-      async () => lease.isLost,
-      (isLost) => isLost,
-    );
-    respond();
-    // Waits until the scheduler has recorded or dropped the outcome.
-    await close();
+    answers[0]?.();
     expect(await outcomesOf(id)).toEqual(['meta 1 deferred']);
+    // The outcome of the attempt under the present lease counts.
+    await eventually(
+      async () => {
+        for (const answer of answers.splice(0)) answer();
+        return outcomesOf(id);
+      },
+      (outcomes) => outcomes.length === 2,
+      { withinMs: 60_000 },
+    );
+    expect(await outcomesOf(id)).toEqual(['meta 1 deferred', 'meta 2 delivered']);
   });
 
-  it('waits for deliveries in flight when it stops', async () => {
+  it('continues after a database that did not answer for a while', async () => {
     const [id] = (await defer(1)) as [string];
-    const { close } = await instance(
-      'instance:a',
-      (request, done) => void setTimeout(() => done(delivered(request)), 700),
+    const instance = await openInstance();
+    const scheduler = new RetryScheduler(
+      instance.postgres,
+      instance.platform,
+      undefined as unknown as Confirmations,
+      instance.attempts,
     );
+    const { query } = instance.postgres.pool;
+    let timeouts = 0;
+    instance.postgres.pool.query = ((config: { query_timeout?: number }) => {
+      // Without a timeout, the connection would be waited for as long as TCP retransmits.
+      if (config.query_timeout === undefined) return new Promise(() => {});
+      timeouts += 1;
+      return Promise.reject(new Error('Query read timeout'));
+    }) as unknown as Pool['query'];
     await eventually(
-      async () => attempted.length,
-      (sent) => sent === 1,
+      async () => {
+        scheduler.poll();
+        return timeouts;
+      },
+      (seen) => seen >= 3,
     );
-    await close();
-    expect(await outcomesOf(id)).toEqual(['meta 1 deferred', 'meta 2 delivered']);
+    instance.postgres.pool.query = query;
+    await eventually(
+      async () => {
+        scheduler.poll();
+        return outcomesOf(id);
+      },
+      (outcomes) => outcomes.length === 2,
+    );
+    await scheduler.stop();
   });
 });
 
@@ -471,122 +515,189 @@ describe('ReplayDeliveries', () => {
   });
 });
 
-describe('findUnsettled', () => {
-  it('finds the platforms without an outcome of an instance’s conversions in a position range', async () => {
-    const both = { platforms: ['meta', 'segment'], instance: 'dead' };
-    const before = await receive(both);
-    const untouched = await receive(both);
-    const half = await receive(both);
-    const whole = await receive(both);
-    await receive({ ...both, instance: 'alive' });
-    await receive({ instance: 'dead', platforms: undefined });
-    const until = await log.head();
-    const after = await receive(both);
-    await record(half.data.conversionId, 'deferred', { platform: 'segment', reason: 'timeout', nextTry: FUTURE });
-    await record(whole.data.conversionId, 'delivered', { platform: 'segment' });
-    await record(whole.data.conversionId, 'failed', { platform: 'meta' });
-
-    const found = await findUnsettled(log, before.position, until, 'dead');
-    expect(found.map(({ received, platforms, version }) => [received.data.conversionId, platforms, version])).toEqual([
-      [untouched.data.conversionId, ['meta', 'segment'], 1],
-      [half.data.conversionId, ['meta'], 2],
-    ]);
-    expect(found[0]?.received).toMatchObject({ site: SITE, personal: { subject: 'a'.repeat(64) } });
-    const all = await findUnsettled(log, 0, await log.head(), 'dead');
-    expect(all.map(({ received }) => received.position)).toEqual(
-      [before, untouched, half, after].map(({ position }) => position),
+describe('OwedDeliveriesScan', () => {
+  async function startScan(deliver?: Deliver, window = LONG) {
+    const instance = await openInstance(deliver, window);
+    const { attempts, leases, platform } = instance;
+    const scan = new OwedDeliveriesScan(instance.postgres, instance.log, platform, attempts, leases, window);
+    scan.start();
+    closing.unshift(() => scan.stop());
+    return { ...instance, scan };
+  }
+  const settled = (...conversions: ReceivedConversion[]) =>
+    eventually(
+      () => Promise.all(conversions.map(({ data }) => outcomesOf(data.conversionId))),
+      (outcomes) => outcomes.every(({ length }) => length > 0),
+      { withinMs: 60_000 },
     );
+  const reaches = (position: number) =>
+    eventually(
+      async () => {
+        const text = `SELECT reached::integer FROM cc.leases WHERE name = 'deliveries-scan'`;
+        return (await postgres.pool.query<{ reached: number }>(text)).rows[0]?.reached ?? 0;
+      },
+      (reached) => reached >= position,
+      { withinMs: 60_000 },
+    );
+
+  it('attempts once what has no outcome, although two instances scan', async () => {
+    const untouched = await receive({ platforms: ['meta', 'segment'] });
+    const half = await receive({ platforms: ['meta', 'segment'] });
+    await record(half.data.conversionId, 'deferred', { platform: 'segment', reason: 'timeout', nextTry: FUTURE });
+    const requested = await receive();
+    await log.append({
+      ...{ category: CONVERSION, stream: requested.data.conversionId, expected: 'any', site: SITE, actor: 'cli' },
+      events: [{ type: 'conversion.send_requested.v1', data: { platform: 'meta', attempt: 0, settings: 3 } }],
+    });
+    const eleven = await receive({ platforms: PLATFORM_NAMES });
+    const [missing, ...others] = PLATFORM_NAMES;
+    for (const platform of others) await record(eleven.data.conversionId, 'delivered', { platform });
+    await receive({ platforms: undefined });
+    await startScan();
+    await startScan();
+    // The second takes the lease, and the first has not noticed yet, as after a freeze: both attempt what they find.
+    await postgres.pool.query(`UPDATE cc.leases SET until = '-infinity' WHERE name = 'deliveries-scan'`);
+    await settled(untouched, half, eleven);
+    await reaches(eleven.position);
+    const all = await Promise.all([untouched, half, eleven].map(({ data }) => outcomesOf(data.conversionId)));
+    expect(all[0]?.sort()).toEqual(['meta 1 delivered', 'segment 1 delivered']);
+    expect(all[1]).toEqual(['segment 1 deferred', 'meta 1 delivered']);
+    expect(all[2]?.at(-1)).toBe(`${missing} 1 delivered`);
+    expect(attempted).toHaveLength(4);
+    expect(await outcomesOf(requested.data.conversionId)).toHaveLength(1);
   });
 
-  it('omits deliveries that an operator requested again', async () => {
-    const { data } = await receive({ instance: 'dead' });
-    await record(data.conversionId, 'failed', { reason: 'x' });
-    await log.append({
-      ...{ category: CONVERSION, stream: data.conversionId, expected: 'any', site: SITE, actor: 'cli' },
-      events: [{ type: 'conversion.send_requested.v1', data: { platform: 'meta', attempt: 1, settings: 3 } }],
+  it('reads everything that was appended while no instance ran', async () => {
+    const early = await receive();
+    await Promise.all(
+      Array.from({ length: 2_600 }, async () => {
+        const { data } = await receive();
+        await record(data.conversionId, 'delivered');
+      }),
+    );
+    const late = await receive();
+    await startScan();
+    await settled(early, late);
+    expect([...attempted].sort()).toEqual([early, late].map(({ data }) => data.conversionId).sort());
+    await reaches(await log.head());
+  }, 120_000);
+
+  it('continues where the instance before stopped', async () => {
+    const before = await receive();
+    const { scan } = await startScan(undefined, { ...LONG, owedAfterMs: 3_600_000 });
+    await reaches(before.position - 1);
+    await scan.stop();
+    const after = await receive();
+    await startScan();
+    await settled(before, after);
+    expect([...attempted].sort()).toEqual([before, after].map(({ data }) => data.conversionId).sort());
+  });
+
+  it('takes over from an instance that froze between lease and outcome, whose outcome then counts no more', async () => {
+    const conversion = await receive();
+    const { conversionId } = conversion.data;
+    let thaw: () => void = () => {};
+    const frozen = await openInstance((request, done) => {
+      thaw = () => done({ ...delivered(request), status: 'deferred', nextTry: PAST });
+    }, WINDOW);
+    const attempt: DueAttempt = {
+      ...{ conversion: conversionId, platform: 'meta', position: 0, attempt: 1 },
+      start: (received, permit, done) =>
+        frozen.platform.deliver({ received, platform: 'meta', attempt: 1, mayDeliver: () => permit.mayStart }, done),
+    };
+    expect(await frozen.attempts.start([attempt])).toBe(1);
+    await startScan(undefined, WINDOW);
+    await settled(conversion);
+    thaw();
+    // Its connection answers in order, so this append follows whatever the thawed instance appended.
+    await frozen.log.append({
+      ...{ category: CONVERSION, stream: uuidv7(), expected: 'new', site: SITE, actor: 'system' },
+      events: [{ type: 'conversion.filtered.v1', data: {} }],
     });
-    expect(await findUnsettled(log, 0, await log.head(), 'dead')).toEqual([]);
+    expect((await outcomesOf(conversionId)).filter((outcome) => outcome !== 'meta 1 delivered')).toEqual([]);
+  });
+
+  it('does not repeat forever an attempt whose outcome the log refuses, and makes the others', async () => {
+    const poisoned = await receive();
+    const instance = await startScan();
+    const { append } = instance.log;
+    const refusals: string[] = [];
+    instance.log.append = async (request) => {
+      if (request.stream !== poisoned.data.conversionId) return append.call(instance.log, request);
+      refusals.push(request.stream);
+      throw new Error('The log refused the event: invalid input');
+    };
+    // Two appends: the second without the platform's texts.
+    await eventually(
+      async () => refusals.length,
+      (times) => times >= 2,
+      { withinMs: 60_000 },
+    );
+    const others = [await receive(), await receive()];
+    await settled(...others);
+    await postgres.pool.query(`UPDATE cc.delivery_leases SET until = '-infinity'`);
+    const last = await receive();
+    await settled(last);
+    expect(attempted.filter((id) => id === poisoned.data.conversionId)).toHaveLength(1);
+  });
+
+  it('continues after the database was away, and waits while its clock is distrusted', async () => {
+    const conversion = await receive();
+    const instance = await openInstance(undefined, LONG);
+    const { attempts, leases, platform } = instance;
+    const { clock, pool } = instance.postgres;
+    let asked = 0;
+    jest.spyOn(clock, 'refusal').mockImplementation(() => (++asked < 5 ? 'the clock jumped' : undefined));
+    const { query } = pool;
+    let failures = 0;
+    pool.query = ((...args: unknown[]) => {
+      failures += 1;
+      if (failures <= 5) return Promise.reject(new Error('Connection terminated'));
+      return (query as (...all: unknown[]) => unknown).apply(pool, args);
+    }) as unknown as Pool['query'];
+    const scan = new OwedDeliveriesScan(instance.postgres, instance.log, platform, attempts, leases, LONG);
+    scan.start();
+    closing.unshift(() => scan.stop());
+    await settled(conversion);
+    expect(asked).toBeGreaterThanOrEqual(5);
   });
 });
 
 describe('DeliveryService', () => {
   const site = { connections: new Map([['meta', {}]]), settingsPosition: 1 } as unknown as LoadedSite;
-  let sent: string[];
-  let deliveries: DeliveryService;
 
-  beforeEach(async () => {
-    sent = [];
-    deliveries = await startDeliveries();
-  });
-
-  async function startDeliveries(): Promise<DeliveryService> {
-    const platformDelivery = {
-      tick: () => {},
-      deliver: (request: DeliveryRequest, done: (outcome: Outcome | undefined) => void) =>
-        setImmediate(() => {
-          if (!request.mayDeliver()) return done(undefined);
-          sent.push(request.received.data.conversionId);
-          done(delivered(request));
-        }),
-    } as unknown as PlatformDelivery;
-    const logger = new Logger('silent');
-    const sagas = new SagaRunner(log, platformDelivery, logger, { inboundDeadlineMs: 2_000 } as Settings);
-    const started = new DeliveryService(sagas, new CrashRecovery(postgres, log, projections, sagas, logger));
-    await started.start();
-    closing.push(() => started.stop());
+  async function startDeliveries(deliver?: Deliver): Promise<DeliveryService> {
+    const instance = await openInstance(deliver);
+    const started = new DeliveryService(
+      instance.postgres,
+      instance.log,
+      instance.platform,
+      new Logger('silent'),
+      new Shutdown(10_000),
+      { inboundDeadlineMs: 60_000 } as Settings,
+      { ...ATTEMPT_WINDOW, first: { startWithinMs: 500_000, recordWithinMs: 600_000 } },
+    );
+    started.start();
+    closing.unshift(async () => started.stop());
     return started;
   }
 
-  const settled = (...conversions: ReceivedConversion[]) =>
-    eventually(
-      () => Promise.all(conversions.map(({ data }) => outcomesOf(data.conversionId))),
-      (outcomes) => outcomes.every(({ length }) => length > 0),
-    );
-
-  it('delivers a conversion, records the outcome and ends its lease when it stops', async () => {
-    const conversion = await receive(deliveries.planFor(site));
+  it('delivers a conversion and records the outcome', async () => {
+    const deliveries = await startDeliveries();
+    const plan = deliveries.planFor(site);
+    expect(plan).toEqual({ platforms: ['meta'], settings: 1 });
+    const conversion = await receive(plan);
     expect(await deliveries.deliver(conversion)).toEqual({ meta: { ok: true, status: 'delivered' } });
     expect(await outcomesOf(conversion.data.conversionId)).toEqual(['meta 1 delivered']);
-    await deliveries.stop();
-    expect(await count('cc.leases')).toBe(0);
+    expect(deliveries.inFlightCount).toBe(0);
   });
 
-  it('delivers unsettled conversions of an instance whose lease has expired', async () => {
-    const unsettled = await receive({ ...deliveries.planFor(site), instance: 'dead' });
-    await Lease.createExpired(postgres.pool, 'instance:dead', 0);
-    await settled(unsettled);
-    expect(sent).toEqual([unsettled.data.conversionId]);
-    await eventually(
-      () => count('cc.leases'),
-      (leases) => leases === 1,
-    );
-  });
-
-  it('delivers a conversion whose append was in doubt, and none twice', async () => {
-    const inDoubt = await receive(deliveries.planFor(site));
-    deliveries.appendInDoubt();
-    const other = await receive(deliveries.planFor(site));
-    await deliveries.deliver(other);
-    await settled(inDoubt);
-    expect([...sent].sort()).toEqual([inDoubt, other].map(({ data }) => data.conversionId).sort());
-  });
-
-  it('delivers conversions that it stored under a lease it has lost', async () => {
-    const { instance } = deliveries.planFor(site);
-    const early = await receive({ ...deliveries.planFor(site) });
-    // Another instance took over the lease, found nothing and ended it before the conversion was stored.
-    await postgres.pool.query('DELETE FROM cc.leases');
-    await eventually(
-      async () => deliveries.planFor(site).instance,
-      (current) => current !== instance,
-    );
-    const late = await receive({ ...deliveries.planFor(site), instance });
-    expect(await deliveries.deliver(late)).toEqual({ meta: { ok: false, status: 'queued', reason: 'pending' } });
-    await settled(early, late);
-    expect([...sent].sort()).toEqual([early, late].map(({ data }) => data.conversionId).sort());
-    const fresh = await receive(deliveries.planFor(site));
-    expect(await deliveries.deliver(fresh)).toEqual({ meta: { ok: true, status: 'delivered' } });
-    const events = await log.readStream(CONVERSION, late.data.conversionId);
-    expect(resultsOf(events)).toEqual({ meta: { ok: true, status: 'delivered' } });
+  it('leaves a conversion owed whose append was answered too late', async () => {
+    const deliveries = await startDeliveries();
+    const conversion = await receive(deliveries.planFor(site));
+    const time = new Date(Date.parse(conversion.time) - 501_000).toISOString();
+    const queued = { ok: false, status: 'queued', reason: 'timeout' };
+    expect(await deliveries.deliver({ ...conversion, time })).toEqual({ meta: queued });
+    expect([attempted, await outcomesOf(conversion.data.conversionId)]).toEqual([[], []]);
   });
 });

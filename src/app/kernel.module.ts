@@ -5,6 +5,7 @@ import { CLOCK } from '../kernel/clock.js';
 import { Logger } from '../kernel/logger.js';
 import { Sealer } from '../kernel/sealing.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
+import { Shutdown } from '../kernel/shutdown.js';
 import { Postgres } from '../postgres/postgres.js';
 
 export interface Kernel {
@@ -13,6 +14,7 @@ export interface Kernel {
   readonly sealer: Sealer;
   readonly postgres: Postgres;
   readonly hotRoutes: HotRoutes;
+  readonly shutdown: Shutdown;
 }
 
 /**
@@ -30,14 +32,18 @@ export class KernelModule implements OnApplicationShutdown {
       { provide: Postgres, useValue: kernel.postgres },
       { provide: CLOCK, useValue: kernel.postgres.clock },
       { provide: HotRoutes, useValue: kernel.hotRoutes },
+      { provide: Shutdown, useValue: kernel.shutdown },
       { provide: Registry, useValue: new Registry() },
     ];
     return { module: KernelModule, providers, exports: providers.map(({ provide }) => provide) };
   }
 
-  constructor(private readonly postgres: Postgres) {}
+  constructor(
+    private readonly postgres: Postgres,
+    private readonly shutdown: Shutdown,
+  ) {}
 
   async onApplicationShutdown(): Promise<void> {
-    await this.postgres.close();
+    await this.shutdown.within(this.postgres.close(), 0);
   }
 }

@@ -7,6 +7,7 @@ import { UserError } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { openSealer } from '../kernel/secret-key.js';
 import type { Settings } from '../kernel/settings.js';
+import { Shutdown } from '../kernel/shutdown.js';
 import { serveDocuments } from '../operations/documents.js';
 import { Postgres } from '../postgres/postgres.js';
 import { SiteDirectory } from '../sites/site-directory.js';
@@ -30,8 +31,9 @@ export async function startService(settings: Settings): Promise<RunningService> 
     onMessage: (line) => process.stderr.write(`${line}\n`),
   });
   const hotRoutes = new HotRoutes();
+  const shutdown = new Shutdown(settings.shutdownGraceMs);
   const app = await NestFactory.create<NestFastifyApplication>(
-    AppModule.with({ settings, logger, sealer, postgres, hotRoutes }),
+    AppModule.with({ settings, logger, sealer, postgres, hotRoutes, shutdown }),
     createAdapter(settings, hotRoutes),
     { logger, abortOnError: false },
   ).catch(async (error: unknown) => {
@@ -39,7 +41,8 @@ export async function startService(settings: Settings): Promise<RunningService> 
     await postgres.close();
     throw error;
   });
-  // On a signal the process exits with 0 after every request is answered and every module has stopped.
+  // On a signal the process exits with 0 after every request is answered and every module has stopped, or at the deadline.
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => shutdown.beginAndExit());
   app.enableShutdownHooks(undefined, { useProcessExit: true });
   serveDocuments(app);
   const sandbox = databaseUrl || !settings.demoPlatforms ? undefined : startDemoSandbox(dataDir);

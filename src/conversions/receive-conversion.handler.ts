@@ -65,7 +65,7 @@ export class ReceiveConversionHandler implements ICommandHandler<ReceiveConversi
   private append(site: string, key: SiteKey, event: OpeningEvent, claim?: DedupClaim) {
     const stream = event.data.conversionId;
     const actor = `key:${key.id}`;
-    const stored = this.log.append({
+    return this.log.append({
       category: CONVERSION,
       stream,
       expected: 'new',
@@ -73,12 +73,6 @@ export class ReceiveConversionHandler implements ICommandHandler<ReceiveConversi
       actor,
       events: [event],
       claim,
-    });
-    if (event.data.platforms === undefined) return stored;
-    return stored.catch((error: unknown) => {
-      // The event may be stored nevertheless. It must then be sent, although the sender was asked to retry.
-      this.deliveries.appendInDoubt();
-      throw error;
     });
   }
 }

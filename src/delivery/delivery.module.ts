@@ -3,20 +3,24 @@ import { CqrsModule } from '@nestjs/cqrs';
 import { KafkaModule } from '../kafka/kafka.module.js';
 import { provideCommandHandler } from '../kernel/command-handler.provider.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
+import { Shutdown } from '../kernel/shutdown.js';
 import { EventLog } from '../log/event-log.js';
 import { LogModule } from '../log/log.module.js';
+import { Postgres } from '../postgres/postgres.js';
 import { SitesModule } from '../sites/sites.module.js';
 import { AccessTokens } from './access-tokens.js';
+import { ATTEMPT_WINDOW, type AttemptWindow, WINDOW } from './attempt-window.js';
 import { Confirmations } from './confirmations.js';
 import { Connections } from './connections.js';
-import { CrashRecovery } from './crash-recovery.js';
 import { DeliveryService } from './delivery.service.js';
+import { DeliveryLeases } from './delivery-leases.js';
 import { DeliveryMetrics } from './delivery-metrics.js';
+import { LeasedAttempts } from './leased-attempts.js';
+import { OwedDeliveriesScan } from './owed-deliveries.scan.js';
 import { PlatformClient } from './platform-client.js';
 import { PlatformDelivery } from './platform-delivery.js';
 import { ReplayDeliveriesHandler } from './replay-deliveries.handler.js';
 import { RetryScheduler } from './retry.scheduler.js';
-import { SagaRunner } from './saga-runner.js';
 
 @Module({
   // Imported modules stop later: the Kafka relay still publishes the outcomes that deliveries record while they stop.
@@ -36,9 +40,15 @@ import { SagaRunner } from './saga-runner.js';
     DeliveryMetrics,
     PlatformDelivery,
     Confirmations,
-    SagaRunner,
-    CrashRecovery,
+    { provide: WINDOW, useValue: ATTEMPT_WINDOW },
+    {
+      provide: DeliveryLeases,
+      useFactory: (postgres: Postgres, window: AttemptWindow) => new DeliveryLeases(postgres, window),
+      inject: [Postgres, WINDOW],
+    },
+    LeasedAttempts,
     DeliveryService,
+    OwedDeliveriesScan,
     RetryScheduler,
     provideCommandHandler(ReplayDeliveriesHandler, [EventLog]),
   ],
@@ -48,16 +58,24 @@ export class DeliveryModule implements OnApplicationBootstrap, OnApplicationShut
   constructor(
     private readonly deliveries: DeliveryService,
     private readonly retryScheduler: RetryScheduler,
+    private readonly scan: OwedDeliveriesScan,
+    private readonly attempts: LeasedAttempts,
+    private readonly shutdown: Shutdown,
     private readonly platformClient: PlatformClient,
   ) {}
 
   async onApplicationBootstrap(): Promise<void> {
-    await this.deliveries.start();
+    this.deliveries.start();
+    this.scan.start();
   }
 
   async onApplicationShutdown(): Promise<void> {
-    await this.retryScheduler.stop();
-    await this.deliveries.stop();
-    await this.platformClient.close();
+    const { shutdown, deliveries, attempts } = this;
+    await shutdown.within(Promise.all([this.retryScheduler.stop(), this.scan.stop()]), 0.3);
+    // An attempt whose outcome is not recorded is repeated by another instance, so wait for those in flight.
+    await shutdown.until(() => deliveries.inFlightCount === 0 && attempts.inFlight === 0, 0.25);
+    deliveries.stop();
+    await shutdown.within(attempts.tidy(), 0.2);
+    await shutdown.within(this.platformClient.close(), 0.2);
   }
 }

@@ -4,6 +4,7 @@ import { LogUnavailable } from '../kernel/errors.js';
 import type { AppendOutcome, AppendRequest } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import type { PlatformName } from '../platforms/platform.js';
+import { AttemptPermit } from './attempt-window.js';
 import { DeliverySaga, type SagaEnd } from './delivery.saga.js';
 import type { ReceivedConversion } from './received-conversion.js';
 
@@ -16,10 +17,12 @@ const RECEIVED = {
   personal: { subject: 's' },
 } as const satisfies ReceivedConversion;
 
+const PERMIT = new AttemptPermit(Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY);
+
 /** One stream that refuses an existing version, as the log does. */
 class OneStream {
-  readonly events: { type: string; version: number; data: object }[] = [
-    { type: 'conversion.received.v1', version: 1, data: RECEIVED.data },
+  readonly events: { type: string; version: number; position: number; data: object }[] = [
+    { type: 'conversion.received.v1', version: 1, position: 1, data: RECEIVED.data },
   ];
   failure: Error | undefined;
   appends = 0;
@@ -31,11 +34,14 @@ class OneStream {
     const { owned } = expected as { owned: number };
     if (owned !== this.events.length) return { status: 'conflict' };
     this.write(...events);
-    return { status: 'appended', position: 9, time: RECEIVED.time };
+    return { status: 'appended', position: this.events.length, time: RECEIVED.time };
   }
 
   write(...events: readonly { type: string; data: object }[]): void {
-    for (const event of events) this.events.push({ ...event, version: this.events.length + 1 });
+    for (const event of events) {
+      const version = this.events.length + 1;
+      this.events.push({ ...event, version, position: version });
+    }
   }
 
   readStream: EventLog['readStream'] = async () => this.events as never;
@@ -69,12 +75,15 @@ describe('DeliverySaga', () => {
     log = new OneStream();
     ends = [];
     response = undefined;
-    const conversion = { received: RECEIVED, platforms: PLATFORMS, version: 1 };
-    saga = new DeliverySaga(conversion, log, (end) => ends.push(end), 2_000);
+    start(PERMIT);
+  });
+
+  function start(permit: AttemptPermit): void {
+    saga = new DeliverySaga(RECEIVED, log, permit, (end) => ends.push(end), 2_000);
     void saga.results().then((results) => {
       response = results;
     });
-  });
+  }
 
   it('records outcomes that arrive together in one append and responds in the order of the receipt', async () => {
     for (const platform of ['reddit', 'meta', 'segment'] as const) saga.settle(outcome(platform));
@@ -154,15 +163,40 @@ describe('DeliverySaga', () => {
     expect(ends).toEqual(['settled']);
   });
 
-  it('records the known outcomes and ends as withdrawn if some deliveries were withdrawn', async () => {
+  it('records the known outcomes and leaves withdrawn deliveries owed', async () => {
     saga.withdraw('segment');
     saga.settle(outcome('meta'));
     expect(ends).toEqual([]);
     saga.withdraw('reddit');
     await settle();
     expect(log.outcomes()).toEqual(['meta delivered']);
-    expect(ends).toEqual(['withdrawn']);
+    expect(ends).toEqual(['owed']);
     expect(response).toMatchObject({ meta: { status: 'delivered' }, segment: { status: 'queued' } });
+  });
+
+  it('leaves everything owed that it could not record in time, and records nothing later', async () => {
+    start(new AttemptPermit(0, performance.now() + 50, 0));
+    log.failure = new LogUnavailable('unavailable');
+    for (const platform of PLATFORMS) saga.settle(outcome(platform));
+    await new Promise((next) => setTimeout(next, 60));
+    saga.tick(performance.now());
+    log.failure = undefined;
+    saga.tick(performance.now());
+    await settle();
+    expect([log.outcomes(), ends]).toEqual([[], ['owed']]);
+  });
+
+  it('records an outcome without the platform’s texts if the log refuses them', async () => {
+    log.append = async (request) => {
+      if (JSON.stringify(request.events).includes('unstorable')) throw new Error('The log refused the event');
+      return OneStream.prototype.append.call(log, request);
+    };
+    saga.settle({ ...outcome('meta', 'failed'), reason: 'unstorable text', response: 'unstorable' });
+    saga.settle(outcome('segment'));
+    saga.settle(outcome('reddit'));
+    await settle();
+    expect(log.events[1]?.data).toEqual({ ...outcome('meta', 'failed'), reason: 'unreadable_answer' });
+    expect(ends).toEqual(['settled']);
   });
 
   it('ends as refused if the log refuses an outcome', async () => {

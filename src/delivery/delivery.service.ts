@@ -1,105 +1,87 @@
-import { Injectable } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import type { DeliveryPlan } from '../events/conversion.events.js';
+import { Logger } from '../kernel/logger.js';
+import { SETTINGS, type Settings } from '../kernel/settings.js';
+import { Shutdown } from '../kernel/shutdown.js';
+import { EventLog } from '../log/event-log.js';
+import { Postgres } from '../postgres/postgres.js';
 import type { LoadedSite } from '../sites/site-directory.js';
-import { CrashRecovery } from './crash-recovery.js';
-import { type Results, resultOf } from './delivery.js';
+import { type AttemptWindow, permitFirstAttempts, WINDOW } from './attempt-window.js';
+import type { Results } from './delivery.js';
+import { DeliverySaga, type SagaEnd } from './delivery.saga.js';
+import { PlatformDelivery } from './platform-delivery.js';
 import type { ReceivedConversion } from './received-conversion.js';
-import { SagaRunner } from './saga-runner.js';
 
 const TICK_MS = 200;
-const RECOVER_EVERY_MS = 2_000;
-const STOP_WITHIN_MS = 3_000;
-
 const NOT_CONNECTED: DeliveryPlan = {};
 
-/** Delivers received conversions: starts a saga for each, and recovers those that a crash left unsettled. */
+/** Makes the first attempts to deliver the conversions that this process receives: one saga for each. */
 @Injectable()
 export class DeliveryService {
   /** Every conversion of a site has the same plan until the site changes. */
   private readonly plans = new WeakMap<LoadedSite, DeliveryPlan>();
-  private readonly timers: NodeJS.Timeout[] = [];
-  private recovering: Promise<void> | undefined;
-  private stopping = false;
+  private readonly inFlight = new Set<DeliverySaga>();
+  private timer: NodeJS.Timeout | undefined;
 
   constructor(
-    private readonly sagas: SagaRunner,
-    private readonly recovery: CrashRecovery,
+    private readonly postgres: Postgres,
+    private readonly log: EventLog,
+    private readonly deliveries: PlatformDelivery,
+    private readonly logger: Logger,
+    private readonly shutdown: Shutdown,
+    @Inject(SETTINGS) private readonly settings: Settings,
+    @Inject(WINDOW) private readonly window: AttemptWindow,
   ) {}
 
-  /**
-   * Uses its own timers: @nestjs/schedule clears intervals before HTTP has drained, while sagas still need ticks to
-   * respond to senders, and recovery must not run before the instance is registered.
-   */
-  async start(): Promise<void> {
-    await this.recovery.register();
-    this.timers.push(setInterval(() => this.tick(), TICK_MS));
-    this.timers.push(setInterval(() => this.recover(), RECOVER_EVERY_MS));
-    this.recover();
+  /** Uses its own timer: @nestjs/schedule clears intervals before HTTP has drained, while sagas still need ticks. */
+  start(): void {
+    this.timer = setInterval(() => this.tick(), TICK_MS);
   }
 
-  /** Waits a moment for the deliveries in flight. Another instance recovers those that take longer. */
-  async stop(): Promise<void> {
-    this.stopping = true;
-    const deadline = performance.now() + STOP_WITHIN_MS;
-    while ((this.sagas.inFlightCount > 0 || this.recovering) && performance.now() < deadline)
-      await new Promise((next) => setTimeout(next, 20));
-    for (const timer of this.timers) clearInterval(timer);
-    await this.recovery.stop();
+  get inFlightCount(): number {
+    return this.inFlight.size;
+  }
+
+  /** What is still in flight is found in the log by another instance, or by the next start. */
+  stop(): void {
+    clearInterval(this.timer);
   }
 
   /** The delivery fields of a new conversion of this site. Empty while no platform is connected. */
   planFor(site: LoadedSite): DeliveryPlan {
     if (site.connections.size === 0) return NOT_CONNECTED;
-    const { instance } = this.recovery;
     const cached = this.plans.get(site);
-    if (cached?.instance === instance) return cached;
-    const plan = { platforms: [...site.connections.keys()], settings: site.settingsPosition, instance };
+    if (cached) return cached;
+    const plan = { platforms: [...site.connections.keys()], settings: site.settingsPosition };
     this.plans.set(site, plan);
     return plan;
   }
 
   /** Delivers a stored conversion. Resolves when all results are recorded, or when the sender's deadline has passed. */
   async deliver(received: ReceivedConversion): Promise<Results> {
-    const { platforms = [], instance = '' } = received.data;
-    const { position } = received;
-    const { lease } = this.recovery;
+    const { platforms = [], conversionId } = received.data;
     if (platforms.length === 0) return {};
-    if (!lease || instance !== this.recovery.instance) {
-      // The lease was lost during the append. The process that takes it over next delivers the conversion.
-      this.recovery.abandon(instance, position - 1);
-      return pending(received);
+    const permit = permitFirstAttempts(Date.parse(received.time), this.postgres.clock.nowMs(), this.window);
+    const onEnd = (end: SagaEnd) => {
+      this.inFlight.delete(saga);
+      if (end === 'refused') this.logger.warn(`The log refused an outcome of conversion ${conversionId}; it is owed`);
+    };
+    const saga = new DeliverySaga(received, this.log, permit, onEnd, this.settings.inboundDeadlineMs);
+    this.inFlight.add(saga);
+    const results = saga.results();
+    for (const platform of platforms) {
+      this.deliveries.deliver({ received, platform, attempt: 1, mayDeliver: () => permit.mayStart }, (outcome) => {
+        if (outcome) saga.settle(outcome);
+        else saga.withdraw(platform);
+      });
     }
-    if (!this.recovery.mayStart(position)) return pending(received);
-    return this.sagas.start(received, lease, (end) => {
-      if (end !== 'withdrawn') return;
-      if (instance === this.recovery.instance) this.recovery.markInDoubt(position - 1);
-      else this.recovery.abandon(instance, position - 1);
-    });
-  }
-
-  /** An append of a conversion with platforms got no answer. If it was stored, it is delivered later. */
-  appendInDoubt(): void {
-    this.recovery.markInDoubt();
+    return results;
   }
 
   private tick(): void {
-    this.sagas.tick();
-    this.recovery.updateProgress();
+    // Before the shutdown ends, senders get their receipts without waiting for slow platforms: the conversions are stored.
+    const now = this.shutdown.isUrgent ? Number.POSITIVE_INFINITY : performance.now();
+    for (const saga of this.inFlight) saga.tick(now);
+    this.deliveries.tick();
   }
-
-  private recover(): void {
-    if (this.stopping) return;
-    this.recovering ??= this.recovery
-      .recover()
-      // The database is unavailable: the next round repeats the work.
-      .catch(() => {})
-      .finally(() => {
-        this.recovering = undefined;
-      });
-  }
-}
-
-/** The results of a conversion without any outcome yet. */
-function pending({ data: { platforms = [], trial } }: ReceivedConversion): Results {
-  return Object.fromEntries(platforms.map((platform) => [platform, resultOf(undefined, trial)]));
 }

@@ -25,7 +25,7 @@ export interface DeliveryPlan {
   readonly platforms?: readonly PlatformName[] | undefined;
   /** Position of the site's newest event at that time: payloads are built with the settings as of this position. */
   readonly settings?: number | undefined;
-  /** The instance that received the conversion. */
+  /** The instance that received the conversion; in events of version 0.2 and earlier. */
   readonly instance?: string | undefined;
 }
 
@@ -82,7 +82,10 @@ const properties: DataSchema<ConversionData>['properties'] = {
     ...position,
     description: "Position of the site's newest event at that time: payloads are built with the settings as of it.",
   },
-  instance: { type: 'string', description: 'The instance that received the conversion.' },
+  instance: {
+    type: 'string',
+    description: 'The instance that received the conversion. Version 0.3 and later omit it.',
+  },
   matched: { type: 'boolean', const: true, description: 'The conversion was matched to a visit.' },
   consent: { type: 'string', enum: ['granted', 'denied', 'unknown'], description: 'What platforms are told.' },
   withheld: {

@@ -2,6 +2,7 @@ import { Inject, Injectable, Module, type OnApplicationBootstrap, type OnApplica
 import { Gauge, Registry } from 'prom-client';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
+import { Shutdown } from '../kernel/shutdown.js';
 import { countAfter, withQueryTimeout } from '../log/event-reader.js';
 import { LogModule } from '../log/log.module.js';
 import { ProjectionRunner } from '../log/projection-runner.js';
@@ -72,13 +73,16 @@ function measureLag(postgres: Postgres, prefix: string, registry: Registry): voi
 
 @Module({ imports: [LogModule], providers: [KafkaService], exports: [KafkaService] })
 export class KafkaModule implements OnApplicationBootstrap, OnApplicationShutdown {
-  constructor(private readonly kafka: KafkaService) {}
+  constructor(
+    private readonly kafka: KafkaService,
+    private readonly shutdown: Shutdown,
+  ) {}
 
   async onApplicationBootstrap(): Promise<void> {
     await this.kafka.start();
   }
 
   async onApplicationShutdown(): Promise<void> {
-    await this.kafka.stop();
+    await this.shutdown.within(this.kafka.stop(), 0.15);
   }
 }

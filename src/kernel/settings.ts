@@ -91,6 +91,12 @@ export const DEFINITIONS = {
     oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']),
     'Least severe level that is logged.',
   ),
+  shutdownGraceMs: setting(
+    'SHUTDOWN_GRACE',
+    '10s',
+    durationBetween(1_000, 600_000),
+    'How long a shutdown may take. Set it below the grace period of your orchestrator (Docker: 10 s, Kubernetes: 30 s).',
+  ),
   maxBodyBytes: setting('MAX_BODY_BYTES', '65536', wholeNumber(1, 16 * 1024 * 1024), 'Largest request body, in bytes.'),
   dedupWindowMs: setting(
     'DEDUP_WINDOW',

@@ -1,4 +1,5 @@
 import type { AppendOutcome, AppendRequest, EventsOf, StoredEvent, StreamEvent } from './event.js';
+import type { EventField, FieldOptions } from './event-fields.js';
 import type { CountOptions, EventCount, ReadOptions } from './event-reader.js';
 import type { Follower, FollowOptions } from './follower.js';
 
@@ -14,6 +15,12 @@ export abstract class EventLog {
 
   abstract readStream<Category extends string>(category: Category, stream: string): Promise<StreamEvent<Category>[]>;
 
+  /** All events of these streams, each in version order, without personal parts. */
+  abstract readStreams<Category extends string>(
+    category: Category,
+    streams: readonly string[],
+  ): Promise<StreamEvent<Category>[]>;
+
   /** The first event of each of these streams, in log order. */
   abstract readOpenings<Category extends string>(
     category: Category,
@@ -25,6 +32,9 @@ export abstract class EventLog {
     category: Category,
     streams: readonly string[],
   ): Promise<StreamEvent<Category>[]>;
+
+  /** One field of the events of a category, in log order, for readers of the whole log that need nothing else of them. */
+  abstract readFields(options: FieldOptions): Promise<EventField[]>;
 
   /** Events of a site that carry this reference, in log order. */
   abstract find(site: string, reference: string): Promise<StoredEvent[]>;
@@ -52,6 +62,8 @@ export abstract class EventLog {
   /** Resolves when every accepted append is answered and the connections are closed. */
   abstract close(): Promise<void>;
 }
+
+export type { EventField, FieldOptions } from './event-fields.js';
 
 export interface SubjectOptions {
   /** Exclusive. */

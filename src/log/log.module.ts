@@ -9,6 +9,7 @@ import { Interval } from '@nestjs/schedule';
 import { Gauge, Histogram, Registry } from 'prom-client';
 import { messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
+import { Shutdown } from '../kernel/shutdown.js';
 import { Postgres } from '../postgres/postgres.js';
 import { EventLog } from './event-log.js';
 import { keepPartitionsAhead } from './partitions.js';
@@ -90,6 +91,7 @@ export class LogModule implements OnApplicationBootstrap, OnApplicationShutdown 
   constructor(
     private readonly log: EventLog,
     private readonly projections: ProjectionRunner,
+    private readonly shutdown: Shutdown,
   ) {}
 
   async onApplicationBootstrap(): Promise<void> {
@@ -97,7 +99,7 @@ export class LogModule implements OnApplicationBootstrap, OnApplicationShutdown 
   }
 
   async onApplicationShutdown(): Promise<void> {
-    await this.projections.stop();
-    await this.log.close();
+    await this.shutdown.within(this.projections.stop(), 0.1);
+    await this.shutdown.within(this.log.close(), 0.05);
   }
 }

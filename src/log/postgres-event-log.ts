@@ -4,6 +4,7 @@ import { AppendNotifications } from './append-notifications.js';
 import { AppendQueue } from './append-queue.js';
 import { AppendReadiness } from './append-readiness.js';
 import type { AppendOutcome, AppendRequest, EventsOf, StoredEvent, StreamEvent } from './event.js';
+import { type EventField, type FieldOptions, readEventFields } from './event-fields.js';
 import { EventLog, type EventSubject, type SubjectOptions } from './event-log.js';
 import {
   type CountOptions,
@@ -18,6 +19,7 @@ import {
   readPageEnd,
   readPositionBefore,
   readStream,
+  readStreams,
   readSubjects,
   withQueryTimeout,
 } from './event-reader.js';
@@ -30,6 +32,8 @@ export interface LogObserver {
 }
 
 const FOLLOWER_QUERY_TIMEOUT_MS = 2_500;
+/** Of one page of a reader of the whole log. */
+const PAGE_QUERY_TIMEOUT_MS = 10_000;
 
 export class PostgresEventLog extends EventLog {
   readonly readiness = new AppendReadiness();
@@ -61,6 +65,17 @@ export class PostgresEventLog extends EventLog {
 
   readStream<Category extends string>(category: Category, stream: string): Promise<StreamEvent<Category>[]> {
     return readStream(this.postgres.pool, category, stream);
+  }
+
+  readStreams<Category extends string>(
+    category: Category,
+    streams: readonly string[],
+  ): Promise<StreamEvent<Category>[]> {
+    return readStreams(this.postgres.pool, category, streams);
+  }
+
+  readFields(options: FieldOptions): Promise<EventField[]> {
+    return readEventFields(withQueryTimeout(this.postgres.pool, PAGE_QUERY_TIMEOUT_MS), options);
   }
 
   readOpenings<Category extends string>(

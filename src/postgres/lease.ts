@@ -25,7 +25,6 @@ export function hasEnded(now: string, seconds: string): string {
  */
 export class Lease {
   private readonly holder = randomUUID();
-  private token = '';
   private renewedMs = Number.NEGATIVE_INFINITY;
   private timer: NodeJS.Timeout | undefined;
   private renewing: Promise<void> | undefined;
@@ -48,41 +47,19 @@ export class Lease {
   ): Promise<Lease | undefined> {
     const lease = new Lease(database, name, leaseMs);
     const requestedMs = performance.now();
-    const { rows } = await database.pool.query<{ reached: string; token: string }>(
+    const { rows } = await database.pool.query<{ reached: string }>(
       `INSERT INTO cc.leases AS l (name, holder, token, until, reached)
        VALUES ($1, $2, 1, to_timestamp($5) + make_interval(secs => $3), $4)
        ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, token = l.token + 1, until = excluded.until
           WHERE ${hasEnded('$5', '$3')}
-       RETURNING reached, token`,
+       RETURNING reached`,
       [name, lease.holder, leaseMs / 1_000, reached, database.clock.at(requestedMs) / 1_000],
     );
     if (!rows[0]) return undefined;
     lease.reached = Number(rows[0].reached);
-    lease.token = rows[0].token;
     lease.renewedMs = requestedMs;
     lease.timer = setInterval(() => lease.renewQuietly(), RENEW_EVERY_MS);
     return lease;
-  }
-
-  /**
-   * Registers work after a position that no process does: an expired lease, as if its holder had died there. If the lease is
-   * held, the work is left to the next holder, because the present one may already be past the position.
-   */
-  static async createExpired(pool: Pool, name: string, reached: number): Promise<void> {
-    await pool.query(
-      `INSERT INTO cc.leases AS l (name, holder, token, until, reached) VALUES ($1, $2, 1, '-infinity', $3)
-       ON CONFLICT (name) DO UPDATE SET token = l.token + 1, reached = least(l.reached, excluded.reached)`,
-      [name, randomUUID(), reached],
-    );
-  }
-
-  /** The names of expired leases. */
-  static async expired(pool: Pool, prefix: string): Promise<string[]> {
-    const { rows } = await pool.query<{ name: string }>(
-      'SELECT name FROM cc.leases WHERE starts_with(name, $1) AND until < clock_timestamp() ORDER BY until',
-      [prefix],
-    );
-    return rows.map(({ name }) => name);
   }
 
   get held(): boolean {
@@ -94,33 +71,15 @@ export class Lease {
     return this.lost;
   }
 
-  /** Deletes the lease because its work is done; releases it if work was added in the meantime. */
-  async end(): Promise<void> {
-    await this.stop();
-    const { rowCount } = await this.database.pool.query(
-      'DELETE FROM cc.leases WHERE name = $1 AND holder = $2 AND token = $3',
-      [this.name, this.holder, this.token],
-    );
-    if (!rowCount) await this.expire();
-  }
-
-  /** Expires the lease although its work is not done: another process can take over at once. */
+  /** Expires the lease: another process can take over at once. */
   async release(): Promise<void> {
-    await this.stop();
-    await this.expire();
-  }
-
-  private async expire(): Promise<void> {
+    clearInterval(this.timer);
+    await this.renewing;
+    this.lost = true;
     await this.database.pool.query(
       `UPDATE cc.leases SET until = '-infinity', reached = $3 WHERE name = $1 AND holder = $2`,
       [this.name, this.holder, this.reached],
     );
-  }
-
-  private async stop(): Promise<void> {
-    clearInterval(this.timer);
-    await this.renewing;
-    this.lost = true;
   }
 
   private renewQuietly(): void {

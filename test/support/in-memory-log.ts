@@ -1,7 +1,13 @@
 import { LogUnavailable } from '../../src/kernel/errors.js';
 import { uuidv7 } from '../../src/kernel/uuid.js';
 import type { AppendOutcome, AppendRequest, EventsOf, StoredEvent, StreamEvent } from '../../src/log/event.js';
-import { EventLog, type EventSubject, type SubjectOptions } from '../../src/log/event-log.js';
+import {
+  type EventField,
+  EventLog,
+  type EventSubject,
+  type FieldOptions,
+  type SubjectOptions,
+} from '../../src/log/event-log.js';
 import { type CountOptions, countAmong, type EventCount, type ReadOptions } from '../../src/log/event-reader.js';
 import { Follower, type FollowOptions } from '../../src/log/follower.js';
 
@@ -77,6 +83,29 @@ export class InMemoryLog extends EventLog {
 
   async readStream<Category extends string>(category: Category, stream: string): Promise<StreamEvent<Category>[]> {
     return this.stream(`${category}-${stream}`) as StreamEvent<Category>[];
+  }
+
+  async readStreams<Category extends string>(category: Category, streams: readonly string[]) {
+    const names = streams.map((stream) => `${category}-${stream}`);
+    const found = names.flatMap((name) => this.stream(name)).map((event) => ({ ...event, personal: null }));
+    return found as StreamEvent<Category>[];
+  }
+
+  async readFields(options: FieldOptions): Promise<EventField[]> {
+    const { after, until, limit, category, opening, field } = options;
+    return (await this.read({ after, until, limit, categories: [category] })).map(
+      ({ position, stream, type, time, data }) => {
+        const isOpening = type === opening.type;
+        const value = (data as Record<string, unknown>)[isOpening ? opening.field : field];
+        return {
+          position,
+          stream: stream.slice(category.length + 1),
+          isOpening,
+          timeMs: isOpening ? Date.parse(time) : 0,
+          value: value === undefined ? null : JSON.stringify(value),
+        };
+      },
+    );
   }
 
   async readOpenings<Category extends string>(category: Category, streams: readonly string[]) {

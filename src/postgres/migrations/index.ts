@@ -7,6 +7,7 @@ import { Outbound0000000000007 } from './0007-outbound.js';
 import { Kafka0000000000020 } from './0020-kafka.js';
 import { Names0000000000021 } from './0021-names.js';
 import { FencedAppend0000000000022 } from './0022-fenced-append.js';
+import { DeliveryLeases0000000000023 } from './0023-delivery-leases.js';
 import { RetentionHolds0000000000024 } from './0024-retention-holds.js';
 
 export interface Migration extends MigrationInterface {
@@ -28,6 +29,7 @@ export const MIGRATIONS: readonly (new () => Migration)[] = [
   Kafka0000000000020,
   Names0000000000021,
   FencedAppend0000000000022,
+  DeliveryLeases0000000000023,
   RetentionHolds0000000000024,
 ];
 

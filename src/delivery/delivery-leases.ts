@@ -1,0 +1,109 @@
+import { randomUUID } from 'node:crypto';
+import type { PlatformName } from '../platforms/platform.js';
+import { hasEnded } from '../postgres/lease.js';
+import type { Postgres } from '../postgres/postgres.js';
+import { type AttemptPermit, type AttemptWindow, permitLeased } from './attempt-window.js';
+
+/** A lost connection must not block a round: the next one uses another. */
+export const QUERY_TIMEOUT_MS = 5_000;
+/** Left behind by processes that died after they recorded the outcome. Any time after the lease has ended will do. */
+const FORGOTTEN_AFTER_MS = 600_000;
+
+export interface DeliveryKey {
+  readonly conversion: string;
+  readonly platform: PlatformName;
+}
+
+/** A lease whose attempt is recorded. */
+export interface RecordedLease extends DeliveryKey {
+  /** Position of the event that scheduled the attempt; 0 for a first attempt. */
+  readonly position: number;
+}
+
+/**
+ * Leases of single deliveries, by the database's clock. A lease is not renewed: it lasts for one attempt, so a process that is
+ * frozen or disconnected can neither send nor record after another one has taken the delivery.
+ */
+export class DeliveryLeases {
+  private readonly holder = randomUUID();
+
+  constructor(
+    private readonly postgres: Postgres,
+    private readonly window: AttemptWindow,
+  ) {}
+
+  /** Takes those that no other process holds. The caller takes none that it is carrying out. */
+  async take<Key extends DeliveryKey>(keys: readonly Key[]): Promise<Map<Key, AttemptPermit>> {
+    // Taken before the query: the lease cannot have begun earlier.
+    const requestedMs = performance.now();
+    const rows = await this.query<DeliveryKey & { until: number }>(
+      // Ordered, so that two processes that take the same leases cannot deadlock.
+      `INSERT INTO cc.delivery_leases AS l (conversion, platform, holder, until)
+       SELECT conversion, platform, $3, to_timestamp($5) + make_interval(secs => $4)
+         FROM unnest($1::uuid[], $2::text[]) AS k (conversion, platform) ORDER BY conversion, platform
+       ON CONFLICT (conversion, platform) DO UPDATE SET holder = excluded.holder, until = excluded.until
+          WHERE ${hasEnded('$5', '$4')} OR l.holder = excluded.holder
+       RETURNING conversion, platform, date_part('epoch', until) * 1000 AS until`,
+      [
+        ...columns(keys),
+        this.holder,
+        this.window.lease.endsAfterMs / 1_000,
+        this.postgres.clock.at(requestedMs) / 1_000,
+      ],
+    );
+    const until = new Map(rows.map((row) => [keyOf(row), row.until]));
+    return new Map(
+      keys.flatMap((key) => {
+        const untilMs = until.get(keyOf(key));
+        return untilMs === undefined ? [] : [[key, permitLeased(requestedMs, untilMs, this.window)] as const];
+      }),
+    );
+  }
+
+  /** Ends leases under which nothing was sent: any process may take the delivery at once. */
+  async release(keys: readonly DeliveryKey[]): Promise<void> {
+    if (keys.length === 0) return;
+    await this.query(
+      `DELETE FROM cc.delivery_leases l USING unnest($1::uuid[], $2::text[]) AS k (conversion, platform)
+        WHERE l.conversion = k.conversion AND l.platform = k.platform AND l.holder = $3`,
+      [...columns(keys), this.holder],
+    );
+  }
+
+  /**
+   * Ends leases whose outcome is recorded, and returns them. Those whose row in the projection is not folded yet stay: another
+   * process would take the delivery for one that is due, and find out from the log only.
+   */
+  async releaseRecorded(leases: readonly RecordedLease[]): Promise<Set<string>> {
+    if (leases.length === 0) return new Set();
+    const rows = await this.query<DeliveryKey>(
+      `DELETE FROM cc.delivery_leases l USING unnest($1::uuid[], $2::text[], $4::bigint[]) AS k (conversion, platform, position)
+        WHERE l.conversion = k.conversion AND l.platform = k.platform AND l.holder = $3
+          AND NOT EXISTS (SELECT FROM cc.deliveries d
+                           WHERE d.conversion = k.conversion AND d.platform = k.platform AND d.position = k.position)
+        RETURNING l.conversion, l.platform`,
+      [...columns(leases), this.holder, leases.map(({ position }) => position)],
+    );
+    return new Set(rows.map(keyOf));
+  }
+
+  /** Deletes leases that ended long ago and that nothing will release. */
+  async deleteForgotten(): Promise<void> {
+    const beforeMs = this.postgres.clock.nowMs() - FORGOTTEN_AFTER_MS;
+    await this.query('DELETE FROM cc.delivery_leases WHERE until < to_timestamp($1)', [beforeMs / 1_000]);
+  }
+
+  private async query<Row extends object = object>(text: string, values: unknown[]): Promise<Row[]> {
+    // pg supports this option of a query; its types lack it.
+    const config = { text, values, query_timeout: QUERY_TIMEOUT_MS } as object as { text: string };
+    return (await this.postgres.pool.query<Row>(config)).rows;
+  }
+}
+
+export function keyOf({ conversion, platform }: DeliveryKey): string {
+  return `${conversion} ${platform}`;
+}
+
+function columns(keys: readonly DeliveryKey[]): [string[], string[]] {
+  return [keys.map(({ conversion }) => conversion), keys.map(({ platform }) => platform)];
+}

@@ -1,0 +1,123 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { EventLog } from '../log/event-log.js';
+import { Lease } from '../postgres/lease.js';
+import { Postgres } from '../postgres/postgres.js';
+import { type AttemptWindow, WINDOW } from './attempt-window.js';
+import { DeliveryLeases } from './delivery-leases.js';
+import { type DueAttempt, LeasedAttempts } from './leased-attempts.js';
+import { type OwedDelivery, UnsettledConversions } from './owed.js';
+import { PlatformDelivery } from './platform-delivery.js';
+import { readUnsettled } from './read-unsettled.js';
+
+export const SCAN_LEASE = 'deliveries-scan';
+const POLL_EVERY_MS = 2_000;
+/** First attempts in flight at a time. Others wait in the log. */
+const IN_FLIGHT_MAX = 1_000;
+const TIDY_EVERY_MS = 60_000;
+
+/**
+ * Finds owed deliveries in the log: received conversions × platforms that have no outcome although the instance that received
+ * the conversion may no longer attempt it, however that instance ended. One instance at a time scans, by a lease that also
+ * stores how far everything is settled; two that scan at the same time do no harm, because each attempt has a delivery lease.
+ */
+@Injectable()
+export class OwedDeliveriesScan {
+  private lease: Lease | undefined;
+  private unsettled = new UnsettledConversions(0, () => 0);
+  private polling: Promise<void> | undefined;
+  private timer: NodeJS.Timeout | undefined;
+  private stopping = false;
+  private tidiedMs = Number.NEGATIVE_INFINITY;
+
+  constructor(
+    private readonly postgres: Postgres,
+    private readonly log: EventLog,
+    private readonly deliveries: PlatformDelivery,
+    private readonly attempts: LeasedAttempts,
+    private readonly leases: DeliveryLeases,
+    @Inject(WINDOW) private readonly window: AttemptWindow,
+  ) {}
+
+  start(): void {
+    this.timer = setInterval(() => this.poll(), Math.min(POLL_EVERY_MS, this.window.owedAfterMs / 4));
+    this.poll();
+  }
+
+  async stop(): Promise<void> {
+    this.stopping = true;
+    clearInterval(this.timer);
+    await this.polling;
+    // If the database is unavailable, the lease expires.
+    await this.lease?.release().catch(() => {});
+    this.lease = undefined;
+  }
+
+  /** Deliveries that are owed; undefined if another instance scans. */
+  owed(): Iterable<OwedDelivery> | undefined {
+    return this.lease?.held ? this.unsettled.owed(performance.now()) : undefined;
+  }
+
+  private poll(): void {
+    this.polling ??= this.scan()
+      // The database is unavailable: the next poll continues.
+      .catch(() => {})
+      .finally(() => {
+        this.polling = undefined;
+      });
+  }
+
+  private async scan(): Promise<void> {
+    const lease = await this.heldLease();
+    if (!lease) return;
+    await readUnsettled(this.log, this.unsettled, await this.log.head(), () => {
+      lease.reached = this.unsettled.settledUpTo;
+      return lease.held && !this.stopping;
+    });
+    await this.startOwed();
+    await this.deleteForgottenLeases();
+  }
+
+  private async heldLease(): Promise<Lease | undefined> {
+    if (this.lease?.isLost) this.lease = undefined;
+    if (!this.lease && !this.stopping) {
+      this.lease = await Lease.take(this.postgres, SCAN_LEASE);
+      if (this.lease) this.unsettled = new UnsettledConversions(this.lease.reached, (time) => this.owedAtMs(time));
+    }
+    return this.lease?.held ? this.lease : undefined;
+  }
+
+  private owedAtMs(receivedMs: number): number {
+    const ageMs = Math.max(0, this.postgres.clock.nowMs() - receivedMs);
+    return performance.now() + Math.max(0, this.window.owedAfterMs - ageMs);
+  }
+
+  private async startOwed(): Promise<void> {
+    // The age of a conversion is not known while the clock is distrusted.
+    if (this.stopping || this.postgres.clock.refusal()) return;
+    const max = IN_FLIGHT_MAX - this.attempts.inFlight;
+    const due: DueAttempt[] = [];
+    for (const owed of this.unsettled.owed(performance.now())) {
+      if (due.length >= max) break;
+      if (this.attempts.isFree(owed)) due.push(this.toAttempt(owed));
+    }
+    if (due.length > 0) await this.attempts.start(due);
+  }
+
+  private toAttempt({ conversion, platform }: OwedDelivery): DueAttempt {
+    return {
+      conversion,
+      platform,
+      position: 0,
+      attempt: 1,
+      start: (received, permit, done) => {
+        this.deliveries.deliver({ received, platform, attempt: 1, mayDeliver: () => permit.mayStart }, done);
+      },
+    };
+  }
+
+  private async deleteForgottenLeases(): Promise<void> {
+    if (performance.now() - this.tidiedMs < TIDY_EVERY_MS) return;
+    await this.leases.deleteForgotten();
+    this.tidiedMs = performance.now();
+  }
+}

@@ -1,0 +1,67 @@
+import type { EventField } from '../log/event-log.js';
+import { UnsettledConversions } from './owed.js';
+
+const OWED_AFTER_MS = 40;
+
+let position: number;
+let unsettled: UnsettledConversions;
+
+beforeEach(() => {
+  position = 100;
+  unsettled = new UnsettledConversions(100, (receivedMs) => receivedMs + OWED_AFTER_MS);
+});
+
+function apply(stream: string, value: unknown, isOpening = false, timeMs = 0): number {
+  position += 1;
+  const json = value === undefined ? null : JSON.stringify(value);
+  unsettled.apply({ position, stream, isOpening, timeMs, value: json } satisfies EventField);
+  return position;
+}
+const receive = (stream: string, platforms: unknown, timeMs = 0) => apply(stream, platforms, true, timeMs);
+const owed = (nowMs = 1_000) =>
+  [...unsettled.owed(nowMs)].map(({ conversion, platform }) => `${conversion} ${platform}`);
+
+describe('UnsettledConversions', () => {
+  it('contains the platforms without any event, in log order', () => {
+    const twelve = Array.from({ length: 12 }, (_, at) => `platform-${at}`);
+    receive('a', twelve);
+    receive('b', ['meta', 'segment']);
+    for (const platform of twelve.slice(1)) apply('a', platform);
+    apply('b', 'meta');
+    expect(owed()).toEqual(['a platform-0', 'b segment']);
+    apply('a', 'platform-0');
+    expect(owed()).toEqual(['b segment']);
+  });
+
+  it('says up to which position everything is settled', () => {
+    expect(unsettled.settledUpTo).toBe(100);
+    const first = receive('a', ['meta']);
+    const second = receive('b', ['meta']);
+    apply('c', 'meta');
+    expect(unsettled.settledUpTo).toBe(first - 1);
+    apply('a', 'meta');
+    expect(unsettled.settledUpTo).toBe(second - 1);
+    const last = apply('b', 'meta');
+    expect(unsettled.settledUpTo).toBe(last);
+    unsettled.skipTo(500);
+    expect([unsettled.settledUpTo, unsettled.readUpTo]).toEqual([500, 500]);
+  });
+
+  it('makes nothing owed before its time', () => {
+    receive('a', ['meta'], 10);
+    receive('b', ['meta'], 20);
+    expect(owed(49)).toEqual([]);
+    expect(owed(50)).toEqual(['a meta']);
+    expect(owed(60)).toEqual(['a meta', 'b meta']);
+  });
+
+  it('ignores conversions without platforms, events without a platform and values of other shapes', () => {
+    receive('a', undefined);
+    receive('b', []);
+    receive('c', { meta: true });
+    receive('d', [1, 'meta']);
+    apply('d', undefined);
+    apply('d', 7);
+    expect(owed()).toEqual(['d meta']);
+  });
+});

@@ -1,0 +1,98 @@
+import type { EventField } from '../log/event-log.js';
+import type { PlatformName } from '../platforms/platform.js';
+
+/** Platforms of a received conversion that have no outcome yet. */
+export interface UnsettledConversion {
+  readonly conversion: string;
+  readonly position: number;
+  /** Time of the event, in milliseconds. */
+  readonly timeMs: number;
+  /** When its deliveries are owed, by the monotonic clock. */
+  readonly owedAtMs: number;
+  readonly platforms: Set<PlatformName>;
+}
+
+export interface OwedDelivery {
+  readonly conversion: string;
+  readonly platform: PlatformName;
+  readonly owedAtMs: number;
+}
+
+/**
+ * Folds the log, in order, into the conversions without an outcome for some of their platforms. The first outcome settles a
+ * delivery here: the projection `deliveries` contains what still waits after it. So does a request for another delivery.
+ */
+export class UnsettledConversions {
+  private readonly byConversion = new Map<string, UnsettledConversion>();
+  private readonly parsed = new Map<string, readonly PlatformName[]>();
+
+  /** `owedAtMs` is called once for each conversion: a later step of a clock makes nothing owed too early. */
+  constructor(
+    private position: number,
+    private readonly owedAtMs: (receivedMs: number) => number,
+  ) {}
+
+  /** Everything up to here was read. */
+  get readUpTo(): number {
+    return this.position;
+  }
+
+  /** Every conversion up to here is settled. */
+  get settledUpTo(): number {
+    for (const { position } of this.byConversion.values()) return position - 1;
+    return this.position;
+  }
+
+  /** In log order. */
+  *owed(nowMs: number): Generator<OwedDelivery> {
+    for (const { conversion, owedAtMs, platforms } of this.byConversion.values()) {
+      if (owedAtMs <= nowMs) for (const platform of platforms) yield { conversion, platform, owedAtMs };
+    }
+  }
+
+  apply({ position, stream, isOpening, timeMs, value }: EventField): void {
+    this.position = position;
+    if (value === null) return;
+    if (isOpening) {
+      const platforms = this.parse(value);
+      if (platforms.length > 0)
+        this.byConversion.set(stream, {
+          conversion: stream,
+          position,
+          timeMs,
+          owedAtMs: this.owedAtMs(timeMs),
+          platforms: new Set(platforms),
+        });
+      return;
+    }
+    const conversion = this.byConversion.get(stream);
+    if (!conversion) return;
+    for (const platform of this.parse(value)) conversion.platforms.delete(platform);
+    if (conversion.platforms.size === 0) this.byConversion.delete(stream);
+  }
+
+  /** The rest of the position range contains no event for this fold. */
+  skipTo(position: number): void {
+    this.position = Math.max(this.position, position);
+  }
+
+  /** Conversions share few lists of platforms, so each is parsed once. */
+  private parse(value: string): readonly PlatformName[] {
+    let platforms = this.parsed.get(value);
+    if (!platforms) {
+      platforms = toPlatforms(value);
+      if (this.parsed.size >= PARSED_MAX) this.parsed.clear();
+      this.parsed.set(value, platforms);
+    }
+    return platforms;
+  }
+}
+
+const PARSED_MAX = 1_000;
+
+/** A name, or a list of names. Anything else is no event of this service. */
+function toPlatforms(json: string): PlatformName[] {
+  const parsed: unknown = JSON.parse(json);
+  const list = Array.isArray(parsed) ? parsed : [parsed];
+  return list.filter((name) => typeof name === 'string') as PlatformName[];
+}
