@@ -313,7 +313,7 @@ describe('running service', () => {
   it('reads a replaced secret on reload', async () => {
     await connectMeta();
     const directory = await start();
-    await secrets.replaceSecret(SITE, 'meta', 'access_token', 'rotated');
+    await secrets.storeConnectionSecrets(SITE, 'meta', { access_token: 'rotated' });
     expect(open(directory).connections.get('meta')?.secrets).toEqual({ access_token: TOKEN });
     await directory.reloadSecrets(SITE, 'meta');
     expect(open(directory).connections.get('meta')?.secrets).toEqual({ access_token: 'rotated' });
@@ -390,7 +390,7 @@ describe('new SECRET_KEY', () => {
     const spied = jest.spyOn(postgres.pool, 'query').mockImplementation((async (text: string, values: unknown[]) => {
       if (text.startsWith('UPDATE cc.secrets') && values[1] === 'meta.access_token') {
         spied.mockRestore();
-        await slow.replaceSecret(SITE, 'meta', 'access_token', 'rotated meanwhile');
+        await slow.storeConnectionSecrets(SITE, 'meta', { access_token: 'rotated meanwhile' });
       }
       return query(text, values);
     }) as never);

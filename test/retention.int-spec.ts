@@ -65,11 +65,11 @@ describe('log retention', () => {
     await postgres.close();
   });
 
-  const scannedTo = (position: number) =>
+  const scannedTo = (position: number, names = ['late-matches', 'deliveries-scan']) =>
     postgres.pool.query(
-      `INSERT INTO cc.leases (name, holder, token, until, reached) VALUES ('late-matches', $1, 1, '-infinity', $2)
+      `INSERT INTO cc.leases (name, holder, token, until, reached) SELECT unnest($3::text[]), $1, 1, '-infinity', $2
        ON CONFLICT (name) DO UPDATE SET reached = excluded.reached`,
-      [uuidv7(), position],
+      [uuidv7(), position, names],
     );
   const execute: ReturnType<typeof siteCommandDispatcher>['execute'] = (command) =>
     siteCommandDispatcher(sites, secrets).execute(command);
@@ -193,13 +193,16 @@ describe('log retention', () => {
     expect(await drop()).toBe(3);
   });
 
-  it('waits for the scan for late matches', async () => {
-    await scannedTo(10);
+  it.each([
+    { lease: 'late-matches', holder: 'the scan for late matches' },
+    { lease: 'deliveries-scan', holder: 'the scan for owed deliveries' },
+  ])('waits for $holder', async ({ lease, holder }) => {
+    await scannedTo(10, [lease]);
     await fill();
     await catchUp();
     expect(await drop()).toBe(0);
-    expect(messages.at(-1)).toContain('the scan for late matches needs the events after position 10');
-    await scannedTo(await log.head());
+    expect(messages.at(-1)).toContain(`${holder} needs the events after position 10`);
+    await scannedTo(await log.head(), [lease]);
     expect(await drop()).toBe(3);
   });
 
@@ -300,6 +303,62 @@ describe('log retention', () => {
     expect(messages).toEqual([]);
     expect(await log.read({ categories: ['site'] })).toEqual(before);
     for (const instance of instances) await instance.close();
+  });
+
+  it('records in the log what it removed, and keeps the hash chain verifiable', async () => {
+    const many = Array.from({ length: 30 }, (_, index) => ({
+      type: 'thing.happened.v1',
+      data: { index },
+      personal: { subject: 'ab'.repeat(32), phone: 'cd' },
+    }));
+    const [first, ...others] = many as unknown as [NewEvent, ...NewEvent[]];
+    await execute(new AddSite('cli', SITE));
+    // Batches across the borders of partitions, and one with an event that is kept.
+    for (let round = 0; round < 6; round += 1) {
+      await Promise.all([
+        log.append(thing(uuidv7(), { events: [first, ...others] })),
+        log.append(thing(uuidv7(), { category: 'site' })),
+      ]);
+      await keepPartitionsAhead(postgres, PARTITION_EVENTS);
+    }
+    const before = await log.read({ until: 3 * PARTITION_EVENTS - 1 });
+    expect(await drop([])).toBe(3);
+    const removals = await log.read({ categories: ['log'] });
+    expect(removals.map(({ type, actor, data }) => ({ type, actor, data }))).toEqual(
+      [0, 1, 2].map((partition) => {
+        const gone = before.filter(({ position, stream }) => {
+          return Math.floor(position / PARTITION_EVENTS) === partition && !stream.startsWith('site-');
+        });
+        return {
+          type: 'log.partition_removed.v1',
+          actor: 'system',
+          data: {
+            first: gone[0]?.position,
+            last: gone.at(-1)?.position,
+            events: gone.length,
+            digest: expect.stringMatching(/^[0-9a-f]{64}$/),
+          },
+        };
+      }),
+    );
+    const { rows } = await postgres.pool.query<{ whole: number; broken: number; removed: number }>(
+      `SELECT count(*) FILTER (WHERE events = count AND digest = recomputed)::int AS whole,
+              count(*) FILTER (WHERE events > 0 AND (events <> count OR digest <> recomputed))::int AS broken,
+              count(*) FILTER (WHERE events = 0)::int AS removed
+         FROM (SELECT s.count, s.digest, count(d.digest)::int AS events,
+                      sha256(string_agg(d.digest, '' ORDER BY d.position)) AS recomputed
+                 FROM cc.seals s LEFT JOIN (
+                   SELECT position, digest FROM cc.removed_events
+                   UNION ALL SELECT e.position, cc.event_digest(e.position, e.id, e.category, e.stream, e.version, e.type, e.site,
+                     (extract(epoch FROM e.time) * 1000)::bigint, e.actor, e.reference, e.data,
+                     CASE WHEN p.position IS NOT NULL THEN cc.personal_digest(p.salt, p.subject, p.data) END)
+                     FROM cc.events e LEFT JOIN cc.personal p ON p.position = e.position) d
+                   ON d.position BETWEEN s.first AND s.last
+                GROUP BY s.last) sealed`,
+    );
+    const seals = await postgres.pool.query('SELECT FROM cc.seals');
+    expect(rows[0]?.broken).toBe(0);
+    expect((rows[0]?.whole as number) + (rows[0]?.removed as number)).toBe(seals.rowCount);
   });
 
   it("removes nothing while this machine's clock and the database's differ", async () => {

@@ -1,6 +1,7 @@
 import { AccessTokens } from '../delivery/access-tokens.js';
 import { type ConnectionTest, testConnection } from '../delivery/connection-test.js';
 import { PlatformClient } from '../delivery/platform-client.js';
+import { DatabaseTokenStore } from '../delivery/token-store.js';
 import { UserError } from '../kernel/errors.js';
 import type { Connection, Platform } from '../platforms/platform.js';
 import type { Site } from '../sites/site.js';
@@ -13,13 +14,12 @@ export async function testStoredConnection(
   site: Site,
   platform: Platform,
 ): Promise<ConnectionTest> {
-  const { postgres, settings, secrets, sites } = dependencies;
+  const { settings, secrets, postgres } = dependencies;
   const connection = await loadConnection(dependencies, site, platform);
   const client = new PlatformClient(settings.outboundAllowPrivate);
-  const tokens = new AccessTokens(client, {
-    replaceRefreshToken: (host, { name }, token) => secrets.replaceSecret(host, name, 'refresh_token', token),
-    reload: async (host, platform) => loadConnection(dependencies, await sites.get(host), platform),
-  });
+  const store = new DatabaseTokenStore(postgres, secrets, async () => connection);
+  // The token of a running service would not show whether the credentials work.
+  const tokens = new AccessTokens(client, store, { shared: false });
   try {
     return await testConnection(site.host, platform, connection, client, tokens, postgres.clock.nowMs());
   } finally {

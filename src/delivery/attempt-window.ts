@@ -32,6 +32,8 @@ export class AttemptPermit {
     private readonly recordUntil: number,
     /** In the database's time. */
     readonly notAfterMs: number,
+    /** ISO time at which the holder of an earlier lease may have sent the conversion without recording an outcome. */
+    readonly maybeSentAt?: string | undefined,
   ) {}
 
   get mayStart(): boolean {
@@ -55,10 +57,16 @@ export function permitFirstAttempts(receivedMs: number, databaseMs: number, { fi
 }
 
 /** Permit of the holder of a delivery lease that was requested at `requestedMs` (monotonic) and ends at `untilMs` (database). */
-export function permitLeased(requestedMs: number, untilMs: number, { lease }: AttemptWindow): AttemptPermit {
+export function permitLeased(
+  requestedMs: number,
+  untilMs: number,
+  { lease }: AttemptWindow,
+  maybeSentAt?: string,
+): AttemptPermit {
   return new AttemptPermit(
     requestedMs + lease.startWithinMs,
     requestedMs + lease.recordWithinMs,
     untilMs - (lease.endsAfterMs - lease.recordWithinMs),
+    maybeSentAt,
   );
 }

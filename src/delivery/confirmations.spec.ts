@@ -8,6 +8,7 @@ import type { DeliveryMetrics } from './delivery-metrics.js';
 import type { PlatformClient } from './platform-client.js';
 import type { ReceivedConversion } from './received-conversion.js';
 import type { DueDelivery } from './retry.scheduler.js';
+import type { TokenStore } from './token-store.js';
 
 const POLL_MS = 1_800_000;
 const HOUR_MS = 3_600_000;
@@ -44,7 +45,7 @@ describe('Confirmations', () => {
     const destination = { platform, connection: CONNECTION } as Destination;
     confirmations = new Confirmations(
       { find: () => (isConnected ? destination : undefined) } as unknown as Connections,
-      new AccessTokens(client, { replaceRefreshToken: async () => {}, reload: async () => undefined }),
+      new AccessTokens(client, {} as TokenStore),
       client,
       { count: (outcome: Outcome) => counted.push(outcome) } as unknown as DeliveryMetrics,
       { nowMs: () => NOW_MS },
@@ -95,7 +96,10 @@ describe('Confirmations', () => {
   it('defers each conversion to a request of its own if only some of them count', async () => {
     verdict = { kind: 'split', reason: 'PARTIAL_SUCCESS' };
     const outcome = await confirm('r1');
-    expect(outcome).toMatchObject({ status: 'deferred', reason: 'pending', alone: true, bodySha256: 'b' });
+    expect(outcome).toMatchObject({ status: 'deferred', reason: 'pending', alone: true, bodySha256: 'b', settings: 4 });
+    // The platform may have counted it: the delivery is bound since its receipt.
+    const unknownSince = new Date(NOW_MS - HOUR_MS).toISOString();
+    expect(outcome).toMatchObject({ unknown: true, unknownSince });
     expect(Math.abs(delayOf(outcome))).toBeLessThan(1_000);
   });
 

@@ -38,13 +38,16 @@ export class Confirmations {
 
   confirm({ due, received, attempt }: ConfirmationRequest, done: (outcome: Outcome) => void): void {
     const { platform, site } = due;
-    const { bodySha256, eventId, settings, requestId } = due.details;
+    const { bodySha256, eventId, settings, reopened, requestId } = due.details;
     const { conversionId } = received.data;
     void this.statusOf(site, platform, requestId as string).then((details) => {
       const isLate = this.clock.nowMs() - Date.parse(received.time) > DAY_MS;
       // Platforms do not confirm after a day: accepted is then final.
       const nextTry = isLate && details.status === 'accepted' ? undefined : details.nextTry;
-      const outcome = { conversionId, platform, attempt, bodySha256, eventId, settings, ...details, nextTry };
+      // The platform accepted it once, and may count it: when it is sent again, it stays bound to that account.
+      const { unknownSince = details.unknown ? received.time : undefined } = due.details;
+      const sent = { bodySha256, eventId, settings, reopened, unknownSince };
+      const outcome = { conversionId, platform, attempt, ...sent, ...details, nextTry };
       this.metrics.count(outcome);
       done(outcome);
     });
@@ -67,11 +70,12 @@ export class Confirmations {
     if (!confirmation) return { status: 'accepted', requestId };
     const { platform, connection } = destination;
     const pollMs = this.settings.confirmationPollMs;
-    const later: OutcomeDetails = { status: 'accepted', requestId, nextTry: isoTime(this.clock.nowMs() + pollMs) };
+    const nowMs = this.clock.nowMs();
+    const later: OutcomeDetails = { status: 'accepted', requestId, nextTry: isoTime(nowMs + pollMs) };
     const started = performance.now();
     try {
       const accessToken = await this.tokens.get(site, platform, connection);
-      const request = confirmation.request(requestId, { connection, accessToken, nowMs: this.clock.nowMs() });
+      const request = confirmation.request(requestId, { connection, accessToken, nowMs });
       const response = await this.client.request(platform, request, connection);
       const verdict = confirmation.verdict(response);
       const call = { requestId, httpStatus: response.status, durationMs: Math.round(performance.now() - started) };
@@ -82,15 +86,20 @@ export class Confirmations {
           return { ...call, status: 'rejected', reason: shorten(verdict.reason) };
         case 'split':
           // Some conversions of the request count, and the response does not identify them: each is sent on its own.
-          return { ...call, status: 'deferred', reason: 'pending', alone: true, nextTry: isoTime(this.clock.nowMs()) };
-        case 'retry':
-          // With a wait, the platform wants the conversion again, not another status request.
-          if (verdict.afterMs === undefined) return { ...call, ...later };
           return {
             ...call,
             status: 'deferred',
             reason: 'pending',
-            nextTry: isoTime(this.clock.nowMs() + verdict.afterMs),
+            alone: true,
+            unknown: true,
+            nextTry: isoTime(nowMs),
+          };
+        case 'retry':
+          // With a wait, the platform wants the conversion again, not another status request.
+          if (verdict.afterMs === undefined) return { ...call, ...later };
+          return {
+            ...{ ...call, status: 'deferred', reason: 'pending', unknown: true },
+            nextTry: isoTime(nowMs + verdict.afterMs),
           };
         default:
           return { ...call, ...later };

@@ -2,7 +2,6 @@ import type { CommandBus } from '@nestjs/cqrs';
 import type { Logger } from '../kernel/logger.js';
 import type { SiteConnection } from '../sites/connection.js';
 import type { LoadedConnection, LoadedSite, SiteDirectory } from '../sites/site-directory.js';
-import type { SiteSecrets } from '../sites/site-secrets.js';
 import { Connections } from './connections.js';
 
 const SITE_CONNECTION = {
@@ -23,7 +22,6 @@ describe('Connections', () => {
     const site = { site: { host: 'shop.example' }, connections: bySite } as unknown as LoadedSite;
     connections = new Connections(
       { find: (host: string) => (host === 'shop.example' ? site : undefined) } as unknown as SiteDirectory,
-      undefined as unknown as SiteSecrets,
       undefined as unknown as Logger,
       undefined as unknown as CommandBus,
     );

@@ -7,7 +7,6 @@ import { ParkConnection, PauseConnection, ResumeConnection } from '../sites/conn
 import type { SiteConnection } from '../sites/connection.js';
 import type { Site } from '../sites/site.js';
 import { SiteDirectory } from '../sites/site-directory.js';
-import { SiteSecrets } from '../sites/site-secrets.js';
 
 /** A platform that a site is connected to. */
 export interface Destination {
@@ -26,7 +25,6 @@ export interface Destination {
 export class Connections {
   constructor(
     private readonly directory: SiteDirectory,
-    private readonly secrets: SiteSecrets,
     private readonly logger: Logger,
     private readonly commands: CommandBus,
   ) {}
@@ -61,11 +59,6 @@ export class Connections {
   async resume(site: string, platform: PlatformName): Promise<void> {
     await this.commands.execute(new ResumeConnection('system', site, platform));
     await this.changed('A parked connection works again: connection resumed', site, platform);
-  }
-
-  async replaceRefreshToken(site: string, platform: Platform, refreshToken: string): Promise<void> {
-    await this.secrets.replaceSecret(site, platform.name, 'refresh_token', refreshToken);
-    await this.directory.reloadSecrets(site, platform.name);
   }
 
   /** Reads the secrets from the database: another instance may have replaced the refresh token. */

@@ -2,6 +2,7 @@ import { CONVERSION } from '../events/conversion.events.js';
 import type { DeliveryEvent } from '../events/delivery.events.js';
 import type { StoredEvent } from '../log/event.js';
 import type { Page, Projection } from '../log/projection.js';
+import { isUnknownOutcome } from '../platforms/unknown-outcome.js';
 
 /** A delivery that waits for its next attempt or for the platform's confirmation. */
 export interface WaitingDelivery {
@@ -15,6 +16,8 @@ export interface WaitingDelivery {
   readonly attempt: number;
   readonly reason: string | null;
   readonly details: WaitingDetails;
+  /** After this time an attempt is due whatever the state of the connection: it records that the delivery is too old. */
+  readonly giveUpAt: string | null;
 }
 
 export interface WaitingDetails {
@@ -25,6 +28,21 @@ export interface WaitingDetails {
   readonly requestId?: string | undefined;
   /** Sent in a request of its own. */
   readonly alone?: boolean | undefined;
+  /** As in the outcome. */
+  readonly unknown?: boolean | undefined;
+  readonly unknownSince?: string | undefined;
+}
+
+/**
+ * Since when the platform may have accepted the delivery without saying so; undefined if it cannot have. Events of versions
+ * that did not record this count from the receipt.
+ */
+export function unknownSinceOf(
+  { reason, details }: Pick<WaitingDelivery, 'reason' | 'details'>,
+  receivedTime: string,
+): string | undefined {
+  if (details.unknownSince !== undefined) return details.unknownSince;
+  return isUnknownOutcome(details.unknown, reason) ? receivedTime : undefined;
 }
 
 /** Events after which a delivery may wait. */
@@ -77,22 +95,23 @@ export const deliveriesProjection: Projection = {
 function toWaiting(event: StoredEvent<DeliveryEvent['type']>): WaitingDelivery | undefined {
   const base = { conversion: event.stream.slice(CONVERSION.length + 1), site: event.site, position: event.position };
   if (event.type === 'conversion.send_requested.v1') {
-    const { platform, eventId, attempt, settings, reopened } = event.data;
-    const details = { eventId, settings, reopened };
-    return { ...base, platform, kind: 'send', due: event.time, attempt, reason: 'pending', details };
+    const { platform, eventId, attempt, settings, reopened, unknownSince, bodySha256 } = event.data;
+    const details = { bodySha256, eventId, settings, reopened, unknownSince };
+    return { ...base, platform, kind: 'send', due: event.time, attempt, reason: 'pending', details, giveUpAt: null };
   }
   if (event.type === 'conversion.reopened.v1') {
     const { platform, attempt } = event.data;
     const details = { reopened: event.version };
-    return { ...base, platform, kind: 'send', due: event.time, attempt, reason: 'pending', details };
+    return { ...base, platform, kind: 'send', due: event.time, attempt, reason: 'pending', details, giveUpAt: null };
   }
   const outcome = event.data;
   const { platform, attempt, reason, nextTry, bodySha256, eventId, settings, reopened, requestId, alone } = outcome;
   if (nextTry === undefined) return undefined;
   const kind = outcome.status === 'accepted' ? 'confirm' : 'send';
-  const sent = { bodySha256, eventId, settings, reopened };
+  const { unknown, unknownSince, giveUpAt = null } = outcome;
+  const sent = { bodySha256, eventId, settings, reopened, unknown, unknownSince };
   const details = kind === 'confirm' ? { ...sent, requestId } : { ...sent, alone };
-  return { ...base, platform, kind, due: nextTry, attempt, reason: reason ?? null, details };
+  return { ...base, platform, kind, due: nextTry, attempt, reason: reason ?? null, details, giveUpAt };
 }
 
 async function write(page: Page, changes: ReadonlyMap<string, object>): Promise<void> {
@@ -108,12 +127,14 @@ async function write(page: Page, changes: ReadonlyMap<string, object>): Promise<
   }
   if (waiting.length > 0) {
     await page.tx.query(
-      `INSERT INTO deliveries (conversion, platform, site, position, kind, due, attempt, reason, details)
-       SELECT conversion, platform, site, position, kind, due, attempt, reason, details FROM json_to_recordset($1) AS w (
+      `INSERT INTO deliveries (conversion, platform, site, position, kind, due, attempt, reason, details, give_up_at)
+       SELECT conversion, platform, site, position, kind, due, attempt, reason, details, "giveUpAt"
+         FROM json_to_recordset($1) AS w (
          conversion uuid, platform text, site text, position bigint, kind text, due timestamptz, attempt integer,
-         reason text, details json)
-       ON CONFLICT (conversion, platform) DO UPDATE SET (position, kind, due, attempt, reason, details) =
-         (excluded.position, excluded.kind, excluded.due, excluded.attempt, excluded.reason, excluded.details)`,
+         reason text, details json, "giveUpAt" timestamptz)
+       ON CONFLICT (conversion, platform) DO UPDATE SET (position, kind, due, attempt, reason, details, give_up_at) =
+         (excluded.position, excluded.kind, excluded.due, excluded.attempt, excluded.reason, excluded.details,
+          excluded.give_up_at)`,
       [JSON.stringify(waiting)],
     );
   }

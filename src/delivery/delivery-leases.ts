@@ -3,6 +3,7 @@ import type { PlatformName } from '../platforms/platform.js';
 import { hasEnded } from '../postgres/lease.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { type AttemptPermit, type AttemptWindow, permitLeased } from './attempt-window.js';
+import { isoTime } from './delivery.js';
 
 /** A lost connection must not block a round: the next one uses another. */
 export const QUERY_TIMEOUT_MS = 5_000;
@@ -12,6 +13,13 @@ const FORGOTTEN_AFTER_MS = 600_000;
 export interface DeliveryKey {
   readonly conversion: string;
   readonly platform: PlatformName;
+}
+
+interface TakenLease extends DeliveryKey {
+  /** In milliseconds. */
+  readonly until: number;
+  /** End of a lease that was not released: its holder may have sent the conversion and recorded no outcome. */
+  readonly earlier: number | null;
 }
 
 /** A lease whose attempt is recorded. */
@@ -36,26 +44,28 @@ export class DeliveryLeases {
   async take<Key extends DeliveryKey>(keys: readonly Key[]): Promise<Map<Key, AttemptPermit>> {
     // Taken before the query: the lease cannot have begun earlier.
     const requestedMs = performance.now();
-    const rows = await this.query<DeliveryKey & { until: number }>(
+    const { endsAfterMs } = this.window.lease;
+    const rows = await this.query<TakenLease>(
       // Ordered, so that two processes that take the same leases cannot deadlock.
-      `INSERT INTO cc.delivery_leases AS l (conversion, platform, holder, until)
-       SELECT conversion, platform, $3, to_timestamp($5) + make_interval(secs => $4)
-         FROM unnest($1::uuid[], $2::text[]) AS k (conversion, platform) ORDER BY conversion, platform
-       ON CONFLICT (conversion, platform) DO UPDATE SET holder = excluded.holder, until = excluded.until
-          WHERE ${hasEnded('$5', '$4')} OR l.holder = excluded.holder
-       RETURNING conversion, platform, date_part('epoch', until) * 1000 AS until`,
-      [
-        ...columns(keys),
-        this.holder,
-        this.window.lease.endsAfterMs / 1_000,
-        this.postgres.clock.at(requestedMs) / 1_000,
-      ],
+      `WITH keys AS (SELECT * FROM unnest($1::uuid[], $2::text[]) AS k (conversion, platform)),
+       earlier AS (SELECT conversion, platform, l.until FROM cc.delivery_leases l JOIN keys USING (conversion, platform)),
+       taken AS (
+         INSERT INTO cc.delivery_leases AS l (conversion, platform, holder, until)
+         SELECT conversion, platform, $3, to_timestamp($5) + make_interval(secs => $4) FROM keys ORDER BY conversion, platform
+         ON CONFLICT (conversion, platform) DO UPDATE SET holder = excluded.holder, until = excluded.until
+            WHERE ${hasEnded('$5', '$4')} OR l.holder = excluded.holder
+         RETURNING conversion, platform, until)
+       SELECT conversion, platform, date_part('epoch', t.until) * 1000 AS until, date_part('epoch', e.until) * 1000 AS earlier
+         FROM taken t LEFT JOIN earlier e USING (conversion, platform)`,
+      [...columns(keys), this.holder, endsAfterMs / 1_000, this.postgres.clock.at(requestedMs) / 1_000],
     );
-    const until = new Map(rows.map((row) => [keyOf(row), row.until]));
+    const taken = new Map(rows.map((row) => [keyOf(row), row]));
     return new Map(
       keys.flatMap((key) => {
-        const untilMs = until.get(keyOf(key));
-        return untilMs === undefined ? [] : [[key, permitLeased(requestedMs, untilMs, this.window)] as const];
+        const row = taken.get(keyOf(key));
+        if (!row) return [];
+        const maybeSentAt = row.earlier === null ? undefined : isoTime(Math.min(row.earlier, row.until) - endsAfterMs);
+        return [[key, permitLeased(requestedMs, row.until, this.window, maybeSentAt)] as const];
       }),
     );
   }

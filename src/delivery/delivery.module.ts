@@ -7,6 +7,7 @@ import { Shutdown } from '../kernel/shutdown.js';
 import { EventLog } from '../log/event-log.js';
 import { LogModule } from '../log/log.module.js';
 import { Postgres } from '../postgres/postgres.js';
+import { SiteSecrets } from '../sites/site-secrets.js';
 import { SitesModule } from '../sites/sites.module.js';
 import { AccessTokens } from './access-tokens.js';
 import { ATTEMPT_WINDOW, type AttemptWindow, WINDOW } from './attempt-window.js';
@@ -21,6 +22,7 @@ import { PlatformClient } from './platform-client.js';
 import { PlatformDelivery } from './platform-delivery.js';
 import { ReplayDeliveriesHandler } from './replay-deliveries.handler.js';
 import { RetryScheduler } from './retry.scheduler.js';
+import { DatabaseTokenStore } from './token-store.js';
 
 @Module({
   // Imported modules stop later: the Kafka relay still publishes the outcomes that deliveries record while they stop.
@@ -34,8 +36,11 @@ import { RetryScheduler } from './retry.scheduler.js';
     },
     {
       provide: AccessTokens,
-      useFactory: (client: PlatformClient, connections: Connections) => new AccessTokens(client, connections),
-      inject: [PlatformClient, Connections],
+      useFactory: (client: PlatformClient, postgres: Postgres, secrets: SiteSecrets, connections: Connections) => {
+        const reload = connections.reload.bind(connections);
+        return new AccessTokens(client, new DatabaseTokenStore(postgres, secrets, reload));
+      },
+      inject: [PlatformClient, Postgres, SiteSecrets, Connections],
     },
     DeliveryMetrics,
     PlatformDelivery,

@@ -64,13 +64,33 @@ describe('foldDeliveries', () => {
       settingsPosition: 9,
     });
     expect(resultsOf(events).meta).toEqual({ ok: false, status: 'queued', reason: 'pending' });
-    const after = [...events, outcome('meta', 'deferred', { attempt: 2, reason: 'timeout', bodySha256: 'b' })];
+    const deferred = { attempt: 2, reason: 'timeout', bodySha256: 'b', settings: 9 };
+    const after = [...events, outcome('meta', 'deferred', deferred)];
     expect(foldDeliveries(after)[0]).toMatchObject({
       eventId: 'ORD-1-r2',
       settingsPosition: 9,
       bodySha256: 'b',
       attempts: 2,
     });
+  });
+
+  it('is bound from the first attempt that the platform may have accepted, until an operator forces a new event id', () => {
+    const since = '2026-11-14T10:00:00.000Z';
+    const unknown = outcome('meta', 'deferred', { reason: 'timeout', unknown: true, unknownSince: since });
+    const refused = outcome('meta', 'failed', { attempt: 2, reason: 'HTTP 400', unknownSince: since });
+    const request = (data: object) => event('conversion.send_requested.v1', { platform: 'meta', settings: 9, ...data });
+    const unknownSinceOf = (...events: StoredEvent[]) => foldDeliveries([received(), ...events])[0]?.unknownSince;
+    expect(unknownSinceOf(unknown, refused)).toBe(since);
+    expect(unknownSinceOf(unknown, refused, request({ unknownSince: since }))).toBe(since);
+    expect(unknownSinceOf(unknown, refused, request({ eventId: 'ORD-1-r2' }))).toBeUndefined();
+    expect(unknownSinceOf(outcome('meta', 'deferred', { reason: 'throttled', unknown: false }))).toBeUndefined();
+  });
+
+  it('treats events of versions that did not record it by their reason', () => {
+    const timedOut = { ...outcome('meta', 'deferred', { reason: 'timeout' }), time: '2026-11-14T10:00:00.000Z' };
+    expect(foldDeliveries([received(), timedOut])[0]?.unknownSince).toBe(timedOut.time);
+    const parked = { ...outcome('meta', 'deferred', { reason: 'authorization' }), time: timedOut.time };
+    expect(foldDeliveries([received(), parked])[0]?.unknownSince).toBeUndefined();
   });
 
   it('marks the results of a trial conversion', () => {

@@ -1,6 +1,7 @@
 import { type Outcome, type OutcomeStatus, type OutcomeType } from '../events/delivery.events.js';
 import type { StoredEvent } from '../log/event.js';
 import type { PlatformName, RetryReason } from '../platforms/platform.js';
+import { isUnknownOutcome } from '../platforms/unknown-outcome.js';
 
 export type DeferReason = RetryReason | 'authorization' | 'paused' | 'circuit_open' | 'pending';
 
@@ -33,12 +34,14 @@ export interface Delivery {
   readonly last: Outcome | undefined;
   /** Event id sent to the platform, when an operator forced a new delivery. */
   readonly eventId?: string | undefined;
-  /** Position as of which the settings apply, when an operator requested the delivery. */
+  /** Position as of which the settings of the newest payload apply, if they are not those of the receipt. */
   readonly settingsPosition?: number | undefined;
   /** Version of the event that added the visit, when the visitor was identified after the conversion. */
   readonly reopened?: number | undefined;
-  /** Digest of the first payload. Every later attempt must have the same one. */
+  /** Digest of the newest payload. */
   readonly bodySha256?: string | undefined;
+  /** Time of the first attempt that the platform may have accepted without saying so: the delivery is bound since then. */
+  readonly unknownSince?: string | undefined;
 }
 
 const OUTCOME = /^conversion\.(delivered|accepted|confirmed|rejected|skipped|deferred|failed|validated)\.v1$/;
@@ -55,8 +58,8 @@ export function foldDeliveries(events: readonly StoredEvent[]): Delivery[] {
       for (const platform of event.data.platforms ?? [])
         deliveries.set(platform, { platform, attempts: 0, last: undefined });
     } else if (event.type === 'conversion.send_requested.v1') {
-      const { platform, eventId, attempt, settings: settingsPosition, reopened } = event.data;
-      deliveries.set(platform, { platform, attempts: attempt, last: undefined, eventId, settingsPosition, reopened });
+      const { attempt: attempts, settings: settingsPosition, conversionId: _, ...request } = event.data;
+      deliveries.set(request.platform, { ...request, attempts, last: undefined, settingsPosition });
     } else if (event.type === 'conversion.reopened.v1') {
       const { platform, attempt } = event.data;
       const { eventId, settingsPosition } = deliveries.get(platform) ?? {};
@@ -65,14 +68,19 @@ export function foldDeliveries(events: readonly StoredEvent[]): Delivery[] {
     } else if (isOutcome(event)) {
       const outcome = event.data;
       const before = deliveries.get(outcome.platform);
+      const { bodySha256, settings: settingsPosition } = outcome;
+      const isUnknown = outcome.status === 'deferred' && isUnknownOutcome(outcome.unknown, outcome.reason ?? null);
       deliveries.set(outcome.platform, {
         platform: outcome.platform,
         attempts: outcome.attempt,
         last: outcome,
         eventId: before?.eventId,
-        settingsPosition: before?.settingsPosition,
         reopened: before?.reopened,
-        bodySha256: outcome.bodySha256 ?? before?.bodySha256,
+        // An outcome without a payload says nothing about what was sent before.
+        ...(bodySha256 === undefined
+          ? { bodySha256: before?.bodySha256, settingsPosition: before?.settingsPosition }
+          : { bodySha256, settingsPosition }),
+        unknownSince: outcome.unknownSince ?? before?.unknownSince ?? (isUnknown ? event.time : undefined),
       });
     }
   }

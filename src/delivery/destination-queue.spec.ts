@@ -1,11 +1,14 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { jest } from '@jest/globals';
-import type { Connection, Platform, PlatformRequest, PlatformResponse, Verdict } from '../platforms/platform.js';
+import type { Call, Connection, Platform, PlatformRequest, PlatformResponse, Verdict } from '../platforms/platform.js';
 import { CredentialsRefused } from './access-tokens.js';
+import { accountOf } from './account.js';
 import { type AttemptResult, DestinationQueue, type QueuedDelivery } from './destination-queue.js';
 import { NoResponse } from './platform-client.js';
 
-const CONNECTION: Connection = { settings: {}, secrets: {} };
+const CONNECTION: Connection = { settings: { pixel_id: 'current' }, secrets: {} };
+const CURRENT = accountOf({ account: ['pixel_id'] }, CONNECTION.settings);
+const EARLIER = accountOf({ account: ['pixel_id'] }, { pixel_id: 'earlier' });
 const OPEN_MS = 10_000;
 const DELIVERED: Verdict = { kind: 'delivered' };
 
@@ -19,6 +22,7 @@ class TestQueue {
   readonly stateChanges: string[] = [];
   readonly errors: unknown[] = [];
   readonly tokens: (string | undefined)[] = [];
+  readonly pixels: (string | undefined)[] = [];
   state: 'active' | 'paused' | 'parked' | 'gone' = 'active';
   answer: (items: readonly string[], request: number) => Answer | Promise<Answer> = () => DELIVERED;
   token: (stale?: string) => string | undefined | Promise<string> = () => undefined;
@@ -29,10 +33,12 @@ class TestQueue {
     let verdict: Answer = DELIVERED;
     const completePlatform = {
       name: 'meta',
+      account: ['pixel_id'],
       batchMax: 100,
-      request: (items: readonly string[], { accessToken }: { accessToken?: string }) => {
+      request: (items: readonly string[], { accessToken, connection }: Call) => {
         this.requests.push([...items]);
         this.tokens.push(accessToken);
+        this.pixels.push(connection.settings['pixel_id']);
         return { method: 'POST', url: 'https://platform.example', headers: {}, body: items.join() };
       },
       verdict: () => verdict,
@@ -46,6 +52,7 @@ class TestQueue {
     this.queue = new DestinationQueue(
       completePlatform,
       {
+        nowMs: () => Date.now(),
         destination: () => (this.state === 'gone' ? undefined : { connection: CONNECTION, state: this.state }),
         request: async (_: PlatformRequest) => {
           const answer = await this.answer(this.requests.at(-1) as string[], this.requests.length);
@@ -65,7 +72,8 @@ class TestQueue {
 
   enqueue(body: string, { group, ...delivery }: Partial<QueuedDelivery> & { group?: string } = {}): void {
     this.queue.enqueue({
-      payload: { body, group },
+      payload: { body, group, account: CURRENT },
+      bound: false,
       alone: false,
       probe: false,
       mayDeliver: () => true,
@@ -324,7 +332,7 @@ describe('DestinationQueue', () => {
   describe('circuit breaker', () => {
     it('opens after five failed requests, then admits one request that decides', async () => {
       const queue = new TestQueue({ batchMax: 1 });
-      queue.answer = () => new NoResponse({ kind: 'retry', reason: 'network_error' });
+      queue.answer = () => new NoResponse({ kind: 'retry', reason: 'network_error', unknown: true });
       for (let index = 0; index < 5; index += 1) queue.enqueue(`${index}`);
       await queue.settle();
       queue.enqueue('refused');
@@ -443,5 +451,78 @@ describe('DestinationQueue', () => {
       expect(queue.statuses()).toEqual({ a: 'deferred server_error' });
       expect(queue.errors).toEqual([expect.any(TypeError)]);
     }
+  });
+
+  describe('unknown outcomes', () => {
+    const unknownOf = async (answer: Answer, options: Partial<QueuedDelivery> = {}) => {
+      const queue = new TestQueue();
+      queue.answer = () => answer;
+      queue.enqueue('a', options);
+      await queue.settle();
+      return queue.results.get('a')?.unknown;
+    };
+
+    it('reports whether the platform may have accepted a conversion that was not confirmed', async () => {
+      expect(await unknownOf({ kind: 'retry', reason: 'server_error' })).toBe(true);
+      expect(await unknownOf(new NoResponse({ kind: 'retry', reason: 'timeout', unknown: true }))).toBe(true);
+      expect(await unknownOf(new TypeError('cannot read the answer'))).toBe(true);
+      expect(await unknownOf({ kind: 'retry', reason: 'throttled' })).toBe(false);
+      expect(await unknownOf(new NoResponse({ kind: 'retry', reason: 'network_error', unknown: false }))).toBe(false);
+      expect(await unknownOf({ kind: 'rejected', reason: 'invalid' })).toBe(false);
+      expect(await unknownOf({ kind: 'unauthorized', reason: 'HTTP 401' })).toBe(false);
+    });
+
+    it('knows that nothing was sent when the token request failed', async () => {
+      const queue = new TestQueue();
+      queue.token = () => {
+        throw new NoResponse({ kind: 'retry', reason: 'network_error', unknown: true });
+      };
+      queue.enqueue('a');
+      await queue.settle();
+      expect(queue.results.get('a')).toMatchObject({ status: 'deferred', unknown: false });
+    });
+
+    it('remembers within an attempt that a split request was accepted in part', async () => {
+      const queue = new TestQueue();
+      queue.answer = (items, request) => {
+        if (request === 1) return { kind: 'split', reason: 'Only 1 of 2 events were received', unknown: true };
+        return items[0] === 'a' ? { kind: 'retry', reason: 'server_error', unknown: false } : DELIVERED;
+      };
+      queue.enqueue('a');
+      queue.enqueue('b');
+      await queue.settle();
+      expect(queue.results.get('a')).toMatchObject({ status: 'deferred', unknown: true });
+      expect(queue.results.get('b')).toMatchObject({ status: 'delivered' });
+    });
+  });
+
+  describe('accounts', () => {
+    const earlier = (body: string) => ({ payload: { body, group: undefined, account: EARLIER } });
+
+    it('sends each conversion to the account that its payload was built for', async () => {
+      const queue = new TestQueue();
+      queue.enqueue('a', { ...earlier('a'), bound: true });
+      queue.enqueue('b');
+      queue.enqueue('c', { ...earlier('c'), bound: true });
+      await queue.settle();
+      expect([queue.requests, queue.pixels]).toEqual([
+        [['a', 'c'], ['b']],
+        ['earlier', 'current'],
+      ]);
+    });
+
+    it.each<[Verdict]>([[{ kind: 'unauthorized', reason: 'HTTP 403' }], [{ kind: 'gone', reason: 'HTTP 410' }]])(
+      'does not park or pause the connection for an account that it no longer has: %p',
+      async (verdict) => {
+        const queue = new TestQueue();
+        queue.answer = () => verdict;
+        queue.enqueue('a', { ...earlier('a'), bound: true });
+        queue.enqueue('b', earlier('b'));
+        await queue.settle();
+        expect(queue.stateChanges).toEqual([]);
+        expect(queue.statuses()['a']).toBe('failed account_disconnected');
+        expect(queue.results.get('b')?.status).toBe('deferred');
+      },
+    );
   });
 });

@@ -1,7 +1,9 @@
 import { TimedOut, withTimeout } from '../kernel/with-timeout.js';
 import { redact, shorten } from '../platforms/common-verdict.js';
 import type { Connection, Platform, PlatformRequest, PlatformResponse, Verdict } from '../platforms/platform.js';
+import { mayHaveBeenAccepted } from '../platforms/unknown-outcome.js';
 import { CredentialsRefused } from './access-tokens.js';
+import { accountOf, connectionTo } from './account.js';
 import { CircuitBreaker } from './circuit-breaker.js';
 import type { Destination } from './connections.js';
 import type { DeferReason } from './delivery.js';
@@ -20,7 +22,9 @@ const WAIT_MAX_MS = 10_000;
 
 /** A delivery in the queue of its connection. */
 export interface QueuedDelivery {
-  readonly payload: Pick<DeliveryPayload, 'body' | 'group'>;
+  readonly payload: Pick<DeliveryPayload, 'body' | 'group' | 'account'>;
+  /** The platform may have accepted it in an earlier attempt, so it is sent to the account of that attempt only. */
+  readonly bound: boolean;
   /** Sent in a request of its own, so that the response concerns it alone. */
   readonly alone: boolean;
   /** Sent although the connection is parked, to find out whether it works again. */
@@ -40,9 +44,13 @@ export interface AttemptResult {
   readonly httpStatus?: number | undefined;
   readonly requestId?: string | undefined;
   readonly response?: string | undefined;
+  /** The platform may have accepted it, although the attempt did not succeed. */
+  readonly unknown?: boolean | undefined;
 }
 
 export interface DestinationQueueDependencies {
+  /** The database's time. */
+  nowMs(): number;
   /** As of now: an operator may have changed the connection. Undefined if it is disconnected. */
   destination(): Pick<Destination, 'connection' | 'state'> | undefined;
   request(request: PlatformRequest, connection: Connection): Promise<PlatformResponse>;
@@ -137,8 +145,7 @@ export class DestinationQueue {
     if (this.platform.batchMax > 1 && !first.alone) {
       const remaining: QueuedDelivery[] = [];
       for (const delivery of rest) {
-        const isSameGroup = delivery.payload.group === first.payload.group;
-        const joins = batch.length < this.platform.batchMax && isSameGroup && !delivery.alone;
+        const joins = batch.length < this.platform.batchMax && isSameGroup(delivery, first) && !delivery.alone;
         (joins ? batch : remaining).push(delivery);
       }
       this.pending = remaining;
@@ -146,58 +153,68 @@ export class DestinationQueue {
     return batch;
   }
 
-  /** Sends one request and settles every delivery in it. Never throws. */
-  private async sendBatch(deliveries: QueuedDelivery[]): Promise<void> {
-    const batch = deliveries.filter((delivery) => {
-      const mayDeliver = delivery.mayDeliver();
-      // Another instance delivers it, or has delivered it.
-      if (!mayDeliver) delivery.done({ status: 'withdrawn', durationMs: 0 });
-      return mayDeliver;
-    });
+  /**
+   * Sends one request and settles every delivery in it. Never throws. `unknown`: the platform may have accepted them in an
+   * earlier request of this attempt.
+   */
+  private async sendBatch(deliveries: readonly QueuedDelivery[], unknown = false): Promise<void> {
+    const batch = withdrawLate(deliveries);
     if (batch.length === 0) return;
-    const connection = this.dependencies.destination()?.connection;
-    if (!connection) return settleAll(batch, { status: 'failed', reason: 'disconnected', durationMs: 0 });
+    const current = this.dependencies.destination()?.connection;
+    if (!current) return settleAll(batch, { status: 'failed', reason: 'disconnected', durationMs: 0, unknown });
     const refusal = batch[0]?.probe ? undefined : this.stateChange ? 'authorization' : this.refusal();
-    if (refusal) return settleAll(batch, deferred(refusal));
+    if (refusal) return settleAll(batch, { ...deferred(refusal), unknown });
     const started = performance.now();
-    const answer = await this.requestVerdict(batch, connection);
-    if (!answer) return settleAll(batch, { status: 'withdrawn', durationMs: 0 });
+    const answer = await this.requestVerdict(batch);
     const durationMs = Math.round(performance.now() - started);
+    if (answer.batch.length === 0) return;
     this.updateBreaker(answer);
-    await this.settle(batch, answer, durationMs);
+    await this.settle(answer, durationMs, unknown);
   }
 
-  /** Undefined if nothing was sent, because waiting for the access token took too long. */
-  private async requestVerdict(
-    batch: readonly QueuedDelivery[],
-    connection: Connection,
-    stale?: string,
-  ): Promise<Answer | undefined> {
+  private async requestVerdict(deliveries: readonly QueuedDelivery[], stale?: string): Promise<Answer> {
+    let batch = deliveries;
+    let isRequested = false;
     try {
+      const connection = this.connectionOf(batch);
       const accessToken = await withTimeout(this.dependencies.accessToken(connection, stale), WAIT_MAX_MS);
-      if (!batch.every((delivery) => delivery.mayDeliver())) return undefined;
+      // The token request may have taken longer than this process may act for a conversion.
+      batch = withdrawLate(batch);
+      if (batch.length === 0) return { batch, verdict: NO_VERDICT };
       const request = this.platform.request(
         batch.map(({ payload }) => payload.body),
-        { connection, group: batch[0]?.payload.group, accessToken, nowMs: Date.now() },
+        { connection, group: batch[0]?.payload.group, accessToken, nowMs: this.dependencies.nowMs() },
       );
+      isRequested = true;
       const response = await this.dependencies.request(request, connection);
       const verdict = this.platform.verdict(response, batch.length);
       // The token may have been revoked before it expired: repeat the request once with a fresh one.
       const isRefused = firstOf(verdict).kind === 'unauthorized';
-      if (isRefused && accessToken !== undefined && stale === undefined) {
-        const current = this.dependencies.destination()?.connection ?? connection;
-        const second = await this.requestVerdict(batch, current, accessToken);
-        if (second) return second;
-      }
-      return { verdict: storable(verdict), httpStatus: response.status, response: redact(response.text) };
+      if (isRefused && accessToken !== undefined && stale === undefined) return this.requestVerdict(batch, accessToken);
+      return { batch, verdict: storable(verdict), httpStatus: response.status, response: redact(response.text) };
     } catch (error) {
-      if (error instanceof TimedOut) return { verdict: { kind: 'retry', reason: 'network_error' } };
-      if (error instanceof NoResponse) return { verdict: error.outcome };
-      if (error instanceof CredentialsRefused) return { verdict: { kind: 'unauthorized', reason: error.message } };
-      // A bug in the service must not lose the delivery: it is retried, possibly by a version that has the fix.
-      this.dependencies.onError(error);
-      return { verdict: { kind: 'retry', reason: 'server_error' } };
+      return { batch, verdict: this.verdictOfError(error, isRequested) };
     }
+  }
+
+  /** With the current credentials, for the account of these deliveries. */
+  private connectionOf([first]: readonly QueuedDelivery[]): Connection {
+    const connection = this.dependencies.destination()?.connection;
+    if (!connection || !first) throw new NoResponse({ kind: 'retry', reason: 'network_error', unknown: false });
+    return connectionTo(this.platform, connection, first.payload.account);
+  }
+
+  private verdictOfError(error: unknown, isRequested: boolean): Verdict {
+    if (error instanceof NoResponse) {
+      const { outcome } = error;
+      // Without a token nothing was sent to the platform.
+      return outcome.kind === 'retry' ? { ...outcome, unknown: outcome.unknown && isRequested } : outcome;
+    }
+    if (error instanceof TimedOut) return { kind: 'retry', reason: 'network_error', unknown: false };
+    if (error instanceof CredentialsRefused) return { kind: 'unauthorized', reason: error.message };
+    // A bug in the service must not lose the delivery: it is retried, possibly by a version that has the fix.
+    this.dependencies.onError(error);
+    return { kind: 'retry', reason: 'server_error', unknown: isRequested };
   }
 
   /** The breaker counts requests, not conversions. Any answer that is not a retry shows that the platform responds. */
@@ -210,15 +227,14 @@ export class DestinationQueue {
     else this.breaker.failed(now);
   }
 
-  private async settle(
-    batch: readonly QueuedDelivery[],
-    { verdict: verdicts, httpStatus, response }: Answer,
-    durationMs: number,
-  ): Promise<void> {
+  private async settle(answer: Answer, durationMs: number, unknownBefore: boolean): Promise<void> {
+    const { batch, verdict: verdicts, httpStatus, response } = answer;
     const resend: QueuedDelivery[] = [];
+    let unknownResend = unknownBefore;
     for (const [index, delivery] of batch.entries()) {
       const verdict = isList(verdicts) ? (verdicts[index] ?? NO_VERDICT) : verdicts;
       const requestId = 'requestId' in verdict ? verdict.requestId : undefined;
+      const unknown = unknownBefore || mayHaveBeenAccepted(verdict);
       const call = { durationMs, httpStatus, response, requestId };
       switch (verdict.kind) {
         case 'delivered':
@@ -227,29 +243,43 @@ export class DestinationQueue {
           if (delivery.probe) this.changeState(() => this.dependencies.resume());
           break;
         case 'rejected':
-          delivery.done({ status: 'failed', reason: verdict.reason, ...call });
+          delivery.done({ status: 'failed', reason: verdict.reason, unknown, ...call });
           break;
         case 'retry':
-          delivery.done({ status: 'deferred', reason: verdict.reason, afterMs: verdict.afterMs, ...call });
+          delivery.done({ status: 'deferred', reason: verdict.reason, afterMs: verdict.afterMs, unknown, ...call });
           break;
         case 'unauthorized':
-          this.changeState(() => this.dependencies.park(verdict.reason));
-          delivery.done({ status: 'deferred', reason: 'authorization', ...call });
-          break;
         case 'gone':
-          this.changeState(() => this.dependencies.pause(verdict.reason));
-          delivery.done({ status: 'deferred', reason: 'paused', ...call });
+          delivery.done({ ...this.refused(delivery, verdict), unknown, ...call });
           break;
         case 'resend':
         case 'split':
-          if (batch.length > 1) resend.push(delivery);
-          else delivery.done({ status: 'failed', reason: 'reason' in verdict ? verdict.reason : 'refused', ...call });
+          if (batch.length > 1) {
+            resend.push(delivery);
+            unknownResend ||= unknown;
+          } else {
+            const reason = 'reason' in verdict ? verdict.reason : 'refused';
+            delivery.done({ status: 'failed', reason, unknown, ...call });
+          }
       }
     }
     if (resend.length === 0) return;
     // If the answer identified the rejected payloads, the others go together. Otherwise bisect to find the rejected one.
     const batches = resend.length < batch.length ? [resend] : halve(resend);
-    for (const next of batches) await this.sendBatch(next);
+    for (const next of batches) await this.sendBatch(next, unknownResend);
+  }
+
+  /** Parks or pauses the connection, unless the answer is about an account that it no longer has. */
+  private refused(
+    { payload, bound }: QueuedDelivery,
+    { kind, reason }: Extract<Verdict, { kind: 'unauthorized' | 'gone' }>,
+  ): Pick<AttemptResult, 'status' | 'reason'> {
+    const current = this.dependencies.destination()?.connection;
+    const isCurrent = current && accountOf(this.platform, current.settings).key === payload.account.key;
+    if (!isCurrent && bound) return { status: 'failed', reason: 'account_disconnected' };
+    if (isCurrent)
+      this.changeState(() => (kind === 'gone' ? this.dependencies.pause(reason) : this.dependencies.park(reason)));
+    return { status: 'deferred', reason: kind === 'gone' ? 'paused' : 'authorization' };
   }
 
   /** Nothing else is sent while the connection is being parked, paused or resumed. */
@@ -266,6 +296,8 @@ export class DestinationQueue {
 
 /** A platform's answer to one request. */
 interface Answer {
+  /** The deliveries in the request. */
+  readonly batch: readonly QueuedDelivery[];
   readonly verdict: Verdict | readonly Verdict[];
   readonly httpStatus?: number;
   readonly response?: string;
@@ -292,6 +324,20 @@ function isList(verdict: Verdict | readonly Verdict[]): verdict is readonly Verd
 
 function firstOf(verdict: Verdict | readonly Verdict[]): Verdict {
   return isList(verdict) ? (verdict[0] ?? NO_VERDICT) : verdict;
+}
+
+/** Payloads of different groups or accounts cannot share a request. */
+function isSameGroup(one: QueuedDelivery, other: QueuedDelivery): boolean {
+  return one.payload.group === other.payload.group && one.payload.account.key === other.payload.account.key;
+}
+
+/** Those that this process may still deliver. Another instance delivers the others, or has delivered them. */
+function withdrawLate(deliveries: readonly QueuedDelivery[]): readonly QueuedDelivery[] {
+  return deliveries.filter((delivery) => {
+    const mayDeliver = delivery.mayDeliver();
+    if (!mayDeliver) delivery.done({ status: 'withdrawn', durationMs: 0 });
+    return mayDeliver;
+  });
 }
 
 function deferred(reason: DeferReason): AttemptResult {

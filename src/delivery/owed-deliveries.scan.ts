@@ -5,11 +5,10 @@ import { Postgres } from '../postgres/postgres.js';
 import { type AttemptWindow, WINDOW } from './attempt-window.js';
 import { DeliveryLeases } from './delivery-leases.js';
 import { type DueAttempt, LeasedAttempts } from './leased-attempts.js';
-import { type OwedDelivery, UnsettledConversions } from './owed.js';
+import { type OwedDelivery, SCAN_LEASE, UnsettledConversions } from './owed.js';
 import { PlatformDelivery } from './platform-delivery.js';
 import { readUnsettled } from './read-unsettled.js';
 
-export const SCAN_LEASE = 'deliveries-scan';
 const POLL_EVERY_MS = 2_000;
 /** First attempts in flight at a time. Others wait in the log. */
 const IN_FLIGHT_MAX = 1_000;
@@ -110,7 +109,9 @@ export class OwedDeliveriesScan {
       position: 0,
       attempt: 1,
       start: (received, permit, done) => {
-        this.deliveries.deliver({ received, platform, attempt: 1, mayDeliver: () => permit.mayStart }, done);
+        // The instance that received the conversion may have sent it, and ended before it recorded the outcome.
+        const request = { received, platform, attempt: 1, maybeSentAt: received.time };
+        this.deliveries.deliver({ ...request, mayDeliver: () => permit.mayStart }, done);
       },
     };
   }

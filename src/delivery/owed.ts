@@ -1,6 +1,9 @@
 import type { EventField } from '../log/event-log.js';
 import type { PlatformName } from '../platforms/platform.js';
 
+/** Lease of the scan for owed deliveries. Its `reached`: every delivery of a conversion up to it has an outcome. */
+export const SCAN_LEASE = 'deliveries-scan';
+
 /** Platforms of a received conversion that have no outcome yet. */
 export interface UnsettledConversion {
   readonly conversion: string;

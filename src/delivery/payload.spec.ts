@@ -30,6 +30,7 @@ const RECEIVED: ReceivedConversion = {
 
 /** Its payload contains the arguments. */
 const echo = {
+  account: ['pixel_id'],
   payload: (conversion: Conversion, settings: Settings) => ({ item: { conversion, settings }, group: 'g' }),
 } as unknown as Platform;
 

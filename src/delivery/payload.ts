@@ -3,6 +3,7 @@ import type { Conversion } from '../platforms/conversion.js';
 import { isSelected } from '../platforms/event-mapping.js';
 import type { Platform, Settings, Skip } from '../platforms/platform.js';
 import { type SiteConnection, settingsAt } from '../sites/connection.js';
+import { type Account, accountOf } from './account.js';
 import type { ReceivedConversion } from './received-conversion.js';
 
 /** A platform's payload as it is sent. */
@@ -12,9 +13,11 @@ export interface DeliveryPayload {
   readonly bodySha256: string;
   /** Payloads of different groups cannot share a request. */
   readonly group: string | undefined;
+  /** Where it is sent. */
+  readonly account: Account;
 }
 
-/** Builds the payload, or returns why the conversion is skipped. Deterministic: every attempt must send the same bytes. */
+/** Builds the payload, or returns why the conversion is skipped. Deterministic: the same settings give the same bytes. */
 export function buildPayload(
   received: ReceivedConversion,
   platform: Platform,
@@ -25,7 +28,7 @@ export function buildPayload(
   const payload = platform.payload(toConversion(received, eventId), settings);
   if ('skip' in payload) return payload;
   const body = JSON.stringify(payload.item);
-  return { body, bodySha256: hash('sha256', body), group: payload.group };
+  return { body, bodySha256: hash('sha256', body), group: payload.group, account: accountOf(platform, settings) };
 }
 
 /** The connection's settings as of a position; the current ones if the position is undefined or precedes all versions. */

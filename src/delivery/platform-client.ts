@@ -10,7 +10,9 @@ const TIMEOUT_MS = 10_000;
 export class NoResponse extends Error {
   override readonly name = 'NoResponse';
   constructor(
-    readonly outcome: { kind: 'retry'; reason: 'timeout' | 'network_error' } | { kind: 'rejected'; reason: string },
+    readonly outcome:
+      | { kind: 'retry'; reason: 'timeout' | 'network_error'; unknown: boolean }
+      | { kind: 'rejected'; reason: string },
   ) {
     super(outcome.reason);
   }
@@ -25,14 +27,20 @@ export class PlatformClient {
     private readonly timeoutMs = TIMEOUT_MS,
   ) {}
 
-  async request(platform: Platform, request: PlatformRequest, connection: Connection): Promise<PlatformResponse> {
+  /** `mayGo` is called right before the request is sent: the process may have been frozen since. */
+  async request(
+    platform: Platform,
+    request: PlatformRequest,
+    connection: Connection,
+    mayGo?: () => boolean,
+  ): Promise<PlatformResponse> {
     try {
       const guarded = platform.customerAddress === true && connection.endpoint === undefined;
-      return await this.clientOf(platform).send(request, { guarded });
+      return await this.clientOf(platform).send(request, { guarded, mayGo });
     } catch (error) {
       if (!(error instanceof SendFailure)) throw error;
       if (error.kind === 'address_refused') throw new NoResponse({ kind: 'rejected', reason: 'address_refused' });
-      throw new NoResponse({ kind: 'retry', reason: error.kind });
+      throw new NoResponse({ kind: 'retry', reason: error.kind, unknown: error.sent });
     }
   }
 

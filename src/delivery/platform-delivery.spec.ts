@@ -1,7 +1,7 @@
 import type { Outcome } from '../events/delivery.events.js';
 import type { Logger } from '../kernel/logger.js';
-import type { Settings } from '../kernel/settings.js';
-import type { Platform, PlatformResponse, Verdict } from '../platforms/platform.js';
+import type { Settings as ServiceSettings } from '../kernel/settings.js';
+import type { Call, Platform, PlatformResponse, Settings, Verdict } from '../platforms/platform.js';
 import type { AccessTokens } from './access-tokens.js';
 import type { Connections, Destination } from './connections.js';
 import type { DeliveryMetrics } from './delivery-metrics.js';
@@ -10,10 +10,15 @@ import { type DeliveryRequest, PlatformDelivery } from './platform-delivery.js';
 import type { ReceivedConversion } from './received-conversion.js';
 
 const HOUR_MS = 3_600_000;
+const SECOND = { pixel_id: 'second' };
+const LONG_AGO = { time: new Date(Date.now() - 167.1 * HOUR_MS).toISOString() };
+const CHANGED = { bodySha256: 'x', unknownSince: new Date().toISOString() };
 
 describe('PlatformDelivery', () => {
   let verdict: Verdict;
+  let nowMs: number;
   let sent: string[];
+  let pixels: (string | undefined)[];
   let errors: string[];
   let payload: Platform['payload'];
   let destination: Destination | undefined;
@@ -21,29 +26,33 @@ describe('PlatformDelivery', () => {
 
   beforeEach(() => {
     verdict = { kind: 'delivered', requestId: 'r1' };
+    nowMs = Date.now();
     sent = [];
+    pixels = [];
     errors = [];
     payload = (_, settings) => ({ item: { pixel: settings['pixel_id'] } });
     const platform = {
       name: 'meta',
       batchMax: 10,
-      dedupWindowMs: 48 * HOUR_MS,
+      account: ['pixel_id'],
+      limits: () => ({ dedupWindowMs: 48 * HOUR_MS, ageMaxMs: 168 * HOUR_MS }),
       payload: (...args: Parameters<Platform['payload']>) => payload(...args),
-      request: (items: readonly string[]) => {
+      request: (items: readonly string[], { connection }: Call) => {
         sent.push(...items);
+        pixels.push(connection.settings['pixel_id']);
         return { method: 'POST', url: 'https://platform.example', headers: {} };
       },
       verdict: () => verdict,
     } as unknown as Platform;
     const versions = [
       { position: 1, settings: { pixel_id: 'first' } },
-      { position: 8, settings: { pixel_id: 'second' } },
+      { position: 8, settings: SECOND },
     ];
     destination = {
       site: { settings: { withhold: 'identifiers' }, host: 'shop.example' },
       platform,
-      siteConnection: { state: 'active', settings: {}, versions },
-      connection: { settings: {}, secrets: {} },
+      siteConnection: { state: 'active', settings: SECOND, position: 8, versions },
+      connection: { settings: SECOND, secrets: {} },
       state: 'active',
     } as unknown as Destination;
     deliveries = new PlatformDelivery(
@@ -54,11 +63,12 @@ describe('PlatformDelivery', () => {
       } as unknown as PlatformClient,
       { count: () => {} } as unknown as DeliveryMetrics,
       { error: (_: string, { error }: { error: string }) => errors.push(error) } as unknown as Logger,
+      { nowMs: () => nowMs },
       {
         deliveryRetryScheduleMs: [30_000],
         deliveryGiveUpMs: 168 * HOUR_MS,
         confirmationPollMs: 1_800_000,
-      } as unknown as Settings,
+      } as unknown as ServiceSettings,
     );
   });
 
@@ -79,20 +89,115 @@ describe('PlatformDelivery', () => {
         resolve,
       ),
     );
-  const hoursAgo = (hours: number) => ({ time: new Date(Date.now() - hours * HOUR_MS).toISOString() });
+  const isoAgo = (hours: number) => new Date(nowMs - hours * HOUR_MS).toISOString();
+  const hoursAgo = (hours: number) => ({ time: isoAgo(hours) });
 
-  it('builds the payload with the settings as of the conversion, or as of the operator’s request', async () => {
+  it('sends a first attempt with the settings of the receipt', async () => {
     const outcome = await deliver();
     expect(outcome).toMatchObject({ conversionId: 'c1', platform: 'meta', attempt: 1, status: 'delivered' });
-    await deliver({ settingsPosition: 9, eventId: 'e2' });
-    expect(sent).toEqual(['{"pixel":"first"}', '{"pixel":"second"}']);
+    expect([sent, pixels, outcome?.settings]).toEqual([['{"pixel":"first"}'], ['first'], undefined]);
+  });
+
+  it('sends the retry of a clear refusal to the pixel that is connected now', async () => {
+    verdict = { kind: 'retry', reason: 'server_error', unknown: false };
+    const refused = await deliver();
+    expect(refused).toMatchObject({ status: 'deferred', unknown: false });
+    verdict = { kind: 'delivered' };
+    const { bodySha256, unknownSince } = refused as Outcome;
+    const retried = await deliver({ attempt: 2, bodySha256, unknownSince });
+    expect(retried).toMatchObject({ status: 'delivered', settings: 8 });
+    expect([sent, pixels]).toEqual([
+      ['{"pixel":"first"}', '{"pixel":"second"}'],
+      ['first', 'second'],
+    ]);
+  });
+
+  it('sends the retries of an unknown outcome to its pixel, also after a clear refusal', async () => {
+    verdict = { kind: 'retry', reason: 'server_error' };
+    const first = (await deliver()) as Outcome;
+    expect(first).toMatchObject({ status: 'deferred', unknown: true, unknownSince: expect.any(String) });
+    verdict = { kind: 'retry', reason: 'server_error', unknown: false };
+    const { bodySha256, settings: settingsPosition, unknownSince } = first;
+    const second = (await deliver({ attempt: 2, bodySha256, settingsPosition, unknownSince })) as Outcome;
+    expect(second).toMatchObject({ status: 'deferred', unknown: false, unknownSince });
+    verdict = { kind: 'delivered' };
+    expect(await deliver({ attempt: 3, bodySha256, settingsPosition, unknownSince })).toMatchObject({
+      status: 'delivered',
+    });
+    expect(new Set(sent)).toEqual(new Set(['{"pixel":"first"}']));
+    expect(pixels).toEqual(['first', 'first', 'first']);
+  });
+
+  it('stays with the pixel of a retry whose outcome was unknown', async () => {
+    verdict = { kind: 'retry', reason: 'timeout' };
+    const retried = (await deliver({ attempt: 2 })) as Outcome;
+    expect(retried).toMatchObject({ settings: 8, unknown: true });
+    Object.assign(destination?.siteConnection as object, {
+      ...{ position: 20, settings: { pixel_id: 'third' } },
+      versions: [
+        ...(destination as Destination).siteConnection.versions,
+        { position: 20, settings: { pixel_id: 'third' } },
+      ],
+    });
+    const { settings: settingsPosition, unknownSince, bodySha256 } = retried;
+    await deliver({ attempt: 3, settingsPosition, unknownSince, bodySha256 });
+    expect(pixels).toEqual(['second', 'second']);
+  });
+
+  it('reports that a bound delivery has lost its account when another one was connected after a disconnection', async () => {
+    const { siteConnection } = destination as Destination;
+    Object.assign(siteConnection, {
+      versions: [siteConnection.versions[0], { position: 8, settings: SECOND, reconnected: true }],
+    });
+    const unknownSince = isoAgo(1);
+    expect(await deliver({ attempt: 2, unknownSince })).toMatchObject({
+      ...{ status: 'failed', reason: 'account_disconnected', unknownSince },
+    });
+    expect(await deliver({ attempt: 2, unknownSince, settingsPosition: 8 })).toMatchObject({ status: 'delivered' });
+    expect(await deliver({ attempt: 2 })).toMatchObject({ status: 'delivered' });
+    expect(pixels).toEqual(['second', 'second']);
+  });
+
+  it('does not send to an earlier account of a platform that answers wrong credentials like right ones', async () => {
+    Object.assign(destination?.platform as object, { hidesRefusals: true });
+    const outcome = await deliver({ attempt: 2, unknownSince: isoAgo(1) });
+    expect(outcome).toMatchObject({ status: 'failed', reason: 'account_disconnected' });
+    expect(sent).toEqual([]);
+  });
+
+  it('keeps what never reached the platform for as long as the platform accepts it', async () => {
+    Object.assign(destination as Destination, { state: 'parked' });
+    const held = await deliver({ attempt: 2 }, hoursAgo(60));
+    expect(held).toMatchObject({ status: 'deferred', reason: 'authorization', giveUpAt: isoAgo(60 - 167) });
+    Object.assign(destination as Destination, { state: 'active' });
+    expect(await deliver({ attempt: 3 }, hoursAgo(60))).toMatchObject({ status: 'delivered' });
+    Object.assign(destination as Destination, { state: 'parked' });
+    expect(await deliver({ attempt: 4 }, hoursAgo(8 * 24))).toMatchObject({ status: 'failed', reason: 'gave_up' });
+    const almostTooOld = hoursAgo(167 - 1 / 3_600);
+    expect(await deliver({ attempt: 4 }, almostTooOld)).toMatchObject({ status: 'failed', reason: 'gave_up' });
+  });
+
+  it('counts the dedup window from the first unknown outcome, by the database’s time', async () => {
+    nowMs += 400 * 24 * HOUR_MS;
+    const late = { attempt: 3, unknownSince: isoAgo(46) };
+    expect(await deliver(late, hoursAgo(100))).toMatchObject({ status: 'delivered' });
+    expect(await deliver({ ...late, unknownSince: isoAgo(47.1) }, hoursAgo(100))).toMatchObject({
+      ...{ status: 'failed', reason: 'gave_up' },
+    });
+  });
+
+  it('judges the age by the endpoint that the settings select', async () => {
+    const limits = ({ pixel_id }: Settings) => ({ ageMaxMs: (pixel_id === 'second' ? 90 : 7) * 24 * HOUR_MS });
+    Object.assign(destination?.platform as object, { limits });
+    expect(await deliver({ attempt: 2 }, hoursAgo(8 * 24))).toMatchObject({ status: 'delivered' });
+    expect(await deliver({}, hoursAgo(8 * 24))).toMatchObject({ status: 'skipped', reason: 'too_old' });
   });
 
   it.each<[string, object, object, Partial<DeliveryRequest>, object]>([
     ['of an erased person', { personal: null }, {}, {}, { status: 'failed', reason: 'erased' }],
-    ['that is too old', hoursAgo(48), {}, {}, { status: 'skipped', reason: 'too_old' }],
-    ['that was retried for too long', hoursAgo(47.1), {}, { attempt: 2 }, { status: 'failed', reason: 'gave_up' }],
-    ['whose payload has changed', {}, {}, { bodySha256: 'x' }, { status: 'failed', reason: 'body_changed' }],
+    ['that is too old', LONG_AGO, {}, {}, { status: 'skipped', reason: 'too_old' }],
+    ['that was retried for too long', LONG_AGO, {}, { attempt: 2 }, { status: 'failed', reason: 'gave_up' }],
+    ['whose payload has changed', {}, {}, CHANGED, { status: 'failed', reason: 'body_changed' }],
     ['of a trial key', {}, { trial: true }, {}, { status: 'validated', bodySha256: expect.any(String) }],
   ])('does not send a conversion %s', async (_, received, data, request, outcome) => {
     expect(await deliver(request, received, data)).toMatchObject(outcome);
@@ -126,7 +231,7 @@ describe('PlatformDelivery', () => {
     expect(outcome).toMatchObject({ status: 'deferred', reason: 'server_error', alone: true });
     expect(Math.abs(Date.parse(outcome?.nextTry as string) - Date.now() - HOUR_MS)).toBeLessThan(1_000);
     verdict = { kind: 'retry', reason: 'server_error' };
-    const late = await deliver({ attempt: 2 }, hoursAgo(46.9995));
+    const late = await deliver({ attempt: 2 }, hoursAgo(166.9995));
     expect(late).toMatchObject({ status: 'failed', reason: 'gave_up' });
   });
 

@@ -1,10 +1,12 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { Outcome } from '../events/delivery.events.js';
+import { CLOCK, type Clock } from '../kernel/clock.js';
 import { messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
-import type { Platform, PlatformName } from '../platforms/platform.js';
+import type { DeliveryLimits, Platform, PlatformName } from '../platforms/platform.js';
 import { AccessTokens } from './access-tokens.js';
+import { isStillConnected } from './account.js';
 import { Connections, type Destination } from './connections.js';
 import { isoTime, type OutcomeDetails } from './delivery.js';
 import { DeliveryMetrics } from './delivery-metrics.js';
@@ -12,7 +14,7 @@ import { type AttemptResult, DestinationQueue } from './destination-queue.js';
 import { buildPayload, type DeliveryPayload, settingsAsOf } from './payload.js';
 import { PlatformClient } from './platform-client.js';
 import type { ReceivedConversion } from './received-conversion.js';
-import { nextAttemptMs, type RetryRules, sendableForMs } from './retry-schedule.js';
+import { nextAttemptMs, type RetryRules, sendableUntilMs } from './retry-schedule.js';
 
 /** Delay where the retry schedule does not apply: the queue is full, or the connection is parked or paused. */
 const HELD_DELAY_MS = 5_000;
@@ -24,12 +26,22 @@ export interface DeliveryRequest {
   readonly attempt: number;
   /** Event id of a delivery that an operator forced. */
   readonly eventId?: string | undefined;
-  /** Position as of which the settings apply, if it is not the conversion's. */
+  /** Position as of which the settings of a bound delivery apply, if it is not the conversion's. */
   readonly settingsPosition?: number | undefined;
   /** Version of the event in the stream that added the visit, if the visitor was identified later. */
   readonly reopened?: number | undefined;
-  /** Digest of the payload of the first attempt. */
+  /** Digest of the payload that a bound delivery was sent with. */
   readonly bodySha256?: string | undefined;
+  /**
+   * ISO time of the first attempt that the platform may have accepted without saying so. The delivery is bound: every
+   * later attempt sends the same payload to the same account. Otherwise retries use the current settings.
+   */
+  readonly unknownSince?: string | undefined;
+  /**
+   * ISO time at which a process that has ended may have sent it. It is not known with which settings of a retry, so this
+   * attempt is bound only by the dedup window, and the next ones to what this one sends.
+   */
+  readonly maybeSentAt?: string | undefined;
   readonly alone?: boolean;
   readonly probe?: boolean;
   /** False once this process may no longer act for the conversion. */
@@ -48,6 +60,7 @@ export class PlatformDelivery {
     private readonly client: PlatformClient,
     private readonly metrics: DeliveryMetrics,
     private readonly logger: Logger,
+    @Inject(CLOCK) private readonly clock: Clock,
     @Inject(SETTINGS) private readonly settings: Settings,
   ) {
     this.rules = { scheduleMs: settings.deliveryRetryScheduleMs, giveUpMs: settings.deliveryGiveUpMs };
@@ -55,12 +68,12 @@ export class PlatformDelivery {
 
   /** `done` receives the outcome, or undefined if this process may no longer act for the conversion. */
   deliver(request: DeliveryRequest, done: (outcome: Outcome | undefined) => void): void {
+    const destination = this.connections.find(request.received.site, request.platform);
     const finish = (details: OutcomeDetails) => {
-      const outcome = toOutcome(request, details);
+      const outcome = toOutcome(request, details, recordedPosition(request, destination));
       this.metrics.count(outcome);
       done(outcome);
     };
-    const destination = this.connections.find(request.received.site, request.platform);
     if (!destination) {
       finish({ status: 'failed', reason: 'disconnected' });
       return;
@@ -72,12 +85,13 @@ export class PlatformDelivery {
     }
     this.queueOf(destination).enqueue({
       payload,
+      bound: request.unknownSince !== undefined,
       alone: request.alone ?? false,
       probe: request.probe ?? false,
       mayDeliver: request.mayDeliver,
       done: (result) => {
         if (result.status === 'withdrawn') done(undefined);
-        else finish(this.toDetails(result, payload, request, destination.platform));
+        else finish(this.toDetails(result, payload, request, destination));
       },
     });
   }
@@ -105,29 +119,48 @@ export class PlatformDelivery {
       // A bug in the service must not lose the delivery: it is retried, possibly by a version that has the fix.
       this.logError(error);
       const { bodySha256 } = request;
-      return this.deferred(request, destination.platform, { reason: 'server_error', bodySha256 });
+      return this.deferred(request, destination, { reason: 'server_error', bodySha256 });
     }
   }
 
-  private refusalOf({ received, attempt }: DeliveryRequest, destination: Destination): OutcomeDetails | undefined {
-    const { site, platform } = destination;
+  private refusalOf(request: DeliveryRequest, destination: Destination): OutcomeDetails | undefined {
+    const { received, attempt } = request;
+    const { site } = destination;
     if (!received.personal) return { status: 'failed', reason: 'erased' };
     if (received.data.withheld !== undefined && site.settings.withhold === 'everything')
       return { status: 'skipped', reason: 'consent_denied' };
-    const ageMs = Date.now() - Date.parse(received.time);
-    if (ageMs <= sendableForMs(platform, this.rules)) return undefined;
+    if (this.clock.nowMs() <= this.sendableUntilMs(request, destination)) return undefined;
     return attempt > 1 ? GAVE_UP : { status: 'skipped', reason: 'too_old' };
   }
 
-  private checkedPayload(request: DeliveryRequest, destination: Destination): DeliveryPayload | OutcomeDetails {
-    const { received, eventId, settingsPosition = received.data.settings } = request;
+  private sendableUntilMs(
+    request: DeliveryRequest,
+    destination: Destination,
+    unknownSince = unknownSinceOf(request),
+  ): number {
     const { platform, siteConnection } = destination;
-    const payload = buildPayload(received, platform, settingsAsOf(siteConnection, settingsPosition), eventId);
+    const age = {
+      receivedMs: Date.parse(request.received.time),
+      unknownSinceMs: unknownSince === undefined ? undefined : Date.parse(unknownSince),
+    };
+    const limits = platform.limits?.(settingsAsOf(siteConnection, positionOf(request, destination))) ?? NO_LIMITS;
+    return sendableUntilMs(age, limits, this.rules);
+  }
+
+  private checkedPayload(request: DeliveryRequest, destination: Destination): DeliveryPayload | OutcomeDetails {
+    const { received, eventId, unknownSince } = request;
+    const { platform, siteConnection } = destination;
+    const position = positionOf(request, destination);
+    const payload = buildPayload(received, platform, settingsAsOf(siteConnection, position), eventId);
     if ('skip' in payload) return { status: 'skipped', reason: payload.skip };
     const { bodySha256 } = payload;
-    // Another version of the service may build a different payload. One event id must never be sent with two payloads.
-    if (request.bodySha256 !== undefined && request.bodySha256 !== bodySha256)
-      return { status: 'failed', reason: 'body_changed', bodySha256 };
+    if (unknownSince !== undefined) {
+      // Another version of the service may build a different payload. The platform may have the event id with another one.
+      if (request.bodySha256 !== undefined && request.bodySha256 !== bodySha256)
+        return { status: 'failed', reason: 'body_changed', bodySha256 };
+      if (!isStillConnected(platform, siteConnection, payload.account, position))
+        return { status: 'failed', reason: 'account_disconnected', bodySha256 };
+    }
     return received.data.trial ? { status: 'validated', bodySha256 } : payload;
   }
 
@@ -135,16 +168,22 @@ export class PlatformDelivery {
     result: AttemptResult,
     { bodySha256 }: DeliveryPayload,
     request: DeliveryRequest,
-    platform: Platform,
+    destination: Destination,
   ): OutcomeDetails {
     const { status, reason, durationMs, httpStatus, requestId, response } = result;
     const details = { reason, durationMs, httpStatus, requestId, bodySha256, response };
+    if (result.unknown) {
+      const unknownSince = unknownSinceOf(request) ?? isoTime(this.clock.nowMs() - durationMs);
+      const unknown = { ...details, unknown: true, unknownSince };
+      if (status === 'deferred') return this.deferred(request, destination, unknown, result.afterMs);
+      return { ...unknown, status: 'failed' };
+    }
     switch (status) {
       case 'deferred':
-        return this.deferred(request, platform, details, result.afterMs);
+        return this.deferred(request, destination, details, result.afterMs);
       case 'accepted': {
-        const hasConfirmation = platform.confirmation && requestId !== undefined;
-        const nextTry = hasConfirmation ? isoTime(Date.now() + this.settings.confirmationPollMs) : undefined;
+        const hasConfirmation = destination.platform.confirmation && requestId !== undefined;
+        const nextTry = hasConfirmation ? isoTime(this.clock.nowMs() + this.settings.confirmationPollMs) : undefined;
         return { ...details, status, nextTry };
       }
       default:
@@ -154,16 +193,18 @@ export class PlatformDelivery {
 
   /** Deferred to the next attempt, or failed if that would be too late. */
   private deferred(
-    { received, attempt }: DeliveryRequest,
-    platform: Platform,
+    request: DeliveryRequest,
+    destination: Destination,
     details: Omit<OutcomeDetails, 'status'>,
     afterMs?: number,
   ): OutcomeDetails {
-    const nowMs = Date.now();
-    const failed = { attempt, receivedMs: Date.parse(received.time), nowMs, afterMs, random: Math.random() };
-    const next = isHeld(details.reason) ? nowMs + HELD_DELAY_MS : nextAttemptMs(failed, platform, this.rules);
-    if (next === undefined) return { ...details, ...GAVE_UP };
-    return { ...details, status: 'deferred', nextTry: isoTime(next) };
+    const nowMs = this.clock.nowMs();
+    const untilMs = this.sendableUntilMs(request, destination, details.unknownSince);
+    const failed = { attempt: request.attempt, nowMs, afterMs, random: Math.random() };
+    const next = isHeld(details.reason) ? nowMs + HELD_DELAY_MS : nextAttemptMs(failed, untilMs, this.rules);
+    if (next === undefined || next > untilMs) return { ...details, ...GAVE_UP };
+    const { unknown = false } = details;
+    return { ...details, status: 'deferred', unknown, nextTry: isoTime(next), giveUpAt: isoTime(untilMs) };
   }
 
   private queueOf({ site, platform }: Destination): DestinationQueue {
@@ -182,6 +223,7 @@ export class PlatformDelivery {
     return new DestinationQueue(
       platform,
       {
+        nowMs: () => this.clock.nowMs(),
         destination: () => connections.find(site, name),
         request: (request, connection) => client.request(platform, request, connection),
         accessToken: (connection, stale) => tokens.get(site, platform, connection, stale),
@@ -200,14 +242,32 @@ export class PlatformDelivery {
 }
 
 const GAVE_UP = { status: 'failed', reason: 'gave_up' } as const;
+const NO_LIMITS: DeliveryLimits = {};
+
+function unknownSinceOf({ unknownSince, maybeSentAt }: DeliveryRequest): string | undefined {
+  return unknownSince ?? maybeSentAt;
+}
+
+/**
+ * Position as of which the settings apply; undefined: that of the receipt. A first attempt uses the settings of the receipt,
+ * so that a process that takes over from a crashed one knows what that one may have sent.
+ */
+function recordedPosition(request: DeliveryRequest, destination: Destination | undefined): number | undefined {
+  if (request.unknownSince !== undefined || !destination) return request.settingsPosition;
+  return request.attempt === 1 ? undefined : destination.siteConnection.position;
+}
+
+function positionOf(request: DeliveryRequest, destination: Destination): number | undefined {
+  return recordedPosition(request, destination) ?? request.received.data.settings;
+}
 
 function isHeld(reason: string | undefined): boolean {
   return reason === 'pending' || reason === 'authorization' || reason === 'paused';
 }
 
 /** Assigns each field: this runs for every delivery, and object spread is measurably slower. */
-function toOutcome(request: DeliveryRequest, details: OutcomeDetails): Outcome {
-  const { received, platform, attempt, eventId, settingsPosition, reopened, alone } = request;
+function toOutcome(request: DeliveryRequest, details: OutcomeDetails, settings: number | undefined): Outcome {
+  const { received, platform, attempt, eventId, reopened, alone } = request;
   return {
     conversionId: received.data.conversionId,
     platform,
@@ -222,7 +282,10 @@ function toOutcome(request: DeliveryRequest, details: OutcomeDetails): Outcome {
     nextTry: details.nextTry,
     alone: alone && details.status === 'deferred' ? true : undefined,
     eventId,
-    settings: settingsPosition,
+    settings,
     reopened,
+    unknown: details.unknown,
+    unknownSince: details.unknownSince ?? unknownSinceOf(request),
+    giveUpAt: details.giveUpAt,
   };
 }

@@ -77,6 +77,8 @@ export class ReplayDeliveriesHandler implements ICommandHandler<ReplayDeliveries
       settings: settingsPosition,
       reopened: delivery.reopened,
       ...(eventId !== undefined && { eventId }),
+      // The platform cannot have accepted a new event id.
+      ...(force ? undefined : bindingOf(delivery, data.settings ?? settingsPosition)),
     };
     const outcome = await this.log.append({
       category: CONVERSION,
@@ -89,6 +91,15 @@ export class ReplayDeliveriesHandler implements ICommandHandler<ReplayDeliveries
     });
     return outcome.status === 'appended';
   }
+}
+
+/** What keeps a delivery bound that the platform may have accepted under this event id; undefined if it cannot have. */
+function bindingOf(
+  { unknownSince, bodySha256, settingsPosition }: Delivery,
+  receiptSettings: number,
+): Pick<SendRequest, 'unknownSince' | 'bodySha256' | 'settings'> | undefined {
+  if (unknownSince === undefined) return undefined;
+  return { unknownSince, bodySha256, settings: settingsPosition ?? receiptSettings };
 }
 
 /** `<id>-r2`, `-r3`, …: unique among the forced deliveries of the conversion, at all platforms. */

@@ -1,43 +1,57 @@
 import fc from 'fast-check';
-import type { Platform } from '../platforms/platform.js';
-import { type FailedAttempt, nextAttemptMs, type RetryRules, sendableForMs } from './retry-schedule.js';
+import type { DeliveryLimits } from '../platforms/platform.js';
+import {
+  type FailedAttempt,
+  nextAttemptMs,
+  type RetryRules,
+  sendableForMs,
+  sendableUntilMs,
+} from './retry-schedule.js';
 
 const HOUR_MS = 3_600_000;
 const RULES: RetryRules = { scheduleMs: [30_000, 120_000, 600_000], giveUpMs: 168 * HOUR_MS };
 
-const platform = (windows: Pick<Platform, 'dedupWindowMs' | 'ageMaxMs'> = {}) => windows as Platform;
-
 describe('sendableForMs', () => {
-  it.each<[string, Pick<Platform, 'dedupWindowMs' | 'ageMaxMs'>, number]>([
-    ['is the give-up time for a platform without limits', {}, 168],
-    ['is one hour less than the dedup window', { dedupWindowMs: 48 * HOUR_MS }, 47],
-    ['exceeds the give-up time if the dedup window is longer', { dedupWindowMs: 1_000 * HOUR_MS }, 999],
-    ['is one hour less than the maximum age', { ageMaxMs: 72 * HOUR_MS }, 71],
-    ['is the shorter of both limits', { dedupWindowMs: 48 * HOUR_MS, ageMaxMs: 24 * HOUR_MS }, 23],
-  ])('%s', (_, windows, hours) => {
-    expect(sendableForMs(platform(windows), RULES)).toBe(hours * HOUR_MS);
+  it('is one hour less than the maximum age, or the give-up time if no limit is known', () => {
+    expect(sendableForMs({ ageMaxMs: 72 * HOUR_MS, dedupWindowMs: 48 * HOUR_MS }, RULES)).toBe(71 * HOUR_MS);
+    expect(sendableForMs({ dedupWindowMs: 48 * HOUR_MS }, RULES)).toBe(168 * HOUR_MS);
+  });
+});
+
+describe('sendableUntilMs', () => {
+  const META = { dedupWindowMs: 48 * HOUR_MS, ageMaxMs: 168 * HOUR_MS };
+
+  it.each<[string, DeliveryLimits, number | undefined, number]>([
+    ['the maximum age while the platform cannot have accepted it', META, undefined, 167],
+    ['the dedup window from the first attempt with an unknown outcome', META, 60, 107],
+    ['the maximum age if it ends before the dedup window', META, 150, 167],
+    ['the give-up time if no limit is known', {}, undefined, 168],
+    ['the give-up time after an unknown outcome if no dedup window is known', { ageMaxMs: 2_160 * HOUR_MS }, 10, 178],
+    ['the dedup window if no maximum age is known', { dedupWindowMs: 24 * HOUR_MS }, 1, 24],
+  ])('is %s', (_, limits, unknownSinceHours, hours) => {
+    const unknownSinceMs = unknownSinceHours === undefined ? undefined : unknownSinceHours * HOUR_MS;
+    expect(sendableUntilMs({ receivedMs: 0, unknownSinceMs }, limits, RULES)).toBe(hours * HOUR_MS);
   });
 });
 
 describe('nextAttemptMs', () => {
-  const failed: FailedAttempt = { attempt: 1, receivedMs: 0, nowMs: 0, random: 0.5 };
+  const failed: FailedAttempt = { attempt: 1, nowMs: 0, random: 0.5 };
+  const untilMs = 47 * HOUR_MS;
 
   it('follows the schedule and repeats its last delay', () => {
-    const delays = [1, 2, 3, 4, 40].map((attempt) => nextAttemptMs({ ...failed, attempt }, platform(), RULES));
+    const delays = [1, 2, 3, 4, 40].map((attempt) => nextAttemptMs({ ...failed, attempt }, untilMs, RULES));
     expect(delays).toEqual([30_000, 120_000, 600_000, 600_000, 600_000]);
   });
 
   it('lengthens the delay if the platform requests it, and never shortens it', () => {
-    expect(nextAttemptMs({ ...failed, afterMs: 1_000 }, platform(), RULES)).toBe(30_000);
-    expect(nextAttemptMs({ ...failed, afterMs: 90_000 }, platform(), RULES)).toBe(90_000);
+    expect(nextAttemptMs({ ...failed, afterMs: 1_000 }, untilMs, RULES)).toBe(30_000);
+    expect(nextAttemptMs({ ...failed, afterMs: 90_000 }, untilMs, RULES)).toBe(90_000);
   });
 
   it('returns undefined if the attempt would be too late', () => {
     const nowMs = 47 * HOUR_MS - 30_000;
-    expect(nextAttemptMs({ ...failed, nowMs }, platform({ dedupWindowMs: 48 * HOUR_MS }), RULES)).toBe(47 * HOUR_MS);
-    expect(
-      nextAttemptMs({ ...failed, nowMs: nowMs + 1 }, platform({ dedupWindowMs: 48 * HOUR_MS }), RULES),
-    ).toBeUndefined();
+    expect(nextAttemptMs({ ...failed, nowMs }, untilMs, RULES)).toBe(47 * HOUR_MS);
+    expect(nextAttemptMs({ ...failed, nowMs: nowMs + 1 }, untilMs, RULES)).toBeUndefined();
   });
 
   it('respects Retry-After and the window, with at most ±20 % jitter', () => {
@@ -46,20 +60,17 @@ describe('nextAttemptMs', () => {
       fc.property(
         fc.record({
           attempt: fc.integer({ min: 1, max: 50 }),
-          receivedMs: fc.integer({ min: 0, max: 2e12 }),
-          elapsedMs: fc.integer({ min: 0, max: 200 * HOUR_MS }),
+          nowMs: fc.integer({ min: 0, max: 2e12 }),
           afterMs: fc.option(fc.double({ min: 0, max: 100 * HOUR_MS, noNaN: true }), { nil: undefined }),
           random: fc.double({ min: 0, max: 1, noNaN: true }),
         }),
         fc.array(delay, { minLength: 1, maxLength: 8 }),
-        fc.option(fc.integer({ min: 2 * HOUR_MS, max: 100 * HOUR_MS }), { nil: undefined }),
-        ({ elapsedMs, ...attempted }, scheduleMs, dedupWindowMs) => {
-          const nowMs = attempted.receivedMs + elapsedMs;
-          const rules = { scheduleMs, giveUpMs: 168 * HOUR_MS };
-          const target = platform(dedupWindowMs === undefined ? {} : { dedupWindowMs });
-          const latest = attempted.receivedMs + sendableForMs(target, rules);
+        fc.integer({ min: -100 * HOUR_MS, max: 100 * HOUR_MS }),
+        (attempted, scheduleMs, leftMs) => {
+          const { nowMs } = attempted;
+          const latest = nowMs + leftMs;
           const usual = scheduleMs[Math.min(attempted.attempt, scheduleMs.length) - 1] as number;
-          const next = nextAttemptMs({ ...attempted, nowMs }, target, rules);
+          const next = nextAttemptMs(attempted, latest, { scheduleMs, giveUpMs: 168 * HOUR_MS });
           if (next === undefined) {
             expect(nowMs + Math.max(usual * 1.2, attempted.afterMs ?? 0)).toBeGreaterThan(latest - 1);
             return;

@@ -1,4 +1,4 @@
-import type { Platform } from '../platforms/platform.js';
+import type { DeliveryLimits } from '../platforms/platform.js';
 
 const HOUR_MS = 3_600_000;
 /** Delays vary by ±20 %, so that deliveries that failed together are not retried together. */
@@ -7,24 +7,37 @@ const JITTER = 0.2;
 export interface RetryRules {
   /** The delay after each attempt; the last one repeats. */
   readonly scheduleMs: readonly number[];
-  /** For platforms without a dedup window. */
+  /** Where no limit of the platform is known. */
   readonly giveUpMs: number;
 }
 
+/** Since when a delivery ages. */
+export interface DeliveryAge {
+  readonly receivedMs: number;
+  /** First attempt that the platform may have accepted without saying so. */
+  readonly unknownSinceMs?: number | undefined;
+}
+
 /**
- * How long after it was received a conversion may be sent to the platform. Later the platform might count a duplicate
- * twice, or reject the conversion for its age. One hour is kept in reserve for clock differences and time in transit.
+ * How long after it was received a conversion may be sent that the platform cannot have accepted yet. One hour is kept in
+ * reserve for clock differences and time in transit.
  */
-export function sendableForMs(platform: Platform, rules: RetryRules): number {
-  const { dedupWindowMs, ageMaxMs } = platform;
-  const window = dedupWindowMs === undefined ? rules.giveUpMs : dedupWindowMs - HOUR_MS;
-  return ageMaxMs === undefined ? window : Math.min(window, ageMaxMs - HOUR_MS);
+export function sendableForMs({ ageMaxMs }: DeliveryLimits, rules: RetryRules): number {
+  return ageMaxMs === undefined ? rules.giveUpMs : ageMaxMs - HOUR_MS;
+}
+
+/** Until when a delivery may be sent. Once the platform may have accepted it, a later duplicate might be counted twice. */
+export function sendableUntilMs(age: DeliveryAge, limits: DeliveryLimits, rules: RetryRules): number {
+  const byAge = age.receivedMs + sendableForMs(limits, rules);
+  if (age.unknownSinceMs === undefined) return byAge;
+  const { dedupWindowMs } = limits;
+  const windowMs = dedupWindowMs === undefined ? rules.giveUpMs : dedupWindowMs - HOUR_MS;
+  return Math.min(byAge, age.unknownSinceMs + windowMs);
 }
 
 export interface FailedAttempt {
   /** From 1. */
   readonly attempt: number;
-  readonly receivedMs: number;
   readonly nowMs: number;
   /** Requested by the platform: can lengthen the delay, never shorten it. */
   readonly afterMs?: number | undefined;
@@ -33,10 +46,10 @@ export interface FailedAttempt {
 }
 
 /** Time of the next attempt; undefined if that would be too late. */
-export function nextAttemptMs(failed: FailedAttempt, platform: Platform, rules: RetryRules): number | undefined {
+export function nextAttemptMs(failed: FailedAttempt, untilMs: number, rules: RetryRules): number | undefined {
   const { scheduleMs } = rules;
   const delay = scheduleMs[Math.min(failed.attempt, scheduleMs.length) - 1] as number;
   const jittered = delay * (1 - JITTER + 2 * JITTER * failed.random);
   const next = failed.nowMs + Math.max(jittered, failed.afterMs ?? 0);
-  return next <= failed.receivedMs + sendableForMs(platform, rules) ? Math.ceil(next) : undefined;
+  return next <= untilMs ? Math.ceil(next) : undefined;
 }

@@ -5,7 +5,7 @@ import { hasEnded } from '../postgres/lease.js';
 import { Postgres } from '../postgres/postgres.js';
 import { ATTEMPT_WINDOW } from './attempt-window.js';
 import { Confirmations } from './confirmations.js';
-import type { WaitingDelivery } from './deliveries.projection.js';
+import { unknownSinceOf, type WaitingDelivery } from './deliveries.projection.js';
 import { QUERY_TIMEOUT_MS } from './delivery-leases.js';
 import { type DueAttempt, LeasedAttempts } from './leased-attempts.js';
 import { nextAttempt } from './outcome-recorder.js';
@@ -18,13 +18,19 @@ const LEASED_MAX = 1_000;
 const PROBE_EVERY_MS = 15 * 60_000;
 const LEASE_SECONDS = ATTEMPT_WINDOW.lease.endsAfterMs / 1_000;
 
+const DUE_COLUMNS =
+  'd.conversion, d.platform, d.site, d.position::float8 AS position, d.kind, d.attempt, d.reason, d.details';
+const notLeased = (now: string) => `NOT EXISTS (
+  SELECT FROM cc.delivery_leases l
+   WHERE l.conversion = d.conversion AND l.platform = d.platform AND NOT ${hasEnded(now, String(LEASE_SECONDS))})`;
+
 interface ConnectionKey {
   readonly site: string;
   readonly platform: PlatformName;
 }
 
 /** A delivery that is due. */
-export type DueDelivery = Omit<WaitingDelivery, 'platform' | 'due'> & ConnectionKey;
+export type DueDelivery = Omit<WaitingDelivery, 'platform' | 'due' | 'giveUpAt'> & ConnectionKey;
 
 /**
  * Carries out deliveries that are due: next attempts and status requests. Every instance polls; a delivery belongs to the
@@ -69,7 +75,10 @@ export class RetryScheduler {
   /** Returns how many attempts were started. */
   private async startDue(): Promise<number> {
     await this.attempts.tidy();
-    let started = 0;
+    // No probes: of a parked connection only one delivery at a time is attempted.
+    let started = await this.attempts.start(
+      (await this.readTooOld()).map((delivery) => this.toAttempt(delivery, false)),
+    );
     for (const connection of await this.dueConnections()) {
       if (this.stopping) break;
       const capacity = Math.min(this.capacity(connection), LEASED_MAX);
@@ -110,15 +119,23 @@ export class RetryScheduler {
     return since === undefined ? 0 : 1;
   }
 
+  /** Deliveries that have become too old, whatever the state of their connection: an attempt records it and sends nothing. */
+  private async readTooOld(): Promise<DueDelivery[]> {
+    return this.query<DueDelivery>({
+      name: 'too-old-deliveries',
+      text: `SELECT ${DUE_COLUMNS} FROM cc.deliveries d WHERE d.give_up_at <= to_timestamp($2) AND d.kind = 'send' AND ${notLeased('$2')}
+              ORDER BY d.give_up_at LIMIT $1`,
+      values: [LEASED_MAX, this.nowSeconds()],
+    });
+  }
+
   /** Due deliveries that no process is carrying out. */
   private async readDue({ site, platform }: ConnectionKey, capacity: number): Promise<DueDelivery[]> {
     return this.query<DueDelivery>({
       name: 'due-deliveries',
-      text: `SELECT d.conversion, d.platform, d.site, d.position::float8 AS position, d.kind, d.attempt, d.reason, d.details
-               FROM cc.deliveries d
+      text: `SELECT ${DUE_COLUMNS} FROM cc.deliveries d
               WHERE d.site = $1 AND d.platform = $2 AND d.due <= to_timestamp($5) AND (d.kind = 'send' OR NOT $4)
-                AND NOT EXISTS (SELECT FROM cc.delivery_leases l WHERE l.conversion = d.conversion
-                                   AND l.platform = d.platform AND NOT ${hasEnded('$5', String(LEASE_SECONDS))})
+                AND ${notLeased('$5')}
               ORDER BY d.due LIMIT $3`,
       // A status request does not prove that a parked connection works again, so it is no probe.
       values: [site, platform, capacity, this.deliveries.isParked(site, platform), this.nowSeconds()],
@@ -130,7 +147,7 @@ export class RetryScheduler {
     return this.postgres.clock.nowMs() / 1_000;
   }
 
-  private toAttempt(due: DueDelivery): DueAttempt {
+  private toAttempt(due: DueDelivery, isProbe = true): DueAttempt {
     const { conversion, platform, site, position, kind, details } = due;
     const { bodySha256, eventId, settings: settingsPosition, reopened, alone = false } = details;
     const attempt = nextAttempt(due.attempt);
@@ -143,10 +160,12 @@ export class RetryScheduler {
       reopened,
       start: (received, permit, done) => {
         if (kind === 'confirm') return this.confirmations.confirm({ due, received, attempt }, done);
-        const probe = this.deliveries.isParked(site, platform);
+        const probe = isProbe && this.deliveries.isParked(site, platform);
         const mayDeliver = () => permit.mayStart;
+        const unknownSince = unknownSinceOf(due, received.time);
+        const { maybeSentAt } = permit;
         const request = { received, platform, attempt, bodySha256, eventId, settingsPosition, reopened };
-        this.deliveries.deliver({ ...request, alone, probe, mayDeliver }, done);
+        this.deliveries.deliver({ ...request, unknownSince, maybeSentAt, alone, probe, mayDeliver }, done);
       },
     };
   }

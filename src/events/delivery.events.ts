@@ -41,7 +41,7 @@ export interface Outcome {
   readonly httpStatus?: number | undefined;
   /** The platform's request id. */
   readonly requestId?: string | undefined;
-  /** Digest of the payload. Every attempt has the same one. */
+  /** Digest of the payload. Every attempt after one that the platform may have accepted has the same one. */
   readonly bodySha256?: string | undefined;
   /** The platform's response, truncated and redacted. */
   readonly response?: string | undefined;
@@ -51,10 +51,16 @@ export interface Outcome {
   readonly alone?: boolean | undefined;
   /** The event id sent to the platform, when an operator forced a new delivery. */
   readonly eventId?: string | undefined;
-  /** Position as of which the settings apply, when an operator requested the delivery. */
+  /** Position as of which the settings apply, if they are not those of the receipt. */
   readonly settings?: number | undefined;
   /** Version of the event in the stream that added the visit, when the visitor was identified later. */
   readonly reopened?: number | undefined;
+  /** Whether the platform may have accepted the conversion in this attempt, although it did not say so. */
+  readonly unknown?: boolean | undefined;
+  /** ISO time of the first attempt with such an outcome. The delivery is bound to the account and payload of that attempt. */
+  readonly unknownSince?: string | undefined;
+  /** ISO time after which a deferred delivery is not sent any more. */
+  readonly giveUpAt?: string | undefined;
 }
 
 /** An operator requested a delivery: with the same event id if the platform has not accepted it, with a new one when forced. */
@@ -64,9 +70,12 @@ export interface SendRequest {
   readonly eventId?: string | undefined;
   /** Number of earlier attempts. */
   readonly attempt: number;
-  /** Position of the site's newest event: the payload is built with the settings that the operator sees. */
+  /** Position of the site's newest event; of a bound delivery, the position as of which its settings apply. */
   readonly settings: number;
   readonly reopened?: number | undefined;
+  /** As in the outcomes: the platform may have accepted this event id in an earlier attempt. */
+  readonly unknownSince?: string | undefined;
+  readonly bodySha256?: string | undefined;
 }
 
 /** A visitor was identified after the conversion: a platform skipped for lack of an identifier gets one more attempt. */
@@ -117,6 +126,16 @@ const reopened: JsonSchema = {
   description: 'Version of the event in the stream that added the visit, when the visitor was identified later.',
 };
 
+const bodySha256: JsonSchema = {
+  type: 'string',
+  pattern: '^[0-9a-f]{64}$',
+  description: 'Digest of the payload. It stays the same after an attempt that the platform may have accepted.',
+};
+const unknownSince: JsonSchema = {
+  ...time,
+  description: 'Time of the first attempt that the platform may have accepted without saying so.',
+};
+
 const outcome = (status: OutcomeStatus): DataSchema<Outcome> => ({
   type: 'object',
   properties: {
@@ -128,17 +147,19 @@ const outcome = (status: OutcomeStatus): DataSchema<Outcome> => ({
     durationMs: { type: 'number', minimum: 0, description: 'Duration of the request.' },
     httpStatus: { type: 'integer' },
     requestId: { type: 'string', description: "The platform's request id." },
-    bodySha256: {
-      type: 'string',
-      pattern: '^[0-9a-f]{64}$',
-      description: 'Digest of the payload. Every attempt has the same one.',
-    },
+    bodySha256,
     response: { type: 'string', description: "The platform's response, truncated and redacted." },
     nextTry: { ...time, description: 'Time of the next attempt, or of the next status request.' },
     alone: { type: 'boolean', description: 'The next attempt is sent in a request of its own.' },
     eventId: { type: 'string', description: 'Event id sent to the platform, when an operator forced a new delivery.' },
-    settings: { ...position, description: 'As of which the settings apply, when an operator requested the delivery.' },
+    settings: { ...position, description: 'As of which the settings apply, if they are not those of the receipt.' },
     reopened,
+    unknown: {
+      type: 'boolean',
+      description: 'Whether the platform may have accepted the conversion in this attempt without saying so.',
+    },
+    unknownSince,
+    giveUpAt: { ...time, description: 'Time after which the delivery is not sent any more.' },
   },
   required: ['conversionId', 'platform', 'attempt', 'status'],
   additionalProperties: false,
@@ -156,6 +177,8 @@ const sendRequested: SchemasOf<{ type: 'conversion.send_requested.v1'; data: Sen
         attempt: earlierAttempts,
         settings: position,
         reopened,
+        unknownSince,
+        bodySha256,
       },
       required: ['conversionId', 'platform', 'attempt', 'settings'],
       additionalProperties: false,

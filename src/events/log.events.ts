@@ -1,5 +1,5 @@
 import { derivedUuid } from '../kernel/uuid.js';
-import { type SchemasOf, time } from './event-schema.js';
+import { count, position, type SchemasOf, time } from './event-schema.js';
 
 /** Category of the streams about the log itself. */
 export const LOG = 'log';
@@ -10,10 +10,18 @@ export const NO_SITE = '';
 /** The stream of the steps of the database's clock. */
 export const CLOCK_STREAM = derivedUuid('log clock');
 
-export type LogEvent = {
-  type: 'log.clock_stepped.v1';
-  data: { before: string; after: string; stepMs: number; followed: boolean; instance: string };
-};
+/** The stream of what retention has removed. */
+export const RETENTION_STREAM = derivedUuid('log retention');
+
+export type LogEvent =
+  | {
+      type: 'log.clock_stepped.v1';
+      data: { before: string; after: string; stepMs: number; followed: boolean; instance: string };
+    }
+  | {
+      type: 'log.partition_removed.v1';
+      data: { first: number; last: number; events: number; digest: string };
+    };
 
 export const logSchemas: SchemasOf<LogEvent> = {
   'log.clock_stepped.v1': {
@@ -32,6 +40,24 @@ export const logSchemas: SchemasOf<LogEvent> = {
         instance: { type: 'string', description: 'Host name of the instance that noticed it first.' },
       },
       required: ['before', 'after', 'stepMs', 'followed', 'instance'],
+      additionalProperties: false,
+    },
+  },
+  'log.partition_removed.v1': {
+    summary: 'Retention removed a partition of the log, except the events of categories that it keeps.',
+    data: {
+      type: 'object',
+      properties: {
+        first: { ...position, description: 'Position of the first event that was removed.' },
+        last: { ...position, description: 'Position of the last one.' },
+        events: { ...count, description: 'How many were removed.' },
+        digest: {
+          type: 'string',
+          pattern: '^[0-9a-f]{64}$',
+          description: 'SHA-256 over the heads of the seals in the partition, in order.',
+        },
+      },
+      required: ['first', 'last', 'events', 'digest'],
       additionalProperties: false,
     },
   },

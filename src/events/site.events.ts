@@ -30,6 +30,8 @@ export interface PlatformConnection {
   readonly settings: Settings;
   readonly secretNames: readonly string[];
   readonly endpoint?: string;
+  /** The platform had been disconnected: a delivery that is bound to an earlier account is not sent there any more. */
+  readonly reconnected?: true;
 }
 
 export type ConnectionEvent =
@@ -141,6 +143,7 @@ export const siteSchemas: SchemasOf<SiteEvent> = {
         settings: { type: 'object', additionalProperties: { type: 'string' }, description: 'Without secrets.' },
         secretNames: { ...strings, description: 'Names of its secrets. Values are in no event.' },
         endpoint: { type: 'string', description: "Base address that replaces the platform's own." },
+        reconnected: { type: 'boolean', const: true, description: 'The platform had been disconnected before.' },
       },
       required: ['platform', 'settings', 'secretNames'],
       additionalProperties: false,

@@ -4,6 +4,7 @@ import { type DatabaseClock, DIFFERENCE_MAX_MS } from '../postgres/database-cloc
 import type { Postgres } from '../postgres/postgres.js';
 import type { Queryable } from './event-reader.js';
 import { PARTITION_LOCK } from './partitions.js';
+import { keepDigests, recordRemoval } from './removal-record.js';
 import {
   deleteEndedReaders,
   describeHold,
@@ -68,8 +69,9 @@ export async function findExpiredPartition(source: Queryable, before: Date): Pro
   const oldest = rows[0];
   if (!oldest) return undefined;
   const newest = await source.query<{ position: string; expired: boolean }>(
-    `SELECT position, time < $3 AS expired FROM cc.events
-      WHERE position >= $1 AND position < $2 ORDER BY position DESC LIMIT 1`,
+    // A clock that was ahead gave events a time that had not come: they are not newer than the step back after them.
+    `SELECT position, least(time, (SELECT min(after_time) FROM cc.clock_steps s WHERE s.position > e.position)) < $3 AS expired
+       FROM cc.events e WHERE position >= $1 AND position < $2 ORDER BY position DESC LIMIT 1`,
     [oldest.first, oldest.beyond, before],
   );
   const event = newest.rows[0];
@@ -129,8 +131,11 @@ async function thinPartition(client: Client, { first, beyond }: Partition): Prom
     `INSERT INTO kept SELECT * FROM cc.events_${first} WHERE category = ANY ($1)`,
     [RETAINED_CATEGORIES],
   );
+  await keepDigests(client, first, beyond);
   await client.query(`SET LOCAL lock_timeout = ${DROP_TIMEOUT_MS}`);
   await client.query('SELECT pg_advisory_xact_lock($1)', [PARTITION_LOCK]);
+  // Before the DROP, because appends take their lock first, and then those of the tables.
+  await recordRemoval(client, first, beyond);
   await client.query(`DROP TABLE cc.events_${first}, cc.personal_${first}`);
   await client.query('DELETE FROM cc.log_partitions WHERE first = $1', [first]);
   if (!rowCount) return;

@@ -14,7 +14,6 @@ describe('verdictOfStatus', () => {
 
   it.each([
     [408, 'server_error'],
-    [425, 'server_error'],
     [429, 'throttled'],
     [500, 'server_error'],
     [502, 'server_error'],
@@ -24,6 +23,12 @@ describe('verdictOfStatus', () => {
   ])('retries after %i and honours Retry-After', (status, reason) => {
     expect(verdictOfStatus(answer(status), undefined, 'R')).toEqual({ kind: 'retry', reason, requestId: 'R' });
     expect(verdictOfStatus(answer(status, { 'retry-after': '7' }))).toMatchObject({ reason, afterMs: 7_000 });
+  });
+
+  it('knows that a request answered with 425 was not processed', () => {
+    const verdict = { kind: 'retry', reason: 'server_error', unknown: false };
+    expect(verdictOfStatus(answer(425))).toEqual(verdict);
+    expect(verdictOfStatus(answer(425, { 'retry-after': '7' }))).toEqual({ ...verdict, afterMs: 7_000 });
   });
 
   it.each([401, 403])('treats %i as a credentials error', (status) => {

@@ -18,7 +18,10 @@ export function verdictOfStatus(response: PlatformResponse, reason?: string, req
   if (status >= 200 && status < 300) return undefined;
   const message = shorten(reason ?? `HTTP ${status}`);
   if (status === 429) return { kind: 'retry', reason: 'throttled', afterMs: retryAfterMs(response), requestId };
-  if (status === 408 || status === 425 || status >= 500) {
+  // 425: the server refused to process a request that might be replayed.
+  if (status === 425)
+    return { kind: 'retry', reason: 'server_error', afterMs: retryAfterMs(response), unknown: false, requestId };
+  if (status === 408 || status >= 500) {
     return { kind: 'retry', reason: 'server_error', afterMs: retryAfterMs(response), requestId };
   }
   if (status === 401 || status === 403) return { kind: 'unauthorized', reason: message, requestId };
@@ -33,6 +36,12 @@ export function unreadable(response: PlatformResponse): Verdict {
 /** The request was refused because of an item that the answer does not identify: a batch is split, a single item rejected. */
 export function splitOrReject(reason: string, items: number, requestId?: string): Verdict {
   return { kind: items > 1 ? 'split' : 'rejected', reason: shorten(reason), requestId };
+}
+
+/** The platform processed fewer items than it was sent, and the answer does not identify them. */
+export function partlyProcessed(processed: number, items: number, reason: string, requestId?: string): Verdict {
+  const verdict = splitOrReject(reason, items, requestId);
+  return verdict.kind === 'split' ? { ...verdict, unknown: processed > 0 } : verdict;
 }
 
 /** The verdict on a request with one item. */

@@ -29,16 +29,18 @@ export interface Platform {
   check?(connection: Connection): string | undefined;
   /** The customer sets the URL: without an operator's endpoint, it must be on the public internet. */
   readonly customerAddress?: boolean;
+  /** Names of the settings that identify the account or pixel that conversions go to. */
+  readonly account: readonly string[];
   /** The maximum number of conversions in one request. */
   readonly batchMax: number;
-  /** The platform may count a duplicate sent later than this twice. Undefined: no window is known. */
-  readonly dedupWindowMs?: number;
-  /** The platform rejects older conversions. Undefined: no limit is known. */
-  readonly ageMaxMs?: number;
+  /** How long a conversion may be sent, which may depend on the endpoint that the settings select. Undefined: no limit is known. */
+  limits?(settings: Settings): DeliveryLimits;
+  /** Answers a wrong credential like a right one, so nothing is sent to an account other than the connected one. */
+  readonly hidesRefusals?: boolean;
 
   /**
-   * Builds the payload of a conversion, or returns why it is not sent. The result is the same at every attempt: it
-   * depends on the settings at the time the conversion was received, and on neither secrets nor the clock.
+   * Builds the payload of a conversion, or returns why it is not sent. The result depends on neither secrets nor the
+   * clock, so that an attempt after one with an unknown outcome sends the same payload.
    */
   payload(conversion: Conversion, settings: Settings): Payload | Skip;
   /** Builds one request with these payloads, each as JSON text; they all have the same `group`. */
@@ -52,6 +54,14 @@ export interface Platform {
   readonly confirmation?: Confirmation;
   /** The platform's test mode; undefined where it has none. */
   test?(item: string, call: Call): TestCall | undefined;
+}
+
+/** A limit that is undefined is not known. */
+export interface DeliveryLimits {
+  /** The platform may count a duplicate sent later than this twice. */
+  readonly dedupWindowMs?: number;
+  /** The platform rejects older conversions. */
+  readonly ageMaxMs?: number;
 }
 
 /** One setting of a connection. */
@@ -140,6 +150,8 @@ export type Verdict =
       readonly reason: RetryReason;
       /** The minimum wait before the next attempt. */
       readonly afterMs?: number | undefined;
+      /** Whether the conversion may have been accepted, where it does not follow from the reason (`unknown-outcome.ts`). */
+      readonly unknown?: boolean | undefined;
       readonly requestId?: string | undefined;
     }
   /** The credentials were refused, not the conversion: the connection is parked, after one attempt with a fresh token if it has one. */
@@ -149,7 +161,13 @@ export type Verdict =
   /** The request was refused because of another payload: this one is sent again without the rejected ones. */
   | { readonly kind: 'resend' }
   /** The request was refused and the answer does not identify the payload: each half is sent on its own. */
-  | { readonly kind: 'split'; readonly reason: string; readonly requestId?: string | undefined };
+  | {
+      readonly kind: 'split';
+      readonly reason: string;
+      /** Some payloads of the request may have been accepted. */
+      readonly unknown?: boolean | undefined;
+      readonly requestId?: string | undefined;
+    };
 
 /** A form post to an OAuth 2 token endpoint. */
 export interface TokenRequest {

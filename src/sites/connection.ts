@@ -25,6 +25,8 @@ export interface SiteConnection {
 export interface SettingsVersion {
   readonly position: number;
   readonly settings: Settings;
+  /** The platform had been disconnected before. */
+  readonly reconnected?: true;
 }
 
 /** The settings in force at a position; undefined before the first ones. */
@@ -64,7 +66,7 @@ function evolveConnection(
 
 function connected(
   before: SiteConnection | undefined,
-  { platform, settings, secretNames, endpoint }: PlatformConnection,
+  { platform, settings, secretNames, endpoint, reconnected }: PlatformConnection,
   position: number,
   time: string,
 ): SiteConnection {
@@ -79,7 +81,7 @@ function connected(
     secretNames,
     ...(endpoint !== undefined && { endpoint }),
     position: isNewVersion ? position : last.position,
-    versions: isNewVersion ? [...earlier, { position, settings }] : earlier,
+    versions: isNewVersion ? [...earlier, { position, settings, ...(reconnected && { reconnected }) }] : earlier,
     since: keepsState ? before.since : time,
   };
 }
@@ -107,7 +109,14 @@ export function connectPlatform(
 ): ConnectionEvent | undefined {
   const { settings, secrets, endpoint } = next;
   const secretNames = Object.keys(secrets).sort();
-  const data = { platform, settings, secretNames, ...(endpoint !== undefined && { endpoint }) };
+  const reconnected = before?.disconnected;
+  const data = {
+    platform,
+    settings,
+    secretNames,
+    ...(endpoint !== undefined && { endpoint }),
+    ...(reconnected && { reconnected }),
+  };
   const isUnchanged =
     before &&
     !before.disconnected &&

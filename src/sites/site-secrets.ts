@@ -81,14 +81,43 @@ export class SiteSecrets {
     await this.write(site, platform, values);
   }
 
-  /** For a refresh token that the platform rotated. Does not check the key first, because the old token is void. */
-  async replaceSecret(site: string, platform: PlatformName, field: string, value: string): Promise<void> {
-    await this.write(site, platform, { [field]: value });
+  /**
+   * Replaces secrets if one of them still has the expected value. False, and nothing is written, if an operator or another
+   * process has changed or deleted it. Does not check the key first: a refresh token that was used may be void.
+   */
+  async replaceSecrets(
+    site: string,
+    platform: PlatformName,
+    expected: { readonly field: string; readonly value: string },
+    values: ConnectionSecrets,
+  ): Promise<boolean> {
+    const name = `${platform}.${expected.field}`;
+    const secrets = this.seal(site, platform, values);
+    for (;;) {
+      const { rows } = await this.pool.query<SealedSecret>(
+        'SELECT site, name, sealed FROM cc.secrets WHERE site = $1 AND name = $2',
+        [site, name],
+      );
+      const [row] = rows;
+      if (!row || openWith(this.sealer, row)?.toString() !== expected.value) return false;
+      const { rowCount } = await this.pool.query(
+        `WITH unchanged AS MATERIALIZED (
+           SELECT site FROM cc.secrets WHERE site = $1 AND name = $2 AND sealed = $3 FOR UPDATE)
+         INSERT INTO cc.secrets (site, name, sealed)
+         SELECT u.site, v.name, v.sealed FROM unchanged u CROSS JOIN unnest($4::text[], $5::bytea[]) AS v (name, sealed)
+         ON CONFLICT (site, name) DO UPDATE SET sealed = excluded.sealed`,
+        [site, name, row.sealed, secrets.map((secret) => secret.name), secrets.map(({ sealed }) => sealed)],
+      );
+      if (rowCount) return true;
+      // Replaced, or sealed again with another key, since it was read.
+    }
   }
 
   /** Must follow the event that no longer names them, because they may be needed until then. */
   async deleteConnectionSecrets(site: string, platform: PlatformName, fields: readonly string[]): Promise<void> {
-    const names = fields.map((field) => `${platform}.${field}`);
+    // What is known about a refresh token goes with it.
+    const all = fields.includes('refresh_token') ? [...fields, 'refresh_state'] : fields;
+    const names = all.map((field) => `${platform}.${field}`);
     await this.pool.query('DELETE FROM cc.secrets WHERE site = $1 AND name = ANY ($2)', [site, names]);
   }
 
@@ -122,15 +151,19 @@ export class SiteSecrets {
   }
 
   private async write(site: string, platform: SecretOwner, values: ConnectionSecrets): Promise<void> {
-    const secrets = Object.entries(values).map(([field, value]) => {
-      const name = `${platform}.${field}`;
-      return { name, sealed: this.sealer.seal(Buffer.from(value), labelOf({ site, name })) };
-    });
+    const secrets = this.seal(site, platform, values);
     await this.pool.query(
       `INSERT INTO cc.secrets (site, name, sealed) SELECT $1, * FROM unnest($2::text[], $3::bytea[])
        ON CONFLICT (site, name) DO UPDATE SET sealed = excluded.sealed`,
       [site, secrets.map(({ name }) => name), secrets.map(({ sealed }) => sealed)],
     );
+  }
+
+  private seal(site: string, platform: SecretOwner, values: ConnectionSecrets): Omit<SealedSecret, 'site'>[] {
+    return Object.entries(values).map(([field, value]) => {
+      const name = `${platform}.${field}`;
+      return { name, sealed: this.sealer.seal(Buffer.from(value), labelOf({ site, name })) };
+    });
   }
 
   private async all(): Promise<SealedSecret[]> {

@@ -1,6 +1,6 @@
 import { Interval } from '@nestjs/schedule';
 import { type Delivery, foldDeliveries } from '../delivery/delivery.js';
-import { buildPayload, settingsAsOf } from '../delivery/payload.js';
+import { buildPayload } from '../delivery/payload.js';
 import type { ReceivedConversion } from '../delivery/received-conversion.js';
 import { CONVERSION } from '../events/conversion.events.js';
 import { type Reopening } from '../events/delivery.events.js';
@@ -8,7 +8,7 @@ import type { Clock } from '../kernel/clock.js';
 import { LogUnavailable } from '../kernel/errors.js';
 import type { NewEvent, StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
-import type { Platform } from '../platforms/platform.js';
+import type { Platform, Settings } from '../platforms/platform.js';
 import { Lease, type LeaseDatabase } from '../postgres/lease.js';
 import type { LoadedSite, SiteDirectory } from '../sites/site-directory.js';
 import { CLICK_KINDS } from './identifier-kinds.js';
@@ -30,7 +30,7 @@ export interface LateMatchesDependencies {
   /** Catches the `unmatched` projection up with the log. */
   catchUpUnmatched(): Promise<void>;
   /** How long after a conversion the platform still accepts it. */
-  sendableForMs(platform: Platform): number;
+  sendableForMs(platform: Platform, settings: Settings): number;
   readonly identifierTtlMs: number;
   readonly clock: Clock;
 }
@@ -180,18 +180,15 @@ export class LateMatches {
   }
 
   /** Whether the delivery was skipped for a missing identifier, can be sent with this visit, and is not too old. */
-  private canReopen(
-    { platform: name, last, settingsPosition, eventId }: Delivery,
-    withVisit: ReceivedConversion,
-    open: LoadedSite,
-  ) {
+  private canReopen({ platform: name, last, eventId }: Delivery, withVisit: ReceivedConversion, open: LoadedSite) {
     const platform = this.dependencies.platform(name);
     const connection = open.connections.get(name)?.connection;
     if (last?.status !== 'skipped' || !lacksIdentifier(last) || !platform || !connection) return false;
-    if (this.dependencies.clock.nowMs() - Date.parse(withVisit.time) > this.dependencies.sendableForMs(platform))
-      return false;
-    const asOf = settingsAsOf(connection, settingsPosition ?? withVisit.data.settings);
-    return !('skip' in buildPayload(withVisit, platform, asOf, eventId));
+    const { settings } = connection;
+    const ageMs = this.dependencies.clock.nowMs() - Date.parse(withVisit.time);
+    if (ageMs > this.dependencies.sendableForMs(platform, settings)) return false;
+    // What was never sent is sent with the current settings.
+    return !('skip' in buildPayload(withVisit, platform, settings, eventId));
   }
 }
 

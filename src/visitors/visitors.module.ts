@@ -86,7 +86,7 @@ function makeLateMatches(
   return new LateMatches(postgres, log, directory, matcher, {
     platform: platformOf,
     catchUpUnmatched: () => projections.catchUp('unmatched'),
-    sendableForMs: (platform) => sendableForMs(platform, rules),
+    sendableForMs: (platform, settings) => sendableForMs(platform.limits?.(settings) ?? {}, rules),
     identifierTtlMs: settings.identifierTtlMs,
     clock: postgres.clock,
   });

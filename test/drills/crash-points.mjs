@@ -5,7 +5,7 @@
 //   before-outcome                before the append of an outcome
 import { subscribe } from 'node:diagnostics_channel';
 import { ServerResponse } from 'node:http';
-import pg from 'pg';
+import { pg } from './breaks/service.mjs';
 
 const { CRASH_POINT, CRASH_AT = '1' } = process.env;
 let passed = 0;

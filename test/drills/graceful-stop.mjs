@@ -1,6 +1,6 @@
 // SIGTERM under load: no accepted request fails, nothing is sent twice, the process exits in time.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { World } from './harness/world.mjs';
+import { Testbed } from './harness/testbed.mjs';
 
 const RATE = 120;
 const EXIT_WITHIN_MS = 15_000;
@@ -8,21 +8,21 @@ const EXIT_WITHIN_MS = 15_000;
 export const switches = ['abrupt-stop'];
 
 export async function drill({ short, rounds = short ? 4 : 50, seed, log }) {
-  const world = await World.open({ seed });
+  const testbed = await Testbed.open({ seed });
   try {
-    const random = world.random();
-    const load = world.load({ timeoutMs: 30_000 });
+    const random = testbed.random();
+    const load = testbed.load({ timeoutMs: 30_000 });
     load.start(RATE);
     const exits = [];
     for (let round = 0; round < rounds; round += 1) {
       await sleep(1_000 + random() * 2_000);
-      const victim = world.instances[round % 2];
+      const victim = testbed.instances[round % 2];
       exits.push(await victim.stop());
-      world.faults.stops += 1;
+      testbed.faults.stops += 1;
       await victim.start();
       if (round % 10 === 9) log(`round ${round + 1}: ${load.counts.acknowledged} acknowledged`);
     }
-    const rows = await world.finish({ repeatsMax: 0 });
+    const rows = await testbed.finish({ repeatsMax: 0 });
     const wrong = exits.filter(({ code, ms }) => code !== 0 || ms > EXIT_WITHIN_MS);
     const slowest = Math.max(...exits.map(({ ms }) => ms));
     return [
@@ -35,6 +35,6 @@ export async function drill({ short, rounds = short ? 4 : 50, seed, log }) {
       ...rows,
     ];
   } finally {
-    await world.close();
+    await testbed.close();
   }
 }

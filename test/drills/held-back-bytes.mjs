@@ -1,7 +1,7 @@
 // A network that delivers the bytes of abandoned connections up to 60 s late: first those of appends, whose senders were
 // asked to try again, then those of outcomes, whose instance was killed.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { World } from './harness/world.mjs';
+import { Testbed } from './harness/testbed.mjs';
 
 const ORDERS = 10;
 /** Longer than the deadline of an append. */
@@ -13,29 +13,29 @@ const RECOVERED_WITHIN_MS = 180_000;
 export const switches = ['append-deadline'];
 
 export async function drill({ short, rounds = short ? 1 : 12, seed, log }) {
-  const world = await World.open({ seed });
+  const testbed = await Testbed.open({ seed });
   try {
-    const load = world.load();
+    const load = testbed.load();
     const late = { bytes: 0, stored: 0, outcomes: 0 };
     for (let round = 0; round < rounds; round += 1) {
       const lateMs = short ? LATE_MS[0] : LATE_MS[round % LATE_MS.length];
-      await lateAppends(world, load, lateMs, late);
-      await lateOutcomes(world, load, late);
+      await lateAppends(testbed, load, lateMs, late);
+      await lateOutcomes(testbed, load, late);
       log(`round ${round + 1}: ${late.bytes} bytes delivered late, ${late.stored} events stored from them`);
     }
     return [
       { what: 'bytes delivered late', result: late.bytes, ok: late.bytes > 0 },
       { what: 'events stored from them', result: late.stored, ok: late.stored === 0 },
       { what: 'deliveries whose outcome was held back', result: late.outcomes, ok: late.outcomes > 0 },
-      ...(await world.finish()),
+      ...(await testbed.finish()),
     ];
   } finally {
-    await world.close();
+    await testbed.close();
   }
 }
 
-async function lateAppends(world, load, lateMs, late) {
-  const [instance, other] = world.instances;
+async function lateAppends(testbed, load, lateMs, late) {
+  const [instance, other] = testbed.instances;
   // Opens the connection: only what follows is held back.
   await load.post(instance.port, 1, ANSWERED_WITHIN_MS);
   const release = instance.proxy.hold('append');
@@ -44,11 +44,11 @@ async function lateAppends(world, load, lateMs, late) {
   const answers = await Promise.all(orders.map((order) => load.attempt(order, instance.port, ANSWERED_WITHIN_MS)));
   if (answers.some(({ status }) => status !== 503)) throw new Error(`Expected 503: ${JSON.stringify(answers)}`);
   await sleep(Math.max(0, lateMs - (performance.now() - heldMs)));
-  const before = await storedOf(world, orders);
+  const before = await storedOf(testbed, orders);
   late.bytes += release();
   // The bytes have arrived: the server executes them before it ends the connection, 5 s later.
   await sleep(5_500);
-  late.stored += (await storedOf(world, orders)) - before;
+  late.stored += (await storedOf(testbed, orders)) - before;
   // The senders try again, as they were asked to.
   await Promise.all(
     orders.map(async (order) => {
@@ -66,16 +66,16 @@ async function lateAppends(world, load, lateMs, late) {
  * A retry reaches the platform, its outcome does not reach the database, and the instance dies. The bytes arrive after
  * another instance has delivered and recorded it.
  */
-async function lateOutcomes(world, load, late) {
-  const [instance] = world.instances;
+async function lateOutcomes(testbed, load, late) {
+  const [instance] = testbed.instances;
   let release;
   const attempts = new Map();
-  const { behave } = world.double;
+  const { behave } = testbed.double;
   // The other instance must not make the retries: it is frozen until they have been sent.
-  const [, other] = world.instances;
+  const [, other] = testbed.instances;
   other.freeze();
-  world.faults.freezes += 1;
-  world.double.behave = (platform, orders) => {
+  testbed.faults.freezes += 1;
+  testbed.double.behave = (platform, orders) => {
     for (const order of orders) attempts.set(`${platform} ${order}`, (attempts.get(`${platform} ${order}`) ?? 0) + 1);
     if (orders.some((order) => attempts.get(`${platform} ${order}`) === 1)) return { answer: 'error' };
     // Held back once a platform has the conversions: the appends of outcomes follow.
@@ -87,22 +87,22 @@ async function lateOutcomes(world, load, late) {
   const deadlineMs = performance.now() + RECOVERED_WITHIN_MS;
   while (![...attempts.values()].some((count) => count > 1) && performance.now() < deadlineMs) await sleep(20);
   await sleep(2_000);
-  world.double.behave = behave;
+  testbed.double.behave = behave;
   late.outcomes += [...attempts.values()].filter((count) => count > 1).length;
   await instance.kill();
-  world.faults.kills += 1;
+  testbed.faults.kills += 1;
   other.thaw();
   while (
-    (await deliveredOf(world, orders)) < orders.length * world.platforms.length &&
+    (await deliveredOf(testbed, orders)) < orders.length * testbed.platforms.length &&
     performance.now() < deadlineMs
   ) {
     await sleep(500);
   }
-  const before = await outcomesOf(world, orders);
+  const before = await outcomesOf(testbed, orders);
   if (!release) throw new Error('No retry was sent');
   late.bytes += release();
   await sleep(5_500);
-  late.stored += (await outcomesOf(world, orders)) - before;
+  late.stored += (await outcomesOf(testbed, orders)) - before;
   await instance.start();
 }
 
@@ -122,6 +122,6 @@ async function outcomesOf({ database }, orders, condition = 'o.version > 1') {
   );
 }
 
-function deliveredOf(world, orders) {
-  return outcomesOf(world, orders, `o.type = 'conversion.delivered.v1'`);
+function deliveredOf(testbed, orders) {
+  return outcomesOf(testbed, orders, `o.type = 'conversion.delivered.v1'`);
 }

@@ -2,7 +2,7 @@
 // database, and no conversion is to blame.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PARTITION_LOCK } from './harness/database.mjs';
-import { World } from './harness/world.mjs';
+import { Testbed } from './harness/testbed.mjs';
 
 const RATE = 30;
 const MISSING_MS = 9_000;
@@ -11,12 +11,12 @@ const PLATFORM_MS = 1_500;
 export const switches = ['row-errors'];
 
 export async function drill({ short, rounds = short ? 1 : 10, seed, log }) {
-  const world = await World.open({ seed });
+  const testbed = await Testbed.open({ seed });
   try {
-    const { database } = world;
+    const { database } = testbed;
     // Outcomes are still to be recorded when the partition is missing.
-    world.double.behave = () => ({ answer: 'ok', delayMs: PLATFORM_MS });
-    const load = world.load({ timeoutMs: 20_000 });
+    testbed.double.behave = () => ({ answer: 'ok', delayMs: PLATFORM_MS });
+    const load = testbed.load({ timeoutMs: 20_000 });
     load.start(RATE);
     const ready = [];
     for (let round = 0; round < rounds; round += 1) {
@@ -31,14 +31,14 @@ export async function drill({ short, rounds = short ? 1 : 10, seed, log }) {
       await client.query(`SELECT setval('cc.event_position', $1, false)`, [rows[0].beyond]);
       await client.query('SELECT pg_advisory_unlock(4845001)');
       await sleep(MISSING_MS);
-      ready.push(await world.instances[round % 2].get('/readyz'));
+      ready.push(await testbed.instances[round % 2].get('/readyz'));
       await client.query(`SELECT setval('cc.event_position', $1)`, [rows[0].last]);
       await client.end();
       await unlock();
       log(`round ${round + 1}: ${load.counts.unavailable} answers 503, /readyz ${ready.at(-1).status}`);
       await sleep(3_000);
     }
-    const rows = await world.finish();
+    const rows = await testbed.finish();
     const unexpected = [...load.unexpected].map(([status, count]) => `${count} × ${status}`).join(', ');
     const unready = ready.filter(({ status, body }) => status === 503 && /partition/.test(body)).length;
     return [
@@ -52,6 +52,6 @@ export async function drill({ short, rounds = short ? 1 : 10, seed, log }) {
       ...rows,
     ];
   } finally {
-    await world.close();
+    await testbed.close();
   }
 }

@@ -1,7 +1,7 @@
 // A token is refused for 60 hours and then replaced: everything is delivered. Refused for 8 days, which is longer than Meta
 // accepts conversions: each of them says so. All processes run with one fake clock.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { World } from './harness/world.mjs';
+import { Testbed } from './harness/testbed.mjs';
 
 const HOUR_S = 3_600;
 const WEEKEND_S = 60 * HOUR_S;
@@ -12,32 +12,32 @@ const TOO_OLD = ['meta failed too_old', 'meta skipped too_old', 'meta failed gav
 export const switches = ['dedup-window'];
 
 export async function drill({ short, rounds = short ? 20 : 500, seed, log }) {
-  const world = await World.open({ seed, clock: true, instances: 0 });
+  const testbed = await Testbed.open({ seed, clock: true, instances: 0 });
   try {
-    const { clock, database } = world;
+    const { clock, database } = testbed;
     const env = clock.env;
-    for (let at = 0; at < 2; at += 1) await world.addInstance({ env });
+    for (let at = 0; at < 2; at += 1) await testbed.addInstance({ env });
     let isRefused = true;
-    world.double.behave = (platform) => ({ answer: isRefused && platform === 'meta' ? 'unauthorized' : 'ok' });
-    const [first] = world.instances;
+    testbed.double.behave = (platform) => ({ answer: isRefused && platform === 'meta' ? 'unauthorized' : 'ok' });
+    const [first] = testbed.instances;
 
-    const weekend = world.load({ timeoutMs: 20_000 });
+    const weekend = testbed.load({ timeoutMs: 20_000 });
     await weekend.post(first.port, rounds, 20_000);
-    await untilParked(world);
+    await untilParked(testbed);
     clock.set(WEEKEND_S);
     isRefused = false;
-    await reconnect(world, 'canary-meta-token-2');
-    const delivered = await untilCount(world, 'ORD1', `status = 'delivered'`, rounds);
+    await reconnect(testbed, 'canary-meta-token-2');
+    const delivered = await untilCount(testbed, 'ORD1', `status = 'delivered'`, rounds);
     log(`${delivered} of ${rounds} delivered after 60 h`);
 
     isRefused = true;
-    const tooLong = world.load({ timeoutMs: 20_000 });
+    const tooLong = testbed.load({ timeoutMs: 20_000 });
     await tooLong.post(first.port, rounds, 60_000);
-    await untilParked(world);
+    await untilParked(testbed);
     clock.set(WEEKEND_S + TOO_LONG_S);
     isRefused = false;
-    await reconnect(world, 'canary-meta-token-3');
-    const tooOld = await untilCount(world, 'ORD2', `status IN ('failed', 'skipped')`, rounds);
+    await reconnect(testbed, 'canary-meta-token-3');
+    const tooOld = await untilCount(testbed, 'ORD2', `status IN ('failed', 'skipped')`, rounds);
     log(`${tooOld} of ${rounds} said to be too old after 8 d`);
     const [{ listed }] = await database.query(
       `SELECT count(*)::integer AS listed FROM cc.events WHERE type LIKE '%parked%'`,
@@ -46,19 +46,19 @@ export async function drill({ short, rounds = short ? 20 : 500, seed, log }) {
       { what: 'the connection was parked', result: listed, ok: listed > 0 },
       { what: 'delivered after 60 h', result: `${delivered} of ${rounds}`, ok: delivered === rounds },
       { what: 'too old after 8 d, and visible', result: `${tooOld} of ${rounds}`, ok: tooOld === rounds },
-      ...(await world.finish({ explained: delivered === rounds ? TOO_OLD : [] })),
+      ...(await testbed.finish({ explained: delivered === rounds ? TOO_OLD : [] })),
     ];
   } finally {
-    await world.close();
+    await testbed.close();
   }
 }
 
 /** As an operator does: a new token resumes the connection. Repeated while the database distrusts its clock. */
-async function reconnect(world, token) {
-  const connect = ['platforms', 'connect', 'meta', '--site', world.site.host, '--set', `access_token=${token}`];
+async function reconnect(testbed, token) {
+  const connect = ['platforms', 'connect', 'meta', '--site', testbed.site.host, '--set', `access_token=${token}`];
   for (const deadlineMs = performance.now() + WITHIN_MS; ; await sleep(2_000)) {
     try {
-      await world.cli(...connect);
+      await testbed.cli(...connect);
       return;
     } catch (error) {
       if (performance.now() > deadlineMs) throw error;

@@ -1,40 +1,40 @@
 // An instance is frozen while its requests are at a platform. Another one delivers meanwhile and records it in one partition;
 // the thawed instance records its own outcome in the next partition, where no index holds the earlier version.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { World } from './harness/world.mjs';
+import { Testbed } from './harness/testbed.mjs';
 
 const ORDERS = 10;
 const RECOVERED_WITHIN_MS = 180_000;
 
-export const switches = ['stream-versions'];
+export const switches = ['unfenced'];
 
 export async function drill({ short, rounds = short ? 1 : 2, seed, log }) {
-  const world = await World.open({ seed });
+  const testbed = await Testbed.open({ seed });
   try {
-    const load = world.load();
+    const load = testbed.load();
     let recovered = 0;
     for (let round = 0; round < rounds; round += 1) {
-      const [frozen] = world.instances;
+      const [frozen] = testbed.instances;
       let reached = 0;
-      world.double.behave = () => {
+      testbed.double.behave = () => {
         reached += 1;
         return { answer: 'ok', delayMs: 2_000 };
       };
       const posted = load.post(frozen.port, ORDERS, 120_000, 'none');
-      while (reached < world.platforms.length) await sleep(10);
+      while (reached < testbed.platforms.length) await sleep(10);
       frozen.freeze();
-      world.faults.freezes += 1;
-      world.double.behave = () => ({ answer: 'ok' });
+      testbed.faults.freezes += 1;
+      testbed.double.behave = () => ({ answer: 'ok' });
       const deadlineMs = performance.now() + RECOVERED_WITHIN_MS;
       let outcomes = 0;
       while (outcomes === 0 && performance.now() < deadlineMs) {
         await sleep(1_000);
-        outcomes = await outcomesSince(world, round);
+        outcomes = await outcomesSince(testbed, round);
       }
       // All of them: they are recorded within a moment.
       await sleep(5_000);
-      recovered += await outcomesSince(world, round);
-      await moveToNextPartition(world);
+      recovered += await outcomesSince(testbed, round);
+      await moveToNextPartition(testbed);
       frozen.thaw();
       await posted;
       log(`round ${round + 1}: ${recovered} outcomes recorded before the boundary`);
@@ -42,10 +42,10 @@ export async function drill({ short, rounds = short ? 1 : 2, seed, log }) {
     }
     return [
       { what: 'outcomes recorded by another instance before the boundary', result: recovered, ok: recovered > 0 },
-      ...(await world.finish()),
+      ...(await testbed.finish()),
     ];
   } finally {
-    await world.close();
+    await testbed.close();
   }
 }
 

@@ -1,29 +1,29 @@
 // kill -9 of all processes of PostgreSQL under load. The instances must survive it and answer 503 meanwhile.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { World } from './harness/world.mjs';
+import { Testbed } from './harness/testbed.mjs';
 
-const RATE = 150;
+const RATE = 250;
 
 export const switches = ['async-commit'];
 
 export async function drill({ short, rounds = short ? 4 : 50, seed, log }) {
   // A commit that does not wait for the disk would be lost for as long as this delay.
-  const world = await World.open({ seed, database: { settings: { wal_writer_delay: '10s' } } });
+  const testbed = await Testbed.open({ seed, database: { settings: { wal_writer_delay: '10s' } } });
   try {
-    const random = world.random();
-    const load = world.load({ timeoutMs: 10_000, repeats: 0.02 });
+    const random = testbed.random();
+    const load = testbed.load({ timeoutMs: 10_000, repeats: 0.02 });
     load.start(RATE);
     for (let round = 0; round < rounds; round += 1) {
       await sleep(1_500 + random() * 3_000);
-      await world.database.kill();
-      world.faults.kills += 1;
+      await testbed.database.kill();
+      testbed.faults.kills += 1;
       await sleep(random() * 3_000);
-      await world.database.start();
+      await testbed.database.start();
       const acknowledged = load.counts.acknowledged;
       while (load.counts.acknowledged === acknowledged) await sleep(50);
       if (round % 10 === 9) log(`round ${round + 1}: ${load.counts.acknowledged} acknowledged`);
     }
-    const rows = await world.finish();
+    const rows = await testbed.finish();
     const unexpected = [...load.unexpected].map(([status, count]) => `${count} × ${status}`).join(', ');
     return [
       { what: 'requests answered with 503', result: load.counts.unavailable, ok: load.counts.unavailable > 0 },
@@ -32,6 +32,6 @@ export async function drill({ short, rounds = short ? 4 : 50, seed, log }) {
       ...rows,
     ];
   } finally {
-    await world.close();
+    await testbed.close();
   }
 }

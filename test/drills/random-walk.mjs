@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { FakeClock } from './harness/fake-clock.mjs';
-import { World } from './harness/world.mjs';
+import { Testbed } from './harness/testbed.mjs';
 
 const RATE = 450;
 const FAULT_EVERY_MS = [500, 3_500];
@@ -14,7 +14,7 @@ const PER_MINUTE_MIN = 0.02;
 export const switches = ['scan', 'append-deadline', 'early-answer', 'async-commit', 'own-clock'];
 
 export async function drill({ short, minutes = short ? 3 : 60, seed, log }) {
-  const world = await World.open({
+  const testbed = await Testbed.open({
     seed,
     clock: true,
     webhook: true,
@@ -31,14 +31,14 @@ export async function drill({ short, minutes = short ? 3 : 60, seed, log }) {
     database: { settings: { wal_writer_delay: '10s' } },
   });
   try {
-    const walk = new Walk(world, log);
-    const load = world.load({ timeoutMs: 3_000, repeats: 0.01, concurrency: 96 });
+    const walk = new Walk(testbed, log);
+    const load = testbed.load({ timeoutMs: 3_000, repeats: 0.01, concurrency: 96 });
     load.start(RATE);
     await walk.run(minutes);
     const acknowledged = load.counts.acknowledged;
     await walk.end();
     log(`all faults have ended, ${acknowledged} acknowledged`);
-    const rows = await world.finish({ settleWithinMs: 1_800_000 });
+    const rows = await testbed.finish({ settleWithinMs: 1_800_000 });
     const unexpected = [...load.unexpected].map(([status, count]) => `${count} × ${status}`).join(', ');
     return [
       ...walk.rows(minutes),
@@ -46,7 +46,7 @@ export async function drill({ short, minutes = short ? 3 : 60, seed, log }) {
       ...rows,
     ];
   } finally {
-    await world.close();
+    await testbed.close();
   }
 }
 
@@ -55,14 +55,14 @@ class Walk {
   #running = new Set();
   #injected = new Map();
 
-  constructor(world, log) {
-    this.world = world;
+  constructor(testbed, log) {
+    this.testbed = testbed;
     this.log = log;
-    this.random = world.random();
-    this.answers = world.random();
-    this.clocks = world.instances.map(({ name }) => new FakeClock(join(world.directory, `clock-${name}`)));
+    this.random = testbed.random();
+    this.answers = testbed.random();
+    this.clocks = testbed.instances.map(({ name }) => new FakeClock(join(testbed.directory, `clock-${name}`)));
     this.platform = { error: 0, lost: 0, throttled: 0, slowMs: 0 };
-    world.double.behave = () => this.#answer();
+    testbed.double.behave = () => this.#answer();
   }
 
   async run(minutes) {
@@ -75,13 +75,13 @@ class Walk {
       const name = names[Math.floor(this.random() * names.length)];
       const draw = [this.random(), this.random()];
       const { scope, inject } = FAULTS[name];
-      const index = Math.floor(draw[0] * this.world.instances.length);
+      const index = Math.floor(draw[0] * this.testbed.instances.length);
       const resource = scope === 'instance' ? `instance ${index}` : scope;
       // A stalled or stopped database hides what happens to an instance, so these do not overlap.
       if (this.#busy.has(resource)) continue;
       this.#busy.add(resource);
       this.#injected.set(name, (this.#injected.get(name) ?? 0) + 1);
-      const run = inject(this, this.world.instances[index], draw[1], index)
+      const run = inject(this, this.testbed.instances[index], draw[1], index)
         .catch((error) => this.log(`${name} failed: ${error.message}`))
         .finally(() => {
           this.#busy.delete(resource);
@@ -131,25 +131,25 @@ const within = (drawn, min, max) => min + drawn * (max - min);
 const FAULTS = {
   kill: {
     scope: 'instance',
-    async inject({ world }, instance, drawn) {
+    async inject({ testbed }, instance, drawn) {
       await instance.kill();
-      world.faults.kills += 1;
+      testbed.faults.kills += 1;
       await sleep(within(drawn, 0, 1_000));
       await instance.start();
     },
   },
   stop: {
     scope: 'instance',
-    async inject({ world }, instance) {
-      world.faults.stops += 1;
+    async inject({ testbed }, instance) {
+      testbed.faults.stops += 1;
       await instance.stop();
       await instance.start();
     },
   },
   freeze: {
     scope: 'instance',
-    async inject({ world }, instance, drawn) {
-      world.faults.freezes += 1;
+    async inject({ testbed }, instance, drawn) {
+      testbed.faults.freezes += 1;
       instance.freeze();
       await sleep(within(drawn ** 3, 200, 70_000));
       instance.thaw();
@@ -157,22 +157,22 @@ const FAULTS = {
   },
   'freeze, then kill': {
     scope: 'instance',
-    async inject({ world }, instance, drawn) {
-      world.faults.freezes += 1;
+    async inject({ testbed }, instance, drawn) {
+      testbed.faults.freezes += 1;
       instance.freeze();
       await sleep(within(drawn ** 2, 1_000, 45_000));
       instance.thaw();
       await sleep(within(drawn, 100, 3_000));
-      world.faults.kills += 1;
+      testbed.faults.kills += 1;
       await instance.kill();
       await instance.start();
     },
   },
   'stop while frozen': {
     scope: 'instance',
-    async inject({ world }, instance, drawn) {
-      world.faults.freezes += 1;
-      world.faults.stops += 1;
+    async inject({ testbed }, instance, drawn) {
+      testbed.faults.freezes += 1;
+      testbed.faults.stops += 1;
       instance.freeze();
       const stopped = instance.stop();
       await sleep(within(drawn, 500, 15_000));
@@ -183,15 +183,15 @@ const FAULTS = {
   },
   'wrong clock': {
     scope: 'instance',
-    async inject({ world, clocks }, instance, drawn, index) {
-      world.faults.stops += 1;
+    async inject({ testbed, clocks }, instance, drawn, index) {
+      testbed.faults.stops += 1;
       await instance.stop();
       const skews = [8 * DAY_S, HOUR_S, -HOUR_S, 300, -300];
       clocks[index].set(skews[Math.floor(drawn * skews.length)]);
       await instance.start({ env: clocks[index].env });
       await sleep(10_000);
       await instance.stop();
-      world.faults.stops += 1;
+      testbed.faults.stops += 1;
       await instance.start();
     },
   },
@@ -230,36 +230,36 @@ const FAULTS = {
   },
   stall: {
     scope: 'database',
-    async inject({ world }, _, drawn) {
-      const release = await world.database.holdLock();
+    async inject({ testbed }, _, drawn) {
+      const release = await testbed.database.holdLock();
       await sleep(within(drawn, 500, 6_000));
       await release();
     },
   },
   'kill of PostgreSQL': {
     scope: 'database',
-    async inject({ world }, _, drawn) {
-      world.faults.kills += 1;
-      await world.database.kill();
+    async inject({ testbed }, _, drawn) {
+      testbed.faults.kills += 1;
+      await testbed.database.kill();
       await sleep(within(drawn, 0, 2_000));
-      await world.database.start();
+      await testbed.database.start();
     },
   },
   'freeze of PostgreSQL': {
     scope: 'database',
-    async inject({ world }, _, drawn) {
-      world.faults.freezes += 1;
-      world.database.freeze();
+    async inject({ testbed }, _, drawn) {
+      testbed.faults.freezes += 1;
+      testbed.database.freeze();
       await sleep(within(drawn, 200, 6_000));
-      world.database.thaw();
+      testbed.database.thaw();
     },
   },
   'jump of the database’s clock': {
     scope: 'database',
-    async inject({ world }, _, drawn) {
-      world.clock.set(Math.round(within(drawn, 1, 400)) * DAY_S);
+    async inject({ testbed }, _, drawn) {
+      testbed.clock.set(Math.round(within(drawn, 1, 400)) * DAY_S);
       await sleep(4_000);
-      world.clock.set(0);
+      testbed.clock.set(0);
       // Half a minute without appends would otherwise follow every few seconds.
       await sleep(60_000);
     },

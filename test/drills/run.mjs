@@ -1,13 +1,18 @@
 // npm run drills [-- --short] [name …] [--rounds N | --minutes N] [--seed N]
-// Injects faults and prints what was seen. `npm test` runs short forms of some.
+// Injects faults and prints what was seen. `npm test` runs a short form of some.
+//   --switches              runs each drill once per switch, and passes if every one of these runs fails
 //   DRILL_BREAK=<switch>    plants the bug that a drill looks for: the drill must then fail
 //   DRILL_ROOT=<checkout>   runs against another built checkout
+//   DRILL_KEEP=1            keeps the folder with ledger, logs and database
 // Exit code 0: everything held, 1: something did not, 2: wrong arguments, 3: the switch changed nothing.
+import { spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { SwitchWithoutEffect } from './harness/world.mjs';
+import { SwitchWithoutEffect } from './harness/testbed.mjs';
 
 const DRILLS = {
+  'stop-and-freeze': () => import('./stop-and-freeze.mjs'),
   'stop-during-stall': () => import('./stop-during-stall.mjs'),
   'freeze-takeover-kill': () => import('./freeze-takeover-kill.mjs'),
   'held-back-bytes': () => import('./held-back-bytes.mjs'),
@@ -25,40 +30,64 @@ const DRILLS = {
   'outbound-ticks': () => import('./outbound-ticks.mjs'),
   kafka: () => import('./kafka.mjs'),
 };
-const NO_EFFECT = 3;
+const [FAILED, WRONG_ARGUMENTS, NO_EFFECT] = [1, 2, 3];
 
 const number = { type: 'string' };
+const flag = { type: 'boolean' };
 const { values, positionals } = parseArgs({
-  options: { short: { type: 'boolean' }, rounds: number, minutes: number, seed: number },
+  options: { short: flag, switches: flag, rounds: number, minutes: number, seed: number },
   allowPositionals: true,
 });
 const names = positionals.length > 0 ? positionals : Object.keys(DRILLS);
 const unknown = names.filter((name) => !(name in DRILLS));
 if (unknown.length > 0) fail(`Unknown drill: ${unknown.join(', ')}. Available: ${Object.keys(DRILLS).join(', ')}.`);
 const [rounds, minutes, givenSeed] = ['rounds', 'minutes', 'seed'].map(readNumber);
-const planted = process.env.DRILL_BREAK;
+// The drills of the relay and the webhook read it from here.
+if (givenSeed !== undefined) process.env.TEST_SEED = String(givenSeed);
+process.exit(values.switches ? await proveSwitches() : await runDrills());
 
-let exitCode = 0;
-for (const name of names) {
-  const { drill, switches } = await DRILLS[name]();
-  if (planted !== undefined && switches && !switches.includes(planted)) {
-    fail(`${name} has no switch ${planted}. It has: ${switches.join(', ')}.`);
+async function runDrills() {
+  const planted = process.env.DRILL_BREAK;
+  let exitCode = 0;
+  for (const name of names) {
+    const { drill, switches } = await DRILLS[name]();
+    if (planted !== undefined && switches && !switches.includes(planted)) {
+      fail(`${name} has no switch ${planted}. It has: ${switches.join(', ')}.`);
+    }
+    const seed = givenSeed ?? Number(process.env.TEST_SEED ?? randomInt(2 ** 31));
+    const log = (line) => console.error(`${name}: ${line}`);
+    log(`seed ${seed}`);
+    const startedMs = performance.now();
+    const rows = await drill({ short: values.short === true, rounds, minutes, seed, log }).catch((error) => {
+      if (error instanceof SwitchWithoutEffect) exitCode = NO_EFFECT;
+      return [{ what: 'the drill itself', result: error.stack, ok: false }];
+    });
+    console.log(`\n${name}, ${((performance.now() - startedMs) / 1_000).toFixed(0)} s`);
+    for (const { what, result, ok } of rows) console.log(`  ${ok ? 'ok  ' : 'FAIL'}  ${what}: ${result}`);
+    if (rows.some(({ ok }) => !ok)) exitCode ||= FAILED;
   }
-  const seed = givenSeed ?? Number(process.env.TEST_SEED ?? randomInt(2 ** 31));
-  // The drills of the relay and the webhook read it from here.
-  if (givenSeed !== undefined) process.env.TEST_SEED = String(givenSeed);
-  const log = (line) => console.error(`${name}: ${line}`);
-  log(`seed ${seed}`);
-  const startedMs = performance.now();
-  const rows = await drill({ short: values.short === true, rounds, minutes, seed, log }).catch((error) => {
-    if (error instanceof SwitchWithoutEffect) exitCode = NO_EFFECT;
-    return [{ what: 'the drill itself', result: error.stack, ok: false }];
-  });
-  console.log(`\n${name}, ${((performance.now() - startedMs) / 1_000).toFixed(0)} s`);
-  for (const { what, result, ok } of rows) console.log(`  ${ok ? 'ok  ' : 'FAIL'}  ${what}: ${result}`);
-  if (rows.some(({ ok }) => !ok)) exitCode ||= 1;
+  return exitCode;
 }
-process.exit(exitCode);
+
+async function proveSwitches() {
+  let exitCode = 0;
+  for (const name of names) {
+    const { switches = [] } = await DRILLS[name]();
+    for (const planted of switches) {
+      const args = process.argv.slice(2).filter((arg) => arg !== '--switches' && !names.includes(arg));
+      const { status, stdout } = spawnSync(process.execPath, [fileURLToPath(import.meta.url), ...args, name], {
+        env: { ...process.env, DRILL_BREAK: planted },
+        stdio: ['ignore', 'pipe', 'inherit'],
+        encoding: 'utf8',
+      });
+      const isRed = status === FAILED;
+      const failures = stdout.split('\n').filter((line) => line.startsWith('  FAIL'));
+      console.log(`${isRed ? 'ok  ' : 'FAIL'}  ${name} with ${planted}: exit code ${status}\n${failures.join('\n')}`);
+      if (!isRed) exitCode = status === NO_EFFECT ? NO_EFFECT : exitCode || FAILED;
+    }
+  }
+  return exitCode;
+}
 
 function readNumber(name) {
   const text = values[name];
@@ -69,5 +98,5 @@ function readNumber(name) {
 
 function fail(message) {
   console.error(message);
-  process.exit(2);
+  process.exit(WRONG_ARGUMENTS);
 }

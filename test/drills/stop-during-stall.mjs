@@ -1,7 +1,7 @@
 // The append stalls while clients with a short timeout repeat their requests, and one of two instances is stopped: during
 // the stall, or while it is frozen, as an orchestrator does with a hung container.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { World } from './harness/world.mjs';
+import { Testbed } from './harness/testbed.mjs';
 
 const STALL_MS = 4_500;
 const CLIENT_TIMEOUT_MS = 2_000;
@@ -12,27 +12,27 @@ const EXIT_WITHIN_MS = 15_000;
 export const switches = ['scan'];
 
 export async function drill({ short, rounds = short ? 2 : 50, seed, log }) {
-  const world = await World.open({ seed });
+  const testbed = await Testbed.open({ seed });
   try {
-    const random = world.random();
-    const load = world.load({ timeoutMs: CLIENT_TIMEOUT_MS });
+    const random = testbed.random();
+    const load = testbed.load({ timeoutMs: CLIENT_TIMEOUT_MS });
     load.start(RATE);
     await sleep(1_000);
     const exits = [];
     let waiting = 0;
     for (let round = 0; round < rounds; round += 1) {
-      const victim = world.instances[round % 2];
-      const release = await world.database.holdLock();
+      const victim = testbed.instances[round % 2];
+      const release = await testbed.database.holdLock();
       const stall = sleep(STALL_MS).then(release);
       await sleep(300 + random() * 1_200);
-      waiting += await waitingAppends(world);
+      waiting += await waitingAppends(testbed);
       // Every second round the instance is frozen when it gets the signal.
       const isFrozen = round % 2 === 1;
       if (isFrozen) {
         victim.freeze();
-        world.faults.freezes += 1;
+        testbed.faults.freezes += 1;
       }
-      world.faults.stops += 1;
+      testbed.faults.stops += 1;
       const stopped = victim.stop();
       if (isFrozen) {
         await stall;
@@ -46,7 +46,7 @@ export async function drill({ short, rounds = short ? 2 : 50, seed, log }) {
       await victim.start();
       await sleep(500);
     }
-    const rows = await world.finish();
+    const rows = await testbed.finish();
     const wrong = exits.filter(({ code, ms }) => code !== 0 || ms > EXIT_WITHIN_MS + STALL_MS);
     return [
       { what: 'appends that waited when an instance was stopped', result: waiting, ok: waiting > 0 },
@@ -59,7 +59,7 @@ export async function drill({ short, rounds = short ? 2 : 50, seed, log }) {
       ...rows,
     ];
   } finally {
-    await world.close();
+    await testbed.close();
   }
 }
 

@@ -7,6 +7,7 @@ import {
 import { buildPayload, type DeliveryPayload } from '../../src/delivery/payload.js';
 import type { PlatformClient } from '../../src/delivery/platform-client.js';
 import type { ReceivedConversion } from '../../src/delivery/received-conversion.js';
+import type { TokenState, TokenStore } from '../../src/delivery/token-store.js';
 import type { Conversion } from '../../src/platforms/conversion.js';
 import type { Connection, Platform, Settings, Skip, SkipReason } from '../../src/platforms/platform.js';
 import type { PlatformCase } from './platform-cases.js';
@@ -50,15 +51,9 @@ export class ConnectedPlatform {
     const { platform, connection } = platformCase;
     this.platform = platform;
     this.connection = { ...connection, endpoint: `${sandboxUrl}/${platform.name}@${this.tenant}` };
-    this.tokens = new AccessTokens(client, {
-      replaceRefreshToken: async (_site, _platform, refreshToken) => {
-        this.refreshTokens.push(refreshToken);
-        const secrets = { ...this.connection.secrets, refresh_token: refreshToken };
-        this.connection = { ...this.connection, secrets };
-      },
-      reload: async () => this.connection,
-    });
+    this.tokens = new AccessTokens(client, this.tokenStore());
     const dependencies: DestinationQueueDependencies = {
+      nowMs: () => Date.now(),
       destination: () => ({ state: this.state, connection: this.connection }),
       request: (request, connection) => client.request(platform, request, connection),
       accessToken: this.accessToken.bind(this),
@@ -76,6 +71,25 @@ export class ConnectedPlatform {
       onError: (error) => void this.faults.push(error),
     };
     this.queue = new DestinationQueue(platform, dependencies, OPEN_MS);
+  }
+
+  /** In memory, for one process. */
+  private tokenStore(): TokenStore {
+    let state: TokenState = {};
+    const refreshToken = () => this.connection.secrets['refresh_token'] as string;
+    return {
+      nowMs: () => Date.now(),
+      lock: async () => ({ held: true, release: async () => {} }),
+      read: async () => ({ connection: this.connection, refreshToken: refreshToken(), state }),
+      replace: async (_site, _platform, _expected, next) => {
+        state = next;
+        if (next.refreshToken === undefined || next.refreshToken === refreshToken()) return true;
+        this.refreshTokens.push(next.refreshToken);
+        const secrets = { ...this.connection.secrets, refresh_token: next.refreshToken };
+        this.connection = { ...this.connection, secrets };
+        return true;
+      },
+    };
   }
 
   accessToken(connection = this.connection, stale?: string): Promise<string | undefined> {
@@ -102,7 +116,14 @@ export class ConnectedPlatform {
         if ('skip' in payload) return { status: 'skipped', reason: payload.skip } as const;
         const body = index === invalid ? invalidate(payload.body) : payload.body;
         return new Promise<AttemptResult>((done) => {
-          this.queue.enqueue({ payload: { ...payload, body }, alone, probe: false, mayDeliver: () => true, done });
+          this.queue.enqueue({
+            payload: { ...payload, body },
+            bound: false,
+            alone,
+            probe: false,
+            mayDeliver: () => true,
+            done,
+          });
         });
       }),
     );

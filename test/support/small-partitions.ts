@@ -2,7 +2,7 @@ import { keepPartitionsAhead } from '../../src/log/partitions.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
 
 /** Replaces the partitions of an empty log by small ones, so that a test can fill several. */
-export async function createSmallPartitions(postgres: Postgres, events: number): Promise<void> {
+export async function createSmallPartitions(postgres: Postgres, events: number, count = 1): Promise<void> {
   const owner = await postgres.connectAsOwner('test');
   try {
     await owner.query(
@@ -12,7 +12,8 @@ export async function createSmallPartitions(postgres: Postgres, events: number):
         END LOOP;
       END $$`,
     );
-    await owner.query('SELECT cc.add_partition(0, $1)', [events]);
+    for (let added = 0; added < count; added += 1)
+      await owner.query('SELECT cc.add_partition($1, $2)', [added * events, (added + 1) * events]);
   } finally {
     await owner.end();
   }

@@ -107,7 +107,7 @@ export async function clock({ postgres, log }: CliDependencies): Promise<Finding
   await postgres.sampleClock();
   const differenceMs = postgres.clock.differenceMs();
   const ok = Math.abs(differenceMs) <= CLOCK_DIFFERENCE_MAX_MS;
-  const steps = await log.readStream(LOG, CLOCK_STREAM);
+  const steps = (await log.readStream(LOG, CLOCK_STREAM)).filter((event) => event.type === 'log.clock_stepped.v1');
   const last = steps.at(-1);
   const stepped =
     last && `; its clock jumped ${describeStep(last.data.stepMs)} on ${last.time} (${steps.length} recorded)`;

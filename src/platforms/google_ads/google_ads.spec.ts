@@ -320,7 +320,7 @@ describe('google_ads', () => {
     it.each<[string, PlatformResponse, Verdict]>([
       ['401', failed(401, 'UNAUTHENTICATED'), { kind: 'unauthorized', reason: 'UNAUTHENTICATED: Invalid.' }],
       ['403', failed(403, 'PERMISSION_DENIED'), { kind: 'unauthorized', reason: 'PERMISSION_DENIED: Invalid.' }],
-      ['409', failed(409, 'ABORTED'), { kind: 'retry', reason: 'server_error' }],
+      ['409', failed(409, 'ABORTED'), { kind: 'retry', reason: 'server_error', unknown: false }],
       ['429', failed(429, 'RESOURCE_EXHAUSTED'), { kind: 'retry', reason: 'throttled' }],
       ['500', failed(500, 'INTERNAL'), { kind: 'retry', reason: 'server_error' }],
       ['503', failed(503, 'UNAVAILABLE'), { kind: 'retry', reason: 'server_error' }],
@@ -381,11 +381,11 @@ describe('google_ads', () => {
     it.each<[string, string, object]>([
       ['conversionUploadError', 'ORDER_ID_ALREADY_IN_USE', { kind: 'delivered' }],
       ['conversionUploadError', 'CLICK_CONVERSION_ALREADY_EXISTS', { kind: 'delivered' }],
-      ['conversionUploadError', 'DUPLICATE_ORDER_ID', retry()],
-      ['conversionUploadError', 'DUPLICATE_CLICK_CONVERSION_IN_REQUEST', retry()],
-      ['conversionUploadError', 'TOO_RECENT_EVENT', retry(SIX_HOURS_MS)],
-      ['conversionUploadError', 'TOO_RECENT_CLICK', retry(SIX_HOURS_MS)],
-      ['conversionUploadError', 'TOO_RECENT_CONVERSION_ACTION', retry(SIX_HOURS_MS)],
+      ['conversionUploadError', 'DUPLICATE_ORDER_ID', { ...retry(), unknown: false }],
+      ['conversionUploadError', 'DUPLICATE_CLICK_CONVERSION_IN_REQUEST', { ...retry(), unknown: false }],
+      ['conversionUploadError', 'TOO_RECENT_EVENT', { ...retry(SIX_HOURS_MS), unknown: false }],
+      ['conversionUploadError', 'TOO_RECENT_CLICK', { ...retry(SIX_HOURS_MS), unknown: false }],
+      ['conversionUploadError', 'TOO_RECENT_CONVERSION_ACTION', { ...retry(SIX_HOURS_MS), unknown: false }],
       ...[
         'CLICK_NOT_FOUND',
         'EVENT_NOT_FOUND',
@@ -441,7 +441,11 @@ describe('google_ads', () => {
 
     it('splits a batch whose answer was cut off', () => {
       const cut = answer(200, '{"results":['.padEnd(65_536, 'x'));
-      expect(googleAds.verdict(cut, 2_000)).toEqual({ kind: 'split', reason: 'the answer is too long to be read' });
+      expect(googleAds.verdict(cut, 2_000)).toEqual({
+        kind: 'split',
+        reason: 'the answer is too long to be read',
+        unknown: true,
+      });
       expect(googleAds.verdict(cut, 1)).toEqual({ kind: 'retry', reason: 'server_error' });
     });
 

@@ -9,6 +9,7 @@ export const googleAds: Platform = {
   name: 'google_ads',
   fields,
   check,
+  account: ['customer_id', 'mode'],
   batchMax: 2_000,
   payload,
   request,

@@ -27,8 +27,8 @@ export function verdictOfUploadError(error: unknown): Verdict {
   if (code === 'UNSUPPORTED_VERSION') return { kind: 'unauthorized', reason };
   if (ALREADY_ACCEPTED.has(code)) return { kind: 'delivered' };
   // Not `throttled`: only this conversion has to wait.
-  if (TOO_RECENT.has(code)) return { kind: 'retry', reason: 'server_error', afterMs: SIX_HOURS_MS };
-  if (DUPLICATE_IN_REQUEST.has(code)) return { kind: 'retry', reason: 'server_error' };
+  if (TOO_RECENT.has(code)) return { kind: 'retry', reason: 'server_error', afterMs: SIX_HOURS_MS, unknown: false };
+  if (DUPLICATE_IN_REQUEST.has(code)) return { kind: 'retry', reason: 'server_error', unknown: false };
   return { kind: 'rejected', reason };
 }
 

@@ -35,7 +35,9 @@ export function verdict(response: PlatformResponse, items: number): Verdict | re
     return uploaded(response, items);
   }
   // A smaller batch gets a shorter answer, and conversions that were already accepted are reported as duplicates.
-  if (items > 1 && isCutOff(response)) return { kind: 'split', reason: 'the answer is too long to be read' };
+  if (items > 1 && isCutOff(response)) {
+    return { kind: 'split', reason: 'the answer is too long to be read', unknown: true };
+  }
   return unreadable(response);
 }
 
@@ -70,7 +72,7 @@ function refused(response: PlatformResponse, items: number): Verdict | readonly 
   const details = listAt(json, 'error', 'details');
   const requestId = requestIdIn(details);
   // ABORTED: two concurrent requests conflicted.
-  if (status === 409) return { kind: 'retry', reason: 'server_error', requestId };
+  if (status === 409) return { kind: 'retry', reason: 'server_error', unknown: false, requestId };
   const problems = problemsIn(details, items);
   const statusVerdict = verdictOfStatus(response, reasonOf(problems, json), requestId) ?? unreadable(response);
   if (statusVerdict.kind === 'retry') return { ...statusVerdict, afterMs: statusVerdict.afterMs ?? delayOf(problems) };

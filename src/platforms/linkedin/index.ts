@@ -4,13 +4,17 @@ import { payload } from './payload.js';
 import { check, fields } from './settings.js';
 import { verdict } from './verdict.js';
 
+const LIMITS = { ageMaxMs: 90 * 24 * 60 * 60 * 1_000 };
+
 export const linkedin: Platform = {
   name: 'linkedin',
   fields,
   check,
+  // The payload names the conversion rule, which belongs to one ad account.
+  account: [],
   // LinkedIn accepts 5,000 conversions, but its answer describes each one and only 64 KiB of an answer are read.
   batchMax: 500,
-  ageMaxMs: 90 * 24 * 60 * 60 * 1_000,
+  limits: () => LIMITS,
   payload,
   request,
   verdict,

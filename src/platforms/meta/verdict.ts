@@ -1,5 +1,5 @@
 import { retryAfterMs } from '../../http/retry-after.js';
-import { at, shorten, splitOrReject, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
+import { at, partlyProcessed, shorten, splitOrReject, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
 import type { PlatformResponse, Verdict } from '../platform.js';
 
 const TOKEN_INVALID = 190;
@@ -24,7 +24,7 @@ export function verdict(response: PlatformResponse, items: number): Verdict {
   const received = at(json, 'events_received');
   if (received === items) return { kind: 'delivered', requestId };
   if (typeof received === 'number' && received >= 0 && received < items) {
-    return splitOrReject(`Only ${received} of ${items} events were received`, items, requestId);
+    return partlyProcessed(received, items, `Only ${received} of ${items} events were received`, requestId);
   }
   return unreadable(response);
 }

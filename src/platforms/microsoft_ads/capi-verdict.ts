@@ -26,7 +26,12 @@ export function capiVerdict(response: PlatformResponse, items: number): Verdict 
   if (statusVerdict !== undefined) return items > 1 ? { ...statusVerdict, kind: 'split' } : statusVerdict;
   if (received === items && hasOnlyWarnings(json)) return { kind: 'delivered', requestId };
   if (items > 1 && typeof received === 'number' && received < items) {
-    return { kind: 'split', reason: reasonIn(json) ?? 'not all events were received', requestId };
+    return {
+      kind: 'split',
+      reason: reasonIn(json) ?? 'not all events were received',
+      unknown: received > 0,
+      requestId,
+    };
   }
   return unreadable(response);
 }

@@ -1,16 +1,20 @@
 import type { Platform } from '../platform.js';
 import { request, test, token } from './client.js';
 import { payload } from './payload.js';
-import { check, fields } from './settings.js';
+import { check, fields, isOffline } from './settings.js';
 import { verdict } from './verdict.js';
+
+const DAY_MS = 24 * 3_600_000;
+const CAPI_LIMITS = { ageMaxMs: 7 * DAY_MS };
+const OFFLINE_LIMITS = { ageMaxMs: 90 * DAY_MS };
 
 export const microsoftAds: Platform = {
   name: 'microsoft_ads',
   fields,
   check,
+  account: ['mode', 'tag_id', 'customer_id', 'account_id'],
   batchMax: 1_000,
-  // The limit of the Conversions API. Offline conversions may be 90 days old, longer than any delivery is retried.
-  ageMaxMs: 7 * 24 * 3_600_000,
+  limits: (settings) => (isOffline(settings) ? OFFLINE_LIMITS : CAPI_LIMITS),
   payload,
   request,
   verdict,

@@ -299,7 +299,12 @@ describe('microsoft_ads', () => {
 
     it('splits a batch when events are missing and none is named', () => {
       const reason = 'ValidationError: Some events are invalid.';
-      expect(microsoftAds.verdict(answer(200, partly(2)), 3)).toEqual({ kind: 'split', reason, requestId: 'T' });
+      expect(microsoftAds.verdict(answer(200, partly(2)), 3)).toEqual({
+        kind: 'split',
+        reason,
+        unknown: true,
+        requestId: 'T',
+      });
       expect(microsoftAds.verdict(answer(200, partly(2, detail(3))), 3)).toMatchObject({ kind: 'split' });
       expect(microsoftAds.verdict(answer(200, { eventsReceived: 2 }), 3)).toMatchObject({ kind: 'split' });
       expect(microsoftAds.verdict(answer(400, partly(undefined)), 3)).toEqual({
@@ -347,7 +352,7 @@ describe('microsoft_ads', () => {
       [117, retry('throttled', 60_000)],
       [0, retry('server_error')],
       [5612, retry('server_error')],
-      [5615, retry('server_error', 7_200_000)],
+      [5615, { ...retry('server_error', 7_200_000), unknown: false }],
       [5601, { kind: 'split', reason: 'E5601' }],
     ];
     const FINAL = [5603, 5604, 5606, 5607, 5608, 5609, 5610, 5611, 5614, 5616, 5617];
@@ -402,7 +407,11 @@ describe('microsoft_ads', () => {
 
     it('splits a batch whose answer was cut off', () => {
       const cut = answer(200, '{"PartialErrors":['.padEnd(65_536, 'x'));
-      expect(microsoftAds.verdict(cut, 1_000)).toEqual({ kind: 'split', reason: 'the answer is too long to be read' });
+      expect(microsoftAds.verdict(cut, 1_000)).toEqual({
+        kind: 'split',
+        reason: 'the answer is too long to be read',
+        unknown: true,
+      });
       expect(microsoftAds.verdict(cut, 1)).toEqual(RETRIED);
     });
 

@@ -62,7 +62,7 @@ function verdictOfCode(error: unknown): Verdict {
     case 5612: // ApplyFailed
       return { kind: 'retry', reason: 'server_error' };
     case 5615: // The goal was created less than two hours ago. Conversions of other goals do not have to wait.
-      return { kind: 'retry', reason: 'server_error', afterMs: TWO_HOURS_MS };
+      return { kind: 'retry', reason: 'server_error', afterMs: TWO_HOURS_MS, unknown: false };
     case 5601: // Too many conversions in one request.
       return { kind: 'split', reason };
     default:

@@ -9,7 +9,9 @@ const OFFLINE_FIELDS = ['PartialErrors', 'OperationErrors', 'Errors', 'TrackingI
 /** Handles the answers of both APIs; their formats do not overlap. */
 export function verdict(response: PlatformResponse, items: number): Verdict | readonly Verdict[] {
   // A smaller batch gets a shorter answer, and Microsoft drops duplicates of events that it already accepted.
-  if (items > 1 && isCutOff(response)) return { kind: 'split', reason: 'the answer is too long to be read' };
+  if (items > 1 && isCutOff(response)) {
+    return { kind: 'split', reason: 'the answer is too long to be read', unknown: true };
+  }
   const isOffline = OFFLINE_FIELDS.some((name) => at(response.json, name) !== undefined);
   return isOffline ? offlineVerdict(response, items) : capiVerdict(response, items);
 }

@@ -8,6 +8,7 @@ export const pinterest: Platform = {
   name: 'pinterest',
   fields,
   check,
+  account: ['ad_account_id'],
   // Pinterest accepts 1,000 events, but its answer describes each one and only 64 KiB of an answer are read.
   batchMax: 100,
   payload,

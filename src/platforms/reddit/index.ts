@@ -5,14 +5,15 @@ import { check, fields } from './settings.js';
 import { verdict } from './verdict.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
+const LIMITS = { dedupWindowMs: 2 * DAY_MS, ageMaxMs: 7 * DAY_MS };
 
 export const reddit: Platform = {
   name: 'reddit',
   fields,
   check,
+  account: ['pixel_id'],
   batchMax: 1_000,
-  dedupWindowMs: 2 * DAY_MS,
-  ageMaxMs: 7 * DAY_MS,
+  limits: () => LIMITS,
   payload,
   request,
   verdict,

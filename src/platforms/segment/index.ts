@@ -4,12 +4,16 @@ import { payload } from './payload.js';
 import { fields } from './settings.js';
 import { verdict } from './verdict.js';
 
+const LIMITS = { dedupWindowMs: 24 * 60 * 60 * 1_000 };
+
 export const segment: Platform = {
   name: 'segment',
   fields,
+  // The write key identifies the source. Segment recognises a duplicate in all its sources.
+  account: [],
   // Segment accepts 2,500 events but silently drops what exceeds 500 kB: 100 events leave 5 kB for each.
   batchMax: 100,
-  dedupWindowMs: 24 * 60 * 60 * 1_000,
+  limits: () => LIMITS,
   payload,
   request,
   verdict,

@@ -5,14 +5,15 @@ import { check, fields } from './settings.js';
 import { verdict } from './verdict.js';
 
 const HOUR_MS = 60 * 60 * 1_000;
+const LIMITS = { dedupWindowMs: 48 * HOUR_MS, ageMaxMs: 37 * 24 * HOUR_MS };
 
 export const snapchat: Platform = {
   name: 'snapchat',
   fields,
   check,
+  account: ['pixel_id'],
   batchMax: 2_000,
-  dedupWindowMs: 48 * HOUR_MS,
-  ageMaxMs: 37 * 24 * HOUR_MS,
+  limits: () => LIMITS,
   payload,
   request,
   verdict,

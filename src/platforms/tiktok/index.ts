@@ -5,13 +5,14 @@ import { fields } from './settings.js';
 import { verdict } from './verdict.js';
 
 const HOUR_MS = 60 * 60 * 1_000;
+const LIMITS = { dedupWindowMs: 48 * HOUR_MS, ageMaxMs: 7 * 24 * HOUR_MS };
 
 export const tiktok: Platform = {
   name: 'tiktok',
   fields,
+  account: ['pixel_code', 'crm_event_set_id'],
   batchMax: 1_000,
-  dedupWindowMs: 48 * HOUR_MS,
-  ageMaxMs: 7 * 24 * HOUR_MS,
+  limits: () => LIMITS,
   payload,
   request,
   verdict,

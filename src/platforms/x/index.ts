@@ -8,6 +8,7 @@ export const x: Platform = {
   name: 'x',
   fields,
   check,
+  account: ['pixel_id'],
   batchMax: 500,
   payload,
   request,

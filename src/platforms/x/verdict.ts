@@ -1,5 +1,14 @@
 import { retryAfterMs } from '../../http/retry-after.js';
-import { at, joined, shorten, splitOrReject, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
+import {
+  at,
+  joined,
+  partlyProcessed,
+  shorten,
+  splitOrReject,
+  textAt,
+  unreadable,
+  verdictOfStatus,
+} from '../common-verdict.js';
 import type { PlatformResponse, Verdict } from '../platform.js';
 
 /** The length of X's rate limit window. */
@@ -22,7 +31,7 @@ export function verdict(response: PlatformResponse, items: number): Verdict {
   const processed = at(json, 'data', 'conversions_processed');
   const requestId = textAt(json, 'data', 'debug_id');
   if (typeof processed !== 'number' || at(json, 'errors') !== undefined) return unreadable(response);
-  if (processed < items) return splitOrReject(`processed ${processed} of ${items}`, items, requestId);
+  if (processed < items) return partlyProcessed(processed, items, `processed ${processed} of ${items}`, requestId);
   return { kind: 'delivered', requestId };
 }
 

@@ -9,6 +9,7 @@ import { Names0000000000021 } from './0021-names.js';
 import { FencedAppend0000000000022 } from './0022-fenced-append.js';
 import { DeliveryLeases0000000000023 } from './0023-delivery-leases.js';
 import { RetentionHolds0000000000024 } from './0024-retention-holds.js';
+import { GiveUpTime0000000000025 } from './0025-give-up-time.js';
 
 export interface Migration extends MigrationInterface {
   readonly name: string;
@@ -31,6 +32,7 @@ export const MIGRATIONS: readonly (new () => Migration)[] = [
   FencedAppend0000000000022,
   DeliveryLeases0000000000023,
   RetentionHolds0000000000024,
+  GiveUpTime0000000000025,
 ];
 
 /** The number at the end of a migration's name. */

@@ -1,5 +1,5 @@
 // SIGTERM ends the process at once.
-import { mark } from './mark.mjs';
+import { mark } from './service.mjs';
 
 process.on('SIGTERM', () => {
   mark('abrupt-stop');

@@ -1,6 +1,5 @@
 // Appends have no deadline: the database stores them however late they arrive.
-import pg from 'pg';
-import { mark } from './mark.mjs';
+import { mark, pg } from './service.mjs';
 
 const { query } = pg.Client.prototype;
 pg.Client.prototype.query = function withoutDeadline(config, ...rest) {

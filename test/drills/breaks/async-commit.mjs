@@ -1,6 +1,5 @@
 // Appends are acknowledged before they are on disk.
-import pg from 'pg';
-import { mark } from './mark.mjs';
+import { mark, pg } from './service.mjs';
 
 const { query } = pg.Client.prototype;
 const changed = new WeakSet();

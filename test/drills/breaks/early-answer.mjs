@@ -1,6 +1,5 @@
 // A batch counts as stored when it is sent: its sender is answered before the commit.
-import pg from 'pg';
-import { mark } from './mark.mjs';
+import { mark, pg } from './service.mjs';
 
 const { query } = pg.Client.prototype;
 const HEAD = 1_000_000_000;

@@ -1,6 +1,5 @@
 // Nothing looks for owed deliveries: no instance gets the lease of the scan.
-import pg from 'pg';
-import { mark } from './mark.mjs';
+import { mark, pg } from './service.mjs';
 
 const { query } = pg.Client.prototype;
 pg.Client.prototype.query = function withoutScan(config, values, ...rest) {

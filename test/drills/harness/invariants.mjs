@@ -72,8 +72,8 @@ export async function settle({ database }, withinMs) {
  * @param explained reasons of skipped and failed deliveries that this drill causes, as `platform status reason`
  * @param repeatsMax how often platforms may have received a conversion again that they had accepted
  */
-export async function checkInvariants(world, settledS, { explained = [], repeatsMax, verify = true } = {}) {
-  const { database, ledger, deliveries, pushes } = world;
+export async function checkInvariants(testbed, settledS, { explained = [], repeatsMax, verify = true } = {}) {
+  const { database, ledger, deliveries, pushes } = testbed;
   for (const file of [ledger, deliveries, pushes]) file.flush();
   const client = await database.connect();
   /** A row that holds when the query finds nothing; otherwise it shows the first it found. */
@@ -170,10 +170,10 @@ export async function checkInvariants(world, settledS, { explained = [], repeats
         'I7 raw personal data or a secret in the log',
         `SELECT position, type FROM cc.events WHERE data::text LIKE ANY ($1)
           UNION ALL SELECT position, 'personal' FROM cc.personal WHERE data::text LIKE ANY ($1)`,
-        [canaries(world).map((canary) => `%${canary}%`)],
+        [canaries(testbed).map((canary) => `%${canary}%`)],
       ),
-      canaryRow(world),
-      restartRow(world),
+      canaryRow(testbed),
+      restartRow(testbed),
     ];
     const { repeats, requests } = await repeatsOf(client);
     rows.push({
@@ -181,7 +181,7 @@ export async function checkInvariants(world, settledS, { explained = [], repeats
       result: `${repeats} of ${requests}`,
       ok: repeatsMax === undefined || repeats <= repeatsMax,
     });
-    if (verify) rows.push(await verifyRow(world));
+    if (verify) rows.push(await verifyRow(testbed));
     return rows;
   } finally {
     await client.end();
@@ -208,9 +208,9 @@ function canaries({ site }) {
   return [CANARY, site.key, ...secrets.filter((value) => value.startsWith('canary'))];
 }
 
-function canaryRow(world) {
-  const found = world.logs().flatMap(({ file, text }) =>
-    canaries(world)
+function canaryRow(testbed) {
+  const found = testbed.logs().flatMap(({ file, text }) =>
+    canaries(testbed)
       .filter((canary) => text.includes(canary))
       .map((canary) => `${canary.slice(0, 12)}… in ${file}`),
   );
@@ -230,10 +230,10 @@ function restartRow({ instances }) {
   };
 }
 
-async function verifyRow(world) {
+async function verifyRow(testbed) {
   const what = 'history verify';
   try {
-    await world.cli('history', 'verify');
+    await testbed.cli('history', 'verify');
     return { what, result: 'all checks passed', ok: true };
   } catch ({ stdout = '', stderr = '' }) {
     const failed = stdout.split('\n').filter((line) => line.startsWith('FAIL'));

@@ -31,8 +31,11 @@ export class Instance {
     return this.#child.pid;
   }
 
-  /** Resolves when it answers. `preload`: modules to load before the service; `env` adds to its environment. */
-  async start({ preload = [], env = {} } = {}) {
+  /**
+   * Resolves when it answers or has exited. `preload`: modules to load before the service; `env` adds to its environment;
+   * `mayExit`: the drill expects it to exit by itself, as at a named crash point.
+   */
+  async start({ preload = [], env = {}, mayExit = false } = {}) {
     const modules = [...preload, ...breakModules()];
     const log = openSync(this.logFile, 'a');
     const child = spawn(process.execPath, ['--enable-source-maps', join(ROOT, 'dist/main.js')], {
@@ -47,7 +50,7 @@ export class Instance {
     });
     closeSync(log);
     this.#child = child;
-    this.#ordered = false;
+    this.#ordered = mayExit;
     this.state = 'starting';
     child.once('exit', (code, signal) => {
       if (this.#child !== child) return;
@@ -87,11 +90,6 @@ export class Instance {
     const startedMs = performance.now();
     const code = await this.#end('SIGTERM');
     return { code, ms: performance.now() - startedMs };
-  }
-
-  /** An exit that the drill expects, as of a named crash point. */
-  expectExit() {
-    this.#ordered = true;
   }
 
   /** Resolves when the process has exited, whoever ended it. */

@@ -9,7 +9,7 @@ import { seededRandom } from '../../support/seed.mjs';
 import { Database } from './database.mjs';
 import { PLATFORMS, PlatformDouble } from './double.mjs';
 import { FakeClock } from './fake-clock.mjs';
-import { freePort, Instance } from './fleet.mjs';
+import { freePort, Instance } from './instance.mjs';
 import { checkInvariants, settle } from './invariants.mjs';
 import { LedgerFile } from './ledger.mjs';
 import { Load } from './load.mjs';
@@ -22,7 +22,7 @@ const SITE = 'shop.example';
 /** The switch had nothing to change: the run proves nothing. */
 export class SwitchWithoutEffect extends Error {}
 
-export class World {
+export class Testbed {
   instances = [];
   faults = { kills: 0, freezes: 0, stops: 0 };
   #loads = [];
@@ -45,12 +45,12 @@ export class World {
     const directory = mkdtempSync(join(tmpdir(), 'cc-drill-'));
     // When started by root, PostgreSQL runs as another user, which needs access to its data.
     chmodSync(directory, 0o755);
-    const world = new World(directory, seed);
+    const testbed = new Testbed(directory, seed);
     try {
-      await world.#start({ instances, platforms, clock, webhook, env, database });
-      return world;
+      await testbed.#start({ instances, platforms, clock, webhook, env, database });
+      return testbed;
     } catch (error) {
-      await world.close();
+      await testbed.close();
       throw error;
     }
   }
@@ -90,18 +90,25 @@ export class World {
       await this.cli('platforms', 'connect', name, '--site', SITE, ...set, '--endpoint', `${this.double.url}/${name}`);
     }
     if (webhook) await this.cli('webhook', 'set', '--site', SITE, '--url', `${this.double.url}/totals`);
-    for (let at = 0; at < instances; at += 1) await this.addInstance();
+    const created = [];
+    for (let at = 0; at < instances; at += 1) created.push(await this.#createInstance());
+    await Promise.all(created.map((instance) => instance.start()));
   }
 
   /** Another instance, with a proxy of its own. */
   async addInstance(options) {
+    const instance = await this.#createInstance();
+    await instance.start(options);
+    return instance;
+  }
+
+  async #createInstance() {
     const proxy = await TcpProxy.start(this.database.socket);
     const name = `instance-${this.instances.length + 1}`;
     const port = await freePort();
     const env = { ...this.env, PORT: String(port), DATABASE_URL: urlThrough(proxy) };
     const instance = new Instance({ name, port, env, directory: this.directory, proxy });
     this.instances.push(instance);
-    await instance.start(options);
     return instance;
   }
 

@@ -1,0 +1,61 @@
+import { randomUUID } from 'node:crypto';
+import type { Client } from 'pg';
+import { LOG, type LogEvent, NO_SITE, RETENTION_STREAM } from '../events/log.events.js';
+
+const DIGEST = `cc.event_digest(e.position, e.id, e.category, e.stream, e.version, e.type, e.site,
+  (extract(epoch FROM e.time) * 1000)::bigint, e.actor, e.reference, e.data,
+  CASE WHEN p.salt IS NULL THEN x.digest ELSE cc.personal_digest(p.salt, p.subject, p.data) END)`;
+
+/** The seal that covers a position, if one does. */
+const sealAt = (position: string) => `LATERAL (
+  SELECT s.first, s.last FROM (SELECT first, last FROM cc.seals WHERE last >= ${position} ORDER BY last LIMIT 1) s
+   WHERE s.first <= ${position})`;
+
+/**
+ * Keeps what the hash chain needs when events of a partition are removed; the temporary table `kept` has those that stay. A
+ * batch that is removed entirely is represented by its seal. A batch with kept events, or with events in another partition,
+ * needs the digest of each removed event.
+ */
+export async function keepDigests(client: Client, first: string, beyond: string): Promise<void> {
+  await client.query(
+    `INSERT INTO cc.removed_events (position, digest)
+     SELECT e.position, ${DIGEST}
+       FROM (SELECT s.first, s.last FROM kept k CROSS JOIN ${sealAt('k.position')} s
+             UNION SELECT s.first, s.last FROM (VALUES ($1::bigint), ($2::bigint)) AS border (position)
+                     CROSS JOIN ${sealAt('border.position')} s WHERE s.first < border.position) s
+       JOIN cc.events_${first} e ON e.position BETWEEN s.first AND s.last
+       LEFT JOIN cc.personal_${first} p ON p.position = e.position
+       LEFT JOIN cc.erased_parts x ON x.position = e.position
+      WHERE NOT EXISTS (SELECT FROM kept k WHERE k.position = e.position)`,
+    [first, beyond],
+  );
+  // The personal parts of kept events are dropped with the partition, as in an erasure.
+  await client.query(
+    `INSERT INTO cc.erased_parts (position, digest)
+     SELECT p.position, cc.personal_digest(p.salt, p.subject, p.data)
+       FROM cc.personal_${first} p JOIN kept k ON k.position = p.position WHERE p.salt IS NOT NULL`,
+  );
+  await client.query(
+    `DELETE FROM cc.erased_parts x WHERE x.position >= $1 AND x.position < $2
+        AND NOT EXISTS (SELECT FROM kept k WHERE k.position = x.position)`,
+    [first, beyond],
+  );
+}
+
+/** States in the log what is removed, in the transaction that removes it. Takes the append's lock until that ends. */
+export async function recordRemoval(client: Client, first: string, beyond: string): Promise<void> {
+  const { rows } = await client.query<{ first: number; last: number; events: number; digest: string }>(
+    `SELECT min(e.position)::float8 AS first, max(e.position)::float8 AS last, count(*)::float8 AS events,
+            (SELECT encode(sha256(coalesce(string_agg(s.head, '' ORDER BY s.last), '')), 'hex')
+               FROM cc.seals s WHERE s.last >= $1 AND s.last < $2) AS digest
+       FROM cc.events_${first} e WHERE NOT EXISTS (SELECT FROM kept k WHERE k.position = e.position)`,
+    [first, beyond],
+  );
+  const [data] = rows;
+  if (!data?.events) return;
+  const event = { type: 'log.partition_removed.v1', data } satisfies LogEvent;
+  const row = { n: 1, id: randomUUID(), category: LOG, stream: RETENTION_STREAM, expected: -1, site: NO_SITE };
+  await client.query(`SELECT cc.append($1, true, false, null, '-infinity', 'infinity')`, [
+    JSON.stringify([{ ...row, ...event, actor: 'system' }]),
+  ]);
+}

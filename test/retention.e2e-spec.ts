@@ -1,0 +1,158 @@
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { jest } from '@jest/globals';
+import { allProjections } from '../src/app/projections.js';
+import { allHolds } from '../src/app/retention-holds.js';
+import { runCli } from '../src/cli/run-cli.js';
+import { Sealer } from '../src/kernel/sealing.js';
+import { readSettings } from '../src/kernel/settings.js';
+import type { AppendRequest } from '../src/log/event.js';
+import type { EventLog } from '../src/log/event-log.js';
+import { PostgresEventLog } from '../src/log/postgres-event-log.js';
+import { ProjectionRunner } from '../src/log/projection-runner.js';
+import { dropExpiredPartitions } from '../src/log/retention.js';
+import type { Postgres } from '../src/postgres/postgres.js';
+import { Sandbox } from '../src/sandbox/sandbox.js';
+import { SiteRepository } from '../src/sites/site-repository.js';
+import { SiteSecrets } from '../src/sites/site-secrets.js';
+import { Collector } from './support/collector.js';
+import { createDatabase, openDatabase } from './support/databases.js';
+import { thing } from './support/event-log.contract.js';
+import { startTestServer, type TestServer } from './support/postgres-server.js';
+import { eventually, send, startTestService, type TestService } from './support/service.js';
+import { createSmallPartitions } from './support/small-partitions.js';
+import { startReceiver, type WebhookReceiver } from './support/webhook-receiver.js';
+
+jest.setTimeout(180_000);
+
+const CLI = fileURLToPath(new URL('../dist/cli.js', import.meta.url));
+const SITE = 'shop.example';
+const PARTITION_EVENTS = 40;
+
+describe('log retention beside a running service', () => {
+  let server: TestServer;
+  let postgres: Postgres;
+  let log: EventLog;
+  let service: TestService;
+  let sandbox: Awaited<ReturnType<Sandbox['start']>>;
+  let receiver: WebhookReceiver;
+  let environment: Record<string, string>;
+  let key: string;
+  let messages: string[] = [];
+
+  beforeAll(async () => {
+    server = await startTestServer();
+    const databaseUrl = await createDatabase(server);
+    environment = {
+      DATABASE_URL: databaseUrl,
+      SECRET_KEY: randomBytes(32).toString('hex'),
+      OUTBOUND_ALLOW_PRIVATE: 'true',
+      LOG_RETENTION: '1d',
+    };
+    postgres = await openDatabase(databaseUrl);
+    await createSmallPartitions(postgres, PARTITION_EVENTS, 12);
+    log = new PostgresEventLog(postgres);
+    sandbox = await new Sandbox().start();
+    receiver = await startReceiver();
+    await json('sites', 'add', SITE);
+    await json('inbound', 'enable', SITE);
+    const connect = ['--set', 'pixel_id=1234567890', '--set', 'access_token=a', '--endpoint', `${sandbox.url}/meta`];
+    await json('platforms', 'connect', 'meta', '--site', SITE, ...connect);
+    await json('webhook', 'set', '--site', SITE, '--url', `${receiver.url}/totals`);
+    key = (await json('keys', 'create', '--site', SITE, '--name', 'Shop')).key;
+    service = await startTestService(databaseUrl, environment);
+  });
+  afterAll(async () => {
+    await service?.stop();
+    await log?.close();
+    await postgres?.close();
+    await receiver?.stop();
+    await sandbox?.stop();
+    await server?.stop();
+  });
+  beforeEach(() => {
+    messages = [];
+  });
+
+  /** Regards every event as older than LOG_RETENTION. */
+  function drop(): Promise<number> {
+    const sites = new SiteRepository(log);
+    const secrets = new SiteSecrets(postgres.pool, new Sealer(Buffer.from(environment['SECRET_KEY'] as string, 'hex')));
+    const projections = new ProjectionRunner(postgres, allProjections(secrets));
+    const holds = allHolds({ postgres, log, sites, projections, settings: readSettings(environment) });
+    return dropExpiredPartitions(postgres, { olderThanMs: -60_000, holds, onMessage: (line) => messages.push(line) });
+  }
+
+  it('removes what was delivered and pushed, and history verify accepts the shortened log', async () => {
+    for (let order = 1; order <= 30; order += 1) await post(`ORD-${order}`);
+    await json('webhook', 'push', '--site', SITE);
+    for (let order = 31; order <= 60; order += 1) await post(`ORD-${order}`);
+    // Two events of each conversion: the first two partitions are complete, and the first window ends in the second one.
+    await eventually(
+      () => log.head(),
+      (head) => head >= 120,
+      { withinMs: 60_000 },
+    );
+    await eventually(drop, (dropped) => dropped === 1, { withinMs: 60_000, everyMs: 500 });
+    await eventually(drop, () => messages.at(-1)?.includes(`the webhook of ${SITE}`) === true, { withinMs: 60_000 });
+    await json('webhook', 'push', '--site', SITE);
+    await eventually(drop, (dropped) => dropped > 0, { withinMs: 60_000, everyMs: 500 });
+    const { checks } = await json('history', 'verify');
+    expect(checks.filter(({ ok }: { ok: boolean }) => !ok)).toEqual([]);
+    const { code, stderr } = await cli('events', 'export');
+    expect(code).toBe(0);
+    expect(stderr).toMatch(/LOG_RETENTION has removed the events up to position \d+, except those of sites/);
+  });
+
+  it('waits for an export until its process is killed', async () => {
+    const padding = 'x'.repeat(3_000);
+    const events: AppendRequest['events'] = [{ type: 'thing.happened.v1', data: { padding } }];
+    await Promise.all(Array.from({ length: 100 }, () => log.append(thing(undefined, { events }))));
+    // Nothing reads its output, so the export stops when the pipe is full.
+    const child = spawn(process.execPath, [CLI, 'events', 'export'], {
+      env: { PATH: process.env['PATH'] ?? '', ...environment },
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    const exited = once(child, 'exit');
+    const holds = () => postgres.pool.query(`SELECT FROM cc.log_holds WHERE name = 'events export'`);
+    await eventually(holds, ({ rowCount }) => rowCount === 1, { withinMs: 60_000 });
+    await json('webhook', 'push', '--site', SITE);
+    await eventually(drop, () => messages.at(-1)?.includes('events export needs') === true, { withinMs: 60_000 });
+    const { checks } = JSON.parse((await cli('doctor', '--json')).stdout);
+    const retention = checks.find(({ name }: { name: string }) => name === 'retention');
+    expect(retention.detail).toMatch(
+      /events export needs the events after position \d+, the oldest of .*, registered at /,
+    );
+    child.kill('SIGKILL');
+    await exited;
+    await eventually(drop, (dropped) => dropped > 0, { withinMs: 60_000, everyMs: 500 });
+    expect((await holds()).rowCount).toBe(0);
+  });
+
+  async function cli(...argv: string[]) {
+    const stdout = new Collector();
+    const stderr = new Collector();
+    const code = await runCli(argv, { env: environment, stdout, stderr });
+    return { code, stdout: stdout.text, stderr: stderr.text };
+  }
+
+  async function json(...argv: string[]) {
+    const { code, stdout, stderr } = await cli(...argv, '--json');
+    if (code !== 0) throw new Error(stdout + stderr);
+    return JSON.parse(stdout);
+  }
+
+  async function post(orderId: string): Promise<void> {
+    const body = { email: 'jane@example.com', event: 'purchase', value: 10, currency: 'EUR', orderId };
+    const headers = { Host: SITE, 'X-CC-Api-Key': key, 'Content-Type': 'application/json' };
+    const { status } = await send(service, {
+      method: 'POST',
+      path: '/__cc/inbound',
+      body: JSON.stringify(body),
+      headers,
+    });
+    expect(status).toBe(200);
+  }
+});
