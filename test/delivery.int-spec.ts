@@ -152,6 +152,14 @@ describe('Lease', () => {
     expect(second.isLost).toBe(false);
   });
 
+  it('does not outlive a holder that died while the clock of the database was ahead', async () => {
+    await postgres.pool.query(
+      `INSERT INTO cc.leases (name, holder, token, until, reached)
+       VALUES ('a', gen_random_uuid(), 1, clock_timestamp() + interval '400 days', 7)`,
+    );
+    expect((await mustTake()).reached).toBe(7);
+  });
+
   it('is taken over by one of several processes', async () => {
     await mustTake();
     await expire();
@@ -268,13 +276,18 @@ describe('deliveries projection', () => {
   it('has the same rows after a rebuild', async () => {
     for (let index = 0; index < 20; index += 1) {
       const { data } = await receive();
-      await record(data.conversionId, 'deferred', { reason: 'paused', nextTry: FUTURE });
+      const unknown = index % 2 === 0 ? { unknown: true, unknownSince: PAST, settings: 3 } : { unknown: false };
+      const deferred = { reason: 'paused', nextTry: FUTURE, giveUpAt: FUTURE, ...(index < 10 && unknown) };
+      await record(data.conversionId, 'deferred', deferred);
       if (index % 3 === 0) await record(data.conversionId, 'delivered', { attempt: 2 });
     }
-    const before = await waiting();
+    await projections.catchUp('deliveries');
+    const rows = async () => (await postgres.pool.query('SELECT * FROM cc.deliveries ORDER BY conversion')).rows;
+    const before = await rows();
     await projections.rebuild('deliveries');
-    expect(await waiting()).toEqual(before);
+    expect(await rows()).toEqual(before);
     expect(before).toHaveLength(13);
+    expect(before[0]).toMatchObject({ give_up_at: new Date(FUTURE), details: { unknown: false } });
   });
 });
 
@@ -333,7 +346,13 @@ describe('RetryScheduler', () => {
   async function startScheduler(deliver?: Deliver, window?: AttemptWindow) {
     const instance = await openInstance(deliver, window);
     const confirmations = undefined as unknown as Confirmations;
-    const scheduler = new RetryScheduler(instance.postgres, instance.platform, confirmations, instance.attempts);
+    const scheduler = new RetryScheduler(
+      instance.postgres,
+      instance.platform,
+      confirmations,
+      instance.attempts,
+      instance.leases,
+    );
     // In the service, @nestjs/schedule calls it.
     const timer = setInterval(() => scheduler.poll(), 100);
     closing.unshift(async () => {
@@ -386,6 +405,37 @@ describe('RetryScheduler', () => {
       });
     });
     expect(await requested).toMatchObject({ ...kept, settingsPosition: 3, attempt: 2, alone: true });
+  });
+
+  it('attempts a delivery that has become too old before it is due, so that this is recorded', async () => {
+    const { data } = await receive();
+    await record(data.conversionId, 'deferred', { reason: 'authorization', nextTry: FUTURE, giveUpAt: PAST });
+    await projections.catchUp('deliveries');
+    await startScheduler();
+    await eventually(
+      () => outcomesOf(data.conversionId),
+      (outcomes) => outcomes.length === 2,
+      { withinMs: 60_000 },
+    );
+  });
+
+  it('knows that a process which has ended may have sent the delivery', async () => {
+    const [taken, untouched] = (await defer(2)) as [string, string];
+    await new DeliveryLeases(postgres, LONG).take([{ conversion: taken, platform: 'meta' }]);
+    await postgres.pool.query(`UPDATE cc.delivery_leases SET until = '2026-11-14T10:10:00Z'`);
+    const requests = new Map<string, DeliveryRequest>();
+    await startScheduler((request, done) => {
+      requests.set(request.received.data.conversionId, request);
+      done(delivered(request));
+    });
+    await eventually(
+      async () => requests.size,
+      (size) => size === 2,
+      { withinMs: 60_000 },
+    );
+    // The lease ended ten minutes after it was taken.
+    expect(requests.get(taken)?.maybeSentAt).toBe('2026-11-14T10:00:00.000Z');
+    expect(requests.get(untouched)?.maybeSentAt).toBeUndefined();
   });
 
   it('attempts a delivery that another instance holds only after that lease has ended', async () => {
@@ -471,6 +521,7 @@ describe('RetryScheduler', () => {
       instance.platform,
       undefined as unknown as Confirmations,
       instance.attempts,
+      instance.leases,
     );
     const { query } = instance.postgres.pool;
     let timeouts = 0;
@@ -540,6 +591,17 @@ describe('OwedDeliveriesScan', () => {
       { withinMs: 60_000 },
     );
 
+  it('knows that the instance which received a conversion may have sent it', async () => {
+    const received = await receive();
+    const requests: DeliveryRequest[] = [];
+    await startScan((request, done) => {
+      requests.push(request);
+      done(delivered(request));
+    });
+    await settled(received);
+    expect(requests).toMatchObject([{ attempt: 1, maybeSentAt: received.time }]);
+  });
+
   it('attempts once what has no outcome, although two instances scan', async () => {
     const untouched = await receive({ platforms: ['meta', 'segment'] });
     const half = await receive({ platforms: ['meta', 'segment'] });
@@ -581,6 +643,17 @@ describe('OwedDeliveriesScan', () => {
     expect([...attempted].sort()).toEqual([early, late].map(({ data }) => data.conversionId).sort());
     await reaches(await log.head());
   }, 120_000);
+
+  it('takes leases of processes that died while the clock of the database was ahead', async () => {
+    const owed = await receive();
+    await postgres.pool.query(
+      `INSERT INTO cc.delivery_leases (conversion, platform, holder, until)
+       VALUES ($1, 'meta', gen_random_uuid(), clock_timestamp() + interval '400 days')`,
+      [owed.data.conversionId],
+    );
+    await startScan();
+    await settled(owed);
+  });
 
   it('continues where the instance before stopped', async () => {
     const before = await receive();

@@ -40,6 +40,11 @@ export class DeliveryLeases {
     private readonly window: AttemptWindow,
   ) {}
 
+  /** SQL: a lease `l` that has not ended at the time of the parameter, in seconds. */
+  isHeld(now: string): string {
+    return `NOT ${hasEnded(now, String(this.window.lease.endsAfterMs / 1_000))}`;
+  }
+
   /** Takes those that no other process holds. The caller takes none that it is carrying out. */
   async take<Key extends DeliveryKey>(keys: readonly Key[]): Promise<Map<Key, AttemptPermit>> {
     // Taken before the query: the lease cannot have begun earlier.
@@ -53,7 +58,7 @@ export class DeliveryLeases {
          INSERT INTO cc.delivery_leases AS l (conversion, platform, holder, until)
          SELECT conversion, platform, $3, to_timestamp($5) + make_interval(secs => $4) FROM keys ORDER BY conversion, platform
          ON CONFLICT (conversion, platform) DO UPDATE SET holder = excluded.holder, until = excluded.until
-            WHERE ${hasEnded('$5', '$4')} OR l.holder = excluded.holder
+            WHERE NOT ${this.isHeld('$5')} OR l.holder = excluded.holder
          RETURNING conversion, platform, until)
        SELECT conversion, platform, date_part('epoch', t.until) * 1000 AS until, date_part('epoch', e.until) * 1000 AS earlier
          FROM taken t LEFT JOIN earlier e USING (conversion, platform)`,

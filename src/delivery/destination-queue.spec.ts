@@ -369,13 +369,22 @@ describe('DestinationQueue', () => {
       jest.restoreAllMocks();
     });
 
-    it('defers deliveries for as long as the platform throttles', async () => {
+    it('defers deliveries for as long as the platform throttles, and no longer', async () => {
       const queue = new TestQueue();
       queue.answer = () => ({ kind: 'retry', reason: 'throttled', afterMs: 60_000 });
       queue.enqueue('a');
       await queue.settle();
       queue.enqueue('b');
       expect(queue.statuses()).toEqual({ a: 'deferred throttled', b: 'deferred throttled' });
+      expect(queue.capacity).toBe(0);
+      const later = performance.now() + 60_001;
+      jest.spyOn(performance, 'now').mockImplementation(() => later);
+      expect(queue.capacity).toBeGreaterThan(1);
+      queue.answer = () => DELIVERED;
+      queue.enqueue('c');
+      await queue.settle();
+      expect(queue.statuses()['c']).toBe('delivered');
+      jest.restoreAllMocks();
     });
 
     it('fails deliveries to an address that may not be called', async () => {
@@ -480,6 +489,19 @@ describe('DestinationQueue', () => {
       queue.enqueue('a');
       await queue.settle();
       expect(queue.results.get('a')).toMatchObject({ status: 'deferred', unknown: false });
+    });
+
+    it('reports an unknown outcome when the attempt may not go on after a request that was accepted in part', async () => {
+      const queue = new TestQueue();
+      let mayDeliver = true;
+      queue.answer = () => {
+        mayDeliver = false;
+        return { kind: 'split', reason: 'Only 1 of 2 events were received', unknown: true };
+      };
+      for (const body of ['a', 'b']) queue.enqueue(body, { mayDeliver: () => mayDeliver });
+      await queue.settle();
+      expect(queue.requests).toEqual([['a', 'b']]);
+      expect([...queue.results.values()]).toMatchObject(Array(2).fill({ status: 'deferred', unknown: true }));
     });
 
     it('remembers within an attempt that a split request was accepted in part', async () => {

@@ -158,28 +158,32 @@ export class DestinationQueue {
    * earlier request of this attempt.
    */
   private async sendBatch(deliveries: readonly QueuedDelivery[], unknown = false): Promise<void> {
-    const batch = withdrawLate(deliveries);
+    const batch = withdrawLate(deliveries, unknown);
     if (batch.length === 0) return;
     const current = this.dependencies.destination()?.connection;
     if (!current) return settleAll(batch, { status: 'failed', reason: 'disconnected', durationMs: 0, unknown });
     const refusal = batch[0]?.probe ? undefined : this.stateChange ? 'authorization' : this.refusal();
     if (refusal) return settleAll(batch, { ...deferred(refusal), unknown });
     const started = performance.now();
-    const answer = await this.requestVerdict(batch);
+    const answer = await this.requestVerdict(batch, unknown);
     const durationMs = Math.round(performance.now() - started);
     if (answer.batch.length === 0) return;
     this.updateBreaker(answer);
     await this.settle(answer, durationMs, unknown);
   }
 
-  private async requestVerdict(deliveries: readonly QueuedDelivery[], stale?: string): Promise<Answer> {
+  private async requestVerdict(
+    deliveries: readonly QueuedDelivery[],
+    unknown: boolean,
+    stale?: string,
+  ): Promise<Answer> {
     let batch = deliveries;
     let isRequested = false;
     try {
       const connection = this.connectionOf(batch);
       const accessToken = await withTimeout(this.dependencies.accessToken(connection, stale), WAIT_MAX_MS);
       // The token request may have taken longer than this process may act for a conversion.
-      batch = withdrawLate(batch);
+      batch = withdrawLate(batch, unknown);
       if (batch.length === 0) return { batch, verdict: NO_VERDICT };
       const request = this.platform.request(
         batch.map(({ payload }) => payload.body),
@@ -190,7 +194,8 @@ export class DestinationQueue {
       const verdict = this.platform.verdict(response, batch.length);
       // The token may have been revoked before it expired: repeat the request once with a fresh one.
       const isRefused = firstOf(verdict).kind === 'unauthorized';
-      if (isRefused && accessToken !== undefined && stale === undefined) return this.requestVerdict(batch, accessToken);
+      if (isRefused && accessToken !== undefined && stale === undefined)
+        return this.requestVerdict(batch, unknown, accessToken);
       return { batch, verdict: storable(verdict), httpStatus: response.status, response: redact(response.text) };
     } catch (error) {
       return { batch, verdict: this.verdictOfError(error, isRequested) };
@@ -331,11 +336,15 @@ function isSameGroup(one: QueuedDelivery, other: QueuedDelivery): boolean {
   return one.payload.group === other.payload.group && one.payload.account.key === other.payload.account.key;
 }
 
-/** Those that this process may still deliver. Another instance delivers the others, or has delivered them. */
-function withdrawLate(deliveries: readonly QueuedDelivery[]): readonly QueuedDelivery[] {
+/**
+ * Those that this process may still deliver. Another instance delivers the others, or has delivered them. Where the platform may
+ * have accepted one in an earlier request of this attempt, that is reported instead.
+ */
+function withdrawLate(deliveries: readonly QueuedDelivery[], unknown: boolean): readonly QueuedDelivery[] {
   return deliveries.filter((delivery) => {
     const mayDeliver = delivery.mayDeliver();
-    if (!mayDeliver) delivery.done({ status: 'withdrawn', durationMs: 0 });
+    if (!mayDeliver && unknown) delivery.done({ status: 'deferred', reason: 'timeout', durationMs: 0, unknown });
+    else if (!mayDeliver) delivery.done({ status: 'withdrawn', durationMs: 0 });
     return mayDeliver;
   });
 }

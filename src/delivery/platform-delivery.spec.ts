@@ -158,6 +158,19 @@ describe('PlatformDelivery', () => {
     expect(pixels).toEqual(['second', 'second']);
   });
 
+  it('binds a delivery that a process which has ended may have sent', async () => {
+    const maybeSentAt = isoAgo(46);
+    verdict = { kind: 'retry', reason: 'server_error', unknown: false };
+    const first = await deliver({ maybeSentAt }, hoursAgo(46));
+    expect(first).toMatchObject({ status: 'deferred', unknownSince: maybeSentAt, giveUpAt: isoAgo(-1) });
+    verdict = { kind: 'delivered' };
+    const retried = await deliver({ attempt: 2, maybeSentAt }, hoursAgo(60));
+    expect(retried).toMatchObject({ status: 'delivered', settings: 8, unknownSince: maybeSentAt });
+    expect(pixels).toEqual(['first', 'second']);
+    const tooLate = await deliver({ attempt: 2, maybeSentAt: isoAgo(47.1) }, hoursAgo(60));
+    expect(tooLate).toMatchObject({ status: 'failed', reason: 'gave_up' });
+  });
+
   it('does not send to an earlier account of a platform that answers wrong credentials like right ones', async () => {
     Object.assign(destination?.platform as object, { hidesRefusals: true });
     const outcome = await deliver({ attempt: 2, unknownSince: isoAgo(1) });

@@ -1,12 +1,10 @@
 import { Injectable } from '@nestjs/common';
 import { Interval } from '@nestjs/schedule';
 import type { PlatformName } from '../platforms/platform.js';
-import { hasEnded } from '../postgres/lease.js';
 import { Postgres } from '../postgres/postgres.js';
-import { ATTEMPT_WINDOW } from './attempt-window.js';
 import { Confirmations } from './confirmations.js';
 import { unknownSinceOf, type WaitingDelivery } from './deliveries.projection.js';
-import { QUERY_TIMEOUT_MS } from './delivery-leases.js';
+import { DeliveryLeases, QUERY_TIMEOUT_MS } from './delivery-leases.js';
 import { type DueAttempt, LeasedAttempts } from './leased-attempts.js';
 import { nextAttempt } from './outcome-recorder.js';
 import { PlatformDelivery } from './platform-delivery.js';
@@ -16,13 +14,9 @@ const POLL_EVERY_MS = 500;
 const LEASED_MAX = 1_000;
 /** How often one delivery is attempted on a parked connection, to find out whether it works again. */
 const PROBE_EVERY_MS = 15 * 60_000;
-const LEASE_SECONDS = ATTEMPT_WINDOW.lease.endsAfterMs / 1_000;
 
 const DUE_COLUMNS =
   'd.conversion, d.platform, d.site, d.position::float8 AS position, d.kind, d.attempt, d.reason, d.details';
-const notLeased = (now: string) => `NOT EXISTS (
-  SELECT FROM cc.delivery_leases l
-   WHERE l.conversion = d.conversion AND l.platform = d.platform AND NOT ${hasEnded(now, String(LEASE_SECONDS))})`;
 
 interface ConnectionKey {
   readonly site: string;
@@ -48,6 +42,7 @@ export class RetryScheduler {
     private readonly deliveries: PlatformDelivery,
     private readonly confirmations: Confirmations,
     private readonly attempts: LeasedAttempts,
+    private readonly leases: DeliveryLeases,
   ) {}
 
   /** Every query of a poll times out, so a lost connection does not end the polls. */
@@ -123,7 +118,8 @@ export class RetryScheduler {
   private async readTooOld(): Promise<DueDelivery[]> {
     return this.query<DueDelivery>({
       name: 'too-old-deliveries',
-      text: `SELECT ${DUE_COLUMNS} FROM cc.deliveries d WHERE d.give_up_at <= to_timestamp($2) AND d.kind = 'send' AND ${notLeased('$2')}
+      text: `SELECT ${DUE_COLUMNS} FROM cc.deliveries d
+              WHERE d.give_up_at <= to_timestamp($2) AND d.kind = 'send' AND ${this.notLeased('$2')}
               ORDER BY d.give_up_at LIMIT $1`,
       values: [LEASED_MAX, this.nowSeconds()],
     });
@@ -135,11 +131,17 @@ export class RetryScheduler {
       name: 'due-deliveries',
       text: `SELECT ${DUE_COLUMNS} FROM cc.deliveries d
               WHERE d.site = $1 AND d.platform = $2 AND d.due <= to_timestamp($5) AND (d.kind = 'send' OR NOT $4)
-                AND ${notLeased('$5')}
+                AND ${this.notLeased('$5')}
               ORDER BY d.due LIMIT $3`,
       // A status request does not prove that a parked connection works again, so it is no probe.
       values: [site, platform, capacity, this.deliveries.isParked(site, platform), this.nowSeconds()],
     });
+  }
+
+  /** SQL: no process is carrying out the delivery `d`. */
+  private notLeased(now: string): string {
+    return `NOT EXISTS (SELECT FROM cc.delivery_leases l
+      WHERE l.conversion = d.conversion AND l.platform = d.platform AND ${this.leases.isHeld(now)})`;
   }
 
   /** The trusted time: a step of the database's clock must not make deliveries due. */

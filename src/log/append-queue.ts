@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { LogUnavailable, messageOf } from '../kernel/errors.js';
 import { uuidv7 } from '../kernel/uuid.js';
 import type { AppendOutcome, AppendRequest } from './event.js';
@@ -79,7 +80,7 @@ const APPEND_LIMITS: AppendQueueLimits = {
  * A batch that is sent just before a deadline may take this long: otherwise, under overload, the oldest request of each batch
  * would leave no time to store it. Nothing is stored later. A deadline that the caller states itself is not extended.
  */
-const COMMIT_GRACE_MS = 2_500;
+export const COMMIT_GRACE_MS = 2_500;
 /** How far the database's clock may be behind its estimate: a larger difference means that it stepped back. */
 const CLOCK_TOLERANCE_MS = 2_000;
 
@@ -306,6 +307,7 @@ function serialise(request: AppendRequest, index: number): string {
     data: event.data,
     subject,
     personal: event.personal && personal,
+    salt: event.personal && randomUUID(),
     inline: event.inline,
     key: request.claim?.key,
     span: request.claim && request.claim.windowMs / 1_000,

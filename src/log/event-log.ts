@@ -50,7 +50,10 @@ export abstract class EventLog {
   /** Position of the last of `limit` events after a position, for readers that skip most of them. */
   abstract pageEnd(after: number, limit: number): Promise<number>;
 
-  /** The last position before a time. */
+  /**
+   * The last position before a time. An event that was stored while the database's clock was ahead counts from the moment at
+   * which the clock was set back.
+   */
   abstract positionBefore(time: Date): Promise<number>;
 
   /** Delivers every event after a position, in order and without gaps, until stopped. Resolves once caught up. */
@@ -58,6 +61,9 @@ export abstract class EventLog {
 
   /** The followers, for metrics: each knows its lag. */
   abstract readers(): Follower[];
+
+  /** Why an append would not be stored at the moment; undefined if nothing is known that keeps it from being stored. */
+  abstract refusal(): Promise<string | undefined>;
 
   /** Resolves when every accepted append is answered and the connections are closed. */
   abstract close(): Promise<void>;

@@ -1,4 +1,5 @@
 import { type ClientBase, escapeLiteral, type Pool, type QueryConfig } from 'pg';
+import { effectiveTimeMs, readClockSteps } from './clock-steps.js';
 import { copyOut } from './copy.js';
 import type { EventsOf, StoredEvent, StreamEvent } from './event.js';
 import type { EventSubject, SubjectOptions } from './event-log.js';
@@ -204,19 +205,32 @@ export interface PublicEvent {
   readonly data: string;
 }
 
+type PublicRow = Omit<PublicEvent, 'position'> & { position: string };
+
+const PUBLIC_COLUMNS = `position, id, category, category || '-' || stream AS stream, version, type, site,
+                  extract(epoch FROM time) * 1000 AS time, data::text AS data`;
+
 export async function readPublicEvents(source: Queryable, after: number, limit: number): Promise<PublicEvent[]> {
-  const { rows } = await source.query<Omit<PublicEvent, 'position'> & { position: string }>({
+  const { rows } = await source.query<PublicRow>({
     name: 'read-public-events',
-    text: `SELECT position, id, category, category || '-' || stream AS stream, version, type, site,
-                  extract(epoch FROM time) * 1000 AS time, data::text AS data
-             FROM cc.events WHERE position > $1 ORDER BY position LIMIT $2`,
+    text: `SELECT ${PUBLIC_COLUMNS} FROM cc.events WHERE position > $1 ORDER BY position LIMIT $2`,
     values: [after, limit],
   });
-  return rows.map((row) => ({
-    ...row,
-    position: Number(row.position),
-    time: new Date(Number(row.time)).toISOString(),
-  }));
+  return rows.map(toPublicEvent);
+}
+
+/** The events at these positions; those that the log does not have are left out. */
+export async function readPublicEventsAt(source: Queryable, positions: readonly number[]): Promise<PublicEvent[]> {
+  const { rows } = await source.query<PublicRow>({
+    name: 'read-public-events-at',
+    text: `SELECT ${PUBLIC_COLUMNS} FROM cc.events WHERE position = ANY ($1)`,
+    values: [positions],
+  });
+  return rows.map(toPublicEvent);
+}
+
+function toPublicEvent(row: PublicRow): PublicEvent {
+  return { ...row, position: Number(row.position), time: new Date(Number(row.time)).toISOString() };
 }
 
 /** The id of the event at each position, or 'dropped' if retention removed it. */
@@ -379,19 +393,24 @@ export async function readSubjects(
   return rows;
 }
 
-/** The last position before a time. Time is monotonic along the log, so a binary search needs no index on it. */
+/**
+ * The last position before a time. Effective time (`clock-steps.ts`) is monotonic along the log, so a binary search needs no
+ * index on it.
+ */
 export async function readPositionBefore(source: Queryable, time: Date): Promise<number> {
+  const steps = await readClockSteps(source);
   let low = 0;
   let high = await readHead(source);
   while (low < high) {
     const middle = Math.floor((low + high) / 2);
-    const { rows } = await source.query<{ position: string; earlier: boolean }>({
+    const { rows } = await source.query<{ position: string; time: number }>({
       name: 'read-time-at',
-      text: 'SELECT position, time < $2 AS earlier FROM cc.events WHERE position > $1 ORDER BY position LIMIT 1',
-      values: [middle, time],
+      text: `SELECT position, extract(epoch FROM time)::float8 * 1000 AS time
+               FROM cc.events WHERE position > $1 ORDER BY position LIMIT 1`,
+      values: [middle],
     });
-    const next = rows[0];
-    if (next?.earlier) low = Number(next.position);
+    const next = rows[0] && { position: Number(rows[0].position), timeMs: rows[0].time };
+    if (next && effectiveTimeMs(steps, next.position, next.timeMs) < time.getTime()) low = next.position;
     else high = middle;
   }
   return low;

@@ -5,6 +5,8 @@ import type { Postgres } from '../postgres/postgres.js';
 export const PARTITION_LOCK = 4845005;
 const PARTITION_EVENTS = 5_000_000;
 const PARTITIONS_AHEAD = 2;
+/** A session that hangs while it holds the lock must not keep the keepers of all instances waiting; they try again later. */
+const LOCK_TIMEOUT_MS = 5_000;
 
 export interface PartitionState {
   readonly position: number;
@@ -46,6 +48,7 @@ async function withPartitionLock<Result>(
 ): Promise<Result> {
   const client = await postgres.connectAsOwner('partitions');
   try {
+    await client.query(`SET lock_timeout = ${LOCK_TIMEOUT_MS}`);
     await client.query('SELECT pg_advisory_lock($1)', [PARTITION_LOCK]);
     return await work(client);
   } finally {

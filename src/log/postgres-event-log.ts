@@ -36,7 +36,7 @@ const FOLLOWER_QUERY_TIMEOUT_MS = 2_500;
 const PAGE_QUERY_TIMEOUT_MS = 10_000;
 
 export class PostgresEventLog extends EventLog {
-  readonly readiness = new AppendReadiness();
+  private readonly readiness = new AppendReadiness();
   private readonly connection: AppendConnection;
   private readonly queue: AppendQueue;
   private readonly notifications: AppendNotifications;
@@ -127,6 +127,10 @@ export class PostgresEventLog extends EventLog {
 
   readers(): Follower[] {
     return [...this.followers];
+  }
+
+  refusal(): Promise<string | undefined> {
+    return this.readiness.refusal(this.postgres.pool);
   }
 
   async close(): Promise<void> {

@@ -3,16 +3,19 @@ import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { HotRoutes } from '../http/hot-routes.js';
 import { KafkaService } from '../kafka/kafka.module.js';
+import { EventLog } from '../log/event-log.js';
 import { ProjectionRunner } from '../log/projection-runner.js';
 import { Postgres } from '../postgres/postgres.js';
 
 const CHECK_TIMEOUT_MS = 1_000;
+const NO_ANSWER = 'the database does not answer';
 
 @ApiTags('Operations')
 @Controller()
 export class HealthController {
   constructor(
     private readonly postgres: Postgres,
+    private readonly log: EventLog,
     private readonly projections: ProjectionRunner,
     private readonly kafka: KafkaService,
     private readonly hotRoutes: HotRoutes,
@@ -39,7 +42,7 @@ export class HealthController {
     return {
       ok,
       ...stopping,
-      log: { ok: log.ok },
+      log: { ok: log.ok, reason: log.reason },
       clock: { ok: clock.problem() === undefined, reason: clock.problem() },
       projections: log.parked,
       kafka: this.kafka.state,
@@ -47,15 +50,15 @@ export class HealthController {
   }
 
   /** The projection status may time out without failing the check: a slow database still accepts conversions. */
-  private async checkLog(): Promise<{ ok: boolean; parked: { name: string; reason: string | undefined }[] }> {
-    const query = () => this.postgres.pool.query('SELECT 1').then(() => true);
+  private async checkLog() {
+    const query = () => this.log.refusal();
     // Retry once: the pool may have returned a connection that the database has closed.
-    const reachable = query().catch(query);
+    const refusal = query().catch(query);
     const parked = this.projections
       .status()
       .then((all) => all.filter(({ state }) => state === 'parked').map(({ name, reason }) => ({ name, reason })));
-    const [ok, names] = await Promise.all([withTimeout(reachable, false), withTimeout(parked, [])]);
-    return { ok, parked: names };
+    const [reason, names] = await Promise.all([withTimeout(refusal, NO_ANSWER), withTimeout(parked, [])]);
+    return { ok: reason === undefined, reason, parked: names };
   }
 }
 

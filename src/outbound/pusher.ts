@@ -23,6 +23,8 @@ export interface PusherOptions extends RetryRules {
   readonly actor: 'system' | 'cli';
   /** The clock for ticks and attempts. */
   readonly now: () => number;
+  /** The newest signed checkpoint of the log. */
+  checkpoint?(): Promise<string | undefined>;
   /** For metrics and logs. */
   count?(outcome: 'delivered' | 'failed'): void;
   disabled?(site: string, reason: string): void;
@@ -124,7 +126,8 @@ export class Pusher {
         accepted: false,
         reason: 'secret_missing: SECRET_KEY cannot decrypt it, set it again with "webhook set"',
       };
-    return this.exchange(pushRequest(webhook, secrets, window, this.options.now()), lease);
+    const checkpoint = await this.options.checkpoint?.();
+    return this.exchange(pushRequest(webhook, secrets, window, this.options.now(), checkpoint), lease);
   }
 
   private async exchange(request: ReturnType<typeof pushRequest>, lease?: PushLease): Promise<Verdict | undefined> {

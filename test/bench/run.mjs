@@ -1,4 +1,4 @@
-// npm run bench [-- --quick] [--against DIR] [--platforms | --visitors | --kafka | --outbound | --history | --grow] [--json | --markdown]
+// npm run bench [-- --quick] [--against DIR] [--platforms | --visitors | --kafka | --outbound | --history | --seals | --grow] [--json | --markdown]
 // Measures the service, a raw echo, a naive design and peers, and prints one table. See `--help`.
 
 import { existsSync } from 'node:fs';
@@ -14,6 +14,7 @@ import { kafkaRun } from './kafka.mjs';
 import { largeLogRun } from './large-log.mjs';
 import { outboundRun } from './outbound.mjs';
 import { platformsRun } from './platforms.mjs';
+import { sealsRun } from './seals.mjs';
 import { standardRun } from './standard.mjs';
 import { markdownReport, textReport } from './table.mjs';
 import { visitorsRun } from './visitors.mjs';
@@ -29,6 +30,7 @@ const HELP = `npm run bench [-- options]
   --kafka      the Kafka part: cost of publishing and its effect on inbound; needs Java and Maven; at most eight minutes
   --grow       the large-log part: fills a log and compares it with an empty one
   --history    the history part: export and rebuild, compared with a plain COPY
+  --seals      the seals part: cost of the hash chain in PostgreSQL's CPU and WAL; at most four minutes
   --events N   with --grow, --outbound and --history: number of events (default 10,000,000, with --history 1,000,000)
   --claims N   with --grow: how many of the newest conversions hold a live dedup claim (default 1,000,000)
   --json       prints the figures as JSON; --markdown prints the table as Markdown
@@ -85,6 +87,7 @@ const PARTS = {
   kafka: { run: kafkaRun, title: 'with Kafka' },
   outbound: { run: outboundRun, title: 'outbound webhook' },
   history: { run: historyRun, title: 'export and rebuild' },
+  seals: { run: sealsRun, title: 'seals of the log' },
 };
 
 /** npm forwards a Ctrl-C that the terminal has already delivered. Only a later signal forces the exit. */

@@ -47,11 +47,12 @@ export async function startNaive(server, sandbox) {
   return { port, key, pid: child.pid, server, sandbox, ...INBOUND };
 }
 
-export function appendVariant(id, script, server, env, { settings: { warm, seconds } }) {
+export function appendVariant(id, script, server, env, { settings }, inFlight = APPENDS_IN_FLIGHT) {
+  const { warm, seconds } = settings;
   const args = [
     isAbsolute(script) ? script : here(script),
     '--in-flight',
-    APPENDS_IN_FLIGHT,
+    inFlight,
     '--warm',
     warm,
     '--seconds',

@@ -74,7 +74,7 @@ export async function walRows(service, late, tally, context) {
       `WAL per conversion, ${claims}, over a checkpoint cycle of ${(cycleBytes / 1e9).toFixed(1)} GB`,
       average / 1000,
       'kB',
-      { atMost: 1.6 },
+      { atMost: 1.75 },
     ),
     singleRow(
       `↳ the first ${thousands(afterCheckpoint.conversions)} after a checkpoint`,

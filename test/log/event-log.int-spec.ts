@@ -4,6 +4,7 @@ import { Client } from 'pg';
 import { uuidv7 } from '../../src/kernel/uuid.js';
 import type { AppendRequest, StoredEvent } from '../../src/log/event.js';
 import type { EventLog } from '../../src/log/event-log.js';
+import { countOutOfOrder } from '../../src/log/log-audit.js';
 import { keepPartitionsAhead, readPartitions } from '../../src/log/partitions.js';
 import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
 import { dropExpiredPartitions } from '../../src/log/retention.js';
@@ -102,6 +103,11 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
         },
       ]);
       expect(Date.parse(event?.time as string) - rows[0].after_time.getTime()).toBeGreaterThan(399 * DAY_MS);
+      // The event of the time ahead counts from the step when a position is looked up by time, and is in order.
+      const step = rows[0].after_time.getTime();
+      expect(await log.positionBefore(new Date(step))).toBe(0);
+      expect(await log.positionBefore(new Date(step + 1))).toBe(head);
+      expect(await countOutOfOrder(postgres.pool, head)).toBe(0);
       // The claim of the time ahead counts from the step, so that it expires.
       await sleep(20);
       expect(await log.append(claiming(key, 10))).toMatchObject({ status: 'appended' });

@@ -170,6 +170,8 @@ export class InMemoryLog extends EventLog {
     return [...this.followers];
   }
 
+  async refusal(): Promise<undefined> {}
+
   async close(): Promise<void> {
     for (const follower of this.followers) await follower.stop();
   }

@@ -80,6 +80,7 @@ DROP FUNCTION cc.append(json, boolean, boolean);
 -- The only function that writes events. "batch" has one object per event: "n" is its index in the batch (from 1), "k" its
 -- index in its request (from 1; 1 is omitted), "expected" the version that its stream must have (absent: a new stream, or
 -- one that has reached version "base"; -1: any). "key", "span" (seconds) and "weak" make a dedup claim for the stream.
+-- "salt": 122 random bits for the digest of the personal part, which the sender draws at a lower cost.
 -- A stream whose version is compared, and a dedup key, occur at most once in a batch.
 -- "checked": versions must be compared, or the batch is sent again because the first result is unknown.
 -- "noted": some events have an "inline" part for the inline projections.
@@ -121,10 +122,9 @@ BEGIN
   -- A unique index covers one partition. Until no copy of a batch can be on its way from before the current partition was
   -- begun, look for copies in all of them.
   checked := checked OR coalesce((
-    SELECT s.time FROM cc.seals s WHERE s.last >= (
-      SELECT p.first FROM cc.log_partitions p WHERE p.first > 0 AND p.first <= (SELECT last_value + 1 FROM cc.event_position)
-       ORDER BY p.first DESC LIMIT 1)
-     ORDER BY s.last LIMIT 1) > drawn - interval '60 seconds', false);
+    SELECT coalesce((SELECT s.time FROM cc.seals s WHERE s.last >= p.first ORDER BY s.last LIMIT 1), drawn)
+      FROM cc.log_partitions p WHERE p.first > 0 AND p.first <= (SELECT last_value + 1 FROM cc.event_position)
+     ORDER BY p.first DESC LIMIT 1) > drawn - interval '60 seconds', false);
 
   IF checked THEN
     SELECT array_agg((SELECT e.position FROM cc.events e WHERE e.stream = r.stream AND e.id = r.id LIMIT 1) ORDER BY r.n),
@@ -148,14 +148,16 @@ BEGIN
 
   WITH input AS MATERIALIZED (
     SELECT r.n, coalesce(r.k, 1) + coalesce(r.base, 0) AS k, r.expected, r.id, r.category, r.stream, r.type, r.site, r.actor,
-           r.reference, r.data, r.subject, r.personal, r.inline, r.key, r.span, coalesce(r.weak, false) AS weak
+           r.reference, r.data, r.subject, r.personal, r.salt, r.inline, r.key, r.span, coalesce(r.weak, false) AS weak
       FROM json_to_recordset(batch) AS r (
       n integer, k integer, base integer, expected integer, id uuid, category text, stream uuid, type text, site text,
-      actor text, reference text, data json, subject text, personal json, inline json, key uuid, span double precision, weak boolean)
+      actor text, reference text, data json, subject text, personal json, salt uuid, inline json, key uuid, span double precision, weak boolean)
      WHERE (NOT checked OR stored[r.n] IS NULL) AND (conflicts IS NULL OR r.n <> ALL (conflicts))
   ), held AS MATERIALIZED (
-    -- Every writer of claims holds the lock, so these rows cannot change before the commit.
-    SELECT i.n, c.stream, c.at > drawn - make_interval(secs => i.span) AND (i.weak OR NOT c.weak) AS live
+    -- Every writer of claims holds the lock, so these rows cannot change before the commit. A claim made while the clock was
+    -- ahead counts from the moment at which the clock was set back, or it would be valid until the clock has reached it.
+    SELECT i.n, c.stream, (i.weak OR NOT c.weak) AND drawn - make_interval(secs => i.span) < CASE WHEN c.at > drawn
+             THEN coalesce((SELECT min(s.after_time) FROM cc.clock_steps s WHERE s.before_time >= c.at), c.at) ELSE c.at END AS live
       FROM input i JOIN cc.dedup c ON c.site = i.site AND c.key = i.key
   ), replaced_claims AS (
     UPDATE cc.dedup c SET stream = i.stream, weak = i.weak, at = drawn
@@ -167,8 +169,8 @@ BEGIN
     SELECT nextval('cc.event_position'::regclass) AS position, o.* FROM (
       SELECT i.n, i.k + CASE WHEN i.expected IS NULL THEN 0 ELSE reached[i.n] END AS version, i.id, i.category, i.stream,
              i.type, i.site, i.actor, i.reference, i.data, decode(i.subject, 'hex') AS subject, i.personal, i.inline,
-             -- 122 random bits.
-             CASE WHEN i.subject IS NOT NULL OR i.personal IS NOT NULL THEN uuid_send(gen_random_uuid()) END AS salt
+             CASE WHEN i.subject IS NOT NULL OR i.personal IS NOT NULL THEN uuid_send(coalesce(i.salt, gen_random_uuid())) END
+               AS salt
         FROM input i WHERE n NOT IN (SELECT h.n FROM held h WHERE h.live) ORDER BY i.n) o
   ), appended AS (
     INSERT INTO cc.events (position, id, category, stream, version, type, site, time, actor, reference, data)
@@ -177,12 +179,13 @@ BEGIN
     INSERT INTO cc.personal (position, site, subject, data, salt)
     SELECT position, site, subject, personal, salt FROM winners WHERE salt IS NOT NULL
   ), seal AS (
+    -- In the order of positions, in which the rows above were made. Sorting them again would cost every event.
     INSERT INTO cc.seals (first, last, count, digest, head, time)
     SELECT first, last, count, digest, sha256(previous || digest), drawn FROM (
       SELECT min(position) AS first, max(position) AS last, count(*) AS count, sha256(string_agg(
                cc.event_digest(position, id, category, stream, version, type, site, time_ms, actor, reference, data,
                                CASE WHEN salt IS NOT NULL THEN cc.personal_digest(salt, subject, personal) END),
-               '' ORDER BY position)) AS digest FROM winners) batch
+               '')) AS digest FROM winners) batch
      WHERE count > 0
   )
   SELECT json_build_object(
@@ -199,9 +202,6 @@ BEGIN
   IF notes IS NOT NULL THEN PERFORM cc.write_inline(notes); END IF;
   IF newest > drawn AND outcome ->> 'first' IS NOT NULL THEN
     INSERT INTO cc.clock_steps (position, before_time, after_time) VALUES ((outcome ->> 'first')::bigint, newest, drawn);
-    -- Otherwise claims and identifiers from the time ahead would be newer than all others until the clock has reached it.
-    UPDATE cc.dedup SET at = drawn WHERE at > drawn;
-    UPDATE cc.identifiers SET at = drawn WHERE at > drawn;
   END IF;
   RETURN outcome;
 END $$;

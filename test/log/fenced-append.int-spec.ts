@@ -1,0 +1,254 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { jest } from '@jest/globals';
+import { ReplayDeliveries } from '../../src/delivery/replay-deliveries.command.js';
+import { ReplayDeliveriesHandler } from '../../src/delivery/replay-deliveries.handler.js';
+import { LogUnavailable } from '../../src/kernel/errors.js';
+import { uuidv7 } from '../../src/kernel/uuid.js';
+import { AppendConnection } from '../../src/log/append-connection.js';
+import { AppendQueue, COMMIT_GRACE_MS } from '../../src/log/append-queue.js';
+import { AppendReadiness } from '../../src/log/append-readiness.js';
+import type { AppendOutcome, AppendRequest } from '../../src/log/event.js';
+import type { EventLog } from '../../src/log/event-log.js';
+import { keepPartitionsAhead } from '../../src/log/partitions.js';
+import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
+import type { Postgres } from '../../src/postgres/postgres.js';
+import { createDatabase, openDatabase, serversUnderTest } from '../support/databases.js';
+import { claiming, thing } from '../support/event-log.contract.js';
+import { HoldingProxy } from '../support/holding-proxy.js';
+import { startTestServer, type TestServer } from '../support/postgres-server.js';
+
+jest.setTimeout(120_000);
+
+describe.each(serversUnderTest())('a fenced append on $name', ({ major }) => {
+  let server: TestServer;
+  let url: string;
+  let postgres: Postgres;
+  let log: EventLog;
+
+  beforeAll(async () => {
+    server = await startTestServer(major === undefined ? {} : { major });
+  });
+  afterAll(() => server.stop());
+
+  beforeEach(async () => {
+    url = await createDatabase(server);
+    postgres = await openDatabase(url);
+    log = new PostgresEventLog(postgres);
+  });
+  afterEach(async () => {
+    await log.close();
+    await postgres.close();
+  });
+
+  describe('whose bytes arrive late', () => {
+    let proxy: HoldingProxy;
+    let behindProxy: Postgres;
+
+    beforeEach(async () => {
+      proxy = await HoldingProxy.start(server.host);
+      behindProxy = await openDatabase(proxy.urlOf(url));
+    });
+    afterEach(async () => {
+      await behindProxy.close();
+      await proxy.stop();
+    });
+
+    it('stores nothing after its deadline, and the retry of its sender is stored', async () => {
+      // A short deadline, so that the test need not hold the bytes for long.
+      const connection = new AppendConnection(behindProxy, new AppendReadiness());
+      const queue = new AppendQueue(connection, behindProxy.clock, () => {}, LIMITS);
+      await queue.append(thing());
+      const key = randomUUID();
+      proxy.hold();
+      await expect(queue.append(claiming(key))).rejects.toThrow(LogUnavailable);
+      const latestMs = behindProxy.clock.nowMs() + COMMIT_GRACE_MS;
+      await queue.drained();
+      expect(proxy.heldBytes).toBeGreaterThan(200);
+      await untilDatabaseTime(latestMs);
+      await proxy.release();
+      expect(await log.read()).toHaveLength(1);
+      expect(await log.append(claiming(key))).toMatchObject({ status: 'appended' });
+      await connection.close();
+    });
+
+    it('stores nothing after the deadline that its sender states', async () => {
+      const lateLog = new PostgresEventLog(behindProxy);
+      await lateLog.append(thing());
+      proxy.hold();
+      const notAfterMs = behindProxy.clock.nowMs() + 2_000;
+      await expect(lateLog.append(thing(uuidv7(), { notAfterMs }))).rejects.toThrow(LogUnavailable);
+      expect(proxy.heldBytes).toBeGreaterThan(200);
+      await untilDatabaseTime(notAfterMs);
+      await proxy.release();
+      expect(await log.read()).toHaveLength(1);
+      await lateLog.close();
+    });
+
+    async function untilDatabaseTime(ms: number): Promise<void> {
+      const isLater = async () => {
+        const { rows } = await postgres.pool.query(
+          'SELECT clock_timestamp() > to_timestamp($1::float8 / 1000) AS later',
+          [ms],
+        );
+        return rows[0].later;
+      };
+      while (!(await isLater())) await sleep(50);
+    }
+  });
+
+  it('is stored only within the time bounds that its batch states', async () => {
+    const bounds = (earliest: string, latest: string) =>
+      postgres.pool
+        .query(`SELECT cc.append($1, false, false, NULL, now() + $2::interval, now() + $3::interval) AS outcome`, [
+          JSON.stringify([ROW()]),
+          earliest,
+          latest,
+        ])
+        .then(({ rows }) => Object.keys(rows[0].outcome));
+    expect(await bounds('-10 s', '-1 s')).toEqual(['outside']);
+    expect(await bounds('5 s', '10 s')).toEqual(['outside']);
+    expect(await log.read()).toHaveLength(0);
+    expect(await bounds('-10 s', '60 s')).toContain('first');
+    expect(await log.read()).toHaveLength(1);
+  });
+
+  describe('across a partition boundary', () => {
+    /** Partitions of 10 positions. */
+    beforeEach(async () => {
+      const owner = await postgres.connectAsOwner('test');
+      await owner.query(
+        `DO $$ DECLARE first bigint; BEGIN
+          FOR first IN DELETE FROM cc.log_partitions p RETURNING p.first LOOP
+            EXECUTE format('DROP TABLE cc.events_%1$s, cc.personal_%1$s', first);
+          END LOOP;
+        END $$`,
+      );
+      for (const first of [0, 10, 20, 30]) await owner.query('SELECT cc.add_partition($1, $2)', [first, first + 10]);
+      await owner.end();
+    });
+
+    /** Appends events of other streams until the next position is in the next partition. */
+    async function cross(): Promise<void> {
+      const from = Math.floor((await log.head()) / 10);
+      while (Math.floor(((await log.head()) + 1) / 10) === from) await log.append(thing());
+    }
+
+    it('conflicts with an event of the same version in the partition before', async () => {
+      const stream = uuidv7();
+      const first = positionOf(await log.append(thing(stream)));
+      const known = { owned: 1, position: first };
+      expect(await log.append(thing(stream, { expected: known }))).toMatchObject({ status: 'appended' });
+      await cross();
+      expect(await log.append(thing(stream, { expected: known }))).toEqual({ status: 'conflict' });
+      expect(await log.append(thing(stream, { expected: 1 }))).toEqual({ status: 'conflict' });
+      const end = (await log.readStream('thing', stream)).at(-1);
+      const expected = { owned: 2, position: end?.position as number };
+      expect(await log.append(thing(stream, { expected }))).toMatchObject({ status: 'appended' });
+      expect(await log.append(thing(stream, { expected: 'any' }))).toMatchObject({ status: 'appended' });
+      expect((await log.readStream('thing', stream)).map(({ version }) => version)).toEqual([1, 2, 3, 4]);
+    });
+
+    it('finds a copy of its batch in the partition before', async () => {
+      const row = ROW();
+      const send = () =>
+        postgres.pool
+          .query('SELECT cc.append($1, false, false, NULL, NULL, NULL) AS outcome', [JSON.stringify([row])])
+          .then(({ rows }) => rows[0].outcome);
+      const { first } = await send();
+      await cross();
+      expect(await send()).toMatchObject({ first: null, stored: [first] });
+      expect(await log.readStream('thing', row.stream)).toHaveLength(1);
+    });
+
+    it('lets a forced replay end on a stream that has two events of one version', async () => {
+      const received = await log.append(conversion());
+      const stream = (await log.read({ after: positionOf(received) - 1 }))[0]?.stream.slice(
+        'conversion-'.length,
+      ) as string;
+      const owner = await postgres.connectAsOwner('test');
+      await log.append(outcome(stream, 1));
+      await cross();
+      // As version 0.2 stored it: a second event of version 2 in another partition.
+      await owner.query(
+        `INSERT INTO cc.events SELECT nextval('cc.event_position'), gen_random_uuid(), category, stream, version, type, site, time,
+           actor, reference, data FROM cc.events WHERE stream = $1 AND version = 2`,
+        [stream],
+      );
+      await owner.end();
+      const request = {
+        site: 'shop.example',
+        platform: 'meta' as const,
+        force: true,
+        dryRun: false,
+        settingsPosition: 1,
+      };
+      const command = new ReplayDeliveries('cli', { ...request, range: { conversion: stream } });
+      expect(await new ReplayDeliveriesHandler(log).execute(command)).toMatchObject({ requested: 1 });
+      expect((await log.readStream('conversion', stream)).at(-1)).toMatchObject({
+        type: 'conversion.send_requested.v1',
+        version: 3,
+      });
+    });
+  });
+
+  describe('without a partition for the next position', () => {
+    it('is unavailable, which readiness names, and is stored when the partition exists', async () => {
+      await log.append(thing());
+      const owner = await postgres.connectAsOwner('test');
+      await owner.query(`SELECT setval('cc.event_position', (SELECT max(beyond) FROM cc.log_partitions), false)`);
+      const failed = log.append(thing()).catch((error: Error) => error);
+      expect(await failed).toBeInstanceOf(LogUnavailable);
+      expect(await log.refusal()).toMatch(/^the log has no partition for position \d+$/);
+      await keepPartitionsAhead(postgres);
+      expect(await log.append(thing())).toMatchObject({ status: 'appended' });
+      expect(await log.refusal()).toBeUndefined();
+      await owner.end();
+    });
+
+    it('does not keep the partition keeper waiting for a lock that is never released', async () => {
+      const holder = await postgres.connectAsOwner('test');
+      await holder.query('SELECT pg_advisory_lock(4845005)');
+      await expect(keepPartitionsAhead(postgres)).rejects.toThrow(/lock timeout/);
+      await holder.end();
+      expect((await keepPartitionsAhead(postgres)).ahead).toBe(2);
+    });
+  });
+});
+
+const LIMITS = {
+  batchEventsMax: 1_000,
+  batchBytesMax: 2 * 1024 * 1024,
+  waitingEventsMax: 1_000,
+  waitingBytesMax: 1024 * 1024,
+  deadlineMs: 1_000,
+  retryDelayMs: 100,
+};
+
+const ROW = () => ({
+  n: 1,
+  id: uuidv7(),
+  category: 'thing',
+  stream: uuidv7(),
+  type: 't',
+  site: 's',
+  actor: 'a',
+  data: {},
+});
+
+function conversion(): AppendRequest {
+  const conversionId = uuidv7();
+  const data = { conversionId, event: 'purchase', currency: 'EUR', keyId: 'k', trial: false, platforms: ['meta'] };
+  return thing(conversionId, { category: 'conversion', events: [{ type: 'conversion.received.v1', data }] });
+}
+
+function outcome(conversionId: string, version: number): AppendRequest {
+  const data = { conversionId, platform: 'meta', attempt: 1, status: 'delivered' };
+  const events: AppendRequest['events'] = [{ type: 'conversion.delivered.v1', data }];
+  return thing(conversionId, { category: 'conversion', expected: version, events });
+}
+
+function positionOf(appended: AppendOutcome): number {
+  if (appended.status !== 'appended') throw new Error(`Not appended: ${appended.status}`);
+  return appended.position;
+}

@@ -1,0 +1,96 @@
+import { jest } from '@jest/globals';
+import { uuidv7 } from '../../src/kernel/uuid.js';
+import { eraseSubject } from '../../src/log/erasure.js';
+import type { EventLog } from '../../src/log/event-log.js';
+import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
+import { batchDigest, CHAIN_START, chainHead, eventDigest, personalDigest } from '../../src/log/seals.js';
+import type { Postgres } from '../../src/postgres/postgres.js';
+import { createDatabase, openDatabase, serversUnderTest } from '../support/databases.js';
+import { thing } from '../support/event-log.contract.js';
+import { startTestServer, type TestServer } from '../support/postgres-server.js';
+
+jest.setTimeout(120_000);
+
+const SUBJECT = 'ab'.repeat(32);
+
+describe.each(serversUnderTest())('the seals of the log on $name', ({ major }) => {
+  let server: TestServer;
+  let postgres: Postgres;
+  let log: EventLog;
+
+  beforeAll(async () => {
+    server = await startTestServer(major === undefined ? {} : { major });
+    postgres = await openDatabase(await createDatabase(server));
+    log = new PostgresEventLog(postgres);
+  });
+  afterAll(async () => {
+    await log.close();
+    await postgres.close();
+    await server.stop();
+  });
+
+  it('are what TypeScript computes from the stored events', async () => {
+    await append('plain', {});
+    await append('with "quotes", a line\nbreak and Zoë 日本', { subject: SUBJECT, phone: 'cd' });
+    await append(undefined, { phone: 'no subject' });
+    await Promise.all(Array.from({ length: 50 }, (_, turn) => append(`ORD-${turn}`, { subject: SUBJECT })));
+    const heads = await recomputeHeads();
+    expect(heads.length).toBeGreaterThan(3);
+    expect(await storedHeads()).toEqual(heads);
+  });
+
+  it('stay valid when a person is erased, from whom only the salted digest is left', async () => {
+    const before = await recomputeHeads();
+    const linkedSubjects = () => [];
+    await eraseSubject(postgres, { site: 'shop.example', subject: SUBJECT, linkedSubjects, projections: [] });
+    const { rows } = await postgres.pool.query('SELECT count(*)::int AS parts FROM cc.erased_parts');
+    expect(rows).toEqual([{ parts: 51 }]);
+    expect(await recomputeHeads()).toEqual(before);
+  });
+
+  it('cannot be changed by the service', async () => {
+    for (const change of [
+      'UPDATE cc.seals SET count = 1',
+      'DELETE FROM cc.seals',
+      'DELETE FROM cc.erased_parts',
+      'INSERT INTO cc.removed_events VALUES (1, sha256($$$$))',
+      'DELETE FROM cc.clock_steps',
+    ])
+      await expect(postgres.pool.query(change)).rejects.toThrow(/permission denied/);
+  });
+
+  function append(reference: string | undefined, personal: { subject?: string; phone?: string }) {
+    const data = { text: 'Zoë "quoted" \\ 日本', amount: 12.5, nested: { list: [1, 2] } };
+    return log.append(thing(uuidv7(), { events: [{ type: 'thing.happened.v1', data, reference, personal }] }));
+  }
+
+  async function storedHeads(): Promise<string[]> {
+    const { rows } = await postgres.pool.query(`SELECT encode(head, 'hex') AS head FROM cc.seals ORDER BY last`);
+    return rows.map(({ head }) => head);
+  }
+
+  async function recomputeHeads(): Promise<string[]> {
+    const { rows: seals } = await postgres.pool.query('SELECT first, last FROM cc.seals ORDER BY last');
+    const heads: string[] = [];
+    for (const { first, last } of seals) {
+      const { rows } = await postgres.pool.query(
+        `SELECT e.*, e.data::text AS text, extract(epoch FROM e.time)::float8 * 1000 AS ms, p.salt, p.subject,
+                p.data::text AS beside, encode(x.digest, 'hex') AS erased
+           FROM cc.events e LEFT JOIN cc.personal p USING (position) LEFT JOIN cc.erased_parts x USING (position)
+          WHERE e.position BETWEEN $1 AND $2 ORDER BY e.position`,
+        [first, last],
+      );
+      const digests = rows.map((row) =>
+        eventDigest({
+          ...row,
+          position: Number(row.position),
+          timeMs: row.ms,
+          data: row.text,
+          personal: row.salt ? personalDigest(row.salt, row.subject, row.beside) : row.erased,
+        }),
+      );
+      heads.push(chainHead(heads.at(-1) ?? CHAIN_START, batchDigest(digests)));
+    }
+    return heads;
+  }
+});
