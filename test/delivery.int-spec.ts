@@ -8,6 +8,7 @@ import { DeliveryService } from '../src/delivery/delivery.service.js';
 import { DeliveryLeases } from '../src/delivery/delivery-leases.js';
 import { type DueAttempt, LeasedAttempts } from '../src/delivery/leased-attempts.js';
 import { OwedDeliveriesScan } from '../src/delivery/owed-deliveries.scan.js';
+import { findUnattempted, reportOwed, scanLateMs } from '../src/delivery/owed-report.js';
 import type { DeliveryRequest, PlatformDelivery } from '../src/delivery/platform-delivery.js';
 import type { ReceivedConversion } from '../src/delivery/received-conversion.js';
 import { ReplayDeliveries } from '../src/delivery/replay-deliveries.command.js';
@@ -557,12 +558,32 @@ describe('ReplayDeliveries', () => {
     const delivered = await receive();
     await record(delivered.data.conversionId, 'delivered');
     const range = { after: 0, until: await log.head() };
-    const request = { site: SITE, platform: 'meta', range, settingsPosition: 3, force: false, dryRun: false } as const;
+    const base = { site: SITE, platform: 'meta', range, settingsPosition: 3, force: false, dryRun: false } as const;
+    const request = { ...base, statuses: ['failed', 'skipped'], nowMs: Date.now() } as const;
     const counts = await new ReplayDeliveriesHandler(log).execute(new ReplayDeliveries('user:jane', request));
     expect(counts).toEqual({ requested: 1, byStatus: { failed: 1, delivered: 1 } });
     const events = await log.readStream(CONVERSION, failed.data.conversionId);
     expect(events.at(-1)).toMatchObject({ type: 'conversion.send_requested.v1', actor: 'user:jane' });
     expect(await log.readStream(CONVERSION, delivered.data.conversionId)).toHaveLength(2);
+  });
+
+  it('requests queued deliveries, except first attempts that may be in flight', async () => {
+    const waiting = await receive();
+    await record(waiting.data.conversionId, 'deferred', { reason: 'timeout', nextTry: FUTURE });
+    const unattempted = await receive();
+    const failed = await receive();
+    await record(failed.data.conversionId, 'failed', { reason: 'x' });
+    const range = { after: 0, until: await log.head() };
+    const base = { site: SITE, platform: 'meta', range, settingsPosition: 3, force: false, dryRun: false } as const;
+    const replay = (nowMs: number) =>
+      new ReplayDeliveriesHandler(log).execute(new ReplayDeliveries('cli', { ...base, statuses: ['queued'], nowMs }));
+    const receivedMs = Date.parse(unattempted.time);
+    expect(await replay(receivedMs + 39_999)).toEqual({ requested: 1, byStatus: { queued: 2, failed: 1 } });
+    expect(await outcomesOf(unattempted.data.conversionId)).toEqual([]);
+    expect(await replay(receivedMs + 40_000)).toMatchObject({ requested: 2 });
+    await projections.catchUp('deliveries');
+    const { rows } = await postgres.pool.query('SELECT conversion, due <= now() AS due FROM cc.deliveries ORDER BY 1');
+    expect(rows).toEqual([waiting, unattempted].map(({ data }) => ({ conversion: data.conversionId, due: true })));
   });
 });
 
@@ -712,6 +733,38 @@ describe('OwedDeliveriesScan', () => {
     const last = await receive();
     await settled(last);
     expect(attempted.filter((id) => id === poisoned.data.conversionId)).toHaveLength(1);
+  });
+
+  it('is reported while it is owed, also by processes that do not scan', async () => {
+    const owed = await receive({ platforms: ['meta', 'segment'] });
+    const waiting = await receive();
+    await record(waiting.data.conversionId, 'deferred', { reason: 'timeout', nextTry: PAST });
+    const parked = await receive();
+    await record(parked.data.conversionId, 'deferred', { reason: 'authorization', nextTry: PAST });
+    await projections.catchUp('deliveries');
+    // An hour later, by the clock that decides.
+    const later = Date.parse(owed.time) + 3_600_000;
+    jest.spyOn(postgres.clock, 'nowMs').mockReturnValue(later);
+    const unattempted = await findUnattempted(postgres, log);
+    expect(unattempted.map(({ conversion, platform }) => [conversion, platform])).toEqual([
+      [owed.data.conversionId, 'meta'],
+      [owed.data.conversionId, 'segment'],
+    ]);
+    expect(await scanLateMs(postgres, log)).toBe(3_600_000 - 40_000);
+    const report = await reportOwed(postgres, unattempted);
+    expect([...report.byPlatform].sort()).toEqual([
+      ['meta', 3],
+      ['segment', 1],
+    ]);
+    expect(report.unattempted).toBe(2);
+    expect(report.lateMs).toBeGreaterThan(3_500_000);
+    await record(owed.data.conversionId, 'delivered');
+    await record(owed.data.conversionId, 'delivered', { platform: 'segment' });
+    await record(waiting.data.conversionId, 'delivered', { attempt: 2 });
+    await projections.catchUp('deliveries');
+    const rest = await reportOwed(postgres, await findUnattempted(postgres, log));
+    // Held back by its connection: owed, and not late.
+    expect([[...rest.byPlatform], rest.lateMs]).toEqual([[['meta', 1]], 0]);
   });
 
   it('continues after the database was away, and waits while its clock is distrusted', async () => {
