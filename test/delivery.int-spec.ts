@@ -24,7 +24,7 @@ import type { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { ProjectionRunner } from '../src/log/projection-runner.js';
 import { PLATFORM_NAMES } from '../src/platforms/platform.js';
-import { Lease } from '../src/postgres/lease.js';
+import { Lease, type LeaseDatabase } from '../src/postgres/lease.js';
 import type { Postgres } from '../src/postgres/postgres.js';
 import type { LoadedSite } from '../src/sites/site-directory.js';
 import { createDatabase, openDatabase } from './support/databases.js';
@@ -105,14 +105,14 @@ async function count(table: string): Promise<number> {
 }
 
 describe('Lease', () => {
-  const take = async (pool: Pool, name = 'a', reached = 0) => {
-    const lease = await Lease.take(pool, name, reached);
+  const take = async (database: LeaseDatabase, name = 'a', reached = 0) => {
+    const lease = await Lease.take(database, name, reached);
     if (lease) closing.push(() => lease.release());
     return lease;
   };
-  const mustTake = async (name?: string, reached?: number) => (await take(postgres.pool, name, reached)) as Lease;
+  const mustTake = async (name?: string, reached?: number) => (await take(postgres, name, reached)) as Lease;
   const expire = (name = 'a') =>
-    postgres.pool.query(`UPDATE cc.leases SET until = clock_timestamp() - interval '1ms' WHERE name = $1`, [name]);
+    postgres.pool.query(`UPDATE cc.leases SET until = clock_timestamp() - interval '1 minute' WHERE name = $1`, [name]);
   const row = async (name = 'a') => {
     const { rows } = await postgres.pool.query<{ reached: number; seconds: number }>(
       `SELECT reached::integer, extract(epoch FROM until - clock_timestamp())::float8 AS seconds FROM cc.leases WHERE name = $1`,
@@ -124,8 +124,8 @@ describe('Lease', () => {
   it('has one holder at a time', async () => {
     const lease = await mustTake('a', 7);
     expect([lease.held, lease.isLost, lease.reached]).toEqual([true, false, 7]);
-    expect(await take(postgres.pool)).toBeUndefined();
-    expect(await take(postgres.pool, 'b')).toBeDefined();
+    expect(await take(postgres)).toBeUndefined();
+    expect(await take(postgres, 'b')).toBeDefined();
   });
 
   it('is renewed every second together with the progress of its holder', async () => {
@@ -164,7 +164,7 @@ describe('Lease', () => {
   it('is taken over by one of several processes', async () => {
     await mustTake();
     await expire();
-    const all = await Promise.all(Array.from({ length: 8 }, () => take(postgres.pool)));
+    const all = await Promise.all(Array.from({ length: 8 }, () => take(postgres)));
     expect(all.filter((lease) => lease)).toHaveLength(1);
   });
 
@@ -176,7 +176,7 @@ describe('Lease', () => {
       failedRenewals += 1;
       return Promise.reject(new Error('disconnected'));
     };
-    const lease = (await take({ query } as unknown as Pool)) as Lease;
+    const lease = (await take({ pool: { query } as unknown as Pool, clock: postgres.clock })) as Lease;
     isDisconnected = true;
     const now = performance.now();
     jest.spyOn(performance, 'now').mockReturnValue(now + 4_900);

@@ -39,7 +39,7 @@ import { DatabaseTokenStore } from './token-store.js';
       provide: AccessTokens,
       useFactory: (client: PlatformClient, postgres: Postgres, secrets: SiteSecrets, connections: Connections) => {
         const reload = connections.reload.bind(connections);
-        return new AccessTokens(client, new DatabaseTokenStore(postgres.pool, postgres.clock, secrets, reload));
+        return new AccessTokens(client, new DatabaseTokenStore(postgres, secrets, reload));
       },
       inject: [PlatformClient, Postgres, SiteSecrets, Connections],
     },
