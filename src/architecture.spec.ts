@@ -9,6 +9,7 @@ const LAYERS = [
   ['events'],
   ['log'],
   ['sites', 'kafka'],
+  ['checkpoints'],
   ['delivery'],
   ['visitors'],
   ['conversions', 'outbound'],

@@ -7,7 +7,7 @@ import { Client } from 'pg';
 import { allProjections } from '../src/app/projections.js';
 import { ReceiveConversion } from '../src/conversions/receive-conversion.command.js';
 import { ReceiveConversionHandler } from '../src/conversions/receive-conversion.handler.js';
-import { allChecks, allStreamChecks } from '../src/history/checks.js';
+import { allChecks, allEventChecks, allStreamChecks } from '../src/history/checks.js';
 import { verify } from '../src/history/verify.js';
 import { Sealer } from '../src/kernel/sealing.js';
 import { readSettings } from '../src/kernel/settings.js';
@@ -143,7 +143,7 @@ async function open(databaseUrl: string) {
         removedUntil: 0,
         progress: () => {},
       };
-      return verify(dependencies, allStreamChecks(false), allChecks(projections));
+      return verify(dependencies, allEventChecks(), allStreamChecks(false), allChecks(projections));
     },
     async close() {
       await log.close();

@@ -274,6 +274,23 @@ describe('command line in the documents', () => {
     });
     const results = { tiktok: { ok: true, status: 'delivered' } };
     expect(reply).toEqual({ status: 200, body: JSON.stringify({ ok: true, event: 'signup', results }) });
+    // Each command is a process of its own.
+  }, 240_000);
+
+  it('produces files from which the documented script recomputes the chain, and finds a change', async () => {
+    const script = join(checkout, 'docs/verify-chain.mjs');
+    const recompute = (events: string) => run(process.execPath, [script, events, 'seals.ndjson', 'checkpoint.txt']);
+    const whole = await recompute('events.ndjson');
+    expect([whole.code, whole.stdout + whole.stderr]).toEqual([0, whole.stdout]);
+    expect(whole.stdout).toMatch(/^[1-9]\d* events in [1-9]\d* batches were recomputed/);
+    expect(whole.stdout).toMatch(/^the checkpoint of \S+ matches at position \d+$/m);
+
+    const exported = readFileSync(join(root, 'events.ndjson'), 'utf8');
+    const changed = exported.replace('"event":"purchase"', '"event":"refunded"');
+    expect(changed).not.toBe(exported);
+    writeFileSync(join(root, 'changed.ndjson'), changed);
+    const found = await recompute('changed.ndjson');
+    expect([found.code, found.stdout]).toEqual([1, expect.stringMatching(/^VIOLATION: positions \d+ to \d+ differ/m)]);
   });
 
   it('lists every check of doctor', async () => {

@@ -238,9 +238,14 @@ describe('history verify', () => {
     );
     expect(detail['duplicates']).toBe('9 dedup claims, none within the window of another');
     expect(Object.keys(detail)).toEqual([
+      'chain',
+      'schemas',
+      'origins',
+      'erasures',
       'versions',
       'conversions',
       'deliveries',
+      'checkpoints',
       'order',
       'duplicates',
       'pushes',
@@ -279,8 +284,8 @@ describe('history verify', () => {
 
   it('detects a duplicate that was counted', async () => {
     const violations = await violationsAfter(
-      `UPDATE cc.events SET data = (data::jsonb || '{"orderId":"ORD-2"}')::json WHERE type = 'conversion.received.v1' AND reference = 'ORD-3'`,
-      `UPDATE cc.events SET data = (data::jsonb || '{"orderId":"ORD-3"}')::json WHERE type = 'conversion.received.v1' AND reference = 'ORD-3'`,
+      `UPDATE cc.events SET data = replace(data::text, '"ORD-3"', '"ORD-2"')::json WHERE type = 'conversion.received.v1' AND reference = 'ORD-3'`,
+      `UPDATE cc.events SET data = replace(data::text, '"ORD-2"', '"ORD-3"')::json WHERE type = 'conversion.received.v1' AND reference = 'ORD-3'`,
     );
     expect(violations['duplicates']).toMatch(/^1 duplicates were counted/);
   });

@@ -106,6 +106,15 @@ describe('a log written by version 0.1', () => {
     await expectVerified();
   });
 
+  it('starts the hash chain with the first event after the upgrade, and says so', async () => {
+    const { checks } = await json(environment, 'history', 'verify');
+    const chain = checks.find(({ name }: { name: string }) => name === 'chain');
+    expect(chain.detail).toMatch(
+      /^\d+ events in \d+ seals; the chain starts at position \d+; \d+ events before it are older than the chain and have no seal$/,
+    );
+    expect(Number(/starts at position (\d+)/.exec(chain.detail)?.[1])).toBeGreaterThan(LAST_POSITION);
+  });
+
   it('refuses version 0.1 by name', async () => {
     // The statements of version 0.1 at start, up to the one that fails.
     await owner.query('CREATE SCHEMA IF NOT EXISTS cc');

@@ -1,6 +1,7 @@
 import { type DynamicModule, Module } from '@nestjs/common';
 import { APP_FILTER } from '@nestjs/core';
 import { ScheduleModule } from '@nestjs/schedule';
+import { CheckpointsModule } from '../checkpoints/checkpoints.module.js';
 import { ConversionsModule } from '../conversions/conversions.module.js';
 import { DeliveryModule } from '../delivery/delivery.module.js';
 import { KafkaModule } from '../kafka/kafka.module.js';
@@ -26,6 +27,7 @@ import { RetentionModule } from './retention.module.js';
     LogModule,
     SitesModule,
     KafkaModule,
+    CheckpointsModule,
     DeliveryModule,
     VisitorsModule,
     ConversionsModule,

@@ -1,37 +1,57 @@
-import type { Command } from 'commander';
-import { allChecks, allStreamChecks } from '../history/checks.js';
+import { type Command, Option } from 'commander';
+import { allChecks, allEventChecks, allStreamChecks } from '../history/checks.js';
 import { type VerifyReport, verify } from '../history/verify.js';
 import { UserError } from '../kernel/errors.js';
 import { withReaderHold } from '../log/retention-holds.js';
+import { addCheckpoint, addSeals, checkpointOptions } from './history-checkpoint.js';
 import { addRejudge } from './history-rejudge.js';
 import { printable } from './output.js';
 import type { Session } from './session.js';
 import { addShadow } from './shadow.command.js';
 import { commandGroup, subcommand } from './subcommand.js';
 
+interface VerifyCommandOptions {
+  readonly against?: string;
+  readonly publicKey?: string;
+  readonly topics?: 'full';
+  readonly json?: true;
+}
+
 export function addHistory(program: Command, session: Session): void {
   const { output } = session;
   const history = commandGroup(program, 'history', 'Verify the log, and evaluate other rules on it');
 
-  subcommand(history, 'verify', 'Compare all stored results with what the log implies', 'history verify').action(
-    async ({ json }: { json?: true }) => {
+  subcommand(
+    history,
+    'verify',
+    'Verify that the log was not changed, and compare all stored results with what it implies',
+    'history verify --against checkpoint.txt --public-key checkpoint.txt',
+  )
+    .option('--against <file|topic>', 'compare the log with the checkpoints in this file or on this topic')
+    .option('--public-key <file>', 'trust the public key in this file, not the one in the database')
+    .addOption(new Option('--topics <how>', 'compare every record of the topics with the log').choices(['full']))
+    .action(async ({ json, topics, ...options }: VerifyCommandOptions) => {
       const { postgres, log, sites, secrets, projections, settings } = await session.open();
       const progress = (line: string) => {
         if (session.stop.aborted)
           throw new UserError('Interrupted before all checks were done. Run "history verify" again.');
         output.progress(line);
       };
+      const checkOptions = { ...(await checkpointOptions(settings, options)), records: topics === 'full' };
       const verdict = await withReaderHold(postgres, 'history verify', 0, async ({ removedUntil }) => {
         const until = await log.head();
         const dependencies = { postgres, log, sites, secrets, projections, settings, until, removedUntil, progress };
-        return verify(dependencies, allStreamChecks(removedUntil > 0), allChecks(projections));
+        const checks = allChecks(projections, checkOptions);
+        return verify(dependencies, allEventChecks(), allStreamChecks(removedUntil > 0), checks);
       });
       output.endProgress();
       if (session.stop.aborted) progress('');
       await output.show(json, verdict, () => verdictText(verdict));
       if (!verdict.ok) session.exitCode = 1;
-    },
-  );
+    });
+
+  addCheckpoint(history, session);
+  addSeals(history, session);
 
   addShadow(history, session);
   addRejudge(history, session);

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { newestCheckpoint } from '../checkpoints/checkpoints.js';
 import { OUTBOUND } from '../events/outbound.events.js';
 import { UserError } from '../kernel/errors.js';
 import { pushNow } from '../outbound/push-now.js';
@@ -136,7 +137,10 @@ async function withPusher<Result>(
   { postgres, log, commands, settings }: CliDependencies,
   work: (pusher: Pusher) => Promise<Result>,
 ): Promise<Result> {
-  const pusher = new Pusher(log, commands, openHttpClient(settings), pusherOptions(settings, 'cli', postgres.clock));
+  const pusher = new Pusher(log, commands, openHttpClient(settings), {
+    ...pusherOptions(settings, 'cli', postgres.clock),
+    checkpoint: () => newestCheckpoint(postgres.pool),
+  });
   try {
     return await work(pusher);
   } finally {

@@ -13,6 +13,9 @@ export const CLOCK_STREAM = derivedUuid('log clock');
 /** The stream of what retention has removed. */
 export const RETENTION_STREAM = derivedUuid('log retention');
 
+/** The stream of the keys that sign checkpoints. */
+export const KEY_STREAM = derivedUuid('log keys');
+
 export type LogEvent =
   | {
       type: 'log.clock_stepped.v1';
@@ -21,6 +24,10 @@ export type LogEvent =
   | {
       type: 'log.partition_removed.v1';
       data: { first: number; last: number; events: number; digest: string };
+    }
+  | {
+      type: 'log.key_rotated.v1';
+      data: { keyId: string; publicKey: string; previousKeyId: string; signature: string };
     };
 
 export const logSchemas: SchemasOf<LogEvent> = {
@@ -58,6 +65,20 @@ export const logSchemas: SchemasOf<LogEvent> = {
         },
       },
       required: ['first', 'last', 'events', 'digest'],
+      additionalProperties: false,
+    },
+  },
+  'log.key_rotated.v1': {
+    summary: 'Checkpoints of the log are signed by another key from now on.',
+    data: {
+      type: 'object',
+      properties: {
+        keyId: { type: 'string', description: 'Thumbprint of the new public key (RFC 7638).' },
+        publicKey: { type: 'string', description: 'The new public key in PEM.' },
+        previousKeyId: { type: 'string', description: 'Thumbprint of the key before.' },
+        signature: { type: 'string', description: 'JWS of the key before, over the three other fields.' },
+      },
+      required: ['keyId', 'publicKey', 'previousKeyId', 'signature'],
       additionalProperties: false,
     },
   },

@@ -1,13 +1,27 @@
 import type { ProjectionRunner } from '../log/projection-runner.js';
+import { type CheckpointOptions, checkpointsCheck } from './reconciliation/checkpoints.check.js';
 import { conversionsCheck } from './reconciliation/conversions.check.js';
 import { deliveriesCheck } from './reconciliation/deliveries.check.js';
 import { duplicatesCheck } from './reconciliation/duplicates.check.js';
+import { erasuresCheck } from './reconciliation/erasures.check.js';
 import { orderCheck } from './reconciliation/order.check.js';
+import { originsCheck } from './reconciliation/origins.check.js';
 import { projectionCheck } from './reconciliation/projection.check.js';
 import { pushesCheck } from './reconciliation/pushes.check.js';
-import { topicsCheck } from './reconciliation/topics.check.js';
+import { schemasCheck } from './reconciliation/schemas.check.js';
+import { recordsCheck, topicsCheck } from './reconciliation/topics.check.js';
 import { versionsCheck } from './reconciliation/versions.check.js';
-import type { Check, StreamCheck } from './verify.js';
+import type { Check, EventCheck, StreamCheck } from './verify.js';
+
+export interface VerifyOptions extends CheckpointOptions {
+  /** Compare every record of the topics with the log. */
+  readonly records?: boolean;
+}
+
+/** Checks of `history verify` that read the log in order, with the check of its hash chain. */
+export function allEventChecks(): EventCheck[] {
+  return [schemasCheck(), originsCheck(), erasuresCheck()];
+}
 
 /** Checks of `history verify` that share one pass over the log. `isShortened`: retention has removed events from its start. */
 export function allStreamChecks(isShortened: boolean): StreamCheck[] {
@@ -15,12 +29,14 @@ export function allStreamChecks(isShortened: boolean): StreamCheck[] {
 }
 
 /** The other checks of `history verify`. Each reads its own data. */
-export function allChecks(projections: ProjectionRunner): Check[] {
+export function allChecks(projections: ProjectionRunner, { records, ...checkpoints }: VerifyOptions = {}): Check[] {
   return [
+    checkpointsCheck(checkpoints),
     orderCheck,
     duplicatesCheck,
     pushesCheck,
     topicsCheck,
+    ...(records ? [recordsCheck] : []),
     ...projections.names().map((name) => projectionCheck(name)),
   ];
 }

@@ -1,12 +1,16 @@
 import { messageOf } from '../kernel/errors.js';
 import type { Settings } from '../kernel/settings.js';
+import { auditChain, readChainHead } from '../log/chain-audit.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
+import { readHead } from '../log/event-reader.js';
 import { copyStreams } from '../log/log-audit.js';
 import type { ProjectionRunner } from '../log/projection-runner.js';
+import type { SealedRow } from '../log/sealed-row.js';
 import type { Postgres } from '../postgres/postgres.js';
 import type { SiteRepository } from '../sites/site-repository.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';
+import { ChainCheck } from './reconciliation/chain.check.js';
 
 /** Dependencies of the checks. */
 export interface VerifyDependencies {
@@ -43,6 +47,14 @@ export interface StreamCheck {
   finish(): Finding;
 }
 
+/** A check that reads the log in order. All of these share one pass over the log, with the check of its hash chain. */
+export interface EventCheck {
+  readonly name: string;
+  /** The row is valid during the call only. */
+  read(row: SealedRow): void;
+  finish(): Finding;
+}
+
 export interface VerifyReport {
   readonly ok: boolean;
   readonly checks: readonly (Finding & { readonly name: string })[];
@@ -51,10 +63,14 @@ export interface VerifyReport {
 /** Runs every check. A check that throws has failed. */
 export async function verify(
   dependencies: VerifyDependencies,
+  eventChecks: readonly EventCheck[],
   streamChecks: readonly StreamCheck[],
   checks: readonly Check[],
 ): Promise<VerifyReport> {
-  const found: (Finding & { name: string })[] = await runStreamChecks(dependencies, streamChecks);
+  const found: (Finding & { name: string })[] = [
+    ...(await runEventChecks(dependencies, eventChecks)),
+    ...(await runStreamChecks(dependencies, streamChecks)),
+  ];
   for (const check of checks) {
     dependencies.progress(`${check.name} …`);
     const finding = await check
@@ -63,6 +79,34 @@ export async function verify(
     found.push({ name: check.name, ...finding });
   }
   return { ok: found.every(({ ok }) => ok), checks: found };
+}
+
+async function runEventChecks({ postgres, progress }: VerifyDependencies, checks: readonly EventCheck[]) {
+  const client = await postgres.connect('verify');
+  const chain = new ChainCheck();
+  let events = 0;
+  try {
+    // One snapshot: an erasure or a removal by retention is seen with all its parts, or not at all.
+    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+    // Up to the last seal as well: if the newest events are missing, their seals may still be there.
+    const last = Math.max(await readHead(client), (await readChainHead(client))?.position ?? 0);
+    const counts = await auditChain(client, last, {
+      event: (row) => {
+        for (const check of checks) check.read(row);
+        chain.read(row);
+        events += 1;
+        if (events % 10_000 === 0) progress(`chain: ${events} events read`);
+      },
+      violation: (text) => chain.violation(text),
+      removals: () => chain.removals(),
+    });
+    return [
+      { name: chain.name, ...chain.finish(counts) },
+      ...checks.map((check) => ({ name: check.name, ...check.finish() })),
+    ];
+  } finally {
+    await client.end();
+  }
 }
 
 async function runStreamChecks({ postgres, until, progress }: VerifyDependencies, checks: readonly StreamCheck[]) {

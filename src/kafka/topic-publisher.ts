@@ -5,7 +5,7 @@ import type { StoredEvent } from '../log/event.js';
 import { shardOf } from '../log/shard.js';
 import { type KafkaSettings, makeClient, withTimeout } from './client.js';
 import { toMessage } from './cloud-event.js';
-import { PUBLISHED_CATEGORIES, topicConfig, topicOf } from './topics.js';
+import { checkpointTopic, PUBLISHED_CATEGORIES, topicConfig, topicOf } from './topics.js';
 import { withAdmin } from './with-admin.js';
 
 const OPEN_TIMEOUT_MS = 20_000;
@@ -26,11 +26,14 @@ export class TopicPublisher {
 
   /** Creates the topic with the usual configuration if it does not exist. */
   static async open(settings: KafkaSettings, topic: string, logger?: Logger): Promise<TopicPublisher> {
-    if (PUBLISHED_CATEGORIES.some((category) => topicOf(settings.kafkaTopicPrefix, category) === topic)) {
+    const prefix = settings.kafkaTopicPrefix;
+    if (PUBLISHED_CATEGORIES.some((category) => topicOf(prefix, category) === topic)) {
       throw new UserError(
         `Topic ${topic} belongs to the service and already contains these events. Choose another topic.`,
       );
     }
+    if (topic === checkpointTopic(prefix))
+      throw new UserError(`Topic ${topic} belongs to the service: it contains checkpoints. Choose another topic.`);
     const kafka = makeClient(settings, logger);
     const partitions = await withTimeout(OPEN_TIMEOUT_MS, 'Creating the topic', ensureTopic(kafka, settings, topic));
     const producer = kafka.producer({

@@ -28,6 +28,11 @@ export function topicOf(prefix: string, category: string): string {
   return `${prefix}${TOPIC_OF_CATEGORY[category]}`;
 }
 
+/** The topic of signed checkpoints. The relay does not write to it. */
+export function checkpointTopic(prefix: string): string {
+  return `${prefix}checkpoints`;
+}
+
 /** Creates missing topics. Throws if the partition count of an existing topic has changed. */
 export async function ensureTopics(admin: Admin, pool: Pool, settings: KafkaSettings): Promise<Cluster> {
   const { clusterId, brokers } = await admin.describeCluster();

@@ -205,19 +205,32 @@ export interface PublicEvent {
   readonly data: string;
 }
 
+type PublicRow = Omit<PublicEvent, 'position'> & { position: string };
+
+const PUBLIC_COLUMNS = `position, id, category, category || '-' || stream AS stream, version, type, site,
+                  extract(epoch FROM time) * 1000 AS time, data::text AS data`;
+
 export async function readPublicEvents(source: Queryable, after: number, limit: number): Promise<PublicEvent[]> {
-  const { rows } = await source.query<Omit<PublicEvent, 'position'> & { position: string }>({
+  const { rows } = await source.query<PublicRow>({
     name: 'read-public-events',
-    text: `SELECT position, id, category, category || '-' || stream AS stream, version, type, site,
-                  extract(epoch FROM time) * 1000 AS time, data::text AS data
-             FROM cc.events WHERE position > $1 ORDER BY position LIMIT $2`,
+    text: `SELECT ${PUBLIC_COLUMNS} FROM cc.events WHERE position > $1 ORDER BY position LIMIT $2`,
     values: [after, limit],
   });
-  return rows.map((row) => ({
-    ...row,
-    position: Number(row.position),
-    time: new Date(Number(row.time)).toISOString(),
-  }));
+  return rows.map(toPublicEvent);
+}
+
+/** The events at these positions; those that the log does not have are left out. */
+export async function readPublicEventsAt(source: Queryable, positions: readonly number[]): Promise<PublicEvent[]> {
+  const { rows } = await source.query<PublicRow>({
+    name: 'read-public-events-at',
+    text: `SELECT ${PUBLIC_COLUMNS} FROM cc.events WHERE position = ANY ($1)`,
+    values: [positions],
+  });
+  return rows.map(toPublicEvent);
+}
+
+function toPublicEvent(row: PublicRow): PublicEvent {
+  return { ...row, position: Number(row.position), time: new Date(Number(row.time)).toISOString() };
 }
 
 /** The id of the event at each position, or 'dropped' if retention removed it. */

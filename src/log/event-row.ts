@@ -7,7 +7,7 @@ export function rowColumns(personal: 'all' | 'subject'): string {
     p.position IS NOT NULL, encode(p.subject, 'hex'), ${personal === 'all' ? 'p.data' : 'NULL'}`;
 }
 
-const NULL = '\\N';
+export const NULL = '\\N';
 
 /** A row of the log, available as a parsed event or as a line of JSON that is never parsed. */
 export interface LoggedRow {
@@ -20,7 +20,7 @@ export interface LoggedRow {
 /** One row in COPY text format. The instance is reused: it is valid until the next row. */
 export class EventRow implements LoggedRow {
   /** Split at once: decoding each field from the bytes separately would cost several times as much. */
-  private fields: string[] = [];
+  protected fields: string[] = [];
 
   at(line: Buffer): this {
     this.fields = line.toString('utf8', 0, line.length - 1).split('\t');
@@ -41,6 +41,14 @@ export class EventRow implements LoggedRow {
 
   get time(): string {
     return isoTime(this.fields[7] as string);
+  }
+
+  get category(): string {
+    return this.fields[2] as string;
+  }
+
+  get actor(): string {
+    return plain(this.fields[8] as string);
   }
 
   /** Without the category. */
@@ -97,7 +105,7 @@ type Fields = [...string[]] & Record<0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 
 const ESCAPED: Readonly<Record<string, string>> = { b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' };
 
 /** Removes the backslash escapes of COPY. */
-function plain(field: string): string {
+export function plain(field: string): string {
   return field.includes('\\')
     ? field.replace(/\\(.)/g, (_, character: string) => ESCAPED[character] ?? character)
     : field;

@@ -2,7 +2,7 @@ import type { ClientBase } from 'pg';
 import type { Queryable } from './event-reader.js';
 
 /** Larger than any number of events that a failover or an old backup can lose. */
-const POSITION_JUMP = 1_000_000_000;
+export const POSITION_JUMP = 1_000_000_000;
 
 /**
  * A failover or a restored backup may have lost the last events of the log, and would reuse their positions for new events: a

@@ -3,6 +3,7 @@ import { copyOut } from './copy.js';
 import type { StoredEvent } from './event.js';
 import type { Queryable } from './event-reader.js';
 import { EventRow, rowColumns } from './event-row.js';
+import { POSITION_JUMP } from './lineage.js';
 
 /**
  * Reads the log stream by stream up to a position, each stream complete and ordered by version, without personal parts. The
@@ -53,4 +54,34 @@ export async function countOutOfOrder(source: Queryable, until: number): Promise
     [until],
   );
   return Number(rows[0]?.count ?? 0);
+}
+
+/** Position, category and stream (with its category) of every event up to a position, in order. */
+export async function copyStreamsByPosition(
+  client: ClientBase,
+  until: number,
+  each: (position: number, category: string, stream: string) => void,
+): Promise<void> {
+  await copyOut(
+    client,
+    `COPY (SELECT position, category, stream FROM cc.events WHERE position <= ${Number(until)} ORDER BY position) TO STDOUT`,
+    (line) => {
+      const [position, category, stream] = line.toString('utf8', 0, line.length - 1).split('\t') as [
+        string,
+        string,
+        string,
+      ];
+      each(Number(position), category, `${category}-${stream}`);
+    },
+  );
+}
+
+/** Whether the log has no later event of the same lineage: a restored backup or a failover may have lost these positions. */
+export async function areAtEndOfLineage(source: Queryable, positions: readonly number[]): Promise<boolean[]> {
+  const { rows } = await source.query<{ last: boolean }>(
+    `SELECT NOT EXISTS (SELECT FROM cc.events e WHERE e.position > p AND e.position < (p / $2 + 1) * $2) AS last
+       FROM unnest($1::bigint[]) WITH ORDINALITY AS u (p, n) ORDER BY n`,
+    [positions, POSITION_JUMP],
+  );
+  return rows.map(({ last }) => last);
 }

@@ -7,7 +7,7 @@ const CHANNELS: Readonly<Record<string, string>> = {
   site: 'Sites, their keys, settings and platform connections.',
   auth: 'Failed authentication attempts.',
   outbound: 'Pushes of totals to webhooks.',
-  log: 'The log itself, such as steps of its clock.',
+  log: 'The log itself: steps of its clock, and keys that sign its checkpoints.',
 };
 const TOPICS: Readonly<Record<string, string>> = {
   conversion: 'conversions',

@@ -2,6 +2,7 @@ import { Injectable, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { Interval } from '@nestjs/schedule';
 import { Registry } from 'prom-client';
+import { newestCheckpoint } from '../checkpoints/checkpoints.js';
 import { messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
@@ -41,11 +42,20 @@ export class OutboundScheduler {
         registry: Registry,
         logger: Logger,
       ) => {
-        const options = { ...pusherOptions(settings, 'system', postgres.clock), count: countPushes(registry) };
+        const options = {
+          ...pusherOptions(settings, 'system', postgres.clock),
+          count: countPushes(registry),
+          checkpoint: () => newestCheckpoint(postgres.pool),
+        };
         const pusher = new Pusher(log, commands, openHttpClient(settings), {
           ...options,
           disabled: (site, reason) =>
             logger.warn('Webhook disabled until it is enabled again with "webhook enable"', { site, reason }),
+          incomplete: (site, removedUntil) =>
+            logger.warn('A reporting window lacks events that LOG_RETENTION removed while the webhook was disabled', {
+              site,
+              removedUntil,
+            }),
         });
         return new OutboundSync(postgres.pool, directory, secrets, pusher, {
           everyMs: settings.outboundEveryMs,

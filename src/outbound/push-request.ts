@@ -20,12 +20,17 @@ export function webhookSecrets(stored: ConnectionSecrets = {}): WebhookSecrets |
   return secret === undefined ? undefined : { secret, previous };
 }
 
-/** Body and id are the same on every attempt; only timestamp and signature change. */
+/**
+ * Body and id are the same on every attempt; only timestamp and signature change. `checkpoint` is the newest signed checkpoint
+ * of the log: a receiver that keeps it can later prove that the log was changed. The signature does not cover it, because it
+ * carries its own.
+ */
 export function pushRequest(
   webhook: SiteWebhook,
   secrets: WebhookSecrets,
   window: ReportingWindow,
   nowMs: number,
+  checkpoint?: string,
 ): HttpRequest {
   return post(
     webhook,
@@ -36,6 +41,7 @@ export function pushRequest(
       'x-cc-window-end': window.windowEnd,
       'x-cc-from-position': String(window.fromPosition),
       'x-cc-to-position': String(window.toPosition),
+      ...(checkpoint !== undefined && { 'x-cc-checkpoint': checkpoint }),
     },
   );
 }

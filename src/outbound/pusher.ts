@@ -23,9 +23,13 @@ export interface PusherOptions extends RetryRules {
   readonly actor: 'system' | 'cli';
   /** The clock for ticks and attempts. */
   readonly now: () => number;
+  /** The newest signed checkpoint of the log. */
+  checkpoint?(): Promise<string | undefined>;
   /** For metrics and logs. */
   count?(outcome: 'delivered' | 'failed'): void;
   disabled?(site: string, reason: string): void;
+  /** A window lacks events that retention removed while the webhook was disabled. */
+  incomplete?(site: string, removedUntil: number): void;
 }
 
 export function pusherOptions(settings: Settings, actor: PusherOptions['actor'], clock: Clock): PusherOptions {
@@ -73,6 +77,9 @@ export class Pusher {
     const begin = nextWindowStart(webhook, end);
     const until = Math.max(begin.fromPosition, await this.log.head());
     const counts = await this.log.count({ site, after: begin.fromPosition, until, types: COUNTED, by: COUNTED_BY });
+    const removedUntil = await this.log.removedUntil();
+    const isIncomplete = removedUntil > begin.fromPosition;
+    if (isIncomplete) this.options.incomplete?.(site, removedUntil);
     // The clock may step back, windows must not.
     const windowEnd = new Date(Math.max(this.options.now(), Date.parse(begin.windowStart))).toISOString();
     const window: ReportingWindow = {
@@ -82,7 +89,10 @@ export class Pusher {
       windowEnd,
       body: sumTotals(counts),
     };
-    return this.append(site, end, { type: 'outbound.closed.v1', data: window });
+    return this.append(site, end, {
+      type: 'outbound.closed.v1',
+      data: { ...window, ...(isIncomplete && { removedUntil }) },
+    });
   }
 
   /** One attempt. Undefined when the lease expired before it was sent, or before its outcome could be recorded. */
@@ -124,7 +134,8 @@ export class Pusher {
         accepted: false,
         reason: 'secret_missing: SECRET_KEY cannot decrypt it, set it again with "webhook set"',
       };
-    return this.exchange(pushRequest(webhook, secrets, window, this.options.now()), lease);
+    const checkpoint = await this.options.checkpoint?.();
+    return this.exchange(pushRequest(webhook, secrets, window, this.options.now(), checkpoint), lease);
   }
 
   private async exchange(request: ReturnType<typeof pushRequest>, lease?: PushLease): Promise<Verdict | undefined> {

@@ -17,7 +17,9 @@ export function projectionCheck(name: string): Check {
       const counted = `${rows} rows as of position ${position}`;
       if (missing + surplus === 0) return { ok: true, detail: counted };
       const differences = `${missing} rows are missing and ${surplus} do not match the log`;
-      return { ok: false, detail: `${differences} (${counted}); fix it with "projections rebuild ${name}"` };
+      // A rebuild from a changed log would hide the change.
+      const advice = `if "chain" and "checkpoints" pass, also against checkpoints kept elsewhere, fix it with "projections rebuild ${name}"; otherwise the log may have been altered, and a rebuild would hide it`;
+      return { ok: false, detail: `${differences} (${counted}); ${advice}` };
     },
   };
 }

@@ -1,6 +1,8 @@
 import { usesKafka } from '../../kafka/client.js';
+import { compareRecords } from '../../kafka/compare-records.js';
 import { compareTopics } from '../../kafka/compare-topics.js';
 import type { Check } from '../verify.js';
+import { Violations } from './violations.js';
 
 /** The topics contain every event that the relay has recorded as published. */
 export const topicsCheck: Check = {
@@ -12,5 +14,29 @@ export const topicsCheck: Check = {
     const { partitions, position, violations } = compared;
     if (violations.length > 0) return { ok: false, detail: violations.join('; ') };
     return { ok: true, detail: `${partitions} partitions hold what was published, up to position ${position}` };
+  },
+};
+
+/** Every record on the topics equals the event of the log at its position, and every published event is on its topic. */
+export const recordsCheck: Check = {
+  name: 'records',
+  async examine({ settings, postgres, progress }) {
+    if (!usesKafka(settings)) return { ok: true, detail: 'not compared: Kafka is not configured' };
+    const violations = new Violations();
+    const compared = await compareRecords(
+      settings,
+      postgres,
+      (violation) => violations.add(violation),
+      (records) => progress(`records: ${records} read`),
+    );
+    if (!compared) return { ok: true, detail: 'nothing has been published yet' };
+    const { records, position, lost, truncated } = compared;
+    const also = [
+      ...(lost > 0 ? [`${lost} are of events that this database lost in a restore or failover`] : []),
+      ...(truncated > 0 ? [`Kafka has deleted the oldest records of ${truncated} partitions`] : []),
+    ];
+    return violations.findingOfLog(
+      [`${records} records compared with the log, published up to position ${position}`, ...also].join('; '),
+    );
   },
 };

@@ -1,6 +1,9 @@
 import type { Finding } from '../verify.js';
 
 const LISTED_MAX = 5;
+/** Rebuilding a projection from a changed log would make the change look right, so that is not the first thing to do. */
+const LOG_ADVICE =
+  'the log may have been altered: change nothing, and compare it with checkpoints kept elsewhere ("history verify --against <file>")';
 
 /** Collects the violations of one check: counts all and lists the first few. */
 export class Violations {
@@ -14,7 +17,17 @@ export class Violations {
 
   finding(counted: string): Finding {
     if (this.count === 0) return { ok: true, detail: counted };
+    return { ok: false, detail: `${this.text()} (${counted})` };
+  }
+
+  /** For violations that a correct log cannot have, whatever the state of everything derived from it. */
+  findingOfLog(counted: string): Finding {
+    if (this.count === 0) return { ok: true, detail: counted };
+    return { ok: false, detail: `${this.text()}; ${LOG_ADVICE} (${counted})` };
+  }
+
+  private text(): string {
     const more = this.count > this.listed.length ? ` and ${this.count - this.listed.length} more` : '';
-    return { ok: false, detail: `${this.listed.join('; ')}${more} (${counted})` };
+    return `${this.listed.join('; ')}${more}`;
   }
 }

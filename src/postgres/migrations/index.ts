@@ -10,6 +10,7 @@ import { FencedAppend0000000000022 } from './0022-fenced-append.js';
 import { DeliveryLeases0000000000023 } from './0023-delivery-leases.js';
 import { RetentionHolds0000000000024 } from './0024-retention-holds.js';
 import { GiveUpTime0000000000025 } from './0025-give-up-time.js';
+import { Checkpoints0000000000026 } from './0026-checkpoints.js';
 
 export interface Migration extends MigrationInterface {
   readonly name: string;
@@ -33,6 +34,7 @@ export const MIGRATIONS: readonly (new () => Migration)[] = [
   DeliveryLeases0000000000023,
   RetentionHolds0000000000024,
   GiveUpTime0000000000025,
+  Checkpoints0000000000026,
 ];
 
 /** The number at the end of a migration's name. */

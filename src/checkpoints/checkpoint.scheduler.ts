@@ -1,0 +1,91 @@
+import { type KafkaSettings, usesKafka } from '../kafka/client.js';
+import { messageOf } from '../kernel/errors.js';
+import type { Logger } from '../kernel/logger.js';
+import type { Settings } from '../kernel/settings.js';
+import { Lease } from '../postgres/lease.js';
+import type { Postgres } from '../postgres/postgres.js';
+import { publishCheckpoints } from './checkpoint-topic.js';
+import type { Checkpoints } from './checkpoints.js';
+
+const LEASE_NAME = 'checkpoints';
+const PUBLISHED_AT_ONCE = 500;
+
+/**
+ * Signs the head of the chain once a minute while it moves, and publishes the checkpoints. The two are independent: without
+ * Kafka, or during an outage of it, checkpoints are created all the same and published later.
+ */
+export class CheckpointScheduler {
+  private stopping = false;
+  private creating: Promise<void> | undefined;
+  private publishing: Promise<void> | undefined;
+  private readonly failing = new Set<string>();
+
+  constructor(
+    private readonly postgres: Postgres,
+    private readonly checkpoints: Checkpoints,
+    private readonly settings: Settings,
+    private readonly logger: Logger,
+    private readonly publish: typeof publishCheckpoints = publishCheckpoints,
+  ) {}
+
+  /** Starts what is due and returns at once. */
+  check(): void {
+    if (this.stopping) return;
+    this.creating ??= this.report('Signing a checkpoint failed; retrying', () => this.create()).finally(() => {
+      this.creating = undefined;
+    });
+    const { settings } = this;
+    if (!usesKafka(settings)) return;
+    const message = 'Publishing checkpoints to Kafka failed; retrying. They stay in the database';
+    this.publishing ??= this.report(message, () => this.publishAll(settings)).finally(() => {
+      this.publishing = undefined;
+    });
+  }
+
+  /** Waits for nothing: a checkpoint is created in one transaction, and publishing is repeated after a restart. */
+  stop(): void {
+    this.stopping = true;
+  }
+
+  /** Resolves when what was started has ended. */
+  async settled(): Promise<void> {
+    await this.creating;
+    await this.publishing;
+  }
+
+  private async create(): Promise<void> {
+    await this.checkpoints.createIfDue();
+  }
+
+  private async publishAll(settings: Settings & KafkaSettings): Promise<void> {
+    if ((await this.checkpoints.unpublished(1)).length === 0) return;
+    const lease = await Lease.take(this.postgres.pool, LEASE_NAME);
+    if (!lease) return;
+    try {
+      while (lease.held) {
+        const waiting = await this.checkpoints.unpublished(PUBLISHED_AT_ONCE);
+        if (waiting.length === 0) return;
+        await this.publish(
+          settings,
+          waiting.map(({ token }) => token),
+        );
+        await this.checkpoints.markPublished(waiting);
+      }
+    } finally {
+      // If the database is unavailable, the lease expires.
+      await lease.release().catch(() => {});
+    }
+  }
+
+  /** Logs the first failure in a row only, so that an outage does not fill the log. */
+  private async report(message: string, work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+      this.failing.delete(message);
+    } catch (error) {
+      if (this.failing.has(message)) return;
+      this.failing.add(message);
+      this.logger.warn(message, { error: messageOf(error) });
+    }
+  }
+}

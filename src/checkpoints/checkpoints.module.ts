@@ -1,0 +1,47 @@
+import { Injectable, Module, type OnApplicationShutdown } from '@nestjs/common';
+import { Interval } from '@nestjs/schedule';
+import { Logger } from '../kernel/logger.js';
+import { Sealer } from '../kernel/sealing.js';
+import { SETTINGS, type Settings } from '../kernel/settings.js';
+import { LogModule } from '../log/log.module.js';
+import { Postgres } from '../postgres/postgres.js';
+import { CheckpointScheduler } from './checkpoint.scheduler.js';
+import { Checkpoints } from './checkpoints.js';
+import { SigningKeys } from './signing-keys.js';
+
+/** Only triggers a check: the database decides whether a checkpoint is due and which instance creates it. */
+@Injectable()
+export class CheckpointTimer {
+  constructor(private readonly scheduler: CheckpointScheduler) {}
+
+  @Interval(10_000)
+  check(): void {
+    this.scheduler.check();
+  }
+}
+
+@Module({
+  imports: [LogModule],
+  providers: [
+    {
+      provide: Checkpoints,
+      useFactory: ({ pool }: Postgres, sealer: Sealer, { cell }: Settings) =>
+        new Checkpoints(pool, new SigningKeys(pool, sealer), cell),
+      inject: [Postgres, Sealer, SETTINGS],
+    },
+    {
+      provide: CheckpointScheduler,
+      useFactory: (postgres: Postgres, checkpoints: Checkpoints, settings: Settings, logger: Logger) =>
+        new CheckpointScheduler(postgres, checkpoints, settings, logger),
+      inject: [Postgres, Checkpoints, SETTINGS, Logger],
+    },
+    CheckpointTimer,
+  ],
+})
+export class CheckpointsModule implements OnApplicationShutdown {
+  constructor(private readonly scheduler: CheckpointScheduler) {}
+
+  onApplicationShutdown(): void {
+    this.scheduler.stop();
+  }
+}

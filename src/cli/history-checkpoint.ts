@@ -1,0 +1,113 @@
+import { existsSync, readFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import { type Checkpoint, readCheckpoint } from '../checkpoints/checkpoint.js';
+import { readCheckpointTopic } from '../checkpoints/checkpoint-topic.js';
+import { Checkpoints } from '../checkpoints/checkpoints.js';
+import { rotateKey } from '../checkpoints/rotate-key.js';
+import { SigningKeys } from '../checkpoints/signing-keys.js';
+import type { CheckpointOptions } from '../history/reconciliation/checkpoints.check.js';
+import { exportSeals } from '../history/seal-export.js';
+import { usesKafka } from '../kafka/client.js';
+import { messageOf, UserError } from '../kernel/errors.js';
+import { findTokens } from '../kernel/jws.js';
+import type { Settings } from '../kernel/settings.js';
+import { card } from './output.js';
+import type { CliDependencies, Session } from './session.js';
+import { subcommand } from './subcommand.js';
+
+const PEM = /-----BEGIN PUBLIC KEY-----[\s\w+/=]+?-----END PUBLIC KEY-----/g;
+
+export function addCheckpoint(history: Command, session: Session): void {
+  const { output } = session;
+
+  subcommand(
+    history,
+    'checkpoint',
+    'Sign the head of the log now, and show the public key. Keep the output elsewhere',
+    'history checkpoint > checkpoint.txt',
+  ).action(async ({ json }: { json?: true }) => {
+    const { postgres, settings, keys } = await openKeys(session);
+    const stored = await new Checkpoints(postgres.pool, keys, settings.cell).current();
+    if (!stored) throw new UserError('The log has no sealed event yet. Add a site or send a conversion first.');
+    const { publicKey } = await keys.active();
+    const { cell, position, head, time, key } = readCheckpoint(stored.token) as Checkpoint;
+    const details = { cell, position, head, time, key };
+    await output.show(
+      json,
+      { checkpoint: stored.token, ...details, publicKey },
+      () => `${card(details)}\n${stored.token}\n\n${publicKey}`,
+    );
+  });
+
+  subcommand(
+    history,
+    'rotate-key',
+    'Replace the key that signs checkpoints; the old key signs the new one',
+    'history rotate-key',
+  ).action(async ({ json }: { json?: true }) => {
+    const { log, keys } = await openKeys(session);
+    const { id, publicKey } = await rotateKey(keys, log, 'cli');
+    await output.show(
+      json,
+      { key: id, publicKey },
+      () => `Checkpoints are signed by ${id} from now on.\n\n${publicKey}`,
+    );
+  });
+}
+
+export function addSeals(history: Command, session: Session): void {
+  subcommand(
+    history,
+    'seals',
+    'Print the seals of the log and the digests they cover, one JSON object per line',
+    'history seals > seals.ndjson',
+  ).action(async () => {
+    const { postgres, log } = await session.open();
+    const client = await postgres.connect('seals');
+    try {
+      await exportSeals(client, await log.head(), (text) => session.output.print(text));
+    } finally {
+      await client.end();
+    }
+  });
+}
+
+async function openKeys(session: Session): Promise<CliDependencies & { keys: SigningKeys }> {
+  const dependencies = await session.open();
+  return { ...dependencies, keys: new SigningKeys(dependencies.postgres.pool, dependencies.sealer) };
+}
+
+/** `against`: a file, or the name of a topic. Both may contain other text besides checkpoints and keys. */
+export async function checkpointOptions(
+  settings: Settings,
+  { against, publicKey }: { readonly against?: string | undefined; readonly publicKey?: string | undefined },
+): Promise<CheckpointOptions> {
+  return {
+    ...(against !== undefined && { against: { name: against, tokens: await readTokens(settings, against) } }),
+    ...(publicKey !== undefined && { publicKeys: readPublicKeys(publicKey) }),
+  };
+}
+
+async function readTokens(settings: Settings, against: string): Promise<string[]> {
+  if (existsSync(against)) return findTokens(readText(against));
+  if (!usesKafka(settings))
+    throw new UserError(
+      `${against} does not exist. Give a file that contains checkpoints; for a topic, set KAFKA_BROKERS.`,
+    );
+  return readCheckpointTopic(settings, against);
+}
+
+function readPublicKeys(file: string): string[] {
+  // In the output of "history checkpoint --json" line breaks are escaped.
+  const keys = readText(file).replaceAll('\\n', '\n').match(PEM);
+  if (!keys) throw new UserError(`${file} contains no public key. "history checkpoint" prints it.`);
+  return keys;
+}
+
+function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new UserError(`${file} cannot be read: ${messageOf(error)}.`);
+  }
+}

@@ -1,0 +1,114 @@
+import { createHash } from 'node:crypto';
+import { ChainVerifier, type RemovedRange } from './chain-verifier.js';
+import { batchDigest, CHAIN_START, chainHead, type Digest, type Seal } from './seals.js';
+
+const digestOf = (position: number, content = '') => createHash('sha256').update(`${position}${content}`).digest('hex');
+
+/** Seals batches of these positions, as the append does. */
+function sealAll(batches: readonly (readonly number[])[]): Seal[] {
+  let head = CHAIN_START;
+  return batches.map((positions) => {
+    const digest = batchDigest(positions.map((position) => digestOf(position)));
+    head = chainHead(head, digest);
+    return {
+      first: positions[0] as number,
+      last: positions.at(-1) as number,
+      count: positions.length,
+      digest,
+      head,
+      timeMs: 0,
+    };
+  });
+}
+
+interface Found {
+  readonly removed?: ReadonlyMap<number, Digest>;
+  readonly removals?: readonly RemovedRange[];
+  readonly digest?: (position: number) => Digest;
+}
+
+function verify(seals: readonly Seal[], positions: readonly number[], found: Found = {}) {
+  const violations: string[] = [];
+  const verifier = new ChainVerifier((violation) => violations.push(violation));
+  const { removed = new Map(), removals = [], digest = digestOf } = found;
+  let next = 0;
+  for (const seal of seals) {
+    for (; next < positions.length && (positions[next] as number) <= seal.last; next += 1)
+      verifier.event(positions[next] as number, digest(positions[next] as number));
+    verifier.seal(seal, new Map([...removed].filter(([at]) => at >= seal.first && at <= seal.last)));
+  }
+  for (const position of positions.slice(next)) verifier.event(position, digest(position));
+  return { counts: verifier.finish(removals), violations };
+}
+
+describe('ChainVerifier', () => {
+  const seals = sealAll([[1], [2, 3, 4], [9, 10], [1_000_000_009]]);
+  const all = [1, 2, 3, 4, 9, 10, 1_000_000_009];
+
+  it('accepts a chain with gaps of rolled back batches and of a restored backup', () => {
+    expect(verify(seals, all)).toEqual({
+      violations: [],
+      counts: { start: 1, seals: 4, events: 7, unsealed: 0, removed: 0 },
+    });
+  });
+
+  it('names the positions of a changed event', () => {
+    const changed = (position: number) => digestOf(position, position === 3 ? 'changed' : '');
+    expect(verify(seals, all, { digest: changed }).violations).toEqual([
+      'the batch at positions 2 to 4 differs from its seal: an event or its personal part was changed',
+    ]);
+  });
+
+  it('names the positions of a removed, an added and a moved event', () => {
+    expect(verify(seals, [1, 2, 4, 9, 10, 1_000_000_009]).violations).toEqual([
+      'the batch at positions 2 to 4 has 2 events, its seal covers 3: events were added or removed',
+    ]);
+    expect(verify(seals, [1, 2, 3, 4, 9, 10]).violations).toEqual([
+      'the event at position 1000000009 is missing, and no event records that retention removed it',
+    ]);
+    expect(verify(seals, [1, 2, 3, 4, 7, 9, 10, 1_000_000_009, 1_000_000_010]).violations).toEqual([
+      'the event at position 7 has no seal: it was not appended by the service',
+      'the event at position 1000000010 has no seal: it was not appended by the service',
+    ]);
+  });
+
+  it('names where a seal was removed, changed or inserted', () => {
+    const [one, two, three, four] = seals as [Seal, Seal, Seal, Seal];
+    expect(verify([one, three, four], all).violations).toEqual([
+      'the event at position 2 has no seal: it was not appended by the service',
+      'the event at position 3 has no seal: it was not appended by the service',
+      'the event at position 4 has no seal: it was not appended by the service',
+      'the head at position 10 does not follow from the one at position 1: a seal was changed, inserted or removed there',
+    ]);
+    expect(verify([two, three, four], all.slice(1)).violations).toEqual([
+      'the head at position 4 does not follow from the one at position 0: a seal was changed, inserted or removed there',
+    ]);
+    const digest = batchDigest([digestOf(9, 'changed'), digestOf(10)]);
+    const changed = (position: number) => digestOf(position, position === 9 ? 'changed' : '');
+    expect(verify([one, two, { ...three, digest }, four], all, { digest: changed }).violations).toEqual([
+      'the head at position 10 does not follow from the one at position 4: a seal was changed, inserted or removed there',
+    ]);
+    const recomputed = { ...three, digest, head: chainHead(two.head, digest) };
+    expect(verify([one, two, recomputed, four], all, { digest: changed }).violations).toEqual([
+      'the head at position 1000000009 does not follow from the one at position 10: a seal was changed, inserted or removed there',
+    ]);
+  });
+
+  it('accepts what the log records as removed by retention, and nothing else', () => {
+    const removed = new Map([2, 4].map((position) => [position, digestOf(position)]));
+    const found = { removed, removals: [{ first: 0, last: 8 }] };
+    expect(verify(seals, [3, 9, 10, 1_000_000_009], found)).toEqual({
+      violations: [],
+      counts: { start: 1, seals: 4, events: 4, unsealed: 0, removed: 3 },
+    });
+    expect(verify(seals, [3, 9, 10, 1_000_000_009], { removed }).violations).toEqual([
+      'the event at position 1 is missing, and no event records that retention removed it',
+      'the event at position 2 is missing, and no event records that retention removed it',
+      'the event at position 4 is missing, and no event records that retention removed it',
+    ]);
+    const changed = new Map([...removed, [2, digestOf(2, 'changed')]]);
+    expect(verify(seals, [3, 9, 10, 1_000_000_009], { ...found, removed: changed }).violations).toEqual([
+      'the batch at positions 2 to 4 differs from its seal: an event or its personal part was changed',
+    ]);
+  });
+});

@@ -1,0 +1,273 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { jest } from '@jest/globals';
+import { Client } from 'pg';
+import { checkpointOptions } from '../src/cli/history-checkpoint.js';
+import { runCli } from '../src/cli/run-cli.js';
+import { allEventChecks } from '../src/history/checks.js';
+import { checkpointsCheck } from '../src/history/reconciliation/checkpoints.check.js';
+import { type VerifyDependencies, verify as verifyAll } from '../src/history/verify.js';
+import { readSettings } from '../src/kernel/settings.js';
+import { PostgresEventLog } from '../src/log/postgres-event-log.js';
+import { Sandbox } from '../src/sandbox/sandbox.js';
+import { Collector } from './support/collector.js';
+import { createDatabase, openDatabase } from './support/databases.js';
+import { startTestServer, type TestServer } from './support/postgres-server.js';
+import { eventually, send, startTestService, type TestService } from './support/service.js';
+import { TAMPERINGS } from './support/tampering.js';
+import { answerWith, startReceiver } from './support/webhook-receiver.js';
+
+jest.setTimeout(300_000);
+
+const SITE = 'shop.example';
+const SECRET_KEY = randomBytes(32).toString('hex');
+const folder = mkdtempSync(join(tmpdir(), 'cc-tampering-'));
+/** The output of `history checkpoint`, as an auditor keeps it. */
+const kept = join(folder, 'checkpoint.txt');
+
+interface Finding {
+  readonly name: string;
+  readonly ok: boolean;
+  readonly detail: string;
+}
+
+let server: TestServer;
+/** An untouched log, from which every test gets a copy. */
+let original: string;
+/** The same log at an earlier time. */
+let backup: string;
+/** Connected to another database than the copied ones, which must have no connections. */
+let admin: Client;
+
+beforeAll(async () => {
+  server = await startTestServer();
+  original = await createDatabase(server);
+  admin = new Client({ connectionString: server.url() });
+  await admin.connect();
+  const sandbox = await new Sandbox().start();
+  const refusing = await startReceiver();
+  refusing.answer = answerWith(400);
+  for (const host of [SITE, 'other.example']) await run(original, 'sites', 'add', host);
+  await run(original, 'inbound', 'enable', SITE);
+  await connect('meta', `${sandbox.url}/meta`, 'pixel_id=1234567890', 'access_token=a');
+  await connect('segment', refusing.url, 'write_key=w');
+  const { key } = JSON.parse(await run(original, 'keys', 'create', '--site', SITE, '--name', 'Shop', '--json'));
+  // Two instances append to the same log.
+  const services = [await startTestService(original, { SECRET_KEY }), await startTestService(original, { SECRET_KEY })];
+  const [one, other] = services as [TestService, TestService];
+  for (let order = 1; order <= 4; order += 1)
+    await Promise.all([sendOrder(one, key, `A-${order}`), sendOrder(other, key, `B-${order}`, 'john@example.com')]);
+  await sendOrder(other, key, 'A-1', 'jane@example.com', 99);
+  await query(original, `CREATE TABLE public.spare_position AS SELECT nextval('cc.event_position') AS position`);
+  await run(original, 'history', 'checkpoint');
+  await sendOrder(one, key, 'A-5');
+  await Promise.all(services.map((service) => service.stop()));
+  await run(original, 'visitors', 'erase', '--site', SITE, '--email', 'john@example.com');
+  backup = await copyOf(original);
+  const last = await startTestService(original, { SECRET_KEY });
+  await sendOrder(last, key, 'A-6');
+  await eventually(
+    async () => JSON.parse(await run(original, 'projections', 'status', '--json')),
+    (list: { lag: number }[]) => list.every(({ lag }) => lag === 0),
+  );
+  await last.stop();
+  await sandbox.stop();
+  await refusing.stop();
+  writeFileSync(kept, await run(original, 'history', 'checkpoint'));
+});
+
+afterAll(async () => {
+  await admin?.end();
+  await server?.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+describe('history verify', () => {
+  it('passes on an untouched log with two instances, an erasure, a rolled back batch and checkpoints', async () => {
+    const report = await verify(await copyOf(original));
+    expect(report.filter(({ ok }) => !ok)).toEqual([]);
+    const detail = Object.fromEntries(report.map((check) => [check.name, check.detail]));
+    expect(detail['chain']).toMatch(/^\d+ events in \d+ seals; the chain starts at position 1$/);
+    expect(detail['checkpoints']).toMatch(/^compared with 2 checkpoints of this database, the newest at position \d+;/);
+    expect(detail['erasures']).toMatch(/^[1-9]\d* erased personal parts$/);
+    expect((await verify(await copyOf(original), ...elsewhere())).filter(({ ok }) => !ok)).toEqual([]);
+  });
+
+  it.each(TAMPERINGS)('finds $what', async ({ change, check, says, at, elsewhere: onlyElsewhere }) => {
+    const copy = await copyOf(original);
+    const position = at && Number((await query(copy, `SELECT ${at} AS position`))[0]?.position);
+    await tamper(copy, change);
+    if (onlyElsewhere) {
+      const unaided = await verifyLog(copy);
+      expect(unaided.filter(({ name, ok }) => ['chain', 'checkpoints'].includes(name) && !ok)).toEqual([]);
+    }
+    const report = await verifyLog(copy, onlyElsewhere);
+    const found = report.find(({ name }) => name === check);
+    expect([check, found?.ok]).toEqual([check, false]);
+    expect(found?.detail).toMatch(says);
+    expect(found?.detail).toContain('the log may have been altered');
+    if (position)
+      expect(positionsIn(found?.detail as string).some(([from, to]) => from <= position && position <= to)).toBe(true);
+  });
+
+  it('finds that an older backup was restored, by a checkpoint kept elsewhere', async () => {
+    const copy = await copyOf(backup);
+    expect((await verify(copy)).filter(({ ok }) => !ok)).toEqual([]);
+    const failed = (await verify(copy, ...elsewhere())).filter(({ ok }) => !ok);
+    expect(failed.map(({ name }) => name)).toEqual(['checkpoints']);
+    expect(failed[0]?.detail).toMatch(
+      /where the log has no seal: events were removed, or an older backup was restored/,
+    );
+  });
+
+  it('does not advise a rebuild that would hide a changed order id', async () => {
+    const copy = await copyOf(original);
+    const { change } = TAMPERINGS.find(({ what }) => what === 'a changed order id') as (typeof TAMPERINGS)[0];
+    await tamper(copy, change);
+    const failed = (await verify(copy)).filter(({ ok }) => !ok);
+    const projection = failed.find(({ name }) => name.startsWith('projection '));
+    expect(projection?.detail).toMatch(/the log may have been altered, and a rebuild would hide it/);
+    await run(copy, 'projections', 'rebuild', '--all');
+    expect((await verify(copy)).filter(({ ok }) => !ok).map(({ name }) => name)).toContain('chain');
+  });
+});
+
+describe('a log that was not altered', () => {
+  it('passes after every projection was rebuilt', async () => {
+    const copy = await copyOf(original);
+    await run(copy, 'projections', 'rebuild', '--all');
+    expect((await verify(copy, ...elsewhere())).filter(({ ok }) => !ok)).toEqual([]);
+  });
+
+  it('passes after a failover, which continues at far higher positions', async () => {
+    const copy = await copyOf(original);
+    await query(copy, 'UPDATE cc.lineage SET system = 1');
+    await run(copy, 'sites', 'add', 'after-failover.example');
+    expect(Number((await query(copy, 'SELECT max(position) AS head FROM cc.events'))[0]?.head)).toBeGreaterThan(
+      999_999_999,
+    );
+    expect((await verify(copy, ...elsewhere())).filter(({ ok }) => !ok)).toEqual([]);
+  });
+
+  it('passes after another erasure, also against checkpoints from before it', async () => {
+    const copy = await copyOf(original);
+    await run(copy, 'visitors', 'erase', '--site', SITE, '--email', 'jane@example.com');
+    expect((await verify(copy, ...elsewhere())).filter(({ ok }) => !ok)).toEqual([]);
+  });
+
+  it('passes after the key was rotated, with the old public key and with the new one', async () => {
+    const copy = await copyOf(original);
+    const rotated = join(folder, 'rotated.txt');
+    writeFileSync(rotated, await run(copy, 'history', 'rotate-key'));
+    const newer = join(folder, 'newer.txt');
+    writeFileSync(newer, await run(copy, 'history', 'checkpoint'));
+    expect((await verify(copy, ...elsewhere())).filter(({ ok }) => !ok)).toEqual([]);
+    expect((await verify(copy, '--against', newer, '--public-key', kept)).filter(({ ok }) => !ok)).toEqual([]);
+    const withNew = await verify(copy, '--against', newer, '--public-key', rotated);
+    expect(withNew.filter(({ ok }) => !ok)).toEqual([]);
+    expect(withNew.find(({ name }) => name === 'checkpoints')?.detail).toMatch(
+      /2 were not verified: they were signed by keys before/,
+    );
+
+    await tamper(
+      copy,
+      `UPDATE cc.events SET data = replace(data::text, '"signature":"', '"signature":"x')::json
+                         WHERE type = 'log.key_rotated.v1'`,
+    );
+    const forged = (await verify(copy, '--public-key', kept)).find(({ name }) => name === 'checkpoints');
+    expect(forged?.detail).toMatch(/the key rotation at position \d+ is not signed by the key before/);
+  });
+});
+
+function elsewhere(): string[] {
+  return ['--against', kept, '--public-key', kept];
+}
+
+async function verify(databaseUrl: string, ...options: string[]): Promise<Finding[]> {
+  const { code, stdout, stderr } = await cli(databaseUrl, ['history', 'verify', '--json', ...options]);
+  const report = JSON.parse(stdout || stderr) as { ok: boolean; checks: Finding[] };
+  expect(code).toBe(report.ok ? 0 : 1);
+  return report.checks;
+}
+
+/** Only the checks of the log itself, because reading all projections forty times would take minutes. */
+async function verifyLog(databaseUrl: string, withKept = false): Promise<readonly Finding[]> {
+  const postgres = await openDatabase(databaseUrl);
+  const log = new PostgresEventLog(postgres);
+  try {
+    const settings = readSettings({ DATABASE_URL: databaseUrl, SECRET_KEY });
+    const options = withKept ? await checkpointOptions(settings, { against: kept, publicKey: kept }) : {};
+    const until = await log.head();
+    const dependencies = { postgres, log, settings, until, progress: () => {} } as unknown as VerifyDependencies;
+    return (await verifyAll(dependencies, allEventChecks(), [], [checkpointsCheck(options)])).checks;
+  } finally {
+    await log.close();
+    await postgres.close();
+  }
+}
+
+async function tamper(databaseUrl: string, change: string | ((client: Client) => Promise<void>)): Promise<void> {
+  const client = new Client({ connectionString: databaseUrl });
+  await client.connect();
+  try {
+    await client.query('SET session_replication_role = replica');
+    if (typeof change === 'string') await client.query(change);
+    else await change(client);
+  } finally {
+    await client.end();
+  }
+}
+
+/** Every position, and every range of positions, that a text names. */
+function positionsIn(text: string): [number, number][] {
+  return [...text.matchAll(/positions? (\d+)(?: to (\d+))?/g)].map(([, from, to]) => [
+    Number(from),
+    Number(to ?? from),
+  ]);
+}
+
+let copies = 0;
+
+async function copyOf(databaseUrl: string): Promise<string> {
+  const [, name] = /\/(\w+)\?/.exec(databaseUrl) as RegExpExecArray;
+  copies += 1;
+  await admin.query(`CREATE DATABASE copy${copies} TEMPLATE ${name}`);
+  return server.url(`copy${copies}`);
+}
+
+async function query(databaseUrl: string, sql: string): Promise<Record<string, unknown>[]> {
+  const client = new Client({ connectionString: databaseUrl });
+  await client.connect();
+  try {
+    return (await client.query(sql)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+async function connect(platform: string, endpoint: string, ...set: string[]): Promise<void> {
+  const settings = set.flatMap((setting) => ['--set', setting]);
+  await run(original, 'platforms', 'connect', platform, '--site', SITE, ...settings, '--endpoint', endpoint);
+}
+
+async function sendOrder(service: TestService, key: string, orderId: string, email = 'jane@example.com', value = 10) {
+  const body = JSON.stringify({ email, event: 'purchase', value, currency: 'EUR', orderId });
+  const headers = { Host: SITE, 'X-CC-Api-Key': key, 'Content-Type': 'application/json' };
+  expect((await send(service, { method: 'POST', path: '/__cc/inbound', body, headers })).status).toBe(200);
+}
+
+/** Runs a command that must succeed, and returns what it prints. */
+async function run(databaseUrl: string, ...argv: string[]): Promise<string> {
+  const { code, stdout, stderr } = await cli(databaseUrl, argv);
+  expect([argv, code, code === 0 ? '' : stderr]).toEqual([argv, 0, '']);
+  return stdout;
+}
+
+async function cli(databaseUrl: string, argv: string[]) {
+  const [stdout, stderr] = [new Collector(), new Collector()];
+  const env = { DATABASE_URL: databaseUrl, SECRET_KEY, ERASURE_LIST: join(folder, 'erasures') };
+  const code = await runCli(argv, { env, stdout, stderr });
+  return { code, stdout: stdout.text, stderr: stderr.text };
+}
