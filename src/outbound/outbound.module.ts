@@ -57,7 +57,7 @@ export class OutboundScheduler {
               removedUntil,
             }),
         });
-        return new OutboundSync(postgres.pool, directory, secrets, pusher, {
+        return new OutboundSync(postgres, directory, secrets, pusher, {
           everyMs: settings.outboundEveryMs,
           timeoutMs: settings.outboundTimeoutMs,
           onError: (site, error) =>

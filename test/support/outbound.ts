@@ -51,7 +51,7 @@ export async function openInstance(
   const options = { ...pusherOptions(settings, 'system', postgres.clock), now };
   const pusher = new Pusher(log, commands, openHttpClient(settings), options);
   const errors: string[] = [];
-  const sync = new OutboundSync(postgres.pool, directory, secrets, pusher, {
+  const sync = new OutboundSync(postgres, directory, secrets, pusher, {
     everyMs: settings.outboundEveryMs,
     timeoutMs: settings.outboundTimeoutMs,
     onError: (site, error) => errors.push(`${site}: ${error}`),
