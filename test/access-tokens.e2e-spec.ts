@@ -34,7 +34,7 @@ const INSTANCE = `
   const { platformOf } = await dist('platforms/index.js');
   const postgres = await Postgres.open({ databaseUrl, dataDir: '/nonexistent', onMessage: () => {} });
   const secrets = new SiteSecrets(postgres.pool, new Sealer(Buffer.from(key, 'hex')));
-  const store = new DatabaseTokenStore(postgres.pool, postgres.clock, secrets, async () => connection);
+  const store = new DatabaseTokenStore(postgres, secrets, async () => connection);
   await new AccessTokens(new PlatformClient(true), store).get('${SITE}', platformOf('microsoft_ads'), connection);
 `;
 
@@ -85,7 +85,7 @@ it('an instance that is killed between the use of a refresh token and its replac
   expect([code, signal]).toEqual([null, 'SIGKILL']);
 
   const client = new PlatformClient(true);
-  const store = new DatabaseTokenStore(postgres.pool, postgres.clock, secrets, async () => connection);
+  const store = new DatabaseTokenStore(postgres, secrets, async () => connection);
   expect(await store.read(SITE, platform)).toMatchObject({
     refreshToken: 'r1',
     state: { unresolvedSince: expect.any(Number) },
