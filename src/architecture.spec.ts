@@ -53,6 +53,18 @@ describe('architecture', () => {
     expect(asking.filter((file) => !file.startsWith('log/') && !file.startsWith('postgres/migrations/'))).toEqual([]);
   });
 
+  it('judges nothing by the wall clock of the process', () => {
+    const reading = files.filter((file) => /Date\.now|new Date\(\)/.test(text(file)));
+    expect(reading.filter((file) => !/^(?:tag\/browser|sandbox)\//.test(file)).sort()).toEqual([
+      // Only where an answer has no date of its own.
+      'http/retry-after.ts',
+      // Ids begin with the time, for the index on them.
+      'kernel/uuid.ts',
+      'platforms/x/verdict.ts',
+      'postgres/database-clock.ts',
+    ]);
+  });
+
   it('keeps NestJS, TypeORM and business terms out of log/', () => {
     for (const file of files.filter((file) => file.startsWith('log/') && file !== 'log/log.module.ts')) {
       const code = text(file).replace(/\/\*[\s\S]*?\*\/|\/\/.*$/gm, '');

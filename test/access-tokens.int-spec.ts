@@ -61,7 +61,7 @@ async function startInstance(endpoint: RotatingEndpoint): Promise<Instance> {
   opened.push(postgres);
   const secrets = new SiteSecrets(postgres.pool, sealer);
   const connection: Connection = { settings: SETTINGS, secrets: SECRETS };
-  const store = new DatabaseTokenStore(postgres.pool, postgres.clock, secrets, async () => connection);
+  const store = new DatabaseTokenStore(postgres, secrets, async () => connection);
   const tokens = new AccessTokens(endpoint, store);
   return { postgres, secrets, token: (stale) => tokens.get(SITE, platform, connection, stale) };
 }

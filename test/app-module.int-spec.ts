@@ -93,6 +93,8 @@ describe('AppModule', () => {
       platform: 'meta',
       range,
       settingsPosition: 0,
+      statuses: ['failed', 'skipped'],
+      nowMs: Date.now(),
       force: false,
       dryRun: true,
     } as const;

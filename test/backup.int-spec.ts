@@ -143,7 +143,12 @@ async function open(databaseUrl: string) {
         removedUntil: 0,
         progress: () => {},
       };
-      return verify(dependencies, allEventChecks(), allStreamChecks(false), allChecks(projections));
+      return verify(
+        dependencies,
+        allEventChecks(),
+        allStreamChecks(false, postgres.clock.nowMs()),
+        allChecks(projections),
+      );
     },
     async close() {
       await log.close();

@@ -102,7 +102,7 @@ const replay = (site: TestSite, conversion: string, force: boolean) =>
   new ReplayDeliveriesHandler(operator.log).execute(
     new ReplayDeliveries('cli', {
       ...{ site: site.host, platform: 'meta', range: { conversion }, settingsPosition: Number.MAX_SAFE_INTEGER },
-      ...{ force, dryRun: false },
+      ...{ force, dryRun: false, statuses: ['failed', 'skipped'], nowMs: Date.now() },
     }),
   );
 const sentTo = (orderId: string) => requests.filter(({ eventId }) => eventId === orderId).map(({ pixel }) => pixel);

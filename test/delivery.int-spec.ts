@@ -8,6 +8,7 @@ import { DeliveryService } from '../src/delivery/delivery.service.js';
 import { DeliveryLeases } from '../src/delivery/delivery-leases.js';
 import { type DueAttempt, LeasedAttempts } from '../src/delivery/leased-attempts.js';
 import { OwedDeliveriesScan } from '../src/delivery/owed-deliveries.scan.js';
+import { findUnattempted, reportOwed, scanLateMs } from '../src/delivery/owed-report.js';
 import type { DeliveryRequest, PlatformDelivery } from '../src/delivery/platform-delivery.js';
 import type { ReceivedConversion } from '../src/delivery/received-conversion.js';
 import { ReplayDeliveries } from '../src/delivery/replay-deliveries.command.js';
@@ -23,7 +24,7 @@ import type { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { ProjectionRunner } from '../src/log/projection-runner.js';
 import { PLATFORM_NAMES } from '../src/platforms/platform.js';
-import { Lease } from '../src/postgres/lease.js';
+import { Lease, type LeaseDatabase } from '../src/postgres/lease.js';
 import type { Postgres } from '../src/postgres/postgres.js';
 import type { LoadedSite } from '../src/sites/site-directory.js';
 import { createDatabase, openDatabase } from './support/databases.js';
@@ -104,14 +105,14 @@ async function count(table: string): Promise<number> {
 }
 
 describe('Lease', () => {
-  const take = async (pool: Pool, name = 'a', reached = 0) => {
-    const lease = await Lease.take(pool, name, reached);
+  const take = async (database: LeaseDatabase, name = 'a', reached = 0) => {
+    const lease = await Lease.take(database, name, reached);
     if (lease) closing.push(() => lease.release());
     return lease;
   };
-  const mustTake = async (name?: string, reached?: number) => (await take(postgres.pool, name, reached)) as Lease;
+  const mustTake = async (name?: string, reached?: number) => (await take(postgres, name, reached)) as Lease;
   const expire = (name = 'a') =>
-    postgres.pool.query(`UPDATE cc.leases SET until = clock_timestamp() - interval '1ms' WHERE name = $1`, [name]);
+    postgres.pool.query(`UPDATE cc.leases SET until = clock_timestamp() - interval '1 minute' WHERE name = $1`, [name]);
   const row = async (name = 'a') => {
     const { rows } = await postgres.pool.query<{ reached: number; seconds: number }>(
       `SELECT reached::integer, extract(epoch FROM until - clock_timestamp())::float8 AS seconds FROM cc.leases WHERE name = $1`,
@@ -123,8 +124,8 @@ describe('Lease', () => {
   it('has one holder at a time', async () => {
     const lease = await mustTake('a', 7);
     expect([lease.held, lease.isLost, lease.reached]).toEqual([true, false, 7]);
-    expect(await take(postgres.pool)).toBeUndefined();
-    expect(await take(postgres.pool, 'b')).toBeDefined();
+    expect(await take(postgres)).toBeUndefined();
+    expect(await take(postgres, 'b')).toBeDefined();
   });
 
   it('is renewed every second together with the progress of its holder', async () => {
@@ -163,7 +164,7 @@ describe('Lease', () => {
   it('is taken over by one of several processes', async () => {
     await mustTake();
     await expire();
-    const all = await Promise.all(Array.from({ length: 8 }, () => take(postgres.pool)));
+    const all = await Promise.all(Array.from({ length: 8 }, () => take(postgres)));
     expect(all.filter((lease) => lease)).toHaveLength(1);
   });
 
@@ -175,7 +176,7 @@ describe('Lease', () => {
       failedRenewals += 1;
       return Promise.reject(new Error('disconnected'));
     };
-    const lease = (await take({ query } as unknown as Pool)) as Lease;
+    const lease = (await take({ pool: { query } as unknown as Pool, clock: postgres.clock })) as Lease;
     isDisconnected = true;
     const now = performance.now();
     jest.spyOn(performance, 'now').mockReturnValue(now + 4_900);
@@ -557,12 +558,32 @@ describe('ReplayDeliveries', () => {
     const delivered = await receive();
     await record(delivered.data.conversionId, 'delivered');
     const range = { after: 0, until: await log.head() };
-    const request = { site: SITE, platform: 'meta', range, settingsPosition: 3, force: false, dryRun: false } as const;
+    const base = { site: SITE, platform: 'meta', range, settingsPosition: 3, force: false, dryRun: false } as const;
+    const request = { ...base, statuses: ['failed', 'skipped'], nowMs: Date.now() } as const;
     const counts = await new ReplayDeliveriesHandler(log).execute(new ReplayDeliveries('user:jane', request));
     expect(counts).toEqual({ requested: 1, byStatus: { failed: 1, delivered: 1 } });
     const events = await log.readStream(CONVERSION, failed.data.conversionId);
     expect(events.at(-1)).toMatchObject({ type: 'conversion.send_requested.v1', actor: 'user:jane' });
     expect(await log.readStream(CONVERSION, delivered.data.conversionId)).toHaveLength(2);
+  });
+
+  it('requests queued deliveries, except first attempts that may be in flight', async () => {
+    const waiting = await receive();
+    await record(waiting.data.conversionId, 'deferred', { reason: 'timeout', nextTry: FUTURE });
+    const unattempted = await receive();
+    const failed = await receive();
+    await record(failed.data.conversionId, 'failed', { reason: 'x' });
+    const range = { after: 0, until: await log.head() };
+    const base = { site: SITE, platform: 'meta', range, settingsPosition: 3, force: false, dryRun: false } as const;
+    const replay = (nowMs: number) =>
+      new ReplayDeliveriesHandler(log).execute(new ReplayDeliveries('cli', { ...base, statuses: ['queued'], nowMs }));
+    const receivedMs = Date.parse(unattempted.time);
+    expect(await replay(receivedMs + 39_999)).toEqual({ requested: 1, byStatus: { queued: 2, failed: 1 } });
+    expect(await outcomesOf(unattempted.data.conversionId)).toEqual([]);
+    expect(await replay(receivedMs + 40_000)).toMatchObject({ requested: 2 });
+    await projections.catchUp('deliveries');
+    const { rows } = await postgres.pool.query('SELECT conversion, due <= now() AS due FROM cc.deliveries ORDER BY 1');
+    expect(rows).toEqual([waiting, unattempted].map(({ data }) => ({ conversion: data.conversionId, due: true })));
   });
 });
 
@@ -712,6 +733,38 @@ describe('OwedDeliveriesScan', () => {
     const last = await receive();
     await settled(last);
     expect(attempted.filter((id) => id === poisoned.data.conversionId)).toHaveLength(1);
+  });
+
+  it('is reported while it is owed, also by processes that do not scan', async () => {
+    const owed = await receive({ platforms: ['meta', 'segment'] });
+    const waiting = await receive();
+    await record(waiting.data.conversionId, 'deferred', { reason: 'timeout', nextTry: PAST });
+    const parked = await receive();
+    await record(parked.data.conversionId, 'deferred', { reason: 'authorization', nextTry: PAST });
+    await projections.catchUp('deliveries');
+    // An hour later, by the clock that decides.
+    const later = Date.parse(owed.time) + 3_600_000;
+    jest.spyOn(postgres.clock, 'nowMs').mockReturnValue(later);
+    const unattempted = await findUnattempted(postgres, log);
+    expect(unattempted.map(({ conversion, platform }) => [conversion, platform])).toEqual([
+      [owed.data.conversionId, 'meta'],
+      [owed.data.conversionId, 'segment'],
+    ]);
+    expect(await scanLateMs(postgres, log)).toBe(3_600_000 - 40_000);
+    const report = await reportOwed(postgres, unattempted);
+    expect([...report.byPlatform].sort()).toEqual([
+      ['meta', 3],
+      ['segment', 1],
+    ]);
+    expect(report.unattempted).toBe(2);
+    expect(report.lateMs).toBeGreaterThan(3_500_000);
+    await record(owed.data.conversionId, 'delivered');
+    await record(owed.data.conversionId, 'delivered', { platform: 'segment' });
+    await record(waiting.data.conversionId, 'delivered', { attempt: 2 });
+    await projections.catchUp('deliveries');
+    const rest = await reportOwed(postgres, await findUnattempted(postgres, log));
+    // Held back by its connection: owed, and not late.
+    expect([[...rest.byPlatform], rest.lateMs]).toEqual([[['meta', 1]], 0]);
   });
 
   it('continues after the database was away, and waits while its clock is distrusted', async () => {

@@ -245,6 +245,7 @@ describe('history verify', () => {
       'versions',
       'conversions',
       'deliveries',
+      'owed',
       'checkpoints',
       'order',
       'duplicates',

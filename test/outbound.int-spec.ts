@@ -428,17 +428,28 @@ describe('the outbound webhook', () => {
     });
 
     it('a lease has one holder and expires', async () => {
-      const { pool } = instance.postgres;
-      const claims = await Promise.all([1, 2, 3].map(() => acquirePushLeases(pool, ['a.example', 'b.example'], 100)));
+      const { postgres } = instance;
+      const sites = ['a.example', 'b.example'];
+      const claims = await Promise.all([1, 2, 3].map(() => acquirePushLeases(postgres, sites, 100)));
       expect(claims.map(({ size }) => size).sort()).toEqual([0, 0, 2]);
       const mine = claims.find(({ size }) => size === 2)?.get('a.example') as PushLease;
       expect([mine.mayStart, mine.maySend]).toEqual([true, true]);
       // Simulates a lease that expired while its holder was frozen.
-      await pool.query(`UPDATE cc.leases SET until = now() WHERE name = 'outbound:a.example'`);
-      const theirs = (await acquirePushLeases(pool, ['a.example'], 100)).get('a.example');
+      const expire = `UPDATE cc.leases SET until = now() - interval '1 minute' WHERE name = 'outbound:a.example'`;
+      await postgres.pool.query(expire);
+      const theirs = (await acquirePushLeases(postgres, ['a.example'], 100)).get('a.example');
       expect(theirs).toBeDefined();
       await mine.release();
-      expect((await acquirePushLeases(pool, ['a.example', 'b.example'], 100)).size).toBe(0);
+      expect((await acquirePushLeases(postgres, sites, 100)).size).toBe(0);
+    });
+
+    it('takes a lease that a clock far ahead of the present one extended', async () => {
+      const { postgres } = instance;
+      await acquirePushLeases(postgres, ['c.example'], 100);
+      await postgres.pool.query(
+        `UPDATE cc.leases SET until = until + interval '1 day' WHERE name = 'outbound:c.example'`,
+      );
+      expect((await acquirePushLeases(postgres, ['c.example'], 100)).size).toBe(1);
     });
   });
 
@@ -467,7 +478,7 @@ describe('the outbound webhook', () => {
 
     it('waits for the holder of the lease', async () => {
       const { host, path } = await openSite();
-      const claim = (await acquirePushLeases(instance.postgres.pool, [host], 1_000)).get(host) as PushLease;
+      const claim = (await acquirePushLeases(instance.postgres, [host], 1_000)).get(host) as PushLease;
       const pushing = pushByHand(host);
       await new Promise((next) => setTimeout(next, 300));
       expect(receiver.callsTo(path)).toHaveLength(0);
@@ -497,7 +508,7 @@ describe('the outbound webhook', () => {
 
   async function pushByHand(host: string) {
     const target = { site: host, webhook: await webhook(host), secrets: { secret: 'secret' } };
-    return pushNow(instance.postgres.pool, instance.pusher, target, 1_000);
+    return pushNow(instance.postgres, instance.pusher, target, 1_000);
   }
 
   async function webhook(host: string): Promise<SiteWebhook> {

@@ -15,6 +15,7 @@ import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { ProjectionRunner } from '../src/log/projection-runner.js';
 import { dropExpiredPartitions } from '../src/log/retention.js';
 import { type HoldSource, RETENTION_LOCK, withReaderHold } from '../src/log/retention-holds.js';
+import { openHttpClient, Pusher, pusherOptions } from '../src/outbound/pusher.js';
 import { streamOf } from '../src/outbound/reporting-window.js';
 import type { Postgres } from '../src/postgres/postgres.js';
 import { AddSite } from '../src/sites/site.commands.js';
@@ -22,6 +23,7 @@ import { siteCommandDispatcher } from '../src/sites/site-command-handlers.js';
 import { SiteRepository } from '../src/sites/site-repository.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
 import { DisableWebhook, SetWebhook } from '../src/sites/webhook.commands.js';
+import type { SiteWebhook } from '../src/sites/webhook.js';
 import { createDatabase, openDatabase } from './support/databases.js';
 import { DAY_MS, thing } from './support/event-log.contract.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
@@ -191,6 +193,19 @@ describe('log retention', () => {
     await execute(new DisableWebhook('cli', SITE));
     await catchUp();
     expect(await drop()).toBe(3);
+    // The next window states that events are missing.
+    const { webhook } = await sites.get(SITE);
+    const incomplete = jest.fn();
+    const options = { ...pusherOptions(settings, 'system', postgres.clock), incomplete };
+    const httpClient = openHttpClient(settings);
+    const pusher = new Pusher(log, { execute }, httpClient, options);
+    const closed = await pusher.close({ site: SITE, webhook: webhook as SiteWebhook, secrets: undefined }, undefined);
+    expect(closed?.data).toMatchObject({
+      fromPosition: webhook?.first.position,
+      removedUntil: 3 * PARTITION_EVENTS - 1,
+    });
+    expect(incomplete).toHaveBeenCalledWith(SITE, 3 * PARTITION_EVENTS - 1);
+    await httpClient.close();
   });
 
   it.each([

@@ -59,7 +59,7 @@ export class CheckpointScheduler {
 
   private async publishAll(settings: Settings & KafkaSettings): Promise<void> {
     if ((await this.checkpoints.unpublished(1)).length === 0) return;
-    const lease = await Lease.take(this.postgres.pool, LEASE_NAME);
+    const lease = await Lease.take(this.postgres, LEASE_NAME);
     if (!lease) return;
     try {
       while (lease.held) {

@@ -42,7 +42,12 @@ export function addHistory(program: Command, session: Session): void {
         const until = await log.head();
         const dependencies = { postgres, log, sites, secrets, projections, settings, until, removedUntil, progress };
         const checks = allChecks(projections, checkOptions);
-        return verify(dependencies, allEventChecks(), allStreamChecks(removedUntil > 0), checks);
+        return verify(
+          dependencies,
+          allEventChecks(),
+          allStreamChecks(removedUntil > 0, postgres.clock.nowMs()),
+          checks,
+        );
       });
       output.endProgress();
       if (session.stop.aborted) progress('');

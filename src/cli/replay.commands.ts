@@ -1,5 +1,11 @@
 import { type Command, Option } from 'commander';
-import { type ReplayCounts, ReplayDeliveries, type ReplayRequest } from '../delivery/replay-deliveries.command.js';
+import {
+  REPLAY_STATUSES,
+  type ReplayCounts,
+  ReplayDeliveries,
+  type ReplayRequest,
+  type ReplayStatus,
+} from '../delivery/replay-deliveries.command.js';
 import { ReplayDeliveriesHandler } from '../delivery/replay-deliveries.handler.js';
 import { SITE } from '../events/site.events.js';
 import { type Bound, positionRangeOf } from '../history/bound.js';
@@ -27,6 +33,7 @@ interface DeliveriesOptions {
   readonly from?: Bound;
   readonly to?: Bound;
   readonly conversion?: string;
+  readonly status?: ReplayStatus;
   readonly dryRun?: true;
   readonly force?: true;
   readonly json?: true;
@@ -52,7 +59,7 @@ export function addReplay(program: Command, session: Session): void {
   subcommand(
     replay,
     'deliveries',
-    'Send conversions again whose delivery to a platform failed or was skipped',
+    'Send conversions again whose delivery to a platform failed, was skipped or is queued',
     'replay deliveries --site shop.example --platform meta --from 2025-03-01 --to 2025-03-02 --dry-run',
   )
     .requiredOption('--site <host>', 'site of the conversions')
@@ -60,6 +67,11 @@ export function addReplay(program: Command, session: Session): void {
     .option('--from <when>', FROM_HELP, readBound)
     .option('--to <when>', OPTIONAL_TO_HELP, readBound)
     .addOption(new Option('--conversion <id>', 'send only this conversion').conflicts(['from', 'to']))
+    .addOption(
+      new Option('--status <status>', 'only deliveries with this status (default: failed and skipped)').choices(
+        REPLAY_STATUSES,
+      ),
+    )
     .option('--dry-run', 'count the conversions without sending them')
     .option('--force', 'send again even if accepted, under a new id, so that it counts twice; requires --conversion')
     .action(async (options: DeliveriesOptions) => {
@@ -79,6 +91,8 @@ export function addReplay(program: Command, session: Session): void {
         platform: platform.name,
         range: await rangeOf(log, site, options),
         settingsPosition: (await log.readStream(SITE, site.id)).at(-1)?.position as number,
+        statuses: options.status === undefined ? ['failed', 'skipped'] : [options.status],
+        nowMs: postgres.clock.nowMs(),
         force,
         dryRun,
       };
@@ -204,7 +218,8 @@ function nextStep(
   if (requested > 0)
     return `${platform} is ${state}: they are queued until "platforms resume ${platform} --site ${site}".`;
   if (!('conversion' in range)) return undefined;
-  if (byStatus['queued']) return 'It is queued, and the service sends it at its next attempt.';
+  if (byStatus['queued'])
+    return 'It is queued, and the service sends it at its next attempt. --status queued sends it now.';
   if (byStatus['not_connected']) return `${platform} was not connected when the conversion was received.`;
   if (byStatus['delivered'] || byStatus['accepted'])
     return `${platform} has accepted it. --force sends it again under a new id.`;

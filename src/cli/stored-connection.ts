@@ -17,7 +17,7 @@ export async function testStoredConnection(
   const { settings, secrets, postgres } = dependencies;
   const connection = await loadConnection(dependencies, site, platform);
   const client = new PlatformClient(settings.outboundAllowPrivate);
-  const store = new DatabaseTokenStore(postgres.pool, postgres.clock, secrets, async () => connection);
+  const store = new DatabaseTokenStore(postgres, secrets, async () => connection);
   // The token of a running service would not show whether the credentials work.
   const tokens = new AccessTokens(client, store, { shared: false });
   try {

@@ -83,7 +83,7 @@ export function addWebhook(program: Command, session: Session): void {
       const receiver = await receiverOf(dependencies, found);
       if (!receiver.webhook.enabled) throw disabled(found.host, receiver.webhook);
       const pushed = await withPusher(dependencies, (pusher) =>
-        pushNow(postgres.pool, pusher, receiver, settings.outboundTimeoutMs),
+        pushNow(postgres, pusher, receiver, settings.outboundTimeoutMs),
       );
       const document = webhookDocument(requireWebhook(await sites.get(site)), pushed);
       await output.show(json, document, () => webhookCard(document));

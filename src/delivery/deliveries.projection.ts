@@ -63,7 +63,8 @@ const SETTLED = [
 ] as const;
 /** Events after which deliveries held back by the connection's state are due at once. */
 const RELEASED = ['site.platform_resumed.v1', 'site.platform_connected.v1'] as const;
-const HELD_BACK = ['authorization', 'paused'];
+/** Reasons for which a delivery waits until its connection works again. */
+export const HELD_BACK: readonly string[] = ['authorization', 'paused'];
 
 /** Deliveries that wait: the work list of the retry scheduler. */
 export const deliveriesProjection: Projection = {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { PlatformName } from '../platforms/platform.js';
+import { hasEnded } from '../postgres/lease.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { type AttemptPermit, type AttemptWindow, permitLeased } from './attempt-window.js';
 import { isoTime } from './delivery.js';
@@ -7,7 +8,7 @@ import { isoTime } from './delivery.js';
 /** A lost connection must not block a round: the next one uses another. */
 export const QUERY_TIMEOUT_MS = 5_000;
 /** Left behind by processes that died after they recorded the outcome. Any time after the lease has ended will do. */
-const FORGOTTEN_AFTER_S = 600;
+const FORGOTTEN_AFTER_MS = 600_000;
 
 export interface DeliveryKey {
   readonly conversion: string;
@@ -33,18 +34,15 @@ export interface RecordedLease extends DeliveryKey {
  */
 export class DeliveryLeases {
   private readonly holder = randomUUID();
-  /**
-   * SQL: a lease `l` that has not ended. One that ends later than a lease can was taken while the database's clock was ahead,
-   * and would outlive a dead holder by as much.
-   */
-  readonly isHeld: string;
 
   constructor(
     private readonly postgres: Postgres,
     private readonly window: AttemptWindow,
-  ) {
-    const { endsAfterMs } = window.lease;
-    this.isHeld = `(l.until BETWEEN clock_timestamp() AND clock_timestamp() + interval '${2 * endsAfterMs} milliseconds')`;
+  ) {}
+
+  /** SQL: a lease `l` that has not ended at the time of the parameter, in seconds. */
+  isHeld(now: string): string {
+    return `NOT ${hasEnded(now, String(this.window.lease.endsAfterMs / 1_000))}`;
   }
 
   /** Takes those that no other process holds. The caller takes none that it is carrying out. */
@@ -58,13 +56,13 @@ export class DeliveryLeases {
        earlier AS (SELECT conversion, platform, l.until FROM cc.delivery_leases l JOIN keys USING (conversion, platform)),
        taken AS (
          INSERT INTO cc.delivery_leases AS l (conversion, platform, holder, until)
-         SELECT conversion, platform, $3, clock_timestamp() + make_interval(secs => $4) FROM keys ORDER BY conversion, platform
+         SELECT conversion, platform, $3, to_timestamp($5) + make_interval(secs => $4) FROM keys ORDER BY conversion, platform
          ON CONFLICT (conversion, platform) DO UPDATE SET holder = excluded.holder, until = excluded.until
-            WHERE NOT ${this.isHeld} OR l.holder = excluded.holder
+            WHERE NOT ${this.isHeld('$5')} OR l.holder = excluded.holder
          RETURNING conversion, platform, until)
        SELECT conversion, platform, date_part('epoch', t.until) * 1000 AS until, date_part('epoch', e.until) * 1000 AS earlier
          FROM taken t LEFT JOIN earlier e USING (conversion, platform)`,
-      [...columns(keys), this.holder, endsAfterMs / 1_000],
+      [...columns(keys), this.holder, endsAfterMs / 1_000, this.postgres.clock.at(requestedMs) / 1_000],
     );
     const taken = new Map(rows.map((row) => [keyOf(row), row]));
     return new Map(
@@ -106,9 +104,8 @@ export class DeliveryLeases {
 
   /** Deletes leases that ended long ago and that nothing will release. */
   async deleteForgotten(): Promise<void> {
-    await this.query('DELETE FROM cc.delivery_leases WHERE until < clock_timestamp() - make_interval(secs => $1)', [
-      FORGOTTEN_AFTER_S,
-    ]);
+    const beforeMs = this.postgres.clock.nowMs() - FORGOTTEN_AFTER_MS;
+    await this.query('DELETE FROM cc.delivery_leases WHERE until < to_timestamp($1)', [beforeMs / 1_000]);
   }
 
   private async query<Row extends object = object>(text: string, values: unknown[]): Promise<Row[]> {

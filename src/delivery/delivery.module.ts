@@ -18,6 +18,7 @@ import { DeliveryLeases } from './delivery-leases.js';
 import { DeliveryMetrics } from './delivery-metrics.js';
 import { LeasedAttempts } from './leased-attempts.js';
 import { OwedDeliveriesScan } from './owed-deliveries.scan.js';
+import { OwedMetrics } from './owed-metrics.js';
 import { PlatformClient } from './platform-client.js';
 import { PlatformDelivery } from './platform-delivery.js';
 import { ReplayDeliveriesHandler } from './replay-deliveries.handler.js';
@@ -38,7 +39,7 @@ import { DatabaseTokenStore } from './token-store.js';
       provide: AccessTokens,
       useFactory: (client: PlatformClient, postgres: Postgres, secrets: SiteSecrets, connections: Connections) => {
         const reload = connections.reload.bind(connections);
-        return new AccessTokens(client, new DatabaseTokenStore(postgres.pool, postgres.clock, secrets, reload));
+        return new AccessTokens(client, new DatabaseTokenStore(postgres, secrets, reload));
       },
       inject: [PlatformClient, Postgres, SiteSecrets, Connections],
     },
@@ -54,6 +55,7 @@ import { DatabaseTokenStore } from './token-store.js';
     LeasedAttempts,
     DeliveryService,
     OwedDeliveriesScan,
+    OwedMetrics,
     RetryScheduler,
     provideCommandHandler(ReplayDeliveriesHandler, [EventLog]),
   ],

@@ -79,7 +79,7 @@ export class OwedDeliveriesScan {
   private async heldLease(): Promise<Lease | undefined> {
     if (this.lease?.isLost) this.lease = undefined;
     if (!this.lease && !this.stopping) {
-      this.lease = await Lease.take(this.postgres.pool, SCAN_LEASE);
+      this.lease = await Lease.take(this.postgres, SCAN_LEASE);
       if (this.lease) this.unsettled = new UnsettledConversions(this.lease.reached, (time) => this.owedAtMs(time));
     }
     return this.lease?.held ? this.lease : undefined;

@@ -1,6 +1,10 @@
 import { type Actor, Command } from '../kernel/command.js';
 import type { PlatformName } from '../platforms/platform.js';
 
+/** Statuses that are not final, or that can change after an intervention. */
+export const REPLAY_STATUSES = ['failed', 'skipped', 'queued'] as const;
+export type ReplayStatus = (typeof REPLAY_STATUSES)[number];
+
 export interface ReplayRequest {
   readonly site: string;
   readonly platform: PlatformName;
@@ -8,6 +12,10 @@ export interface ReplayRequest {
   readonly range: { readonly after: number; readonly until: number } | { readonly conversion: string };
   /** Position of the site's newest event. */
   readonly settingsPosition: number;
+  /** Which deliveries are requested. */
+  readonly statuses: readonly ReplayStatus[];
+  /** The database's time. A conversion that was received just now is being attempted. */
+  readonly nowMs: number;
   /** Deliver again under a new event id, whatever the status. */
   readonly force: boolean;
   readonly dryRun: boolean;
@@ -20,7 +28,7 @@ export interface ReplayCounts {
   readonly byStatus: Record<string, number>;
 }
 
-/** Requests deliveries of conversions that the platform has not accepted: those that failed or were skipped. */
+/** Requests deliveries of conversions that the platform has not accepted: those that failed, were skipped or are queued. */
 export class ReplayDeliveries extends Command<ReplayCounts> {
   constructor(
     readonly actor: Actor,

@@ -4,6 +4,7 @@ import type { SendRequest } from '../events/delivery.events.js';
 import { CommandHandler } from '../kernel/command.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
+import { ATTEMPT_WINDOW } from './attempt-window.js';
 import { type Delivery, foldDeliveries, resultOf } from './delivery.js';
 import { type ReplayCounts, ReplayDeliveries, type ReplayRequest } from './replay-deliveries.command.js';
 
@@ -12,8 +13,8 @@ const PAGE_EVENTS = 500;
 type Received = StoredEvent<'conversion.received.v1'>;
 
 /**
- * Never requests a delivery that the platform has accepted, unless forced, and none that waits for its next attempt. Any
- * running instance then carries out the requested deliveries.
+ * Never requests a delivery that the platform has accepted, unless forced. Any running instance then carries out the requested
+ * deliveries: one that is queued does not wait for its next attempt any longer.
  */
 @CommandHandler(ReplayDeliveries)
 export class ReplayDeliveriesHandler implements ICommandHandler<ReplayDeliveries> {
@@ -50,13 +51,14 @@ export class ReplayDeliveriesHandler implements ICommandHandler<ReplayDeliveries
   }
 
   private async replayOne(received: Received, command: ReplayDeliveries) {
-    const { platform, force, dryRun } = command.request;
+    const { platform, force, dryRun, statuses } = command.request;
     for (;;) {
       const events = await this.log.readStream(CONVERSION, received.data.conversionId);
       const delivery = foldDeliveries(events).find((candidate) => candidate.platform === platform);
       const status = delivery ? resultOf(delivery.last, false).status : 'not_connected';
-      const isWanted = force || status === 'failed' || status === 'skipped';
+      const isWanted = force || (statuses as readonly string[]).includes(status);
       if (!delivery || !isWanted || received.data.trial) return { status, requested: false };
+      if (!force && isBeingAttempted(received, delivery, command.request)) return { status, requested: false };
       if (dryRun || (await this.append(received, events, delivery, command))) return { status, requested: true };
       // Another event was appended to the stream meanwhile: decide again.
     }
@@ -91,6 +93,11 @@ export class ReplayDeliveriesHandler implements ICommandHandler<ReplayDeliveries
     });
     return outcome.status === 'appended';
   }
+}
+
+/** The instance that received the conversion makes the first attempt. Another request would repeat it. */
+function isBeingAttempted({ time }: Received, { last, attempts }: Delivery, { nowMs }: ReplayRequest): boolean {
+  return !last && attempts === 0 && nowMs - Date.parse(time) < ATTEMPT_WINDOW.owedAfterMs;
 }
 
 /** What keeps a delivery bound that the platform may have accepted under this event id; undefined if it cannot have. */

@@ -36,19 +36,14 @@ export class RetryScheduler {
   private stopping = false;
   /** When a parked connection was first seen, or last probed. */
   private readonly probed = new Map<string, number>();
-  /** SQL: no process is carrying out the delivery `d`. */
-  private readonly notLeased: string;
 
   constructor(
     private readonly postgres: Postgres,
     private readonly deliveries: PlatformDelivery,
     private readonly confirmations: Confirmations,
     private readonly attempts: LeasedAttempts,
-    leases: DeliveryLeases,
-  ) {
-    this.notLeased = `NOT EXISTS (SELECT FROM cc.delivery_leases l
-      WHERE l.conversion = d.conversion AND l.platform = d.platform AND ${leases.isHeld})`;
-  }
+    private readonly leases: DeliveryLeases,
+  ) {}
 
   /** Every query of a poll times out, so a lost connection does not end the polls. */
   @Interval(POLL_EVERY_MS)
@@ -100,7 +95,9 @@ export class RetryScheduler {
             SELECT site, platform FROM cc.deliveries d WHERE (d.site, d.platform) > (c.site, c.platform)
              ORDER BY site, platform LIMIT 1) n)
         SELECT site, platform FROM connections c
-         WHERE EXISTS (SELECT FROM cc.deliveries d WHERE d.site = c.site AND d.platform = c.platform AND d.due <= now())`,
+         WHERE EXISTS (SELECT FROM cc.deliveries d WHERE d.site = c.site AND d.platform = c.platform
+                          AND d.due <= to_timestamp($1))`,
+      values: [this.nowSeconds()],
     });
   }
 
@@ -121,9 +118,10 @@ export class RetryScheduler {
   private async readTooOld(): Promise<DueDelivery[]> {
     return this.query<DueDelivery>({
       name: 'too-old-deliveries',
-      text: `SELECT ${DUE_COLUMNS} FROM cc.deliveries d WHERE d.give_up_at <= now() AND d.kind = 'send' AND ${this.notLeased}
+      text: `SELECT ${DUE_COLUMNS} FROM cc.deliveries d
+              WHERE d.give_up_at <= to_timestamp($2) AND d.kind = 'send' AND ${this.notLeased('$2')}
               ORDER BY d.give_up_at LIMIT $1`,
-      values: [LEASED_MAX],
+      values: [LEASED_MAX, this.nowSeconds()],
     });
   }
 
@@ -132,11 +130,23 @@ export class RetryScheduler {
     return this.query<DueDelivery>({
       name: 'due-deliveries',
       text: `SELECT ${DUE_COLUMNS} FROM cc.deliveries d
-              WHERE d.site = $1 AND d.platform = $2 AND d.due <= now() AND (d.kind = 'send' OR NOT $4) AND ${this.notLeased}
+              WHERE d.site = $1 AND d.platform = $2 AND d.due <= to_timestamp($5) AND (d.kind = 'send' OR NOT $4)
+                AND ${this.notLeased('$5')}
               ORDER BY d.due LIMIT $3`,
       // A status request does not prove that a parked connection works again, so it is no probe.
-      values: [site, platform, capacity, this.deliveries.isParked(site, platform)],
+      values: [site, platform, capacity, this.deliveries.isParked(site, platform), this.nowSeconds()],
     });
+  }
+
+  /** SQL: no process is carrying out the delivery `d`. */
+  private notLeased(now: string): string {
+    return `NOT EXISTS (SELECT FROM cc.delivery_leases l
+      WHERE l.conversion = d.conversion AND l.platform = d.platform AND ${this.leases.isHeld(now)})`;
+  }
+
+  /** The trusted time: a step of the database's clock must not make deliveries due. */
+  private nowSeconds(): number {
+    return this.postgres.clock.nowMs() / 1_000;
   }
 
   private toAttempt(due: DueDelivery, isProbe = true): DueAttempt {
@@ -162,7 +172,7 @@ export class RetryScheduler {
     };
   }
 
-  private async query<Row extends object>(config: { name: string; text: string; values?: unknown[] }): Promise<Row[]> {
+  private async query<Row extends object>(config: { name: string; text: string; values: unknown[] }): Promise<Row[]> {
     // pg supports the option `query_timeout` of a query; its types lack it.
     const timed = { ...config, query_timeout: QUERY_TIMEOUT_MS };
     return (await this.postgres.pool.query<Row>(timed)).rows;

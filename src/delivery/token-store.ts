@@ -1,8 +1,6 @@
-import type { Pool } from 'pg';
-import type { Clock } from '../kernel/clock.js';
 import { withLogTimeout } from '../kernel/log-timeout.js';
 import type { Connection, Platform } from '../platforms/platform.js';
-import { Lease } from '../postgres/lease.js';
+import { Lease, type LeaseDatabase } from '../postgres/lease.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';
 
 /** Longer than a token request and the storing of its result. */
@@ -55,19 +53,18 @@ export interface TokenStore {
 /** Sealed with the other secrets of the connection. */
 export class DatabaseTokenStore implements TokenStore {
   constructor(
-    private readonly pool: Pool,
-    private readonly clock: Clock,
+    private readonly database: LeaseDatabase,
     private readonly secrets: SiteSecrets,
     /** Undefined if the platform is not connected. */
     private readonly connectionOf: (site: string, platform: Platform) => Promise<Connection | undefined>,
   ) {}
 
   nowMs(): number {
-    return this.clock.nowMs();
+    return this.database.clock.nowMs();
   }
 
   async lock(site: string, { name }: Platform): Promise<TokenLock | undefined> {
-    const taking = Lease.take(this.pool, `token ${site} ${name}`, 0, LOCK_MS);
+    const taking = Lease.take(this.database, `token ${site} ${name}`, 0, LOCK_MS);
     try {
       return toLock(await withLogTimeout(taking));
     } catch (error) {

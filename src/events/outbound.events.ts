@@ -39,8 +39,8 @@ export interface FailedPushAttempt extends PushAttempt {
 
 /** Each event holds the whole window, so the last event of a stream alone gives the state of the site. */
 export type OutboundEvent =
-  /** Counted, not pushed yet. */
-  | { type: 'outbound.closed.v1'; data: ReportingWindow }
+  /** Counted, not pushed yet. `removedUntil`: retention had removed the events up to there, so they are not counted. */
+  | { type: 'outbound.closed.v1'; data: ReportingWindow & { readonly removedUntil?: number | undefined } }
   /** The receiver accepted the push: the next window starts where this one ends. */
   | { type: 'outbound.delivered.v1'; data: ReportingWindow & PushAttempt }
   | { type: 'outbound.failed.v1'; data: ReportingWindow & FailedPushAttempt };
@@ -78,7 +78,18 @@ const common = { type: 'object', additionalProperties: false } as const;
 export const outboundSchemas: SchemasOf<OutboundEvent> = {
   'outbound.closed.v1': {
     summary: 'A reporting window was counted and closed. It never changes.',
-    data: { ...common, properties: window, required: ofWindow },
+    data: {
+      ...common,
+      properties: {
+        ...window,
+        removedUntil: {
+          ...position,
+          description:
+            'Retention had removed the events up to there while the webhook was disabled: they are not counted.',
+        },
+      },
+      required: ofWindow,
+    },
   },
   'outbound.delivered.v1': {
     summary: 'The receiver accepted the totals: the next window starts where this one ends.',

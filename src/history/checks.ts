@@ -6,6 +6,7 @@ import { duplicatesCheck } from './reconciliation/duplicates.check.js';
 import { erasuresCheck } from './reconciliation/erasures.check.js';
 import { orderCheck } from './reconciliation/order.check.js';
 import { originsCheck } from './reconciliation/origins.check.js';
+import { owedCheck } from './reconciliation/owed.check.js';
 import { projectionCheck } from './reconciliation/projection.check.js';
 import { pushesCheck } from './reconciliation/pushes.check.js';
 import { schemasCheck } from './reconciliation/schemas.check.js';
@@ -23,9 +24,17 @@ export function allEventChecks(): EventCheck[] {
   return [schemasCheck(), originsCheck(), erasuresCheck()];
 }
 
-/** Checks of `history verify` that share one pass over the log. `isShortened`: retention has removed events from its start. */
-export function allStreamChecks(isShortened: boolean): StreamCheck[] {
-  return [versionsCheck(isShortened), conversionsCheck(isShortened), deliveriesCheck(isShortened)];
+/**
+ * Checks of `history verify` that share one pass over the log. `isShortened`: retention has removed events from its start.
+ * `nowMs`: the database's time.
+ */
+export function allStreamChecks(isShortened: boolean, nowMs: number): StreamCheck[] {
+  return [
+    versionsCheck(isShortened),
+    conversionsCheck(isShortened),
+    deliveriesCheck(isShortened),
+    owedCheck(isShortened, nowMs),
+  ];
 }
 
 /** The other checks of `history verify`. Each reads its own data. */

@@ -56,7 +56,7 @@ export class Relay {
   private async run(): Promise<void> {
     while (!this.stopped) {
       // If the database is unavailable, the holder is unknown. The next round asks again.
-      const lease = await Lease.take(this.postgres.pool, LEASE_NAME, 0, LEASE_MS).catch(() => undefined);
+      const lease = await Lease.take(this.postgres, LEASE_NAME, 0, LEASE_MS).catch(() => undefined);
       if (lease) {
         await this.publishWithLease(lease);
         await lease.release().catch(() => {});

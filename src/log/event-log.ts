@@ -50,6 +50,9 @@ export abstract class EventLog {
   /** Position of the last of `limit` events after a position, for readers that skip most of them. */
   abstract pageEnd(after: number, limit: number): Promise<number>;
 
+  /** Retention has removed the events up to this position, except those that it keeps; 0 if it has removed none. */
+  abstract removedUntil(): Promise<number>;
+
   /**
    * The last position before a time. An event that was stored while the database's clock was ahead counts from the moment at
    * which the clock was set back.

@@ -24,6 +24,7 @@ import {
   withQueryTimeout,
 } from './event-reader.js';
 import { Follower, type FollowerSource, type FollowOptions } from './follower.js';
+import { readRemovedUntil } from './log-audit.js';
 
 export interface LogObserver {
   /** A batch was committed. */
@@ -103,6 +104,10 @@ export class PostgresEventLog extends EventLog {
 
   head(): Promise<number> {
     return readHead(this.postgres.pool);
+  }
+
+  removedUntil(): Promise<number> {
+    return readRemovedUntil(this.postgres.pool);
   }
 
   pageEnd(after: number, limit: number): Promise<number> {

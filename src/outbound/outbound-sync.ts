@@ -1,4 +1,4 @@
-import type { Pool } from 'pg';
+import type { LeaseDatabase } from '../postgres/lease.js';
 import type { SiteDirectory } from '../sites/site-directory.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';
 import type { SiteWebhook } from '../sites/webhook.js';
@@ -33,7 +33,7 @@ export class OutboundSync {
   private stopping = false;
 
   constructor(
-    private readonly pool: Pool,
+    private readonly database: LeaseDatabase,
     private readonly directory: SiteDirectory,
     private readonly secrets: SiteSecrets,
     private readonly pusher: Pusher,
@@ -61,7 +61,7 @@ export class OutboundSync {
     const selected = due.slice(0, room);
     if (selected.length === 0) return;
     const leases = await acquirePushLeases(
-      this.pool,
+      this.database,
       selected.map(({ site }) => site),
       this.options.timeoutMs,
     );

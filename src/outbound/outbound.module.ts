@@ -51,8 +51,13 @@ export class OutboundScheduler {
           ...options,
           disabled: (site, reason) =>
             logger.warn('Webhook disabled until it is enabled again with "webhook enable"', { site, reason }),
+          incomplete: (site, removedUntil) =>
+            logger.warn('A reporting window lacks events that LOG_RETENTION removed while the webhook was disabled', {
+              site,
+              removedUntil,
+            }),
         });
-        return new OutboundSync(postgres.pool, directory, secrets, pusher, {
+        return new OutboundSync(postgres, directory, secrets, pusher, {
           everyMs: settings.outboundEveryMs,
           timeoutMs: settings.outboundTimeoutMs,
           onError: (site, error) =>

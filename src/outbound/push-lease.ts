@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Pool } from 'pg';
+import { hasEnded, type LeaseDatabase } from '../postgres/lease.js';
 
 const PREFIX = 'outbound:';
 /** From acquiring the lease to the start of the last request under it. */
@@ -14,7 +14,7 @@ const RECORD_WITHIN_MS = 7_000;
  */
 export class PushLease {
   constructor(
-    private readonly pool: Pool,
+    private readonly database: LeaseDatabase,
     private readonly name: string,
     private readonly holder: string,
     private readonly requestedMs: number,
@@ -32,29 +32,33 @@ export class PushLease {
   }
 
   async release(): Promise<void> {
-    await this.pool.query('DELETE FROM cc.leases WHERE name = $1 AND holder = $2', [this.name, this.holder]);
+    await this.database.pool.query('DELETE FROM cc.leases WHERE name = $1 AND holder = $2', [this.name, this.holder]);
   }
 }
 
 /** Acquires the leases of those sites that no other process holds. */
 export async function acquirePushLeases(
-  pool: Pool,
+  database: LeaseDatabase,
   sites: readonly string[],
   timeoutMs: number,
 ): Promise<Map<string, PushLease>> {
   const holder = randomUUID();
   const requestedMs = performance.now();
-  const { rows } = await pool.query<{ name: string }>(
+  const { rows } = await database.pool.query<{ name: string }>(
     // Ordered, so that two processes that request the same leases cannot deadlock.
     `INSERT INTO cc.leases AS l (name, holder, token, until, reached)
-     SELECT name, $2, 1, clock_timestamp() + make_interval(secs => $3), 0 FROM unnest($1::text[]) AS name ORDER BY name
+     SELECT name, $2, 1, to_timestamp($4) + make_interval(secs => $3), 0 FROM unnest($1::text[]) AS name ORDER BY name
      ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, token = l.token + 1, until = excluded.until
-        -- The second: taken while the database's clock was ahead.
-        WHERE l.until < clock_timestamp() OR l.until > clock_timestamp() + make_interval(secs => 2 * $3)
+        WHERE ${hasEnded('$4', '$3')}
      RETURNING name`,
-    [sites.map((site) => PREFIX + site), holder, (START_WITHIN_MS + timeoutMs + RECORD_WITHIN_MS) / 1_000],
+    [
+      sites.map((site) => PREFIX + site),
+      holder,
+      (START_WITHIN_MS + timeoutMs + RECORD_WITHIN_MS) / 1_000,
+      database.clock.at(requestedMs) / 1_000,
+    ],
   );
   return new Map(
-    rows.map(({ name }) => [name.slice(PREFIX.length), new PushLease(pool, name, holder, requestedMs, timeoutMs)]),
+    rows.map(({ name }) => [name.slice(PREFIX.length), new PushLease(database, name, holder, requestedMs, timeoutMs)]),
   );
 }

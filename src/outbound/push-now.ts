@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Pool } from 'pg';
 import { type ReportingWindow } from '../events/outbound.events.js';
 import { UserError } from '../kernel/errors.js';
+import type { LeaseDatabase } from '../postgres/lease.js';
 import { acquirePushLeases, type PushLease } from './push-lease.js';
 import type { Pusher, Receiver } from './pusher.js';
 import { type End, pendingOf } from './reporting-window.js';
@@ -15,15 +15,20 @@ export type Pushed = Extract<NonNullable<End>, { type: 'outbound.delivered.v1' |
  * Pushes everything up to now without waiting for a tick or the next attempt: first the pending window, then, if the receiver
  * accepted it, everything since.
  */
-export async function pushNow(pool: Pool, pusher: Pusher, receiver: Receiver, timeoutMs: number): Promise<Pushed> {
-  const first = await pushOne(pool, pusher, receiver, timeoutMs);
+export async function pushNow(
+  database: LeaseDatabase,
+  pusher: Pusher,
+  receiver: Receiver,
+  timeoutMs: number,
+): Promise<Pushed> {
+  const first = await pushOne(database, pusher, receiver, timeoutMs);
   const isMore = first.wasPending && first.pushed.type === 'outbound.delivered.v1';
-  return isMore ? (await pushOne(pool, pusher, receiver, timeoutMs)).pushed : first.pushed;
+  return isMore ? (await pushOne(database, pusher, receiver, timeoutMs)).pushed : first.pushed;
 }
 
-async function pushOne(pool: Pool, pusher: Pusher, receiver: Receiver, timeoutMs: number) {
+async function pushOne(database: LeaseDatabase, pusher: Pusher, receiver: Receiver, timeoutMs: number) {
   const { site } = receiver;
-  const lease = await waitForLease(pool, site, timeoutMs);
+  const lease = await waitForLease(database, site, timeoutMs);
   try {
     const end = (await pusher.readEnds([site])).get(site);
     const wasPending = pendingOf(end) !== undefined;
@@ -41,10 +46,10 @@ async function pushOne(pool: Pool, pusher: Pusher, receiver: Receiver, timeoutMs
 }
 
 /** A process that is pushing for the site right now releases the lease after one attempt. */
-async function waitForLease(pool: Pool, site: string, timeoutMs: number): Promise<PushLease> {
+async function waitForLease(database: LeaseDatabase, site: string, timeoutMs: number): Promise<PushLease> {
   const untilMs = performance.now() + 2 * timeoutMs + 10_000;
   for (;;) {
-    const lease = (await acquirePushLeases(pool, [site], timeoutMs)).get(site);
+    const lease = (await acquirePushLeases(database, [site], timeoutMs)).get(site);
     if (lease) return lease;
     if (performance.now() > untilMs)
       throw new UserError(`Another process keeps pushing for ${site}. Try again in a minute.`);

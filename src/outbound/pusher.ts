@@ -28,6 +28,8 @@ export interface PusherOptions extends RetryRules {
   /** For metrics and logs. */
   count?(outcome: 'delivered' | 'failed'): void;
   disabled?(site: string, reason: string): void;
+  /** A window lacks events that retention removed while the webhook was disabled. */
+  incomplete?(site: string, removedUntil: number): void;
 }
 
 export function pusherOptions(settings: Settings, actor: PusherOptions['actor'], clock: Clock): PusherOptions {
@@ -75,6 +77,9 @@ export class Pusher {
     const begin = nextWindowStart(webhook, end);
     const until = Math.max(begin.fromPosition, await this.log.head());
     const counts = await this.log.count({ site, after: begin.fromPosition, until, types: COUNTED, by: COUNTED_BY });
+    const removedUntil = await this.log.removedUntil();
+    const isIncomplete = removedUntil > begin.fromPosition;
+    if (isIncomplete) this.options.incomplete?.(site, removedUntil);
     // The clock may step back, windows must not.
     const windowEnd = new Date(Math.max(this.options.now(), Date.parse(begin.windowStart))).toISOString();
     const window: ReportingWindow = {
@@ -84,7 +89,10 @@ export class Pusher {
       windowEnd,
       body: sumTotals(counts),
     };
-    return this.append(site, end, { type: 'outbound.closed.v1', data: window });
+    return this.append(site, end, {
+      type: 'outbound.closed.v1',
+      data: { ...window, ...(isIncomplete && { removedUntil }) },
+    });
   }
 
   /** One attempt. Undefined when the lease expired before it was sent, or before its outcome could be recorded. */

@@ -1,10 +1,22 @@
 import { randomUUID } from 'node:crypto';
-import type { Pool, QueryConfig } from 'pg';
+import type { QueryConfig } from 'pg';
+import type { Postgres } from './postgres.js';
 
 const LEASE_MS = 10_000;
 const RENEW_EVERY_MS = 1_000;
 /** A connection that died unnoticed must not cost the lease: the next renewal uses another one. */
 const RENEW_TIMEOUT_MS = 2_000;
+
+/** Leases use the trusted time of the clock: a step of the database's clock must neither end them nor extend them. */
+export type LeaseDatabase = Pick<Postgres, 'pool' | 'clock'>;
+
+/**
+ * Whether a lease `l` has ended, by the time and the length in seconds that the parameters hold. One that lasts longer than a
+ * lease can was taken by a clock that was ahead.
+ */
+export function hasEnded(now: string, seconds: string): string {
+  return `(l.until < to_timestamp(${now}) OR l.until > to_timestamp(${now}) + make_interval(secs => ${seconds} + 10))`;
+}
 
 /**
  * A lease by the database's clock. The holder renews it; another process takes it over once it has expired. `held` uses the
@@ -21,25 +33,27 @@ export class Lease {
   reached = 0;
 
   private constructor(
-    private readonly pool: Pool,
+    private readonly database: LeaseDatabase,
     readonly name: string,
     private readonly leaseMs: number,
   ) {}
 
-  /**
-   * Takes a new or an expired lease; undefined if it is held. `reached` applies to a new lease only. One that ends later than a
-   * lease can was taken while the database's clock was ahead, and would outlive a dead holder by as much: it counts as expired.
-   */
-  static async take(pool: Pool, name: string, reached = 0, leaseMs = LEASE_MS): Promise<Lease | undefined> {
-    const lease = new Lease(pool, name, leaseMs);
+  /** Takes a new or an expired lease; undefined if it is held. `reached` applies to a new lease only. */
+  static async take(
+    database: LeaseDatabase,
+    name: string,
+    reached = 0,
+    leaseMs = LEASE_MS,
+  ): Promise<Lease | undefined> {
+    const lease = new Lease(database, name, leaseMs);
     const requestedMs = performance.now();
-    const { rows } = await pool.query<{ reached: string }>(
+    const { rows } = await database.pool.query<{ reached: string }>(
       `INSERT INTO cc.leases AS l (name, holder, token, until, reached)
-       VALUES ($1, $2, 1, clock_timestamp() + make_interval(secs => $3), $4)
+       VALUES ($1, $2, 1, to_timestamp($5) + make_interval(secs => $3), $4)
        ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, token = l.token + 1, until = excluded.until
-          WHERE l.until < clock_timestamp() OR l.until > clock_timestamp() + make_interval(secs => 2 * $3)
+          WHERE ${hasEnded('$5', '$3')}
        RETURNING reached`,
-      [name, lease.holder, leaseMs / 1_000, reached],
+      [name, lease.holder, leaseMs / 1_000, reached, database.clock.at(requestedMs) / 1_000],
     );
     if (!rows[0]) return undefined;
     lease.reached = Number(rows[0].reached);
@@ -62,11 +76,10 @@ export class Lease {
     clearInterval(this.timer);
     await this.renewing;
     this.lost = true;
-    await this.pool.query(`UPDATE cc.leases SET until = '-infinity', reached = $3 WHERE name = $1 AND holder = $2`, [
-      this.name,
-      this.holder,
-      this.reached,
-    ]);
+    await this.database.pool.query(
+      `UPDATE cc.leases SET until = '-infinity', reached = $3 WHERE name = $1 AND holder = $2`,
+      [this.name, this.holder, this.reached],
+    );
   }
 
   private renewQuietly(): void {
@@ -81,10 +94,13 @@ export class Lease {
   private async renew(): Promise<void> {
     // Taken before the query: the lease cannot have been renewed earlier.
     const requestedMs = performance.now();
-    const { rowCount } = await this.pool.query({
-      text: `UPDATE cc.leases SET until = clock_timestamp() + make_interval(secs => $3), reached = $4
+    const { rowCount } = await this.database.pool.query({
+      text: `UPDATE cc.leases SET until = to_timestamp($5) + make_interval(secs => $3), reached = $4
               WHERE name = $1 AND holder = $2`,
-      values: [this.name, this.holder, this.leaseMs / 1_000, this.reached],
+      values: [
+        ...[this.name, this.holder, this.leaseMs / 1_000, this.reached],
+        this.database.clock.at(requestedMs) / 1_000,
+      ],
       // pg supports this option of a query; its types lack it.
       query_timeout: RENEW_TIMEOUT_MS,
     } as QueryConfig);

@@ -1,5 +1,4 @@
 import { Interval } from '@nestjs/schedule';
-import type { Pool } from 'pg';
 import { type Delivery, foldDeliveries } from '../delivery/delivery.js';
 import { buildPayload } from '../delivery/payload.js';
 import type { ReceivedConversion } from '../delivery/received-conversion.js';
@@ -10,7 +9,7 @@ import { LogUnavailable } from '../kernel/errors.js';
 import type { NewEvent, StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import type { Platform, Settings } from '../platforms/platform.js';
-import { Lease } from '../postgres/lease.js';
+import { Lease, type LeaseDatabase } from '../postgres/lease.js';
 import type { LoadedSite, SiteDirectory } from '../sites/site-directory.js';
 import { CLICK_KINDS } from './identifier-kinds.js';
 import { isFilteredBot, type Matcher, matchOf, type VisitorRecord } from './matcher.js';
@@ -55,7 +54,7 @@ export class LateMatches {
   private lease: Lease | undefined;
 
   constructor(
-    private readonly pool: Pool,
+    private readonly database: LeaseDatabase,
     private readonly log: EventLog,
     private readonly directory: SiteDirectory,
     private readonly matcher: Matcher,
@@ -82,7 +81,7 @@ export class LateMatches {
 
   private async scan(): Promise<void> {
     if (this.lease?.isLost) this.lease = undefined;
-    this.lease ??= await Lease.take(this.pool, LATE_MATCHES_LEASE);
+    this.lease ??= await Lease.take(this.database, LATE_MATCHES_LEASE);
     const { lease } = this;
     if (!lease) return;
     const head = await this.log.head();
@@ -104,7 +103,7 @@ export class LateMatches {
   private async unmatchedOf(after: number, until: number): Promise<Unmatched[]> {
     const people = await this.log.subjects({ after, until, types: TYPES, bytes: PERSON_BYTES });
     if (people.length === 0) return [];
-    const { rows } = await this.pool.query<Unmatched>(
+    const { rows } = await this.database.pool.query<Unmatched>(
       `SELECT u.conversion, u.site, encode(u.subject, 'hex') AS subject, max(p.position)::float8 AS "visitPosition"
          FROM json_to_recordset($1) AS p (site text, subject text, position bigint)
          JOIN cc.unmatched u ON u.site = p.site AND u.subject = decode(p.subject, 'hex') AND u.position < p.position
@@ -116,7 +115,7 @@ export class LateMatches {
 
   /** Conversions skipped in this position range after their visit was stored: the scan of the visit did not see them yet. */
   private async skippedAfterVisit(after: number, until: number): Promise<Unmatched[]> {
-    const { rows } = await this.pool.query<Unmatched>(
+    const { rows } = await this.database.pool.query<Unmatched>(
       `SELECT u.conversion, u.site, encode(u.subject, 'hex') AS subject, max(i.position)::float8 AS "visitPosition"
          FROM cc.unmatched u
          JOIN cc.identifiers i ON i.site = u.site AND i.subject = u.subject AND i.position > u.position

@@ -83,7 +83,7 @@ function makeLateMatches(
   settings: Settings,
 ): LateMatches {
   const rules = { scheduleMs: settings.deliveryRetryScheduleMs, giveUpMs: settings.deliveryGiveUpMs };
-  return new LateMatches(postgres.pool, log, directory, matcher, {
+  return new LateMatches(postgres, log, directory, matcher, {
     platform: platformOf,
     catchUpUnmatched: () => projections.catchUp('unmatched'),
     sendableForMs: (platform, settings) => sendableForMs(platform.limits?.(settings) ?? {}, rules),

@@ -63,3 +63,50 @@ WITH drawn AS MATERIALIZED (
 )
 INSERT INTO cc.dedup (site, key, stream, weak, at)
 SELECT 'localhost', gen_random_uuid(), stream, false, time FROM made WHERE n > $6::bigint`;
+
+/**
+ * Conversions with an outcome for each platform, except that one in `unsettledEvery` has none for the first platform.
+ * @returns `{ first, last, unsettled }`: the position range, and the number of deliveries without an outcome
+ */
+export async function fillDeliveries(client, { events, platforms, unsettledEvery }, progress) {
+  await addPartitions(client, events);
+  const conversions = Math.floor(events / (platforms.length + 1));
+  const slice = Math.floor(SLICE / (platforms.length + 1));
+  for (let done = 0; done < conversions; done += slice) {
+    progress(done * (platforms.length + 1));
+    await client.query('BEGIN');
+    await client.query('SELECT pg_advisory_xact_lock(4845001)');
+    await client.query(FILL_DELIVERIES, [done + 1, Math.min(done + slice, conversions), platforms, unsettledEvery]);
+    await client.query('COMMIT');
+  }
+  await client.query('VACUUM (ANALYZE) cc.events');
+  await client.query('CHECKPOINT');
+  const { rows } = await client.query(
+    'SELECT min(position)::float8 AS first, max(position)::float8 AS last FROM cc.events',
+  );
+  return { ...rows[0], unsettled: Math.floor(conversions / unsettledEvery) };
+}
+
+/** Each platform's outcomes follow a slice's conversions, as under load. */
+const FILL_DELIVERIES = `
+WITH made AS MATERIALIZED (
+  SELECT n, replace(gen_random_uuid()::text, '-', '') AS random FROM generate_series($1::bigint, $2::bigint) AS n
+), streams AS MATERIALIZED (
+  SELECT *, (lpad(to_hex((extract(epoch FROM now()) * 1000)::bigint), 12, '0') || '7' || substr(random, 14))::uuid AS stream FROM made
+), rows AS (
+  SELECT 0 AS step, n, 1 AS version, 'conversion.received.v1' AS type, stream,
+         json_build_object('conversionId', stream, 'event', 'purchase', 'value', 129.9, 'currency', 'EUR',
+           'orderId', 'ORD-' || left(random, 24), 'keyId', '0199d2f0-7d3a-7c55-9a51-3f0c2a6b9e10', 'trial', false,
+           'platforms', to_json($3::text[]), 'settings', 7) AS data
+    FROM streams
+  UNION ALL
+  SELECT p.at::integer, n, 1 + p.at::integer, 'conversion.delivered.v1', stream,
+         json_build_object('conversionId', stream, 'platform', p.platform, 'attempt', 1, 'status', 'delivered',
+           'durationMs', 41, 'httpStatus', 200, 'requestId', random, 'bodySha256', random || random,
+           'response', '{"events_received":1,"messages":[],"fbtrace_id":"' || random || '"}')
+    FROM streams CROSS JOIN unnest($3::text[]) WITH ORDINALITY AS p (platform, at)
+   WHERE p.at > 1 OR n % $4::bigint > 0
+), ordered AS (SELECT * FROM rows ORDER BY step, n)
+INSERT INTO cc.events (position, id, category, stream, version, type, site, time, actor, reference, data)
+SELECT nextval('cc.event_position'::regclass), gen_random_uuid(), 'conversion', stream, version, type, 'localhost', now(), 'system', NULL, data
+  FROM ordered`;

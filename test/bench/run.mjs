@@ -1,4 +1,4 @@
-// npm run bench [-- --quick] [--against DIR] [--platforms | --visitors | --kafka | --outbound | --history | --seals | --grow] [--json | --markdown]
+// npm run bench [-- --quick] [--against DIR] [--platforms | --visitors | --kafka | --outbound | --history | --seals | --scan | --grow] [--json | --markdown]
 // Measures the service, a raw echo, a naive design and peers, and prints one table. See `--help`.
 
 import { existsSync } from 'node:fs';
@@ -14,6 +14,7 @@ import { kafkaRun } from './kafka.mjs';
 import { largeLogRun } from './large-log.mjs';
 import { outboundRun } from './outbound.mjs';
 import { platformsRun } from './platforms.mjs';
+import { scanRun } from './scan.mjs';
 import { sealsRun } from './seals.mjs';
 import { standardRun } from './standard.mjs';
 import { markdownReport, textReport } from './table.mjs';
@@ -31,7 +32,9 @@ const HELP = `npm run bench [-- options]
   --grow       the large-log part: fills a log and compares it with an empty one
   --history    the history part: export and rebuild, compared with a plain COPY
   --seals      the seals part: cost of the hash chain in PostgreSQL's CPU and WAL; at most four minutes
-  --events N   with --grow, --outbound and --history: number of events (default 10,000,000, with --history 1,000,000)
+  --scan       the scan part: finding owed deliveries in the log
+  --events N   with --grow, --outbound, --history and --scan: number of events (default 10,000,000, with --history and
+               --scan 1,000,000)
   --claims N   with --grow: how many of the newest conversions hold a live dedup claim (default 1,000,000)
   --json       prints the figures as JSON; --markdown prints the table as Markdown
 
@@ -87,6 +90,7 @@ const PARTS = {
   kafka: { run: kafkaRun, title: 'with Kafka' },
   outbound: { run: outboundRun, title: 'outbound webhook' },
   history: { run: historyRun, title: 'export and rebuild' },
+  scan: { run: scanRun, title: 'scan for owed deliveries' },
   seals: { run: sealsRun, title: 'seals of the log' },
 };
 
@@ -127,8 +131,10 @@ async function main() {
     ...(options.against && options.quick && AGAINST_QUICK),
     ...(options.platforms && (options.quick ? PLATFORMS_QUICK : PLATFORMS_STANDARD)),
     ...(options.kafka && (options.quick ? KAFKA_QUICK : KAFKA_STANDARD)),
-    ...(options.history && !options.quick && HISTORY),
-    events: Number(options.events ?? (options.history ? (options.quick ? 100_000 : 1_000_000) : 10_000_000)),
+    ...((options.history || options.scan) && !options.quick && HISTORY),
+    events: Number(
+      options.events ?? (options.history || options.scan ? (options.quick ? 100_000 : 1_000_000) : 10_000_000),
+    ),
     claims: Number(options.claims),
   };
   const context = {

@@ -181,6 +181,8 @@ describe.each(serversUnderTest())('a fenced append on $name', ({ major }) => {
         platform: 'meta' as const,
         force: true,
         dryRun: false,
+        statuses: [],
+        nowMs: Date.now(),
         settingsPosition: 1,
       };
       const command = new ReplayDeliveries('cli', { ...request, range: { conversion: stream } });

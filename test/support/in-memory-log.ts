@@ -146,6 +146,10 @@ export class InMemoryLog extends EventLog {
     return this.events.length;
   }
 
+  async removedUntil(): Promise<number> {
+    return 0;
+  }
+
   async pageEnd(after: number, limit: number): Promise<number> {
     return (await this.read({ after, limit })).at(-1)?.position ?? after;
   }

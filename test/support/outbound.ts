@@ -55,7 +55,7 @@ export async function openInstance(
     checkpoint: () => newestCheckpoint(postgres.pool),
   });
   const errors: string[] = [];
-  const sync = new OutboundSync(postgres.pool, directory, secrets, pusher, {
+  const sync = new OutboundSync(postgres, directory, secrets, pusher, {
     everyMs: settings.outboundEveryMs,
     timeoutMs: settings.outboundTimeoutMs,
     onError: (site, error) => errors.push(`${site}: ${error}`),

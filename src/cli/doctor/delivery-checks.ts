@@ -1,10 +1,15 @@
+import { findUnattempted, reportOwed } from '../../delivery/owed-report.js';
 import { OUTBOUND } from '../../events/outbound.events.js';
 import { usesKafka } from '../../kafka/client.js';
 import { probeKafka } from '../../kafka/probe.js';
+import { formatDuration } from '../../kernel/durations.js';
 import { messageOf } from '../../kernel/errors.js';
 import { streamOf } from '../../outbound/reporting-window.js';
 import type { CliDependencies } from '../session.js';
 import type { Finding } from './check.js';
+
+/** An attempt that any instance may make waits at most for the lease of one that died, and for a busy queue. */
+const LATE_MAX_MS = 15 * 60_000;
 
 /** Informational: the service sends queued deliveries, and a paused or parked connection affects no other. */
 export async function deliveries({ postgres, sites }: CliDependencies): Promise<Finding> {
@@ -29,6 +34,24 @@ export async function deliveries({ postgres, sites }: CliDependencies): Promise<
     ),
     ...(parked.length > 0 && {
       fix: `Set new credentials with ${commands.join(', ')}; queued deliveries are sent then.`,
+    }),
+  };
+}
+
+/** Deliveries that some instance should have attempted by now, whichever instance received the conversion. */
+export async function owed({ postgres, log }: CliDependencies): Promise<Finding> {
+  const { byPlatform, unattempted, lateMs } = await reportOwed(postgres, await findUnattempted(postgres, log));
+  const total = [...byPlatform.values()].reduce((sum, count) => sum + count, 0);
+  if (total === 0) return { ok: true, detail: 'none' };
+  const counts = [...byPlatform].map(([platform, count]) => `${platform} ${count}`).join(', ');
+  const late =
+    lateMs < 1_000 ? 'none is late' : `the oldest is late by ${formatDuration(Math.floor(lateMs / 1_000) * 1_000)}`;
+  const ok = lateMs <= LATE_MAX_MS;
+  return {
+    ok,
+    detail: `${total} deliveries (${counts}), ${unattempted} of them without an attempt; ${late}`,
+    ...(!ok && {
+      fix: 'Start the service: any instance makes these attempts. If one runs, its log and the state of the platforms tell why it does not.',
     }),
   };
 }

@@ -3,7 +3,7 @@ import { readSettings, type Settings } from '../../kernel/settings.js';
 import type { CliDependencies, Session } from '../session.js';
 import { type Check, check } from './check.js';
 import { appendOnly, checkpoints, clock, database, durability, partitions, schema } from './database-checks.js';
-import { deliveries, kafka, webhooks } from './delivery-checks.js';
+import { deliveries, kafka, owed, webhooks } from './delivery-checks.js';
 import { disk, node, secretFiles } from './machine-checks.js';
 import { retention } from './retention-check.js';
 import { service } from './service-check.js';
@@ -48,6 +48,7 @@ async function runDatabaseChecks(dependencies: CliDependencies): Promise<Check[]
     await check('claims', () => dedupClaims(dependencies)),
     await check('projections', () => projections(dependencies)),
     await check('deliveries', () => deliveries(dependencies)),
+    await check('owed', () => owed(dependencies)),
     await check('webhooks', () => webhooks(dependencies)),
     await check('kafka', () => kafka(dependencies)),
     await check('retention', () => retention(dependencies)),

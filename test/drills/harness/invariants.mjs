@@ -119,9 +119,10 @@ export async function checkInvariants(testbed, settledS, { explained = [], repea
       ),
       await none(
         'I4 neither delivered nor with a visible reason',
-        `SELECT order_id, platform, coalesce(status, 'without outcome'), reason FROM drill.deliveries
+        `SELECT platform, coalesce(status, 'without outcome'), reason, count(*) || ' conversions, such as ' || min(order_id)
+           FROM drill.deliveries
           WHERE coalesce(status, '') NOT IN ('delivered', 'accepted', 'confirmed')
-            AND concat_ws(' ', platform, status, reason) <> ALL ($1)`,
+            AND concat_ws(' ', platform, status, reason) <> ALL ($1) GROUP BY 1, 2, 3`,
         [explained],
       ),
       await none(

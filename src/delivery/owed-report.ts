@@ -1,0 +1,67 @@
+import { CONVERSION } from '../events/conversion.events.js';
+import type { EventLog } from '../log/event-log.js';
+import type { PlatformName } from '../platforms/platform.js';
+import type { Postgres } from '../postgres/postgres.js';
+import { ATTEMPT_WINDOW } from './attempt-window.js';
+import { HELD_BACK } from './deliveries.projection.js';
+import { type OwedDelivery, SCAN_LEASE, UnsettledConversions } from './owed.js';
+import { readUnsettled } from './read-unsettled.js';
+
+/** What is owed at one moment. */
+export interface OwedReport {
+  readonly byPlatform: ReadonlyMap<PlatformName, number>;
+  /** Of these, deliveries without any outcome. */
+  readonly unattempted: number;
+  /** How long ago the oldest one should have been attempted; 0 if none is late. Connections that hold back do not count. */
+  readonly lateMs: number;
+}
+
+/** Counts deliveries that wait for an attempt, and adds those that the scan has found. */
+export async function reportOwed(postgres: Postgres, unattempted: Iterable<OwedDelivery>): Promise<OwedReport> {
+  const { rows } = await postgres.pool.query<{ platform: PlatformName; count: number; late: number | null }>(
+    `SELECT platform, count(*)::float8 AS count,
+            date_part('epoch', clock_timestamp() - min(due) FILTER (WHERE reason IS NULL OR reason <> ALL ($1))) * 1000 AS late
+       FROM cc.deliveries WHERE kind = 'send' GROUP BY platform`,
+    [HELD_BACK],
+  );
+  const byPlatform = new Map(rows.map(({ platform, count }) => [platform, count]));
+  let lateMs = Math.max(0, ...rows.map(({ late }) => late ?? 0));
+  let found = 0;
+  const now = performance.now();
+  for (const { platform, owedAtMs } of unattempted) {
+    byPlatform.set(platform, (byPlatform.get(platform) ?? 0) + 1);
+    lateMs = Math.max(lateMs, now - owedAtMs);
+    found += 1;
+  }
+  return { byPlatform, unattempted: found, lateMs };
+}
+
+/** Folds the log from the scan's progress on, for a process that does not scan. */
+export async function findUnattempted(postgres: Postgres, log: EventLog): Promise<OwedDelivery[]> {
+  const now = performance.now();
+  const databaseMs = postgres.clock.nowMs();
+  const unsettled = new UnsettledConversions(
+    await readProgress(postgres),
+    (receivedMs) => now - (databaseMs - receivedMs) + ATTEMPT_WINDOW.owedAfterMs,
+  );
+  await readUnsettled(log, unsettled, await log.head(), () => true);
+  return [...unsettled.owed(now)];
+}
+
+/**
+ * How long the scan has been late: the age of the oldest conversion after its progress, beyond the time after which it is owed.
+ * It grows whenever no instance scans, so it is measured in the database and not in the process that scans.
+ */
+export async function scanLateMs(postgres: Postgres, log: EventLog): Promise<number> {
+  const after = await readProgress(postgres);
+  const [next] = await log.read({ after, categories: [CONVERSION], limit: 1 });
+  if (!next) return 0;
+  return Math.max(0, postgres.clock.nowMs() - Date.parse(next.time) - ATTEMPT_WINDOW.owedAfterMs);
+}
+
+async function readProgress(postgres: Postgres): Promise<number> {
+  const { rows } = await postgres.pool.query<{ reached: string }>('SELECT reached FROM cc.leases WHERE name = $1', [
+    SCAN_LEASE,
+  ]);
+  return Number(rows[0]?.reached ?? 0);
+}

@@ -1,0 +1,97 @@
+import { InMemoryLog } from '../../../test/support/in-memory-log.js';
+import { uuidv7 } from '../../kernel/uuid.js';
+import { owedCheck } from './owed.check.js';
+
+const NOW = Date.parse('2026-03-01T12:00:00.000Z');
+const MINUTE = 60_000;
+const iso = (ms: number) => new Date(ms).toISOString();
+
+describe('owed check', () => {
+  let now: number;
+  let log: InMemoryLog;
+  const streams: [category: string, id: string][] = [];
+
+  beforeEach(() => {
+    streams.length = 0;
+    now = NOW - 60 * MINUTE;
+    log = new InMemoryLog(() => now);
+  });
+
+  async function append(category: string, id: string, type: string, data: object) {
+    if (!streams.some(([, known]) => known === id)) streams.push([category, id]);
+    const target = { category, stream: id, site: 'shop.example', actor: 'system' };
+    await log.append({ ...target, expected: 'any', events: [{ type, data }] });
+  }
+  const receive = async (platforms: readonly string[], id = uuidv7()) => {
+    await append('conversion', id, 'conversion.received.v1', { conversionId: id, platforms });
+    return id;
+  };
+  const outcome = (id: string, status: string, data: object) =>
+    append('conversion', id, `conversion.${status}.v1`, { conversionId: id, status, attempt: 1, ...data });
+  const site = (type: string, platform: string) => append('site', 's1', `site.platform_${type}.v1`, { platform });
+  async function finding() {
+    const check = owedCheck(false, NOW);
+    for (const [category, id] of streams) check.read(await log.readStream(category, id));
+    return check.finish();
+  }
+
+  it('passes if every delivery is final or accepted', async () => {
+    const id = await receive(['meta', 'segment', 'reddit']);
+    await outcome(id, 'delivered', { platform: 'meta' });
+    await outcome(id, 'failed', { platform: 'segment' });
+    await outcome(id, 'accepted', { platform: 'reddit', nextTry: iso(NOW - 30 * MINUTE) });
+    expect(await finding()).toEqual({ ok: true, detail: 'no delivery' });
+  });
+
+  it('fails on a conversion without an outcome that is older than a crash explains', async () => {
+    const lost = await receive(['meta', 'segment']);
+    await outcome(lost, 'delivered', { platform: 'meta' });
+    now = NOW - MINUTE;
+    await receive(['meta']);
+    const { ok, detail } = await finding();
+    expect(ok).toBe(false);
+    expect(detail).toContain(`conversion-${lost} at position 1: segment was due ${iso(NOW - 60 * MINUTE + 40_000)}`);
+    expect(detail).toContain('2 deliveries');
+    expect(detail).not.toContain('meta was due');
+  });
+
+  it('passes for a delivery whose next attempt is not due, and fails for one that was forgotten', async () => {
+    const waiting = await receive(['meta']);
+    await outcome(waiting, 'deferred', { platform: 'meta', reason: 'timeout', nextTry: iso(NOW + MINUTE) });
+    expect((await finding()).ok).toBe(true);
+    const forgotten = await receive(['meta']);
+    await outcome(forgotten, 'deferred', { platform: 'meta', reason: 'timeout', nextTry: iso(NOW - 30 * MINUTE) });
+    const { ok, detail } = await finding();
+    expect([ok, detail]).toEqual([false, expect.stringContaining(`conversion-${forgotten}`)]);
+    expect(detail).not.toContain(waiting);
+  });
+
+  it('passes for a backlog that its connection is working on', async () => {
+    const waiting = await receive(['meta']);
+    await outcome(waiting, 'deferred', { platform: 'meta', reason: 'timeout', nextTry: iso(NOW - 30 * MINUTE) });
+    now = NOW - MINUTE;
+    const other = await receive(['meta']);
+    await outcome(other, 'deferred', { platform: 'meta', reason: 'timeout', nextTry: iso(NOW + MINUTE) });
+    expect((await finding()).ok).toBe(true);
+  });
+
+  it('fails on a request for a delivery that nothing has carried out', async () => {
+    const id = await receive(['meta']);
+    await outcome(id, 'failed', { platform: 'meta', reason: 'x' });
+    await append('conversion', id, 'conversion.send_requested.v1', { conversionId: id, platform: 'meta', attempt: 1 });
+    expect((await finding()).ok).toBe(false);
+  });
+
+  it('explains what a parked or paused connection holds back, until it is resumed', async () => {
+    await site('connected', 'meta');
+    const id = await receive(['meta']);
+    await outcome(id, 'deferred', { platform: 'meta', reason: 'circuit_open', nextTry: iso(NOW - 50 * MINUTE) });
+    await site('parked', 'meta');
+    expect(await finding()).toMatchObject({ ok: true, detail: expect.stringContaining('1 of them held back') });
+    await site('resumed', 'meta');
+    expect((await finding()).ok).toBe(false);
+    now = NOW - MINUTE;
+    await site('resumed', 'meta');
+    expect((await finding()).ok).toBe(true);
+  });
+});

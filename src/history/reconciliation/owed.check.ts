@@ -1,0 +1,112 @@
+import { ATTEMPT_WINDOW } from '../../delivery/attempt-window.js';
+import { HELD_BACK } from '../../delivery/deliveries.projection.js';
+import { type Delivery, foldDeliveries, isOutcome } from '../../delivery/delivery.js';
+import { CONVERSION } from '../../events/conversion.events.js';
+import { SITE } from '../../events/site.events.js';
+import type { StoredEvent } from '../../log/event.js';
+import type { StreamCheck } from '../verify.js';
+import { Violations } from './violations.js';
+
+/** How late an attempt may be: the lease of an instance that died must end first, and queues may be busy. */
+const LATE_MAX_MS = 15 * 60_000;
+
+/** A site's connection to a platform, and the deliveries that wait for it. */
+class ConnectionState {
+  isHeldBack = false;
+  /** When the connection last worked on deliveries, or could again. */
+  activeMs = Number.NEGATIVE_INFINITY;
+  readonly waiting: { readonly where: string; readonly dueMs: number }[] = [];
+  held = 0;
+}
+
+/**
+ * Every delivery has a final outcome, or its schedule explains why not: its next attempt is not due, its connection is paused or
+ * parked, or the connection works on a backlog. A conversion without any outcome is explained by its age only.
+ */
+export function owedCheck(isShortened: boolean, nowMs: number): StreamCheck {
+  const violations = new Violations();
+  const connections = new Map<string, ConnectionState>();
+  let owed = 0;
+  let oldestMs = Number.POSITIVE_INFINITY;
+
+  const connectionOf = (site: string, platform: string) => {
+    const key = `${platform} of ${site}`;
+    const found = connections.get(key) ?? new ConnectionState();
+    connections.set(key, found);
+    return found;
+  };
+  const readDelivery = (delivery: Delivery, stream: readonly StoredEvent[]) => {
+    const first = stream[0] as StoredEvent;
+    const { platform, last } = delivery;
+    const dueMs = dueAt(delivery, stream);
+    if (dueMs === undefined) return;
+    owed += 1;
+    oldestMs = Math.min(oldestMs, Date.parse(first.time));
+    const connection = connectionOf(first.site, platform);
+    const where = `${first.stream} at position ${first.position}: ${platform} was due ${new Date(dueMs).toISOString()}`;
+    if (last?.reason !== undefined && HELD_BACK.includes(last.reason)) connection.held += 1;
+    else if (nowMs - dueMs <= LATE_MAX_MS) return;
+    else if (stream.some((event) => 'platform' in event.data && event.data.platform === platform))
+      connection.waiting.push({ where, dueMs });
+    else violations.add(`${where} and has no outcome`);
+  };
+
+  return {
+    name: 'owed',
+    read(stream) {
+      const [first] = stream;
+      if (first?.stream.startsWith(`${SITE}-`)) {
+        for (const event of stream) readConnectionEvent(event, connectionOf);
+        return;
+      }
+      if (!first?.stream.startsWith(`${CONVERSION}-`) || (isShortened && first.version > 1)) return;
+      for (const event of stream) {
+        if (!isOutcome(event)) continue;
+        const connection = connectionOf(event.site, event.data.platform);
+        connection.activeMs = Math.max(connection.activeMs, Date.parse(event.time));
+      }
+      for (const delivery of foldDeliveries(stream)) readDelivery(delivery, stream);
+    },
+    finish() {
+      let held = 0;
+      for (const connection of connections.values()) {
+        held += connection.held;
+        if (connection.isHeldBack) held += connection.waiting.length;
+        else if (nowMs - connection.activeMs > LATE_MAX_MS)
+          for (const { where } of connection.waiting) violations.add(where);
+      }
+      if (owed === 0) return violations.finding('no delivery');
+      const since = `the oldest conversion is of ${new Date(oldestMs).toISOString()}`;
+      return violations.finding(`${owed} deliveries, ${held} of them held back by their connection; ${since}`);
+    },
+  };
+}
+
+function readConnectionEvent(
+  event: StoredEvent,
+  connectionOf: (site: string, platform: string) => ConnectionState,
+): void {
+  switch (event.type) {
+    case 'site.platform_parked.v1':
+    case 'site.platform_paused.v1':
+      connectionOf(event.site, event.data.platform).isHeldBack = true;
+      break;
+    case 'site.platform_connected.v1':
+    case 'site.platform_resumed.v1':
+    case 'site.platform_disconnected.v1': {
+      const connection = connectionOf(event.site, event.data.platform);
+      connection.isHeldBack = false;
+      connection.activeMs = Math.max(connection.activeMs, Date.parse(event.time));
+      break;
+    }
+    default:
+  }
+}
+
+/** When the next attempt is due; undefined if the outcome is final, or only the platform's confirmation is missing. */
+function dueAt({ platform, last }: Delivery, stream: readonly StoredEvent[]): number | undefined {
+  if (last) return last.status === 'deferred' ? Date.parse(last.nextTry ?? '') : undefined;
+  const requested = stream.findLast((event) => 'platform' in event.data && event.data.platform === platform);
+  if (requested) return Date.parse(requested.time);
+  return Date.parse((stream[0] as StoredEvent).time) + ATTEMPT_WINDOW.owedAfterMs;
+}
