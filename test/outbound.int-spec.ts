@@ -1,10 +1,13 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { jest } from '@jest/globals';
+import { Checkpoints } from '../src/checkpoints/checkpoints.js';
+import { SigningKeys } from '../src/checkpoints/signing-keys.js';
 import { OUTBOUND } from '../src/events/outbound.events.js';
 import { pushesCheck } from '../src/history/reconciliation/pushes.check.js';
 import type { VerifyDependencies } from '../src/history/verify.js';
 import { signature } from '../src/http/webhook-signature.js';
+import { Sealer } from '../src/kernel/sealing.js';
 import { ProjectionRunner } from '../src/log/projection-runner.js';
 import { acquirePushLeases, type PushLease } from '../src/outbound/push-lease.js';
 import { pushNow } from '../src/outbound/push-now.js';
@@ -204,6 +207,25 @@ describe('the outbound webhook', () => {
       const windowEnd = Date.parse(String(headers['x-cc-window-end']));
       expect(windowEnd - nextTickMs(windowEnd - TICK, TICK)).toBeLessThan(MINUTE);
       expect(JSON.stringify(await instance.log.read({ site: host }))).not.toContain(SECRET.slice(6));
+    });
+
+    it('carries the newest checkpoint of the log on every attempt, beside an unchanged id, body and signature', async () => {
+      const { host, path } = await openSite(SECRET);
+      await appendEvents(instance.log, host, 'received');
+      receiver.answer = answerWith(500);
+      await toNextTick();
+      const keys = new SigningKeys(instance.postgres.pool, new Sealer(Buffer.alloc(32)));
+      const newest = await new Checkpoints(instance.postgres.pool, keys, 'local').current();
+      receiver.answer = answerWith(200);
+      await toNextTick();
+      const [first, second] = receiver.callsTo(path) as [Call, Call];
+      expect(second.headers['x-cc-checkpoint']).toBe(newest?.token);
+      expect([second.headers['webhook-id'], second.body]).toEqual([first.headers['webhook-id'], first.body]);
+      expect(second.body).toBe('{"conversions":1,"bot_traffic_removed":0}');
+      for (const { headers, body } of [first, second]) {
+        const { 'webhook-id': id, 'webhook-timestamp': timestamp } = headers as Record<string, string>;
+        expect(headers['webhook-signature']).toBe(signature(SECRET, id as string, Number(timestamp), body));
+      }
     });
 
     it('is sent once per tick, also with zero totals', async () => {

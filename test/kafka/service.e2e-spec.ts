@@ -133,6 +133,53 @@ const KCAT = '/usr/bin/kcat';
     expect(offsets.reduce((sum, { high }) => sum + Number(high), 0)).toBe(conversions.length);
   }, 60_000);
 
+  it('carries signed checkpoints, and every record is compared with the log', async () => {
+    await waitUntilDrained();
+    const verify = async () => {
+      const options = ['--topics', 'full', '--against', 'cc.checkpoints'];
+      const { stdout } = await kafka.cli(['history', 'verify', ...options, '--json']).catch((error) => error);
+      const { checks } = JSON.parse(stdout) as { checks: { name: string; ok: boolean; detail: string }[] };
+      return Object.fromEntries(checks.map((check) => [check.name, check]));
+    };
+    await kafka.cli(['history', 'checkpoint']);
+    await waitUntil(
+      async () => (await kafka.postgres.pool.query('SELECT FROM cc.checkpoints WHERE NOT published')).rowCount === 0,
+      () => 'checkpoints not published',
+    );
+    const untouched = await verify();
+    expect(Object.values(untouched).filter(({ ok }) => !ok)).toEqual([]);
+    expect(untouched['checkpoints']?.detail).toMatch(/ and [1-9]\d* from cc\.checkpoints, the newest at position/);
+    expect(untouched['records']?.detail).toMatch(/^[1-9]\d* records compared with the log/);
+
+    const [{ position }] = (await log.read({ types: ['conversion.received.v1'], limit: 1 })) as [StoredEvent];
+    const owner = await kafka.postgres.connectAsOwner('test');
+    const change = async (from: string, to: string) => {
+      await owner.query(
+        `UPDATE cc.events SET data = replace(data::text, '${from}', '${to}')::json WHERE position = ${position}`,
+      );
+    };
+    try {
+      await owner.query('SET session_replication_role = replica');
+      await change('"value":1', '"value":2');
+      const changed = await verify();
+      expect(changed['records']?.detail).toMatch(
+        new RegExp(
+          `^the event at position ${position} differs from cc\\.conversions partition \\d+ offset \\d+ in data;`,
+        ),
+      );
+      await change('"value":2', '"value":1');
+      await owner.query(`CREATE TABLE public.dropped AS SELECT * FROM cc.events WHERE position = ${position}`);
+      await owner.query(`DELETE FROM cc.events WHERE position = ${position}`);
+      const dropped = await verify();
+      expect(dropped['records']?.detail).toContain(
+        `the log has no event at position ${position}, which is on cc.conversions`,
+      );
+      await owner.query('INSERT INTO cc.events SELECT * FROM public.dropped; DROP TABLE public.dropped');
+    } finally {
+      await owner.end();
+    }
+  }, 180_000);
+
   (existsSync(KCAT) ? it : it.skip)(
     'can be read by kcat',
     async () => {

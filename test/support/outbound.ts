@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { newestCheckpoint } from '../../src/checkpoints/checkpoints.js';
 import { type Totals } from '../../src/events/outbound.events.js';
 import type { CommandExecutor } from '../../src/kernel/command.js';
 import { Sealer } from '../../src/kernel/sealing.js';
@@ -49,7 +50,10 @@ export async function openInstance(
   await directory.start();
   const now = () => Date.now() + instance.clockOffsetMs;
   const options = { ...pusherOptions(settings, 'system', postgres.clock), now };
-  const pusher = new Pusher(log, commands, openHttpClient(settings), options);
+  const pusher = new Pusher(log, commands, openHttpClient(settings), {
+    ...options,
+    checkpoint: () => newestCheckpoint(postgres.pool),
+  });
   const errors: string[] = [];
   const sync = new OutboundSync(postgres, directory, secrets, pusher, {
     everyMs: settings.outboundEveryMs,

@@ -1,0 +1,129 @@
+import { createPublicKey } from 'node:crypto';
+import { jest } from '@jest/globals';
+import { type Checkpoint, readCheckpoint } from '../src/checkpoints/checkpoint.js';
+import { CheckpointScheduler } from '../src/checkpoints/checkpoint.scheduler.js';
+import { Checkpoints, readStoredCheckpoints } from '../src/checkpoints/checkpoints.js';
+import { readPublicKeys, SigningKeys } from '../src/checkpoints/signing-keys.js';
+import { isSignedBy } from '../src/kernel/jws.js';
+import { Logger } from '../src/kernel/logger.js';
+import { Sealer } from '../src/kernel/sealing.js';
+import { readSettings } from '../src/kernel/settings.js';
+import { uuidv7 } from '../src/kernel/uuid.js';
+import { readChainHead } from '../src/log/chain-audit.js';
+import type { EventLog } from '../src/log/event-log.js';
+import { PostgresEventLog } from '../src/log/postgres-event-log.js';
+import type { Postgres } from '../src/postgres/postgres.js';
+import { createDatabase, openDatabase } from './support/databases.js';
+import { startTestServer, type TestServer } from './support/postgres-server.js';
+
+jest.setTimeout(120_000);
+
+const settings = readSettings({ KAFKA_BROKERS: '127.0.0.1:1' });
+
+describe('checkpoints', () => {
+  let server: TestServer;
+  let postgres: Postgres;
+  let log: EventLog;
+
+  beforeAll(async () => {
+    server = await startTestServer();
+  });
+  afterAll(async () => {
+    await server?.stop();
+  });
+  beforeEach(async () => {
+    postgres = await openDatabase(await createDatabase(server));
+    log = new PostgresEventLog(postgres);
+  });
+  afterEach(async () => {
+    await log.close();
+    await postgres.close();
+  });
+
+  const open = () =>
+    new Checkpoints(postgres.pool, new SigningKeys(postgres.pool, new Sealer(Buffer.alloc(32))), 'local');
+  const stored = () => readStoredCheckpoints(postgres.pool);
+  const append = () =>
+    log.append({
+      ...{ category: 'test', stream: uuidv7(), expected: 'new', site: 'shop.example', actor: 'system' },
+      events: [{ type: 'test.happened.v1', data: {} }],
+    });
+  /** As if the newest checkpoint had been signed a minute earlier. */
+  const letMinutePass = () => postgres.pool.query(`UPDATE cc.checkpoints SET time = time - interval '61 seconds'`);
+
+  it('are signed once a minute at most, and only when the log has moved', async () => {
+    const checkpoints = open();
+    expect(await checkpoints.createIfDue()).toBeUndefined();
+    await append();
+    const first = await checkpoints.createIfDue();
+    expect(first).toBeDefined();
+    await letMinutePass();
+    expect(await checkpoints.createIfDue()).toBeUndefined();
+    await append();
+    expect(await checkpoints.createIfDue()).toMatchObject({ position: (await readChainHead(postgres.pool))?.position });
+    await append();
+    expect(await checkpoints.createIfDue()).toBeUndefined();
+    expect(await stored()).toHaveLength(2);
+  });
+
+  it('state the head of the chain and verify with the stored public key', async () => {
+    await append();
+    const { token } = (await open().createIfDue()) as { token: string };
+    const [publicKey, ...others] = await readPublicKeys(postgres.pool);
+    expect(others).toEqual([]);
+    expect(isSignedBy(token, createPublicKey(publicKey as string))).toBe(true);
+    const { cell, position, head } = readCheckpoint(token) as Checkpoint;
+    expect({ cell, position, head }).toEqual({ cell: 'local', ...(await readChainHead(postgres.pool)) });
+  });
+
+  it('are created by one of several instances, with one key', async () => {
+    await append();
+    await Promise.all(Array.from({ length: 6 }, () => open().createIfDue()));
+    expect(await stored()).toHaveLength(1);
+    expect(await readPublicKeys(postgres.pool)).toHaveLength(1);
+  });
+
+  it('are created while Kafka is away, and published in order when it is back', async () => {
+    const published: string[] = [];
+    let isAway = true;
+    const publish = async (_: unknown, tokens: readonly string[]) => {
+      if (isAway) throw new Error('away');
+      published.push(...tokens);
+    };
+    const schedulers = [1, 2].map(
+      () => new CheckpointScheduler(postgres, open(), settings, new Logger('silent'), publish),
+    );
+    const checkAll = async () => {
+      for (const scheduler of schedulers) scheduler.check();
+      for (const scheduler of schedulers) await scheduler.settled();
+    };
+    for (let at = 0; at < 3; at += 1) {
+      await append();
+      await checkAll();
+      await letMinutePass();
+    }
+    expect(await stored()).toHaveLength(3);
+    expect(published).toEqual([]);
+    isAway = false;
+    await checkAll();
+    await checkAll();
+    expect(published).toEqual((await stored()).map(({ token }) => token));
+    for (const scheduler of schedulers) scheduler.stop();
+    await append();
+    await checkAll();
+    expect(await stored()).toHaveLength(3);
+  });
+
+  it('keep the last one of each hour after a day', async () => {
+    await append();
+    const checkpoints = open();
+    await checkpoints.createIfDue();
+    await postgres.pool.query('DELETE FROM cc.checkpoints');
+    await postgres.pool.query(
+      `INSERT INTO cc.checkpoints SELECT n - 1000, date_trunc('hour', clock_timestamp()) - interval '30 hours' + n * interval '10 minutes', 'x'
+         FROM generate_series(0, 17) AS n`,
+    );
+    await checkpoints.createIfDue();
+    expect((await stored()).map(({ position }) => position).slice(0, -1)).toEqual([5 - 1000, 11 - 1000, 17 - 1000]);
+  });
+});
