@@ -106,12 +106,18 @@ function post(
   { host, key }: SiteKey,
   orderId: string,
   agent: Agent,
+  timeoutMs = 120_000,
 ): Promise<Reply | undefined> {
   const startedMs = performance.now();
   return new Promise((resolve) => {
     const sent = request(
       `${service.url}/__cc/inbound`,
-      { method: 'POST', agent, headers: { host, 'x-cc-api-key': key, 'content-type': 'application/json' } },
+      {
+        method: 'POST',
+        agent,
+        timeout: timeoutMs,
+        headers: { host, 'x-cc-api-key': key, 'content-type': 'application/json' },
+      },
       (response) => {
         response.resume().on('error', () => resolve(undefined));
         response.on('end', () => {
@@ -121,6 +127,7 @@ function post(
       },
     );
     sent.on('error', () => resolve(undefined));
+    sent.on('timeout', () => sent.destroy());
     sent.end(JSON.stringify({ email: `${orderId}@example.com`, event: 'purchase', value: 9.5, orderId }));
   });
 }
@@ -354,6 +361,75 @@ describe('delivery through crashes', () => {
     // After the freeze an instance cannot tell whether its pending appends were stored.
     expect(refusals.filter((status) => status !== 503)).toEqual([]);
     for (const service of [left, right]) expect(await stop(service, 'SIGTERM')).toBe(0);
+  }, 240_000);
+
+  /**
+   * Stopped during a stall of the append, frozen for longer than any lease and then killed, and stopped while frozen. Clients
+   * give up after two seconds and repeat the request at another instance. With instance leases, this lost conversions.
+   */
+  it('delivers every acknowledged conversion although instances are stopped, frozen and killed', async () => {
+    const sandbox = await startSandbox();
+    const siteKey = await openSite('shop.example', (name) => `${sandbox.url}/${name}@shop`);
+    const [stopped, killed, frozen, healthy] = [
+      await startService(),
+      await startService(),
+      await startService(),
+      await startService(),
+    ];
+    const acknowledged = new Set<string>();
+    /** Repeats the request until it is acknowledged: first at one instance, then at the healthy one. */
+    const acknowledge = async (service: ServiceProcess, orderId: string, timeoutMs: number) => {
+      for (let target = service; !acknowledged.has(orderId); target = healthy) {
+        const agent = new Agent();
+        const reply = await post(target, siteKey, orderId, agent, timeoutMs);
+        if (reply?.status === 200) acknowledged.add(orderId);
+        else await sleep(100);
+        agent.destroy();
+      }
+    };
+    const orders = (prefix: string, count: number) => Array.from({ length: count }, (_, at) => `${prefix}-${at}`);
+    const isAcknowledged = (prefix: string) => async () =>
+      [...acknowledged].filter((id) => id.startsWith(prefix)).length;
+
+    killed.child.kill('SIGSTOP');
+    frozen.child.kill('SIGSTOP');
+    const lock = await postgres.connect('test');
+    await lock.query('SELECT pg_advisory_lock(4845001)');
+    const requests = [
+      ...orders('STALL', 20).map((id) => acknowledge(stopped, id, 2_000)),
+      ...orders('KILL', 8).map((id) => acknowledge(killed, id, 120_000)),
+      ...orders('FROZEN', 8).map((id) => acknowledge(frozen, id, 120_000)),
+    ];
+    await eventually(
+      async () => {
+        const waiting = `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 4845001 AND NOT granted`;
+        return Number((await postgres.pool.query<{ count: string }>(waiting)).rows[0]?.count);
+      },
+      (waiting) => waiting > 0,
+    );
+    const exits = [stop(stopped, 'SIGTERM'), stop(frozen, 'SIGTERM')];
+    await passes(4_500);
+    await lock.end();
+    // Until every lease and attempt of the frozen instances has ended.
+    await passes(8_000);
+    frozen.child.kill('SIGCONT');
+    killed.child.kill('SIGCONT');
+    await eventually(isAcknowledged('KILL'), (count) => count === 8, { withinMs: 60_000 });
+    await stop(killed, 'SIGKILL');
+    await Promise.all(requests);
+    expect(await Promise.all(exits)).toEqual([0, 0]);
+
+    const ids = [...acknowledged].sort();
+    expect(ids).toHaveLength(36);
+    for (const name of NAMES.filter((candidate) => candidate !== 'segment')) {
+      const events = await eventually(
+        async () => Object.keys((await sandbox.account(name, 'shop')).events).sort(),
+        (sent) => ids.every((id) => sent.includes(id)),
+        { withinMs: 90_000, everyMs: 200 },
+      );
+      expect(events).toEqual(ids);
+    }
+    expect(await stop(healthy, 'SIGTERM')).toBe(0);
   }, 240_000);
 
   it('does not slow down other platforms or senders while one platform hangs', async () => {

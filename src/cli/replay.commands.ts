@@ -218,8 +218,7 @@ function nextStep(
   if (requested > 0)
     return `${platform} is ${state}: they are queued until "platforms resume ${platform} --site ${site}".`;
   if (!('conversion' in range)) return undefined;
-  if (byStatus['queued'])
-    return 'It is queued, and the service sends it at its next attempt. --status queued sends it now.';
+  if (byStatus['queued']) return 'It is queued, and the service sends it at its next attempt.';
   if (byStatus['not_connected']) return `${platform} was not connected when the conversion was received.`;
   if (byStatus['delivered'] || byStatus['accepted'])
     return `${platform} has accepted it. --force sends it again under a new id.`;

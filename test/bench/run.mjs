@@ -80,6 +80,9 @@ const PLATFORMS_QUICK = { arrivalSeconds: 3, backlog: 5_000, drainSeconds: 10, w
 const KAFKA_STANDARD = { seconds: 3, published: 40_000, minutes: 8 };
 const KAFKA_QUICK = { published: 8_000 };
 
+/** Overrides for the seals part: a small difference needs many rounds. */
+const SEALS = { rounds: 9, seconds: 3 };
+
 /** Overrides for the history part. */
 const HISTORY = { rounds: 3 };
 
@@ -132,6 +135,7 @@ async function main() {
     ...(options.platforms && (options.quick ? PLATFORMS_QUICK : PLATFORMS_STANDARD)),
     ...(options.kafka && (options.quick ? KAFKA_QUICK : KAFKA_STANDARD)),
     ...((options.history || options.scan) && !options.quick && HISTORY),
+    ...(options.seals && !options.quick && SEALS),
     events: Number(
       options.events ?? (options.history || options.scan ? (options.quick ? 100_000 : 1_000_000) : 10_000_000),
     ),
