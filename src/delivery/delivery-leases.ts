@@ -42,7 +42,11 @@ export class DeliveryLeases {
 
   /** SQL: a lease `l` that has not ended at the time of the parameter, in seconds. */
   isHeld(now: string): string {
-    return `NOT ${hasEnded(now, String(this.window.lease.endsAfterMs / 1_000))}`;
+    return `NOT ${this.hasEnded(now)}`;
+  }
+
+  private hasEnded(now: string): string {
+    return hasEnded(now, String(this.window.lease.endsAfterMs / 1_000));
   }
 
   /** Takes those that no other process holds. The caller takes none that it is carrying out. */
@@ -58,7 +62,7 @@ export class DeliveryLeases {
          INSERT INTO cc.delivery_leases AS l (conversion, platform, holder, until)
          SELECT conversion, platform, $3, to_timestamp($5) + make_interval(secs => $4) FROM keys ORDER BY conversion, platform
          ON CONFLICT (conversion, platform) DO UPDATE SET holder = excluded.holder, until = excluded.until
-            WHERE NOT ${this.isHeld('$5')} OR l.holder = excluded.holder
+            WHERE ${this.hasEnded('$5')} OR l.holder = excluded.holder
          RETURNING conversion, platform, until)
        SELECT conversion, platform, date_part('epoch', t.until) * 1000 AS until, date_part('epoch', e.until) * 1000 AS earlier
          FROM taken t LEFT JOIN earlier e USING (conversion, platform)`,

@@ -1,5 +1,8 @@
-// Appends have no deadline, and the version of their stream is compared within a partition only.
+// Outcomes may be recorded at any time, appends have no deadline, and the version of their stream is compared within a partition only.
 import { fromBuild, mark, pg } from './service.mjs';
+
+const { AttemptPermit } = await fromBuild('delivery/attempt-window.js');
+Object.defineProperty(AttemptPermit.prototype, 'mayRecord', { get: () => true });
 
 const { AppendQueue } = await fromBuild('log/append-queue.js');
 const { append } = AppendQueue.prototype;
