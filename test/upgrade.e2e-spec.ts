@@ -73,7 +73,15 @@ describe('a log written by version 0.1', () => {
     expect(rows.map(({ name }) => name)).toEqual(MIGRATIONS.map((Migration) => new Migration().name));
   });
 
-  it('verifies', async () => {
+  it('verifies once it attempts again what has been owed since yesterday', async () => {
+    await eventually(
+      async () => {
+        const text = `SELECT FROM cc.events WHERE position > $1 AND type = 'conversion.deferred.v1' AND data ->> 'platform' = 'webhook'`;
+        return (await owner.query(text, [LAST_POSITION])).rowCount ?? 0;
+      },
+      (attempted) => attempted > 0,
+      { withinMs: 60_000 },
+    );
     await expectVerified();
   });
 
