@@ -45,9 +45,10 @@ describe('Deadlines', () => {
 
   it('allows an expiring item to delete and add others', async () => {
     const deadlines = new Deadlines();
+    // Due before the others, so that no check can expire one of them alone.
+    const first = dueIn(30);
     const items = Array.from({ length: 20 }, () => dueIn(30));
     const added = dueIn(60);
-    const first = dueIn(30);
     first.expire = () => {
       for (const item of items) deadlines.delete(item);
       deadlines.add(added);
