@@ -60,7 +60,7 @@ it('an instance that is killed between the use of a refresh token and its replac
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
       used.push(new URLSearchParams(Buffer.concat(chunks).toString()).get('refresh_token') ?? '');
-      // The first answer, with r2, reaches nobody. The endpoint accepts r1 until r2 is used.
+      // The first answer, with r2, is lost. The endpoint accepts r1 until r2 is used.
       if (used.length === 1) return void child?.kill('SIGKILL');
       const tokens = { access_token: `t${used.length}`, refresh_token: `r${used.length + 1}`, expires_in: 3_600 };
       response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(tokens));

@@ -160,7 +160,7 @@ export class AccessTokens {
     }
   }
 
-  /** The endpoint refuses the stored refresh token, and nobody has replaced it. */
+  /** The endpoint refuses the stored refresh token, and it has not been replaced. */
   private async refusal({ site, platform }: Target, stored: StoredTokens, error: CredentialsRefused): Promise<Error> {
     const { refreshToken, state } = stored;
     const { unresolvedSince, ...resolved } = state;

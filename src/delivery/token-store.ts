@@ -14,7 +14,7 @@ export interface TokenState {
   readonly refreshToken?: string | undefined;
   /** The refresh token before it. */
   readonly previous?: string | undefined;
-  /** The token was used then, and the result is not stored: the platform may have replaced it by one that nobody has. */
+  /** The token was used then, and the result is not stored: the platform may have replaced it by one that was never stored. */
   readonly unresolvedSince?: number | undefined;
   /** The newest access token, for every instance. */
   readonly accessToken?: string | undefined;
