@@ -8,6 +8,11 @@ import { followLineage } from './lineage.js';
 /** Longer than any batch takes, and less than half a request's deadline, so that a frozen server is tried twice. */
 const STATEMENT_TIMEOUT_MS = 2_500;
 
+type FoundPositions = readonly (number | null)[] | null;
+
+/** What `cc.append` returns. */
+type FunctionResult = (Omit<BatchOutcome, 'stored'> & { stored: FoundPositions }) | { readonly outside: number };
+
 /** The connection for appends: opened when first needed, dropped after any failure, reopened by the next append. */
 export class AppendConnection implements AppendPort {
   private client: Promise<Client> | undefined;
@@ -24,13 +29,14 @@ export class AppendConnection implements AppendPort {
     let outcome: BatchOutcome | { readonly outside: number };
     try {
       const client = await connecting;
-      const { rows } = await client.query<{ outcome: typeof outcome }>({
+      const { rows } = await client.query<{ outcome: FunctionResult }>({
         name: 'append',
         text: 'SELECT cc.append($1, $2, $3, $4, $5, $6) AS outcome',
         values: [call.batch, call.checked, call.noted, call.owned, iso(call.earliestMs), iso(call.latestMs)],
         query_timeout: STATEMENT_TIMEOUT_MS + 500,
       } as QueryConfig);
-      outcome = (rows[0] as { outcome: typeof outcome }).outcome;
+      const [{ outcome: result }] = rows as [{ outcome: FunctionResult }];
+      outcome = 'outside' in result ? result : { ...result, stored: await withTimes(client, result.stored) };
     } catch (error) {
       const failure = classifyAppendError(error);
       if (failure !== 'unavailable') throw new BatchRefused(failure, (error as Error).message);
@@ -69,6 +75,21 @@ export class AppendConnection implements AppendPort {
     // Not awaited: the server may be frozen.
     void broken.then((client) => client.end()).catch(() => {});
   }
+}
+
+/** Adds the times of events that an earlier call stored. If this fails, the append is called again. */
+async function withTimes(client: Client, stored: FoundPositions): Promise<BatchOutcome['stored']> {
+  const positions = stored?.filter((position) => position !== null);
+  if (!stored || !positions?.length) return null;
+  const { rows } = await client.query<{ position: number; time: number }>({
+    text: `SELECT position::float8, (extract(epoch FROM time) * 1000)::float8 AS time
+             FROM cc.events WHERE position = ANY ($1)`,
+    values: [positions],
+    query_timeout: STATEMENT_TIMEOUT_MS + 500,
+  } as QueryConfig);
+  if (rows.length < positions.length) throw new Error('Events that were just found are missing');
+  const byPosition = new Map(rows.map((row) => [row.position, row]));
+  return stored.map((position) => byPosition.get(position as number) ?? null);
 }
 
 function iso(ms: number): string {

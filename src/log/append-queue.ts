@@ -28,7 +28,8 @@ export interface BatchOutcome {
   /** Position of the first event stored by this call. The others follow without gaps, in the order of the batch. */
   readonly first: number | null;
   readonly lost: readonly (readonly [index: number, holder: string])[] | null;
-  readonly stored: readonly (number | null)[] | null;
+  /** Events that an earlier call stored. */
+  readonly stored: readonly ({ readonly position: number; readonly time: number } | null)[] | null;
   readonly conflicts: readonly number[] | null;
 }
 
@@ -339,7 +340,8 @@ function answer(batch: readonly PendingAppend[], outcome: BatchOutcome): void {
     index += item.rows.length;
     const holder = lost?.get(first);
     const stored = outcome.stored?.[index - 1];
-    if (stored) item.resolve({ status: 'appended', position: stored, time });
+    // Not the time of this call: the payload of every attempt contains the time of the stored event.
+    if (stored) item.resolve({ ...stored, status: 'appended', time: new Date(stored.time).toISOString() });
     else if (conflicts?.has(first)) item.resolve({ status: 'conflict' });
     else if (holder) item.resolve({ status: 'claimed', by: holder });
     else {

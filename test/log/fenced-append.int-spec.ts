@@ -6,7 +6,7 @@ import { ReplayDeliveriesHandler } from '../../src/delivery/replay-deliveries.ha
 import { LogUnavailable } from '../../src/kernel/errors.js';
 import { uuidv7 } from '../../src/kernel/uuid.js';
 import { AppendConnection } from '../../src/log/append-connection.js';
-import { AppendQueue, COMMIT_GRACE_MS } from '../../src/log/append-queue.js';
+import { type AppendCall, AppendQueue, COMMIT_GRACE_MS } from '../../src/log/append-queue.js';
 import { AppendReadiness } from '../../src/log/append-readiness.js';
 import type { AppendOutcome, AppendRequest } from '../../src/log/event.js';
 import type { EventLog } from '../../src/log/event-log.js';
@@ -95,6 +95,25 @@ describe.each(serversUnderTest())('a fenced append on $name', ({ major }) => {
       };
       while (!(await isLater())) await sleep(50);
     }
+  });
+
+  it('has the time of the call that stored it when the result of that call was lost', async () => {
+    const connection = new AppendConnection(postgres, new AppendReadiness());
+    let calls = 0;
+    const losing = {
+      append: async (call: AppendCall) => {
+        const outcome = await connection.append(call);
+        calls += 1;
+        if (calls === 1) throw new Error('Connection terminated');
+        return outcome;
+      },
+    };
+    const queue = new AppendQueue(losing, postgres.clock);
+    const outcome = await queue.append(thing());
+    expect(calls).toBe(2);
+    const [event] = await log.read();
+    expect(outcome).toEqual({ status: 'appended', position: event?.position, time: event?.time });
+    await connection.close();
   });
 
   it('is stored only within the time bounds that its batch states', async () => {
