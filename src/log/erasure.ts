@@ -1,6 +1,6 @@
 import type { ClientBase } from 'pg';
 import type { Postgres } from '../postgres/postgres.js';
-import { readHead } from './event-reader.js';
+import { type Queryable, readHead } from './event-reader.js';
 import type { Projection } from './projection.js';
 import { APPEND_LOCK, erasureLock } from './projection-rebuild.js';
 
@@ -93,6 +93,25 @@ async function eraseOnce(
   const rows = await deleteRows(client, options, subjects);
   await client.query('COMMIT');
   return { events: events.rowCount ?? 0, claims: claims.rowCount ?? 0, rows };
+}
+
+/**
+ * Deletes the personal parts in a position range whose subject has this length. Their digests stay, as after an erasure.
+ * Returns their number by site.
+ */
+export async function deletePersonalParts(
+  database: Queryable,
+  range: { readonly after: number; readonly until: number; readonly subjectBytes: number },
+): Promise<Map<string, number>> {
+  const { rows } = await database.query<{ site: string; count: string }>(
+    `WITH erased AS (DELETE FROM cc.personal WHERE position > $1 AND position <= $2 AND octet_length(subject) = $3
+                     RETURNING position, site, salt, subject, data),
+          kept AS (INSERT INTO cc.erased_parts (position, digest)
+                   SELECT position, cc.personal_digest(salt, subject, data) FROM erased WHERE salt IS NOT NULL)
+     SELECT site, count(*) FROM erased GROUP BY site ORDER BY site`,
+    [range.after, range.until, range.subjectBytes],
+  );
+  return new Map(rows.map(({ site, count }) => [site, Number(count)] as const));
 }
 
 async function deleteRows(

@@ -56,7 +56,7 @@ export function applyConsent(input: unknown, isDefault?: boolean): void {
   const consent = { ...decision.consent, ...parseConsent(input) };
   // Consent managers repeat an unchanged decision on every page.
   if (JSON.stringify(consent) === JSON.stringify(decision.consent)) return;
-  decision = { consent, at: Date.now(), deniedAt: decision.deniedAt };
+  decision = { consent, at: Date.now(), deniedAt: decision.deniedAt, id: decision.id || uuid() };
   storeDecision(decision);
   hasChanged = true;
   reconcile();
@@ -74,7 +74,8 @@ export function identify(email: unknown, submission: object = { identifiedBy: 'c
       record.seen = record.seen || record.hashed;
       pendingIdentities.push([hash, submission]);
       // Reports the opt-out by hash: the service may know the person from another device.
-      if (!CONFIG.required && !mayStore()) post('consent', { v: 1, hash, consent: currentConsent() });
+      if (!CONFIG.required && !mayStore())
+        post('consent', { v: 1, hash, consent: currentConsent(), statement: decision.id });
       reconcile();
     }),
     () => {},
@@ -165,7 +166,14 @@ function currentConsent(): object | undefined {
 
 function consentMessage() {
   const { visitor, visit, hash } = record;
-  return { v: 1, visitor: visitor || undefined, visit: visit || undefined, hash, consent: currentConsent() };
+  return {
+    v: 1,
+    visitor: visitor || undefined,
+    visit: visit || undefined,
+    hash,
+    consent: currentConsent(),
+    statement: decision.id,
+  };
 }
 
 function message(submission: object) {
