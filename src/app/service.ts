@@ -17,6 +17,9 @@ import { bannerText, type Demo } from './banner.js';
 import { connectDemoPlatforms, startDemoSandbox } from './demo-sandbox.js';
 import { DEMO_HOST, ensureDemoSite } from './demo-site.js';
 
+/** A restart of PostgreSQL, also after a crash, is over by then. */
+const DATABASE_WAIT_MS = 60_000;
+
 export interface RunningService {
   readonly app: NestFastifyApplication;
   readonly banner: string;
@@ -30,6 +33,7 @@ export async function startService(settings: Settings): Promise<RunningService> 
     databaseUrl,
     dataDir,
     onMessage: (line) => process.stderr.write(`${line}\n`),
+    waitMs: DATABASE_WAIT_MS,
   });
   await closingOnError(postgres, recordKey(postgres.pool, sealer));
   const hotRoutes = new HotRoutes();
