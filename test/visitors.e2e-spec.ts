@@ -773,7 +773,7 @@ describe('erasure', () => {
       }
     })();
     const list = new ErasureList(join(dataDir, 'erasures'), new Sealer(Buffer.alloc(32)));
-    const handler = new EraseSubjectHandler(new Erasure(operator.postgres, operator.log, projections), list);
+    const handler = new EraseSubjectHandler(new Erasure(operator.postgres, projections), list);
     const erase = (email: string) => handler.execute(new EraseSubject('cli', site.host, subject(email)));
     const counts = await runConcurrently(4, erased, erase);
     expect(new Set(counts.map(({ events }) => events))).toEqual(new Set([3]));
