@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import { keyIdOf } from '../kernel/jws.js';
 import type { Sealer } from '../kernel/sealing.js';
 import type { Queryable } from '../log/event-reader.js';
+import { recordKey } from '../sites/key-check.js';
 
 /** The owner of signing keys in `cc.secrets`: no host is empty, so no site's secrets are mixed with them. */
 const OWNER = '';
@@ -81,6 +82,7 @@ export class SigningKeys {
 
   private async store({ id, privateKey, publicKey }: SigningKey, active: boolean): Promise<void> {
     const der = privateKey.export({ format: 'der', type: 'pkcs8' });
+    await recordKey(this.pool, this.sealer);
     await this.pool.query(
       `WITH stored AS (
          INSERT INTO cc.signing_keys (id, public_key, active) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING RETURNING id)
