@@ -1,5 +1,7 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Client, type ClientConfig, Pool, type QueryConfig } from 'pg';
 import type { DataSource, DataSourceOptions, EntityTarget, ObjectLiteral } from 'typeorm';
+import { formatDuration } from '../kernel/durations.js';
 import { messageOf, UserError } from '../kernel/errors.js';
 import { type ClockSample, DatabaseClock } from './database-clock.js';
 import { acquireEmbeddedServer, type EmbeddedServer } from './embedded-server.js';
@@ -9,6 +11,7 @@ import { refuseUnsafeServer } from './server-checks.js';
 import { canUseServiceRole, grantServiceRole, SERVICE_ROLE } from './service-role.js';
 
 const POOL_SIZE = 8;
+const RECONNECT_EVERY_MS = 500;
 const SAMPLE_CLOCK_EVERY_MS = 1_000;
 /** A connection that died unnoticed costs one sample: the next one uses another connection. */
 const SAMPLE_CLOCK_TIMEOUT_MS = 3_000;
@@ -18,6 +21,8 @@ export interface PostgresOptions {
   readonly databaseUrl: string | undefined;
   readonly dataDir: string;
   readonly onMessage: (line: string) => void;
+  /** How long to wait for a server that is restarting. */
+  readonly waitMs?: number;
 }
 
 /** The database: its address, and connections to it as the service's role or as the owner of the schema. */
@@ -47,7 +52,7 @@ export class Postgres {
         { host: embedded.host, port: embedded.port, user: embedded.user, database: embedded.database, ssl: false }
       : { connectionString: options.databaseUrl as string };
     try {
-      const { pool, clock, hasServiceRole } = await openPool(target);
+      const { pool, clock, hasServiceRole } = await openPool(target, options);
       return new Postgres(pool, clock, target, hasServiceRole, embedded);
     } catch (error) {
       await embedded?.release();
@@ -110,8 +115,8 @@ interface OpenedPool {
   readonly hasServiceRole: boolean;
 }
 
-async function openPool(target: ClientConfig): Promise<OpenedPool> {
-  const owner = await connected(withOptions(target, 'migrations', {}));
+async function openPool(target: ClientConfig, { onMessage, waitMs = 0 }: PostgresOptions): Promise<OpenedPool> {
+  const owner = await connectedWithin(waitMs, withOptions(target, 'migrations', {}), onMessage);
   try {
     const hasServiceRole = await prepareDatabase(owner, target);
     const pool = new Pool({
@@ -177,6 +182,30 @@ function loadTypeorm() {
   return import('typeorm');
 }
 
+/** A server that refuses connections may be restarting; a wrong password or host name fails at once. */
+async function connectedWithin(
+  waitMs: number,
+  config: ClientConfig,
+  onMessage: (line: string) => void,
+): Promise<Client> {
+  const endMs = performance.now() + waitMs;
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await connected(config);
+    } catch (error) {
+      if (performance.now() >= endMs || !isRestarting((error as Error).cause)) throw error;
+      if (tries === 1) onMessage(`${messageOf(error)} Trying again for ${formatDuration(waitMs)}.`);
+      await sleep(RECONNECT_EVERY_MS);
+    }
+  }
+}
+
+/** 57P03: the server starts up or shuts down. Errors without a code: it closed the connection, or did not answer in time. */
+function isRestarting(cause: unknown): boolean {
+  const { code } = (cause ?? {}) as { code?: string };
+  return code === undefined || /^(57P03|ECONNREFUSED|ECONNRESET|ENOENT)$/.test(code);
+}
+
 async function connected(config: ClientConfig): Promise<Client> {
   const client = new Client({ ...config, connectionTimeoutMillis: 5_000 });
   // The next query reports a broken connection; without a listener the event would end the process. Added before connecting:
@@ -187,6 +216,7 @@ async function connected(config: ClientConfig): Promise<Client> {
   } catch (error) {
     throw new UserError(
       `PostgreSQL cannot be reached: ${messageOf(error)}. Check DATABASE_URL and that the server runs.`,
+      { cause: error },
     );
   }
   return client;

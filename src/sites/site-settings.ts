@@ -10,7 +10,6 @@ export const DEFAULT_SITE_SETTINGS: SiteSettings = {
   dedupWindow: null,
   botThreshold: 30,
   botMode: 'enforce',
-  botFilter: 'leads',
   consentRequired: false,
   withhold: 'identifiers',
   country: null,
@@ -22,6 +21,7 @@ export const DEFAULT_SITE_SETTINGS: SiteSettings = {
   blockUserAgents: [],
   blockCountries: [],
   emailCapture: true,
+  botFilter: 'leads',
 };
 
 interface Flag {

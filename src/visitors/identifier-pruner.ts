@@ -5,7 +5,7 @@ import { messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { uuidv7 } from '../kernel/uuid.js';
-import { deletePersonalParts } from '../log/erasure.js';
+import { expirePersonalParts } from '../log/erasure.js';
 import type { AppendRequest } from '../log/event.js';
 import { EventLog } from '../log/event-log.js';
 import { Lease } from '../postgres/lease.js';
@@ -70,10 +70,7 @@ export async function pruneUnidentified(postgres: Postgres, log: EventLog, befor
     while (lease.held && lease.reached < end) {
       const until = Math.min(end, await log.pageEnd(lease.reached, PAGE_EVENTS));
       const range = { after: lease.reached, until, subjectBytes: VISITOR_BYTES };
-      for (const [site, events] of await deletePersonalParts(postgres.pool, range)) {
-        total += events;
-        await log.append(expiry(site, events));
-      }
+      total += await expirePersonalParts(postgres, range, expiry);
       lease.reached = until;
     }
     return total;
@@ -83,7 +80,7 @@ export async function pruneUnidentified(postgres: Postgres, log: EventLog, befor
 }
 
 /** Accounts for the missing personal parts, as after an erasure. */
-function expiry(site: string, events: number): AppendRequest {
+function expiry(site: string, events: number): AppendRequest & { readonly expected: 'new' } {
   const event: VisitorEvent = {
     type: 'visitor.erased.v1',
     data: { events, identifiers: 0, claims: 0, unidentified: true },

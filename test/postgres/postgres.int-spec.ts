@@ -1,8 +1,10 @@
 import { type AddressInfo, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
 import { Client } from 'pg';
 import { uuidv7 } from '../../src/kernel/uuid.js';
 import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
 import { MIGRATIONS } from '../../src/postgres/migrations/index.js';
+import { Postgres } from '../../src/postgres/postgres.js';
 import { createDatabase, openDatabase, serversUnderTest } from '../support/databases.js';
 import { startTestServer, type TestServer } from '../support/postgres-server.js';
 
@@ -58,6 +60,27 @@ describe.each(serversUnderTest())('opening $name', ({ major }) => {
     await postgres.close();
   });
 });
+
+it('waits for a server that is restarting, and fails at once for one that answers', async () => {
+  const server = await startTestServer({});
+  const databaseUrl = server.url();
+  await server.kill9();
+  const messages: string[] = [];
+  let restarted = Promise.resolve();
+  const onMessage = (line: string) => {
+    messages.push(line);
+    restarted = server.restart();
+  };
+  const postgres = await Postgres.open({ databaseUrl, dataDir: tmpdir(), onMessage, waitMs: 60_000 });
+  await restarted;
+  expect(messages).toEqual([expect.stringMatching(/^PostgreSQL cannot be reached: .* Trying again for 1m\.$/)]);
+  await postgres.close();
+  const missing = server.url('missing');
+  const open = Postgres.open({ databaseUrl: missing, dataDir: tmpdir(), onMessage, waitMs: 600_000 });
+  await expect(open).rejects.toThrow(/"missing" does not exist/);
+  expect(messages).toHaveLength(1);
+  await server.stop();
+}, 120_000);
 
 it.each(['fsync', 'full_page_writes'])(
   'rejects a server with %s off and names the setting',

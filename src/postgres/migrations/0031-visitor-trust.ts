@@ -20,6 +20,9 @@ UPDATE cc.consent SET denies = true
 ALTER TABLE cc.consent ALTER COLUMN visitor DROP DEFAULT, ALTER COLUMN denies DROP DEFAULT, DROP CONSTRAINT consent_pkey,
   ADD PRIMARY KEY (site, subject, visitor);
 
+-- The read model of the sites holds all settings, in the order in which the fold has them.
+UPDATE cc.sites SET settings = (left(settings::text, -1) || ',"botFilter":"leads"}')::json WHERE settings -> 'botFilter' IS NULL;
+
 -- Times of the browser are compared within one visitor only.
 CREATE OR REPLACE FUNCTION cc.note_identifiers(notes json) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN

@@ -9,10 +9,13 @@ import { ROOT } from './root.mjs';
 
 const READY_WITHIN_MS = 120_000;
 const EXIT_WITHIN_MS = 60_000;
+const FAILED_STARTS_MAX = 10;
 
 export class Instance {
   #child;
   #ordered = false;
+  #hasFailedToStart = false;
+  failedStarts = 0;
   state = 'stopped';
   /** Exits that the drill did not order. */
   unordered = [];
@@ -32,10 +35,19 @@ export class Instance {
   }
 
   /**
-   * Resolves when it answers or has exited. `preload`: modules to load before the service; `env` adds to its environment;
+   * Resolves when it answers or has exited. A start that fails is repeated, as a supervisor does: the database may be away.
+   * `preload`: modules to load before the service; `env` adds to its environment;
    * `mayExit`: the drill expects it to exit by itself, as at a named crash point.
    */
-  async start({ preload = [], env = {}, mayExit = false } = {}) {
+  async start(options = {}) {
+    const failedBefore = this.failedStarts;
+    do {
+      await this.#startOnce(options);
+    } while (this.#hasFailedToStart && this.failedStarts - failedBefore < FAILED_STARTS_MAX);
+    if (this.#hasFailedToStart) this.unordered.push(`${this.name} did not start. See ${this.logFile}.`);
+  }
+
+  async #startOnce({ preload = [], env = {}, mayExit = false }) {
     const modules = [...preload, ...breakModules()];
     const log = openSync(this.logFile, 'a');
     const child = spawn(process.execPath, ['--enable-source-maps', join(ROOT, 'dist/main.js')], {
@@ -51,11 +63,14 @@ export class Instance {
     closeSync(log);
     this.#child = child;
     this.#ordered = mayExit;
+    this.#hasFailedToStart = false;
     this.state = 'starting';
     child.once('exit', (code, signal) => {
       if (this.#child !== child) return;
+      if (this.state === 'starting' && !this.#ordered) this.#hasFailedToStart = true;
+      else if (!this.#ordered) this.unordered.push(`${this.name} exited with ${code ?? signal}`);
+      if (this.#hasFailedToStart) this.failedStarts += 1;
       this.state = 'stopped';
-      if (!this.#ordered) this.unordered.push(`${this.name} exited with ${code ?? signal}`);
     });
     const deadlineMs = performance.now() + READY_WITHIN_MS;
     while (this.state === 'starting') {
