@@ -82,7 +82,8 @@ export async function verify(
 }
 
 async function runEventChecks({ postgres, progress }: VerifyDependencies, checks: readonly EventCheck[]) {
-  const client = await postgres.connect('verify');
+  // On a busy machine the checks of a page may take longer than a session of the service may be idle in a transaction.
+  const client = await postgres.connect('verify', { idle_in_transaction_session_timeout: '5min' });
   const chain = new ChainCheck();
   let events = 0;
   try {
