@@ -20,8 +20,10 @@ COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
 # The command line, under the name of the package's bin entry.
 RUN chmod +x dist/cli.js && ln -s /app/dist/cli.js /usr/local/bin/clean-conversions
+# Contains the list of erasures. Mount a volume here, and back it up apart from the database.
+RUN mkdir /data && chown node:node /data
 # All interfaces of the container: the container's network decides who can reach it.
-ENV HOST=0.0.0.0
+ENV HOST=0.0.0.0 DATA_DIR=/data
 USER node
 EXPOSE 8080
 # With TLS_CERT set the service accepts only TLS, with a certificate for another name than 127.0.0.1: it is not verified here.

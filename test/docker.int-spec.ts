@@ -67,16 +67,24 @@ describe('the image', () => {
     expect(JSON.parse(shipped('CMD').at(-1) as string)).toEqual(scripts['start']?.split(' '));
     expect(existsSync(join(checkout, 'src/main.ts'))).toBe(true);
     expect(shipped('USER')).toEqual(['node']);
-    expect(shipped('ENV')).toEqual(['HOST=0.0.0.0']);
-    expect(SETTING_NAMES).toContain('HOST');
+    expect(shipped('ENV')).toEqual(['HOST=0.0.0.0 DATA_DIR=/data']);
+    expect(SETTING_NAMES).toEqual(expect.arrayContaining(['HOST', 'DATA_DIR']));
     expect(shipped('EXPOSE')).toEqual([String(DEFAULTS.port)]);
   });
 
   it('has the command line under the name of the package’s bin entry', () => {
     const { bin } = JSON.parse(read('package.json')) as { bin: Record<string, string> };
     const [[name, path]] = Object.entries(bin) as [[string, string]];
-    expect(shipped('RUN')).toEqual([`chmod +x ${path} && ln -s /app/${path} /usr/local/bin/${name}`]);
+    expect(shipped('RUN')[0]).toBe(`chmod +x ${path} && ln -s /app/${path} /usr/local/bin/${name}`);
     expect(read(path.replace('dist/', 'src/').replace('.js', '.ts'))).toMatch(/^#!\/usr\/bin\/env node\n/);
+  });
+
+  it('has a data folder that its user can write to, for the list of erasures', () => {
+    const { erasureList } = readSettings({ DATA_DIR: '/data' });
+    expect(shipped('ENV').join(' ')).toMatch(/\bDATA_DIR=\/data$/);
+    expect(erasureList).toBe('/data/erasures');
+    const [user] = shipped('USER');
+    expect(shipped('RUN')).toContain(`mkdir /data && chown ${user}:${user} /data`);
   });
 
   it('is healthy only while /healthz answers with 200', async () => {
@@ -135,6 +143,15 @@ describe('the composition', () => {
     // From version 18 on, the image's volume is the parent of the data folder.
     expect(postgres.image).toMatch(/^postgres:18\b/);
     expect(postgres.volumes).toEqual(['postgres-data:/var/lib/postgresql']);
+  });
+
+  it('keeps the list of erasures in a volume that both instances share, apart from the database', () => {
+    for (const name of ['service', 'service-2']) expect(services[name]?.volumes).toEqual(['service-data:/data']);
+    expect(postgres.volumes?.some((volume) => volume.startsWith('service-data:'))).toBe(false);
+    expect(Object.keys(volumes)).toContain('service-data');
+    // The default of the image is the mounted folder.
+    expect(service.environment).not.toHaveProperty('ERASURE_LIST');
+    expect(service.environment).not.toHaveProperty('DATA_DIR');
   });
 
   it('publishes only the TLS port of the proxy, and trusts only the proxy', () => {

@@ -1,4 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { jest } from '@jest/globals';
 import { type RunningService, startService } from '../src/app/service.js';
 import { runCli } from '../src/cli/run-cli.js';
@@ -39,14 +42,19 @@ let sites: SiteRepository;
 let commands: CommandDispatcher;
 const running: RunningService[] = [];
 
+const dataDir = mkdtempSync(join(tmpdir(), 'cc-connections-'));
+
 beforeAll(async () => {
   server = await startTestServer();
 });
-afterAll(() => server.stop(), 60_000);
+afterAll(async () => {
+  await server.stop();
+  rmSync(dataDir, { recursive: true });
+}, 60_000);
 
 beforeEach(async () => {
   databaseUrl = await createDatabase(server);
-  environment = { PATH: process.env['PATH'] ?? '', DATABASE_URL: databaseUrl, SECRET_KEY: keyA };
+  environment = { PATH: process.env['PATH'] ?? '', DATABASE_URL: databaseUrl, SECRET_KEY: keyA, DATA_DIR: dataDir };
   postgres = await openDatabase(databaseUrl);
   log = new PostgresEventLog(postgres);
   secrets = new SiteSecrets(postgres.pool, new Sealer(Buffer.from(keyA, 'hex')));
@@ -262,7 +270,7 @@ describe('connection', () => {
     const { rows } = await postgres.pool.query<{ text: string }>(
       `SELECT t::text AS text FROM cc.sites t UNION ALL SELECT encode(sealed, 'escape') FROM cc.secrets`,
     );
-    expect(rows).toHaveLength(3);
+    expect(rows).toHaveLength(4);
     const everything = JSON.stringify([outputs, rows, await log.read()]);
     expect(everything).toContain('access_token');
     expect(everything).not.toContain(TOKEN);
@@ -335,7 +343,7 @@ describe('running service', () => {
     const { checks } = JSON.parse((await cli('doctor', '--json')).stdout);
     expect(named(checks, 'secrets')).toMatchObject({
       ok: false,
-      detail: '1 sealed with SECRET_KEY, 0 with SECRET_KEY_PREVIOUS, 1 with neither: shop.example meta.access_token',
+      detail: '2 sealed with SECRET_KEY, 0 with SECRET_KEY_PREVIOUS, 1 with neither: shop.example meta.access_token',
     });
     await connectMeta();
     await directory.refresh();
@@ -358,17 +366,17 @@ describe('new SECRET_KEY', () => {
     expect(named((await json('doctor', both)).checks, 'secrets')).toEqual({
       name: 'secrets',
       ok: true,
-      detail: '0 sealed with SECRET_KEY, 2 with SECRET_KEY_PREVIOUS',
-      fix: 'Restart the service: it seals them with SECRET_KEY.',
+      detail: '0 sealed with SECRET_KEY, 3 with SECRET_KEY_PREVIOUS',
+      fix: 'Restart the service: it seals them with SECRET_KEY. Keep SECRET_KEY_PREVIOUS until then.',
     });
     const logged = captureLog();
     await start({ ...both, LOG_LEVEL: 'info' });
     logged.stop();
-    expect(logged.text()).toContain('"resealed":2');
+    expect(logged.text()).toContain('"resealed":3');
     await stop();
     expect(named((await json('doctor', both)).checks, 'secrets')).toMatchObject({
       ok: true,
-      detail: '2 sealed with SECRET_KEY, 0 with SECRET_KEY_PREVIOUS',
+      detail: '3 sealed with SECRET_KEY, 0 with SECRET_KEY_PREVIOUS',
       fix: expect.stringMatching(/^Remove SECRET_KEY_PREVIOUS/),
     });
 
@@ -378,14 +386,14 @@ describe('new SECRET_KEY', () => {
     expect(named((await json('doctor', { SECRET_KEY: keyB })).checks, 'secrets')).toBeUndefined();
     expect(await secrets.countByKey()).toMatchObject({
       current: 0,
-      unreadable: ['shop.example dedup', 'shop.example meta.access_token'],
+      unreadable: ['shop.example dedup', 'shop.example meta.access_token', 'key-check'],
     });
   });
 
   it('does not overwrite a secret that is replaced meanwhile', async () => {
     await connectMeta();
     const [oldKey, newKey] = [Buffer.from(keyA, 'hex'), Buffer.from(keyB, 'hex')];
-    const slow = new SiteSecrets(postgres.pool, new Sealer(newKey, oldKey), new Sealer(newKey));
+    const slow = new SiteSecrets(postgres.pool, new Sealer(newKey, oldKey));
     const query = postgres.pool.query.bind(postgres.pool) as (text: string, values: unknown[]) => Promise<unknown>;
     const spied = jest.spyOn(postgres.pool, 'query').mockImplementation((async (text: string, values: unknown[]) => {
       if (text.startsWith('UPDATE cc.secrets') && values[1] === 'meta.access_token') {
@@ -394,7 +402,8 @@ describe('new SECRET_KEY', () => {
       }
       return query(text, values);
     }) as never);
-    expect(await slow.resealAll()).toBe(1);
+    // The key check and the dedup secret.
+    expect(await slow.resealAll()).toBe(2);
     expect(await slow.connectionSecrets(SITE, 'meta')).toEqual({ access_token: 'rotated meanwhile' });
     expect(await slow.resealAll()).toBe(0);
   });
@@ -402,8 +411,7 @@ describe('new SECRET_KEY', () => {
   it('is refused without the previous key, and nothing is encrypted with it', async () => {
     await connectMeta();
     const wrong = { SECRET_KEY: keyB };
-    const message =
-      /^A stored secret \(shop\.example dedup\) does not open with SECRET_KEY\. Set the key .*SECRET_KEY_PREVIOUS\.\n$/;
+    const message = /^SECRET_KEY is not the key that this database was first used with\. .*SECRET_KEY_PREVIOUS\.\n$/;
     const connect = ['platforms', 'connect', 'segment', '--site', SITE, '--set', 'write_key=abc'];
     expect(await refused(...connect, wrong)).toMatch(message);
     expect(await refused('sites', 'add', 'other.example', wrong)).toMatch(message);
@@ -436,7 +444,9 @@ function siteEvents(): Promise<StoredEvent[]> {
 }
 
 async function secretNames(): Promise<string[]> {
-  const { rows } = await postgres.pool.query<{ name: string }>('SELECT name FROM cc.secrets ORDER BY name');
+  const { rows } = await postgres.pool.query<{ name: string }>(
+    `SELECT name FROM cc.secrets WHERE site <> '' ORDER BY name`,
+  );
   return rows.map(({ name }) => name);
 }
 

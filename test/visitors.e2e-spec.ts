@@ -20,7 +20,7 @@ import { consentProjection } from '../src/visitors/consent.projection.js';
 import { EraseSubject } from '../src/visitors/erase-subject.command.js';
 import { EraseSubjectHandler } from '../src/visitors/erase-subject.handler.js';
 import { Erasure } from '../src/visitors/erasure.js';
-import { ErasureList } from '../src/visitors/erasure-list.js';
+import { openErasureList } from '../src/visitors/erasure-list.js';
 import { identifiersProjection } from '../src/visitors/identifiers.projection.js';
 import { matchRateProjection } from '../src/visitors/match-rate.projection.js';
 import { createDatabase } from './support/databases.js';
@@ -36,6 +36,7 @@ import {
   type Reply,
   type RequestOptions,
   runConcurrently,
+  SECRET_KEY,
   send,
   startTestService,
   type TestService,
@@ -698,7 +699,7 @@ describe('a visit that is identified after its conversion', () => {
 describe('erasure', () => {
   const run = (...argv: string[]) => {
     const stdout = new PassThrough();
-    const env = { DATABASE_URL: databaseUrl, SECRET_KEY: '0'.repeat(64), DATA_DIR: dataDir, ERASURE_LIST: listFile };
+    const env = { DATABASE_URL: databaseUrl, SECRET_KEY, DATA_DIR: dataDir, ERASURE_LIST: listFile };
     const output = text(stdout);
     return runCli([...argv, '--json'], { env, stdout, stderr: new PassThrough().resume() }).then(async (exitCode) => {
       stdout.end();
@@ -772,8 +773,9 @@ describe('erasure', () => {
         await sleep(100);
       }
     })();
-    const list = new ErasureList(join(dataDir, 'erasures'), new Sealer(Buffer.alloc(32)));
-    const handler = new EraseSubjectHandler(new Erasure(operator.postgres, operator.log, projections), list);
+    const { pool } = operator.postgres;
+    const list = openErasureList(join(dataDir, 'erasures'), new Sealer(Buffer.alloc(32)), pool);
+    const handler = new EraseSubjectHandler(new Erasure(operator.postgres, projections), list);
     const erase = (email: string) => handler.execute(new EraseSubject('cli', site.host, subject(email)));
     const counts = await runConcurrently(4, erased, erase);
     expect(new Set(counts.map(({ events }) => events))).toEqual(new Set([3]));

@@ -10,6 +10,7 @@ import type { Settings } from '../kernel/settings.js';
 import { Shutdown } from '../kernel/shutdown.js';
 import { serveDocuments } from '../operations/documents.js';
 import { Postgres } from '../postgres/postgres.js';
+import { recordKey } from '../sites/key-check.js';
 import { SiteDirectory } from '../sites/site-directory.js';
 import { AppModule } from './app.module.js';
 import { bannerText, type Demo } from './banner.js';
@@ -34,17 +35,17 @@ export async function startService(settings: Settings): Promise<RunningService> 
     onMessage: (line) => process.stderr.write(`${line}\n`),
     waitMs: DATABASE_WAIT_MS,
   });
+  await closingOnError(postgres, recordKey(postgres.pool, sealer));
   const hotRoutes = new HotRoutes();
   const shutdown = new Shutdown(settings.shutdownGraceMs);
-  const app = await NestFactory.create<NestFastifyApplication>(
-    AppModule.with({ settings, logger, sealer, postgres, hotRoutes, shutdown }),
-    createAdapter(settings, hotRoutes),
-    { logger, abortOnError: false },
-  ).catch(async (error: unknown) => {
-    // The caller reports the error. An embedded server must not keep running.
-    await postgres.close();
-    throw error;
-  });
+  const app = await closingOnError(
+    postgres,
+    NestFactory.create<NestFastifyApplication>(
+      AppModule.with({ settings, logger, sealer, postgres, hotRoutes, shutdown }),
+      createAdapter(settings, hotRoutes),
+      { logger, abortOnError: false },
+    ),
+  );
   // On a signal the process exits with 0 after every request is answered and every module has stopped, or at the deadline.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => shutdown.beginAndExit());
   app.enableShutdownHooks(undefined, { useProcessExit: true });
@@ -62,6 +63,14 @@ export async function startService(settings: Settings): Promise<RunningService> 
     );
   }
   return { app, banner: bannerText(await app.getUrl(), demo) };
+}
+
+/** The caller reports the error. An embedded server must not keep running. */
+function closingOnError<Result>(postgres: Postgres, step: Promise<Result>): Promise<Result> {
+  return step.catch(async (error: unknown) => {
+    await postgres.close();
+    throw error;
+  });
 }
 
 /** A demo site, in embedded mode only. */

@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import { keyIdOf } from '../kernel/jws.js';
 import type { Sealer } from '../kernel/sealing.js';
 import type { Queryable } from '../log/event-reader.js';
+import { recordKey } from '../sites/key-check.js';
 
 /** The owner of signing keys in `cc.secrets`: no host is empty, so no site's secrets are mixed with them. */
 const OWNER = '';
@@ -29,6 +30,16 @@ export class SigningKeys {
     return (await this.readActive()) as SigningKey;
   }
 
+  /**
+   * The key that signs, read in a transaction: it is not replaced before that ends. So what an earlier key signed in its
+   * transaction is in the log before the first checkpoint of a later key.
+   */
+  async activeUntilCommit(client: Queryable): Promise<SigningKey> {
+    const key = await this.readActive(client, 'FOR SHARE OF k');
+    if (!key) throw new Error('The signing key is being replaced');
+    return key;
+  }
+
   /** Stores a new key that does not sign yet. */
   async prepare(): Promise<SigningKey> {
     const key = generateKey();
@@ -53,10 +64,10 @@ export class SigningKeys {
     }
   }
 
-  private async readActive(): Promise<SigningKey | undefined> {
-    const { rows } = await this.pool.query<{ id: string; public_key: string; sealed: Buffer | null }>(
+  private async readActive(source: Queryable = this.pool, lock = ''): Promise<SigningKey | undefined> {
+    const { rows } = await source.query<{ id: string; public_key: string; sealed: Buffer | null }>(
       `SELECT k.id, k.public_key, s.sealed FROM cc.signing_keys k
-         LEFT JOIN cc.secrets s ON s.site = $1 AND s.name = 'signing.' || k.id WHERE k.active`,
+         LEFT JOIN cc.secrets s ON s.site = $1 AND s.name = 'signing.' || k.id WHERE k.active ${lock}`,
       [OWNER],
     );
     const row = rows[0];
@@ -71,6 +82,7 @@ export class SigningKeys {
 
   private async store({ id, privateKey, publicKey }: SigningKey, active: boolean): Promise<void> {
     const der = privateKey.export({ format: 'der', type: 'pkcs8' });
+    await recordKey(this.pool, this.sealer);
     await this.pool.query(
       `WITH stored AS (
          INSERT INTO cc.signing_keys (id, public_key, active) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING RETURNING id)
@@ -86,6 +98,11 @@ export async function readPublicKeys(source: Queryable): Promise<string[]> {
     'SELECT public_key FROM cc.signing_keys ORDER BY created_at',
   );
   return rows.map(({ public_key }) => public_key);
+}
+
+/** The key that is trusted if none is given. Empty before the first checkpoint. */
+export async function readFirstKey(source: Queryable): Promise<string[]> {
+  return (await readPublicKeys(source)).slice(0, 1);
 }
 
 function generateKey(): SigningKey {

@@ -7,9 +7,10 @@ import type { EventLog } from '../log/event-log.js';
 import { PostgresEventLog } from '../log/postgres-event-log.js';
 import { ProjectionRunner } from '../log/projection-runner.js';
 import { Postgres } from '../postgres/postgres.js';
+import { requireMatchingKey } from '../sites/key-check.js';
 import { siteCommandDispatcher } from '../sites/site-command-handlers.js';
 import { SiteRepository } from '../sites/site-repository.js';
-import { openSecrets, type SiteSecrets } from '../sites/site-secrets.js';
+import { SiteSecrets } from '../sites/site-secrets.js';
 import type { Output } from './output.js';
 
 /** The service's classes that commands use, constructed without Nest. */
@@ -36,7 +37,15 @@ export class Session {
     readonly stop: AbortSignal,
   ) {}
 
-  open(): Promise<CliDependencies> {
+  /** Throws if SECRET_KEY is not the one of the service: what it seals, the service could not open. */
+  async open(): Promise<CliDependencies> {
+    const dependencies = await this.openWithAnyKey();
+    await requireMatchingKey(dependencies.postgres.pool, dependencies.sealer);
+    return dependencies;
+  }
+
+  /** For commands that report a wrong key with everything else, and write nothing. */
+  openWithAnyKey(): Promise<CliDependencies> {
     this.dependencies ??= this.connect();
     return this.dependencies;
   }
@@ -55,7 +64,7 @@ export class Session {
     const onMessage = (line: string) => this.output.note(line);
     const postgres = await Postgres.open({ databaseUrl, dataDir, onMessage });
     const log = new PostgresEventLog(postgres, { onMessage });
-    const secrets = openSecrets(postgres.pool, sealer, settings);
+    const secrets = new SiteSecrets(postgres.pool, sealer);
     const sites = new SiteRepository(log);
     return {
       settings,

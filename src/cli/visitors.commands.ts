@@ -5,7 +5,7 @@ import { UserError } from '../kernel/errors.js';
 import { EraseSubject, RerunErasures } from '../visitors/erase-subject.command.js';
 import { EraseSubjectHandler, RerunErasuresHandler } from '../visitors/erase-subject.handler.js';
 import { Erasure } from '../visitors/erasure.js';
-import { ErasureList } from '../visitors/erasure-list.js';
+import { openErasureList } from '../visitors/erasure-list.js';
 import { showVisitor } from '../visitors/show-visitor.js';
 import { card } from './output.js';
 import type { Session } from './session.js';
@@ -53,15 +53,16 @@ export function addVisitors(program: Command, session: Session): void {
     .option('--rerun', 'repeat all earlier erasures, after a backup was restored')
     .action(async ({ json, rerun, ...person }: PersonOptions & { json?: true; rerun?: true }) => {
       if (!rerun && person.site === undefined) throw new UsageError('Give the site with --site <host>.');
-      const { postgres, log, sites, secrets, settings, sealer } = await session.open();
-      const erasure = new Erasure(postgres, log, allProjections(secrets));
-      const list = new ErasureList(settings.erasureList, sealer);
+      const { postgres, sites, secrets, settings, sealer } = await session.open();
+      const erasure = new Erasure(postgres, allProjections(secrets));
+      const list = openErasureList(settings.erasureList, sealer, postgres.pool);
       if (rerun) {
         const onProgress = (done: number, total: number) => output.progress(`Erasing ${done} of ${total}`);
         const erased = await new RerunErasuresHandler(erasure, list, onProgress).execute(new RerunErasures('cli'));
         return output.show(json, erased, () => card({ ...erased }));
       }
       const { host } = await sites.get(person.site as string);
+      await secrets.recordKey();
       const command = new EraseSubject('cli', host, subjectFrom(person));
       const erased = { site: host, ...(await new EraseSubjectHandler(erasure, list).execute(command)) };
       await output.show(json, erased, () => card({ ...erased }));

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import {
   createServer as createHttpServer,
   type IncomingMessage,
@@ -7,6 +8,9 @@ import {
 } from 'node:http';
 import { createServer as createHttpsServer } from 'node:https';
 import type { TlsOptions } from 'node:tls';
+import { sendAnswer, textAnswer } from './answer.js';
+
+const TWO_HOSTS = textAnswer(400, 'The request has more than one Host header.', { Connection: 'close' });
 
 export type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
@@ -27,6 +31,7 @@ export class HotRoutes {
   createServer(router: Handler, options: ServerOptions, tls: TlsOptions | undefined): Server {
     const listener: Handler = (request, response) => {
       if (this.draining) response.setHeader('Connection', 'close');
+      if (hasTwoHosts(request)) return sendAnswer(response, TWO_HOSTS, randomUUID());
       if (!request.url?.startsWith('/')) toOriginForm(request);
       (this.find(request.url ?? '') ?? router)(request, response);
     };
@@ -44,6 +49,16 @@ export class HotRoutes {
     }
     return undefined;
   }
+}
+
+/** A proxy may select the site by one of them and this service by the other (RFC 9112, 3.2: answer with 400). */
+function hasTwoHosts({ rawHeaders }: IncomingMessage): boolean {
+  let hosts = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index] as string;
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1;
+  }
+  return hosts > 1;
 }
 
 /** A request target may be an absolute URL (RFC 9112, 3.2.2): its host then takes precedence over the Host header. */

@@ -29,6 +29,38 @@ describe('RequestOrigin', () => {
     expect(behindProxy.isSecure(request('192.0.2.1', { 'x-forwarded-proto': 'https' }))).toBe(false);
   });
 
+  it('treats a request that an undeclared local proxy forwarded as plain HTTP', () => {
+    for (const header of [
+      'x-forwarded-proto',
+      'x-forwarded-for',
+      'x-forwarded-host',
+      'x-real-ip',
+      'forwarded',
+      'via',
+    ]) {
+      expect([header, direct.isSecure(request('127.0.0.1', { [header]: 'http' }))]).toEqual([header, false]);
+      // Its client can have sent the header itself.
+      expect([header, direct.isSecure(request('127.0.0.1', { [header]: 'https' }))]).toEqual([header, false]);
+    }
+  });
+
+  it('requires a trusted proxy to report the protocol', () => {
+    expect(behindProxy.isSecure(request('::1', { 'x-forwarded-for': '203.0.113.7' }, { localAddress: '::1' }))).toBe(
+      false,
+    );
+    expect(behindProxy.isSecure(request('::1', {}, { localAddress: '::1' }))).toBe(true);
+  });
+
+  it('requires HTTPS of the client of a trusted proxy that itself connects over TLS', () => {
+    const overTls = (from: string, headers: Record<string, string>) =>
+      behindProxy.isSecure(request(from, headers, { encrypted: true }));
+    expect(overTls('10.1.2.3', { 'x-forwarded-proto': 'http' })).toBe(false);
+    expect(overTls('10.1.2.3', { 'x-forwarded-for': '203.0.113.7' })).toBe(false);
+    expect(overTls('10.1.2.3', { 'x-forwarded-proto': 'https' })).toBe(true);
+    expect(overTls('10.1.2.3', {})).toBe(true);
+    expect(overTls('192.0.2.1', { 'x-forwarded-proto': 'http' })).toBe(true);
+  });
+
   it('accepts the forwarded host only from a trusted proxy', () => {
     const headers = { 'x-forwarded-host': 'other.example' };
     expect(behindProxy.host(request('10.1.2.3', headers))).toBe('other.example');

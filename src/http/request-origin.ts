@@ -9,13 +9,17 @@ const PROXY_HEADERS = ['x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto
 export class RequestOrigin {
   constructor(private readonly trustedProxies: readonly AddressRange[]) {}
 
-  /** Over TLS, to the service or to a trusted proxy that reports it; plain HTTP only over loopback. */
+  /**
+   * Over TLS to the service, or to a trusted proxy that reports it; plain HTTP only over loopback. A request that was
+   * forwarded over loopback comes from an unknown client: unless a trusted proxy reports https, it counts as plain HTTP.
+   */
   isSecure(request: IncomingMessage): boolean {
     const { socket } = request;
-    if ((socket as TLSSocket).encrypted) return true;
-    const protocol = this.forwarded(request, 'x-forwarded-proto');
-    if (protocol !== undefined) return protocol.toLowerCase() === 'https';
-    return isLoopback(socket.remoteAddress) && isLoopback(socket.localAddress);
+    const isTls = Boolean((socket as TLSSocket).encrypted);
+    if (isForwarded(request) && (!isTls || isWithin(socket.remoteAddress, this.trustedProxies))) {
+      return this.forwarded(request, 'x-forwarded-proto')?.toLowerCase() === 'https';
+    }
+    return isTls || (isLoopback(socket.remoteAddress) && isLoopback(socket.localAddress));
   }
 
   /** The host that the client addressed. */
@@ -39,8 +43,7 @@ export class RequestOrigin {
     const { headers, socket } = request;
     const isDeclared = Boolean(headers['x-forwarded-for']) && isWithin(socket.remoteAddress, this.trustedProxies);
     // A request from a proxy that is not trusted may come from any client.
-    const isForwarded = PROXY_HEADERS.some((name) => headers[name] !== undefined);
-    return (isDeclared || !isForwarded) && isLoopback(this.address(request));
+    return (isDeclared || !isForwarded(request)) && isLoopback(this.address(request));
   }
 
   /** A header set by a trusted proxy: the last value, because earlier ones may come from the client. */
@@ -50,4 +53,8 @@ export class RequestOrigin {
     if (value === undefined || !isWithin(request.socket.remoteAddress, this.trustedProxies)) return undefined;
     return String(value).split(',').at(-1)?.trim();
   }
+}
+
+function isForwarded({ headers }: IncomingMessage): boolean {
+  return PROXY_HEADERS.some((name) => headers[name] !== undefined);
 }

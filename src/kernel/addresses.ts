@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 /** Base address and prefix length. */
@@ -25,6 +26,7 @@ export function isWithin(address: string | undefined, ranges: readonly AddressRa
 }
 
 export function isLoopback(address: string | undefined): boolean {
-  if (address === undefined) return false;
+  // A header or the host of a page may be any text, such as the name 127.evil.
+  if (address === undefined || isIP(address) === 0) return false;
   return address.startsWith('127.') || address === '::1' || address.startsWith('::ffff:127.');
 }

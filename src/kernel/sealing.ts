@@ -4,6 +4,18 @@ import { UserError } from './errors.js';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
+export interface Opened {
+  readonly by: 'current' | 'previous';
+  readonly plain: Buffer;
+}
+
+/** How many sealed values the current key opens, how many only the previous one, and which neither opens. */
+export interface CountedByKey {
+  current: number;
+  previous: number;
+  readonly unreadable: string[];
+}
+
 /** AES-256-GCM. `label` identifies the value: a sealed value does not open under another label. */
 export class Sealer {
   constructor(
@@ -20,17 +32,24 @@ export class Sealer {
   }
 
   open(sealed: Buffer, label: string): Buffer {
-    for (const key of [this.key, this.previousKey]) {
+    const opened = this.tryOpen(sealed, label);
+    if (opened) return opened.plain;
+    throw new UserError(
+      `A stored secret (${label}) does not open with SECRET_KEY. Set the key it was sealed with as SECRET_KEY_PREVIOUS.`,
+    );
+  }
+
+  /** The value and the key that opens it; undefined if neither does. */
+  tryOpen(sealed: Buffer, label: string): Opened | undefined {
+    for (const [by, key] of [['current', this.key] as const, ['previous', this.previousKey] as const]) {
       if (!key) continue;
       try {
-        return unseal(key, sealed, label);
+        return { by, plain: unseal(key, sealed, label) };
       } catch {
         // Not sealed with this key.
       }
     }
-    throw new UserError(
-      `A stored secret (${label}) does not open with SECRET_KEY. Set the key it was sealed with as SECRET_KEY_PREVIOUS.`,
-    );
+    return undefined;
   }
 }
 

@@ -2,7 +2,7 @@ import type { Postgres } from '../postgres/postgres.js';
 import { AppendConnection } from './append-connection.js';
 import { AppendNotifications } from './append-notifications.js';
 import { AppendQueue } from './append-queue.js';
-import { AppendReadiness } from './append-readiness.js';
+import { AppendReadiness, tryAppend } from './append-readiness.js';
 import type { AppendOutcome, AppendRequest, EventsOf, StoredEvent, StreamEvent } from './event.js';
 import { type EventField, type FieldOptions, readEventFields } from './event-fields.js';
 import { EventLog, type EventSubject, type SubjectOptions } from './event-log.js';
@@ -37,7 +37,7 @@ const FOLLOWER_QUERY_TIMEOUT_MS = 2_500;
 const PAGE_QUERY_TIMEOUT_MS = 10_000;
 
 export class PostgresEventLog extends EventLog {
-  private readonly readiness = new AppendReadiness();
+  private readonly readiness: AppendReadiness;
   private readonly connection: AppendConnection;
   private readonly queue: AppendQueue;
   private readonly notifications: AppendNotifications;
@@ -48,6 +48,7 @@ export class PostgresEventLog extends EventLog {
     observer: LogObserver = {},
   ) {
     super();
+    this.readiness = new AppendReadiness(() => tryAppend(postgres));
     this.connection = new AppendConnection(postgres, this.readiness, (line) => observer.onMessage?.(line));
     this.notifications = new AppendNotifications(postgres);
     this.queue = new AppendQueue(this.connection, postgres.clock, (requests, events, seconds) => {

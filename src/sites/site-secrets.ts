@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import type { Pool } from 'pg';
 import { UserError } from '../kernel/errors.js';
-import type { Sealer } from '../kernel/sealing.js';
-import { openSealer } from '../kernel/secret-key.js';
-import type { Settings } from '../kernel/settings.js';
+import type { CountedByKey, Sealer } from '../kernel/sealing.js';
 import type { PlatformName } from '../platforms/platform.js';
+import { KEY_CHECK, recordKey } from './key-check.js';
 
 const DEDUP = 'dedup';
 
@@ -26,13 +25,16 @@ export class SiteSecrets {
   constructor(
     private readonly pool: Pool,
     private readonly sealer: Sealer,
-    /** Opens with the current key only. Present while SECRET_KEY_PREVIOUS is set. */
-    private readonly currentSealer?: Sealer,
   ) {}
+
+  /** Precedes everything that is sealed: throws if this process has another key than the service, which could not open it. */
+  recordKey(): Promise<void> {
+    return recordKey(this.pool, this.sealer);
+  }
 
   /** Creates the site's dedup secret if it has none. Of concurrent calls, the first one's secret is stored. */
   async ensureDedupSecret(site: string): Promise<void> {
-    await this.requireMatchingKey();
+    await this.recordKey();
     await this.pool.query('INSERT INTO cc.secrets (site, name, sealed) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING', [
       site,
       DEDUP,
@@ -64,7 +66,7 @@ export class SiteSecrets {
     );
     const bySite = new Map<string, Map<string, ConnectionSecrets>>();
     for (const row of rows) {
-      const value = openWith(this.sealer, row);
+      const value = this.sealer.tryOpen(row.sealed, labelOf(row))?.plain;
       if (!value) continue;
       const dot = row.name.indexOf('.');
       const [platform, field] = [row.name.slice(0, dot), row.name.slice(dot + 1)];
@@ -77,7 +79,7 @@ export class SiteSecrets {
 
   /** Adds or replaces secrets. Must precede the event that names them, because readers of the event load them. */
   async storeConnectionSecrets(site: string, platform: SecretOwner, values: ConnectionSecrets): Promise<void> {
-    await this.requireMatchingKey();
+    await this.recordKey();
     await this.write(site, platform, values);
   }
 
@@ -99,7 +101,7 @@ export class SiteSecrets {
         [site, name],
       );
       const [row] = rows;
-      if (!row || openWith(this.sealer, row)?.toString() !== expected.value) return false;
+      if (!row || this.sealer.tryOpen(row.sealed, labelOf(row))?.plain.toString() !== expected.value) return false;
       const { rowCount } = await this.pool.query(
         `WITH unchanged AS MATERIALIZED (
            SELECT site FROM cc.secrets WHERE site = $1 AND name = $2 AND sealed = $3 FOR UPDATE)
@@ -123,29 +125,26 @@ export class SiteSecrets {
 
   /** Seals with the current key all secrets that only the previous key opens. Returns their number. */
   async resealAll(): Promise<number> {
-    if (!this.currentSealer) return 0;
     let resealed = 0;
     for (const row of await this.all()) {
-      if (openWith(this.currentSealer, row)) continue;
-      const value = openWith(this.sealer, row);
-      if (!value) continue;
+      const opened = this.sealer.tryOpen(row.sealed, labelOf(row));
+      if (opened?.by !== 'previous') continue;
       // Compares the old value, because the secret may have been replaced since it was read.
       const { rowCount } = await this.pool.query(
         'UPDATE cc.secrets SET sealed = $4 WHERE site = $1 AND name = $2 AND sealed = $3',
-        [row.site, row.name, row.sealed, this.sealer.seal(value, labelOf(row))],
+        [row.site, row.name, row.sealed, this.sealer.seal(opened.plain, labelOf(row))],
       );
       resealed += rowCount ?? 0;
     }
     return resealed;
   }
 
-  /** How many secrets the current key opens, how many only the previous one, and which neither opens. */
-  async countByKey(): Promise<{ current: number; previous: number; unreadable: string[] }> {
-    const found = { current: 0, previous: 0, unreadable: [] as string[] };
+  async countByKey(): Promise<CountedByKey> {
+    const found: CountedByKey = { current: 0, previous: 0, unreadable: [] };
     for (const row of await this.all()) {
-      if (openWith(this.currentSealer ?? this.sealer, row)) found.current += 1;
-      else if (openWith(this.sealer, row)) found.previous += 1;
-      else found.unreadable.push(labelOf(row));
+      const opened = this.sealer.tryOpen(row.sealed, labelOf(row));
+      if (opened) found[opened.by] += 1;
+      else found.unreadable.push(labelOf(row).trim());
     }
     return found;
   }
@@ -166,34 +165,13 @@ export class SiteSecrets {
     });
   }
 
+  /** The key check last: once it is sealed with the current key, nothing else needs the previous one. */
   private async all(): Promise<SealedSecret[]> {
     const { rows } = await this.pool.query<SealedSecret>(
-      'SELECT site, name, sealed FROM cc.secrets ORDER BY site, name',
+      'SELECT site, name, sealed FROM cc.secrets ORDER BY name = $1, site, name',
+      [KEY_CHECK.name],
     );
     return rows;
-  }
-
-  /** Throws if this process has another key than the service: the service could not open secrets sealed here. */
-  private async requireMatchingKey(): Promise<void> {
-    const { rows } = await this.pool.query<SealedSecret>(
-      'SELECT site, name, sealed FROM cc.secrets WHERE name = $1 LIMIT 1',
-      [DEDUP],
-    );
-    if (rows[0]) this.sealer.open(rows[0].sealed, labelOf(rows[0]));
-  }
-}
-
-export function openSecrets(pool: Pool, sealer: Sealer, settings: Settings): SiteSecrets {
-  const { secretKeyPrevious } = settings;
-  const currentSealer = secretKeyPrevious && openSealer({ ...settings, secretKeyPrevious: undefined });
-  return new SiteSecrets(pool, sealer, currentSealer);
-}
-
-function openWith(sealer: Sealer, secret: SealedSecret): Buffer | undefined {
-  try {
-    return sealer.open(secret.sealed, labelOf(secret));
-  } catch {
-    return undefined;
   }
 }
 

@@ -13,7 +13,7 @@ import { Postgres } from '../postgres/postgres.js';
 import { SITE_COMMAND_HANDLERS } from './site-command-handlers.js';
 import { SiteDirectory } from './site-directory.js';
 import { SiteRepository } from './site-repository.js';
-import { openSecrets, SiteSecrets } from './site-secrets.js';
+import { SiteSecrets } from './site-secrets.js';
 
 @Injectable()
 export class SitesLifecycle implements OnModuleInit {
@@ -41,9 +41,8 @@ export class SitesLifecycle implements OnModuleInit {
   providers: [
     {
       provide: SiteSecrets,
-      useFactory: (postgres: Postgres, sealer: Sealer, settings: Settings) =>
-        openSecrets(postgres.pool, sealer, settings),
-      inject: [Postgres, Sealer, SETTINGS],
+      useFactory: (postgres: Postgres, sealer: Sealer) => new SiteSecrets(postgres.pool, sealer),
+      inject: [Postgres, Sealer],
     },
     {
       provide: SiteDirectory,

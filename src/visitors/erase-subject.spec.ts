@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Sealer } from '../kernel/sealing.js';
@@ -13,7 +13,8 @@ const [JANE, JOHN] = ['ab'.repeat(32), 'cd'.repeat(32)] as const;
 const folder = mkdtempSync(join(tmpdir(), 'cc-erase-subject-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 let files = 0;
-const newList = (path = join(folder, String(++files))) => new ErasureList(path, new Sealer(Buffer.alloc(32)));
+const newList = (path = join(folder, String(++files))) =>
+  new ErasureList(path, new Sealer(Buffer.alloc(32)), (work) => work());
 
 /** Records calls instead of deleting rows. */
 function recordingErasure(onErase: () => Promise<void> = async () => {}) {
@@ -41,9 +42,10 @@ describe('EraseSubject', () => {
 
   it('erases nothing when the list cannot be written', async () => {
     const { calls, erasure } = recordingErasure();
-    const handler = new EraseSubjectHandler(erasure, newList(join(folder, 'missing', 'list')));
+    writeFileSync(join(folder, 'file'), '');
+    const handler = new EraseSubjectHandler(erasure, newList(join(folder, 'file', 'list')));
     await expect(handler.execute(new EraseSubject('cli', SITE, JANE))).rejects.toThrow(
-      /cannot be written \(ENOENT\)\. Nothing was erased\. Set ERASURE_LIST to a writable file\.$/,
+      /cannot be written \((?:ENOTDIR|EEXIST)\)\. Nothing was erased\. Set ERASURE_LIST to a writable file\.$/,
     );
     expect(calls).toEqual([]);
   });

@@ -15,6 +15,7 @@ import { SiteDirectory } from '../sites/site-directory.js';
 import { SitesModule } from '../sites/sites.module.js';
 import { BotScorer, loadBotList } from './bots/bot-scorer.js';
 import { ChangeConsentHandler } from './change-consent.handler.js';
+import { ErasureListRotation } from './erasure-list-rotation.js';
 import { IdentifierPruner } from './identifier-pruner.js';
 import { LateMatches } from './late-matches.js';
 import { Matcher } from './matcher.js';
@@ -49,6 +50,7 @@ const WARN_EVERY_MS = 10_000;
     TagScriptEndpoint,
     TagMetrics,
     IdentifierPruner,
+    ErasureListRotation,
   ],
   exports: [Matcher, BotScorer],
 })

@@ -56,7 +56,7 @@ describe.each(serversUnderTest())('a fenced append on $name', ({ major }) => {
 
     it('stores nothing after its deadline, and the retry of its sender is stored', async () => {
       // A short deadline, so that the test need not hold the bytes for long.
-      const connection = new AppendConnection(behindProxy, new AppendReadiness());
+      const connection = new AppendConnection(behindProxy, new AppendReadiness(async () => {}));
       const queue = new AppendQueue(connection, behindProxy.clock, () => {}, LIMITS);
       await queue.append(thing());
       const key = randomUUID();
@@ -98,7 +98,7 @@ describe.each(serversUnderTest())('a fenced append on $name', ({ major }) => {
   });
 
   it('has the time of the call that stored it when the result of that call was lost', async () => {
-    const connection = new AppendConnection(postgres, new AppendReadiness());
+    const connection = new AppendConnection(postgres, new AppendReadiness(async () => {}));
     let calls = 0;
     const losing = {
       append: async (call: AppendCall) => {

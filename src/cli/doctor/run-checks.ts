@@ -7,7 +7,7 @@ import { deliveries, kafka, owed, webhooks } from './delivery-checks.js';
 import { disk, node, secretFiles } from './machine-checks.js';
 import { retention } from './retention-check.js';
 import { service } from './service-check.js';
-import { dedupClaims, projections, secrets } from './state-checks.js';
+import { dedupClaims, erasures, projections, secrets } from './state-checks.js';
 
 /** Skips the checks that depend on a failed one, so that one cause is reported once. */
 export async function runChecks(session: Session): Promise<Check[]> {
@@ -25,7 +25,7 @@ export async function runChecks(session: Session): Promise<Check[]> {
   let dependencies: CliDependencies | undefined;
   checks.push(
     await check('database', async () => {
-      dependencies = await session.open();
+      dependencies = await session.openWithAnyKey();
       return database(dependencies);
     }),
   );
@@ -53,6 +53,7 @@ async function runDatabaseChecks(dependencies: CliDependencies): Promise<Check[]
     await check('kafka', () => kafka(dependencies)),
     await check('retention', () => retention(dependencies)),
     await check('clock', () => clock(dependencies)),
+    await check('erasures', () => erasures(dependencies)),
   ];
   // Only relevant during a key rotation, or when a secret cannot be opened.
   const sealed = await check('secrets', () => secrets(dependencies));

@@ -1,5 +1,8 @@
 import { dedupWindowOf } from '../../conversions/dedup-key.js';
 import { formatDuration } from '../../kernel/durations.js';
+import type { CountedByKey } from '../../kernel/sealing.js';
+import { requireMatchingKey } from '../../sites/key-check.js';
+import { openErasureList } from '../../visitors/erasure-list.js';
 import type { CliDependencies } from '../session.js';
 import type { Finding } from './check.js';
 
@@ -40,8 +43,13 @@ export async function projections({ projections }: CliDependencies): Promise<Fin
   };
 }
 
-export async function secrets({ secrets }: CliDependencies): Promise<Finding> {
-  const { current, previous, unreadable } = await secrets.countByKey();
+/** Everything that is sealed: the secrets in the database and the list of erasures. */
+export async function secrets({ secrets, settings, sealer, postgres }: CliDependencies): Promise<Finding> {
+  await requireMatchingKey(postgres.pool, sealer);
+  const list = openErasureList(settings.erasureList, sealer, postgres.pool);
+  const counts = [await secrets.countByKey(), await list.countByKey()];
+  const [current, previous] = [sum(counts, 'current'), sum(counts, 'previous')];
+  const unreadable = counts.flatMap((count) => count.unreadable);
   const detail = `${current} sealed with SECRET_KEY, ${previous} with SECRET_KEY_PREVIOUS`;
   if (unreadable.length > 0) {
     return {
@@ -52,7 +60,22 @@ export async function secrets({ secrets }: CliDependencies): Promise<Finding> {
   }
   const fix =
     previous > 0
-      ? 'Restart the service: it seals them with SECRET_KEY.'
-      : 'Remove SECRET_KEY_PREVIOUS: no secret needs it.';
+      ? 'Restart the service: it seals them with SECRET_KEY. Keep SECRET_KEY_PREVIOUS until then.'
+      : `Remove SECRET_KEY_PREVIOUS: neither the database nor ${settings.erasureList} needs it.`;
   return { ok: true, detail, fix };
+}
+
+/** An erasure that cannot be listed is refused, because a restored backup would undo it. */
+export async function erasures({ settings, sealer, postgres }: CliDependencies): Promise<Finding> {
+  const list = openErasureList(settings.erasureList, sealer, postgres.pool);
+  const ok = await list.isWritable();
+  return {
+    ok,
+    detail: `${ok ? 'listed' : 'cannot be listed'} in ${settings.erasureList}`,
+    ...(!ok && { fix: 'Set ERASURE_LIST, or DATA_DIR, to a place that this user can write to and that is backed up.' }),
+  };
+}
+
+function sum(counts: readonly CountedByKey[], key: 'current' | 'previous'): number {
+  return counts.reduce((total, count) => total + count[key], 0);
 }

@@ -1,0 +1,93 @@
+import { jest } from '@jest/globals';
+import type { Client } from 'pg';
+import { createDatabase } from './support/databases.js';
+import { startTestServer, type TestServer } from './support/postgres-server.js';
+import {
+  eventually,
+  type Operator,
+  openOperator,
+  post,
+  send,
+  startTestService,
+  type TestService,
+  type TestSite,
+} from './support/service.js';
+
+jest.setTimeout(180_000);
+
+const PURCHASE = { email: 'jane@example.com', event: 'purchase', value: 10, currency: 'EUR' };
+
+describe('/readyz of a database that stores no conversion', () => {
+  let server: TestServer;
+  let operator: Operator;
+  let service: TestService;
+  let owner: Client;
+  let site: TestSite;
+  let orders = 0;
+
+  beforeAll(async () => {
+    server = await startTestServer();
+    const url = await createDatabase(server);
+    operator = await openOperator(url);
+    service = await startTestService(url);
+    owner = await operator.postgres.connectAsOwner('test');
+    site = await operator.openSite();
+    await service.refreshSites();
+  });
+  afterAll(async () => {
+    await owner?.end();
+    await service?.stop();
+    await operator?.close();
+    await server?.stop();
+  });
+
+  const readiness = async () => {
+    const { status, body } = await send(service, { path: '/readyz' });
+    return { status, reason: JSON.parse(body).log.reason as string | undefined };
+  };
+  const postOrder = async () => {
+    orders += 1;
+    return (await post(service, site, { ...PURCHASE, orderId: `ORD-${orders}` })).status;
+  };
+  const untilReady = () => eventually(readiness, ({ status }) => status === 200, { withinMs: 90_000 });
+  const untilUnready = () => eventually(readiness, ({ status }) => status === 503, { withinMs: 90_000 });
+
+  it('is 503 on a read-only database before any conversion was refused, and recovers without one', async () => {
+    await owner.query('ALTER SYSTEM SET default_transaction_read_only = on');
+    await owner.query('SELECT pg_reload_conf()');
+    expect(await untilUnready()).toEqual({
+      status: 503,
+      reason: 'the database is read-only (default_transaction_read_only)',
+    });
+    await owner.query('SET default_transaction_read_only = off');
+    await owner.query('ALTER SYSTEM RESET default_transaction_read_only');
+    await owner.query('SELECT pg_reload_conf()');
+    await untilReady();
+    expect(await postOrder()).toBe(200);
+  });
+
+  it('is 503 when the privilege to insert events was revoked', async () => {
+    await owner.query('REVOKE INSERT ON cc.events FROM cc_service');
+    expect(await readiness()).toEqual({ status: 503, reason: 'the role cc_service may not insert into cc.events' });
+    await owner.query('GRANT INSERT ON cc.events TO cc_service');
+    await untilReady();
+    expect(await postOrder()).toBe(200);
+  });
+
+  it('stays 503 after a full disk refused a conversion, until a trial append would be stored', async () => {
+    await owner.query(`
+      CREATE FUNCTION cc.no_space() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = 'disk_full';
+      END $$;
+      CREATE TRIGGER no_space BEFORE INSERT ON cc.seals EXECUTE FUNCTION cc.no_space()`);
+    expect(await postOrder()).toBe(503);
+    const full = { status: 503, reason: expect.stringContaining('No space left on device') };
+    expect(await readiness()).toEqual(full);
+    const before = await operator.log.head();
+    await owner.query('DROP TRIGGER no_space ON cc.seals; DROP FUNCTION cc.no_space()');
+    await untilReady();
+    // The trial that showed it was rolled back.
+    expect(await operator.log.head()).toBe(before);
+    expect(await postOrder()).toBe(200);
+  });
+});
