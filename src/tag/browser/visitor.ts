@@ -88,8 +88,7 @@ export function identify(email: unknown, submission: object = { identifiedBy: 'c
       pendingIdentities.push([hash, submission]);
       // Reports the opt-out by hash: the service may know the person from another device.
       const consent = currentConsent();
-      if (consent && !CONFIG.required && !mayStore())
-        post('consent', { v: 1, hash, consent, statement: decision.id });
+      if (consent && !CONFIG.required && !mayStore()) post('consent', { v: 1, hash, consent, statement: decision.id });
       reconcile();
     }),
     () => {},
