@@ -739,9 +739,13 @@ describe('OwedDeliveriesScan', () => {
     const owed = await receive({ platforms: ['meta', 'segment'] });
     const waiting = await receive();
     await record(waiting.data.conversionId, 'deferred', { reason: 'timeout', nextTry: PAST });
-    const parked = await receive();
-    await record(parked.data.conversionId, 'deferred', { reason: 'authorization', nextTry: PAST });
+    const parked = await receive({ platforms: ['segment'] });
+    // It failed before the connection was parked.
+    await record(parked.data.conversionId, 'deferred', {
+      ...{ platform: 'segment', reason: 'server_error', nextTry: PAST },
+    });
     await projections.catchUp('deliveries');
+    const isHeldBack = (site: string, platform: string) => site === SITE && platform === 'segment';
     // An hour later, by the clock that decides.
     const later = Date.parse(owed.time) + 3_600_000;
     jest.spyOn(postgres.clock, 'nowMs').mockReturnValue(later);
@@ -751,10 +755,10 @@ describe('OwedDeliveriesScan', () => {
       [owed.data.conversionId, 'segment'],
     ]);
     expect(await scanLateMs(postgres, log)).toBe(3_600_000 - 40_000);
-    const report = await reportOwed(postgres, unattempted);
+    const report = await reportOwed(postgres, unattempted, isHeldBack);
     expect([...report.byPlatform].sort()).toEqual([
-      ['meta', 3],
-      ['segment', 1],
+      ['meta', 2],
+      ['segment', 2],
     ]);
     expect(report.unattempted).toBe(2);
     expect(report.lateMs).toBeGreaterThan(3_500_000);
@@ -762,9 +766,11 @@ describe('OwedDeliveriesScan', () => {
     await record(owed.data.conversionId, 'delivered', { platform: 'segment' });
     await record(waiting.data.conversionId, 'delivered', { attempt: 2 });
     await projections.catchUp('deliveries');
-    const rest = await reportOwed(postgres, await findUnattempted(postgres, log));
+    const rest = await reportOwed(postgres, await findUnattempted(postgres, log), isHeldBack);
     // Held back by its connection: owed, and not late.
-    expect([[...rest.byPlatform], rest.lateMs]).toEqual([[['meta', 1]], 0]);
+    expect([[...rest.byPlatform], rest.lateMs]).toEqual([[['segment', 1]], 0]);
+    // Resumed, and not attempted since.
+    expect((await reportOwed(postgres, [], () => false)).lateMs).toBe(later - Date.parse(PAST));
   });
 
   it('continues after the database was away, and waits while its clock is distrusted', async () => {
