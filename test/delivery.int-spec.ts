@@ -514,6 +514,29 @@ describe('RetryScheduler', () => {
     expect(await outcomesOf(id)).toEqual(['meta 1 deferred', 'meta 2 delivered']);
   });
 
+  it('records once that a conversion is no longer in the log', async () => {
+    const [id] = (await defer(1)) as [string];
+    const owner = await postgres.connectAsOwner('test');
+    // As by the retention of version 0.2, which did not wait for deliveries.
+    await owner.query('SET session_replication_role = replica');
+    await owner.query('DELETE FROM cc.events WHERE stream = $1', [id]);
+    await owner.end();
+    const instance = await startScheduler();
+    const append = jest.spyOn(instance.log, 'append');
+    const [event] = await eventually(
+      () => log.readStream(CONVERSION, id),
+      (events) => events.length > 0,
+      { withinMs: 60_000 },
+    );
+    expect(event).toMatchObject({
+      ...{ type: 'conversion.failed.v1', version: 1 },
+      data: { attempt: 2, reason: 'no_longer_in_the_log' },
+    });
+    expect(append).toHaveBeenCalledTimes(1);
+    await projections.catchUp('deliveries');
+    expect((await postgres.pool.query('SELECT FROM cc.deliveries')).rowCount).toBe(0);
+  });
+
   it('continues after a database that did not answer for a while', async () => {
     const [id] = (await defer(1)) as [string];
     const instance = await openInstance();
@@ -772,6 +795,30 @@ describe('OwedDeliveriesScan', () => {
     // Resumed, and not attempted since.
     expect((await reportOwed(postgres, [], () => false)).lateMs).toBe(later - Date.parse(PAST));
   });
+
+  it('finds again what has no outcome after a failover that lost the outcome', async () => {
+    const conversion = await receive();
+    const instance = await openInstance();
+    const { attempts, leases, platform } = instance;
+    // Until then it reads and attempts nothing.
+    const refusal = jest.spyOn(instance.postgres.clock, 'refusal').mockReturnValue('the clock jumped');
+    const scan = new OwedDeliveriesScan(instance.postgres, instance.log, platform, attempts, leases, LONG);
+    scan.start();
+    closing.unshift(() => scan.stop());
+    await eventually(
+      async () => scan.owed(),
+      (owed) => owed !== undefined,
+      { withinMs: 60_000 },
+    );
+    const restore = await server.backUp();
+    await record(conversion.data.conversionId, 'deferred', { reason: 'throttled', nextTry: FUTURE });
+    await reaches(conversion.position + 1);
+    await restore();
+    expect(await outcomesOf(conversion.data.conversionId)).toEqual([]);
+    refusal.mockRestore();
+    await settled(conversion);
+    expect(attempted).toEqual([conversion.data.conversionId]);
+  }, 300_000);
 
   it('continues after the database was away, and waits while its clock is distrusted', async () => {
     const conversion = await receive();
