@@ -95,7 +95,8 @@ export async function verify(
 
 async function runEventChecks(dependencies: VerifyDependencies, checks: readonly EventCheck[]) {
   const { postgres, settings, trust, progress } = dependencies;
-  const client = await postgres.connect('verify');
+  // On a busy machine the checks of a page may take longer than a session of the service may be idle in a transaction.
+  const client = await postgres.connect('verify', { idle_in_transaction_session_timeout: '5min' });
   let events = 0;
   try {
     // One snapshot: an erasure or a removal by retention is seen with all its parts, or not at all.
