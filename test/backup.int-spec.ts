@@ -141,6 +141,7 @@ async function open(databaseUrl: string) {
         settings,
         until,
         removedUntil: 0,
+        trust: {},
         progress: () => {},
       };
       return verify(

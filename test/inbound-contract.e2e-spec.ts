@@ -1,9 +1,11 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { jest } from '@jest/globals';
 import { Client } from 'pg';
+import { runCli } from '../src/cli/run-cli.js';
 import { inboundBodySchema } from '../src/conversions/inbound-fields.js';
 import { generateApiKey } from '../src/sites/api-key.js';
 import { DisableInbound, EnableInbound } from '../src/sites/site.commands.js';
+import { Collector } from './support/collector.js';
 import { createDatabase } from './support/databases.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
 import {
@@ -19,6 +21,7 @@ import {
   type Reply,
   type RequestOptions,
   runConcurrently,
+  SECRET_KEY,
   send,
   startTestService,
   type TestService,
@@ -676,6 +679,65 @@ describe('the stored event', () => {
     await owner.end();
     return found;
   }
+});
+
+describe('an email address inside orderId or event', () => {
+  const ORDER = 'jane.hidden@example.com/2026';
+  const EVENT = 'signup jane.hidden@example.com';
+  const DIGEST = /^hmac_[0-9a-f]{32}$/;
+  let site: TestSite;
+  let replies: Reply[];
+  beforeAll(async () => {
+    site = await newSite();
+    const body = purchase({ email: 'jane.hidden@example.com', event: EVENT, orderId: ORDER });
+    replies = [await post(service, site, body), await post(service, site, body)];
+  });
+
+  it('is replaced by a digest in the event, and the answer says so without repeating it', async () => {
+    const [first, second] = replies as [Reply, Reply];
+    expect((await storedBy(first)).data).toMatchObject({
+      event: expect.stringMatching(DIGEST),
+      orderId: expect.stringMatching(DIGEST),
+    });
+    for (const reply of [first, second]) {
+      expect(reply.status).toBe(200);
+      expect(reply.headers['x-cc-warning']).toMatch(/^event and orderId contain an email address; .* keyed digest\./);
+    }
+    expect(JSON.parse(second.body)).toEqual({ ok: true, deduped: true });
+    const answers = JSON.stringify(replies.map(({ headers, body }) => [headers, body]));
+    expect(answers + JSON.stringify(await operator.conversions(site.host))).not.toContain('jane.hidden');
+    const { rows } = await operator.postgres.pool.query(
+      `SELECT count(*)::integer AS found FROM cc.events e WHERE e::text LIKE '%jane.hidden%'`,
+    );
+    expect(rows).toEqual([{ found: 0 }]);
+  });
+
+  it('does not hide the conversion from whoever asks with the original values', async () => {
+    const [first] = replies as [Reply];
+    const [order, event] = [encodeURIComponent(ORDER), encodeURIComponent(EVENT)];
+    for (const query of [`?orderId=${order}`, `?orderId=${order}&event=${event}`]) {
+      const receipt = await getReceipt(service, site, query);
+      expect([receipt.status, conversionId(receipt)]).toEqual([200, conversionId(first)]);
+    }
+    expect((await getReceipt(service, site, `?orderId=${order}&event=purchase`)).status).toBe(404);
+    for (const argv of [
+      ['events', 'show', '--site', site.host, '--order', ORDER],
+      ['events', 'export', '--order', ORDER],
+      ['events', 'tail', '--order', ORDER],
+    ]) {
+      const [stdout, stderr] = [new Collector(), new Collector()];
+      const env = { DATABASE_URL: databaseUrl, SECRET_KEY };
+      expect(await runCli([...argv, '--json'], { env, stdout, stderr })).toBe(0);
+      expect(stdout.text).toContain(conversionId(first));
+      expect(stdout.text).not.toContain('jane.hidden');
+    }
+  });
+
+  it('is not seen in other values, which are stored as sent and answered without a warning', async () => {
+    const reply = await post(service, site, purchase({ event: 'sale @home', orderId: 'ORD@1' }));
+    expect(reply.headers).not.toHaveProperty('x-cc-warning');
+    expect((await storedBy(reply)).data).toMatchObject({ event: 'sale @home', orderId: 'ORD@1' });
+  });
 });
 
 describe('a duplicate', () => {

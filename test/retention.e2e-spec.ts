@@ -5,6 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { jest } from '@jest/globals';
 import { allProjections } from '../src/app/projections.js';
 import { allHolds } from '../src/app/retention-holds.js';
+import { removalSigner } from '../src/checkpoints/signed-removal.js';
+import { SigningKeys } from '../src/checkpoints/signing-keys.js';
 import { runCli } from '../src/cli/run-cli.js';
 import { Sealer } from '../src/kernel/sealing.js';
 import { readSettings } from '../src/kernel/settings.js';
@@ -86,12 +88,15 @@ describe('log retention beside a running service', () => {
   });
 
   /** Regards every event as older than LOG_RETENTION. */
-  function drop(): Promise<number> {
+  async function drop(): Promise<number> {
     const sites = new SiteRepository(log);
-    const secrets = new SiteSecrets(postgres.pool, new Sealer(Buffer.from(environment['SECRET_KEY'] as string, 'hex')));
+    const sealer = new Sealer(Buffer.from(environment['SECRET_KEY'] as string, 'hex'));
+    const secrets = new SiteSecrets(postgres.pool, sealer);
     const projections = new ProjectionRunner(postgres, allProjections(secrets));
     const holds = allHolds({ postgres, log, sites, projections, settings: readSettings(environment) });
-    return dropExpiredPartitions(postgres, { olderThanMs: -60_000, holds, onMessage: (line) => messages.push(line) });
+    const sign = await removalSigner(new SigningKeys(postgres.pool, sealer));
+    const onMessage = (line: string) => messages.push(line);
+    return dropExpiredPartitions(postgres, { olderThanMs: -60_000, holds, sign, onMessage });
   }
 
   it('removes what was delivered and pushed, and history verify accepts the shortened log', async () => {

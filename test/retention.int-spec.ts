@@ -2,6 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { jest } from '@jest/globals';
 import { allProjections } from '../src/app/projections.js';
 import { allHolds } from '../src/app/retention-holds.js';
+import { removalSigner } from '../src/checkpoints/signed-removal.js';
+import { SigningKeys } from '../src/checkpoints/signing-keys.js';
 import { CONVERSION } from '../src/events/conversion.events.js';
 import { OUTBOUND, type ReportingWindow } from '../src/events/outbound.events.js';
 import { holdLog, RelayCheckpoints } from '../src/kafka/relay-checkpoint.js';
@@ -43,6 +45,7 @@ describe('log retention', () => {
   let log: EventLog;
   let sites: SiteRepository;
   let secrets: SiteSecrets;
+  let keys: SigningKeys;
   let projections: ProjectionRunner;
   let messages: string[];
 
@@ -57,7 +60,9 @@ describe('log retention', () => {
     await createSmallPartitions(postgres, PARTITION_EVENTS);
     log = new PostgresEventLog(postgres);
     sites = new SiteRepository(log);
-    secrets = new SiteSecrets(postgres.pool, new Sealer(randomBytes(32)));
+    const sealer = new Sealer(randomBytes(32));
+    secrets = new SiteSecrets(postgres.pool, sealer);
+    keys = new SigningKeys(postgres.pool, sealer);
     projections = new ProjectionRunner(postgres, allProjections(secrets));
     messages = [];
     await scannedTo(Number.MAX_SAFE_INTEGER);
@@ -91,8 +96,10 @@ describe('log retention', () => {
   }
   const settings = readSettings({ LOG_RETENTION: '1d' });
   const holds = () => allHolds({ postgres, log, sites, projections, settings });
-  const drop = (sources: readonly HoldSource[] = holds(), olderThanMs = -60_000) =>
-    dropExpiredPartitions(postgres, { olderThanMs, holds: sources, onMessage: (line) => messages.push(line) });
+  const drop = async (sources: readonly HoldSource[] = holds(), olderThanMs = -60_000, on = postgres) => {
+    const onMessage = (line: string) => messages.push(line);
+    return dropExpiredPartitions(on, { olderThanMs, holds: sources, sign: await removalSigner(keys), onMessage });
+  };
 
   it('removes old partitions when every reader has read them', async () => {
     await fill();
@@ -306,13 +313,7 @@ describe('log retention', () => {
     await catchUp();
     const before = await log.read({ categories: ['site'] });
     const instances = await Promise.all(Array.from({ length: 4 }, () => openDatabase(databaseUrl)));
-    const removals = instances.map((instance) =>
-      dropExpiredPartitions(instance, {
-        olderThanMs: -60_000,
-        holds: holds(),
-        onMessage: (line) => messages.push(line),
-      }),
-    );
+    const removals = instances.map((instance) => drop(holds(), -60_000, instance));
     const removed = await Promise.all(removals);
     expect(removed.reduce((sum, count) => sum + count, 0)).toBe(4);
     expect(messages).toEqual([]);
@@ -352,6 +353,7 @@ describe('log retention', () => {
             last: gone.at(-1)?.position,
             events: gone.length,
             digest: expect.stringMatching(/^[0-9a-f]{64}$/),
+            signature: expect.stringMatching(/^eyJ/),
           },
         };
       }),

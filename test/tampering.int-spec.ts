@@ -1,21 +1,33 @@
-import { randomBytes } from 'node:crypto';
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { jest } from '@jest/globals';
 import { Client } from 'pg';
-import { checkpointOptions } from '../src/cli/history-checkpoint.js';
+import { removalSigner } from '../src/checkpoints/signed-removal.js';
+import { SigningKeys } from '../src/checkpoints/signing-keys.js';
+import { readTrust } from '../src/cli/history-checkpoint.js';
 import { runCli } from '../src/cli/run-cli.js';
 import { allEventChecks } from '../src/history/checks.js';
 import { checkpointsCheck } from '../src/history/reconciliation/checkpoints.check.js';
 import { type VerifyDependencies, verify as verifyAll } from '../src/history/verify.js';
+import { keyIdOf, signJws } from '../src/kernel/jws.js';
+import { Sealer } from '../src/kernel/sealing.js';
 import { readSettings } from '../src/kernel/settings.js';
+import { uuidv7 } from '../src/kernel/uuid.js';
+import type { Removal } from '../src/log/chain-verifier.js';
+import type { AppendRequest } from '../src/log/event.js';
+import { keepPartitionsAhead } from '../src/log/partitions.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
+import { dropExpiredPartitions } from '../src/log/retention.js';
+import type { Postgres } from '../src/postgres/postgres.js';
 import { Sandbox } from '../src/sandbox/sandbox.js';
 import { Collector } from './support/collector.js';
 import { createDatabase, openDatabase } from './support/databases.js';
+import { thing } from './support/event-log.contract.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
 import { eventually, send, startTestService, type TestService } from './support/service.js';
+import { createSmallPartitions } from './support/small-partitions.js';
 import { TAMPERINGS } from './support/tampering.js';
 import { answerWith, startReceiver } from './support/webhook-receiver.js';
 
@@ -103,7 +115,7 @@ describe('history verify', () => {
       const unaided = await verifyLog(copy);
       expect(unaided.filter(({ name, ok }) => ['chain', 'checkpoints'].includes(name) && !ok)).toEqual([]);
     }
-    const report = await verifyLog(copy, onlyElsewhere);
+    const report = await verifyLog(copy, onlyElsewhere ? { against: kept, publicKey: kept } : {});
     const found = report.find(({ name }) => name === check);
     expect([check, found?.ok]).toEqual([check, false]);
     expect(found?.detail).toMatch(says);
@@ -132,6 +144,122 @@ describe('history verify', () => {
     await run(copy, 'projections', 'rebuild', '--all');
     expect((await verify(copy)).filter(({ ok }) => !ok).map(({ name }) => name)).toContain('chain');
   });
+});
+
+describe('history verify of a log from which retention removed events', () => {
+  /** The output of `history checkpoint` after the removal. */
+  const keptAfter = join(folder, 'after-removal.txt');
+  let shortened: string;
+
+  beforeAll(async () => {
+    shortened = await createDatabase(server);
+    const postgres = await openDatabase(shortened);
+    const log = new PostgresEventLog(postgres);
+    await createSmallPartitions(postgres, 50);
+    const events = Array.from({ length: 20 }, (_, index) => ({ type: 'thing.happened.v1', data: { index } }));
+    const things = () => log.append(thing(uuidv7(), { events: events as unknown as AppendRequest['events'] }));
+    const kept = () => log.append(thing(uuidv7(), { category: 'site' }));
+    for (let round = 0; round < 4; round += 1) {
+      // A batch with an event that is kept, a batch without one, and one that is kept entirely.
+      await Promise.all([things(), kept()]);
+      await things();
+      await kept();
+      await keepPartitionsAhead(postgres, 50);
+    }
+    await drop(postgres, 2);
+    await log.close();
+    await postgres.close();
+    writeFileSync(keptAfter, await run(shortened, 'history', 'checkpoint'));
+  });
+
+  const chainOf = async (copy: string, trust: Partial<Record<'against' | 'publicKey', string>>) =>
+    (await verifyLog(copy, trust)).find(({ name }) => name === 'chain') as Finding;
+  const both = { against: keptAfter, publicKey: keptAfter };
+
+  it('passes on the untouched log, also after the key was rotated', async () => {
+    const copy = await copyOf(shortened);
+    expect(await chainOf(copy, both)).toMatchObject({
+      ok: true,
+      detail: expect.stringMatching(/, \d+ more were removed/),
+    });
+    const rotated = join(folder, 'rotated-after-removal.txt');
+    writeFileSync(rotated, await run(copy, 'history', 'rotate-key'));
+    const postgres = await openDatabase(copy);
+    await drop(postgres, 1);
+    await postgres.close();
+    expect(await chainOf(copy, both)).toMatchObject({ ok: true });
+    expect(await chainOf(copy, { publicKey: rotated })).toMatchObject({
+      ok: true,
+      detail: expect.stringMatching(/the signatures of 2 removals were not verified/),
+    });
+  });
+
+  it.each([
+    { what: 'without a signature', signature: undefined },
+    { what: 'signed by a key that a forged event hands over to the trusted one', signature: 'forged' },
+  ])('finds events deleted with a forged removal $what', async ({ signature }) => {
+    const copy = await copyOf(shortened);
+    await tamper(copy, async (client) => {
+      // Nothing of the last complete partition is left, as after a removal.
+      const { rows } = await client.query<Removal>(
+        `SELECT min(first)::float8 AS first, max(last)::float8 AS last, sum(count)::float8 AS events,
+                encode(sha256(string_agg(head, '' ORDER BY last)), 'hex') AS digest
+           FROM cc.seals WHERE first >= 100 AND last < 150`,
+      );
+      const removal = rows[0] as Removal;
+      await client.query('DELETE FROM cc.events WHERE position BETWEEN $1 AND $2', [removal.first, removal.last]);
+      const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+      const id = keyIdOf(publicKey);
+      const trusted = await client.query<{ id: string; public_key: string }>('SELECT * FROM cc.signing_keys');
+      const data = { keyId: trusted.rows[0]?.id, publicKey: trusted.rows[0]?.public_key, previousKeyId: id };
+      if (signature)
+        await appendForged(client, 'log.key_rotated.v1', { ...data, signature: signJws(data, privateKey, id) });
+      const { first, last, events, digest } = removal;
+      const token = signature && signJws({ first, last, events, digest }, privateKey, id);
+      await appendForged(client, 'log.partition_removed.v1', { first, last, events, digest, signature: token });
+    });
+    const { ok, detail } = await chainOf(copy, both);
+    expect(ok).toBe(false);
+    expect(detail).toMatch(/states that retention removed positions 1\d\d to 1\d\d, and no trusted key signed that/);
+    expect(detail).toMatch(/is missing, and no event records that retention removed it/);
+  });
+
+  it.each([
+    { what: 'a kept event deleted with the digests of its batch', batch: 'count > 1' },
+    { what: 'a kept event deleted that was a batch of its own', batch: 'count = 1' },
+  ])('finds $what', async ({ batch }) => {
+    const copy = await copyOf(shortened);
+    await tamper(
+      copy,
+      `CREATE TABLE public.batch AS SELECT s.first, s.last FROM cc.seals s
+         JOIN cc.events e ON e.position BETWEEN s.first AND s.last AND e.category = 'site'
+        WHERE s.last < 50 AND s.${batch} LIMIT 1;
+       DELETE FROM cc.events e USING public.batch b WHERE e.position BETWEEN b.first AND b.last;
+       DELETE FROM cc.removed_events r USING public.batch b WHERE r.position BETWEEN b.first AND b.last`,
+    );
+    expect(await query(copy, 'SELECT FROM public.batch')).toHaveLength(1);
+    const { ok, detail } = await chainOf(copy, both);
+    expect(ok).toBe(false);
+    expect(detail).toMatch(/^retention removed \d+ events from positions \d+ to \d+, now \d+ are missing/);
+  });
+
+  async function drop(postgres: Postgres, partitions: number): Promise<void> {
+    const sign = await removalSigner(new SigningKeys(postgres.pool, new Sealer(Buffer.from(SECRET_KEY, 'hex'))));
+    const options = { olderThanMs: -60_000, sign, onMessage: () => {} };
+    const { rows } = await postgres.pool.query<{ beyond: number }>(
+      'SELECT beyond::float8 FROM cc.log_partitions WHERE NOT thinned ORDER BY first LIMIT $1',
+      [partitions],
+    );
+    // Keeps what follows these partitions.
+    const position = (rows.at(-1) as { beyond: number }).beyond - 1;
+    const holds = [async () => [{ holder: 'test', position, fix: '' }]];
+    expect(await dropExpiredPartitions(postgres, { ...options, holds })).toBe(partitions);
+  }
+
+  async function appendForged(client: Client, type: string, data: object): Promise<void> {
+    const row = { n: 1, id: uuidv7(), category: 'log', stream: uuidv7(), site: '', type, actor: 'system', data };
+    await client.query(`SELECT cc.append($1, false, false, null, '-infinity', 'infinity')`, [JSON.stringify([row])]);
+  }
 });
 
 describe('a log that was not altered', () => {
@@ -193,15 +321,18 @@ async function verify(databaseUrl: string, ...options: string[]): Promise<Findin
 }
 
 /** Only the checks of the log itself, because reading all projections forty times would take minutes. */
-async function verifyLog(databaseUrl: string, withKept = false): Promise<readonly Finding[]> {
+async function verifyLog(
+  databaseUrl: string,
+  files: { readonly against?: string; readonly publicKey?: string } = {},
+): Promise<readonly Finding[]> {
   const postgres = await openDatabase(databaseUrl);
   const log = new PostgresEventLog(postgres);
   try {
     const settings = readSettings({ DATABASE_URL: databaseUrl, SECRET_KEY });
-    const options = withKept ? await checkpointOptions(settings, { against: kept, publicKey: kept }) : {};
+    const trust = await readTrust(settings, files);
     const until = await log.head();
-    const dependencies = { postgres, log, settings, until, progress: () => {} } as unknown as VerifyDependencies;
-    return (await verifyAll(dependencies, allEventChecks(), [], [checkpointsCheck(options)])).checks;
+    const dependencies = { postgres, log, settings, until, trust, progress: () => {} } as unknown as VerifyDependencies;
+    return (await verifyAll(dependencies, allEventChecks(), [], [checkpointsCheck])).checks;
   } finally {
     await log.close();
     await postgres.close();

@@ -775,7 +775,7 @@ describe('erasure', () => {
     })();
     const { pool } = operator.postgres;
     const list = openErasureList(join(dataDir, 'erasures'), new Sealer(Buffer.alloc(32)), pool);
-    const handler = new EraseSubjectHandler(new Erasure(operator.postgres, operator.log, projections), list);
+    const handler = new EraseSubjectHandler(new Erasure(operator.postgres, projections), list);
     const erase = (email: string) => handler.execute(new EraseSubject('cli', site.host, subject(email)));
     const counts = await runConcurrently(4, erased, erase);
     expect(new Set(counts.map(({ events }) => events))).toEqual(new Set([3]));

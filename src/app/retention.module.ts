@@ -1,8 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Inject, Injectable, Module, type OnApplicationShutdown } from '@nestjs/common';
 import { Interval } from '@nestjs/schedule';
+import { removalSigner } from '../checkpoints/signed-removal.js';
+import { SigningKeys } from '../checkpoints/signing-keys.js';
 import { messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
+import { Sealer } from '../kernel/sealing.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { EventLog } from '../log/event-log.js';
 import { LogModule } from '../log/log.module.js';
@@ -25,6 +28,7 @@ export class RetentionScheduler {
     private readonly postgres: Postgres,
     private readonly log: EventLog,
     private readonly projections: ProjectionRunner,
+    private readonly sealer: Sealer,
     private readonly logger: Logger,
     @Inject(SETTINGS) private readonly settings: Settings,
   ) {}
@@ -46,11 +50,12 @@ export class RetentionScheduler {
   }
 
   private async run(): Promise<void> {
-    const { postgres, log, projections, settings } = this;
+    const { postgres, log, projections, sealer, settings } = this;
     if (settings.logRetentionMs === undefined) return;
     const dropped = await dropExpiredPartitions(postgres, {
       olderThanMs: settings.logRetentionMs,
       holds: allHolds({ postgres, log, projections, settings, sites: new SiteRepository(log) }),
+      sign: await removalSigner(new SigningKeys(postgres.pool, sealer)),
       onMessage: (line) => this.logger.warn(line),
     });
     if (dropped > 0) this.logger.info('Removed partitions older than LOG_RETENTION', { dropped });

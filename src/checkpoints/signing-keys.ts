@@ -30,6 +30,16 @@ export class SigningKeys {
     return (await this.readActive()) as SigningKey;
   }
 
+  /**
+   * The key that signs, read in a transaction: it is not replaced before that ends. So what an earlier key signed in its
+   * transaction is in the log before the first checkpoint of a later key.
+   */
+  async activeUntilCommit(client: Queryable): Promise<SigningKey> {
+    const key = await this.readActive(client, 'FOR SHARE OF k');
+    if (!key) throw new Error('The signing key is being replaced');
+    return key;
+  }
+
   /** Stores a new key that does not sign yet. */
   async prepare(): Promise<SigningKey> {
     const key = generateKey();
@@ -54,10 +64,10 @@ export class SigningKeys {
     }
   }
 
-  private async readActive(): Promise<SigningKey | undefined> {
-    const { rows } = await this.pool.query<{ id: string; public_key: string; sealed: Buffer | null }>(
+  private async readActive(source: Queryable = this.pool, lock = ''): Promise<SigningKey | undefined> {
+    const { rows } = await source.query<{ id: string; public_key: string; sealed: Buffer | null }>(
       `SELECT k.id, k.public_key, s.sealed FROM cc.signing_keys k
-         LEFT JOIN cc.secrets s ON s.site = $1 AND s.name = 'signing.' || k.id WHERE k.active`,
+         LEFT JOIN cc.secrets s ON s.site = $1 AND s.name = 'signing.' || k.id WHERE k.active ${lock}`,
       [OWNER],
     );
     const row = rows[0];
@@ -88,6 +98,11 @@ export async function readPublicKeys(source: Queryable): Promise<string[]> {
     'SELECT public_key FROM cc.signing_keys ORDER BY created_at',
   );
   return rows.map(({ public_key }) => public_key);
+}
+
+/** The key that is trusted if none is given. Empty before the first checkpoint. */
+export async function readFirstKey(source: Queryable): Promise<string[]> {
+  return (await readPublicKeys(source)).slice(0, 1);
 }
 
 function generateKey(): SigningKey {

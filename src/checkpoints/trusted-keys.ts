@@ -37,9 +37,11 @@ export class TrustedKeys {
     return this.earlier.has(id);
   }
 
-  private follow({ position, keyId, publicKey, previousKeyId, signature }: KeyRotation): void {
+  private follow({ position, keyId, publicKey, previousKeyId, ...rotation }: KeyRotation): void {
     const previous = this.keys.get(previousKeyId);
     if (!previous) return;
+    // A forged event may have none.
+    const signature = String(rotation.signature);
     const payload = decodeJws(signature)?.payload as { keyId?: string; publicKey?: string } | undefined;
     const isStated = payload?.keyId === keyId && payload.publicKey === publicKey;
     if (!isStated || !isSignedBy(signature, previous)) {

@@ -1,3 +1,4 @@
+import { storedForms } from '../conversions/address-digest.js';
 import { isOpening, type StoredOpening } from '../conversions/conversion.js';
 import { type DeliveryHistory, deliveryHistories } from '../delivery/delivery-history.js';
 import { type AdConsent, CONVERSION } from '../events/conversion.events.js';
@@ -55,8 +56,10 @@ export async function findByOrder(
   host: string,
   orderId: string,
 ): Promise<ConversionHistory> {
-  const { log } = dependencies;
-  const openings = (await log.find(host, orderId)).filter(isOpening);
+  const { log, secrets } = dependencies;
+  const forms = storedForms(await secrets.dedupSecret(host), orderId);
+  const found = (await Promise.all(forms.map((order) => log.find(host, order)))).flat();
+  const openings = found.filter(isOpening).sort((one, other) => one.position - other.position);
   const opening = openings.filter((event) => !isDuplicate(event)).at(-1);
   if (!opening) {
     throw new UserError(

@@ -56,8 +56,9 @@ export function addEvents(program: Command, session: Session): void {
     .option('--follow', 'continue until Ctrl-C')
     .option('--last <n>', 'number of events to show first', readCount, TAIL_EVENTS_DEFAULT)
     .action(async (options: TailOptions) => {
-      const { postgres, log, sites } = await session.open();
-      const filter = await EventFilter.open(log, sites, options);
+      const dependencies = await session.open();
+      const { postgres, log } = dependencies;
+      const filter = await EventFilter.open(dependencies, options);
       const print = (page: readonly StoredEvent[]) =>
         output.print(options.json ? ndjson(page) : page.map(eventLine).join(''));
       const newest = await filter.last(options.last);
@@ -85,7 +86,7 @@ export function addEvents(program: Command, session: Session): void {
         throw new UsageError(`--json with --format ${format} requires a file: give it with --out <file>.`);
       }
       const dependencies = await session.open();
-      const filter = await EventFilter.open(dependencies.log, dependencies.sites, options);
+      const filter = await EventFilter.open(dependencies, options);
       if (out === undefined) await exportToOutput(dependencies, filter, format);
       else {
         const count = await exportToFile(dependencies, filter, out, options);

@@ -5,8 +5,8 @@ import { readCheckpointTopic } from '../checkpoints/checkpoint-topic.js';
 import { Checkpoints } from '../checkpoints/checkpoints.js';
 import { rotateKey } from '../checkpoints/rotate-key.js';
 import { SigningKeys } from '../checkpoints/signing-keys.js';
-import type { CheckpointOptions } from '../history/reconciliation/checkpoints.check.js';
 import { exportSeals } from '../history/seal-export.js';
+import type { Trust } from '../history/verify.js';
 import { usesKafka } from '../kafka/client.js';
 import { messageOf, UserError } from '../kernel/errors.js';
 import { findTokens } from '../kernel/jws.js';
@@ -78,10 +78,10 @@ async function openKeys(session: Session): Promise<CliDependencies & { keys: Sig
 }
 
 /** `against`: a file, or the name of a topic. Both may contain other text besides checkpoints and keys. */
-export async function checkpointOptions(
+export async function readTrust(
   settings: Settings,
   { against, publicKey }: { readonly against?: string | undefined; readonly publicKey?: string | undefined },
-): Promise<CheckpointOptions> {
+): Promise<Trust> {
   return {
     ...(against !== undefined && { against: { name: against, tokens: await readTokens(settings, against) } }),
     ...(publicKey !== undefined && { publicKeys: readPublicKeys(publicKey) }),

@@ -3,7 +3,7 @@ import { allChecks, allEventChecks, allStreamChecks } from '../history/checks.js
 import { type VerifyReport, verify } from '../history/verify.js';
 import { UserError } from '../kernel/errors.js';
 import { withReaderHold } from '../log/retention-holds.js';
-import { addCheckpoint, addSeals, checkpointOptions } from './history-checkpoint.js';
+import { addCheckpoint, addSeals, readTrust } from './history-checkpoint.js';
 import { addRejudge } from './history-rejudge.js';
 import { printable } from './output.js';
 import type { Session } from './session.js';
@@ -37,11 +37,12 @@ export function addHistory(program: Command, session: Session): void {
           throw new UserError('Interrupted before all checks were done. Run "history verify" again.');
         output.progress(line);
       };
-      const checkOptions = { ...(await checkpointOptions(settings, options)), records: topics === 'full' };
+      const trust = await readTrust(settings, options);
       const verdict = await withReaderHold(postgres, 'history verify', 0, async ({ removedUntil }) => {
         const until = await log.head();
-        const dependencies = { postgres, log, sites, secrets, projections, settings, until, removedUntil, progress };
-        const checks = allChecks(projections, checkOptions);
+        const opened = { postgres, log, sites, secrets, projections, settings };
+        const dependencies = { ...opened, until, removedUntil, trust, progress };
+        const checks = allChecks(projections, { records: topics === 'full' });
         return verify(
           dependencies,
           allEventChecks(),

@@ -53,8 +53,8 @@ export function addVisitors(program: Command, session: Session): void {
     .option('--rerun', 'repeat all earlier erasures, after a backup was restored')
     .action(async ({ json, rerun, ...person }: PersonOptions & { json?: true; rerun?: true }) => {
       if (!rerun && person.site === undefined) throw new UsageError('Give the site with --site <host>.');
-      const { postgres, log, sites, secrets, settings, sealer } = await session.open();
-      const erasure = new Erasure(postgres, log, allProjections(secrets));
+      const { postgres, sites, secrets, settings, sealer } = await session.open();
+      const erasure = new Erasure(postgres, allProjections(secrets));
       const list = openErasureList(settings.erasureList, sealer, postgres.pool);
       if (rerun) {
         const onProgress = (done: number, total: number) => output.progress(`Erasing ${done} of ${total}`);

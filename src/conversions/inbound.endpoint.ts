@@ -122,7 +122,7 @@ export class InboundEndpoint implements OnModuleInit {
     const found =
       'id' in route
         ? await this.receipts.byId(host, route.id)
-        : await this.receipts.byOrder(host, key.trial, route.orderId, route.event);
+        : await this.receipts.byOrder(loadedSite, key.trial, route.orderId, route.event);
     return found ? jsonAnswer(200, found.receipt, { 'X-CC-Conversion-Id': found.conversionId }) : NO_CONVERSION;
   }
 
@@ -141,9 +141,10 @@ function methodNotAllowed(allow: string): CountedAnswer {
   return { ...textAnswer(405, `Use ${allow} here.`, { Allow: allow }), outcome: 'malformed' };
 }
 
-function received({ conversionId, firstConversionId, receipt }: Received): CountedAnswer {
+function received({ conversionId, firstConversionId, receipt, warning }: Received): CountedAnswer {
   const headers: Record<string, string> = { 'X-CC-Conversion-Id': conversionId };
   if (firstConversionId) headers['X-CC-First-Conversion-Id'] = firstConversionId;
+  if (warning) headers['X-CC-Warning'] = warning;
   const outcome = 'deduped' in receipt ? 'deduplicated' : 'filtered' in receipt ? 'filtered' : 'received';
   return { status: 200, type: JSON_TYPE, body: JSON.stringify(receipt), headers, outcome };
 }

@@ -71,6 +71,10 @@ const receipt = {
       description: 'Id for reading the receipt again.',
       schema: { type: 'string', format: 'uuid' },
     },
+    'X-CC-Warning': {
+      description: 'What the sender should change, such as an email address inside `orderId`.',
+      schema: { type: 'string' },
+    },
     'X-Request-Id': { schema: { type: 'string', format: 'uuid' } },
   },
   content: { 'application/json': { schema: receiptSchema } },

@@ -4,6 +4,8 @@ import { CONVERSION } from '../events/conversion.events.js';
 import { withLogTimeout } from '../kernel/log-timeout.js';
 import { isUuid } from '../kernel/uuid.js';
 import { EventLog } from '../log/event-log.js';
+import type { LoadedSite } from '../sites/site-directory.js';
+import { storedForms } from './address-digest.js';
 import { isOpening } from './conversion.js';
 import { type Receipt, receiptOf } from './receipt.js';
 
@@ -26,14 +28,23 @@ export class Receipts {
    * The newest conversion of the order that is not a duplicate, optionally of one event name. Trial keys see only trial
    * conversions, other keys only real ones.
    */
-  async byOrder(site: string, trial: boolean, orderId: string, event?: string): Promise<FoundReceipt | undefined> {
+  async byOrder(
+    { site: { host }, dedupSecret }: LoadedSite,
+    trial: boolean,
+    orderId: string,
+    event?: string,
+  ): Promise<FoundReceipt | undefined> {
     // PostgreSQL cannot store NUL in text, so no order has it, and the query would fail.
     if (orderId.includes('\0')) return undefined;
-    const openings = (await withLogTimeout(this.log.find(site, orderId)))
+    const events = event === undefined ? undefined : storedForms(dedupSecret, event);
+    const found = storedForms(dedupSecret, orderId).map((order) => withLogTimeout(this.log.find(host, order)));
+    const openings = (await Promise.all(found))
+      .flat()
       .filter(isOpening)
-      .filter(({ data }) => data.trial === trial && (event === undefined || data.event === event));
+      .filter(({ data }) => data.trial === trial && (events === undefined || events.includes(data.event)))
+      .sort((one, other) => one.position - other.position);
     const first = openings.filter(({ type }) => type !== 'conversion.deduplicated.v1').at(-1);
-    return first && this.read(site, first.data.conversionId);
+    return first && this.read(host, first.data.conversionId);
   }
 
   private async read(site: string, conversionId: string): Promise<FoundReceipt | undefined> {

@@ -9,6 +9,8 @@ export interface Received {
   /** The conversion that a duplicate repeats. */
   readonly firstConversionId?: string;
   readonly receipt: Receipt;
+  /** For the sender. */
+  readonly warning?: string;
 }
 
 /** Settings of the service that the decision depends on. */

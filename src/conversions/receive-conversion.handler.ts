@@ -10,6 +10,7 @@ import { EventLog } from '../log/event-log.js';
 import type { PersonalHashes } from '../platforms/personal-hashes.js';
 import type { SiteKey } from '../sites/site.js';
 import { isFilteredBot, type Match, Matcher, matchOf, reachesBotThreshold } from '../visitors/matcher.js';
+import { addressWarning, storedText } from './address-digest.js';
 import { isOpening, type OpeningEvent } from './conversion.js';
 import { dedupKey, dedupWindowOf } from './dedup-key.js';
 import { differences } from './differences.js';
@@ -33,7 +34,7 @@ export class ReceiveConversionHandler implements ICommandHandler<ReceiveConversi
     const personal = hashPersonal(fields, settings.country ?? undefined);
     const record = await this.matcher.find(host, personal.subject);
     const match = matchOf(record, settings, this.clock.nowMs(), rules.identifierTtlMs);
-    const { opening, claim } = decide(command, personal, match, uuidv7(), this.deliveries.planFor(loadedSite));
+    const { opening, claim, warning } = decide(command, personal, match, uuidv7(), this.deliveries.planFor(loadedSite));
     const { conversionId } = opening.data;
     const outcome = await this.append(loadedSite.site.host, key, opening, claim);
     if (outcome.status === 'appended') {
@@ -42,7 +43,7 @@ export class ReceiveConversionHandler implements ICommandHandler<ReceiveConversi
       const results = isReceived
         ? await this.deliveries.deliver({ site: loadedSite.site.host, position, time, ...opening })
         : {};
-      return { conversionId, receipt: receiptOf(opening, results) };
+      return { conversionId, receipt: receiptOf(opening, results), ...(warning && { warning }) };
     }
     if (outcome.status === 'conflict') throw new Error('A new conversion cannot conflict');
 
@@ -59,7 +60,7 @@ export class ReceiveConversionHandler implements ICommandHandler<ReceiveConversi
       },
     };
     await this.append(loadedSite.site.host, key, duplicate);
-    return { conversionId, firstConversionId, receipt: receiptOf(duplicate, {}) };
+    return { conversionId, firstConversionId, receipt: receiptOf(duplicate, {}), ...(warning && { warning }) };
   }
 
   private append(site: string, key: SiteKey, event: OpeningEvent, claim?: DedupClaim) {
@@ -84,16 +85,19 @@ export function decide(
   match: Match,
   conversionId: string,
   plan: DeliveryPlan,
-): { opening: OpeningEvent; claim: DedupClaim } {
+): { opening: OpeningEvent; claim: DedupClaim; warning: string | undefined } {
   const { loadedSite, key, fields, rules } = command;
   const { settings } = loadedSite.site;
+  const sent = { event: fields.event, orderId: fields.orderId };
+  const event = storedText(loadedSite.dedupSecret, fields.event);
+  const orderId = fields.orderId === undefined ? undefined : storedText(loadedSite.dedupSecret, fields.orderId);
   // Fields that were not sent are undefined here and absent in the log.
   const data: ConversionData = {
     conversionId,
-    event: fields.event,
+    event,
     value: fields.value,
     currency: fields.currency,
-    orderId: fields.orderId,
+    orderId,
     keyId: key.id,
     trial: key.trial,
   };
@@ -102,7 +106,7 @@ export function decide(
     bot && bot.score > 0 ? { bot, ...(reachesBotThreshold(bot, settings) && { judged: true as const }) } : undefined;
   const reason =
     filterReason(settings, personal.subject, fields.email) ?? (isFilteredBot(bot, settings) ? 'bot' : undefined);
-  const reference = fields.orderId;
+  const reference = orderId;
   const opening: OpeningEvent = reason
     ? { type: 'conversion.filtered.v1', data: { ...data, ...botData, reason }, personal, reference }
     : {
@@ -116,7 +120,7 @@ export function decide(
     windowMs: dedupWindowOf(settings, rules.dedupWindowMs),
     weak: reason !== undefined,
   };
-  return { opening, claim };
+  return { opening, claim, warning: addressWarning(sent, { event, orderId }) };
 }
 
 /** The match without personal data; undefined when there is neither a visit nor a consent. */

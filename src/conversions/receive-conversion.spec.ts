@@ -56,6 +56,16 @@ describe('decide', () => {
     expect(JSON.stringify(opening)).not.toContain('jane');
   });
 
+  it('stores a digest in place of an event or order that contains an email address, and warns', () => {
+    const { opening, warning } = decided({ orderId: 'jane.doe@example.com-7' });
+    expect(opening).toMatchObject({ data: { event: 'purchase', orderId: expect.stringMatching(/^hmac_/) } });
+    expect(opening.reference).toBe(opening.data.orderId);
+    expect(warning).toMatch(/^orderId contains an email address/);
+    expect(JSON.stringify([opening, warning])).not.toContain('jane');
+    expect(decided({ orderId: 'jane.doe@example.com-7' }).claim.key).not.toBe(decided({ orderId: 'A' }).claim.key);
+    expect(decided().warning).toBeUndefined();
+  });
+
   it('omits fields that were not sent', () => {
     const { opening } = decided({ value: undefined as never, orderId: undefined as never });
     expect(JSON.parse(JSON.stringify(opening.data))).toEqual({

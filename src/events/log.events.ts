@@ -23,7 +23,7 @@ export type LogEvent =
     }
   | {
       type: 'log.partition_removed.v1';
-      data: { first: number; last: number; events: number; digest: string };
+      data: { first: number; last: number; events: number; digest: string; signature: string };
     }
   | {
       type: 'log.key_rotated.v1';
@@ -61,10 +61,14 @@ export const logSchemas: SchemasOf<LogEvent> = {
         digest: {
           type: 'string',
           pattern: '^[0-9a-f]{64}$',
-          description: 'SHA-256 over the heads of the seals in the partition, in order.',
+          description: 'SHA-256 over the heads of the batches of which nothing is left but their seal, in order.',
+        },
+        signature: {
+          type: 'string',
+          description: 'JWS of the key that signs checkpoints, over the four other fields.',
         },
       },
-      required: ['first', 'last', 'events', 'digest'],
+      required: ['first', 'last', 'events', 'digest', 'signature'],
       additionalProperties: false,
     },
   },

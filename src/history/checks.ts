@@ -1,5 +1,5 @@
 import type { ProjectionRunner } from '../log/projection-runner.js';
-import { type CheckpointOptions, checkpointsCheck } from './reconciliation/checkpoints.check.js';
+import { checkpointsCheck } from './reconciliation/checkpoints.check.js';
 import { conversionsCheck } from './reconciliation/conversions.check.js';
 import { deliveriesCheck } from './reconciliation/deliveries.check.js';
 import { duplicatesCheck } from './reconciliation/duplicates.check.js';
@@ -14,7 +14,7 @@ import { recordsCheck, topicsCheck } from './reconciliation/topics.check.js';
 import { versionsCheck } from './reconciliation/versions.check.js';
 import type { Check, EventCheck, StreamCheck } from './verify.js';
 
-export interface VerifyOptions extends CheckpointOptions {
+export interface VerifyOptions {
   /** Compare every record of the topics with the log. */
   readonly records?: boolean;
 }
@@ -38,9 +38,9 @@ export function allStreamChecks(isShortened: boolean, nowMs: number): StreamChec
 }
 
 /** The other checks of `history verify`. Each reads its own data. */
-export function allChecks(projections: ProjectionRunner, { records, ...checkpoints }: VerifyOptions = {}): Check[] {
+export function allChecks(projections: ProjectionRunner, { records }: VerifyOptions = {}): Check[] {
   return [
-    checkpointsCheck(checkpoints),
+    checkpointsCheck,
     orderCheck,
     duplicatesCheck,
     pushesCheck,

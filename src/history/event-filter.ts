@@ -1,9 +1,11 @@
 import type { ClientBase } from 'pg';
+import { storedForms } from '../conversions/address-digest.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import { copyEvents } from '../log/event-reader.js';
 import type { LoggedRow } from '../log/event-row.js';
 import type { SiteRepository } from '../sites/site-repository.js';
+import type { SiteSecrets } from '../sites/site-secrets.js';
 import { type Bound, positionRangeOf } from './bound.js';
 
 const PAGE_EVENTS = 10_000;
@@ -19,6 +21,12 @@ export interface FilterOptions {
   readonly order?: string;
   readonly from?: Bound;
   readonly to?: Bound;
+}
+
+export interface FilterDependencies {
+  readonly log: EventLog;
+  readonly sites: SiteRepository;
+  readonly secrets: SiteSecrets;
 }
 
 export interface CopiedPage {
@@ -40,9 +48,11 @@ export class EventFilter {
     readonly until: number,
     /** Streams of the conversions with the order. Only opening events contain the order, so later events match by stream. */
     private readonly streams: Set<string> | undefined,
+    /** Forms in which the order may be stored, by host. */
+    private readonly orders: ReadonlyMap<string, readonly string[]> = new Map(),
   ) {}
 
-  static async open(log: EventLog, sites: SiteRepository, options: FilterOptions): Promise<EventFilter> {
+  static async open({ log, sites, secrets }: FilterDependencies, options: FilterOptions): Promise<EventFilter> {
     const { order } = options;
     const head = await log.head();
     const site = options.site === undefined ? undefined : (await sites.get(options.site)).host;
@@ -50,8 +60,13 @@ export class EventFilter {
     if (order === undefined) return new EventFilter(log, options, head, site, after, until, undefined);
     const hosts = site === undefined ? (await sites.everAdded()).map(({ host }) => host) : [site];
     const streams = new Set<string>();
-    for (const host of hosts) for (const event of await log.find(host, order)) streams.add(event.stream);
-    return new EventFilter(log, options, head, site, after, until, streams);
+    const orders = new Map<string, readonly string[]>();
+    for (const host of hosts) {
+      const forms = storedForms(await secrets.dedupSecret(host), order);
+      orders.set(host, forms);
+      for (const form of forms) for (const event of await log.find(host, form)) streams.add(event.stream);
+    }
+    return new EventFilter(log, options, head, site, after, until, streams, orders);
   }
 
   /** The newest `count` matching events. */
@@ -79,9 +94,10 @@ export class EventFilter {
 
   /** Whether an event after the head matches. Adds the streams of new conversions with the order. */
   matches(event: StoredEvent): boolean {
-    const { from, to, type, order } = this.options;
+    const { from, to, type } = this.options;
     if (this.site !== undefined && event.site !== this.site) return false;
-    if (this.streams && 'orderId' in event.data && event.data.orderId === order) this.streams.add(event.stream);
+    const isOfOrder = 'orderId' in event.data && this.orders.get(event.site)?.includes(event.data.orderId as string);
+    if (isOfOrder) this.streams?.add(event.stream);
     if (this.streams && !this.streams.has(event.stream)) return false;
     if ((from && isBefore(event, from)) || (to && !isBefore(event, to))) return false;
     return type === undefined || type.includes(event.type);

@@ -1,4 +1,4 @@
-import { type FileHandle, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { constants, type FileHandle, lstat, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { UserError } from '../kernel/errors.js';
 
 /** A checkpoint requires that the data before it is on disk, so it is not written after every page. */
@@ -49,10 +49,11 @@ export class ExportFile {
     if (existing?.isDirectory()) throw new UserError(`--out: ${path} is a folder. Give the name of a file.`);
     const isDevice = existing !== undefined && !existing.isFile();
     const resumeFrom = isDevice ? undefined : await readCheckpoint(path, options);
-    const target = isDevice ? path : partOf(path);
-    const file = await open(target, resumeFrom ? 'r+' : 'w', 0o600).catch((error: NodeJS.ErrnoException) => {
-      throw new UserError(`--out: ${path} cannot be written (${error.code}). Choose another file.`);
-    });
+    const file = await (isDevice ? open(path, 'w') : openPart(path, resumeFrom !== undefined)).catch(
+      (error: NodeJS.ErrnoException) => {
+        throw new UserError(`--out: ${path} cannot be written (${error.code}). Choose another file.`);
+      },
+    );
     if (resumeFrom) await file.truncate(resumeFrom.bytes);
     return new ExportFile(path, options, file, isDevice, resumeFrom);
   }
@@ -86,7 +87,8 @@ export class ExportFile {
     if (this.isDevice) return;
     await this.file.datasync();
     const info: PartInfo = { question: this.options, mark: { ...checkpoint, bytes: this.bytes } };
-    await writeFile(`${partInfoOf(this.path)}.new`, JSON.stringify(info), { mode: 0o600 });
+    await rm(`${partInfoOf(this.path)}.new`, { force: true });
+    await writeFile(`${partInfoOf(this.path)}.new`, JSON.stringify(info), { mode: 0o600, flag: 'wx' });
     await rename(`${partInfoOf(this.path)}.new`, partInfoOf(this.path));
     this.checkpointAtMs = performance.now();
   }
@@ -96,6 +98,17 @@ function partOf(path: string): string {
   return `${path}.part`;
 }
 
+/**
+ * Follows no symbolic link: in a folder that others can write to, one would lead personal data into a file of theirs, or
+ * overwrite a file of this user. What an earlier export left is removed, and the file is created anew.
+ */
+async function openPart(path: string, isResumed: boolean): Promise<FileHandle> {
+  const { O_RDWR, O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
+  if (isResumed) return open(partOf(path), O_RDWR | O_NOFOLLOW);
+  await rm(partOf(path), { force: true });
+  return open(partOf(path), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600);
+}
+
 function partInfoOf(path: string): string {
   return `${path}.part.json`;
 }
@@ -103,8 +116,9 @@ function partInfoOf(path: string): string {
 /** Undefined, so that the export starts at the beginning, if there is no checkpoint or the data is shorter than it states. */
 async function readCheckpoint(path: string, options: string): Promise<ExportCheckpoint | undefined> {
   const text = await readFile(partInfoOf(path), 'utf8').catch(() => undefined);
-  const part = await stat(partOf(path)).catch(() => undefined);
-  if (text === undefined || !part) return undefined;
+  const part = await lstat(partOf(path)).catch(() => undefined);
+  // The owner of the file can read what is added to it.
+  if (text === undefined || !part?.isFile() || part.uid !== process.getuid?.()) return undefined;
   const { question, mark } = JSON.parse(text) as PartInfo;
   if (question !== options) {
     throw new UserError(

@@ -1,6 +1,8 @@
+import { readFirstKey } from '../checkpoints/signing-keys.js';
 import { messageOf } from '../kernel/errors.js';
 import type { Settings } from '../kernel/settings.js';
 import { auditChain, readChainHead } from '../log/chain-audit.js';
+import type { RemovedRange } from '../log/chain-verifier.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import { readHead } from '../log/event-reader.js';
@@ -11,6 +13,14 @@ import type { Postgres } from '../postgres/postgres.js';
 import type { SiteRepository } from '../sites/site-repository.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';
 import { ChainCheck } from './reconciliation/chain.check.js';
+
+/** What is trusted although it is not derived from the log. */
+export interface Trust {
+  /** Checkpoints kept elsewhere, and what to call the place. */
+  readonly against?: { readonly name: string; readonly tokens: readonly string[] };
+  /** Trusted public keys in PEM. Without them, the first key of this database. */
+  readonly publicKeys?: readonly string[];
+}
 
 /** Dependencies of the checks. */
 export interface VerifyDependencies {
@@ -24,6 +34,7 @@ export interface VerifyDependencies {
   readonly until: number;
   /** Retention has removed the events up to this position; 0 if it has removed none. */
   readonly removedUntil: number;
+  readonly trust: Trust;
   progress(line: string): void;
 }
 
@@ -52,7 +63,8 @@ export interface EventCheck {
   readonly name: string;
   /** The row is valid during the call only. */
   read(row: SealedRow): void;
-  finish(): Finding;
+  /** `removals`: what retention has removed, as far as it is signed. */
+  finish(removals: readonly RemovedRange[]): Finding;
 }
 
 export interface VerifyReport {
@@ -81,13 +93,19 @@ export async function verify(
   return { ok: found.every(({ ok }) => ok), checks: found };
 }
 
-async function runEventChecks({ postgres, progress }: VerifyDependencies, checks: readonly EventCheck[]) {
-  const client = await postgres.connect('verify');
-  const chain = new ChainCheck();
+async function runEventChecks(dependencies: VerifyDependencies, checks: readonly EventCheck[]) {
+  const { postgres, settings, trust, progress } = dependencies;
+  // On a busy machine the checks of a page may take longer than a session of the service may be idle in a transaction.
+  const client = await postgres.connect('verify', { idle_in_transaction_session_timeout: '5min' });
   let events = 0;
   try {
     // One snapshot: an erasure or a removal by retention is seen with all its parts, or not at all.
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+    const chain = new ChainCheck(
+      settings.cell,
+      trust.publicKeys ?? (await readFirstKey(client)),
+      trust.against?.tokens,
+    );
     // Up to the last seal as well: if the newest events are missing, their seals may still be there.
     const last = Math.max(await readHead(client), (await readChainHead(client))?.position ?? 0);
     const counts = await auditChain(client, last, {
@@ -102,7 +120,7 @@ async function runEventChecks({ postgres, progress }: VerifyDependencies, checks
     });
     return [
       { name: chain.name, ...chain.finish(counts) },
-      ...checks.map((check) => ({ name: check.name, ...check.finish() })),
+      ...checks.map((check) => ({ name: check.name, ...check.finish(chain.removals()) })),
     ];
   } finally {
     await client.end();

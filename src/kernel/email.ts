@@ -11,6 +11,11 @@ export function subjectOf(email: string): string {
   return hash('sha256', email);
 }
 
+/** Whether a text has an email address in it, also one that is percent-encoded. */
+export function containsEmail(text: string): boolean {
+  return /[^\s@](?:@|%40)[^\s@]*[^\s@.]\.[^\s@.]/i.test(text);
+}
+
 /** Whether a normalised email has a valid shape. Only sending a message could show whether it exists. */
 export function isEmail(email: string): boolean {
   const at = email.indexOf('@');

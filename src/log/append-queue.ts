@@ -222,7 +222,7 @@ export class AppendQueue {
       Math.min(notAfterMs, this.clock.at(deadline) + COMMIT_GRACE_MS),
     );
     return {
-      batch: numbered(batch),
+      batch: asBatch(batch.flatMap(({ rows }) => rows)),
       checked: uncertain || batch.some(({ request: { expected } }) => isLookedUp(expected)),
       noted: batch.some(hasInlinePart),
       owned: ownedStreams(batch),
@@ -316,6 +316,11 @@ function serialise(request: AppendRequest, index: number): string {
   });
 }
 
+/** The events of one request as a batch of their own. */
+export function toBatch(request: AppendRequest): string {
+  return asBatch(request.events.map((_, at) => serialise(request, at)));
+}
+
 function timedOut(): LogUnavailable {
   return new LogUnavailable('The append timed out');
 }
@@ -324,9 +329,9 @@ function countEvents(batch: readonly PendingAppend[]): number {
   return batch.reduce((sum, item) => sum + item.rows.length, 0);
 }
 
-function numbered(batch: readonly PendingAppend[]): string {
-  let index = 0;
-  return `[${batch.flatMap((item) => item.rows.map((row) => `{"n":${++index},${row.slice(1)}`)).join(',')}]`;
+/** Adds to each row its index in the batch. */
+function asBatch(rows: readonly string[]): string {
+  return `[${rows.map((row, index) => `{"n":${index + 1},${row.slice(1)}`).join(',')}]`;
 }
 
 function answer(batch: readonly PendingAppend[], outcome: BatchOutcome): void {

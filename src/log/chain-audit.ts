@@ -1,5 +1,5 @@
 import type { ClientBase } from 'pg';
-import { type ChainCounts, ChainVerifier, type RemovedRange } from './chain-verifier.js';
+import { type ChainCounts, ChainVerifier, type Removal } from './chain-verifier.js';
 import { copyOut } from './copy.js';
 import type { Queryable } from './event-reader.js';
 import { SEALED_COLUMNS, SealedRow } from './sealed-row.js';
@@ -12,8 +12,8 @@ export interface ChainAudit {
   /** Called with each event, in log order. */
   event(row: SealedRow): void;
   violation(text: string): void;
-  /** What retention has removed according to the events read; called after the last one. */
-  removals(): readonly RemovedRange[];
+  /** What retention has removed according to the events read, as far as it is signed; called after the last one. */
+  removals(): readonly Removal[];
 }
 
 /** Reads the log once, in order, and recomputes its hash chain up to a position, which must be that of a seal. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { ChainVerifier, type RemovedRange } from './chain-verifier.js';
+import { ChainVerifier, type Removal } from './chain-verifier.js';
 import { batchDigest, CHAIN_START, chainHead, type Digest, type Seal } from './seals.js';
 
 const digestOf = (position: number, content = '') => createHash('sha256').update(`${position}${content}`).digest('hex');
@@ -23,8 +23,15 @@ function sealAll(batches: readonly (readonly number[])[]): Seal[] {
 
 interface Found {
   readonly removed?: ReadonlyMap<number, Digest>;
-  readonly removals?: readonly RemovedRange[];
+  readonly removals?: readonly Removal[];
   readonly digest?: (position: number) => Digest;
+}
+
+/** As retention records it. `whole`: the seals of the batches of which nothing else is left. */
+function removalOf(whole: readonly Seal[], range: Omit<Removal, 'digest'>): Removal {
+  const hash = createHash('sha256');
+  for (const { head } of whole) hash.update(Buffer.from(head, 'hex'));
+  return { ...range, digest: hash.digest('hex') };
 }
 
 function verify(seals: readonly Seal[], positions: readonly number[], found: Found = {}) {
@@ -96,7 +103,7 @@ describe('ChainVerifier', () => {
 
   it('accepts what the log records as removed by retention, and nothing else', () => {
     const removed = new Map([2, 4].map((position) => [position, digestOf(position)]));
-    const found = { removed, removals: [{ first: 0, last: 8 }] };
+    const found = { removed, removals: [removalOf(seals.slice(0, 1), { first: 1, last: 4, events: 3 })] };
     expect(verify(seals, [3, 9, 10, 1_000_000_009], found)).toEqual({
       violations: [],
       counts: { start: 1, seals: 4, events: 4, unsealed: 0, removed: 3 },
@@ -110,5 +117,38 @@ describe('ChainVerifier', () => {
     expect(verify(seals, [3, 9, 10, 1_000_000_009], { ...found, removed: changed }).violations).toEqual([
       'the batch at positions 2 to 4 differs from its seal: an event or its personal part was changed',
     ]);
+  });
+
+  describe('after retention removed positions 1 to 10 and kept 3 and 10', () => {
+    const digests = (...positions: number[]) => new Map(positions.map((position) => [position, digestOf(position)]));
+    const removals = [removalOf(seals.slice(0, 1), { first: 1, last: 9, events: 4 })];
+    const left = [3, 10, 1_000_000_009];
+    const differs = (missing: number) =>
+      `retention removed 4 events from positions 1 to 9, now ${missing} are missing, or others than it removed`;
+
+    it('accepts what is left', () => {
+      expect(verify(seals, left, { removed: digests(2, 4, 9), removals }).violations).toEqual([]);
+    });
+
+    it('finds that a kept event was deleted with the digests of its batch', () => {
+      const found = { removed: digests(9), removals };
+      expect(verify(seals, [10, 1_000_000_009], found).violations).toEqual([differs(5)]);
+    });
+
+    it('finds that a kept event was deleted and its digest added to those of removed events', () => {
+      const found = { removed: digests(2, 3, 4, 9), removals };
+      expect(verify(seals, [10, 1_000_000_009], found).violations).toEqual([differs(5)]);
+    });
+
+    it('finds that a removed batch was replaced by another one with as many events', () => {
+      const other = [removalOf([{ ...(seals[0] as Seal), head: digestOf(1) }], { first: 1, last: 9, events: 4 })];
+      const found = { removed: digests(2, 4, 9), removals: other };
+      expect(verify(seals, left, found).violations).toEqual([differs(4)]);
+    });
+
+    it('does not count events from before the first seal', () => {
+      const earlier = [removalOf(seals.slice(0, 1), { first: 0, last: 9, events: 100 })];
+      expect(verify(seals, left, { removed: digests(2, 4, 9), removals: earlier }).violations).toEqual([]);
+    });
   });
 });

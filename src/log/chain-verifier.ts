@@ -6,6 +6,19 @@ export interface RemovedRange {
   readonly last: number;
 }
 
+/** What an event of the log states that retention removed. */
+export interface Removal extends RemovedRange {
+  readonly events: number;
+  /** SHA-256 over the heads of the batches of which nothing is left but their seal, in order. */
+  readonly digest: Digest;
+}
+
+/** Events that are missing: a whole batch, of which the head is left, or one event. */
+interface Gap extends RemovedRange {
+  readonly count: number;
+  readonly head?: Digest;
+}
+
 export interface ChainCounts {
   /** Position of the first sealed event; undefined in a log without seals. */
   readonly start: number | undefined;
@@ -26,7 +39,7 @@ export class ChainVerifier {
   private previousLast = 0;
   private digests: { position: number; digest: Digest }[] = [];
   /** Events that are missing, which the log must record as removed by retention. */
-  private readonly gaps: RemovedRange[] = [];
+  private readonly gaps: Gap[] = [];
   private start: number | undefined;
   private seals = 0;
   private events = 0;
@@ -54,7 +67,7 @@ export class ChainVerifier {
     const kept = this.digests.length;
     if (kept === 0 && removed.size === 0) this.gaps.push(seal);
     else this.compare(seal, where, removed);
-    for (const position of removed.keys()) this.gaps.push({ first: position, last: position });
+    for (const position of removed.keys()) this.gaps.push({ first: position, last: position, count: 1 });
     this.events += kept;
     this.removed += seal.count - kept;
     if (chainHead(this.previous, seal.digest) !== seal.head)
@@ -68,14 +81,29 @@ export class ChainVerifier {
   }
 
   /** Called after the last seal and the events behind it. `removals`: what the log records as removed by retention. */
-  finish(removals: readonly RemovedRange[]): ChainCounts {
+  finish(removals: readonly Removal[]): ChainCounts {
     this.reportUnsealed(Number.POSITIVE_INFINITY);
+    for (const removal of removals) this.compareRemoval(removal);
     for (const gap of this.gaps) {
-      if (removals.some(({ first, last }) => first <= gap.first && gap.last <= last)) continue;
+      if (removals.some((removal) => includes(removal, gap))) continue;
       this.report(`${rangeText(gap)} is missing, and no event records that retention removed it`);
     }
     const { start, seals, events, unsealed, removed } = this;
     return { start, seals, events, unsealed, removed };
+  }
+
+  /** Otherwise an event that retention kept could be deleted later, together with the digests of the rest of its batch. */
+  private compareRemoval(removal: Removal): void {
+    const { first, last } = removal;
+    const gaps = this.gaps.filter((gap) => includes(removal, gap));
+    const digest = batchDigest(gaps.flatMap(({ head }) => head ?? []));
+    const missing = gaps.reduce((sum, { count }) => sum + count, 0);
+    // Events from before the first seal cannot be counted.
+    const isCounted = this.start !== undefined && first >= this.start;
+    if (digest === removal.digest && (missing === removal.events || !isCounted)) return;
+    this.report(
+      `retention removed ${countText(removal.events)} from positions ${first} to ${last}, now ${missing} are missing, or others than it removed`,
+    );
   }
 
   private compare(seal: Seal, where: string, removed: ReadonlyMap<number, Digest>): void {
@@ -103,6 +131,10 @@ export class ChainVerifier {
     for (const { position } of this.digests.splice(0, index === -1 ? this.digests.length : index))
       this.report(`the event at position ${position} has no seal: it was not appended by the service`);
   }
+}
+
+function includes(range: RemovedRange, { first, last }: RemovedRange): boolean {
+  return range.first <= first && last <= range.last;
 }
 
 function rangeText({ first, last }: RemovedRange): string {

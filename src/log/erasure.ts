@@ -1,6 +1,10 @@
 import type { ClientBase } from 'pg';
+import type { DatabaseClock } from '../postgres/database-clock.js';
 import type { Postgres } from '../postgres/postgres.js';
+import { appendInTransaction } from './append-in-transaction.js';
+import type { AppendRequest } from './event.js';
 import { readHead } from './event-reader.js';
+import { followLineage } from './lineage.js';
 import type { Projection } from './projection.js';
 import { APPEND_LOCK, erasureLock } from './projection-rebuild.js';
 
@@ -24,15 +28,18 @@ export interface ErasureOptions {
   linkedSubjects(personal: readonly unknown[]): string[];
   /** All projections; those that declare `subjectColumns` lose the rows of the subject. */
   readonly projections: readonly Projection[];
+  /** The event that states the erasure. It is appended by the transaction that deletes. */
+  record(erased: Erased): AppendRequest & { readonly expected: 'new' };
 }
 
 /**
  * Deletes the personal parts of all events about a subject, and the subject's rows in projections. The events stay. The
- * search runs concurrently with appends; only the deletion and a second search for newer events hold the append lock.
+ * search runs concurrently with appends; only the deletion, its event and a second search for newer events hold the append lock.
  */
 export async function eraseSubject(postgres: Postgres, options: ErasureOptions): Promise<Erased> {
   const client = await postgres.connect('erasure', { lock_timeout: '0' });
   try {
+    await followLineage(client, () => {});
     // A rebuild that runs at the same time would restore the rows from what it has read, so none may run.
     await client.query('SELECT pg_advisory_lock_shared($1, hashtext(name)) FROM unnest($2::text[]) AS name', [
       erasureLock.classId,
@@ -40,7 +47,7 @@ export async function eraseSubject(postgres: Postgres, options: ErasureOptions):
     ]);
     const subjects = new Set([options.subject]);
     for (;;) {
-      const erased = await eraseOnce(client, options, subjects);
+      const erased = await eraseOnce(client, postgres.clock, options, subjects);
       if (erased) return erased;
     }
   } finally {
@@ -55,6 +62,7 @@ function lockedProjections({ projections }: ErasureOptions): string[] {
 /** Undefined when an event appended during the search names another subject: the search must then run again. */
 async function eraseOnce(
   client: ClientBase,
+  clock: DatabaseClock,
   options: ErasureOptions,
   subjects: Set<string>,
 ): Promise<Erased | undefined> {
@@ -91,8 +99,10 @@ async function eraseOnce(
     [positions],
   );
   const rows = await deleteRows(client, options, subjects);
+  const erased = { events: events.rowCount ?? 0, claims: claims.rowCount ?? 0, rows };
+  await appendInTransaction(client, clock, options.record(erased));
   await client.query('COMMIT');
-  return { events: events.rowCount ?? 0, claims: claims.rowCount ?? 0, rows };
+  return erased;
 }
 
 async function deleteRows(

@@ -1,6 +1,11 @@
-import { randomUUID } from 'node:crypto';
-import type { Client } from 'pg';
+import type { Client, ClientBase } from 'pg';
 import { LOG, type LogEvent, NO_SITE, RETENTION_STREAM } from '../events/log.events.js';
+import type { DatabaseClock } from '../postgres/database-clock.js';
+import { appendInTransaction } from './append-in-transaction.js';
+import type { Removal } from './chain-verifier.js';
+
+/** Signs a removal as a compact JWS. Called in the transaction of the removal, with its connection. */
+export type SignRemoval = (client: ClientBase, removal: Removal) => Promise<string>;
 
 const DIGEST = `cc.event_digest(e.position, e.id, e.category, e.stream, e.version, e.type, e.site,
   (extract(epoch FROM e.time) * 1000)::bigint, e.actor, e.reference, e.data,
@@ -43,19 +48,24 @@ export async function keepDigests(client: Client, first: string, beyond: string)
 }
 
 /** States in the log what is removed, in the transaction that removes it. Takes the append's lock until that ends. */
-export async function recordRemoval(client: Client, first: string, beyond: string): Promise<void> {
-  const { rows } = await client.query<{ first: number; last: number; events: number; digest: string }>(
+export async function recordRemoval(
+  client: Client,
+  clock: DatabaseClock,
+  { first, beyond }: { readonly first: string; readonly beyond: string },
+  sign: SignRemoval,
+): Promise<void> {
+  const { rows } = await client.query<Removal>(
     `SELECT min(e.position)::float8 AS first, max(e.position)::float8 AS last, count(*)::float8 AS events,
             (SELECT encode(sha256(coalesce(string_agg(s.head, '' ORDER BY s.last), '')), 'hex')
-               FROM cc.seals s WHERE s.last >= $1 AND s.last < $2) AS digest
+               FROM cc.seals s WHERE s.first >= $1 AND s.last >= $1 AND s.last < $2
+                AND s.last NOT IN (SELECT b.last FROM kept k CROSS JOIN ${sealAt('k.position')} b)) AS digest
        FROM cc.events_${first} e WHERE NOT EXISTS (SELECT FROM kept k WHERE k.position = e.position)`,
     [first, beyond],
   );
-  const [data] = rows;
-  if (!data?.events) return;
+  const [removal] = rows;
+  if (!removal?.events) return;
+  const data = { ...removal, signature: await sign(client, removal) };
   const event = { type: 'log.partition_removed.v1', data } satisfies LogEvent;
-  const row = { n: 1, id: randomUUID(), category: LOG, stream: RETENTION_STREAM, expected: -1, site: NO_SITE };
-  await client.query(`SELECT cc.append($1, true, false, null, '-infinity', 'infinity')`, [
-    JSON.stringify([{ ...row, ...event, actor: 'system' }]),
-  ]);
+  const of = { category: LOG, stream: RETENTION_STREAM, expected: 'any', site: NO_SITE, actor: 'system' } as const;
+  await appendInTransaction(client, clock, { ...of, events: [event] });
 }

@@ -3,8 +3,9 @@ import { formatDuration } from '../kernel/durations.js';
 import { type DatabaseClock, DIFFERENCE_MAX_MS } from '../postgres/database-clock.js';
 import type { Postgres } from '../postgres/postgres.js';
 import type { Queryable } from './event-reader.js';
+import { followLineage } from './lineage.js';
 import { PARTITION_LOCK } from './partitions.js';
-import { keepDigests, recordRemoval } from './removal-record.js';
+import { keepDigests, recordRemoval, type SignRemoval } from './removal-record.js';
 import {
   deleteEndedReaders,
   describeHold,
@@ -28,6 +29,8 @@ export interface RetentionOptions {
   readonly olderThanMs: number;
   /** Besides the registered readers. */
   readonly holds: readonly HoldSource[];
+  /** Signs what is removed, so that no one else can state a removal. */
+  readonly sign: SignRemoval;
   onMessage(line: string): void;
 }
 
@@ -52,8 +55,9 @@ export async function dropExpiredPartitions(postgres: Postgres, options: Retenti
   const before = new Date(postgres.clock.nowMs() - options.olderThanMs);
   const client = await postgres.connectAsOwner('retention');
   try {
+    await followLineage(client, options.onMessage);
     let dropped = 0;
-    while (await inTurn(client, () => dropOldest(client, before, options))) dropped += 1;
+    while (await inTurn(client, () => dropOldest(client, postgres.clock, before, options))) dropped += 1;
     return dropped;
   } finally {
     await client.end();
@@ -103,7 +107,12 @@ async function inTurn(client: Client, work: () => Promise<boolean>): Promise<boo
   }
 }
 
-async function dropOldest(client: Client, before: Date, options: RetentionOptions): Promise<boolean> {
+async function dropOldest(
+  client: Client,
+  clock: DatabaseClock,
+  before: Date,
+  options: RetentionOptions,
+): Promise<boolean> {
   await deleteEndedReaders(client);
   const partition = await findExpiredPartition(client, before);
   if (!partition) return false;
@@ -112,7 +121,7 @@ async function dropOldest(client: Client, before: Date, options: RetentionOption
     options.onMessage(await waitingFor(client, holds[0], holds.length - 1));
     return false;
   }
-  await thinPartition(client, partition);
+  await thinPartition(client, clock, partition, options.sign);
   return true;
 }
 
@@ -125,7 +134,13 @@ async function waitingFor(client: Client, hold: RetentionHold, others: number): 
   return `LOG_RETENTION waits: ${await describeHold(client, hold)}${more}. ${hold.fix}`;
 }
 
-async function thinPartition(client: Client, { first, beyond }: Partition): Promise<void> {
+async function thinPartition(
+  client: Client,
+  clock: DatabaseClock,
+  partition: Partition,
+  sign: SignRemoval,
+): Promise<void> {
+  const { first, beyond } = partition;
   await client.query('CREATE TEMP TABLE kept (LIKE cc.events) ON COMMIT DROP');
   const { rowCount } = await client.query(
     `INSERT INTO kept SELECT * FROM cc.events_${first} WHERE category = ANY ($1)`,
@@ -135,7 +150,7 @@ async function thinPartition(client: Client, { first, beyond }: Partition): Prom
   await client.query(`SET LOCAL lock_timeout = ${DROP_TIMEOUT_MS}`);
   await client.query('SELECT pg_advisory_xact_lock($1)', [PARTITION_LOCK]);
   // Before the DROP, because appends take their lock first, and then those of the tables.
-  await recordRemoval(client, first, beyond);
+  await recordRemoval(client, clock, partition, sign);
   await client.query(`DROP TABLE cc.events_${first}, cc.personal_${first}`);
   await client.query('DELETE FROM cc.log_partitions WHERE first = $1', [first]);
   if (!rowCount) return;

@@ -1,7 +1,6 @@
 import { VISITOR, type VisitorEvent } from '../events/visitor.events.js';
 import { uuidv7 } from '../kernel/uuid.js';
-import { eraseSubject } from '../log/erasure.js';
-import type { EventLog } from '../log/event-log.js';
+import { type Erased, eraseSubject } from '../log/erasure.js';
 import type { Projection } from '../log/projection.js';
 import type { Postgres } from '../postgres/postgres.js';
 import type { ErasedSubject } from './erase-subject.command.js';
@@ -11,12 +10,11 @@ import { visitorSubject } from './visitor.js';
 export class Erasure {
   constructor(
     private readonly postgres: Postgres,
-    private readonly log: EventLog,
     private readonly projections: readonly Projection[],
   ) {}
 
   async erase(actor: string, site: string, subject: string): Promise<ErasedSubject> {
-    const { events, claims, rows } = await eraseSubject(this.postgres, {
+    const erased = await eraseSubject(this.postgres, {
       site,
       subject,
       projections: this.projections,
@@ -26,13 +24,15 @@ export class Erasure {
           const { visitor } = (data ?? {}) as { visitor?: string };
           return visitor === undefined ? [] : [visitorSubject(visitor)];
         }),
+      record: (erased) => {
+        const event: VisitorEvent = { type: 'visitor.erased.v1', data: countsOf(erased) };
+        return { category: VISITOR, stream: uuidv7(), expected: 'new', site, actor, events: [event] };
+      },
     });
-    const erased = { events, identifiers: rows.get('identifiers') ?? 0, claims };
-    const event: VisitorEvent = { type: 'visitor.erased.v1', data: erased };
-    await this.log.append({
-      ...{ category: VISITOR, stream: uuidv7(), expected: 'new', site, actor },
-      events: [event],
-    });
-    return erased;
+    return countsOf(erased);
   }
+}
+
+function countsOf({ events, claims, rows }: Erased): ErasedSubject {
+  return { events, identifiers: rows.get('identifiers') ?? 0, claims };
 }

@@ -49,7 +49,7 @@ const READ = {
 
   export: async ({ postgres, log }) => {
     const client = await postgres.connect('bench');
-    const filter = await EventFilter.open(log, undefined, {});
+    const filter = await EventFilter.open({ log }, {});
     const file = await ExportFile.open(OUT, randomBytes(8).toString('hex'));
     const write = (bytes, checkpoint) => file.write(bytes, checkpoint);
     const job = { client, filter, format: FORMATS.ndjson(), resumeFrom: undefined, write, progress: () => {} };

@@ -27,6 +27,12 @@ const SITES: Record<string, TagConfig> = {
 };
 const TIMEOUT_MS = 30_000;
 
+/** Packages that pages can import, as an import map of the browser. */
+export const PACKAGES = Object.fromEntries(
+  ['@iabtcf/cmpapi', '@iabtcf/core', '@iabgpp/cmpapi'].map((name) => [name, `/node_modules/${name}/lib/mjs/index.js`]),
+);
+const PACKAGE_FILE = /^\/node_modules\/@iab(tcf|gpp)\/[\w/-]+\.js$/;
+
 /**
  * Serves shop pages on `<site>.localhost` and the tag on `track.<site>.localhost`, all on one loopback port. Browsers
  * resolve names below localhost to this machine and treat them as secure, like https.
@@ -133,6 +139,10 @@ export class ShopServer {
   }
 
   #servePage(path: string, response: ServerResponse): void {
+    if (PACKAGE_FILE.test(path)) {
+      response.writeHead(200, { 'content-type': 'text/javascript' }).end(readFileSync(path.slice(1)));
+      return;
+    }
     const page = this.#pages.get(path);
     response.writeHead(page ? 200 : 404, { 'content-type': 'text/html', ...page?.headers }).end(page?.html);
   }

@@ -376,7 +376,7 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
       expect(await log.append(thing(stream, { expected: 2 }))).toEqual({ status: 'conflict' });
 
       const drop = (olderThanMs: number) =>
-        dropExpiredPartitions(postgres, { olderThanMs, holds: [], onMessage: () => {} });
+        dropExpiredPartitions(postgres, { olderThanMs, holds: [], sign: async () => 'signature', onMessage: () => {} });
       expect(await drop(DAY_MS)).toBe(0);
       // Four, and the fifth: the events that record these removals fill it.
       expect(await drop(-DAY_MS)).toBe(5);

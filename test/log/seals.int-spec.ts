@@ -1,4 +1,5 @@
 import { jest } from '@jest/globals';
+import { LogUnavailable } from '../../src/kernel/errors.js';
 import { uuidv7 } from '../../src/kernel/uuid.js';
 import { eraseSubject } from '../../src/log/erasure.js';
 import type { EventLog } from '../../src/log/event-log.js';
@@ -41,11 +42,29 @@ describe.each(serversUnderTest())('the seals of the log on $name', ({ major }) =
 
   it('stay valid when a person is erased, from whom only the salted digest is left', async () => {
     const before = await recomputeHeads();
-    const linkedSubjects = () => [];
-    await eraseSubject(postgres, { site: 'shop.example', subject: SUBJECT, linkedSubjects, projections: [] });
-    const { rows } = await postgres.pool.query('SELECT count(*)::int AS parts FROM cc.erased_parts');
-    expect(rows).toEqual([{ parts: 51 }]);
-    expect(await recomputeHeads()).toEqual(before);
+    expect(await erase()).toMatchObject({ events: 51 });
+    expect(await erasedParts()).toBe(51);
+    const heads = await recomputeHeads();
+    expect(heads.slice(0, before.length)).toEqual(before);
+    // The event that states the erasure.
+    expect(await log.read({ types: ['thing.erased.v1'] })).toMatchObject([{ data: { events: 51 } }]);
+    expect(heads).toHaveLength(before.length + 1);
+  });
+
+  it('stay as they are when the event of an erasure cannot be appended: then nothing is erased', async () => {
+    await append('ORD-last', { subject: SUBJECT });
+    const [before, parts] = [await storedHeads(), await erasedParts()];
+    const refusal = jest.spyOn(postgres.clock, 'refusal').mockReturnValue('the clock jumped');
+    await expect(erase()).rejects.toThrow(new LogUnavailable('the clock jumped'));
+    refusal.mockRestore();
+    // The clock jumped since it was sampled, which only the database notices.
+    const nowMs = jest.spyOn(postgres.clock, 'nowMs').mockReturnValue(Date.now() + 3_600_000);
+    await expect(erase()).rejects.toThrow(LogUnavailable);
+    nowMs.mockRestore();
+    expect(await storedHeads()).toEqual(before);
+    expect(await erasedParts()).toBe(parts);
+    expect(await log.find('shop.example', 'ORD-last')).toMatchObject([{ personal: { subject: SUBJECT } }]);
+    expect(await erase()).toMatchObject({ events: 1 });
   });
 
   it('cannot be changed by the service', async () => {
@@ -62,6 +81,23 @@ describe.each(serversUnderTest())('the seals of the log on $name', ({ major }) =
   function append(reference: string | undefined, personal: { subject?: string; phone?: string }) {
     const data = { text: 'Zoë "quoted" \\ 日本', amount: 12.5, nested: { list: [1, 2] } };
     return log.append(thing(uuidv7(), { events: [{ type: 'thing.happened.v1', data, reference, personal }] }));
+  }
+
+  function erase() {
+    return eraseSubject(postgres, {
+      site: 'shop.example',
+      subject: SUBJECT,
+      linkedSubjects: () => [],
+      projections: [],
+      record: ({ events }) => {
+        const event = { type: 'thing.erased.v1', data: { events } };
+        return { ...thing(), expected: 'new', events: [event] };
+      },
+    });
+  }
+
+  async function erasedParts(): Promise<number> {
+    return (await postgres.pool.query('SELECT FROM cc.erased_parts')).rowCount as number;
   }
 
   async function storedHeads(): Promise<string[]> {

@@ -1,27 +1,48 @@
-import type { ChainCounts, RemovedRange } from '../../log/chain-verifier.js';
+import { type KeyRotation, TrustedKeys } from '../../checkpoints/trusted-keys.js';
+import type { ChainCounts, Removal } from '../../log/chain-verifier.js';
 import type { SealedRow } from '../../log/sealed-row.js';
 import type { Finding } from '../verify.js';
+import { acceptRemovals, firstCheckpointOf, type RecordedRemoval } from './removals.js';
 import { Violations } from './violations.js';
 
 const REMOVED = 'log.partition_removed.v1';
+const ROTATED = 'log.key_rotated.v1';
 
 /** Every event equals what its seal covers, and every seal follows from the one before: nothing was changed since the append. */
 export class ChainCheck {
   readonly name = 'chain';
   private readonly violations = new Violations();
-  private readonly removed: RemovedRange[] = [];
+  private readonly recorded: RecordedRemoval[] = [];
+  private readonly rotations: KeyRotation[] = [];
+  private accepted: readonly Removal[] | undefined;
+  private unverified = 0;
+
+  /** `publicKeys`: trusted, in PEM. `tokens`: checkpoints kept elsewhere. */
+  constructor(
+    private readonly cell: string,
+    private readonly publicKeys: readonly string[],
+    private readonly tokens: readonly string[] = [],
+  ) {}
 
   read(row: SealedRow): void {
-    if (row.type === REMOVED) this.removed.push(row.data() as unknown as RemovedRange);
+    const { position } = row;
+    if (row.type === REMOVED) this.recorded.push({ ...(row.data() as RecordedRemoval), position });
+    if (row.type === ROTATED) this.rotations.push({ ...(row.data() as KeyRotation), position });
   }
 
   violation(text: string): void {
     this.violations.add(text);
   }
 
-  /** What retention has removed, according to the log. */
-  removals(): readonly RemovedRange[] {
-    return this.removed;
+  /** What retention has removed, according to the log and as far as it is signed. Called after the last event. */
+  removals(): readonly Removal[] {
+    if (this.accepted) return this.accepted;
+    const keys = new TrustedKeys(this.publicKeys, this.rotations);
+    const judged = acceptRemovals(this.recorded, keys, firstCheckpointOf(keys, this.cell, this.tokens));
+    for (const violation of judged.violations) this.violations.add(violation);
+    this.unverified = judged.unverified;
+    this.accepted = judged.accepted;
+    return this.accepted;
   }
 
   finish({ start, seals, events, unsealed, removed }: ChainCounts): Finding {
@@ -31,8 +52,12 @@ export class ChainCheck {
       );
     const before = unsealed === 0 ? '' : `; ${unsealed} events before it are older than the chain and have no seal`;
     const gone = removed === 0 ? '' : `, ${removed} more were removed by retention`;
+    const unverified =
+      this.unverified === 0
+        ? ''
+        : `; the signatures of ${this.unverified} removals were not verified: they are of keys before the given one`;
     return this.violations.findingOfLog(
-      `${events} events in ${seals} seals${gone}; the chain starts at position ${start}${before}`,
+      `${events} events in ${seals} seals${gone}; the chain starts at position ${start}${before}${unverified}`,
     );
   }
 }

@@ -1,6 +1,6 @@
 import { type Checkpoint, readCheckpoint } from '../../checkpoints/checkpoint.js';
 import { readStoredCheckpoints } from '../../checkpoints/checkpoints.js';
-import { readPublicKeys } from '../../checkpoints/signing-keys.js';
+import { readFirstKey } from '../../checkpoints/signing-keys.js';
 import { type KeyRotation, TrustedKeys } from '../../checkpoints/trusted-keys.js';
 import { KEY_STREAM, LOG } from '../../events/log.events.js';
 import { isSignedBy } from '../../kernel/jws.js';
@@ -8,13 +8,6 @@ import { readHeadsAt } from '../../log/chain-audit.js';
 import type { EventLog } from '../../log/event-log.js';
 import type { Check } from '../verify.js';
 import { Violations } from './violations.js';
-
-export interface CheckpointOptions {
-  /** Checkpoints kept elsewhere, and what to call the place. */
-  readonly against?: { readonly name: string; readonly tokens: readonly string[] };
-  /** Trusted public keys in PEM. Without them, the first key of this database. */
-  readonly publicKeys?: readonly string[];
-}
 
 interface FoundCheckpoint {
   readonly token: string;
@@ -24,47 +17,44 @@ interface FoundCheckpoint {
 }
 
 /** The chain has the head that each signed checkpoint states: nothing up to a checkpoint was changed after it was signed. */
-export function checkpointsCheck({ against, publicKeys }: CheckpointOptions = {}): Check {
-  return {
-    name: 'checkpoints',
-    async examine({ postgres: { pool }, log, settings, until }) {
-      const violations = new Violations();
-      const trusted = publicKeys ?? (await readPublicKeys(pool)).slice(0, 1);
-      const keys = new TrustedKeys(trusted, await readRotations(log));
-      for (const violation of keys.violations) violations.add(violation);
+export const checkpointsCheck: Check = {
+  name: 'checkpoints',
+  async examine({ postgres: { pool }, log, settings, until, trust: { against, publicKeys } }) {
+    const violations = new Violations();
+    const keys = new TrustedKeys(publicKeys ?? (await readFirstKey(pool)), await readRotations(log));
+    for (const violation of keys.violations) violations.add(violation);
 
-      const signatures = new SignatureCheck(keys, settings.cell, violations);
-      const stored = (await readStoredCheckpoints(pool)).map(({ position, token }) => ({ token, storedAt: position }));
-      for (const found of stored) signatures.add({ ...found, from: 'this database' });
-      const { length: ofDatabase } = signatures.signed;
-      if (against) for (const token of against.tokens) signatures.add({ token, from: against.name });
-      const { signed } = signatures;
+    const signatures = new SignatureCheck(keys, settings.cell, violations);
+    const stored = (await readStoredCheckpoints(pool)).map(({ position, token }) => ({ token, storedAt: position }));
+    for (const found of stored) signatures.add({ ...found, from: 'this database' });
+    const { length: ofDatabase } = signatures.signed;
+    if (against) for (const token of against.tokens) signatures.add({ token, from: against.name });
+    const { signed } = signatures;
 
-      const heads = await readHeadsAt(
-        pool,
-        signed.map(({ position }) => position),
-      );
-      for (const checkpoint of signed) {
-        const difference = differenceFrom(heads.get(checkpoint.position), checkpoint);
-        if (difference) violations.add(`the checkpoint of ${checkpoint.time} from ${checkpoint.from} ${difference}`);
-      }
-      const kept = signed.length - ofDatabase;
-      if (against && against.tokens.length === signatures.ofOtherCells)
-        violations.add(`${against.name} contains no checkpoint of the cell ${settings.cell}`);
+    const heads = await readHeadsAt(
+      pool,
+      signed.map(({ position }) => position),
+    );
+    for (const checkpoint of signed) {
+      const difference = differenceFrom(heads.get(checkpoint.position), checkpoint);
+      if (difference) violations.add(`the checkpoint of ${checkpoint.time} from ${checkpoint.from} ${difference}`);
+    }
+    const kept = signed.length - ofDatabase;
+    if (against && against.tokens.length === signatures.ofOtherCells)
+      violations.add(`${against.name} contains no checkpoint of the cell ${settings.cell}`);
 
-      const newest = Math.max(0, ...signed.map(({ position }) => position));
-      const counted = [
-        signed.length === 0
-          ? 'there is no checkpoint yet'
-          : `compared with ${ofDatabase} checkpoints of this database${against ? ` and ${kept} from ${against.name}` : ''}, the newest at position ${newest}`,
-        ...(newest < until ? ['what follows it is covered by no checkpoint'] : []),
-        ...signatures.notes(),
-        ...(publicKeys ? [] : ['the public key is that of this database: give one kept elsewhere with --public-key']),
-      ];
-      return violations.findingOfLog(counted.join('; '));
-    },
-  };
-}
+    const newest = Math.max(0, ...signed.map(({ position }) => position));
+    const counted = [
+      signed.length === 0
+        ? 'there is no checkpoint yet'
+        : `compared with ${ofDatabase} checkpoints of this database${against ? ` and ${kept} from ${against.name}` : ''}, the newest at position ${newest}`,
+      ...(newest < until ? ['what follows it is covered by no checkpoint'] : []),
+      ...signatures.notes(),
+      ...(publicKeys ? [] : ['the public key is that of this database: give one kept elsewhere with --public-key']),
+    ];
+    return violations.findingOfLog(counted.join('; '));
+  },
+};
 
 class SignatureCheck {
   readonly signed: (Checkpoint & { readonly from: string })[] = [];

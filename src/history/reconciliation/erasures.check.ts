@@ -1,9 +1,7 @@
-import type { RemovedRange } from '../../log/chain-verifier.js';
 import type { EventCheck } from '../verify.js';
 import { Violations } from './violations.js';
 
 const ERASED = 'visitor.erased.v1';
-const REMOVED = 'log.partition_removed.v1';
 
 interface SiteErasures {
   /** Positions whose personal part is recorded as erased. */
@@ -22,7 +20,6 @@ interface SiteErasures {
 export function erasuresCheck(): EventCheck {
   const violations = new Violations();
   const sites = new Map<string, SiteErasures>();
-  const removals: RemovedRange[] = [];
   const of = (site: string) => {
     const known = sites.get(site) ?? { erased: [], recorded: 0, last: 0 };
     sites.set(site, known);
@@ -32,13 +29,12 @@ export function erasuresCheck(): EventCheck {
     name: 'erasures',
     read(row) {
       if (row.isErased) of(row.site).erased.push(row.position);
-      if (row.type === REMOVED) removals.push(row.data() as unknown as RemovedRange);
       if (row.type !== ERASED) return;
       const site = of(row.site);
       site.recorded += (row.data() as { events: number }).events;
       site.last = row.position;
     },
-    finish() {
+    finish(removals) {
       let parts = 0;
       for (const [site, { erased: all, recorded, last }] of sites) {
         const erased = all.filter(

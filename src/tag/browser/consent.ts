@@ -2,7 +2,7 @@
 export type Consent = Partial<Record<(typeof FIELDS)[number], Answer>>;
 type Answer = 'granted' | 'denied';
 
-const FIELDS = ['ad_storage', 'ad_user_data', 'ad_personalization', 'analytics_storage'] as const;
+export const FIELDS = ['ad_storage', 'ad_user_data', 'ad_personalization', 'analytics_storage'] as const;
 
 /** The strings `granted` and `denied` apply to all four fields. Unknown fields and values are ignored. */
 export function parseConsent(input: unknown): Consent {

@@ -1,8 +1,18 @@
+import { watchConsentManagers } from './consent-managers.js';
 import { readSubmission } from './form.js';
 import { afterCall, guarded, watchDataLayer } from './page.js';
 import { origin } from './post.js';
 import { countInteractions } from './signals.js';
-import { applyConsent, begin, flush, identify, reconcile, recordLanding } from './visitor.js';
+import {
+  applyConsent,
+  applyManagerConsent,
+  awaitManager,
+  begin,
+  flush,
+  identify,
+  reconcile,
+  recordLanding,
+} from './visitor.js';
 
 /** The snippet's queue until the tag has loaded, then the tag's function. */
 interface Cc {
@@ -16,7 +26,7 @@ const page = window as Window & { cc?: Cc };
 const ACTIVITY_MS = 60_000;
 
 const run = guarded((call: ArrayLike<unknown>) => {
-  checkDataLayer();
+  checkConsent();
   if (call[0] === 'consent') applyConsent(call[1]);
   if (call[0] === 'identifyEmail') identify(call[1]);
 });
@@ -26,10 +36,18 @@ const checkDataLayer = watchDataLayer((call) => {
   if (call[0] === 'consent') applyConsent(call[2], call[1] === 'default');
 });
 
-/** Every listener first applies pending consent calls on the `dataLayer`. It never throws. */
+const checkManagers = watchConsentManagers(awaitManager, applyManagerConsent);
+
+/** The page may create its dataLayer, and load its consent manager, after the tag. */
+function checkConsent(): void {
+  checkDataLayer();
+  checkManagers();
+}
+
+/** Every listener first applies pending consent statements. It never throws. */
 function on<E extends Event>(target: EventTarget, type: string, handle: (event: E) => void): void {
   const listener = guarded((event: E) => {
-    checkDataLayer();
+    checkConsent();
     handle(event);
   });
   target.addEventListener(type, listener as EventListener, true);
@@ -45,13 +63,13 @@ function start(): void {
 
   const [navigation] = performance.getEntriesByType('navigation') as PerformanceNavigationTiming[];
   recordLanding(!navigation || navigation.type === 'navigate');
-  checkDataLayer();
+  checkConsent();
   for (const call of Array.from((q || []) as ArrayLike<unknown>[])) run(call);
   setTimeout(guarded(begin));
 
   let { search } = location;
   const onNavigation = guarded(() => {
-    checkDataLayer();
+    checkConsent();
     // Some pages call `replaceState` on every scroll, so an unchanged query is only activity.
     if (location.search === search) return stayActive();
     search = location.search;
@@ -63,13 +81,12 @@ function start(): void {
   on(window, 'pageshow', ({ persisted }: PageTransitionEvent) => persisted && recordLanding(false));
   on(window, 'pagehide', flush);
   on(document, 'visibilitychange', () => document.hidden || reconcile());
-  // The page may create its dataLayer after the tag has loaded.
   on(document, 'DOMContentLoaded', () => {});
   on(window, 'load', () => {});
   if (CONFIG.capture) on(window, 'submit', capture);
   countInteractions(
     guarded(() => {
-      checkDataLayer();
+      checkConsent();
       stayActive();
     }),
   );

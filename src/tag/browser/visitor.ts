@@ -23,6 +23,8 @@ const pendingIdentities: [hash: string, submission: object][] = [];
 /** Timer of the next collect message, 0 if none is pending. */
 let collectTimer = 0;
 let isReady = false;
+/** Consent managers on the page that have not stated the visitor's decision yet. */
+let undecidedManagers = 0;
 let hasChanged = false;
 
 /** Starts storing and sending. Runs after the calls queued by the snippet, so that a queued denial is applied first. */
@@ -62,6 +64,17 @@ export function applyConsent(input: unknown, isDefault?: boolean): void {
   reconcile();
 }
 
+/** Nothing new is stored until the manager has said what the visitor decided. A stored grant stays valid meanwhile. */
+export function awaitManager(): void {
+  undecidedManagers += 1;
+}
+
+export function applyManagerConsent(consent: Consent, isFirst: boolean): void {
+  if (isFirst) undecidedManagers -= 1;
+  applyConsent(consent);
+  reconcile();
+}
+
 /** The address never leaves this function: only its hash is stored and sent. */
 export function identify(email: unknown, submission: object = { identifiedBy: 'call' }): void {
   const address = normaliseEmail(String(email));
@@ -74,7 +87,8 @@ export function identify(email: unknown, submission: object = { identifiedBy: 'c
       record.seen = record.seen || record.hashed;
       pendingIdentities.push([hash, submission]);
       // Reports the opt-out by hash: the service may know the person from another device.
-      if (!CONFIG.required && !mayStore()) post('consent', { v: 1, hash, consent: currentConsent() });
+      const consent = currentConsent();
+      if (consent && !CONFIG.required && !mayStore()) post('consent', { v: 1, hash, consent });
       reconcile();
     }),
     () => {},
@@ -145,7 +159,7 @@ function reload(): void {
 
 function mayStore(): boolean {
   const status = consentStatus({ ...defaultDenials, ...decision.consent });
-  return !hasGpc() && (status === 'granted' || (status === 'unknown' && !CONFIG.required));
+  return !hasGpc() && (status === 'granted' || (status === 'unknown' && !CONFIG.required && !undecidedManagers));
 }
 
 /** Only the visitor's own decision counts: a page's default delays storing, but erases nothing. */

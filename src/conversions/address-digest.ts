@@ -1,0 +1,27 @@
+import { createHmac } from 'node:crypto';
+import { containsEmail } from '../kernel/email.js';
+
+/**
+ * The order id or event name as it is stored and sent. One that contains an email address is replaced by its digest, keyed with
+ * the site's secret: it is in the part of an event that erasure cannot change. The result fits the event names of all platforms.
+ */
+export function storedText(secret: string, text: string): string {
+  if (!containsEmail(text)) return text;
+  return `hmac_${createHmac('sha256', secret).update(text).digest('hex').slice(0, 32)}`;
+}
+
+/** Every form in which an order or event may be stored: earlier versions stored it as it was sent. */
+export function storedForms(secret: string, text: string): readonly string[] {
+  return [...new Set([storedText(secret, text), text])];
+}
+
+/** The warning to the sender; undefined if no address was replaced. Contains none itself. */
+export function addressWarning(
+  sent: Readonly<Record<string, string | undefined>>,
+  stored: Readonly<Record<string, string | undefined>>,
+): string | undefined {
+  const names = Object.keys(sent).filter((name) => sent[name] !== stored[name]);
+  if (names.length === 0) return undefined;
+  const verb = names.length === 1 ? 'contains' : 'contain';
+  return `${names.join(' and ')} ${verb} an email address; stored and sent as a keyed digest. Send values without personal data.`;
+}
