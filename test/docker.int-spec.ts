@@ -143,7 +143,9 @@ describe('the composition', () => {
   });
 
   it('gives a way out only to the service and the proxy', () => {
-    const outward = Object.keys(networks).filter((name) => (networks[name] as { internal?: string }).internal !== 'true');
+    const outward = Object.keys(networks).filter(
+      (name) => (networks[name] as { internal?: string }).internal !== 'true',
+    );
     const withWayOut = Object.keys(services).filter((name) =>
       services[name]?.networks.some((network) => outward.includes(network)),
     );
