@@ -3,6 +3,7 @@ import { jest } from '@jest/globals';
 import { type Checkpoint, readCheckpoint } from '../src/checkpoints/checkpoint.js';
 import { CheckpointScheduler } from '../src/checkpoints/checkpoint.scheduler.js';
 import { Checkpoints, readStoredCheckpoints } from '../src/checkpoints/checkpoints.js';
+import { rotateKey } from '../src/checkpoints/rotate-key.js';
 import { readPublicKeys, SigningKeys } from '../src/checkpoints/signing-keys.js';
 import { isSignedBy } from '../src/kernel/jws.js';
 import { Logger } from '../src/kernel/logger.js';
@@ -81,6 +82,32 @@ describe('checkpoints', () => {
     await Promise.all(Array.from({ length: 6 }, () => open().createIfDue()));
     expect(await stored()).toHaveLength(1);
     expect(await readPublicKeys(postgres.pool)).toHaveLength(1);
+  });
+
+  it('are signed by the present key, also by an instance that was frozen while the key was replaced', async () => {
+    await append();
+    const keys = new SigningKeys(postgres.pool, new Sealer(Buffer.alloc(32)));
+    const frozen = new SigningKeys(postgres.pool, new Sealer(Buffer.alloc(32)));
+    // Right after it has read the key.
+    const active = frozen.active.bind(frozen);
+    frozen.active = async () => {
+      const key = await active();
+      await rotateKey(keys, log, 'cli');
+      return key;
+    };
+    const created = (await new Checkpoints(postgres.pool, frozen, 'local').createIfDue()) as { token: string };
+    expect(readCheckpoint(created.token)?.key).toBe((await keys.active()).id);
+  });
+
+  it('are signed again on request if the last one is of a key that was replaced', async () => {
+    await append();
+    const keys = new SigningKeys(postgres.pool, new Sealer(Buffer.alloc(32)));
+    const before = (await open().current()) as { token: string; position: number };
+    // As if the checkpoint had been signed between the two steps of a rotation: its event, and the replacement of the key.
+    await keys.replace(await keys.active(), await keys.prepare());
+    const current = (await open().current()) as { token: string };
+    expect(readCheckpoint(current.token)).toMatchObject({ position: before.position, key: (await keys.active()).id });
+    expect(await stored()).toEqual([current]);
   });
 
   it('are created while Kafka is away, and published in order when it is back', async () => {

@@ -514,6 +514,29 @@ describe('RetryScheduler', () => {
     expect(await outcomesOf(id)).toEqual(['meta 1 deferred', 'meta 2 delivered']);
   });
 
+  it('records once that a conversion is no longer in the log', async () => {
+    const [id] = (await defer(1)) as [string];
+    const owner = await postgres.connectAsOwner('test');
+    // As by the retention of version 0.2, which did not wait for deliveries.
+    await owner.query('SET session_replication_role = replica');
+    await owner.query('DELETE FROM cc.events WHERE stream = $1', [id]);
+    await owner.end();
+    const instance = await startScheduler();
+    const append = jest.spyOn(instance.log, 'append');
+    const [event] = await eventually(
+      () => log.readStream(CONVERSION, id),
+      (events) => events.length > 0,
+      { withinMs: 60_000 },
+    );
+    expect(event).toMatchObject({
+      ...{ type: 'conversion.failed.v1', version: 1 },
+      data: { attempt: 2, reason: 'no_longer_in_the_log' },
+    });
+    expect(append).toHaveBeenCalledTimes(1);
+    await projections.catchUp('deliveries');
+    expect((await postgres.pool.query('SELECT FROM cc.deliveries')).rowCount).toBe(0);
+  });
+
   it('continues after a database that did not answer for a while', async () => {
     const [id] = (await defer(1)) as [string];
     const instance = await openInstance();
@@ -739,9 +762,13 @@ describe('OwedDeliveriesScan', () => {
     const owed = await receive({ platforms: ['meta', 'segment'] });
     const waiting = await receive();
     await record(waiting.data.conversionId, 'deferred', { reason: 'timeout', nextTry: PAST });
-    const parked = await receive();
-    await record(parked.data.conversionId, 'deferred', { reason: 'authorization', nextTry: PAST });
+    const parked = await receive({ platforms: ['segment'] });
+    // It failed before the connection was parked.
+    await record(parked.data.conversionId, 'deferred', {
+      ...{ platform: 'segment', reason: 'server_error', nextTry: PAST },
+    });
     await projections.catchUp('deliveries');
+    const isHeldBack = (site: string, platform: string) => site === SITE && platform === 'segment';
     // An hour later, by the clock that decides.
     const later = Date.parse(owed.time) + 3_600_000;
     jest.spyOn(postgres.clock, 'nowMs').mockReturnValue(later);
@@ -751,10 +778,10 @@ describe('OwedDeliveriesScan', () => {
       [owed.data.conversionId, 'segment'],
     ]);
     expect(await scanLateMs(postgres, log)).toBe(3_600_000 - 40_000);
-    const report = await reportOwed(postgres, unattempted);
+    const report = await reportOwed(postgres, unattempted, isHeldBack);
     expect([...report.byPlatform].sort()).toEqual([
-      ['meta', 3],
-      ['segment', 1],
+      ['meta', 2],
+      ['segment', 2],
     ]);
     expect(report.unattempted).toBe(2);
     expect(report.lateMs).toBeGreaterThan(3_500_000);
@@ -762,10 +789,36 @@ describe('OwedDeliveriesScan', () => {
     await record(owed.data.conversionId, 'delivered', { platform: 'segment' });
     await record(waiting.data.conversionId, 'delivered', { attempt: 2 });
     await projections.catchUp('deliveries');
-    const rest = await reportOwed(postgres, await findUnattempted(postgres, log));
+    const rest = await reportOwed(postgres, await findUnattempted(postgres, log), isHeldBack);
     // Held back by its connection: owed, and not late.
-    expect([[...rest.byPlatform], rest.lateMs]).toEqual([[['meta', 1]], 0]);
+    expect([[...rest.byPlatform], rest.lateMs]).toEqual([[['segment', 1]], 0]);
+    // Resumed, and not attempted since.
+    expect((await reportOwed(postgres, [], () => false)).lateMs).toBe(later - Date.parse(PAST));
   });
+
+  it('finds again what has no outcome after a failover that lost the outcome', async () => {
+    const conversion = await receive();
+    const instance = await openInstance();
+    const { attempts, leases, platform } = instance;
+    // Until then it reads and attempts nothing.
+    const refusal = jest.spyOn(instance.postgres.clock, 'refusal').mockReturnValue('the clock jumped');
+    const scan = new OwedDeliveriesScan(instance.postgres, instance.log, platform, attempts, leases, LONG);
+    scan.start();
+    closing.unshift(() => scan.stop());
+    await eventually(
+      async () => scan.owed(),
+      (owed) => owed !== undefined,
+      { withinMs: 60_000 },
+    );
+    const restore = await server.backUp();
+    await record(conversion.data.conversionId, 'deferred', { reason: 'throttled', nextTry: FUTURE });
+    await reaches(conversion.position + 1);
+    await restore();
+    expect(await outcomesOf(conversion.data.conversionId)).toEqual([]);
+    refusal.mockRestore();
+    await settled(conversion);
+    expect(attempted).toEqual([conversion.data.conversionId]);
+  }, 300_000);
 
   it('continues after the database was away, and waits while its clock is distrusted', async () => {
     const conversion = await receive();

@@ -398,7 +398,8 @@ describe('history shadow', () => {
       const first = (await log.head()) + 1;
       await append(log, 'b0001', 'conversion.filtered.v1', { orderId: 'BOT-1', reason: 'bot', platforms: undefined });
       await append(log, 'b0002', 'conversion.received.v1', {
-        orderId: 'BOT-2',
+        // Orders of bots are not filtered.
+        orderId: undefined,
         bot: { score: 20, reasons: [], list: '2026-11' },
       });
       await append(log, 'b0003', 'conversion.filtered.v1', {

@@ -28,7 +28,7 @@ import { thing } from './support/event-log.contract.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
 import { eventually, send, startTestService, type TestService } from './support/service.js';
 import { createSmallPartitions } from './support/small-partitions.js';
-import { TAMPERINGS } from './support/tampering.js';
+import { CHANGE_VALUE, DROP_CHECKPOINTS, RECOMPUTE_CHAIN, TAMPERINGS } from './support/tampering.js';
 import { answerWith, startReceiver } from './support/webhook-receiver.js';
 
 jest.setTimeout(300_000);
@@ -132,6 +132,26 @@ describe('history verify', () => {
     expect(failed[0]?.detail).toMatch(
       /where the log has no seal: events were removed, or an older backup was restored/,
     );
+  });
+
+  it('finds a rotation that was forged so that the checkpoints kept elsewhere seem to be of an earlier key', async () => {
+    const copy = await copyOf(original);
+    await run(copy, 'history', 'rotate-key');
+    const newer = join(folder, 'after-rotation.txt');
+    writeFileSync(newer, await run(copy, 'history', 'checkpoint'));
+    await tamper(
+      copy,
+      `${CHANGE_VALUE};
+      UPDATE cc.events SET data = json_build_object('keyId', data ->> 'previousKeyId', 'publicKey', data ->> 'publicKey',
+                                                    'previousKeyId', data ->> 'keyId', 'signature', data ->> 'signature')
+       WHERE type = 'log.key_rotated.v1';
+      ${RECOMPUTE_CHAIN}; ${DROP_CHECKPOINTS}`,
+    );
+    const report = await verify(copy, '--against', newer, '--public-key', kept);
+    expect(report.find(({ name }) => name === 'checkpoints')).toMatchObject({
+      ok: false,
+      detail: expect.stringMatching(/is signed by a key before the given one, and no verified checkpoint covers it/),
+    });
   });
 
   it('does not advise a rebuild that would hide a changed order id', async () => {

@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { readChainHead } from '../log/chain-audit.js';
 import { type Queryable, withQueryTimeout } from '../log/event-reader.js';
-import { signCheckpoint } from './checkpoint.js';
+import { readCheckpoint, signCheckpoint } from './checkpoint.js';
 import type { SigningKeys } from './signing-keys.js';
 
 /** Advisory lock: one process at a time decides whether a checkpoint is due. */
@@ -35,7 +35,7 @@ export class Checkpoints {
     return head && head.position > (newest?.position ?? 0) ? this.create(EVERY_MS) : undefined;
   }
 
-  /** A checkpoint of the present head, however young the last one is. Undefined in a log without seals. */
+  /** A checkpoint of the present head by the present key, however young the last one is. Undefined in a log without seals. */
   async current(): Promise<StoredCheckpoint | undefined> {
     return (await this.create(0)) ?? readNewest(this.pool);
   }
@@ -56,14 +56,16 @@ export class Checkpoints {
   }
 
   private async create(everyMs: number): Promise<StoredCheckpoint | undefined> {
-    // Before the transaction, which then waits for nothing but its own queries.
-    const key = await this.keys.active();
+    // Generates the first key before the transaction, which then waits for nothing but its own queries.
+    await this.keys.active();
     return this.inTransaction(async (client) => {
       const lock = everyMs > 0 ? 'pg_try_advisory_xact_lock' : 'pg_advisory_xact_lock';
       const { rows } = await client.query<{ locked: boolean | '' }>(`SELECT ${lock}($1) AS locked`, [CHECKPOINT_LOCK]);
       if (rows[0]?.locked === false) return undefined;
+      // Read here: the key may have been replaced while this process was frozen.
+      const key = await this.keys.activeUntilCommit(client);
       const head = await readChainHead(client);
-      if (!head || !(await this.isDue(client, head.position, everyMs))) return undefined;
+      if (!head || !(await this.isDue(client, head.position, key.id, everyMs))) return undefined;
       const now = await client.query<{ time: Date }>('SELECT clock_timestamp()::timestamptz(3) AS time');
       const time = (now.rows[0] as { time: Date }).time.toISOString();
       const token = signCheckpoint(key, {
@@ -72,25 +74,28 @@ export class Checkpoints {
         head: head.head,
         time,
       });
-      await client.query('INSERT INTO cc.checkpoints (position, time, token) VALUES ($1, $2, $3)', [
-        head.position,
-        time,
-        token,
-      ]);
+      await client.query(
+        `INSERT INTO cc.checkpoints (position, time, token) VALUES ($1, $2, $3)
+         ON CONFLICT (position) DO UPDATE SET (time, token, published) = (excluded.time, excluded.token, false)`,
+        [head.position, time, token],
+      );
       await client.query(THIN);
       return { position: head.position, token };
     });
   }
 
-  private async isDue(client: PoolClient, position: number, everyMs: number): Promise<boolean> {
-    const { rows } = await client.query<{ due: boolean }>(
+  private async isDue(client: PoolClient, position: number, keyId: string, everyMs: number): Promise<boolean> {
+    const { rows } = await client.query<Row & { young: boolean }>(
       // A clock that was set back must not suspend checkpoints, so only an age from 0 to a minute is young.
-      `SELECT position < $1 AND NOT coalesce(clock_timestamp() - time BETWEEN interval '0' AND make_interval(secs => $2)
-                AND $2 > 0, false) AS due
+      `SELECT position, token, clock_timestamp() - time BETWEEN interval '0' AND make_interval(secs => $1) AS young
          FROM cc.checkpoints ORDER BY position DESC LIMIT 1`,
-      [position, everyMs / 1_000],
+      [everyMs / 1_000],
     );
-    return rows[0]?.due ?? true;
+    const newest = rows[0];
+    if (!newest) return true;
+    if (everyMs > 0) return Number(newest.position) < position && !newest.young;
+    // Whoever asks for it also gets the public key of the present key.
+    return Number(newest.position) < position || readCheckpoint(newest.token)?.key !== keyId;
   }
 
   private async inTransaction<Result>(work: (client: PoolClient) => Promise<Result>): Promise<Result> {

@@ -11,6 +11,7 @@ const HELP: Readonly<Record<string, [value: string, help: string]>> = {
   'dedup-window': ['<duration>', 'how long a repeated conversion is a duplicate, 0s to 30d'],
   'bot-threshold': ['<0-100>', 'a visit with this score or more is a bot; lower is stricter'],
   'bot-mode': ['<mode>', 'observe or enforce'],
+  'bot-filter': ['<which>', 'conversions of bots to filter: leads (those without an order), all or none'],
   'consent-required': ['<yes|no>', 'whether a person without a consent record counts as opted out'],
   withhold: ['<what>', 'what to withhold after an opt-out: identifiers or everything'],
   country: ['<CC>', 'country of phone numbers without a country code'],

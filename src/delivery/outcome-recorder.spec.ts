@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import { InMemoryLog } from '../../test/support/in-memory-log.js';
 import type { Outcome } from '../events/delivery.events.js';
 import { LogUnavailable } from '../kernel/errors.js';
@@ -55,6 +56,15 @@ describe('OutcomeRecorder', () => {
     );
     await sameAttempt.record([outcome(1)]);
     expect(await outcomes()).toEqual(['meta 1 delivered']);
+  });
+
+  it('ends if a failover has lost the conversion', async () => {
+    const append = jest.fn(async () => ({ status: 'conflict' }) as const);
+    const without = { append, readStream: async () => [] };
+    const permit = new AttemptPermit(NEVER, performance.now() + 1_000, NEVER);
+    const lost = new OutcomeRecorder(without, { id, site: 'shop.example' }, { version: 1, position: 1 }, permit);
+    await lost.record([outcome(1)]);
+    expect(append).toHaveBeenCalledTimes(1);
   });
 
   it('records an outcome after events of other platforms', async () => {

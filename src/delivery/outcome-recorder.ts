@@ -48,6 +48,8 @@ export class OutcomeRecorder {
       if (!this.isOpen) throw new LogUnavailable('The attempt may no longer be recorded');
       if (await this.append(counting)) return;
       await this.readAgain();
+      // A failover has lost the conversion: there is nothing that this would be an outcome of.
+      if (this.read.length === 0) return;
     }
   }
 
@@ -68,7 +70,8 @@ export class OutcomeRecorder {
     const appended = await this.log.append({
       category: CONVERSION,
       stream: this.conversion.id,
-      expected: { owned: version, position },
+      // Without any event only after retention has removed them.
+      expected: version === 0 ? 'new' : { owned: version, position },
       site: this.conversion.site,
       actor: 'system',
       events: events as unknown as AppendRequest['events'],

@@ -3,6 +3,7 @@ import { Gauge, Registry } from 'prom-client';
 import { withTimeout } from '../kernel/with-timeout.js';
 import { EventLog } from '../log/event-log.js';
 import { Postgres } from '../postgres/postgres.js';
+import { Connections } from './connections.js';
 import { OwedDeliveriesScan } from './owed-deliveries.scan.js';
 import { reportOwed, scanLateMs } from './owed-report.js';
 
@@ -20,6 +21,7 @@ export class OwedMetrics {
     private readonly postgres: Postgres,
     private readonly log: EventLog,
     private readonly scan: OwedDeliveriesScan,
+    private readonly connections: Connections,
     registry: Registry,
   ) {
     const count = (gauge: Gauge<'platform'>) => this.count(gauge);
@@ -55,7 +57,10 @@ export class OwedMetrics {
       return;
     }
     if (performance.now() - this.countedMs < COUNT_EVERY_MS) return;
-    const { byPlatform, lateMs } = await reportOwed(this.postgres, unattempted);
+    const { byPlatform, lateMs } = await reportOwed(this.postgres, unattempted, (site, platform) => {
+      const state = this.connections.find(site, platform)?.state;
+      return state === 'paused' || state === 'parked';
+    });
     this.countedMs = performance.now();
     this.lateMs = lateMs;
     gauge.reset();

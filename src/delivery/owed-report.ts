@@ -3,7 +3,6 @@ import type { EventLog } from '../log/event-log.js';
 import type { PlatformName } from '../platforms/platform.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { ATTEMPT_WINDOW } from './attempt-window.js';
-import { HELD_BACK } from './deliveries.projection.js';
 import { type OwedDelivery, SCAN_LEASE, UnsettledConversions } from './owed.js';
 import { readUnsettled } from './read-unsettled.js';
 
@@ -16,16 +15,26 @@ export interface OwedReport {
   readonly lateMs: number;
 }
 
-/** Counts deliveries that wait for an attempt, and adds those that the scan has found. */
-export async function reportOwed(postgres: Postgres, unattempted: Iterable<OwedDelivery>): Promise<OwedReport> {
-  const { rows } = await postgres.pool.query<{ platform: PlatformName; count: number; late: number | null }>(
-    `SELECT platform, count(*)::float8 AS count,
-            date_part('epoch', clock_timestamp() - min(due) FILTER (WHERE reason IS NULL OR reason <> ALL ($1))) * 1000 AS late
-       FROM cc.deliveries WHERE kind = 'send' GROUP BY platform`,
-    [HELD_BACK],
+/**
+ * Counts deliveries that wait for an attempt, and adds those that the scan has found. `isHeldBack`: the connection is paused or
+ * parked. The reason why a delivery waits does not tell: it may be from before the connection was parked, or resumed.
+ */
+export async function reportOwed(
+  postgres: Postgres,
+  unattempted: Iterable<OwedDelivery>,
+  isHeldBack: (site: string, platform: PlatformName) => boolean,
+): Promise<OwedReport> {
+  const { rows } = await postgres.pool.query<{ site: string; platform: PlatformName; count: number; late: number }>(
+    `SELECT site, platform, count(*)::float8 AS count, date_part('epoch', to_timestamp($1) - min(due)) * 1000 AS late
+       FROM cc.deliveries WHERE kind = 'send' GROUP BY site, platform`,
+    [postgres.clock.nowMs() / 1_000],
   );
-  const byPlatform = new Map(rows.map(({ platform, count }) => [platform, count]));
-  let lateMs = Math.max(0, ...rows.map(({ late }) => late ?? 0));
+  const byPlatform = new Map<PlatformName, number>();
+  let lateMs = 0;
+  for (const { site, platform, count, late } of rows) {
+    byPlatform.set(platform, (byPlatform.get(platform) ?? 0) + count);
+    if (!isHeldBack(site, platform)) lateMs = Math.max(lateMs, late);
+  }
   let found = 0;
   const now = performance.now();
   for (const { platform, owedAtMs } of unattempted) {

@@ -10,6 +10,8 @@ export interface SiteSettings {
   readonly dedupWindow: string | null;
   readonly botThreshold: number;
   readonly botMode: 'observe' | 'enforce';
+  /** Which conversions of bots are filtered: those without an order, all or none. */
+  readonly botFilter: 'leads' | 'all' | 'none';
   readonly consentRequired: boolean;
   readonly withhold: 'identifiers' | 'everything';
   /** Country of phone numbers without a country code. */
@@ -83,6 +85,11 @@ const settings: DataSchema<Partial<SiteSettings>> = {
     dedupWindow: { type: ['string', 'null'], description: "A duration such as 24h; null: the service's default." },
     botThreshold: { type: 'integer', minimum: 0, maximum: 100 },
     botMode: { type: 'string', enum: ['observe', 'enforce'] },
+    botFilter: {
+      type: 'string',
+      enum: ['leads', 'all', 'none'],
+      description: 'Which conversions of bots are filtered: those without an order, all or none.',
+    },
     consentRequired: { type: 'boolean' },
     withhold: { type: 'string', enum: ['identifiers', 'everything'] },
     country: { type: ['string', 'null'] },

@@ -7,6 +7,7 @@ import type { Digest, Seal } from './seals.js';
 
 /** Seals in memory at a time. The events of a page are streamed. */
 const PAGE_SEALS = 20_000;
+const FIRST_POSITION = 1;
 
 export interface ChainAudit {
   /** Called with each event, in log order. */
@@ -24,7 +25,7 @@ export async function auditChain(client: ClientBase, until: number, audit: Chain
       audit.event(row);
       const contradiction = row.contradiction();
       if (contradiction) audit.violation(`the event at position ${row.position} ${contradiction}`);
-      if (isSealed) verifier.event(row.position, row.digest());
+      if (isSealed || row.position < FIRST_POSITION) verifier.event(row.position, row.digest());
       else {
         verifier.eventBeforeChain();
         if (row.hasSalt || row.isErased)
@@ -54,7 +55,8 @@ export async function readChain(
 ): Promise<void> {
   let seals = await readSeals(client, 0, until, pageSeals);
   const start = seals[0]?.first ?? Number.POSITIVE_INFINITY;
-  for (let after = -1; ; ) {
+  // From below the first position: someone could have added a partition there.
+  for (let after = Number.MIN_SAFE_INTEGER; ; ) {
     const isLast = seals.length < pageSeals;
     const end = isLast ? until : (seals.at(-1) as Seal).last;
     const removed = await readRemoved(client, after, end);

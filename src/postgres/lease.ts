@@ -19,6 +19,12 @@ export function hasEnded(now: string, seconds: string): string {
 }
 
 /**
+ * The server and its timeline. A failover, or a backup that is restored under running processes, may bring back an earlier
+ * row of the lease: what its holder knows about the progress is then about events that may be lost.
+ */
+const LINEAGE = `(SELECT system_identifier FROM pg_control_system()) || ' ' || left(pg_walfile_name(pg_current_wal_lsn()), 8)`;
+
+/**
  * A lease by the database's clock. The holder renews it; another process takes it over once it has expired. `held` uses the
  * holder's monotonic clock and ends at half of the lease: a process that was frozen, or disconnected from the database,
  * stops acting for the lease well before another process starts.
@@ -29,6 +35,7 @@ export class Lease {
   private timer: NodeJS.Timeout | undefined;
   private renewing: Promise<void> | undefined;
   private lost = false;
+  private lineage = '';
   /** The holder's progress; stored with every renewal. */
   reached = 0;
 
@@ -47,16 +54,17 @@ export class Lease {
   ): Promise<Lease | undefined> {
     const lease = new Lease(database, name, leaseMs);
     const requestedMs = performance.now();
-    const { rows } = await database.pool.query<{ reached: string }>(
+    const { rows } = await database.pool.query<{ reached: string; lineage: string }>(
       `INSERT INTO cc.leases AS l (name, holder, token, until, reached)
        VALUES ($1, $2, 1, to_timestamp($5) + make_interval(secs => $3), $4)
        ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, token = l.token + 1, until = excluded.until
           WHERE ${hasEnded('$5', '$3')}
-       RETURNING reached`,
+       RETURNING reached, ${LINEAGE} AS lineage`,
       [name, lease.holder, leaseMs / 1_000, reached, database.clock.at(requestedMs) / 1_000],
     );
     if (!rows[0]) return undefined;
     lease.reached = Number(rows[0].reached);
+    lease.lineage = rows[0].lineage;
     lease.renewedMs = requestedMs;
     lease.timer = setInterval(() => lease.renewQuietly(), RENEW_EVERY_MS);
     return lease;
@@ -66,7 +74,7 @@ export class Lease {
     return !this.lost && performance.now() - this.renewedMs < this.leaseMs / 2;
   }
 
-  /** Final: another process has the lease, or it was released. */
+  /** Final: another process has the lease, it was released, or the database failed over. */
   get isLost(): boolean {
     return this.lost;
   }
@@ -77,8 +85,8 @@ export class Lease {
     await this.renewing;
     this.lost = true;
     await this.database.pool.query(
-      `UPDATE cc.leases SET until = '-infinity', reached = $3 WHERE name = $1 AND holder = $2`,
-      [this.name, this.holder, this.reached],
+      `UPDATE cc.leases SET until = '-infinity', reached = $3 WHERE name = $1 AND holder = $2 AND ${LINEAGE} = $4`,
+      [this.name, this.holder, this.reached, this.lineage],
     );
   }
 
@@ -96,10 +104,10 @@ export class Lease {
     const requestedMs = performance.now();
     const { rowCount } = await this.database.pool.query({
       text: `UPDATE cc.leases SET until = to_timestamp($5) + make_interval(secs => $3), reached = $4
-              WHERE name = $1 AND holder = $2`,
+              WHERE name = $1 AND holder = $2 AND ${LINEAGE} = $6`,
       values: [
         ...[this.name, this.holder, this.leaseMs / 1_000, this.reached],
-        this.database.clock.at(requestedMs) / 1_000,
+        ...[this.database.clock.at(requestedMs) / 1_000, this.lineage],
       ],
       // pg supports this option of a query; its types lack it.
       query_timeout: RENEW_TIMEOUT_MS,

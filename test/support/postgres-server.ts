@@ -1,4 +1,5 @@
-import { chmodSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { appendFileSync, chmodSync, existsSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -27,6 +28,8 @@ export interface TestServer {
   /** Simulates a crash: committed data stays. `restart` starts it again. */
   kill9(): Promise<void>;
   restart(): Promise<void>;
+  /** Keeps the data as it is now. What is returned restores it: the server then continues on a new timeline, as after a failover. */
+  backUp(): Promise<() => Promise<void>>;
   /** Stops the server and removes its data. */
   stop(): Promise<void>;
 }
@@ -75,6 +78,21 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     restart: async () => {
       await stop();
       await start();
+    },
+    backUp: async () => {
+      const backup = join(dataDir, 'backup');
+      await stop();
+      execFileSync('cp', ['-a', cluster.folder, backup]);
+      await start();
+      return async () => {
+        await stop();
+        rmSync(cluster.folder, { recursive: true, force: true });
+        renameSync(backup, cluster.folder);
+        // Recovery that finds no more WAL ends with a promotion.
+        appendFileSync(join(cluster.folder, 'postgresql.auto.conf'), `restore_command = 'false'\n`);
+        execFileSync('cp', ['-a', join(cluster.folder, 'PG_VERSION'), join(cluster.folder, 'recovery.signal')]);
+        await start();
+      };
     },
     stop: async () => {
       await stop();

@@ -4,7 +4,7 @@ import { signCheckpoint } from '../../src/checkpoints/checkpoint.js';
 import { keyIdOf } from '../../src/kernel/jws.js';
 
 /** Recomputes the whole chain from the events as they are, as someone can who has full rights on the database. */
-const RECOMPUTE_CHAIN = `
+export const RECOMPUTE_CHAIN = `
 DO $$
 DECLARE
   seal record; computed record; previous bytea := decode(repeat('00', 32), 'hex');
@@ -43,8 +43,8 @@ const LAST = one('true', 'DESC');
 const ERASED = '(SELECT min(position) FROM cc.erased_parts)';
 const SPARE = '(SELECT min(position) FROM public.spare_position)';
 
-const CHANGE_VALUE = `UPDATE cc.events SET data = replace(data::text, '"value":10', '"value":90000')::json WHERE position = ${RECEIVED}`;
-const DROP_CHECKPOINTS = 'DELETE FROM cc.checkpoints';
+export const CHANGE_VALUE = `UPDATE cc.events SET data = replace(data::text, '"value":10', '"value":90000')::json WHERE position = ${RECEIVED}`;
+export const DROP_CHECKPOINTS = 'DELETE FROM cc.checkpoints';
 const FAILED_TO_DELIVERED = `UPDATE cc.events
    SET type = 'conversion.delivered.v1', data = replace(data::text, '"failed"', '"delivered"')::json WHERE position = ${FAILED}`;
 /** A second conversion like the first, with another stream, id and conversion id. */
@@ -123,6 +123,16 @@ export const TAMPERINGS: readonly Tampering[] = [
     check: 'chain',
     says: /has no seal: it was not appended by the service/,
     at: SPARE,
+  },
+  {
+    what: 'an outcome forged at a position before the first one',
+    change: `CREATE TABLE cc.events_before PARTITION OF cc.events FOR VALUES FROM (-100) TO (0);
+      INSERT INTO cc.events
+      SELECT -5, gen_random_uuid(), e.category, e.stream, e.version + 1, 'conversion.delivered.v1', e.site, e.time, e.actor, NULL,
+             replace(e.data::text, '"failed"', '"delivered"')::json
+        FROM cc.events e WHERE e.position = ${FAILED}`,
+    check: 'chain',
+    says: /the event at position -5 has no seal: it was not appended by the service/,
   },
   {
     what: 'a conversion forged with a seal that does not follow the chain',

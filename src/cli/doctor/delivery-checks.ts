@@ -17,11 +17,7 @@ export async function deliveries({ postgres, sites }: CliDependencies): Promise<
     `SELECT count(*)::float8 AS waiting, min(due) AS oldest FROM cc.deliveries WHERE kind = 'send'`,
   );
   const { waiting, oldest } = rows[0] as (typeof rows)[0];
-  const inactive = (await sites.all()).flatMap(({ host, connections }) =>
-    connections
-      .filter(({ state, disconnected }) => state !== 'active' && !disconnected)
-      .map((connection) => ({ host, ...connection })),
-  );
+  const inactive = await inactiveConnections(sites);
   const states = inactive.map(({ host, platform, state, reason }) => {
     return `${platform} of ${host} is ${state}${reason === undefined ? '' : ` (${reason})`}`;
   });
@@ -38,9 +34,22 @@ export async function deliveries({ postgres, sites }: CliDependencies): Promise<
   };
 }
 
+async function inactiveConnections(sites: CliDependencies['sites']) {
+  return (await sites.all()).flatMap(({ host, connections }) =>
+    connections
+      .filter(({ state, disconnected }) => state !== 'active' && !disconnected)
+      .map((connection) => ({ host, ...connection })),
+  );
+}
+
 /** Deliveries that some instance should have attempted by now, whichever instance received the conversion. */
-export async function owed({ postgres, log }: CliDependencies): Promise<Finding> {
-  const { byPlatform, unattempted, lateMs } = await reportOwed(postgres, await findUnattempted(postgres, log));
+export async function owed({ postgres, log, sites }: CliDependencies): Promise<Finding> {
+  const inactive = new Set((await inactiveConnections(sites)).map(({ host, platform }) => `${platform} of ${host}`));
+  const { byPlatform, unattempted, lateMs } = await reportOwed(
+    postgres,
+    await findUnattempted(postgres, log),
+    (site, platform) => inactive.has(`${platform} of ${site}`),
+  );
   const total = [...byPlatform.values()].reduce((sum, count) => sum + count, 0);
   if (total === 0) return { ok: true, detail: 'none' };
   const counts = [...byPlatform].map(([platform, count]) => `${platform} ${count}`).join(', ');

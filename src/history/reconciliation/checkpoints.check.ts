@@ -44,6 +44,12 @@ export const checkpointsCheck: Check = {
       violations.add(`${against.name} contains no checkpoint of the cell ${settings.cell}`);
 
     const newest = Math.max(0, ...signed.map(({ position }) => position));
+    // Which key came before which is stated by the log alone, so it must not take away what was kept elsewhere.
+    for (const { position, from } of signatures.ofEarlierKeys)
+      if (from === against?.name && position > newest)
+        violations.add(
+          `the checkpoint at position ${position} from ${from} is signed by a key before the given one, and no verified checkpoint covers it: give the key that signed it`,
+        );
     const counted = [
       signed.length === 0
         ? 'there is no checkpoint yet'
@@ -58,8 +64,8 @@ export const checkpointsCheck: Check = {
 
 class SignatureCheck {
   readonly signed: (Checkpoint & { readonly from: string })[] = [];
+  readonly ofEarlierKeys: (Checkpoint & { readonly from: string })[] = [];
   ofOtherCells = 0;
-  private ofEarlierKeys = 0;
 
   constructor(
     private readonly keys: TrustedKeys,
@@ -80,7 +86,7 @@ class SignatureCheck {
     }
     const key = this.keys.get(checkpoint.key);
     const what = `the checkpoint at position ${checkpoint.position} from ${from}`;
-    if (!key && this.keys.isEarlier(checkpoint.key)) this.ofEarlierKeys += 1;
+    if (!key && this.keys.isEarlier(checkpoint.key)) this.ofEarlierKeys.push({ ...checkpoint, from });
     else if (!key) this.violations.add(`${what} is signed by ${checkpoint.key}, which is not a trusted key`);
     else if (!isSignedBy(token, key)) this.violations.add(`${what} does not have a valid signature`);
     else if (storedAt !== undefined && storedAt !== checkpoint.position)
@@ -90,8 +96,8 @@ class SignatureCheck {
 
   notes(): string[] {
     return [
-      ...(this.ofEarlierKeys > 0
-        ? [`${this.ofEarlierKeys} were not verified: they were signed by keys before the given one`]
+      ...(this.ofEarlierKeys.length > 0
+        ? [`${this.ofEarlierKeys.length} were not verified: they were signed by keys before the given one`]
         : []),
       ...(this.ofOtherCells > 0 ? [`${this.ofOtherCells} are of other cells`] : []),
     ];

@@ -12,7 +12,7 @@ export function conversionsCheck(isShortened: boolean): StreamCheck {
     name: 'conversions',
     read(stream) {
       const [first] = stream;
-      if (!first?.stream.startsWith(`${CONVERSION}-`) || (isShortened && first.version > 1)) return;
+      if (!first?.stream.startsWith(`${CONVERSION}-`) || (isShortened && !isOpening(first))) return;
       conversions += 1;
       const openings = stream.filter(isOpening);
       for (const { type } of openings) {

@@ -1,3 +1,4 @@
+import { isOpening } from '../../conversions/conversion.js';
 import { isOutcome, outcomeType, resultsOf } from '../../delivery/delivery.js';
 import { CONVERSION } from '../../events/conversion.events.js';
 import type { StoredEvent } from '../../log/event.js';
@@ -19,7 +20,7 @@ export function deliveriesCheck(isShortened: boolean): StreamCheck {
     name: 'deliveries',
     read(stream) {
       const [first] = stream;
-      if (!first?.stream.startsWith(`${CONVERSION}-`) || (isShortened && first.version > 1)) return;
+      if (!first?.stream.startsWith(`${CONVERSION}-`) || (isShortened && !isOpening(first))) return;
       const pinned = first.type === 'conversion.received.v1' ? (first.data.platforms ?? []) : [];
       for (const platform of pinned) received.set(platform, (received.get(platform) ?? 0) + 1);
       for (const [platform, { status }] of Object.entries(resultsOf(stream))) {

@@ -94,4 +94,15 @@ describe('owed check', () => {
     await site('resumed', 'meta');
     expect((await finding()).ok).toBe(true);
   });
+
+  it('fails on what a parked connection held back if nothing attempts it after it was resumed', async () => {
+    await site('connected', 'meta');
+    const id = await receive(['meta']);
+    await site('parked', 'meta');
+    await outcome(id, 'deferred', { platform: 'meta', reason: 'authorization', nextTry: iso(now + 5_000) });
+    expect(await finding()).toMatchObject({ ok: true, detail: expect.stringContaining('1 of them held back') });
+    now = NOW - 50 * MINUTE;
+    await site('resumed', 'meta');
+    expect(await finding()).toMatchObject({ ok: false, detail: expect.stringContaining(`conversion-${id}`) });
+  });
 });

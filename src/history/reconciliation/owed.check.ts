@@ -1,5 +1,4 @@
 import { ATTEMPT_WINDOW } from '../../delivery/attempt-window.js';
-import { HELD_BACK } from '../../delivery/deliveries.projection.js';
 import { type Delivery, foldDeliveries, isOutcome } from '../../delivery/delivery.js';
 import { CONVERSION } from '../../events/conversion.events.js';
 import { SITE } from '../../events/site.events.js';
@@ -15,8 +14,9 @@ class ConnectionState {
   isHeldBack = false;
   /** When the connection last worked on deliveries, or could again. */
   activeMs = Number.NEGATIVE_INFINITY;
-  readonly waiting: { readonly where: string; readonly dueMs: number }[] = [];
-  held = 0;
+  /** Deliveries that wait for an attempt, and where those are that are late. */
+  waiting = 0;
+  readonly late: string[] = [];
 }
 
 /**
@@ -37,18 +37,18 @@ export function owedCheck(isShortened: boolean, nowMs: number): StreamCheck {
   };
   const readDelivery = (delivery: Delivery, stream: readonly StoredEvent[]) => {
     const first = stream[0] as StoredEvent;
-    const { platform, last } = delivery;
+    const { platform } = delivery;
     const dueMs = dueAt(delivery, stream);
     if (dueMs === undefined) return;
     owed += 1;
     oldestMs = Math.min(oldestMs, Date.parse(first.time));
     const connection = connectionOf(first.site, platform);
     const where = `${first.stream} at position ${first.position}: ${platform} was due ${new Date(dueMs).toISOString()}`;
-    if (last?.reason !== undefined && HELD_BACK.includes(last.reason)) connection.held += 1;
-    else if (nowMs - dueMs <= LATE_MAX_MS) return;
-    else if (stream.some((event) => 'platform' in event.data && event.data.platform === platform))
-      connection.waiting.push({ where, dueMs });
-    else violations.add(`${where} and has no outcome`);
+    const isLate = nowMs - dueMs > LATE_MAX_MS;
+    if (stream.some((event) => 'platform' in event.data && event.data.platform === platform)) {
+      connection.waiting += 1;
+      if (isLate) connection.late.push(where);
+    } else if (isLate) violations.add(`${where} and has no outcome`);
   };
 
   return {
@@ -70,10 +70,9 @@ export function owedCheck(isShortened: boolean, nowMs: number): StreamCheck {
     finish() {
       let held = 0;
       for (const connection of connections.values()) {
-        held += connection.held;
-        if (connection.isHeldBack) held += connection.waiting.length;
-        else if (nowMs - connection.activeMs > LATE_MAX_MS)
-          for (const { where } of connection.waiting) violations.add(where);
+        // The reason of the last attempt does not tell: the connection may have been parked, or resumed, since.
+        if (connection.isHeldBack) held += connection.waiting;
+        else if (nowMs - connection.activeMs > LATE_MAX_MS) for (const where of connection.late) violations.add(where);
       }
       if (owed === 0) return violations.finding('no delivery');
       const since = `the oldest conversion is of ${new Date(oldestMs).toISOString()}`;

@@ -13,6 +13,7 @@ import { GiveUpTime0000000000025 } from './0025-give-up-time.js';
 import { Checkpoints0000000000026 } from './0026-checkpoints.js';
 import { RemovedSites0000000000029 } from './0029-removed-sites.js';
 import { ServiceLogin0000000000030 } from './0030-service-login.js';
+import { VisitorTrust0000000000031 } from './0031-visitor-trust.js';
 
 export interface Migration extends MigrationInterface {
   readonly name: string;
@@ -39,6 +40,7 @@ export const MIGRATIONS: readonly (new () => Migration)[] = [
   Checkpoints0000000000026,
   RemovedSites0000000000029,
   ServiceLogin0000000000030,
+  VisitorTrust0000000000031,
 ];
 
 /** The number at the end of a migration's name. */
