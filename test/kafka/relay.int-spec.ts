@@ -35,7 +35,7 @@ if (missing) console.warn(`SKIPPED: all Kafka tests. ${missing}.`);
 
   beforeEach(async () => {
     relayed = await RelayedLog.open(server, brokers);
-  });
+  }, 60_000);
   afterEach(() => relayed.close(), 30_000);
 
   const violations = async () =>
