@@ -152,6 +152,7 @@ describe('replay', () => {
     const [current] = await lines('replay', 'projection', 'sites', '--until', '999999999');
     expect(current).toMatchObject({ host: SITE, inbound: true });
     expect((current as never as { keys: object[] }).keys).toHaveLength(2);
+    expect(JSON.stringify(current)).not.toContain('"hash"');
     expect((await owner.query('SELECT s::text AS row FROM cc.sites s')).rows).toEqual(before);
 
     // Each opening event adds one dedup claim: an inline projection has a history too.

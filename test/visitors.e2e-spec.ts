@@ -617,7 +617,7 @@ describe('bots', () => {
     const detected = (await visitorEvents(site)).filter(({ type }) => type === 'visitor.bot_detected.v1');
     expect(detected).toHaveLength(1);
     expect(detected[0]?.data).toMatchObject({
-      visit,
+      visit: expect.stringMatching(/^[0-9a-f-]{36}$/),
       mode: 'enforce',
       score: 90,
       reasons: ['declared_crawler'],
@@ -895,6 +895,16 @@ describe('erasure', () => {
       await owner.end();
     }
   }
+
+  it('has no id to look for that the browser keeps: events hold a digest of the visit', async () => {
+    const site = await openSite();
+    const [email, visit] = [newEmail(), randomUUID()];
+    await callTag(site, 'collect', { visit, clicks: { gclid: { id: 'Landing', t: Date.now() } } });
+    await identify(site, email, { visit });
+    const visits = (await visitorEvents(site)).map(({ data }) => data['visit']);
+    expect(visits).toEqual([expect.stringMatching(/^[0-9a-f-]{36}$/), visits[0]]);
+    expect(await allRows()).not.toContain(visit);
+  });
 
   it('of 100 of 1,000 people, under load and during rebuilds, leaves no trace of them and all totals', async () => {
     const site = await openSite();

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { isLoopbackHost } from './addresses.js';
 import { parseDurationMs } from './durations.js';
 import { messageOf, UserError } from './errors.js';
 import {
@@ -274,6 +275,12 @@ export function readSettings(environment: NodeJS.ProcessEnv) {
   if (sasl.some(Boolean) && !sasl.every(Boolean)) {
     throw new UserError(
       'KAFKA_SASL_MECHANISM, KAFKA_SASL_USERNAME and KAFKA_SASL_PASSWORD go together: set all three, or none.',
+    );
+  }
+  const isLocal = (settings.kafkaBrokers ?? []).every((broker) => isLoopbackHost(broker.split(':')[0] as string));
+  if (settings.kafkaSaslMechanism === 'plain' && !settings.kafkaSsl && !isLocal) {
+    throw new UserError(
+      'KAFKA_SASL_MECHANISM plain would send the password unencrypted: set KAFKA_SSL to true, or use scram-sha-512.',
     );
   }
   if (settings.kafkaSslCa && !settings.kafkaSsl) {

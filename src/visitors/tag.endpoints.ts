@@ -22,6 +22,7 @@ import { RecordVisit, type RequestSignals } from './record-visit.command.js';
 import { TagBudgets } from './tag-budgets.js';
 import { readTagMessage, type TagCall, type TagMessage } from './tag-message.js';
 import { TagMetrics, type TagOutcome } from './tag-metrics.js';
+import { visitDigest } from './visitor.js';
 import {
   cookieKey,
   deleteCookie,
@@ -153,7 +154,8 @@ export class TagEndpoints implements OnModuleInit {
     const sent = readTagMessage(parseStrictJson(body), nowMs);
     if (!sent) return NOT_A_TAG_MESSAGE;
     // The browser sends the header by itself, whatever the tag or its copy on the page reports.
-    const message = headers['sec-gpc'] === '1' ? { ...sent, consent: { ...sent.consent, gpc: true as const } } : sent;
+    const consent = headers['sec-gpc'] === '1' ? { ...sent.consent, gpc: true as const } : sent.consent;
+    const message = { ...sent, consent, visit: sent.visit && visitDigest(open.dedupSecret, sent.visit) };
     const key = cookieKey(open.dedupSecret);
     const visitor = callingVisitor(readVisitorCookie(headers.cookie, key, nowMs), nowMs);
     const exceeded = this.budgets.take(
