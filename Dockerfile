@@ -6,7 +6,8 @@ FROM node:${NODE_VERSION}-bookworm-slim AS build
 WORKDIR /app
 # Rarely changed files first, so that a change of the source does not invalidate the installed dependencies.
 COPY package.json package-lock.json .npmrc ./
-RUN npm ci
+# No dependency needs its install script.
+RUN npm ci --ignore-scripts
 COPY tsconfig.json nest-cli.json ./
 COPY src src
 # The optional packages are the embedded PostgreSQL: 60 MB that a container with DATABASE_URL does not use.

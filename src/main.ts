@@ -3,12 +3,14 @@ import { setFlagsFromString } from 'node:v8';
 import { startService } from './app/service.js';
 import { messageOf, UserError } from './kernel/errors.js';
 import { readSettings } from './kernel/settings.js';
+import { describeUnknownSetting, findUnknownSettings } from './kernel/unknown-settings.js';
 
 // Requests in flight are promoted to the old generation and die soon after. Collecting at 1.5 times the live heap instead of
 // V8's several times keeps the process about 50 MB smaller under load; the cost was within the noise.
 setFlagsFromString('--heap-growing-percent=50');
 
 try {
+  for (const unknown of findUnknownSettings(process.env)) process.stderr.write(`${describeUnknownSetting(unknown)}\n`);
   const { banner } = await startService(readSettings(process.env));
   process.stdout.write(banner);
 } catch (error) {

@@ -1,20 +1,33 @@
 // Runs before `npm start`, `npm test` and `npm run cc`: installs and builds what is missing or out of date, and prints nothing
 // otherwise. Plain JavaScript without dependencies, because nothing is installed when it runs for the first time.
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const stamp = join(root, 'dist', '.built-from');
+/** Exists while an install runs: one that was interrupted leaves a folder that looks complete and is not. */
+const installing = join(root, 'dist', '.installing');
+/** No dependency needs its install script, and one of them only reports the installation to a third party. */
+const INSTALL = ['ci', '--ignore-scripts', '--no-audit', '--no-fund'];
+const compiler = join(root, 'node_modules/@nestjs/cli/bin/nest.js');
 
 requireNode(20, 19);
-if (!installed()) run('Installing dependencies (once, a minute or two) …', 'npm', ['ci', '--no-audit', '--no-fund']);
 const sources = fingerprint();
-if (!existsSync(stamp) || readFileSync(stamp, 'utf8') !== sources) {
-  run('Building …', process.execPath, [join(root, 'node_modules/@nestjs/cli/bin/nest.js'), 'build']);
+const isBuilt = existsSync(stamp) && readFileSync(stamp, 'utf8') === sources;
+if (!installed() || (!isBuilt && !existsSync(compiler))) await install();
+if (!isBuilt) {
+  await run('Building …', process.execPath, [compiler, 'build']);
   writeFileSync(stamp, sources);
+}
+
+async function install() {
+  mkdirSync(dirname(installing), { recursive: true });
+  writeFileSync(installing, '');
+  await run('Installing dependencies (once, a minute or two) …', 'npm', INSTALL);
+  rmSync(installing);
 }
 
 function requireNode(major, minor) {
@@ -26,8 +39,12 @@ function requireNode(major, minor) {
   process.exit(1);
 }
 
-/** npm writes its own lock file last: if it is not older than ours, the install is complete and current. */
+/**
+ * npm writes its own lock file last: if it is not older than ours, the install is complete and current. An install that was
+ * interrupted while it removed the folder of an earlier one leaves that file, too.
+ */
 function installed() {
+  if (existsSync(installing)) return false;
   const installedLock = join(root, 'node_modules', '.package-lock.json');
   return (
     existsSync(installedLock) && statSync(installedLock).mtimeMs >= statSync(join(root, 'package-lock.json')).mtimeMs
@@ -49,12 +66,41 @@ function fingerprint() {
 
 function run(message, command, args) {
   console.error(message);
-  // On standard error, so that `npm run -s cc -- … --json` prints only its JSON document.
-  const shell = process.platform === 'win32';
-  const result = spawnSync(command, args, { cwd: root, stdio: ['ignore', 2, 2], shell });
-  if (result.status === 0) return;
-  console.error(
-    `This step failed (${result.error?.message ?? `exit code ${result.status}`}). Fix the error above and run the command again.`,
-  );
-  process.exit(1);
+  const isWindows = process.platform === 'win32';
+  // On standard error, so that `npm run -s cc -- … --json` prints only its JSON document. In a process group of its own, so
+  // that a signal to this process ends the step with all its children, wherever the signal came from.
+  const child = spawn(command, args, { cwd: root, stdio: ['ignore', 2, 2], shell: isWindows, detached: !isWindows });
+  const end = (signal) => {
+    try {
+      process.kill(isWindows ? child.pid : -child.pid, signal);
+    } catch {
+      // It has ended by itself.
+    }
+  };
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'];
+  let interrupted;
+  const interrupt = (signal) => {
+    // npm may ignore a second interrupt while it cleans up.
+    end(interrupted ? 'SIGKILL' : signal);
+    interrupted = signal;
+  };
+  for (const signal of signals) process.on(signal, interrupt);
+  return new Promise((resolve) => {
+    const fail = (reason) => {
+      console.error(`This step failed (${reason}). Fix the error above and run the command again.`);
+      process.exit(1);
+    };
+    child.once('error', (error) => fail(error.message));
+    child.once('exit', (code, signal) => {
+      for (const name of signals) process.removeListener(name, interrupt);
+      if (interrupted) {
+        end('SIGKILL');
+        // Ends as the signal would have ended it, so that npm does not report an error of this project.
+        process.kill(process.pid, interrupted);
+        return;
+      }
+      if (code !== 0) fail(code === null ? signal : `exit code ${code}`);
+      resolve();
+    });
+  });
 }

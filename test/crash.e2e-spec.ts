@@ -10,7 +10,7 @@ import { RevokeKeyHandler } from '../src/sites/key.handlers.js';
 import { SiteRepository } from '../src/sites/site-repository.js';
 import { printSeed, seededRandom } from './support/seed.mjs';
 import { eventually } from './support/service.js';
-import { type ServiceProcess, spawnService } from './support/service-process.js';
+import { type ServiceProcess, sharedDatabase, spawnService } from './support/service-process.js';
 
 /** An instance that has not read the log for longer reads it before it accepts a key. */
 const KEYS_FRESH_MS = 1_000;
@@ -183,7 +183,7 @@ describe('the service process', () => {
 
   it('rejects a key that was revoked while the process was suspended', async () => {
     const service = await spawnService(dataDir);
-    const other = await spawnService(dataDir);
+    const other = await spawnService(dataDir, sharedDatabase(dataDir));
     const post = poster(service);
     expect((await post('ORD-1')).status).toBe(200);
     service.child.kill('SIGSTOP');

@@ -26,7 +26,7 @@ import { SiteSecrets } from '../src/sites/site-secrets.js';
 import { loosely } from './support/loose-event.js';
 import { printSeed, seededRandom } from './support/seed.mjs';
 import { eventually } from './support/service.js';
-import { type ServiceProcess, spawnService } from './support/service-process.js';
+import { type ServiceProcess, sharedDatabase, spawnService } from './support/service-process.js';
 
 const SHORT_WINDOWS = new URL('./support/short-windows.mjs', import.meta.url).href;
 const SANDBOX = fileURLToPath(new URL('../dist/sandbox/main.js', import.meta.url));
@@ -165,6 +165,7 @@ describe('delivery through crashes', () => {
 
   async function startService(): Promise<ServiceProcess> {
     const service = await spawnService(dataDir, {
+      ...sharedDatabase(dataDir),
       INBOUND_DEADLINE: '2s',
       DELIVERY_RETRY_SCHEDULE: '300ms,500ms',
       NODE_OPTIONS: `--import ${SHORT_WINDOWS}`,

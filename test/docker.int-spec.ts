@@ -1,7 +1,8 @@
-import { execFile, spawnSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { execFile, execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { serverProperties } from '../src/kafka-broker/properties.js';
 import { DEFINITIONS, readSettings } from '../src/kernel/settings.js';
@@ -17,7 +18,8 @@ const { scripts, engines } = JSON.parse(read('package.json')) as {
   scripts: Record<string, string>;
   engines: { node: string };
 };
-const SECRET_KEY = 'ab'.repeat(32);
+/** The first command of the file, and what it writes. */
+const SECRETS_COMMAND = /^# {3}(\(umask .*\))$/m;
 const DEFAULTS = readSettings({});
 const SETTING_NAMES = Object.values(DEFINITIONS).map(({ name }): string => name);
 
@@ -56,7 +58,7 @@ describe('the image', () => {
 
   it('installs from the lock file, builds like the package, and omits development dependencies', () => {
     const [install, build] = all('RUN') as [string, string];
-    expect(install).toBe('npm ci');
+    expect(install).toBe('npm ci --ignore-scripts');
     expect(build).toBe(`npx ${scripts['build']} && npm prune --omit=dev --omit=optional`);
     const { outDir } = JSON.parse(read('tsconfig.json')).compilerOptions;
     const shippedFiles = shipped('COPY').flatMap((rest) => rest.match(/(?<=^--from=build \/app\/)\S+/) ?? []);
@@ -113,7 +115,8 @@ describe('the image', () => {
 
 describe('the composition', () => {
   const text = read('docker-compose.yml');
-  const { services, networks, volumes } = readYaml(interpolate(text, { SECRET_KEY })) as unknown as Composition;
+  const secrets = generateSecrets(SECRETS_COMMAND.exec(text)?.[1] as string);
+  const { services, networks, volumes } = readYaml(interpolate(text, secrets)) as unknown as Composition;
   const { proxy, service, postgres, kafka } = services as Record<'proxy' | 'service' | 'postgres' | 'kafka', Service>;
 
   it('gives the service valid settings', () => {
@@ -123,9 +126,33 @@ describe('the composition', () => {
     expect(settings.trustedProxies).toHaveLength(1);
   });
 
-  it('requires a secret key', () => {
-    expect(() => interpolate(text, {})).toThrow(/^SECRET_KEY: set it to 64 hexadecimal characters/);
-    expect(text).not.toMatch(/SECRET_KEY:-/);
+  it('requires generated secrets and has no default for any', () => {
+    expect(secrets).toEqual({
+      SECRET_KEY: expect.stringMatching(/^[0-9a-f]{64}$/),
+      POSTGRES_PASSWORD: expect.stringMatching(/^[0-9a-f]{48}$/),
+    });
+    for (const missing of Object.keys(secrets)) {
+      expect(() => interpolate(text, { ...secrets, [missing]: '' })).toThrow(
+        `${missing}: create it with the first command in docker-compose.yml`,
+      );
+    }
+    expect(text).not.toMatch(/(KEY|PASSWORD|SECRET)\w*:-/);
+    // Neither git nor the image's build context contains the file.
+    expect(read('.gitignore').split('\n')).toContain('.env');
+    expect(read('docs/operate.md')).toContain(SECRETS_COMMAND.exec(text)?.[1]);
+  });
+
+  it('gives a way out only to the service and the proxy', () => {
+    const outward = Object.keys(networks).filter(
+      (name) => (networks[name] as { internal?: string }).internal !== 'true',
+    );
+    const withWayOut = Object.keys(services).filter((name) =>
+      services[name]?.networks.some((network) => outward.includes(network)),
+    );
+    expect(withWayOut.sort()).toEqual(['proxy', 'service', 'service-2']);
+    expect(service.networks).toContain('platforms');
+    // The proxy reaches the service only on the network that TRUSTED_PROXIES names.
+    expect(proxy.networks).not.toContain('platforms');
   });
 
   it('connects the service to a database that is reachable only on the internal network', () => {
@@ -230,7 +257,7 @@ describe('the composition', () => {
         encoding: 'utf8',
         env: { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '', ...env },
       });
-    expect(config({ SECRET_KEY })).toMatchObject({ status: 0, stderr: '' });
+    expect(config(secrets)).toMatchObject({ status: 0, stderr: '' });
     const without = config({});
     expect(without.status).not.toBe(0);
     expect(without.stderr).toContain('SECRET_KEY');
@@ -253,6 +280,18 @@ interface Composition {
   readonly services: Record<string, Service>;
   readonly networks: Record<string, unknown>;
   readonly volumes: Record<string, unknown>;
+}
+
+/** Runs the command in an empty folder and reads the file that it creates, as compose does. */
+function generateSecrets(command: string): Record<string, string> {
+  const folder = mkdtempSync(join(tmpdir(), 'cc-secrets-'));
+  try {
+    execFileSync('sh', ['-c', command], { cwd: folder });
+    const lines = readFileSync(join(folder, '.env'), 'utf8').trim().split('\n');
+    return Object.fromEntries(lines.map((line) => line.split('=')));
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 }
 
 /** One entry per instruction, continued lines joined. */

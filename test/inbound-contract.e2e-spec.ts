@@ -4,7 +4,7 @@ import { Client } from 'pg';
 import { runCli } from '../src/cli/run-cli.js';
 import { inboundBodySchema } from '../src/conversions/inbound-fields.js';
 import { generateApiKey } from '../src/sites/api-key.js';
-import { DisableInbound, EnableInbound } from '../src/sites/site.commands.js';
+import { AddSite, DisableInbound, EnableInbound, RemoveSite } from '../src/sites/site.commands.js';
 import { Collector } from './support/collector.js';
 import { createDatabase } from './support/databases.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
@@ -200,6 +200,25 @@ describe('a rejection', () => {
     await operator.execute(new EnableInbound('cli', closed.host));
     await service.refreshSites();
     expect((await post(service, closed, purchase())).status).toBe(200);
+  });
+
+  it('of a removed site is that of an unknown host, also after the host was added again, until it has a new key', async () => {
+    const removed = await newSite(['removed-alias.example']);
+    expect((await post(service, removed, purchase())).status).toBe(200);
+    await operator.execute(new RemoveSite('cli', removed.host));
+    await service.refreshSites();
+    for (const host of [removed.host, 'removed-alias.example']) {
+      const reply = await post(service, { ...removed, host }, purchase());
+      expect(reply).toMatchObject({ status: 403, body: failure('Inbound webhook not enabled') });
+      expect((await send(service, { path: '/__cc/tag.js', headers: { Host: host } })).status).toBe(404);
+    }
+    await operator.execute(new AddSite('cli', removed.host));
+    await operator.execute(new EnableInbound('cli', removed.host));
+    await service.refreshSites();
+    expect((await post(service, removed, purchase())).status).toBe(401);
+    const { key } = await operator.issueKey(removed.host);
+    await service.refreshSites();
+    expect((await post(service, { ...removed, key }, purchase())).status).toBe(200);
   });
 
   it('of a method names the allowed one and needs no key', async () => {

@@ -702,6 +702,16 @@ describe('a connection', () => {
     }
   });
 
+  it('that uses TRACE gets no echo of the request', async () => {
+    for (const path of [INBOUND, '/', '/metrics']) {
+      const text = await exchange(
+        `TRACE ${path} HTTP/1.1\r\nHost: ${site.host}\r\nX-Probe: echoed\r\nConnection: close\r\n\r\n`,
+      );
+      expect(text).toMatch(/^HTTP\/1.1 40[0-9] /);
+      expect(text).not.toContain('echoed');
+    }
+  });
+
   it('that does not send valid HTTP gets a plain-text 400 and is closed', async () => {
     const heads = [
       'GARBAGE\r\n\r\n',

@@ -22,6 +22,7 @@ import { type LooseEvent, loosely } from './support/loose-event.js';
 import {
   acceptedPushes,
   appendEvents,
+  KEY,
   type OutboundInstance,
   openInstance,
   parsePush,
@@ -214,7 +215,7 @@ describe('the outbound webhook', () => {
       await appendEvents(instance.log, host, 'received');
       receiver.answer = answerWith(500);
       await toNextTick();
-      const keys = new SigningKeys(instance.postgres.pool, new Sealer(Buffer.alloc(32)));
+      const keys = new SigningKeys(instance.postgres.pool, new Sealer(KEY));
       const newest = await new Checkpoints(instance.postgres.pool, keys, 'local').current();
       receiver.answer = answerWith(200);
       await toNextTick();

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { jest } from '@jest/globals';
 import { type RunningService, startService } from '../src/app/service.js';
 import { runCli } from '../src/cli/run-cli.js';
@@ -276,6 +277,54 @@ describe('connection', () => {
     expect(everything).not.toContain(TOKEN);
   });
 
+  it('to an address with a token keeps the token out of events, rows and output', async () => {
+    const address = `https://hooks.example/in/B01${TOKEN}T0k3n?key=${TOKEN}&v=`;
+    const shown = 'https://hooks.example/in/***?key=***&v=';
+    const outputs = [
+      await cli('platforms', 'connect', 'webhook', '--site', SITE, '--set', `url=${address}`, '--json'),
+      await cli('platforms', 'list', '--site', SITE, '--json'),
+      await cli('webhook', 'set', '--site', SITE, '--url', address, '--json'),
+      await cli('webhook', 'show', '--site', SITE),
+      await cli('events', 'export'),
+      await cli('replay', 'projection', 'sites', '--until', '999999999'),
+    ];
+    expect(outputs.map(({ code }) => code)).toEqual(outputs.map(() => 0));
+    expect(JSON.parse(outputs[0]?.stdout ?? '').settings).toEqual({ url: shown, secret: true });
+    expect(JSON.parse(outputs[2]?.stdout ?? '').url).toBe(shown);
+    const { rows } = await postgres.pool.query<{ text: string }>('SELECT t::text AS text FROM cc.sites t');
+    expect(JSON.stringify([outputs, rows, await log.read()])).not.toContain(TOKEN);
+    // Requests use the sealed address.
+    expect(open(await start()).connections.get('webhook')?.secrets['url']).toBe(address);
+    expect((await secrets.connectionSecrets(SITE, 'outbound'))['url']).toBe(address);
+    // A new token is a change, though the shown address is the same; so is an address without one.
+    const before = (await siteEvents()).length;
+    for (const url of [`${address}2`, `${address}2`, 'https://hooks.example/in'])
+      await json('webhook', 'set', '--site', SITE, '--url', url);
+    expect((await siteEvents()).slice(before)).toMatchObject([
+      { type: 'site.webhook_configured.v1', data: { url: `${shown}***`, newSecret: false } },
+      { type: 'site.webhook_configured.v1', data: { url: 'https://hooks.example/in', newSecret: false } },
+    ]);
+    expect((await secrets.connectionSecrets(SITE, 'outbound'))['url']).toBe('https://hooks.example/in');
+  });
+
+  it('takes secrets from standard input and from files', async () => {
+    const file = join(dataDir, 'pixel');
+    writeFileSync(file, '123\n');
+    const connect = ['platforms', 'connect', 'meta', '--site', SITE, '--set', 'access_token=-'];
+    const made = await cli(...connect, '--set-file', `pixel_id=${file}`, '--json', Readable.from([`${TOKEN}\n`]));
+    expect(JSON.parse(made.stdout).settings).toEqual({ pixel_id: '123', access_token: true });
+    expect(await secrets.connectionSecrets(SITE, 'meta')).toEqual({ access_token: TOKEN });
+    const set = ['webhook', 'set', '--site', SITE, '--url', 'https://hooks.example/in'];
+    expect((await cli(...set, '--secret', '-', Readable.from(['from-stdin']))).code).toBe(0);
+    expect(await secrets.connectionSecrets(SITE, 'outbound')).toMatchObject({ secret: 'from-stdin' });
+    writeFileSync(file, 'from-file');
+    expect((await cli(...set, '--secret-file', file)).code).toBe(0);
+    expect(await secrets.connectionSecrets(SITE, 'outbound')).toMatchObject({ secret: 'from-file' });
+    expect(await refused('platforms', 'connect', 'meta', '--site', SITE, '--set', 'access_token=-')).toBe(
+      '--set access_token: there is no standard input to read from.\n',
+    );
+  });
+
   it('is part of the site row, and of a rebuilt one', async () => {
     await connectMeta();
     await commands.execute(new ParkConnection('system', SITE, 'meta', 'HTTP 401'));
@@ -454,15 +503,18 @@ function named(checks: { name: string }[], name: string) {
   return checks.find((check) => check.name === name);
 }
 
-type Arguments = (string | Record<string, string>)[];
+type Arguments = (string | Record<string, string> | Readable)[];
 
-/** An object among the arguments sets environment variables. */
+/** An object among the arguments sets environment variables; a stream is the standard input. */
 async function cli(...args: Arguments) {
   const argv = args.filter((arg) => typeof arg === 'string');
-  const variables = args.find((arg) => typeof arg !== 'string');
+  const stdin = args.find((arg) => arg instanceof Readable);
+  const variables = args.find(
+    (arg): arg is Record<string, string> => typeof arg !== 'string' && !(arg instanceof Readable),
+  );
   const stdout = new Collector();
   const stderr = new Collector();
-  const code = await runCli(argv, { env: { ...environment, ...variables }, stdout, stderr });
+  const code = await runCli(argv, { env: { ...environment, ...variables }, stdout, stderr, ...(stdin && { stdin }) });
   return { code, stdout: stdout.text, stderr: stderr.text };
 }
 

@@ -16,6 +16,8 @@ import type { Platform } from '../src/platforms/platform.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
 import { ConnectPlatform } from '../src/sites/connection.commands.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
+import { StateConsent } from '../src/visitors/change-consent.command.js';
+import { StateConsentHandler } from '../src/visitors/change-consent.handler.js';
 import { consentProjection } from '../src/visitors/consent.projection.js';
 import { EraseSubject } from '../src/visitors/erase-subject.command.js';
 import { EraseSubjectHandler } from '../src/visitors/erase-subject.handler.js';
@@ -30,6 +32,7 @@ import { startTestServer, type TestServer } from './support/postgres-server.js';
 import {
   conversionId,
   eventually,
+  metrics,
   type Operator,
   openOperator,
   post,
@@ -152,6 +155,11 @@ function callTag(
   return send(service, { method: 'POST', path: `/__cc/${call}`, body, ...options, headers });
 }
 
+/** The options with which the same browser sends its next request. */
+function cookieOf(reply: Reply): { headers: Record<string, string> } {
+  return { headers: { Cookie: String(reply.headers['set-cookie']).split(';')[0] as string } };
+}
+
 const clicksAt = (timeMs: number) =>
   Object.fromEntries(Object.entries(CLICKS).map(([kind, id]) => [kind, { id, t: timeMs }]));
 
@@ -239,10 +247,10 @@ describe('GET /__cc/tag.js', () => {
     expect(changed.body).toContain('"required":true,"capture":false,"days":90');
   });
 
-  it('is at most 5 kB with gzip', async () => {
+  it('is at most 6 kB with gzip', async () => {
     const reply = await get(await openSite(), { 'Accept-Encoding': 'gzip, br' });
     expect(reply.headers['content-encoding']).toBe('gzip');
-    expect(Number(reply.headers['content-length'])).toBeLessThanOrEqual(5_000);
+    expect(Number(reply.headers['content-length'])).toBeLessThanOrEqual(6_000);
     expect(reply.headers.vary).toContain('Accept-Encoding');
   });
 
@@ -266,7 +274,7 @@ describe('the tag’s endpoints', () => {
       const reply = await callTag(site, 'collect', {}, { headers: { Origin: origin } });
       expect([reply.status, reply.headers['access-control-allow-origin'], reply.body]).toEqual([204, origin, '']);
       expect(reply.headers.vary).toContain('Origin');
-      expect(reply.headers).not.toHaveProperty('access-control-allow-credentials');
+      expect(reply.headers['access-control-allow-credentials']).toBe('true');
     }
   });
 
@@ -282,6 +290,8 @@ describe('the tag’s endpoints', () => {
     const reply = await identify(site, newEmail(), {}, { headers: { Origin: origin } });
     expect(reply.status).toBe(403);
     expect(reply.headers).not.toHaveProperty('access-control-allow-origin');
+    expect(reply.headers).not.toHaveProperty('access-control-allow-credentials');
+    expect(reply.headers).not.toHaveProperty('set-cookie');
     if (origin) expect(reply.body).not.toContain(origin);
     expect(await visitorEvents(site)).toEqual([]);
   });
@@ -340,6 +350,41 @@ describe('the tag’s endpoints', () => {
     }
   });
 
+  it('answer 429 once a daily budget is used up, store nothing then, and count it', async () => {
+    const limited = await startTestService(databaseUrl, {
+      TRUSTED_PROXIES: '127.0.0.1',
+      TAG_BUDGET_ADDRESS: '2/100/1',
+      TAG_BUDGET_PERSON: '3',
+    });
+    try {
+      const site = await openSite();
+      await limited.refreshSites();
+      const call = async (email: string, ip: string) => {
+        const body = JSON.stringify({ v: 1, visitor: randomUUID(), visit: randomUUID(), hash: subject(email) });
+        const reply = await send(limited, {
+          ...{ method: 'POST', path: '/__cc/identify', body },
+          headers: {
+            ...{ Host: site.host, Origin: `https://${site.host}`, 'Content-Type': 'text/plain' },
+            ...{ 'X-Forwarded-Proto': 'https', 'X-Forwarded-For': ip, 'User-Agent': BROWSER },
+          },
+        });
+        return [reply.status, reply.headers['retry-after'] !== undefined];
+      };
+      const [jane, ...others] = [newEmail(), newEmail(), newEmail()] as [string, string, string];
+      for (const email of [jane, others[0]]) expect(await call(email, '198.51.100.1')).toEqual([204, false]);
+      expect(await call(others[1], '198.51.100.1')).toEqual([429, true]);
+      for (const ip of ['198.51.100.2', '198.51.100.3']) expect(await call(jane, ip)).toEqual([204, false]);
+      expect(await call(jane, '198.51.100.4')).toEqual([429, true]);
+      const identified = (await visitorEvents(site)).filter(({ type }) => type === 'visitor.identified.v1');
+      expect(identified).toHaveLength(4);
+      const counted = await metrics(limited);
+      expect(counted.get('cc_tag_budget_exceeded_total{scope="address",limit="emails"}')).toBe(1);
+      expect(counted.get('cc_tag_budget_exceeded_total{scope="person",limit="calls"}')).toBe(1);
+    } finally {
+      await limited.stop();
+    }
+  });
+
   it('store no raw email and no query of a page', async () => {
     const site = await openSite();
     await identify(site, newEmail(), {
@@ -387,16 +432,18 @@ describe('a conversion of a known visitor', () => {
   it('uses the newest click of each kind in any order of arrival, and drops expired ones', async () => {
     const site = await openSite();
     const email = newEmail();
+    const visitor = cookieOf(await callTag(site, 'collect'));
     const DAY_MS = 24 * 60 * 60 * 1_000;
     const now = Date.now();
     const click = (kind: string, id: string, ageDays: number) => ({
       clicks: { [kind]: { id, t: now - ageDays * DAY_MS } },
     });
-    await identify(site, email, click('gclid', 'newer', 3));
-    await identify(site, email, click('gclid', 'older', 5));
-    await identify(site, email, click('msclkid', 'expired', 91));
-    await identify(site, email, click('ttclid', 'expired at TikTok', 29));
-    await identify(site, email, click('fbclid', 'from the future', -2));
+    const report = (fields: MessageFields) => identify(site, email, fields, visitor);
+    await report(click('gclid', 'newer', 3));
+    await report(click('gclid', 'older', 5));
+    await report(click('msclkid', 'expired', 91));
+    await report(click('ttclid', 'expired at TikTok', 29));
+    await report(click('fbclid', 'from the future', -2));
     const { personal } = await opening((await convert(site, email)).id);
     const { clicks } = (personal as unknown as { visit: Visit }).visit;
     expect(clicks.gclid).toEqual({ id: 'newer', timeMs: now - 3 * DAY_MS });
@@ -489,17 +536,42 @@ describe('consent', () => {
     },
   );
 
-  it('applies as last changed', async () => {
+  it('applies as the same browser last changed it', async () => {
     const site = await openSite();
     const email = newEmail();
     await identify(site, email);
     const withheld = async () => (await opening((await convert(site, email)).id)).data['withheld'];
-    await callTag(site, 'consent', { hash: subject(email), consent: DENIED });
+    const state = (consent: object, statement?: string) =>
+      callTag(site, 'consent', { hash: subject(email), consent, statement });
+    const statement = randomUUID();
+    await state(DENIED, statement);
     expect(await withheld()).toBe('opted_out');
-    await callTag(site, 'consent', { hash: subject(email), consent: GRANTED });
+    await state(GRANTED, statement);
     expect(await withheld()).toBeUndefined();
     await identify(site, email, { consent: { gpc: true } });
     expect(await withheld()).toBe('opted_out');
+  });
+
+  it('that was denied is not lifted by any other caller, only by the same browser or an operator', async () => {
+    const site = await openSite();
+    const email = newEmail();
+    const statement = randomUUID();
+    const data = async () => (await opening((await convert(site, email)).id)).data;
+    await identify(site, email);
+    await callTag(site, 'consent', { hash: subject(email), consent: DENIED, statement });
+    // With a cookie, with a statement id of its own, and with neither.
+    const other = cookieOf(await callTag(site, 'collect'));
+    for (const options of [{}, other]) {
+      await callTag(site, 'consent', { hash: subject(email), consent: GRANTED }, options);
+      await callTag(site, 'consent', { hash: subject(email), consent: GRANTED, statement: randomUUID() }, options);
+      await identify(site, email, { consent: GRANTED }, options);
+    }
+    expect(await data()).toMatchObject({ consent: 'denied', withheld: 'opted_out' });
+    const operatorsStatement = new StateConsent('cli', site.host, subject(email), 'granted');
+    await new StateConsentHandler(operator.log).execute(operatorsStatement);
+    expect(await data()).toMatchObject({ consent: 'granted', matched: true });
+    await callTag(site, 'consent', { hash: subject(email), consent: DENIED });
+    expect(await data()).toMatchObject({ consent: 'denied', withheld: 'opted_out' });
   });
 
   it('that a site requires is denied until granted, and nothing is stored before', async () => {
@@ -545,22 +617,42 @@ describe('bots', () => {
     const detected = (await visitorEvents(site)).filter(({ type }) => type === 'visitor.bot_detected.v1');
     expect(detected).toHaveLength(1);
     expect(detected[0]?.data).toMatchObject({
-      visit,
+      visit: expect.stringMatching(/^[0-9a-f-]{36}$/),
       mode: 'enforce',
       score: 90,
       reasons: ['declared_crawler'],
       list: expect.any(String),
     });
-    const { reply, id } = await convert(site, email);
+    const { reply, id } = await convert(site, email, { event: 'lead', orderId: undefined });
     expect(JSON.parse(reply.body)).toEqual({ ok: true, filtered: true });
     expect(await opening(id)).toMatchObject({
       type: 'conversion.filtered.v1',
       data: { reason: 'bot', bot: { score: 90 }, judged: true },
     });
+    // Bots place no orders: the sale counts, without their identifiers.
+    const order = await opening((await convert(site, email)).id);
+    expect(order).toMatchObject({ type: 'conversion.received.v1', data: { judged: true, botVisitors: 2 } });
+    expect(order.personal).not.toHaveProperty('visit');
+    await operator.set(site.host, 'bot-filter', 'all');
+    await service.refreshSites();
+    expect((await opening((await convert(site, email)).id)).type).toBe('conversion.filtered.v1');
     // The sender is an HTTP client; the person has no verdict.
     const headers = { 'User-Agent': 'curl/8.0', 'X-Forwarded-Proto': 'https' };
     const person = await post(service, site, { email: newEmail(), event: 'lead' }, { headers });
     expect(JSON.parse(person.body)).toMatchObject({ ok: true, event: 'lead' });
+  });
+
+  it('do not have the conversions of a person filtered by calling with the hash of the email', async () => {
+    const site = await openSite();
+    const [seen, unseen] = [newEmail(), newEmail()];
+    await identify(site, seen);
+    for (const email of [seen, unseen]) {
+      await identify(site, email, { clicks: { gclid: { id: 'Hostile', t: Date.now() } } }, CRAWLER);
+      expect((await opening((await convert(site, email)).id)).type).toBe('conversion.received.v1');
+    }
+    const lead = await opening((await convert(site, seen, { event: 'lead', orderId: undefined })).id);
+    expect(lead).toMatchObject({ type: 'conversion.received.v1', data: { matched: true, botVisitors: 1 } });
+    expect(lead.personal?.['visit']).toMatchObject({ clicks: { gclid: { id: CLICKS.gclid } } });
   });
 
   it('are received in observe mode and counted as false positives', async () => {
@@ -626,19 +718,21 @@ describe('a visit that is identified after its conversion', () => {
     );
   }
 
-  async function skippedSite(): Promise<{ site: TestSite; email: string; id: string }> {
+  /** `visitor`: the cookie of a visitor that landed before the conversion. */
+  async function skippedSite(): Promise<{ site: TestSite; email: string; id: string; visitor: RequestOptions }> {
     const site = await openSite();
     await connect(site, GA4);
     const email = newEmail();
+    const visitor = cookieOf(await callTag(site, 'collect'));
     const { results, id } = await convert(site, email);
     expect(results['ga4']).toEqual({ ok: false, status: 'skipped', reason: 'no_client_identifier' });
     expect(results['meta']).toMatchObject({ ok: true });
-    return { site, email, id };
+    return { site, email, id, visitor };
   }
 
   it('reopens deliveries skipped without it, and none that a platform accepted', async () => {
-    const { site, email, id } = await skippedSite();
-    await identify(site, email, { first: { t: Date.now() - 3_600_000, page: `https://${site.host}/` } });
+    const { site, email, id, visitor } = await skippedSite();
+    await identify(site, email, {}, visitor);
     const chain = await eventually(
       async () => loosely(await operator.log.readStream('conversion', id)),
       (events) => events.some(({ type, data }) => type === 'conversion.accepted.v1' && data['platform'] === 'ga4'),
@@ -652,13 +746,13 @@ describe('a visit that is identified after its conversion', () => {
     expect((await sentTo(site))['ga4']).toContain(COOKIES._ga);
     expect((await matchRates(site))[0]).toMatchObject({ conversions: 1, matched: 1, late: 1 });
     // A second visit reopens nothing.
-    await identify(site, email);
+    await identify(site, email, {}, visitor);
     await lateMatchesCaughtUp();
     expect(await operator.log.readStream('conversion', id)).toHaveLength(chain.length);
   });
 
   it('reopens deliveries skipped after the visit was scanned', async () => {
-    const { site, email, id } = await skippedSite();
+    const { site, email, id, visitor } = await skippedSite();
     // A copy of the conversion whose outcome is stored late, as by a slow instance.
     const [received, ...outcomes] = loosely(await operator.log.readStream('conversion', id));
     const skipped = outcomes.find(({ data }) => data['platform'] === 'ga4');
@@ -674,7 +768,7 @@ describe('a visit that is identified after its conversion', () => {
         (events) => events.some(({ type }) => type === 'conversion.reopened.v1'),
       );
     await append(received as StoredEvent, 'new');
-    await identify(site, email, { first: { t: Date.now() - 3_600_000, page: `https://${site.host}/` } });
+    await identify(site, email, {}, visitor);
     // Once the first conversion is reopened, the scan has passed the visit.
     await reopened(id);
     await append(skipped as StoredEvent, 1);
@@ -682,17 +776,90 @@ describe('a visit that is identified after its conversion', () => {
     expect((await reopened(conversionId))[2]?.data).toMatchObject({ platform: 'ga4', by: visited?.position });
   });
 
-  it('reopens nothing if it began after the conversion, lacks consent, or was a bot’s', async () => {
-    const later = await skippedSite();
-    const denied = await skippedSite();
-    const bot = await skippedSite();
-    const earlier = { first: { t: Date.now() - 3_600_000, page: 'https://x.example/' } };
-    await identify(later.site, later.email, { clicks: clicksAt(Date.now()), first: undefined });
-    await identify(denied.site, denied.email, { ...earlier, consent: { gpc: true } });
-    await identify(bot.site, bot.email, earlier, { headers: { 'User-Agent': 'curl/8.0' } });
+  it('reopens nothing if the service saw it only after the conversion, it lacks consent, or was a bot’s', async () => {
+    const [later, unknown, denied, bot] = [
+      await skippedSite(),
+      await skippedSite(),
+      await skippedSite(),
+      await skippedSite(),
+    ];
+    // The browser states times before the conversion, which prove nothing.
+    const earlier = {
+      clicks: clicksAt(Date.now() - 3_600_000),
+      first: { t: Date.now() - 3_600_000, page: 'https://x.example/' },
+    };
+    await identify(later.site, later.email, earlier, cookieOf(await callTag(later.site, 'collect', earlier)));
+    await identify(unknown.site, unknown.email, earlier);
+    await identify(denied.site, denied.email, { ...earlier, consent: { gpc: true } }, denied.visitor);
+    const headers = { ...bot.visitor.headers, 'User-Agent': 'curl/8.0' };
+    await identify(bot.site, bot.email, earlier, { headers });
     await lateMatchesCaughtUp();
-    for (const { id } of [later, denied, bot])
+    for (const { id } of [later, unknown, denied, bot])
       expect(types(loosely(await operator.log.readStream('conversion', id)))).not.toContain('conversion.reopened.v1');
+  });
+
+  it('does not change the visit that a conversion was matched to', async () => {
+    const site = await openSite();
+    await connect(site, GA4);
+    const email = newEmail();
+    const other = cookieOf(await callTag(site, 'collect', { clicks: clicksAt(Date.now()) }));
+    await identify(site, email, { cookies: {}, clicks: {} });
+    const { id, results } = await convert(site, email);
+    expect(results['ga4']).toMatchObject({ status: 'skipped' });
+    await identify(site, email, {}, other);
+    await lateMatchesCaughtUp();
+    expect(types(loosely(await operator.log.readStream('conversion', id)))).not.toContain('conversion.reopened.v1');
+  });
+});
+
+describe('the visitor cookie', () => {
+  it('is issued by the service, and by it alone is a visitor recognised', async () => {
+    const site = await openSite();
+    const first = await callTag(site, 'collect', { clicks: clicksAt(Date.now()) });
+    const visitor = cookieOf(first);
+    expect(String(first.headers['set-cookie'])).toMatch(
+      /^_ccv=1\.[\w-]+\.[\w-]+; Path=\/__cc\/; Max-Age=7776000; HttpOnly; SameSite=Lax; Secure$/,
+    );
+    const forged = { headers: { Cookie: String(visitor.headers?.['Cookie']).replace(/.$/, '!') } };
+    const known = async (options: RequestOptions) => {
+      await identify(site, newEmail(), {}, options);
+      return (await visitorEvents(site)).at(-1)?.personal;
+    };
+    const identified = await known(visitor);
+    expect(identified).toMatchObject({ known: true, clicks: { gclid: { landedMs: expect.any(Number) } } });
+    expect((await known(visitor))?.['visitor']).toBe(identified?.['visitor']);
+    for (const options of [forged, {}]) {
+      const unknown = await known(options);
+      expect(unknown?.['known']).toBe(false);
+      expect(unknown?.['visitor']).not.toBe(identified?.['visitor']);
+    }
+  });
+
+  it.each([
+    ['before a required consent', { 'consent-required': 'yes' }, {}, {}],
+    ['after a denial', {}, { consent: { ad_storage: 'denied' } }, {}],
+    [
+      'under Global Privacy Control',
+      {},
+      { consent: { ad_storage: 'granted', ad_user_data: 'granted' } },
+      { 'Sec-GPC': '1' },
+    ],
+  ])('is not issued, and is deleted, %s', async (_, settings, message, headers) => {
+    const [site, other] = [await openSite(settings), await openSite()];
+    const existing = cookieOf(await callTag(other, 'collect'));
+    for (const call of ['collect', 'identify', 'consent']) {
+      expect((await callTag(site, call, message, { headers })).headers).not.toHaveProperty('set-cookie');
+      const reply = await callTag(site, call, message, { headers: { ...headers, ...existing.headers } });
+      expect(String(reply.headers['set-cookie'])).toMatch(/^_ccv=; Path=\/__cc\/; Max-Age=0;/);
+    }
+  });
+
+  it('is not needed to deny consent', async () => {
+    const site = await openSite();
+    const email = newEmail();
+    await identify(site, email);
+    await callTag(site, 'collect', { hash: subject(email) }, { headers: { 'Sec-GPC': '1' } });
+    expect((await opening((await convert(site, email)).id)).data).toMatchObject({ withheld: 'opted_out' });
   });
 });
 
@@ -728,6 +895,16 @@ describe('erasure', () => {
       await owner.end();
     }
   }
+
+  it('has no id to look for that the browser keeps: events hold a digest of the visit', async () => {
+    const site = await openSite();
+    const [email, visit] = [newEmail(), randomUUID()];
+    await callTag(site, 'collect', { visit, clicks: { gclid: { id: 'Landing', t: Date.now() } } });
+    await identify(site, email, { visit });
+    const visits = (await visitorEvents(site)).map(({ data }) => data['visit']);
+    expect(visits).toEqual([expect.stringMatching(/^[0-9a-f-]{36}$/), visits[0]]);
+    expect(await allRows()).not.toContain(visit);
+  });
 
   it('of 100 of 1,000 people, under load and during rebuilds, leaves no trace of them and all totals', async () => {
     const site = await openSite();

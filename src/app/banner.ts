@@ -1,5 +1,6 @@
 export interface Demo {
-  readonly key: string;
+  /** Undefined if an operator has revoked it or removed the site. */
+  readonly key: string | undefined;
   /** URL of the sandbox that stands in for the platforms. Undefined if there is none. */
   readonly sandboxUrl: string | undefined;
 }
@@ -8,7 +9,7 @@ export interface Demo {
 export function bannerText(url: string, demo: Demo | undefined): string {
   const base = url.replace('127.0.0.1', 'localhost').replace('[::1]', 'localhost');
   const lines = ['', `  Clean Conversions listens on ${base}`, ''];
-  if (!demo) {
+  if (!demo?.key) {
     lines.push(
       '  Add a site and create an API key:',
       '    npm run cc -- sites add <host>',
@@ -24,8 +25,8 @@ export function bannerText(url: string, demo: Demo | undefined): string {
         `-d '{"email":"jane@example.com","event":"purchase","value":129.9,"currency":"EUR","orderId":"ORD-'$(date +%s)'"}'`,
       '',
     );
-    if (demo.sandboxUrl) lines.push(`  See what the twelve sandbox platforms received: ${demo.sandboxUrl}`, '');
   }
+  if (demo?.sandboxUrl) lines.push(`  See what the twelve sandbox platforms received: ${demo.sandboxUrl}`, '');
   lines.push(`  API documentation: ${base}/docs    Stop: Ctrl-C`, '');
   return `${lines.join('\n')}\n`;
 }

@@ -2,12 +2,14 @@ import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { isLoopback } from '../kernel/addresses.js';
 import type { CommandExecutor } from '../kernel/command.js';
 import { platformOf } from '../platforms/index.js';
 import { PLATFORM_NAMES, type Platform, type PlatformName } from '../platforms/platform.js';
 import { ConnectPlatform } from '../sites/connection.commands.js';
+import type { SiteConnection } from '../sites/connection.js';
 import type { SiteDirectory } from '../sites/site-directory.js';
-import { readFileIfExists } from './demo-site.js';
+import { DEMO_HOST, readFileIfExists } from './demo-site.js';
 
 const MAIN = fileURLToPath(new URL('../sandbox/main.js', import.meta.url));
 const START_TIMEOUT_MS = 10_000;
@@ -58,28 +60,42 @@ const SETTINGS: Record<PlatformName, Record<string, string>> = {
  * the demo site's connections stay valid. Resolves with the sandbox's URL, or undefined if it did not start.
  */
 export async function startDemoSandbox(dataDir: string): Promise<string | undefined> {
-  const file = join(dataDir, 'demo-sandbox-port');
-  const previousPort = readFileIfExists(file);
-  const url = (previousPort && (await spawnSandbox(previousPort))) || (await spawnSandbox('0'));
-  if (url) writeFileSync(file, `${new URL(url).port}\n`);
-  return url;
+  const previousPort = readFileIfExists(portFile(dataDir));
+  return (previousPort && (await spawnSandbox(previousPort))) || (await spawnSandbox('0'));
 }
 
-/** Connects all twelve platforms of the demo site to the sandbox. */
+/**
+ * Connects all twelve platforms of the demo site to the sandbox, and follows the sandbox to another port. Connections that the
+ * operator has removed, or connected to something else, stay as they are.
+ */
 export async function connectDemoPlatforms(
-  host: string,
+  dataDir: string,
   sandboxUrl: string,
   commands: CommandExecutor,
   directory: SiteDirectory,
 ): Promise<void> {
-  const connections = directory.find(host)?.connections;
+  const site = directory.find(DEMO_HOST)?.site;
+  if (!site) return;
   for (const platform of PLATFORM_NAMES) {
     const endpoint = `${sandboxUrl}/${platform}`;
-    if (connections?.get(platform)?.connection.endpoint === endpoint) continue;
-    const request = { set: SETTINGS[platform], endpoint };
-    await commands.execute(new ConnectPlatform('system', host, platformOf(platform) as Platform, request));
+    const before = site.connections.find((connection) => connection.platform === platform);
+    if (before && (before.endpoint === endpoint || !isOnSandbox(before))) continue;
+    const request = before ? { set: {}, endpoint } : { set: SETTINGS[platform], endpoint };
+    await commands.execute(new ConnectPlatform('system', site.host, platformOf(platform) as Platform, request));
   }
+  writeFileSync(portFile(dataDir), `${new URL(sandboxUrl).port}\n`);
   await directory.refresh();
+}
+
+/** Whether it leads to the sandbox of an earlier start, which may have had another port. */
+function isOnSandbox({ platform, endpoint, disconnected }: SiteConnection): boolean {
+  if (endpoint === undefined || disconnected) return false;
+  const { hostname, pathname } = new URL(endpoint);
+  return isLoopback(hostname) && pathname === `/${platform}`;
+}
+
+function portFile(dataDir: string): string {
+  return join(dataDir, 'demo-sandbox-port');
 }
 
 /** Resolves with undefined if the process does not listen in time or exits, for example because the port is in use. */

@@ -8,17 +8,23 @@ import type { SiteDirectory } from '../sites/site-directory.js';
 
 export const DEMO_HOST = 'localhost';
 
-/** Creates the demo site, in embedded mode only. Its key is stored in the data directory: every start can print it. */
+/**
+ * Creates the demo site, in embedded mode only. Its key is stored in the data directory: every start can print it. A site
+ * that an operator has removed, and a key that an operator has revoked, are not created again: then there is no key to print.
+ */
 export async function ensureDemoSite(
   dataDir: string,
   commands: CommandExecutor,
   directory: SiteDirectory,
-): Promise<string> {
+): Promise<string | undefined> {
   const file = join(dataDir, 'demo-key');
+  if (directory.wasRemoved(DEMO_HOST)) return undefined;
   await registerOnce(commands, directory);
   const site = directory.find(DEMO_HOST);
   const storedKey = readFileIfExists(file);
   if (storedKey && site?.keysByHash.get(hashApiKey(storedKey))?.status === 'active') return storedKey;
+  // Without any key, the start that registered the site did not finish.
+  if (site && site.keysByHash.size > 0) return undefined;
   await commands.execute(new EnableInbound('system', DEMO_HOST));
   const { key } = await commands.execute(new IssueKey('system', DEMO_HOST, 'Demo', false));
   writeFileSync(file, `${key}\n`, { mode: 0o600 });

@@ -3,7 +3,6 @@ import { CommandBus } from '@nestjs/cqrs';
 import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { HotRoutes } from '../http/hot-routes.js';
 import { createAdapter } from '../http/http-adapter.js';
-import { UserError } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { openSealer } from '../kernel/secret-key.js';
 import type { Settings } from '../kernel/settings.js';
@@ -15,7 +14,8 @@ import { SiteDirectory } from '../sites/site-directory.js';
 import { AppModule } from './app.module.js';
 import { bannerText, type Demo } from './banner.js';
 import { connectDemoPlatforms, startDemoSandbox } from './demo-sandbox.js';
-import { DEMO_HOST, ensureDemoSite } from './demo-site.js';
+import { ensureDemoSite } from './demo-site.js';
+import { describeListenError, reservePort } from './reserved-port.js';
 
 /** A restart of PostgreSQL, also after a crash, is over by then. */
 const DATABASE_WAIT_MS = 60_000;
@@ -27,13 +27,15 @@ export interface RunningService {
 
 export async function startService(settings: Settings): Promise<RunningService> {
   const logger = new Logger(settings.logLevel);
-  const sealer = openSealer(settings);
   const { databaseUrl, dataDir } = settings;
+  const freePort = await reservePort(settings);
+  const sealer = openSealer(settings);
   const postgres = await Postgres.open({
     databaseUrl,
     dataDir,
     onMessage: (line) => process.stderr.write(`${line}\n`),
     waitMs: DATABASE_WAIT_MS,
+    ownsDataDir: true,
   });
   await closingOnError(postgres, recordKey(postgres.pool, sealer));
   const hotRoutes = new HotRoutes();
@@ -52,17 +54,17 @@ export async function startService(settings: Settings): Promise<RunningService> 
   serveDocuments(app);
   const sandbox = databaseUrl || !settings.demoPlatforms ? undefined : startDemoSandbox(dataDir);
   await app.init();
-  const demo = databaseUrl ? undefined : await prepareDemo(app, dataDir, await sandbox);
   try {
-    await app.listen(settings.port, settings.host);
+    await freePort();
+    await app.listen(settings.port, settings.host).catch((error: unknown) => {
+      throw describeListenError(error, settings);
+    });
+    const demo = databaseUrl ? undefined : await prepareDemo(app, dataDir, await sandbox);
+    return { app, banner: bannerText(await app.getUrl(), demo) };
   } catch (error) {
     await app.close();
-    if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error;
-    throw new UserError(
-      `Port ${settings.port} on ${settings.host} is in use. Stop the process that listens on it, or set PORT to another one.`,
-    );
+    throw error;
   }
-  return { app, banner: bannerText(await app.getUrl(), demo) };
 }
 
 /** The caller reports the error. An embedded server must not keep running. */
@@ -73,7 +75,7 @@ function closingOnError<Result>(postgres: Postgres, step: Promise<Result>): Prom
   });
 }
 
-/** A demo site, in embedded mode only. */
+/** A demo site, in embedded mode only. After the service listens: a start that fails must not change the site. */
 async function prepareDemo(
   app: NestFastifyApplication,
   dataDir: string,
@@ -82,6 +84,6 @@ async function prepareDemo(
   const directory = app.get(SiteDirectory);
   const commands = app.get(CommandBus);
   const key = await ensureDemoSite(dataDir, commands, directory);
-  if (sandboxUrl) await connectDemoPlatforms(DEMO_HOST, sandboxUrl, commands, directory);
+  if (sandboxUrl) await connectDemoPlatforms(dataDir, sandboxUrl, commands, directory);
   return { key, sandboxUrl };
 }

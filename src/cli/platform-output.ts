@@ -35,7 +35,9 @@ export function listedConnection(platform: Platform, connections: readonly SiteC
 
 export function connectionDocument(connection: SiteConnection, generatedSecret?: string): ConnectionDocument {
   const { platform, state, reason, settings, secretNames, endpoint, since, disconnected } = connection;
-  const secrets = Object.fromEntries(secretNames.map((name) => [name, true] as const));
+  // A redacted address is shown, not that it is sealed as well.
+  const hidden = secretNames.filter((name) => settings[name] === undefined);
+  const secrets = Object.fromEntries(hidden.map((name) => [name, true] as const));
   return {
     platform,
     connected: !disconnected,

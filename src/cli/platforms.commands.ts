@@ -15,6 +15,7 @@ import {
   platformDocument,
   settingsText,
 } from './platform-output.js';
+import type { SecretInput } from './secret-input.js';
 import type { Session } from './session.js';
 import { adviceAfterTest, testStoredConnection } from './stored-connection.js';
 import { collect, commandGroup, subcommand, UsageError } from './subcommand.js';
@@ -62,11 +63,16 @@ export function addPlatforms(program: Command, session: Session): void {
     'platforms connect meta --site shop.example --set pixel_id=123456789 --set access_token=…',
   )
     .requiredOption('--site <host>', 'site that the connection belongs to')
-    .option('--set <name=value>', 'setting or secret; "name=" removes it; may be repeated', collect)
+    .option(
+      '--set <name=value>',
+      'setting or secret; "name=-" reads it from standard input, "name=" removes it; may be repeated',
+      collect,
+    )
+    .option('--set-file <name=path>', 'the same, from a file; may be repeated', collect)
     .option('--endpoint <url>', "base URL instead of the platform's own; an empty one restores it")
     .action(async (name: string, options: ConnectOptions) => {
       const platform = readPlatform(name);
-      const set = Object.fromEntries((options.set ?? []).map(readSetting));
+      const set = await readSettings(options, session.input);
       const { sites, commands } = await session.open();
       const { host } = await sites.get(options.site);
       const { connection, generatedSecret } = await commands.execute(
@@ -123,14 +129,24 @@ export function addPlatforms(program: Command, session: Session): void {
 interface ConnectOptions {
   readonly site: string;
   readonly set?: string[];
+  readonly setFile?: string[];
   readonly endpoint?: string;
   readonly json?: true;
 }
 
-function readSetting(text: string): [name: string, value: string] {
+async function readSettings({ set = [], setFile = [] }: ConnectOptions, input: SecretInput) {
+  const values: Record<string, string> = {};
+  for (const [name, value] of set.map((text) => readSetting('--set', 'pixel_id=123456789', text)))
+    values[name] = await input.value(`--set ${name}`, value);
+  for (const [name, path] of setFile.map((text) => readSetting('--set-file', 'access_token=token.txt', text)))
+    values[name] = input.file(`--set-file ${name}`, path);
+  return values;
+}
+
+function readSetting(option: string, example: string, text: string): [name: string, value: string] {
   const at = text.indexOf('=');
   // The message does not repeat the text: it may be a secret given without its name.
-  if (at < 1) throw new UsageError('--set takes a name and a value, such as --set pixel_id=123456789.');
+  if (at < 1) throw new UsageError(`${option} takes a name and a value, such as ${option} ${example}.`);
   return [text.slice(0, at), text.slice(at + 1)];
 }
 

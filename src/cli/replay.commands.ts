@@ -175,11 +175,18 @@ export function addReplay(program: Command, session: Session): void {
       });
       output.endProgress();
       try {
-        for await (const rows of snapshot.rows()) await output.print(rows.map((row) => `${row}\n`).join(''));
+        for await (const rows of snapshot.rows())
+          await output.print(rows.map((row) => `${name === 'sites' ? withoutKeyHashes(row) : row}\n`).join(''));
       } finally {
         await snapshot.end();
       }
     });
+}
+
+/** As for events: only authentication needs the hash of an API key. */
+function withoutKeyHashes(row: string): string {
+  const site = JSON.parse(row) as { keys: { hash?: string }[] };
+  return JSON.stringify({ ...site, keys: site.keys.map(({ hash: _, ...key }) => key) });
 }
 
 async function rangeOf(

@@ -1,4 +1,4 @@
-import type { Writable } from 'node:stream';
+import type { Readable, Writable } from 'node:stream';
 import { Command } from 'commander';
 import { messageOf, UserError } from '../kernel/errors.js';
 import { addDoctor } from './doctor.commands.js';
@@ -10,6 +10,7 @@ import { Output, OutputClosed } from './output.js';
 import { addPlatforms } from './platforms.commands.js';
 import { addProjections } from './projections.commands.js';
 import { addReplay } from './replay.commands.js';
+import { SecretInput } from './secret-input.js';
 import { Session } from './session.js';
 import { addSites } from './sites.commands.js';
 import { CommanderExit, throwOnExit, UsageError } from './subcommand.js';
@@ -26,14 +27,15 @@ export interface CliEnvironment {
   readonly env: NodeJS.ProcessEnv;
   readonly stdout: Writable;
   readonly stderr: Writable;
+  readonly stdin?: Readable;
   readonly stop?: AbortSignal;
 }
 
 /** Runs one command and returns the exit code. `argv` does not contain the program name. */
 export async function runCli(argv: readonly string[], environment: CliEnvironment): Promise<number> {
-  const { env, stdout, stderr, stop = new AbortController().signal } = environment;
+  const { env, stdout, stderr, stdin, stop = new AbortController().signal } = environment;
   const output = new Output(stdout, stderr);
-  const session = new Session(env, output, stop);
+  const session = new Session(env, output, stop, new SecretInput(stdin));
   const program = throwOnExit(new Command('clean-conversions'))
     .description(
       'Manage the sites, keys, platforms, events and projections of Clean Conversions, with or without a running service.',

@@ -12,6 +12,7 @@ import { siteCommandDispatcher } from '../sites/site-command-handlers.js';
 import { SiteRepository } from '../sites/site-repository.js';
 import { SiteSecrets } from '../sites/site-secrets.js';
 import type { Output } from './output.js';
+import type { SecretInput } from './secret-input.js';
 
 /** The service's classes that commands use, constructed without Nest. */
 export interface CliDependencies {
@@ -35,6 +36,7 @@ export class Session {
     readonly output: Output,
     /** Aborted by Ctrl-C. */
     readonly stop: AbortSignal,
+    readonly input: SecretInput,
   ) {}
 
   /** Throws if SECRET_KEY is not the one of the service: what it seals, the service could not open. */

@@ -11,10 +11,18 @@ interface SiteFields {
   readonly inbound: boolean;
   readonly settings: SiteSettings;
   readonly createdAt: string | Date;
+  readonly removed?: boolean | undefined;
 }
 
-export function siteDocument({ id, host, aliases, inbound, createdAt }: SiteFields) {
-  return { id, host, aliases, inbound, createdAt: new Date(createdAt).toISOString() };
+export function siteDocument({ id, host, aliases, inbound, createdAt, removed }: SiteFields) {
+  return {
+    id,
+    host,
+    aliases,
+    inbound,
+    createdAt: new Date(createdAt).toISOString(),
+    ...(removed && { removed: true as const }),
+  };
 }
 
 /** With the effective settings: a site without a dedup window uses the service's. */
@@ -23,8 +31,9 @@ export function siteWithSettings(site: SiteFields, defaultWindowMs: number) {
   return { ...siteDocument(site), settings: { ...site.settings, dedupWindow } };
 }
 
-export function siteCard({ id, host, aliases, inbound, createdAt }: ReturnType<typeof siteDocument>): string {
-  return card({ host, aliases, inbound, id, created: createdAt });
+export function siteCard({ createdAt, ...site }: ReturnType<typeof siteDocument>): string {
+  const { id, host, aliases, inbound, removed } = site;
+  return card({ host, aliases, inbound, id, created: createdAt, ...(removed && { removed }) });
 }
 
 /** The settings by the name of their option. */

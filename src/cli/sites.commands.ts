@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import { AddSite, ChangeSiteSettings } from '../sites/site.commands.js';
+import { AddSite, ChangeAliases, ChangeSiteSettings, RemoveSite } from '../sites/site.commands.js';
 import { SITE_FLAGS } from '../sites/site-settings.js';
-import { table } from './output.js';
+import { card, table } from './output.js';
 import type { Session } from './session.js';
 import { settingsCard, siteCard, siteDocument, siteWithSettings } from './site-output.js';
 import { collect, commandGroup, subcommand, UsageError } from './subcommand.js';
@@ -11,6 +11,7 @@ const HELP: Readonly<Record<string, [value: string, help: string]>> = {
   'dedup-window': ['<duration>', 'how long a repeated conversion is a duplicate, 0s to 30d'],
   'bot-threshold': ['<0-100>', 'a visit with this score or more is a bot; lower is stricter'],
   'bot-mode': ['<mode>', 'observe or enforce'],
+  'bot-filter': ['<which>', 'conversions of bots to filter: leads (those without an order), all or none'],
   'consent-required': ['<yes|no>', 'whether a person without a consent record counts as opted out'],
   withhold: ['<what>', 'what to withhold after an opt-out: identifiers or everything'],
   country: ['<CC>', 'country of phone numbers without a country code'],
@@ -48,7 +49,10 @@ export function addSites(program: Command, session: Session): void {
     await projections.catchUp('sites');
     // Imported here because loading TypeORM takes longer than most commands run.
     const { SiteRow } = await import('../sites/site-row.js');
-    const rows = await (await postgres.repository(SiteRow)).find({ order: { createdAt: 'ASC', host: 'ASC' } });
+    const rows = await (await postgres.repository(SiteRow)).find({
+      where: { removed: false },
+      order: { createdAt: 'ASC', host: 'ASC' },
+    });
     const list = rows.map(siteDocument);
     if (list.length === 0 && !json) return output.note('There is no site yet. Add one with "sites add <host>".');
     await output.show(json, list, () => {
@@ -72,7 +76,7 @@ export function addSites(program: Command, session: Session): void {
   const set = subcommand(
     group,
     'set <host>',
-    'Change the settings of a site',
+    'Change the settings and aliases of a site',
     'sites set shop.example --dedup-window 48h --block @mailinator.com',
   );
   for (const [flag, { list }] of Object.entries(SITE_FLAGS)) {
@@ -80,6 +84,8 @@ export function addSites(program: Command, session: Session): void {
     set.option(`--${flag} ${value}`, list ? `${help}; may be repeated` : help, collect);
   }
   set
+    .option('--alias <host>', 'add another host of the same site; may be repeated', collect)
+    .option('--remove-alias <host>', 'remove such a host; may be repeated', collect)
     .option(
       '--unset <name>',
       'restore the default; <name>=<value> removes one value from a list; may be repeated',
@@ -90,15 +96,36 @@ export function addSites(program: Command, session: Session): void {
         (options[camelCase(flag)] ?? []).map((value) => ({ flag, value })),
       );
       const unset = options['unset'] ?? [];
-      if (values.length + unset.length === 0) {
+      const aliases = { add: options['alias'] ?? [], remove: options['removeAlias'] ?? [] };
+      const hasSettings = values.length + unset.length > 0;
+      if (!hasSettings && aliases.add.length + aliases.remove.length === 0) {
         throw new UsageError('Nothing to set: give at least one option. "sites set --help" lists them.');
       }
       const { sites, commands, settings } = await session.open();
       const { host } = await sites.get(hostOrAlias);
-      const changed = await commands.execute(new ChangeSiteSettings('cli', host, { set: values, unset }));
+      let changed = await commands.execute(new ChangeAliases('cli', host, aliases));
+      if (hasSettings) changed = await commands.execute(new ChangeSiteSettings('cli', host, { set: values, unset }));
       const site = siteWithSettings(changed, settings.dedupWindowMs);
       await output.show(options.json, site, () => `${siteCard(site)}\n${settingsCard(site.settings)}`);
     });
+
+  subcommand(
+    group,
+    'remove <host>',
+    'Remove a site: it accepts nothing more, its keys are revoked, its platforms disconnected. Events stay.',
+    'sites remove shop.example',
+  ).action(async (host: string, { json }: { json?: true }) => {
+    const { sites, commands } = await session.open();
+    // By its host only: an alias must not lead to another site than the one that was meant.
+    const { connections } = await sites.get(host);
+    const removed = await commands.execute(new RemoveSite('cli', host));
+    const disconnected = connections.filter((connection) => !connection.disconnected).map(({ platform }) => platform);
+    await output.show(json, { host: removed.host, removed: true, disconnected }, () =>
+      card({ host: removed.host, removed: true, disconnected }),
+    );
+    if (!json && disconnected.length > 0)
+      output.note('Deliveries that were queued fail with the reason "disconnected". "sites add" adds the host again.');
+  });
 }
 
 /** The name under which Commander stores an option's value. */

@@ -2,11 +2,13 @@ import type { Command } from 'commander';
 import { allProjections } from '../app/projections.js';
 import { isEmail, normaliseEmail, subjectOf } from '../kernel/email.js';
 import { UserError } from '../kernel/errors.js';
+import { StateConsent } from '../visitors/change-consent.command.js';
+import { StateConsentHandler } from '../visitors/change-consent.handler.js';
 import { EraseSubject, RerunErasures } from '../visitors/erase-subject.command.js';
 import { EraseSubjectHandler, RerunErasuresHandler } from '../visitors/erase-subject.handler.js';
 import { Erasure } from '../visitors/erasure.js';
 import { openErasureList } from '../visitors/erasure-list.js';
-import { showVisitor } from '../visitors/show-visitor.js';
+import { type ShownVisitor, showVisitor } from '../visitors/show-visitor.js';
 import { card } from './output.js';
 import type { Session } from './session.js';
 import { commandGroup, subcommand, UsageError } from './subcommand.js';
@@ -19,7 +21,7 @@ interface PersonOptions {
 
 export function addVisitors(program: Command, session: Session): void {
   const { output } = session;
-  const visitors = commandGroup(program, 'visitors', 'Show or erase the personal data of a person');
+  const visitors = commandGroup(program, 'visitors', 'Show, change or erase what is stored about a person');
 
   subcommand(
     visitors,
@@ -31,14 +33,34 @@ export function addVisitors(program: Command, session: Session): void {
     .option('--email <address>', 'email address of the person')
     .option('--hash <sha256>', 'hash of the normalised address, instead of --email')
     .action(async ({ json, ...person }: PersonOptions & { json?: true }) => {
-      const { sites, postgres } = await session.open();
-      const { host } = await sites.get(person.site as string);
-      const record = await showVisitor(postgres.pool, host, subjectFrom(person));
+      const { sites, postgres, settings } = await session.open();
+      const site = await sites.get(person.site as string);
+      const nowMs = postgres.clock.nowMs();
+      const record = await showVisitor(postgres.pool, site, subjectFrom(person), nowMs, settings.identifierTtlMs);
       if (!record)
         throw new UserError(
-          `${host} has no record of this person. A record is created when the tag captures the email on one of its pages.`,
+          `${site.host} has no record of this person. A record is created when the tag captures the email on one of its pages.`,
         );
       await output.show(json, record, () => JSON.stringify(record, null, 2));
+    });
+
+  subcommand(
+    visitors,
+    'consent <person> <value>',
+    'State the consent of a person (an email address or its hash): granted or denied. Replaces all earlier statements.',
+    'visitors consent jane@example.com denied --site shop.example',
+  )
+    .requiredOption('--site <host>', 'site that the person visited')
+    .action(async (person: string, value: string, { json, site: host }: { json?: true; site: string }) => {
+      if (value !== 'granted' && value !== 'denied') throw new UsageError('Give "granted" or "denied".');
+      const { sites, postgres, log, settings } = await session.open();
+      const site = await sites.get(host);
+      const subject = subjectFrom(person.includes('@') ? { email: person } : { hash: person });
+      await new StateConsentHandler(log).execute(new StateConsent('cli', site.host, subject, value));
+      const nowMs = postgres.clock.nowMs();
+      const record = await showVisitor(postgres.pool, site, subject, nowMs, settings.identifierTtlMs);
+      const { consent, statements } = record as ShownVisitor;
+      await output.show(json, { site: site.host, subject, consent, statements }, () => card({ consent: value }));
     });
 
   subcommand(
@@ -72,11 +94,11 @@ export function addVisitors(program: Command, session: Session): void {
 function subjectFrom({ email, hash }: PersonOptions): string {
   if ((email === undefined) === (hash === undefined)) throw new UsageError('Give either --email or --hash.');
   if (hash !== undefined) {
-    if (!/^[0-9a-f]{64}$/i.test(hash)) throw new UserError('--hash must be a SHA-256 hex digest of 64 characters.');
+    if (!/^[0-9a-f]{64}$/i.test(hash)) throw new UserError('The hash must be a SHA-256 hex digest of 64 characters.');
     return hash.toLowerCase();
   }
   const address = normaliseEmail(email as string);
   // The message does not repeat the address, because it is personal data.
-  if (!isEmail(address)) throw new UserError('--email is not an email address. Give one such as jane@example.com.');
+  if (!isEmail(address)) throw new UserError('This is not an email address. Give one such as jane@example.com.');
   return subjectOf(address);
 }

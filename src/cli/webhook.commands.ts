@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { newestCheckpoint } from '../checkpoints/checkpoints.js';
 import { OUTBOUND } from '../events/outbound.events.js';
 import { UserError } from '../kernel/errors.js';
@@ -30,13 +30,18 @@ export function addWebhook(program: Command, session: Session): void {
     'webhook set --site shop.example --url https://hooks.shop.example/totals',
   )
     .requiredOption('--site <host>', 'site of the totals')
-    .requiredOption('--url <url>', 'https URL that receives the totals')
-    .option('--secret <text>', 'bearer token and signing key; the previous one also signs for 24 h')
-    .action(async (options: SiteOptions & { url: string; secret?: string }) => {
+    .requiredOption('--url <url>', 'https URL that receives the totals; - reads it from standard input')
+    .option('--secret <text>', 'bearer token and signing key, - from standard input; the previous one signs for 24 h')
+    .addOption(new Option('--secret-file <path>', 'the same, from a file').conflicts('secret'))
+    .action(async (options: SiteOptions & { url: string; secret?: string; secretFile?: string }) => {
       const dependencies = await session.open();
       const { sites, commands, settings } = dependencies;
       const { host } = await sites.get(options.site);
-      const { url, secret } = options;
+      const url = await session.input.value('--url', options.url);
+      const secret =
+        options.secretFile !== undefined
+          ? session.input.file('--secret-file', options.secretFile)
+          : options.secret && (await session.input.value('--secret', options.secret));
       const request = { url, secret, allowPrivate: settings.outboundAllowPrivate };
       const { webhook, generatedSecret } = await commands.execute(new SetWebhook('cli', host, request));
       await show(dependencies, host, webhook, options.json, generatedSecret);
@@ -125,10 +130,10 @@ export function addWebhook(program: Command, session: Session): void {
 
 async function receiverOf({ secrets }: CliDependencies, site: Site): Promise<Receiver & { secrets: WebhookSecrets }> {
   const webhook = requireWebhook(site);
-  const stored = webhookSecrets(await secrets.connectionSecrets(site.host, 'outbound'));
+  const stored = webhookSecrets(webhook, await secrets.connectionSecrets(site.host, 'outbound'));
   if (!stored)
     throw new UserError(
-      `SECRET_KEY does not open the secret of ${site.host}'s webhook. Use the key that sealed it, or set the secret again: "webhook set --site ${site.host} --url ${webhook.url} --secret …".`,
+      `SECRET_KEY does not open the secret of ${site.host}'s webhook. Use the key that sealed it, or set it again: "webhook set --site ${site.host} --url … --secret …".`,
     );
   return { site: site.host, webhook, secrets: stored };
 }

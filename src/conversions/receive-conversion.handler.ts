@@ -9,7 +9,7 @@ import type { DedupClaim } from '../log/event.js';
 import { EventLog } from '../log/event-log.js';
 import type { PersonalHashes } from '../platforms/personal-hashes.js';
 import type { SiteKey } from '../sites/site.js';
-import { isFilteredBot, type Match, Matcher, matchOf, reachesBotThreshold } from '../visitors/matcher.js';
+import { filtersBots, type Match, Matcher, matchOf, reachesBotThreshold } from '../visitors/matcher.js';
 import { addressWarning, storedText } from './address-digest.js';
 import { isOpening, type OpeningEvent } from './conversion.js';
 import { dedupKey, dedupWindowOf } from './dedup-key.js';
@@ -101,11 +101,14 @@ export function decide(
     keyId: key.id,
     trial: key.trial,
   };
-  const { visit, bot } = match;
-  const botData =
-    bot && bot.score > 0 ? { bot, ...(reachesBotThreshold(bot, settings) && { judged: true as const }) } : undefined;
+  const { visit, bot, isBot, botVisitors } = match;
+  const botData = {
+    ...(bot && bot.score > 0 && { bot, ...(reachesBotThreshold(bot, settings) && { judged: true as const }) }),
+    ...(botVisitors !== undefined && { botVisitors }),
+  };
   const reason =
-    filterReason(settings, personal.subject, fields.email) ?? (isFilteredBot(bot, settings) ? 'bot' : undefined);
+    filterReason(settings, personal.subject, fields.email) ??
+    (isBot && filtersBots(settings, fields.orderId) ? 'bot' : undefined);
   const reference = orderId;
   const opening: OpeningEvent = reason
     ? { type: 'conversion.filtered.v1', data: { ...data, ...botData, reason }, personal, reference }

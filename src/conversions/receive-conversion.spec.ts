@@ -124,18 +124,42 @@ describe('decide', () => {
       expect(opening.personal).not.toHaveProperty('visit');
     });
 
-    it('filters a bot’s conversion from the site’s threshold on, with a weak claim', () => {
-      const { opening, claim } = decided({}, { botThreshold: 60 }, {}, { visit, consent: 'unknown', bot });
-      expect(opening).toMatchObject({ type: 'conversion.filtered.v1', data: { reason: 'bot', bot: { score: 60 } } });
+    const ofBots: Match = { consent: 'unknown', bot, isBot: true, botVisitors: 1 };
+    const lead = { orderId: undefined as never };
+
+    it('filters a lead if every visitor is a bot, with a weak claim', () => {
+      const { opening, claim } = decided(lead, {}, {}, ofBots);
+      expect(opening).toMatchObject({
+        type: 'conversion.filtered.v1',
+        data: { reason: 'bot', bot: { score: 60 }, judged: true },
+      });
       expect(opening.personal).not.toHaveProperty('visit');
       expect(claim.weak).toBe(true);
-      expect(decided({}, { botThreshold: 61 }, {}, { visit, consent: 'unknown', bot }).opening.type).toBe(
-        'conversion.received.v1',
-      );
+    });
+
+    it('receives an order of bots without their identifiers and shows the verdict', () => {
+      const { opening, claim } = decided({}, {}, {}, ofBots);
+      expect(opening).toMatchObject({ type: 'conversion.received.v1', data: { bot, judged: true, botVisitors: 1 } });
+      expect(opening.data).not.toHaveProperty('matched');
+      expect(claim.weak).toBe(false);
+    });
+
+    it.each([
+      ['all', {}, 'conversion.filtered.v1'],
+      ['all', lead, 'conversion.filtered.v1'],
+      ['none', {}, 'conversion.received.v1'],
+      ['none', lead, 'conversion.received.v1'],
+    ] as const)('follows the site’s bot filter %s', (botFilter, fields, type) => {
+      expect(decided(fields, { botFilter }, {}, ofBots).opening.type).toBe(type);
+    });
+
+    it('receives a lead if one visitor is not a bot', () => {
+      const { opening } = decided(lead, {}, {}, { visit, consent: 'unknown', botVisitors: 3 });
+      expect(opening).toMatchObject({ type: 'conversion.received.v1', data: { matched: true, botVisitors: 3 } });
     });
 
     it('receives a bot’s conversion in observe mode and records that the threshold was reached', () => {
-      const { opening } = decided({}, { botMode: 'observe' }, {}, { visit, consent: 'unknown', bot });
+      const { opening } = decided(lead, { botMode: 'observe' }, {}, { visit, consent: 'unknown', bot, isBot: true });
       expect(opening).toMatchObject({ type: 'conversion.received.v1', data: { bot, judged: true } });
     });
   });

@@ -46,6 +46,8 @@ export interface ConversionData extends DeliveryPlan {
   readonly bot?: BotVerdict;
   /** The bot score reached the site's threshold. */
   readonly judged?: true;
+  /** Visitors of the person whose identifiers are withheld because of their bot verdict. */
+  readonly botVisitors?: number;
 }
 
 export interface ConversionPersonal extends PersonalHashes {
@@ -93,8 +95,13 @@ const properties: DataSchema<ConversionData>['properties'] = {
     enum: ['opted_out', 'consent_missing', 'consent_unreadable'],
     description: 'Why stored visit data is not sent.',
   },
-  bot: { ...botVerdictSchema, description: "Bot verdict of the person's visit." },
+  bot: { ...botVerdictSchema, description: "Bot verdict of the person's visitors." },
   judged: { type: 'boolean', const: true, description: "The bot score reached the site's threshold." },
+  botVisitors: {
+    type: 'integer',
+    minimum: 1,
+    description: 'How many visitors of the person have their identifiers withheld because of their bot verdict.',
+  },
 };
 const required = ['conversionId', 'event', 'currency', 'keyId', 'trial'] as const;
 const common = { type: 'object', required, additionalProperties: false } as const;

@@ -10,6 +10,8 @@ export interface SiteSettings {
   readonly dedupWindow: string | null;
   readonly botThreshold: number;
   readonly botMode: 'observe' | 'enforce';
+  /** Which conversions of bots are filtered: those without an order, all or none. */
+  readonly botFilter: 'leads' | 'all' | 'none';
   readonly consentRequired: boolean;
   readonly withhold: 'identifiers' | 'everything';
   /** Country of phone numbers without a country code. */
@@ -53,6 +55,10 @@ export type WebhookEvent =
 export type SiteEvent =
   /** A site was added. Inbound is disabled until it is enabled. */
   | { type: 'site.registered.v1'; data: { host: string; aliases: string[] } }
+  /** All aliases from now on. */
+  | { type: 'site.aliases_changed.v1'; data: { aliases: string[] } }
+  /** Its keys were revoked and its platforms disconnected before. The host can be registered again. */
+  | { type: 'site.removed.v1'; data: Record<string, never> }
   | { type: 'site.inbound_enabled.v1'; data: Record<string, never> }
   | { type: 'site.inbound_disabled.v1'; data: Record<string, never> }
   | { type: 'site.key_issued.v1'; data: { keyId: string; name: string; prefix: string; hash: string; trial: boolean } }
@@ -79,6 +85,11 @@ const settings: DataSchema<Partial<SiteSettings>> = {
     dedupWindow: { type: ['string', 'null'], description: "A duration such as 24h; null: the service's default." },
     botThreshold: { type: 'integer', minimum: 0, maximum: 100 },
     botMode: { type: 'string', enum: ['observe', 'enforce'] },
+    botFilter: {
+      type: 'string',
+      enum: ['leads', 'all', 'none'],
+      description: 'Which conversions of bots are filtered: those without an order, all or none.',
+    },
     consentRequired: { type: 'boolean' },
     withhold: { type: 'string', enum: ['identifiers', 'everything'] },
     country: { type: ['string', 'null'] },
@@ -105,6 +116,11 @@ export const siteSchemas: SchemasOf<SiteEvent> = {
       additionalProperties: false,
     },
   },
+  'site.aliases_changed.v1': {
+    summary: 'The site has these aliases from now on.',
+    data: { type: 'object', properties: { aliases: strings }, required: ['aliases'], additionalProperties: false },
+  },
+  'site.removed.v1': { summary: 'The site was removed. Its events stay; its host can be added again.', data: empty },
   'site.inbound_enabled.v1': { summary: 'The site accepts conversions.', data: empty },
   'site.inbound_disabled.v1': { summary: 'The site does not accept conversions.', data: empty },
   'site.key_issued.v1': {

@@ -84,6 +84,8 @@ export interface TagClick {
   readonly timeMs: number;
   /** Landing page of the click. */
   readonly page?: string | undefined;
+  /** When the service received the landing. Absent: the click was first reported with the email, or without a cookie. */
+  readonly landedMs?: number | undefined;
 }
 
 /** A landing with campaign (UTM) fields. */
@@ -106,8 +108,16 @@ export interface VisitData {
 /** Personal part of a visit's event. `subject` is the email's hash once the visitor is identified, the visitor id before. */
 export interface VisitPersonal {
   readonly subject: string;
-  /** Random id kept in the browser; absent without consent to store it. */
+  /** Id issued by the service. In events without `known`, from version 0.2 and earlier, the browser chose it. */
   readonly visitor?: string | undefined;
+  /** Whether the call carried a valid visitor cookie. */
+  readonly known?: boolean | undefined;
+  /** When the service issued that cookie's id. */
+  readonly sinceMs?: number | undefined;
+  /** Random id chosen by the browser. It links visits for erasure and proves nothing. */
+  readonly browser?: string | undefined;
+  /** Id under which the visitor states consent, in hex; absent when it could not be recognised again. */
+  readonly speaker?: string | undefined;
   readonly page?: string | undefined;
   readonly referrer?: string | undefined;
   /** The newest click id of each kind. */
@@ -116,6 +126,14 @@ export interface VisitPersonal {
   readonly utm: Readonly<Record<string, string>>;
   readonly cookies: Readonly<Record<string, string>>;
   readonly signals: VisitSignals;
+}
+
+/** Personal part of a consent statement. */
+export interface ConsentPersonal {
+  readonly subject: string;
+  /** Absent in events of version 0.2 and earlier, and for operators. `unrecognised`: no later call can prove to be the same visitor. */
+  readonly speaker?: string | 'unrecognised' | undefined;
+  readonly visitor?: string | undefined;
 }
 
 type BotMode = 'observe' | 'enforce';
@@ -127,8 +145,8 @@ export type VisitorEvent =
   | { type: 'visitor.identified.v1'; data: VisitData; personal: VisitPersonal }
   | {
       type: 'visitor.consent_changed.v1';
-      data: { visit?: string | undefined; consent: ConsentState };
-      personal: { readonly subject: string };
+      data: { visit?: string | undefined; consent: ConsentState; operator?: true };
+      personal: ConsentPersonal;
     }
   /** At most one per visit. */
   | {
@@ -140,10 +158,13 @@ export type VisitorEvent =
   | {
       type: 'visitor.rejudged.v1';
       data: { bot: BotVerdict; mode: BotMode; from: number; seenAt: string };
-      personal: { readonly subject: string };
+      personal: { readonly subject: string; readonly visitor?: string | undefined };
     }
-  /** A data subject was erased. Holds counts only, nothing about the person. */
-  | { type: 'visitor.erased.v1'; data: { events: number; identifiers: number; claims: number } };
+  /**
+   * A data subject was erased, or visits for which no email was given expired (`unidentified`). Holds counts only, nothing about
+   * the person.
+   */
+  | { type: 'visitor.erased.v1'; data: { events: number; identifiers: number; claims: number; unidentified?: true } };
 
 const consentValue: JsonSchema = { type: 'string', enum: ['granted', 'denied'] };
 const visit: JsonSchema = { ...uuid, description: 'Random id of the visit.' };
@@ -198,10 +219,14 @@ export const visitorSchemas: SchemasOf<VisitorEvent> = {
   'visitor.visited.v1': { summary: 'A landing with click ids or campaign fields.', data: visited },
   'visitor.identified.v1': { summary: 'A visitor gave an email: the visit now belongs to a person.', data: visited },
   'visitor.consent_changed.v1': {
-    summary: 'A visitor changed consent.',
+    summary: 'A visitor or an operator changed consent.',
     data: {
       type: 'object',
-      properties: { visit, consent: consentSchema },
+      properties: {
+        visit,
+        consent: consentSchema,
+        operator: { type: 'boolean', const: true, description: 'Stated by an operator.' },
+      },
       required: ['consent'],
       additionalProperties: false,
     },
@@ -230,10 +255,16 @@ export const visitorSchemas: SchemasOf<VisitorEvent> = {
     },
   },
   'visitor.erased.v1': {
-    summary: 'A data subject was erased. Holds counts only, nothing about the person.',
+    summary:
+      'A data subject was erased, or visits without an email expired. Holds counts only, nothing about the person.',
     data: {
       type: 'object',
-      properties: { events: count, identifiers: count, claims: count },
+      properties: {
+        events: count,
+        identifiers: count,
+        claims: count,
+        unidentified: { type: 'boolean', const: true, description: 'Visits for which no email was given expired.' },
+      },
       required: ['events', 'identifiers', 'claims'],
       additionalProperties: false,
     },

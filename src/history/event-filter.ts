@@ -58,7 +58,7 @@ export class EventFilter {
     const site = options.site === undefined ? undefined : (await sites.get(options.site)).host;
     const { after, until } = await positionRangeOf(log, options);
     if (order === undefined) return new EventFilter(log, options, head, site, after, until, undefined);
-    const hosts = site === undefined ? (await sites.all()).map(({ host }) => host) : [site];
+    const hosts = site === undefined ? (await sites.everAdded()).map(({ host }) => host) : [site];
     const streams = new Set<string>();
     const orders = new Map<string, readonly string[]>();
     for (const host of hosts) {

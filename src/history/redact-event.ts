@@ -1,17 +1,16 @@
+import { UNPUBLISHED_FIELDS } from '../events/unpublished-fields.js';
 import type { StoredEvent } from '../log/event.js';
-
-const KEY_ISSUED = 'site.key_issued.v1';
 
 /** Whether events of this type are printed and exported without some of their data. */
 export function isRedacted(type: string): boolean {
-  return type === KEY_ISSUED;
+  return type in UNPUBLISHED_FIELDS;
 }
 
 export type RedactedEvent = Omit<StoredEvent, 'data'> & { readonly data: object };
 
 /** The event as it is printed and exported: without the hash of an API key, which only authentication needs. */
 export function redactEvent(event: StoredEvent): RedactedEvent {
-  if (event.type !== KEY_ISSUED) return event;
-  const { hash: _, ...data } = event.data;
-  return { ...event, data };
+  const fields = UNPUBLISHED_FIELDS[event.type];
+  if (!fields) return event;
+  return { ...event, data: Object.fromEntries(Object.entries(event.data).filter(([name]) => !fields.includes(name))) };
 }

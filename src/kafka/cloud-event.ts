@@ -1,12 +1,20 @@
 import type { IHeaders, KafkaMessage, Message } from 'kafkajs';
+import { UNPUBLISHED_FIELDS } from '../events/unpublished-fields.js';
 import type { StoredEvent } from '../log/event.js';
 import type { PublicEvent } from '../log/event-reader.js';
+
+/** The data without what does not leave the database: the hash of an API key, which only authentication needs. */
+export function publishedData(type: string, data: string): string {
+  const fields = UNPUBLISHED_FIELDS[type];
+  if (!fields) return data;
+  return JSON.stringify(JSON.parse(data), (name, value) => (fields.includes(name) ? undefined : value));
+}
 
 /** CloudEvents 1.0 in binary mode: the value is the event's data, the envelope is in the headers. */
 export function toMessage(event: PublicEvent, cell: string, partition: number): Message {
   return {
     key: event.stream,
-    value: event.data,
+    value: publishedData(event.type, event.data),
     partition,
     headers: {
       'content-type': 'application/json',

@@ -25,6 +25,11 @@ export function isWithin(address: string | undefined, ranges: readonly AddressRa
   return ranges.some(([base, bits]) => parsed.kind() === base.kind() && parsed.match(base as never, bits));
 }
 
+/** A host of an address or URL, which may be a name. */
+export function isLoopbackHost(host: string): boolean {
+  return host === 'localhost' || host.endsWith('.localhost') || host === '[::1]' || isLoopback(host);
+}
+
 export function isLoopback(address: string | undefined): boolean {
   // A header or the host of a page may be any text, such as the name 127.evil.
   if (address === undefined || isIP(address) === 0) return false;

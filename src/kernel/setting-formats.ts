@@ -54,6 +54,25 @@ export function wholeNumber(least: number, most: number): Format<number> {
   };
 }
 
+/** What may be used in a day (UTC). */
+export interface DailyBudget {
+  /** Distinct ones. */
+  readonly emails: number;
+  readonly calls: number;
+  readonly bytes: number;
+}
+
+export const dailyBudget: Format<DailyBudget> = {
+  text: '`<emails>/<calls>/<megabytes>` in a day',
+  parse: (value) => {
+    const parts = value.split('/');
+    if (parts.length !== 3 || !parts.every((part) => /^\d{1,9}$/.test(part)))
+      throw new Error(`"${value}" is not <emails>/<calls>/<megabytes>, such as 500/20000/50`);
+    const [emails, calls, megabytes] = parts.map(Number) as [number, number, number];
+    return { emails, calls, bytes: megabytes * 1_000_000 };
+  },
+};
+
 export function oneOf<const Value extends string>(values: readonly Value[]): Format<Value> {
   const quoted = values.map((value) => `\`${value}\``);
   return {

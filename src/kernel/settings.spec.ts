@@ -79,6 +79,19 @@ describe('readSettings', () => {
     expect(readSettings({ ...half, KAFKA_SASL_MECHANISM: 'plain' }).kafkaSaslUsername).toBe('relay');
   });
 
+  it('refuses SASL plain without TLS, except to brokers on this machine', () => {
+    const sasl = {
+      KAFKA_SASL_MECHANISM: 'plain',
+      KAFKA_SASL_USERNAME: 'relay',
+      KAFKA_SASL_PASSWORD: 'hunter2',
+      KAFKA_BROKERS: 'localhost:9092,kafka-1:9092',
+    };
+    expect(() => readSettings(sasl)).toThrow(/^KAFKA_SASL_MECHANISM plain would send the password unencrypted/);
+    expect(readSettings({ ...sasl, KAFKA_BROKERS: 'localhost:9092,127.0.0.1:9093' }).kafkaSsl).toBe(false);
+    expect(readSettings({ ...sasl, KAFKA_SSL: 'true' }).kafkaSsl).toBe(true);
+    expect(readSettings({ ...sasl, KAFKA_SASL_MECHANISM: 'scram-sha-512' }).kafkaSsl).toBe(false);
+  });
+
   it('requires certificate and key together', () => {
     const folder = mkdtempSync(join(tmpdir(), 'cc-settings-'));
     writeFileSync(join(folder, 'cert.pem'), 'x');

@@ -1,9 +1,11 @@
 import { resolve } from 'node:path';
+import { isLoopbackHost } from './addresses.js';
 import { parseDurationMs } from './durations.js';
 import { messageOf, UserError } from './errors.js';
 import {
   addresses,
   brokers,
+  dailyBudget,
   duration,
   durationBetween,
   durations,
@@ -183,6 +185,26 @@ export const DEFINITIONS = {
     wholeNumber(1, 1_000_000),
     'How many such calls may exceed the rate at once.',
   ),
+  tagBudgetAddress: setting(
+    'TAG_BUDGET_ADDRESS',
+    '500/20000/50',
+    dailyBudget,
+    'What the browser tag may send in a day from one address to one site; more is answered with 429. Each instance counts.',
+  ),
+  tagBudgetVisitor: setting('TAG_BUDGET_VISITOR', '20/2000/5', dailyBudget, 'The same for one visitor, by its cookie.'),
+  tagBudgetSite: setting('TAG_BUDGET_SITE', '200000/5000000/5000', dailyBudget, 'The same for a site in total.'),
+  tagBudgetPerson: setting(
+    'TAG_BUDGET_PERSON',
+    '200',
+    wholeNumber(1, 1_000_000),
+    'Calls of the browser tag about one email to one site in a day.',
+  ),
+  unidentifiedTtlMs: setting(
+    'UNIDENTIFIED_TTL',
+    '30d',
+    duration,
+    'How long the personal part of a visit without an email is stored.',
+  ),
   countryHeader: optional(
     'COUNTRY_HEADER',
     headerName,
@@ -253,6 +275,12 @@ export function readSettings(environment: NodeJS.ProcessEnv) {
   if (sasl.some(Boolean) && !sasl.every(Boolean)) {
     throw new UserError(
       'KAFKA_SASL_MECHANISM, KAFKA_SASL_USERNAME and KAFKA_SASL_PASSWORD go together: set all three, or none.',
+    );
+  }
+  const isLocal = (settings.kafkaBrokers ?? []).every((broker) => isLoopbackHost(broker.split(':')[0] as string));
+  if (settings.kafkaSaslMechanism === 'plain' && !settings.kafkaSsl && !isLocal) {
+    throw new UserError(
+      'KAFKA_SASL_MECHANISM plain would send the password unencrypted: set KAFKA_SSL to true, or use scram-sha-512.',
     );
   }
   if (settings.kafkaSslCa && !settings.kafkaSsl) {

@@ -105,6 +105,35 @@ async function eraseOnce(
   return erased;
 }
 
+/**
+ * Deletes the personal parts in a position range whose subject has this length. Their digests stay, as after an erasure, and the
+ * same transaction appends an event for each site that states how many. Returns their number.
+ */
+export async function expirePersonalParts(
+  postgres: Postgres,
+  range: { readonly after: number; readonly until: number; readonly subjectBytes: number },
+  record: (site: string, events: number) => AppendRequest & { readonly expected: 'new' },
+): Promise<number> {
+  const client = await postgres.connect('expiry');
+  try {
+    await followLineage(client, () => {});
+    await client.query('BEGIN');
+    const { rows } = await client.query<{ site: string; count: string }>(
+      `WITH erased AS (DELETE FROM cc.personal WHERE position > $1 AND position <= $2 AND octet_length(subject) = $3
+                       RETURNING position, site, salt, subject, data),
+            kept AS (INSERT INTO cc.erased_parts (position, digest)
+                     SELECT position, cc.personal_digest(salt, subject, data) FROM erased WHERE salt IS NOT NULL)
+       SELECT site, count(*) FROM erased GROUP BY site ORDER BY site`,
+      [range.after, range.until, range.subjectBytes],
+    );
+    for (const { site, count } of rows) await appendInTransaction(client, postgres.clock, record(site, Number(count)));
+    await client.query('COMMIT');
+    return rows.reduce((sum, { count }) => sum + Number(count), 0);
+  } finally {
+    await client.end();
+  }
+}
+
 async function deleteRows(
   client: ClientBase,
   { site, projections }: ErasureOptions,

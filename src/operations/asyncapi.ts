@@ -1,4 +1,5 @@
 import { EVENT_SCHEMAS, type EventType } from '../events/index.js';
+import { UNPUBLISHED_FIELDS } from '../events/unpublished-fields.js';
 
 /** By category, which is the first part of the event type. */
 const CHANNELS: Readonly<Record<string, string>> = {
@@ -97,8 +98,21 @@ export function asyncApiDocument(topicPrefix = 'cc.') {
         payload: { $ref: `#/components/schemas/${type}` },
         bindings: { kafka: { key: { type: 'string', description: 'The stream.' } } },
       })),
-      schemas: { headers: HEADERS, ...keyed(types, (type) => EVENT_SCHEMAS[type].data) },
+      schemas: { headers: HEADERS, ...keyed(types, publishedSchema) },
     },
+  };
+}
+
+/** The schema of the value on a topic, which lacks the fields that are not published. */
+function publishedSchema(type: EventType): object {
+  const { data } = EVENT_SCHEMAS[type];
+  const hidden = UNPUBLISHED_FIELDS[type];
+  if (!hidden) return data;
+  const isPublished = (name: string) => !hidden.includes(name);
+  return {
+    ...data,
+    properties: Object.fromEntries(Object.entries(data.properties ?? {}).filter(([name]) => isPublished(name))),
+    required: (data.required ?? []).filter(isPublished),
   };
 }
 

@@ -73,7 +73,7 @@ export class OutboundSync {
       const lease = leases.get(site);
       if (!lease) this.nextCheckMs.set(webhook, this.pusher.now() + RECHECK_MS);
       else {
-        const decrypted = webhookSecrets(secrets.get(site)?.get('outbound'));
+        const decrypted = webhookSecrets(webhook, secrets.get(site)?.get('outbound'));
         this.start({ site, webhook, secrets: decrypted }, ends.get(site), lease);
       }
     }

@@ -61,6 +61,13 @@ describe('a push', () => {
   });
 });
 
+it('goes to the sealed address where the log holds a redacted one', () => {
+  const url = 'https://hooks.shop.example/t0k3n';
+  const redacted = { ...webhook, url: 'https://hooks.shop.example/***' };
+  expect(pushRequest(redacted, { secret: 's', url }, window, CHANGED).url).toBe(url);
+  expect(testRequest(redacted, { secret: 's', url }, CHANGED).url).toBe(url);
+});
+
 describe('a test push', () => {
   it('has zero totals, a test header, a unique id and no reporting window', () => {
     const { headers, body } = testRequest(webhook, { secret: 's' }, CHANGED);
@@ -71,7 +78,11 @@ describe('a test push', () => {
 });
 
 it('has no secrets when none is stored', () => {
-  expect(webhookSecrets(undefined)).toBeUndefined();
-  expect(webhookSecrets({ previous: 'old' })).toBeUndefined();
-  expect(webhookSecrets({ secret: 'new' })).toEqual({ secret: 'new' });
+  expect(webhookSecrets(webhook, undefined)).toBeUndefined();
+  expect(webhookSecrets(webhook, { previous: 'old' })).toBeUndefined();
+  expect(webhookSecrets(webhook, { secret: 'new' })).toEqual({ secret: 'new' });
+  const redacted = { url: 'https://hooks.shop.example/***' };
+  expect(webhookSecrets(redacted, { secret: 'new' })).toBeUndefined();
+  const url = 'https://hooks.shop.example/t0k3n';
+  expect(webhookSecrets(redacted, { secret: 'new', url })).toEqual({ secret: 'new', url });
 });

@@ -1,6 +1,7 @@
 import { type ReportingWindow, type Totals } from '../events/outbound.events.js';
 import type { HttpRequest } from '../http/client/http-client.js';
 import { signature } from '../http/webhook-signature.js';
+import { isRedactedUrl } from '../kernel/redact-url.js';
 import type { ConnectionSecrets } from '../sites/site-secrets.js';
 import type { SiteWebhook } from '../sites/webhook.js';
 import { NO_TOTALS } from './totals.js';
@@ -12,12 +13,17 @@ export interface WebhookSecrets {
   readonly secret: string;
   /** The secret before the current one. */
   readonly previous?: string | undefined;
+  /** The full address, if the one in the log is redacted. */
+  readonly url?: string | undefined;
 }
 
-/** Undefined when none is stored, or it cannot be decrypted. */
-export function webhookSecrets(stored: ConnectionSecrets = {}): WebhookSecrets | undefined {
-  const { secret, previous } = stored;
-  return secret === undefined ? undefined : { secret, previous };
+/** Undefined when the secret or the address is not stored, or cannot be decrypted. */
+export function webhookSecrets(
+  { url: shown }: Pick<SiteWebhook, 'url'>,
+  stored: ConnectionSecrets = {},
+): WebhookSecrets | undefined {
+  const { secret, previous, url } = stored;
+  return secret === undefined || (isRedactedUrl(shown) && url === undefined) ? undefined : { secret, previous, url };
 }
 
 /**
@@ -52,8 +58,8 @@ export function testRequest(webhook: SiteWebhook, secrets: WebhookSecrets, nowMs
 }
 
 function post(
-  { url, secretSince }: SiteWebhook,
-  { secret, previous }: WebhookSecrets,
+  { url: shown, secretSince }: SiteWebhook,
+  { secret, previous, url = shown }: WebhookSecrets,
   { id, totals, nowMs }: { id: string; totals: Totals; nowMs: number },
   headers: Readonly<Record<string, string>>,
 ): HttpRequest {

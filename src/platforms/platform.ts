@@ -69,6 +69,8 @@ export interface Field {
   readonly name: string;
   readonly secret?: boolean;
   readonly required?: boolean;
+  /** An address that may contain a secret: settings hold it redacted, and the secret of the same name in full. */
+  readonly address?: true;
   /** One line: its meaning and where to find it. */
   readonly help: string;
   /** Returns what is wrong with the value, or undefined. The message never contains the value. */

@@ -40,10 +40,18 @@ const STOP_TIMEOUT_MS = 10_000;
  */
 export const IN_USE_LOCK = [0x6363, 0x7067];
 
+/** Held in exclusive mode, on the same connection, by the one service of a data folder. The command line does not hold it. */
+const OWNER_LOCK = [0x6363, 0x6f77];
+/** PostgreSQL takes a moment to notice that a killed service is gone. */
+const OWNER_TIMEOUT_MS = 5_000;
+const LOCK_NOT_AVAILABLE = '55P03';
+
 /** Starts the server of `dataDir`, or shares the one that is already running. */
 export async function acquireEmbeddedServer(options: {
   dataDir: string;
   onMessage: (line: string) => void;
+  /** Refuses a folder that another service owns. */
+  ownsDataDir?: boolean;
 }): Promise<EmbeddedServer> {
   if (process.platform === 'win32') {
     throw new UserError(
@@ -56,6 +64,7 @@ export async function acquireEmbeddedServer(options: {
   let holder: Holder;
   const hold = async () => {
     holder = await holdServer(cluster, options.onMessage);
+    if (options.ownsDataDir) await takeOwnership(holder, options.dataDir);
     // The connection must not keep a process alive that fails before it releases the server.
     holder.unref();
     // No process stops a server that is held, so a lost connection means a crash: start the server again.
@@ -88,6 +97,20 @@ export async function acquireEmbeddedServer(options: {
       return released;
     },
   };
+}
+
+async function takeOwnership(holder: Holder, dataDir: string): Promise<void> {
+  try {
+    await holder.query(`SET lock_timeout = ${OWNER_TIMEOUT_MS}`);
+    await holder.query('SELECT pg_advisory_lock($1, $2)', OWNER_LOCK);
+  } catch (error) {
+    await holder.end();
+    if ((error as DatabaseError).code !== LOCK_NOT_AVAILABLE) throw error;
+    throw new UserError(
+      `Another service runs on the data folder ${dataDir}. Stop it, or choose another folder with DATA_DIR. ` +
+        'For several instances set DATABASE_URL to a PostgreSQL server. Nothing was changed.',
+    );
+  }
 }
 
 /** Connects to the cluster's server and holds the in-use lock; starts the server if none is running. */

@@ -8,7 +8,14 @@ import { acquireEmbeddedServer, type EmbeddedServer } from './embedded-server.js
 import { applicationName } from './instances.js';
 import { migrateSchema } from './schema.js';
 import { refuseUnsafeServer } from './server-checks.js';
-import { canUseServiceRole, grantServiceRole, SERVICE_ROLE } from './service-role.js';
+import {
+  canUseServiceRole,
+  ensureServiceLogin,
+  grantServiceRole,
+  resetServiceLogin,
+  SERVICE_ROLE,
+  type ServiceLogin,
+} from './service-role.js';
 
 const POOL_SIZE = 8;
 const RECONNECT_EVERY_MS = 500;
@@ -23,6 +30,8 @@ export interface PostgresOptions {
   readonly onMessage: (line: string) => void;
   /** How long to wait for a server that is restarting. */
   readonly waitMs?: number;
+  /** A service owns the folder of its embedded server: a second service is refused. */
+  readonly ownsDataDir?: boolean;
 }
 
 /** The database: its address, and connections to it as the service's role or as the owner of the schema. */
@@ -37,23 +46,21 @@ export class Postgres {
     /** The database's time: the one by which everything is judged. */
     readonly clock: DatabaseClock,
     private readonly target: ClientConfig,
-    private readonly hasServiceRole: boolean,
+    private readonly service: ServiceAccess,
     private readonly embedded: EmbeddedServer | undefined,
   ) {
     this.sampler = setInterval(() => this.sampleQuietly(), SAMPLE_CLOCK_EVERY_MS).unref();
   }
 
   static async open(options: PostgresOptions): Promise<Postgres> {
-    const embedded = options.databaseUrl
-      ? undefined
-      : await acquireEmbeddedServer({ dataDir: options.dataDir, onMessage: options.onMessage });
+    const embedded = options.databaseUrl ? undefined : await acquireEmbeddedServer(options);
     const target: ClientConfig = embedded
       ? // Everything is given, so that PGPORT or PGSSLMODE in the environment cannot lead to another server.
         { host: embedded.host, port: embedded.port, user: embedded.user, database: embedded.database, ssl: false }
       : { connectionString: options.databaseUrl as string };
     try {
-      const { pool, clock, hasServiceRole } = await openPool(target, options);
-      return new Postgres(pool, clock, target, hasServiceRole, embedded);
+      const { pool, clock, service } = await openPool(target, options);
+      return new Postgres(pool, clock, target, service, embedded);
     } catch (error) {
       await embedded?.release();
       throw error;
@@ -62,8 +69,8 @@ export class Postgres {
 
   /** A dedicated connection, as the service's role. `settings` are fixed as long as it is open. */
   async connect(purpose: string, settings: Record<string, string> = {}): Promise<Client> {
-    const options = { ...serviceOptions(this.hasServiceRole), ...settings };
-    return connected(withOptions(this.target, purpose, options));
+    const options = { ...serviceOptions(this.service), ...settings };
+    return connected(withOptions(this.service.target, purpose, options));
   }
 
   /** For work on the schema (partitions, rebuilds): a connection with the login's own privileges. */
@@ -81,7 +88,7 @@ export class Postgres {
   private async openReadModels(): Promise<DataSource> {
     const { DataSource, getMetadataArgsStorage } = await loadTypeorm();
     return new DataSource({
-      ...typeormTarget(this.target, 'read-models', serviceOptions(this.hasServiceRole)),
+      ...typeormTarget(this.service.target, 'read-models', serviceOptions(this.service)),
       entities: getMetadataArgsStorage().tables.map(({ target }) => target),
       poolSize: 2,
     }).initialize();
@@ -109,18 +116,25 @@ export class Postgres {
   }
 }
 
+/** How the service connects: as a login of its own where the server allows it, otherwise as the owner of the schema. */
+interface ServiceAccess {
+  readonly target: ClientConfig;
+  readonly hasRole: boolean;
+}
+
 interface OpenedPool {
   readonly pool: Pool;
   readonly clock: DatabaseClock;
-  readonly hasServiceRole: boolean;
+  readonly service: ServiceAccess;
 }
 
 async function openPool(target: ClientConfig, { onMessage, waitMs = 0 }: PostgresOptions): Promise<OpenedPool> {
   const owner = await connectedWithin(waitMs, withOptions(target, 'migrations', {}), onMessage);
   try {
-    const hasServiceRole = await prepareDatabase(owner, target);
+    const hasRole = await prepareDatabase(owner, target);
+    const service = { target: (hasRole && (await findServiceTarget(owner, target))) || target, hasRole };
     const pool = new Pool({
-      ...withOptions(target, 'service', serviceOptions(hasServiceRole)),
+      ...withOptions(service.target, 'service', serviceOptions(service)),
       max: POOL_SIZE,
       // Always one: it shows that this instance runs, to an embedded server and to the upgrade of a later version.
       min: 1,
@@ -138,7 +152,7 @@ async function openPool(target: ClientConfig, { onMessage, waitMs = 0 }: Postgre
       await pool.end();
       throw error;
     });
-    return { pool, clock: new DatabaseClock(sample), hasServiceRole };
+    return { pool, clock: new DatabaseClock(sample), service };
   } finally {
     await owner.end();
   }
@@ -175,6 +189,35 @@ async function prepareDatabase(owner: Client, target: ClientConfig): Promise<boo
   // An operator may have created the role since the last start: it then still lacks its privileges.
   if (hasChanged || !(await canUseServiceRole(owner))) await grantServiceRole(owner);
   return canUseServiceRole(owner);
+}
+
+/** Undefined if the service cannot have a login of its own, or the server or a pooler does not accept it. */
+async function findServiceTarget(owner: Client, target: ClientConfig): Promise<ClientConfig | undefined> {
+  const login = await ensureServiceLogin(owner);
+  if (!login) return undefined;
+  const own = asLogin(target, login);
+  const isUsable = async () => {
+    const client = await connected(withOptions(own, 'login', { role: SERVICE_ROLE }));
+    const { rows } = await client.query<{ login: string }>('SELECT session_user AS login');
+    await client.end();
+    return rows[0]?.login === login.role;
+  };
+  const isRefused = async () => !(await isUsable().catch(() => false));
+  if (await isRefused()) {
+    await resetServiceLogin(owner, login);
+    if (await isRefused()) return undefined;
+  }
+  return own;
+}
+
+/** A URL may name a socket folder instead of a host, which `URL` cannot parse. */
+function asLogin(target: ClientConfig, { role, password }: ServiceLogin): ClientConfig {
+  if (!target.connectionString) return { ...target, user: role, password };
+  const connectionString = target.connectionString.replace(
+    /^(postgres(?:ql)?:\/\/)(?:[^@/?]*@)?/,
+    `$1${role}:${password}@`,
+  );
+  return { ...target, connectionString };
 }
 
 /** Loaded on first use: loading it takes longer than most commands of the command line take to run. */
@@ -222,9 +265,9 @@ async function connected(config: ClientConfig): Promise<Client> {
   return client;
 }
 
-function serviceOptions(hasServiceRole: boolean): Record<string, string> {
+function serviceOptions({ hasRole }: ServiceAccess): Record<string, string> {
   return {
-    ...(hasServiceRole ? { role: SERVICE_ROLE } : {}),
+    ...(hasRole ? { role: SERVICE_ROLE } : {}),
     search_path: 'cc',
     default_transaction_isolation: 'read committed',
     // Bound how long a session waits for a lock, and how long a frozen client can hold one.
@@ -258,6 +301,7 @@ function typeormTarget(
           host: target.host as string,
           port: target.port as number,
           username: target.user as string,
+          ...(target.password ? { password: target.password as string } : {}),
           database: target.database as string,
           ssl: false,
         }),

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { UserError } from '../kernel/errors.js';
+import { redactUrl } from '../kernel/redact-url.js';
 import { FIELD_SOURCES } from '../platforms/event-mapping.js';
 import type { Connection, Field, Platform } from '../platforms/platform.js';
 
@@ -37,6 +38,7 @@ export function changedConnection(
     const value = text.trim();
     if (value === '') delete values[name];
     else values[name] = validate(field, value);
+    if (field.address) sealAddress(name, settings, secrets);
   }
   const isGenerated = platform.name === 'webhook' && secrets['secret'] === undefined;
   if (isGenerated) secrets['secret'] = newSecret;
@@ -46,6 +48,15 @@ export function changedConnection(
   const problem = platform.check?.(next);
   if (problem !== undefined) throw new UserError(`${platform.name}: ${problem}`);
   return isGenerated ? { ...next, generatedSecret: newSecret } : next;
+}
+
+/** Events contain settings, so an address that may contain a secret is redacted there. */
+function sealAddress(name: string, settings: Record<string, string>, secrets: Record<string, string>): void {
+  const address = settings[name];
+  delete secrets[name];
+  if (address === undefined || redactUrl(address) === address) return;
+  settings[name] = redactUrl(address);
+  secrets[name] = address;
 }
 
 /** In the format of Standard Webhooks. */

@@ -10,9 +10,11 @@ import {
 import { IssueKeyHandler, RevokeKeyHandler } from './key.handlers.js';
 import {
   AddSiteHandler,
+  ChangeAliasesHandler,
   ChangeSiteSettingsHandler,
   DisableInboundHandler,
   EnableInboundHandler,
+  RemoveSiteHandler,
 } from './site.handlers.js';
 import type { SiteRepository } from './site-repository.js';
 import type { SiteSecrets } from './site-secrets.js';
@@ -25,6 +27,8 @@ export const SITE_COMMAND_HANDLERS: readonly SiteCommandHandler[] = [
   EnableInboundHandler,
   DisableInboundHandler,
   ChangeSiteSettingsHandler,
+  ChangeAliasesHandler,
+  RemoveSiteHandler,
   IssueKeyHandler,
   RevokeKeyHandler,
   ConnectPlatformHandler,

@@ -12,7 +12,14 @@ import {
   ResumeConnection,
 } from './connection.commands.js';
 import { IssueKey, RevokeKey } from './key.commands.js';
-import { AddSite, ChangeSiteSettings, DisableInbound, EnableInbound } from './site.commands.js';
+import {
+  AddSite,
+  ChangeAliases,
+  ChangeSiteSettings,
+  DisableInbound,
+  EnableInbound,
+  RemoveSite,
+} from './site.commands.js';
 import { siteCommandDispatcher } from './site-command-handlers.js';
 import { SiteRepository } from './site-repository.js';
 import type { ConnectionSecrets, SiteSecrets } from './site-secrets.js';
@@ -54,6 +61,76 @@ describe('site commands', () => {
 
   const newest = async () => (await log.read({ categories: [SITE] })).at(-1);
   const countEvents = async () => (await log.read({ categories: [SITE] })).length;
+
+  describe('ChangeAliases', () => {
+    const change = (add: string[], remove: string[] = []) =>
+      commands.execute(new ChangeAliases('cli', HOST, { add, remove }));
+
+    it('adds and removes hosts of a site that exists', async () => {
+      const { aliases } = await change(['Track.shop.example', HOST], ['www.shop.example']);
+      expect(aliases).toEqual(['track.shop.example']);
+      expect((await sites.get('track.shop.example')).host).toBe(HOST);
+      expect(await sites.findOwner('www.shop.example')).toBeUndefined();
+    });
+
+    it('appends nothing if nothing changes', async () => {
+      const before = await countEvents();
+      await change(['www.shop.example']);
+      expect(await countEvents()).toBe(before);
+    });
+
+    it('rejects a host of another site, and the removal of a host that is not an alias', async () => {
+      await commands.execute(new AddSite('cli', 'other.example'));
+      await expect(change(['other.example'])).rejects.toThrow('other.example already belongs to site other.example.');
+      await expect(change([], ['other.example'])).rejects.toThrow(`other.example is not an alias of ${HOST}.`);
+    });
+  });
+
+  describe('RemoveSite', () => {
+    const remove = () => commands.execute(new RemoveSite('cli', HOST));
+
+    beforeEach(async () => {
+      await commands.execute(new EnableInbound('cli', HOST));
+      await commands.execute(new IssueKey('cli', HOST, 'Shop', false));
+      await commands.execute(new ConnectPlatform('cli', HOST, segment, { set: { write_key: 'w'.repeat(32) } }));
+      await commands.execute(new SetWebhook('cli', HOST, WEBHOOK));
+    });
+
+    it('stops everything that the site did, and deletes its secrets', async () => {
+      expect(await remove()).toMatchObject({
+        inbound: false,
+        aliases: [],
+        removed: true,
+        keys: [{ status: 'revoked' }],
+        connections: [{ platform: 'segment', disconnected: true }],
+        webhook: { enabled: false },
+      });
+      expect(await secrets.connectionSecrets(HOST, 'segment')).toEqual({});
+      expect(await sites.all()).toEqual([]);
+    });
+
+    it('keeps the history readable, and refuses changes', async () => {
+      await remove();
+      expect((await sites.get(HOST)).removed).toBe(true);
+      await expect(commands.execute(new EnableInbound('cli', HOST))).rejects.toThrow(`There is no site ${HOST}.`);
+      await expect(remove()).rejects.toThrow(`There is no site ${HOST}.`);
+    });
+
+    it('frees the host and its aliases for other sites', async () => {
+      await remove();
+      await commands.execute(new AddSite('cli', 'new.example', ['www.shop.example']));
+      const { removed, inbound, keys } = await commands.execute(new AddSite('cli', HOST));
+      expect({ removed, inbound }).toEqual({ removed: undefined, inbound: false });
+      // A key of the removed site does not become valid again.
+      expect(keys.map(({ status }) => status)).toEqual(['revoked']);
+    });
+
+    it('completes a removal that was interrupted', async () => {
+      await commands.execute(new DisconnectPlatform('cli', HOST, 'segment'));
+      await commands.execute(new DisableInbound('cli', HOST));
+      expect(await remove()).toMatchObject({ removed: true, keys: [{ status: 'revoked' }] });
+    });
+  });
 
   describe('AddSite', () => {
     it('registers the normalised host and its aliases', async () => {

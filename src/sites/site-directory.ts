@@ -96,7 +96,12 @@ export class SiteDirectory {
   }
 
   all(): LoadedSite[] {
-    return [...this.byId.values()];
+    return [...this.byId.values()].filter(({ site }) => !site.removed);
+  }
+
+  /** Whether the host belonged to a site that was removed and not added again. */
+  wasRemoved(host: string): boolean {
+    return [...this.byId.values()].some(({ site }) => site.removed && site.host === host);
   }
 
   isFresh(): boolean {
@@ -185,12 +190,12 @@ export class SiteDirectory {
 
   private indexHosts(): void {
     this.byHost = new Map();
-    for (const loaded of this.byId.values()) {
+    for (const loaded of this.all()) {
       // Hosts take precedence over aliases and earlier sites over later ones, so an alias cannot take over a host.
       for (const name of [loaded.site.host, ...loaded.site.aliases])
         if (!this.byHost.has(name)) this.byHost.set(name, loaded);
     }
-    for (const loaded of this.byId.values()) this.byHost.set(loaded.site.host, loaded);
+    for (const loaded of this.all()) this.byHost.set(loaded.site.host, loaded);
   }
 
   private warnAboutMissingSecrets(host: string, connections: ReadonlyMap<PlatformName, LoadedConnection>): void {

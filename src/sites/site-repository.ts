@@ -15,9 +15,12 @@ type Decision = SiteEvent | undefined;
 export class SiteRepository {
   constructor(private readonly log: EventLog) {}
 
-  /** By host or alias. */
+  /** By host or alias. Also finds a removed site, whose history can be read; `change` refuses it. */
   async get(hostText: string): Promise<Site> {
-    return requireSite(await this.findOwner(hostText), parseHost(hostText));
+    const host = parseHost(hostText);
+    const site = (await this.findOwner(host)) ?? (await this.everAdded()).find((candidate) => candidate.host === host);
+    if (!site) throw noSite(host);
+    return site;
   }
 
   /** The site that has this host or alias. */
@@ -27,6 +30,11 @@ export class SiteRepository {
   }
 
   async all(): Promise<Site[]> {
+    return (await this.everAdded()).filter(({ removed }) => !removed);
+  }
+
+  /** Including removed sites, for what was received before. */
+  async everAdded(): Promise<Site[]> {
     const sites = new Map<string, Site>();
     for (let after = 0; ; ) {
       const events = await this.log.read({ after, categories: [SITE], limit: 1_000 });
@@ -44,7 +52,7 @@ export class SiteRepository {
   /** Adds a site by its first event. */
   async add(host: string, actor: Actor, event: SiteEvent): Promise<Site> {
     return this.append(host, actor, (site) => {
-      if (site) throw new UserError(`Site ${host} already exists. "sites show ${host}" shows it.`);
+      if (site && !site.removed) throw new UserError(`Site ${host} already exists. "sites show ${host}" shows it.`);
       return event;
     });
   }
@@ -92,6 +100,10 @@ function streamIdOf(host: string): string {
 }
 
 function requireSite(site: Site | undefined, host: string): Site {
-  if (!site) throw new UserError(`There is no site ${host}. Add it with "sites add ${host}".`);
+  if (!site || site.removed) throw noSite(host);
   return site;
+}
+
+function noSite(host: string): UserError {
+  return new UserError(`There is no site ${host}. Add it with "sites add ${host}".`);
 }

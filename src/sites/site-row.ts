@@ -31,6 +31,9 @@ export class SiteRow {
   @Column('json', { nullable: true })
   webhook!: SiteWebhook | null;
 
+  @Column('boolean')
+  removed!: boolean;
+
   @Column('timestamptz', { name: 'created_at' })
   createdAt!: Date;
 }

@@ -21,6 +21,7 @@ export const DEFAULT_SITE_SETTINGS: SiteSettings = {
   blockUserAgents: [],
   blockCountries: [],
   emailCapture: true,
+  botFilter: 'leads',
 };
 
 interface Flag {
@@ -36,6 +37,7 @@ export const SITE_FLAGS: Readonly<Record<string, Flag>> = {
   'dedup-window': { setting: 'dedupWindow', parse: (text) => formatDuration(dedupWindowMs(text)) },
   'bot-threshold': { setting: 'botThreshold', parse: threshold },
   'bot-mode': { setting: 'botMode', parse: oneOf('observe', 'enforce') },
+  'bot-filter': { setting: 'botFilter', parse: oneOf('leads', 'all', 'none') },
   'consent-required': { setting: 'consentRequired', parse: yesOrNo },
   withhold: { setting: 'withhold', parse: oneOf('identifiers', 'everything') },
   country: { setting: 'country', parse: country },

@@ -22,6 +22,23 @@ export class AddSite extends SiteCommand<Site> {
   }
 }
 
+export interface AliasRequest {
+  readonly add: readonly string[];
+  readonly remove: readonly string[];
+}
+
+export class ChangeAliases extends SiteCommand<Site> {
+  constructor(
+    actor: Actor,
+    host: string,
+    readonly request: AliasRequest,
+  ) {
+    super(actor, host);
+  }
+}
+
+export class RemoveSite extends SiteCommand<Site> {}
+
 export class EnableInbound extends SiteCommand<Site> {}
 
 export class DisableInbound extends SiteCommand<Site> {}

@@ -1,11 +1,20 @@
 import type { ICommandHandler } from '@nestjs/cqrs';
 import { CommandHandler } from '../kernel/command.js';
 import { UserError } from '../kernel/errors.js';
-import { AddSite, ChangeSiteSettings, DisableInbound, EnableInbound } from './site.commands.js';
+import { disconnectPlatform } from './connection.js';
+import {
+  AddSite,
+  ChangeAliases,
+  ChangeSiteSettings,
+  DisableInbound,
+  EnableInbound,
+  RemoveSite,
+} from './site.commands.js';
 import type { Site } from './site.js';
 import { parseHost, type SiteRepository } from './site-repository.js';
 import type { SiteSecrets } from './site-secrets.js';
 import { changedSettings } from './site-settings.js';
+import { disableWebhook } from './webhook.js';
 
 @CommandHandler(AddSite)
 export class AddSiteHandler implements ICommandHandler<AddSite> {
@@ -17,15 +26,72 @@ export class AddSiteHandler implements ICommandHandler<AddSite> {
   async execute(command: AddSite): Promise<Site> {
     const host = parseHost(command.host);
     const aliases = [...new Set(command.aliases.map(parseHost))].filter((alias) => alias !== host);
-    for (const name of [host, ...aliases]) {
-      const owner = await this.sites.findOwner(name);
-      if (owner)
-        throw new UserError(`${name} already belongs to site ${owner.host}. "sites show ${owner.host}" shows it.`);
-    }
+    for (const name of [host, ...aliases]) await refuseOwned(this.sites, name);
     // Before the event, because readers of the event need the secret. A secret without a site does no harm.
     await this.secrets.ensureDedupSecret(host);
     return this.sites.add(host, command.actor, { type: 'site.registered.v1', data: { host, aliases } });
   }
+}
+
+@CommandHandler(ChangeAliases)
+export class ChangeAliasesHandler implements ICommandHandler<ChangeAliases> {
+  constructor(private readonly sites: SiteRepository) {}
+
+  async execute({ host, actor, request }: ChangeAliases): Promise<Site> {
+    const added = request.add.map(parseHost);
+    const removed = request.remove.map(parseHost);
+    for (const name of added) await refuseOwned(this.sites, name, host);
+    return this.sites.change(host, actor, (site) => {
+      const unknown = removed.find((name) => !site.aliases.includes(name));
+      if (unknown) throw new UserError(`${unknown} is not an alias of ${host}. "sites show ${host}" lists them.`);
+      const names = [...site.aliases.filter((alias) => !removed.includes(alias)), ...added];
+      const aliases = [...new Set(names)].filter((name) => name !== site.host);
+      const isChanged = aliases.join() !== site.aliases.join();
+      return isChanged ? { type: 'site.aliases_changed.v1', data: { aliases } } : undefined;
+    });
+  }
+}
+
+/**
+ * The site stops accepting first. Queued deliveries then fail as `disconnected`, and totals are no longer pushed. Events and
+ * the dedup secret stay, so that receipts and history can still be read. A removal that was interrupted is completed by another one.
+ */
+@CommandHandler(RemoveSite)
+export class RemoveSiteHandler implements ICommandHandler<RemoveSite> {
+  constructor(
+    private readonly sites: SiteRepository,
+    private readonly secrets: SiteSecrets,
+  ) {}
+
+  async execute({ host, actor }: RemoveSite): Promise<Site> {
+    const { keys, connections, webhook } = await this.sites.change(host, actor, ({ inbound }) =>
+      inbound ? { type: 'site.inbound_disabled.v1', data: {} } : undefined,
+    );
+    for (const { id } of keys) {
+      await this.sites.change(host, actor, (site) => {
+        const isActive = site.keys.some((key) => key.id === id && key.status === 'active');
+        return isActive ? { type: 'site.key_revoked.v1', data: { keyId: id } } : undefined;
+      });
+    }
+    for (const { platform, secretNames } of connections) {
+      await this.sites.change(host, actor, (site) => {
+        const connection = site.connections.find((candidate) => candidate.platform === platform);
+        return connection && disconnectPlatform(connection);
+      });
+      await this.secrets.deleteConnectionSecrets(host, platform, secretNames);
+    }
+    if (webhook) {
+      await this.sites.change(host, actor, (site) => site.webhook && disableWebhook(site.webhook));
+    }
+    return this.sites.change(host, actor, () => ({ type: 'site.removed.v1', data: {} }));
+  }
+}
+
+/** Refuses a host or alias that belongs to a site, unless it is this one. */
+async function refuseOwned(sites: SiteRepository, name: string, host?: string): Promise<void> {
+  const owner = await sites.findOwner(name);
+  if (owner && owner.host !== host)
+    throw new UserError(`${name} already belongs to site ${owner.host}. "sites show ${owner.host}" shows it.`);
 }
 
 @CommandHandler(EnableInbound)

@@ -28,6 +28,8 @@ export interface Site {
   /** Receives the site's totals. Undefined until it is set. */
   readonly webhook?: SiteWebhook | undefined;
   readonly createdAt: string;
+  /** It accepts nothing and belongs to no list. Its keys, connections and webhook stay for what was received before. */
+  readonly removed?: true | undefined;
 }
 
 /** Ignores unknown types: an older version of the service may read the log of a newer one. */
@@ -39,13 +41,19 @@ export function evolve(site: Site | undefined, event: StoredEvent): Site | undef
       aliases: event.data.aliases,
       inbound: false,
       settings: DEFAULT_SITE_SETTINGS,
-      keys: [],
-      connections: [],
+      // Of the site that had this host before: revoked keys, disconnected platforms, a disabled webhook.
+      keys: site?.keys ?? [],
+      connections: site?.connections ?? [],
+      webhook: site?.webhook,
       createdAt: event.time,
     };
   }
   if (!site) return undefined;
   switch (event.type) {
+    case 'site.aliases_changed.v1':
+      return { ...site, aliases: event.data.aliases };
+    case 'site.removed.v1':
+      return { ...site, aliases: [], inbound: false, removed: true };
     case 'site.inbound_enabled.v1':
       return { ...site, inbound: true };
     case 'site.inbound_disabled.v1':

@@ -3,7 +3,8 @@ import type { Page, Projection } from '../log/projection.js';
 import { evolve, type Site } from './site.js';
 import type { SiteWebhook } from './webhook.js';
 
-interface StoredSite extends Omit<Site, 'createdAt' | 'webhook'> {
+interface StoredSite extends Omit<Site, 'createdAt' | 'webhook' | 'removed'> {
+  readonly removed: boolean;
   readonly webhook: SiteWebhook | null;
   readonly createdAt: Date;
 }
@@ -17,14 +18,19 @@ export const sitesProjection: Projection = {
     if (events.length === 0) return;
     const ids = [...new Set(events.map((event) => event.stream.slice(SITE.length + 1)))];
     const { rows } = await page.tx.query<StoredSite>(
-      `SELECT id, host, aliases, inbound, settings, keys, connections, webhook, created_at AS "createdAt"
+      `SELECT id, host, aliases, inbound, settings, keys, connections, webhook, removed, created_at AS "createdAt"
          FROM sites WHERE id = ANY ($1)`,
       [ids],
     );
     const sites = new Map<string, Site>(
       rows.map((row) => [
         row.id,
-        { ...row, webhook: row.webhook ?? undefined, createdAt: row.createdAt.toISOString() },
+        {
+          ...row,
+          webhook: row.webhook ?? undefined,
+          removed: row.removed || undefined,
+          createdAt: row.createdAt.toISOString(),
+        },
       ]),
     );
     for (const event of events) {
@@ -33,14 +39,14 @@ export const sitesProjection: Projection = {
       if (site) sites.set(id, site);
     }
     await page.tx.query(
-      `INSERT INTO sites (id, host, aliases, inbound, settings, keys, connections, webhook, created_at)
-       SELECT id, host, aliases, inbound, settings, keys, connections, webhook, "createdAt"
+      `INSERT INTO sites (id, host, aliases, inbound, settings, keys, connections, webhook, removed, created_at)
+       SELECT id, host, aliases, inbound, settings, keys, connections, webhook, coalesce(removed, false), "createdAt"
          FROM json_to_recordset($1) AS s (
          id uuid, host text, aliases json, inbound boolean, settings json, keys json, connections json, webhook json,
-         "createdAt" timestamptz)
-       ON CONFLICT (id) DO UPDATE SET (host, aliases, inbound, settings, keys, connections, webhook, created_at) =
+         removed boolean, "createdAt" timestamptz)
+       ON CONFLICT (id) DO UPDATE SET (host, aliases, inbound, settings, keys, connections, webhook, removed, created_at) =
          (excluded.host, excluded.aliases, excluded.inbound, excluded.settings, excluded.keys, excluded.connections,
-          excluded.webhook, excluded.created_at)`,
+          excluded.webhook, excluded.removed, excluded.created_at)`,
       [JSON.stringify([...sites.values()])],
     );
   },

@@ -1,5 +1,6 @@
 import type { ICommandHandler } from '@nestjs/cqrs';
 import { CommandHandler } from '../kernel/command.js';
+import { redactUrl } from '../kernel/redact-url.js';
 import { generateWebhookSecret } from './connection-settings.js';
 import type { SiteRepository } from './site-repository.js';
 import type { SiteSecrets } from './site-secrets.js';
@@ -23,17 +24,22 @@ export class SetWebhookHandler implements ICommandHandler<SetWebhook> {
   async execute({ host, actor, request }: SetWebhook): Promise<ConfiguredWebhook> {
     const { url, secret: requested } = validateWebhook(request);
     const newSecret = generateWebhookSecret();
-    let [generatedSecret, isChanged]: [string | undefined, boolean] = [undefined, false];
+    // Stays true when the command is repeated after a concurrent change: what it stores is stored then.
+    let [generatedSecret, isChanged, isMoved]: [string | undefined, boolean, boolean] = [undefined, false, false];
     const site = await this.sites.change(host, actor, async (site) => {
-      const { secret: stored } = await this.secrets.connectionSecrets(site.host, 'outbound');
+      const { secret: stored, url: address } = await this.secrets.connectionSecrets(site.host, 'outbound');
       const secret = requested ?? stored ?? newSecret;
+      isMoved ||= (address ?? site.webhook?.url) !== url;
+      // Once one is sealed it is always replaced: it takes precedence over the one in the event.
+      if (isMoved && (address !== undefined || redactUrl(url) !== url))
+        await this.secrets.storeConnectionSecrets(site.host, 'outbound', { url });
       if (secret !== stored) {
         const previous = stored === undefined ? {} : { previous: stored };
         await this.secrets.storeConnectionSecrets(site.host, 'outbound', { secret, ...previous });
         isChanged = true;
       }
       if (secret === newSecret) generatedSecret = newSecret;
-      return configureWebhook(site.webhook, url, isChanged);
+      return configureWebhook(site.webhook, redactUrl(url), isChanged, isMoved);
     });
     return { webhook: requireWebhook(site), generatedSecret };
   }

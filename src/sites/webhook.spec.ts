@@ -39,8 +39,9 @@ describe('webhook', () => {
   });
 
   it('needs no event when nothing changes', () => {
-    expect(configureWebhook(fold(set()), URL, false)).toBeUndefined();
-    expect(configureWebhook(fold(set()), URL, true)).toEqual(set(URL, true));
+    expect(configureWebhook(fold(set()), URL, false, false)).toBeUndefined();
+    expect(configureWebhook(fold(set()), URL, true, false)).toEqual(set(URL, true));
+    expect(configureWebhook(fold(set()), URL, false, true)).toEqual(set(URL, false));
     expect(enableWebhook(fold(set()))).toBeUndefined();
     expect(disableWebhook(fold(set(), disabled()))).toBeUndefined();
   });
@@ -48,7 +49,7 @@ describe('webhook', () => {
   it('has a reason when the service disabled it, and is active again once it is set or enabled', () => {
     const disabledByService = fold(set(), disabled('HTTP 410'));
     expect(disabledByService).toMatchObject({ enabled: false, reason: 'HTTP 410' });
-    expect(fold(set(), disabled('HTTP 410'), configureWebhook(disabledByService, URL, false))).toMatchObject({
+    expect(fold(set(), disabled('HTTP 410'), configureWebhook(disabledByService, URL, false, false))).toMatchObject({
       enabled: true,
       position: 3,
     });

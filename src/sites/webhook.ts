@@ -14,6 +14,7 @@ const HEADER_SAFE = /^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/;
 
 /** The receiver of a site's totals, folded from the site's events. Its secret is stored sealed in `cc.secrets`. */
 export interface SiteWebhook {
+  /** Redacted if it may contain a secret; then the full address is sealed with the secret. */
   readonly url: string;
   readonly enabled: boolean;
   /** Why the service disabled it; absent if an operator did. */
@@ -61,9 +62,11 @@ export function configureWebhook(
   before: SiteWebhook | undefined,
   url: string,
   newSecret: boolean,
+  /** Also if it is the same when redacted. */
+  newUrl: boolean,
 ): WebhookEvent | undefined {
   const isReactivated = before !== undefined && !before.enabled && before.reason !== undefined;
-  if (before?.url === url && !newSecret && !isReactivated) return undefined;
+  if (before?.url === url && !newSecret && !newUrl && !isReactivated) return undefined;
   return { type: 'site.webhook_configured.v1', data: { url, newSecret } };
 }
 

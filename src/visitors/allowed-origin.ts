@@ -1,4 +1,4 @@
-import { isLoopback } from '../kernel/addresses.js';
+import { isLoopbackHost } from '../kernel/addresses.js';
 import { normaliseHost } from '../sites/host.js';
 import type { Site } from '../sites/site.js';
 
@@ -12,8 +12,4 @@ export function isAllowedOrigin(origin: string | undefined, { host, aliases, set
   const page = normaliseHost(authority);
   if (page === undefined || (scheme === 'http' && !isLoopbackHost(page))) return false;
   return [host, ...aliases, ...settings.origins].some((owner) => page === owner || page.endsWith(`.${owner}`));
-}
-
-function isLoopbackHost(host: string): boolean {
-  return host === 'localhost' || host.endsWith('.localhost') || host === '[::1]' || isLoopback(host);
 }

@@ -44,7 +44,7 @@ export class CallRate {
 }
 
 /** IPv6 clients are limited by /64 network, because one client usually owns all addresses of it. */
-function networkOf(address: string | undefined): string {
+export function networkOf(address: string | undefined): string {
   if (address === undefined || !address.includes(':') || !ipaddr.isValid(address)) return address ?? '';
   const parsed = ipaddr.process(address);
   if (parsed.kind() === 'ipv4') return parsed.toString();

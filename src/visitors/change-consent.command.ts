@@ -1,7 +1,9 @@
-import { Command } from '../kernel/command.js';
+import type { ConsentValue } from '../events/visitor.events.js';
+import { type Actor, Command } from '../kernel/command.js';
+import type { CallingVisitor } from './calling-visitor.js';
 import type { TagMessage } from './tag-message.js';
 
-export type ConsentMessage = Pick<TagMessage, 'consent' | 'visit' | 'visitor' | 'subject'>;
+export type ConsentMessage = Pick<TagMessage, 'consent' | 'visit' | 'visitor' | 'subject' | 'statement'>;
 
 /** A visitor's choice about consent, as reported by the tag. */
 export class ChangeConsent extends Command<void> {
@@ -10,6 +12,21 @@ export class ChangeConsent extends Command<void> {
     /** Host of the site. */
     readonly site: string,
     readonly message: ConsentMessage,
+    readonly visitor: CallingVisitor,
+  ) {
+    super();
+  }
+}
+
+/** An operator's statement about a person. It replaces all earlier ones, of visitors and operators. */
+export class StateConsent extends Command<void> {
+  constructor(
+    readonly actor: Actor,
+    /** Host of the site. */
+    readonly site: string,
+    /** Hash of the email, in hex. */
+    readonly subject: string,
+    readonly value: ConsentValue,
   ) {
     super();
   }

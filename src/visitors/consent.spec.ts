@@ -26,15 +26,91 @@ describe('consent', () => {
       expect(readConsent(nothing)).toBeUndefined();
   });
 
-  it.each([
-    ['granted', YES, false, { consent: 'granted' }],
-    ['granted, when required', YES, true, { consent: 'granted' }],
-    ['denied', { ad_storage: 'denied' }, false, { consent: 'denied', withheld: 'opted_out' }],
-    ['missing', undefined, false, { consent: 'unknown' }],
-    ['missing, when required', undefined, true, { consent: 'denied', withheld: 'consent_missing' }],
-    ['unreadable', 'unreadable', false, { consent: 'unknown', withheld: 'consent_unreadable' }],
-    ['unreadable, when required', 'unreadable', true, { consent: 'unknown', withheld: 'consent_unreadable' }],
-  ] as const)('decides on consent that is %s', (_, state, isRequired, decision) => {
-    expect(decideConsent(state, isRequired)).toEqual(decision);
+  describe('of a person', () => {
+    const DENIED = { ad_storage: 'denied' } as const;
+    const [JANE, OTHER, OPERATOR, UNRECOGNISED, BEFORE] = ['aa', 'bb', '00', '01', ''];
+    const visitor = (id: string, own: { speaker?: string; granted?: true } = { speaker: id }) => ({ id, visit: own });
+    const opted = { consent: 'denied', withheld: 'opted_out' };
+
+    it.each([
+      ['granted by the only visitor', [[JANE, 1, YES]], [visitor(JANE)], { consent: 'granted' }],
+      ['granted with a visit', [], [visitor(JANE, { granted: true })], { consent: 'granted' }],
+      ['granted without a visit', [[JANE, 1, YES]], [], { consent: 'granted' }],
+      ['denied', [[JANE, 1, DENIED]], [visitor(JANE)], opted],
+      [
+        'denied by another visitor',
+        [
+          [JANE, 1, YES],
+          [OTHER, 2, DENIED],
+        ],
+        [visitor(JANE)],
+        opted,
+      ],
+      [
+        'denied, and granted by another visitor',
+        [
+          [JANE, 1, DENIED],
+          [OTHER, 2, YES],
+        ],
+        [visitor(JANE)],
+        opted,
+      ],
+      [
+        'denied by an unrecognised visitor',
+        [
+          [UNRECOGNISED, 1, DENIED],
+          [JANE, 2, YES],
+        ],
+        [visitor(JANE)],
+        opted,
+      ],
+      [
+        'not stated, and granted by another visitor',
+        [[OTHER, 2, YES]],
+        [visitor(JANE), visitor(OTHER)],
+        { consent: 'unknown' },
+      ],
+      [
+        'denied, then granted by an operator',
+        [
+          [JANE, 1, DENIED],
+          [OPERATOR, 2, YES],
+        ],
+        [visitor(JANE)],
+        { consent: 'granted' },
+      ],
+      [
+        'granted by an operator, then denied',
+        [
+          [OPERATOR, 1, YES],
+          [JANE, 2, DENIED],
+        ],
+        [visitor(JANE)],
+        opted,
+      ],
+      [
+        'denied by an operator, then granted by the visitor',
+        [
+          [OPERATOR, 1, DENIED],
+          [JANE, 2, YES],
+        ],
+        [visitor(JANE)],
+        opted,
+      ],
+      ['granted before version 0.3', [[BEFORE, 1, YES]], [visitor(BEFORE, {})], { consent: 'granted' }],
+      [
+        'granted before version 0.3, not by a new visitor',
+        [[BEFORE, 1, YES]],
+        [visitor(JANE, {})],
+        { consent: 'unknown' },
+      ],
+      ['missing', [], [], { consent: 'unknown' }],
+      ['unreadable', 'unreadable', [], { consent: 'unknown', withheld: 'consent_unreadable' }],
+    ] as const)('%s', (_, statements, visitors, decision) => {
+      expect(decideConsent(statements, visitors, false)).toEqual(decision);
+      const isUnknown = decision.consent === 'unknown' && statements !== 'unreadable';
+      const required = isUnknown ? { consent: 'denied', withheld: 'consent_missing' } : decision;
+      expect(decideConsent(statements, visitors, true)).toEqual(required);
+    });
   });
 });

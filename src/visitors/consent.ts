@@ -1,5 +1,6 @@
 import { type WithheldReason } from '../events/conversion.events.js';
 import { type ConsentState } from '../events/visitor.events.js';
+import { OPERATOR } from './speakers.js';
 
 const FIELDS = ['ad_storage', 'ad_user_data', 'ad_personalization', 'analytics_storage'] as const;
 
@@ -24,17 +25,58 @@ export function meaningOf(state: ConsentState | undefined): 'granted' | 'denied'
   return values.every((value) => value === 'granted') ? 'granted' : 'unknown';
 }
 
+/** Whether anything about a visit may be stored in the service and in the browser. */
+export function mayStoreVisit(state: ConsentState | undefined, isRequired: boolean): boolean {
+  const consent = meaningOf(state);
+  return consent === 'granted' || (consent === 'unknown' && !isRequired);
+}
+
+/** The last statement of a speaker; `speaker` is in hex. */
+export type StoredStatement = readonly [speaker: string, position: number, state: ConsentState];
+
 export interface ConsentDecision {
   /** The value that platforms receive. */
   readonly consent: 'granted' | 'denied' | 'unknown';
   readonly withheld?: WithheldReason;
 }
 
-/** `unreadable`: the consent record could not be read. */
-export function decideConsent(state: ConsentState | undefined | 'unreadable', isRequired: boolean): ConsentDecision {
-  if (state === 'unreadable') return { consent: 'unknown', withheld: 'consent_unreadable' };
-  const consent = meaningOf(state);
-  if (consent === 'denied') return { consent, withheld: 'opted_out' };
-  if (consent === 'unknown' && isRequired) return { consent: 'denied', withheld: 'consent_missing' };
-  return { consent };
+/** A visitor that contributed to a person's record. */
+export interface ConsentingVisitor {
+  /** Empty for what version 0.2 and earlier stored; its statements have an empty speaker. */
+  readonly id: string;
+  readonly visit: { readonly speaker?: string | undefined; readonly granted?: true | undefined } | undefined;
+}
+
+/**
+ * Consent of a person with several visitors. A denial by any of them counts. None of them widens it: consent is granted only if
+ * all that contributed granted it. An operator's statement replaces all earlier ones.
+ */
+export function decideConsent(
+  statements: readonly StoredStatement[] | 'unreadable',
+  visitors: readonly ConsentingVisitor[],
+  isRequired: boolean,
+): ConsentDecision {
+  if (statements === 'unreadable') return { consent: 'unknown', withheld: 'consent_unreadable' };
+  const operator = statements.find(([speaker]) => speaker === OPERATOR);
+  const later = statements.filter(([, position]) => !operator || position > operator[1]);
+  const ruling = meaningOf(operator?.[2]);
+  if (ruling === 'denied' || later.some(([, , state]) => meaningOf(state) === 'denied'))
+    return { consent: 'denied', withheld: 'opted_out' };
+  if (ruling === 'granted') return { consent: 'granted' };
+  const contributing = visitors.filter(({ visit }) => visit !== undefined);
+  const meanings =
+    contributing.length > 0
+      ? contributing.map((visitor) => ownConsent(visitor, statements))
+      : statements.map(([, , state]) => meaningOf(state));
+  if (meanings.length > 0 && meanings.every((meaning) => meaning === 'granted')) return { consent: 'granted' };
+  return isRequired ? { consent: 'denied', withheld: 'consent_missing' } : { consent: 'unknown' };
+}
+
+function ownConsent(
+  { id, visit }: ConsentingVisitor,
+  statements: readonly StoredStatement[],
+): ConsentDecision['consent'] {
+  const own = statements.find(([speaker]) => speaker === (id === '' ? '' : visit?.speaker));
+  if (own) return meaningOf(own[2]);
+  return visit?.granted ? 'granted' : 'unknown';
 }

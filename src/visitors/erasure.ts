@@ -21,8 +21,8 @@ export class Erasure {
       // Events of the same browser from before the visitor was identified.
       linkedSubjects: (personal) =>
         personal.flatMap((data) => {
-          const { visitor } = (data ?? {}) as { visitor?: string };
-          return visitor === undefined ? [] : [visitorSubject(visitor)];
+          const { visitor, browser } = (data ?? {}) as { visitor?: string; browser?: string };
+          return [visitor, browser].flatMap((id) => (id === undefined ? [] : [visitorSubject(id)]));
         }),
       record: (erased) => {
         const event: VisitorEvent = { type: 'visitor.erased.v1', data: countsOf(erased) };

@@ -1,20 +1,32 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { Interval } from '@nestjs/schedule';
+import { VISITOR, type VisitorEvent } from '../events/visitor.events.js';
 import { messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
+import { uuidv7 } from '../kernel/uuid.js';
+import { expirePersonalParts } from '../log/erasure.js';
+import type { AppendRequest } from '../log/event.js';
+import { EventLog } from '../log/event-log.js';
+import { Lease } from '../postgres/lease.js';
 import { Postgres } from '../postgres/postgres.js';
+import { VISITOR_BYTES } from './visitor.js';
 
 const BATCH_ROWS = 1_000;
 
+/** Its `reached` is the position up to which personal parts of visits without an email were deleted. */
+const UNIDENTIFIED_LEASE = 'unidentified-visits';
+const PAGE_EVENTS = 5_000;
+
 /**
- * Deletes expired identifiers, and unmatched conversions that are too old for a late match. Consent does not
- * expire.
+ * Deletes expired identifiers, unmatched conversions that are too old for a late match, and the personal parts of visits that
+ * no email was given for. Consent does not expire.
  */
 @Injectable()
 export class IdentifierPruner {
   constructor(
     private readonly postgres: Postgres,
+    private readonly log: EventLog,
     private readonly logger: Logger,
     @Inject(SETTINGS) private readonly settings: Settings,
   ) {}
@@ -22,7 +34,9 @@ export class IdentifierPruner {
   @Interval(10 * 60_000)
   async prune(): Promise<void> {
     try {
-      await pruneIdentifiers(this.postgres, new Date(this.postgres.clock.nowMs() - this.settings.identifierTtlMs));
+      const nowMs = this.postgres.clock.nowMs();
+      await pruneIdentifiers(this.postgres, new Date(nowMs - this.settings.identifierTtlMs));
+      await pruneUnidentified(this.postgres, this.log, new Date(nowMs - this.settings.unidentifiedTtlMs));
     } catch (error) {
       this.logger.warn('Pruning expired identifiers failed; retrying in 10 min', { error: messageOf(error) });
     }
@@ -44,4 +58,32 @@ export async function pruneIdentifiers(postgres: Postgres, before: Date): Promis
     }
   }
   return total;
+}
+
+/** One process at a time, by lease. Returns the number of visits that lost their personal part. */
+export async function pruneUnidentified(postgres: Postgres, log: EventLog, before: Date): Promise<number> {
+  const lease = await Lease.take(postgres, UNIDENTIFIED_LEASE);
+  if (!lease) return 0;
+  try {
+    const end = await log.positionBefore(before);
+    let total = 0;
+    while (lease.held && lease.reached < end) {
+      const until = Math.min(end, await log.pageEnd(lease.reached, PAGE_EVENTS));
+      const range = { after: lease.reached, until, subjectBytes: VISITOR_BYTES };
+      total += await expirePersonalParts(postgres, range, expiry);
+      lease.reached = until;
+    }
+    return total;
+  } finally {
+    await lease.release();
+  }
+}
+
+/** Accounts for the missing personal parts, as after an erasure. */
+function expiry(site: string, events: number): AppendRequest & { readonly expected: 'new' } {
+  const event: VisitorEvent = {
+    type: 'visitor.erased.v1',
+    data: { events, identifiers: 0, claims: 0, unidentified: true },
+  };
+  return { category: VISITOR, stream: uuidv7(), expected: 'new', site, actor: 'system', events: [event] };
 }

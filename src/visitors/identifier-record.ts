@@ -1,26 +1,30 @@
 import {
   type BotVerdict,
   type ConsentState,
-  type Touch,
   type VisitData,
   type VisitorEvent,
   type VisitPersonal,
 } from '../events/visitor.events.js';
 import type { StoredEvent } from '../log/event.js';
-import type { Click, ClickKind, Visit } from '../platforms/conversion.js';
-import { clickLifetimeMs, PLATFORM_CLICK_KINDS } from './identifier-kinds.js';
-import { isPerson } from './visitor.js';
+import { meaningOf } from './consent.js';
+import { OPERATOR, UNRECOGNISED } from './speakers.js';
+import { isPerson, visitorSubject } from './visitor.js';
 
-/** One row of a person's identifier record. Without `at` the time of the event applies. */
+/** One row of what a visitor contributed to a person's record. Without `at` the time of the event applies. */
 export interface Identifier {
   readonly kind: string;
   readonly at?: number;
+  /** When the service received the landing of a click, or first saw the visitor. */
+  readonly landed?: number | undefined;
   readonly value: unknown;
 }
 
 /** The part of an event that the inline projections store. */
 export interface Inline {
+  /** In hex. Absent in events of version 0.2 and earlier: their visitors count as one. */
+  readonly visitor?: string | undefined;
   readonly identifiers: readonly Identifier[];
+  readonly speaker?: string | undefined;
   readonly consent?: ConsentState | undefined;
 }
 
@@ -30,54 +34,75 @@ export function inlineOf(event: VisitorEvent | StoredEvent): Inline | undefined 
   switch (event.type) {
     case 'visitor.visited.v1':
     case 'visitor.identified.v1':
-      return event.personal && { identifiers: identifiersOf(event.data, event.personal), consent: event.data.consent };
-    case 'visitor.rejudged.v1':
+      return event.personal && visitInline(event.data, event.personal);
+    case 'visitor.rejudged.v1': {
+      const { visitor } = event.personal ?? {};
       // As of the visit itself, so that a new verdict on an earlier visit does not override a later visit.
-      return { identifiers: [{ kind: 'bot', at: Date.parse(event.data.seenAt), value: event.data.bot }] };
+      const bot = { kind: 'bot', at: Date.parse(event.data.seenAt), value: event.data.bot };
+      return { visitor: visitor && visitorSubject(visitor), identifiers: [bot] };
+    }
     case 'visitor.consent_changed.v1':
-      return { identifiers: [], consent: event.data.consent };
+      return { identifiers: [], ...statementOf(event.data, event.personal?.speaker) };
     default:
       return undefined;
   }
 }
 
-function identifiersOf({ bot }: VisitData, personal: VisitPersonal): Identifier[] {
-  const { visitor, page, referrer, clicks, first, utm, cookies, signals } = personal;
+/** A grant by a visitor that cannot be recognised again is no statement: no later call could take it back. */
+function statementOf(
+  { consent, operator }: { readonly consent: ConsentState; readonly operator?: true },
+  speaker: string | undefined,
+): Pick<Inline, 'speaker' | 'consent'> {
+  if (operator) return { speaker: OPERATOR, consent };
+  if (speaker !== 'unrecognised') return { speaker, consent };
+  return meaningOf(consent) === 'denied' ? { speaker: UNRECOGNISED, consent } : {};
+}
+
+function visitInline({ bot, consent }: VisitData, personal: VisitPersonal): Inline {
+  const { visitor = '', known, speaker } = personal;
+  if (known === undefined) return { identifiers: identifiersOf(bot, personal, {}), consent };
+  const granted = meaningOf(consent) === 'granted' ? true : undefined;
+  return {
+    visitor: visitorSubject(visitor),
+    identifiers: identifiersOf(bot, personal, { speaker, granted }),
+    ...(speaker !== undefined && { speaker, consent }),
+  };
+}
+
+function identifiersOf(bot: BotVerdict, personal: VisitPersonal, own: OwnConsent): Identifier[] {
+  const { visitor, browser, sinceMs, page, referrer, clicks, first, utm, cookies, signals } = personal;
   const { ip, userAgent } = signals;
+  const visit: StoredVisit = {
+    visitorId: browser ?? visitor,
+    pageUrl: page,
+    ...{ referrer, ip, userAgent, cookies, ...own },
+  };
   const found: Identifier[] = [
-    { kind: 'visit', value: { visitorId: visitor, pageUrl: page, referrer, ip, userAgent, cookies } },
+    { kind: 'visit', landed: sinceMs, value: visit },
     { kind: 'bot', value: bot },
   ];
   for (const [kind, click] of Object.entries(clicks))
-    if (click) found.push({ kind, at: click.timeMs, value: { id: click.id, page: click.page } });
-  if (first) found.push({ kind: 'first', at: first.timeMs, value: first });
-  if (Object.keys(utm).length > 0) found.push({ kind: 'last', value: { page, referrer, utm } });
+    if (click)
+      found.push({ kind, at: click.timeMs, landed: click.landedMs, value: { id: click.id, page: click.page } });
+  if (first) found.push({ kind: 'first', at: first.timeMs, landed: sinceMs, value: first });
+  if (Object.keys(utm).length > 0) found.push({ kind: 'last', landed: sinceMs, value: { page, referrer, utm } });
   return found;
 }
 
-/** Rows of one person by kind. */
-export type StoredIdentifiers = Readonly<Record<string, readonly [atMs: number, value: unknown]>>;
-
-export interface IdentifierRecord {
-  readonly visit: Visit | undefined;
-  readonly bot: BotVerdict | undefined;
+/** What the visitor itself said about consent. */
+export interface OwnConsent {
+  /** Whose statement in `cc.consent` is the visitor's. */
+  readonly speaker?: string | undefined;
+  /** Granted with the visit. */
+  readonly granted?: true | undefined;
 }
 
-/** The identifier record as of a moment: without expired identifiers and without clicks that happened later. */
-export function recordOf(stored: StoredIdentifiers, asOfMs: number, ttlMs: number): IdentifierRecord {
-  const unexpired = (kind: string, lifetimeMs = ttlMs) => {
-    const [atMs, value] = stored[kind] ?? [Number.NEGATIVE_INFINITY];
-    return atMs > asOfMs - lifetimeMs ? value : undefined;
-  };
-  const bot = unexpired('bot') as BotVerdict | undefined;
-  const visit = unexpired('visit') as Omit<Visit, 'clicks' | 'utm'> | undefined;
-  if (!visit) return { visit: undefined, bot };
-  const clicks: Partial<Record<ClickKind, Click>> = {};
-  for (const kind of PLATFORM_CLICK_KINDS) {
-    const click = unexpired(kind, clickLifetimeMs(kind, ttlMs)) as { id: string } | undefined;
-    const timeMs = stored[kind]?.[0] as number;
-    if (click && timeMs <= asOfMs) clicks[kind] = { id: click.id, timeMs };
-  }
-  const { utm } = (unexpired('last') ?? unexpired('first') ?? { utm: {} }) as Pick<Touch, 'utm'>;
-  return { visit: { ...visit, clicks, utm }, bot };
+/** Value of a row of kind `visit`. */
+export interface StoredVisit extends OwnConsent {
+  readonly visitorId?: string | undefined;
+  readonly pageUrl?: string | undefined;
+  readonly referrer?: string | undefined;
+  readonly ip?: string | undefined;
+  readonly userAgent?: string | undefined;
+  readonly cookies: Readonly<Record<string, string>>;
 }

@@ -11,8 +11,7 @@ import type { EventLog } from '../log/event-log.js';
 import type { Platform, Settings } from '../platforms/platform.js';
 import { Lease, type LeaseDatabase } from '../postgres/lease.js';
 import type { LoadedSite, SiteDirectory } from '../sites/site-directory.js';
-import { CLICK_KINDS } from './identifier-kinds.js';
-import { isFilteredBot, type Matcher, matchOf, type VisitorRecord } from './matcher.js';
+import { type Matcher, matchOf, type VisitorRecord } from './matcher.js';
 import { LATE_MATCHES_LEASE } from './retention-holds.js';
 import { lacksIdentifier } from './unmatched.projection.js';
 import { PERSON_BYTES } from './visitor.js';
@@ -21,9 +20,6 @@ const SCAN_EVERY_MS = 1_000;
 const PAGE_EVENTS = 5_000;
 /** Events that may add an identifier. */
 const TYPES = ['visitor.visited.v1', 'visitor.identified.v1', 'visitor.consent_changed.v1'];
-
-/** Kinds that hold the time of the visit itself; the others hold the time at which the tag reported them. */
-const DATED_KINDS: ReadonlySet<string> = new Set(['first', ...CLICK_KINDS]);
 
 export interface LateMatchesDependencies {
   platform(name: string): Platform | undefined;
@@ -155,15 +151,17 @@ export class LateMatches {
     const [opening] = events;
     if (opening?.type !== 'conversion.received.v1' || !opening.personal) return [];
     const receivedMs = Date.parse(opening.time);
-    const match = matchOf(record, open.site.settings, receivedMs, this.dependencies.identifierTtlMs);
-    if (!match.visit || !visitedBefore(record, receivedMs) || isFilteredBot(match.bot, open.site.settings)) return [];
+    // The visit that a conversion has is kept: a visitor that identifies later must not change it.
+    if (opening.data.matched || events.some(({ type }) => type === 'conversion.reopened.v1')) return [];
+    const { settings } = open.site;
+    const match = matchOf(record, settings, receivedMs, this.dependencies.identifierTtlMs, receivedMs);
+    if (!match.visit) return [];
     const withVisit: ReceivedConversion = {
       ...opening,
       data: { ...opening.data, consent: match.consent },
       personal: { ...opening.personal, visit: match.visit },
     };
     const reopened = foldDeliveries(events).filter((delivery) => this.canReopen(delivery, withVisit, open));
-    const isMatched = opening.data.matched || events.some(({ type }) => type === 'conversion.reopened.v1');
     return reopened.map(({ platform, attempts }, index) => {
       const data: Reopening = {
         conversionId: opening.data.conversionId,
@@ -172,7 +170,7 @@ export class LateMatches {
         by: visitPosition,
         consent: match.consent,
         trial: opening.data.trial,
-        ...(!isMatched && index === 0 && { joins: opening.time.slice(0, 10) }),
+        ...(index === 0 && { joins: opening.time.slice(0, 10) }),
       };
       const personal = { subject: opening.personal?.subject as string, visit: match.visit };
       return { type: 'conversion.reopened.v1', data, personal };
@@ -190,9 +188,4 @@ export class LateMatches {
     // What was never sent is sent with the current settings.
     return !('skip' in buildPayload(withVisit, platform, settings, eventId));
   }
-}
-
-/** A visit that began after the conversion did not lead to it. */
-function visitedBefore({ identifiers }: VisitorRecord, receivedMs: number): boolean {
-  return Object.entries(identifiers).some(([kind, [atMs]]) => DATED_KINDS.has(kind) && atMs <= receivedMs);
 }

@@ -1,31 +1,62 @@
 import type { Client, QueryConfig } from 'pg';
 import { type WithheldReason } from '../events/conversion.events.js';
 import { type SiteSettings } from '../events/site.events.js';
-import { type BotVerdict, type ConsentState } from '../events/visitor.events.js';
+import type { BotVerdict } from '../events/visitor.events.js';
 import type { Visit } from '../platforms/conversion.js';
 import type { Postgres } from '../postgres/postgres.js';
-import { decideConsent } from './consent.js';
-import { recordOf, type StoredIdentifiers } from './identifier-record.js';
+import { decideConsent, type StoredStatement } from './consent.js';
+import { type PersonVisitor, type StoredIdentifier, unionOf, visitorsOf } from './person.js';
 
-/** The visit of the person behind a conversion, as far as consent permits its use. */
+/** The visit of the person behind a conversion, as far as consent and bot verdicts permit its use. */
 export interface Match {
   /** Absent when there was no visit or when consent withholds it. */
   readonly visit?: Visit | undefined;
   readonly consent: 'granted' | 'denied' | 'unknown';
   readonly withheld?: WithheldReason | undefined;
+  /** Verdict on the newest visitor that is not a bot, or on the newest bot if all are. */
   readonly bot?: BotVerdict | undefined;
+  /** Every visitor of the person is judged a bot. */
+  readonly isBot?: true | undefined;
+  /** Number of visitors whose identifiers are withheld because of their bot verdict. */
+  readonly botVisitors?: number | undefined;
 }
 
-/** Identifiers and consent of one person as stored. */
+/** What the visitors of one person contributed, and who stated which consent. */
 export interface VisitorRecord {
-  readonly identifiers: StoredIdentifiers;
-  readonly consent: ConsentState | undefined | 'unreadable';
+  readonly identifiers: readonly StoredIdentifier[];
+  readonly consent: readonly StoredStatement[] | 'unreadable';
 }
 
-export function matchOf(record: VisitorRecord, settings: SiteSettings, asOfMs: number, ttlMs: number): Match {
-  const { consent, withheld } = decideConsent(record.consent, settings.consentRequired);
-  const { visit, bot } = recordOf(record.identifiers, asOfMs, ttlMs);
-  return { consent, bot, ...(withheld ? { withheld } : { visit }) };
+/** `landedByMs`: uses only what the service had seen by then. */
+export function matchOf(
+  record: VisitorRecord,
+  settings: SiteSettings,
+  asOfMs: number,
+  ttlMs: number,
+  landedByMs?: number,
+): Match {
+  const visitors = visitorsOf(record.identifiers, asOfMs, ttlMs, landedByMs);
+  const [bots, people] = [[] as PersonVisitor[], [] as PersonVisitor[]];
+  for (const visitor of visitors) (reachesBotThreshold(visitor.bot, settings) ? bots : people).push(visitor);
+  const trusted = settings.botMode === 'enforce' ? people : visitors;
+  const { consent, withheld } = decideConsent(record.consent, trusted, settings.consentRequired);
+  const isBot = bots.length > 0 && people.length === 0;
+  return {
+    consent,
+    bot: newestVerdict(isBot ? bots : people),
+    ...(isBot && { isBot }),
+    ...(visitors !== trusted && bots.length > 0 && { botVisitors: bots.length }),
+    ...(withheld ? { withheld } : { visit: unionOf(trusted) }),
+  };
+}
+
+function newestVerdict(visitors: readonly PersonVisitor[]): BotVerdict | undefined {
+  let [newest, atMs] = [undefined as BotVerdict | undefined, Number.NEGATIVE_INFINITY];
+  for (const { contributions } of visitors) {
+    const verdict = contributions.get('bot');
+    if (verdict && verdict.atMs > atMs) [newest, atMs] = [verdict.value as BotVerdict, verdict.atMs];
+  }
+  return newest;
 }
 
 /** Whether the score reaches the site's threshold. The site's bot mode decides whether that has consequences. */
@@ -33,13 +64,17 @@ export function reachesBotThreshold(bot: BotVerdict | undefined, { botThreshold 
   return bot !== undefined && bot.score >= botThreshold;
 }
 
-/** Whether the person's conversions are filtered. */
-export function isFilteredBot(bot: BotVerdict | undefined, settings: SiteSettings): boolean {
-  return settings.botMode === 'enforce' && reachesBotThreshold(bot, settings);
+/** Whether the site filters conversions of bots. Bots fill in forms; they place no order that a backend confirms. */
+export function filtersBots({ botMode, botFilter }: SiteSettings, orderId: string | undefined): boolean {
+  return botMode === 'enforce' && (botFilter === 'all' || (botFilter === 'leads' && orderId === undefined));
 }
 
-const EMPTY: VisitorRecord = { identifiers: {}, consent: undefined };
-const UNREADABLE: VisitorRecord = { identifiers: {}, consent: 'unreadable' };
+const EMPTY: VisitorRecord = { identifiers: [], consent: [] };
+const UNREADABLE: VisitorRecord = { identifiers: [], consent: 'unreadable' };
+
+/** Bounds a lookup whatever callers of the tag have stored about a person. Denials are read before other statements. */
+const IDENTIFIERS_MAX = 2_000;
+const STATEMENTS_MAX = 200;
 
 const BATCH_MAX = 1_000;
 /** Shorter than senders wait for their answer: a conversion without its click is better than a lost one. */
@@ -55,8 +90,8 @@ interface Row {
   /** Number of the lookup in the batch, from 1. */
   readonly n: string;
   /** Aggregated to one row per person: parsing many small rows costs more than aggregating them in PostgreSQL. */
-  readonly identifiers: StoredIdentifiers | null;
-  readonly consent: ConsentState | null;
+  readonly identifiers: readonly StoredIdentifier[] | null;
+  readonly consent: readonly StoredStatement[] | null;
 }
 
 /**
@@ -110,13 +145,18 @@ export class Matcher {
     try {
       ({ rows } = await (await connecting).query<Row>({
         name: 'match',
-        text: `SELECT q.n, i.identifiers, c.state AS consent
+        text: `SELECT q.n, i.identifiers, c.statements AS consent
                  FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS q (site, subject, n)
                  LEFT JOIN LATERAL (
-                   SELECT json_object_agg(kind, json_build_array(extract(epoch FROM at) * 1000, value)) AS identifiers
-                     FROM cc.identifiers WHERE site = q.site AND subject = decode(q.subject, 'hex')) i ON true
-                 LEFT JOIN cc.consent c ON c.site = q.site AND c.subject = decode(q.subject, 'hex')
-                WHERE i.identifiers IS NOT NULL OR c.state IS NOT NULL`,
+                   SELECT json_agg(json_build_array(encode(visitor, 'hex'), kind, extract(epoch FROM at) * 1000,
+                                                    extract(epoch FROM landed) * 1000, position, value)) AS identifiers
+                     FROM (SELECT * FROM cc.identifiers WHERE site = q.site AND subject = decode(q.subject, 'hex')
+                            ORDER BY position DESC LIMIT ${IDENTIFIERS_MAX}) newest) i ON true
+                 LEFT JOIN LATERAL (
+                   SELECT json_agg(json_build_array(encode(visitor, 'hex'), position, state)) AS statements
+                     FROM (SELECT * FROM cc.consent WHERE site = q.site AND subject = decode(q.subject, 'hex')
+                            ORDER BY visitor = '\\x00' DESC, denies DESC, position DESC LIMIT ${STATEMENTS_MAX}) made) c ON true
+                WHERE i.identifiers IS NOT NULL OR c.statements IS NOT NULL`,
         values: [lookups.map(({ site }) => site), lookups.map(({ subject }) => subject)],
         query_timeout: TIMEOUT_MS + 500,
       } as QueryConfig));
@@ -141,5 +181,5 @@ export class Matcher {
 }
 
 function toRecord({ identifiers, consent }: Row): VisitorRecord {
-  return { identifiers: identifiers ?? {}, consent: consent ?? undefined };
+  return { identifiers: identifiers ?? [], consent: consent ?? [] };
 }

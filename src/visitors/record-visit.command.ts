@@ -1,6 +1,7 @@
 import type { VisitSignals } from '../events/visitor.events.js';
 import { Command } from '../kernel/command.js';
 import type { Site } from '../sites/site.js';
+import type { CallingVisitor } from './calling-visitor.js';
 import type { TagMessage } from './tag-message.js';
 
 /** Signals that the service reads from the HTTP request; the others come from the browser. */
@@ -14,6 +15,7 @@ export class RecordVisit extends Command<void> {
     readonly call: 'collect' | 'identify',
     readonly message: TagMessage,
     readonly request: RequestSignals,
+    readonly visitor: CallingVisitor,
   ) {
     super();
   }

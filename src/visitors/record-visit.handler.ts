@@ -4,11 +4,13 @@ import { CommandHandler } from '../kernel/command.js';
 import type { AppendRequest } from '../log/event.js';
 import { EventLog } from '../log/event-log.js';
 import { BotScorer, siteRulesOf } from './bots/bot-scorer.js';
+import { anonymousSubject, speakerOf } from './calling-visitor.js';
 import { consentChange } from './change-consent.handler.js';
-import { meaningOf } from './consent.js';
+import { mayStoreVisit } from './consent.js';
 import { reachesBotThreshold } from './matcher.js';
 import { RecordVisit } from './record-visit.command.js';
-import { type NewVisitorEvent, visitorSubject } from './visitor.js';
+import type { NewVisitorEvent } from './visitor.js';
+import { landedMs } from './visitor-cookie.js';
 import { botClaimKey, newVisitorStream } from './visitor-stream.js';
 
 /** Bots are counted once per visit; the window is longer than any visit lasts. */
@@ -30,13 +32,11 @@ export class RecordVisitHandler implements ICommandHandler<RecordVisit> {
    * stored, whatever else the browser sent.
    */
   private decide(command: RecordVisit): AppendRequest[] {
-    const { actor, site, message, request } = command;
+    const { actor, site, message, request, visitor } = command;
     const { settings, host } = site;
-    const consent = meaningOf(message.consent);
-    const mayStore = consent === 'granted' || (consent === 'unknown' && !settings.consentRequired);
-    if (!mayStore || !message.visit || !message.visitor) {
+    if (!mayStoreVisit(message.consent, settings.consentRequired) || !message.visit || !message.visitor) {
       // Without an email hash the subject would be the visitor id. Only a call of `consent` may store that without consent.
-      const change = message.subject === undefined ? undefined : consentChange(actor, host, message);
+      const change = message.subject === undefined ? undefined : consentChange(actor, host, message, visitor);
       return change ? [change] : [];
     }
 
@@ -49,7 +49,7 @@ export class RecordVisitHandler implements ICommandHandler<RecordVisit> {
       const detected: NewVisitorEvent = {
         type: 'visitor.bot_detected.v1',
         data: { ...verdict, visit: message.visit, mode: settings.botMode },
-        personal: { subject: message.subject ?? visitorSubject(message.visitor) },
+        personal: { subject: message.subject ?? anonymousSubject(visitor, message.visitor) },
       };
       const claim = { key: botClaimKey(message.visit), windowMs: BOT_CLAIM_WINDOW_MS, weak: false };
       requests.push(newVisitorStream(actor, host, detected, claim));
@@ -59,18 +59,30 @@ export class RecordVisitHandler implements ICommandHandler<RecordVisit> {
 }
 
 /** Undefined for a page view without click ids and campaign fields: it would add nothing to the identifier record. */
-function visitEvent(
-  { call, message }: RecordVisit,
-  signals: VisitSignals,
-  bot: BotVerdict,
-): NewVisitorEvent | undefined {
-  const { visitor = '', visit = '', subject, page, referrer, clicks, first, utm, cookies, consent } = message;
+function visitEvent(command: RecordVisit, signals: VisitSignals, bot: BotVerdict): NewVisitorEvent | undefined {
+  const { call, message, visitor: caller } = command;
+  const { visitor: browser, visit = '', subject, page, referrer, first, utm, cookies, consent } = message;
+  const clicks = withLandings(command);
   const isIdentified = call === 'identify' && subject !== undefined;
   const data = { visit, clicks: Object.keys(clicks), campaign: Object.keys(utm).length > 0, consent, bot };
   if (!isIdentified && data.clicks.length === 0 && !data.campaign) return undefined;
   const personal: VisitPersonal = {
-    subject: subject ?? visitorSubject(visitor),
-    ...{ visitor, page, referrer, clicks, first, utm, cookies, signals },
+    subject: subject ?? anonymousSubject(caller, browser),
+    ...{ visitor: caller.id, known: caller.cookie !== undefined, sinceMs: caller.cookie?.sinceMs, browser },
+    ...{ speaker: speakerOf(message, caller), page, referrer, clicks, first, utm, cookies, signals },
   };
   return { type: isIdentified ? 'visitor.identified.v1' : 'visitor.visited.v1', data, personal };
+}
+
+/**
+ * The clicks with the times at which the service received their landings: from the cookie, or now if a known visitor reports a
+ * landing. A click that comes with the email, or without a cookie, has none.
+ */
+function withLandings({ call, message: { clicks }, visitor: { cookie, nowMs } }: RecordVisit): VisitPersonal['clicks'] {
+  if (!cookie) return clicks;
+  const landed = Object.entries(clicks).map(([kind, click]) => {
+    const seenMs = landedMs(cookie, kind, click.id) ?? (call === 'collect' ? nowMs : undefined);
+    return [kind, { ...click, ...(seenMs !== undefined && { landedMs: seenMs }) }] as const;
+  });
+  return Object.fromEntries(landed);
 }

@@ -1,5 +1,5 @@
 import type { ICommandHandler } from '@nestjs/cqrs';
-import { type BotVerdict, VISITOR, type VisitorEvent } from '../events/visitor.events.js';
+import { type BotVerdict, VISITOR, type VisitorEvent, type VisitPersonal } from '../events/visitor.events.js';
 import { CommandHandler } from '../kernel/command.js';
 import type { EventsOf, StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
@@ -85,13 +85,15 @@ export class RescoreVisitsHandler implements ICommandHandler<RescoreVisits> {
   ): Promise<boolean> {
     const stream = visit.stream.slice(VISITOR.length + 1);
     const events = await this.log.readStream(VISITOR, stream);
-    const subject = events[0]?.personal?.subject;
+    const [opening] = events;
+    const subject = opening?.personal?.subject;
+    const { known, visitor } = (opening?.personal ?? {}) as Partial<VisitPersonal>;
     const latest = events.at(-1);
     if (subject === undefined || !latest || !hasVerdict(latest) || !isSame(latest.data.bot, before)) return false;
     const event = {
       type: 'visitor.rejudged.v1',
       data: { bot, mode: settings.botMode, from: before.score, seenAt: visit.time },
-      personal: { subject },
+      personal: { subject, ...(known !== undefined && { visitor }) },
     } as const satisfies NewVisitorEvent;
     const outcome = await this.log.append({
       category: VISITOR,

@@ -1,9 +1,13 @@
 import type { Pool } from 'pg';
-import { type ConsentState } from '../events/visitor.events.js';
-import { meaningOf } from './consent.js';
+import type { SiteSettings } from '../events/site.events.js';
+import type { ConsentState } from '../events/visitor.events.js';
+import { decideConsent, meaningOf } from './consent.js';
 import { CLICK_KINDS } from './identifier-kinds.js';
+import { reachesBotThreshold } from './matcher.js';
+import { best, type PersonVisitor, type StoredIdentifier, visitorsOf } from './person.js';
+import { OPERATOR, UNRECOGNISED } from './speakers.js';
 
-/** A person's identifier record and consent. */
+/** A person's record: the union of the visitors that identified with the email, and what each of them contributed. */
 export interface ShownVisitor {
   readonly subject: string;
   readonly clicks: Record<string, { id: string; time: string; page?: string }>;
@@ -11,38 +15,106 @@ export interface ShownVisitor {
   readonly last: unknown;
   readonly visit: unknown;
   readonly bot: unknown;
-  readonly consent: (ConsentState & { readonly means: string; readonly time: string }) | null;
+  /** The statement that decides, and what all of them together mean for the person. */
+  readonly consent: (ConsentState & { readonly means: string; readonly time: string; readonly by: string }) | null;
+  readonly visitors: readonly {
+    readonly visitor: string;
+    /** When the service first saw the visitor; null if the call that identified it was the first. */
+    readonly since: string | null;
+    readonly seen: string;
+    readonly clicks: readonly string[];
+    readonly bot: unknown;
+    /** The bot verdict withholds its identifiers. */
+    readonly withheld: boolean;
+  }[];
+  /** Newest first. */
+  readonly statements: readonly {
+    readonly by: string;
+    readonly time: string;
+    readonly means: string;
+    readonly consent: ConsentState;
+  }[];
 }
 
-export async function showVisitor(pool: Pool, site: string, subject: string): Promise<ShownVisitor | undefined> {
-  const key = [site, Buffer.from(subject, 'hex')];
-  const identifiers = await pool.query<{ kind: string; at: Date; value: unknown }>(
-    'SELECT kind, at, value FROM cc.identifiers WHERE site = $1 AND subject = $2 ORDER BY kind',
+export async function showVisitor(
+  pool: Pool,
+  site: { readonly host: string; readonly settings: SiteSettings },
+  subject: string,
+  asOfMs: number,
+  ttlMs: number,
+): Promise<ShownVisitor | undefined> {
+  const key = [site.host, Buffer.from(subject, 'hex')];
+  const identifiers = await pool.query<{ row: StoredIdentifier }>(
+    `SELECT json_build_array(encode(visitor, 'hex'), kind, extract(epoch FROM at) * 1000, extract(epoch FROM landed) * 1000,
+                             position, value) AS row
+       FROM cc.identifiers WHERE site = $1 AND subject = $2 ORDER BY position DESC, kind`,
     key,
   );
-  const consent = await pool.query<{ at: Date; state: ConsentState }>(
-    'SELECT at, state FROM cc.consent WHERE site = $1 AND subject = $2',
+  const statements = await pool.query<{ speaker: string; at: Date; position: string; state: ConsentState }>(
+    `SELECT encode(visitor, 'hex') AS speaker, at, position, state FROM cc.consent
+      WHERE site = $1 AND subject = $2 ORDER BY position DESC`,
     key,
   );
-  if (identifiers.rows.length + consent.rows.length === 0) return undefined;
-  const byKind = new Map(identifiers.rows.map((row) => [row.kind, row] as const));
-  const entry = <Value extends object>(kind: string) => {
-    const row = byKind.get(kind);
-    return row ? { time: row.at.toISOString(), ...(row.value as Value) } : null;
+  if (identifiers.rows.length + statements.rows.length === 0) return undefined;
+  const { settings } = site;
+  const visitors = visitorsOf(
+    identifiers.rows.map(({ row }) => row),
+    asOfMs,
+    ttlMs,
+  );
+  const isWithheld = ({ bot }: PersonVisitor) => settings.botMode === 'enforce' && reachesBotThreshold(bot, settings);
+  const used = visitors.filter((visitor) => !isWithheld(visitor));
+  const entry = (kind: string) => {
+    const found = best(used, kind);
+    return found ? { time: timeOf(found.atMs), ...(found.value as object) } : null;
   };
-  const [latest] = consent.rows;
+  const stored = statements.rows.map(({ speaker, position, state }) => [speaker, Number(position), state] as const);
+  const { consent: means } = decideConsent(stored, used, settings.consentRequired);
+  const deciding = statements.rows.find(({ state }) => meaningOf(state) === means) ?? statements.rows[0];
   return {
     subject,
     clicks: Object.fromEntries(
       CLICK_KINDS.flatMap((kind) => {
-        const click = entry<{ id: string; page?: string }>(kind);
-        return click ? [[kind, click]] : [];
+        const click = entry(kind);
+        return click ? [[kind, click as { id: string; time: string }]] : [];
       }),
     ),
     first: entry('first'),
     last: entry('last'),
     visit: entry('visit'),
     bot: entry('bot'),
-    consent: latest ? { ...latest.state, means: meaningOf(latest.state), time: latest.at.toISOString() } : null,
+    consent: deciding
+      ? { ...deciding.state, means, time: deciding.at.toISOString(), by: nameOf(deciding.speaker) }
+      : null,
+    visitors: visitors.map((visitor) => shownVisitor(visitor, isWithheld(visitor))),
+    statements: statements.rows.map(({ speaker, at, state }) => ({
+      by: nameOf(speaker),
+      time: at.toISOString(),
+      means: meaningOf(state),
+      consent: state,
+    })),
   };
+}
+
+function shownVisitor({ id, contributions, bot }: PersonVisitor, withheld: boolean): ShownVisitor['visitors'][number] {
+  const visit = contributions.get('visit');
+  const since = visit?.landedMs ?? null;
+  return {
+    visitor: id === '' ? 'before version 0.3' : id,
+    since: since === null ? null : timeOf(since),
+    seen: timeOf(visit?.atMs ?? Math.max(...[...contributions.values()].map(({ atMs }) => atMs))),
+    clicks: CLICK_KINDS.filter((kind) => contributions.has(kind)),
+    bot: bot ?? null,
+    withheld,
+  };
+}
+
+function nameOf(speaker: string): string {
+  if (speaker === OPERATOR) return 'operator';
+  if (speaker === UNRECOGNISED) return 'unrecognised visitor';
+  return speaker === '' ? 'before version 0.3' : `visitor ${speaker}`;
+}
+
+function timeOf(timeMs: number): string {
+  return new Date(timeMs).toISOString();
 }

@@ -10,6 +10,7 @@ describe('readTagMessage', () => {
     const message = read({
       visitor: UUID.toUpperCase(),
       visit: UUID,
+      statement: UUID,
       hash: 'A'.repeat(64),
       page: 'https://shop.example/a/b?gclid=1#x',
       referrer: 'https://www.google.com/',
@@ -26,6 +27,7 @@ describe('readTagMessage', () => {
     expect(message).toEqual({
       visitor: UUID,
       visit: UUID,
+      statement: UUID,
       subject: 'a'.repeat(64),
       page: 'https://shop.example/a/b',
       referrer: 'https://www.google.com/',

@@ -17,6 +17,8 @@ export interface TagMessage {
   readonly visitor?: string | undefined;
   /** Random id of the visit. */
   readonly visit?: string | undefined;
+  /** Random id that the browser keeps with the visitor's decision about consent. */
+  readonly statement?: string | undefined;
   /** SHA-256 of the normalised email, if the visitor entered one. */
   readonly subject?: string | undefined;
   readonly page?: string | undefined;
@@ -42,6 +44,7 @@ export function readTagMessage(body: Record<string, unknown>, nowMs: number): Ta
   return {
     visitor: asUuid(body['visitor']),
     visit: asUuid(body['visit']),
+    statement: asUuid(body['statement']),
     subject: asHash(body['hash']),
     page: pageWithoutQuery(body['page']),
     referrer: pageWithoutQuery(body['referrer']),

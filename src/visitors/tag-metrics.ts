@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Counter, Registry } from 'prom-client';
+import type { Exceeded } from './tag-budgets.js';
 import type { TagCall } from './tag-message.js';
 
 export type TagOutcome = 'taken' | 'refused' | 'throttled' | 'malformed' | 'unavailable';
@@ -7,6 +8,7 @@ export type TagOutcome = 'taken' | 'refused' | 'throttled' | 'malformed' | 'unav
 @Injectable()
 export class TagMetrics {
   private readonly calls: Counter<'call' | 'outcome'>;
+  private readonly exceeded: Counter<'scope' | 'limit'>;
 
   constructor(registry: Registry) {
     this.calls = new Counter({
@@ -15,6 +17,16 @@ export class TagMetrics {
       labelNames: ['call', 'outcome'],
       registers: [registry],
     });
+    this.exceeded = new Counter({
+      name: 'cc_tag_budget_exceeded_total',
+      help: 'Requests of the browser tag that exceeded a daily budget, by whose budget and which limit',
+      labelNames: ['scope', 'limit'],
+      registers: [registry],
+    });
+  }
+
+  countExceeded({ scope, limit }: Exceeded): void {
+    this.exceeded.inc({ scope, limit });
   }
 
   count(call: TagCall, outcome: TagOutcome): void {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { TLSSocket } from 'node:tls';
 import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { type Answer, emptyAnswer, sendAnswer, textAnswer } from '../http/answer.js';
@@ -14,10 +15,22 @@ import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { type LoadedSite, SiteDirectory } from '../sites/site-directory.js';
 import { isAllowedOrigin } from './allowed-origin.js';
 import { CallRate } from './call-rate.js';
+import { type CallingVisitor, callingVisitor } from './calling-visitor.js';
 import { ChangeConsent } from './change-consent.command.js';
+import { mayStoreVisit } from './consent.js';
 import { RecordVisit, type RequestSignals } from './record-visit.command.js';
-import { readTagMessage, type TagCall } from './tag-message.js';
+import { TagBudgets } from './tag-budgets.js';
+import { readTagMessage, type TagCall, type TagMessage } from './tag-message.js';
 import { TagMetrics, type TagOutcome } from './tag-metrics.js';
+import { visitDigest } from './visitor.js';
+import {
+  cookieKey,
+  deleteCookie,
+  hasVisitorCookie,
+  readVisitorCookie,
+  setCookie,
+  withLandings,
+} from './visitor-cookie.js';
 
 const PATHS: Readonly<Record<string, TagCall>> = {
   '/__cc/collect': 'collect',
@@ -57,6 +70,7 @@ const TOO_MANY: CountedAnswer = {
   ...refused(429, 'Too many calls from this address', 'throttled'),
   headers: { 'Retry-After': '1' },
 };
+const OVER_BUDGET = refused(429, 'The daily budget for such calls is used up', 'throttled');
 const WRONG_TYPE = refused(415, 'Send the message as text/plain or application/json.', 'malformed');
 const TOO_LARGE = refused(413, `The message is larger than ${BODY_MAX_BYTES} bytes.`, 'malformed');
 const NOT_A_TAG_MESSAGE = refused(400, 'This is not a message of the tag: "v" must be 1.', 'malformed');
@@ -74,7 +88,9 @@ const INTERNAL_ERROR = refused(500, 'Internal error', 'unavailable');
 export class TagEndpoints implements OnModuleInit {
   private readonly origin: RequestOrigin;
   private readonly rate: CallRate;
+  private readonly budgets: TagBudgets;
   private readonly countryHeader: string | undefined;
+  private readonly cookieMaxAgeMs: number;
 
   constructor(
     private readonly hotRoutes: HotRoutes,
@@ -87,7 +103,13 @@ export class TagEndpoints implements OnModuleInit {
   ) {
     this.origin = new RequestOrigin(settings.trustedProxies);
     this.rate = new CallRate(settings.collectRate, settings.collectBurst);
+    const perPerson = { calls: settings.tagBudgetPerson, emails: 1, bytes: Number.POSITIVE_INFINITY };
+    this.budgets = new TagBudgets({
+      ...{ address: settings.tagBudgetAddress, visitor: settings.tagBudgetVisitor },
+      ...{ person: perPerson, site: settings.tagBudgetSite },
+    });
     this.countryHeader = settings.countryHeader;
+    this.cookieMaxAgeMs = settings.identifierTtlMs;
   }
 
   onModuleInit(): void {
@@ -103,7 +125,8 @@ export class TagEndpoints implements OnModuleInit {
     const send = (answer: CountedAnswer) => {
       this.metrics.count(call, answer.outcome);
       // Echoes the origin instead of `*`, so that scripts of other pages cannot read the response.
-      const headers = { ...answer.headers, Vary: 'Origin', ...(isAllowed && { 'Access-Control-Allow-Origin': page }) };
+      const cors = { 'Access-Control-Allow-Origin': page, 'Access-Control-Allow-Credentials': 'true' };
+      const headers = { ...answer.headers, Vary: 'Origin', ...(isAllowed && cors) };
       sendAnswer(response, { ...answer, headers } as Answer, randomUUID());
     };
     this.answer(call, request, open, isAllowed).then(send, (error: unknown) => send(this.answerToFailure(error)));
@@ -127,14 +150,50 @@ export class TagEndpoints implements OnModuleInit {
       return WRONG_TYPE;
     const body = await readBody(request, BODY_MAX_BYTES);
     if (!body) return TOO_LARGE;
-    const message = readTagMessage(parseStrictJson(body), this.clock.nowMs());
-    if (!message) return NOT_A_TAG_MESSAGE;
+    const nowMs = this.clock.nowMs();
+    const sent = readTagMessage(parseStrictJson(body), nowMs);
+    if (!sent) return NOT_A_TAG_MESSAGE;
+    // The browser sends the header by itself, whatever the tag or its copy on the page reports.
+    const consent = headers['sec-gpc'] === '1' ? { ...sent.consent, gpc: true as const } : sent.consent;
+    const message = { ...sent, consent, visit: sent.visit && visitDigest(open.dedupSecret, sent.visit) };
+    const key = cookieKey(open.dedupSecret);
+    const visitor = callingVisitor(readVisitorCookie(headers.cookie, key, nowMs), nowMs);
+    const exceeded = this.budgets.take(
+      {
+        ...{ site: open.site.host, address, subject: message.subject, bytes: body.length },
+        visitor: visitor.cookie && visitor.id,
+      },
+      nowMs,
+    );
+    if (exceeded) {
+      this.metrics.countExceeded(exceeded);
+      return { ...OVER_BUDGET, headers: { 'Retry-After': String(exceeded.retryAfterS) } };
+    }
     await this.commands.execute(
       call === 'consent'
-        ? new ChangeConsent('tag', open.site.host, message)
-        : new RecordVisit('tag', open.site, call, message, this.signals(request, address)),
+        ? new ChangeConsent('tag', open.site.host, message, visitor)
+        : new RecordVisit('tag', open.site, call, message, this.signals(request, address), visitor),
     );
-    return ACCEPTED;
+    const cookie = this.cookieAfter(call, request, open, message, visitor, key);
+    return cookie ? { ...ACCEPTED, headers: { ...ACCEPTED.headers, 'Set-Cookie': cookie } } : ACCEPTED;
+  }
+
+  /** The visitor cookie from now on: none before a required consent, and deleted after a denial. */
+  private cookieAfter(
+    call: TagCall,
+    request: IncomingMessage,
+    { site: { settings } }: LoadedSite,
+    { consent, visit, visitor: browser, clicks }: TagMessage,
+    { id, cookie, nowMs }: CallingVisitor,
+    key: Buffer,
+  ): string | undefined {
+    const isTls =
+      (request.socket as TLSSocket).encrypted || this.origin.forwarded(request, 'x-forwarded-proto') === 'https';
+    if (!mayStoreVisit(consent, settings.consentRequired))
+      return hasVisitorCookie(request.headers.cookie) ? deleteCookie(isTls) : undefined;
+    if (call === 'consent' || !visit || !browser) return undefined;
+    const next = withLandings(cookie ?? { id, sinceMs: nowMs, landings: {} }, clicks, nowMs);
+    return setCookie(next, key, this.cookieMaxAgeMs, isTls);
   }
 
   private signals(request: IncomingMessage, ip: string | undefined): RequestSignals {

@@ -1,4 +1,5 @@
 import type { VisitorEvent } from '../events/visitor.events.js';
+import { derivedUuid } from '../kernel/uuid.js';
 import type { NewEvent } from '../log/event.js';
 
 /** Subject of an event before the email is known. Erasing a person also erases earlier events of the same visitor. */
@@ -6,8 +7,19 @@ export function visitorSubject(visitor: string): string {
   return visitor.replaceAll('-', '');
 }
 
+/**
+ * A visit as it is stored: its random id is in the part of an event that erasure cannot change, and the visitor's browser keeps
+ * it, so events contain a digest that is keyed with the site's secret.
+ */
+export function visitDigest(siteSecret: string, visit: string): string {
+  return derivedUuid(JSON.stringify([siteSecret, 'visit', visit]));
+}
+
 /** Length of a person's subject, the hash of the email. A visitor id is shorter. */
 export const PERSON_BYTES = 32;
+
+/** Length of the subject of a visitor that has not given an email. */
+export const VISITOR_BYTES = 16;
 
 export function isPerson(subject: string | undefined): subject is string {
   return subject?.length === 2 * PERSON_BYTES;

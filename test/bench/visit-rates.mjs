@@ -8,6 +8,7 @@ import { startService } from './service.mjs';
 import { httpVariant, inboundTarget, startEcho } from './variants.mjs';
 
 const CONNECTIONS = 256;
+const UNLIMITED = '999999999/999999999/999999999';
 /** People with an identifier record: a visit and two click ids each. */
 const IDENTIFIED = 50_000;
 const UNKNOWN_PERSON_BODY = BODY.replace('@Example.com', '@Unknown.example');
@@ -43,7 +44,10 @@ export async function visitRateRows(context) {
   const { settings, directory, progress } = context;
   progress('starting the service and the echo …');
   // All calls come from one address.
-  const service = await startService(join(directory, 'visits'), { COLLECT_RATE: '100000', COLLECT_BURST: '1000000' });
+  const service = await startService(join(directory, 'visits'), {
+    ...{ COLLECT_RATE: '100000', COLLECT_BURST: '1000000', TAG_BUDGET_PERSON: '1000000' },
+    ...{ TAG_BUDGET_ADDRESS: UNLIMITED, TAG_BUDGET_SITE: UNLIMITED },
+  });
   const echo = await startEcho();
   progress(`storing ${IDENTIFIED.toLocaleString('en-US')} people with a visit …`);
   await withClient(service.server, insertIdentifiers);
@@ -83,8 +87,8 @@ async function insertIdentifiers(client) {
     cookies: { _fbp: 'fb.1.1.1' },
   };
   await client.query(
-    `INSERT INTO cc.identifiers (site, subject, kind, at, position, value)
-     SELECT 'localhost', sha256(convert_to('user' || n || '@example.com', 'UTF8')), k.kind, now(), 0, k.value::json
+    `INSERT INTO cc.identifiers (site, subject, visitor, kind, at, landed, position, value)
+     SELECT 'localhost', sha256(convert_to('user' || n || '@example.com', 'UTF8')), '\\x01', k.kind, now(), now(), 0, k.value::json
        FROM generate_series(1, ${IDENTIFIED}) n CROSS JOIN (VALUES ('visit', ${value(visit)}),
          ('bot', ${value({ score: 0, reasons: [], list: 'bench' })}),
          ('gclid', ${value({ id: 'Cj0KCQ' })}), ('fbclid', ${value({ id: 'IwAR' })}),

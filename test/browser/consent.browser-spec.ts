@@ -25,7 +25,9 @@ describe('consent', () => {
     await setConsent('denied');
     const [withdrawal] = (await shop.waitForPosts('consent')) as [Post];
     const { visitor, visit } = identify.body;
-    expect(withdrawal.body).toEqual({ v: 1, visitor, visit, hash: HASH, consent: DENIED });
+    const { statement } = withdrawal.body;
+    expect(withdrawal.body).toEqual({ v: 1, visitor, visit, hash: HASH, consent: DENIED, statement });
+    expect(statement).toEqual(expect.any(String));
     await shop.waitForIdle(page);
     const afterWithdrawal = await storedText();
     expect(afterWithdrawal).toMatch('denied');
@@ -38,7 +40,7 @@ describe('consent', () => {
     await shop.waitForPosts('consent', 2);
     await shop.waitForIdle(page);
     const [, optOut, ...more] = (await shop.waitForPosts('consent', 2)) as [Post, Post];
-    expect(optOut.body).toEqual({ v: 1, hash: HASH, consent: DENIED });
+    expect(optOut.body).toEqual({ v: 1, hash: HASH, consent: DENIED, statement });
     expect(more).toEqual([]);
     expect(shop.posts.filter(({ endpoint }) => endpoint !== 'consent')).toHaveLength(2);
     expect(await storedText()).not.toMatch(/G2|clicks/);
@@ -46,8 +48,9 @@ describe('consent', () => {
     await setConsent('granted');
     const [, , grant] = (await shop.waitForPosts('consent', 3)) as [Post, Post, Post];
     const [, again] = (await shop.waitForPosts('identify', 2)) as [Post, Post];
-    expect(grant.body).toMatchObject({ hash: HASH, consent: GRANTED });
-    expect(again.body).toMatchObject({ hash: HASH, clicks: { gclid: { id: 'G2' } }, consent: GRANTED });
+    // The same id as with the denial: only who holds it can take the denial back.
+    expect(grant.body).toMatchObject({ hash: HASH, consent: GRANTED, statement });
+    expect(again.body).toMatchObject({ hash: HASH, statement, clicks: { gclid: { id: 'G2' } }, consent: GRANTED });
     expect(again.body.visitor).not.toBe(visitor);
   });
 
@@ -110,7 +113,8 @@ describe('consent', () => {
     await setConsent('granted');
     await submit(EMAIL.trim());
     const [, optOut] = (await shop.waitForPosts('consent', 2)) as [Post, Post];
-    expect(optOut.body).toEqual({ v: 1, hash: HASH, consent: { ...GRANTED, ...gpc } });
+    const statement = expect.any(String);
+    expect(optOut.body).toEqual({ v: 1, hash: HASH, consent: { ...GRANTED, ...gpc }, statement });
     await shop.waitForIdle(page);
     expect(shop.posts).toHaveLength(3);
     expect(await storedText()).not.toMatch(/G[12]|clicks/);

@@ -59,7 +59,7 @@ afterAll(async () => {
 }, 60_000);
 
 /** Follows an ad click to an order with an email, then posts the conversion as the shop's backend. */
-async function order(orderId: string): Promise<{ receipt: object; personal: Record<string, unknown> | null }> {
+async function order(orderId?: string): Promise<{ receipt: object; personal: Record<string, unknown> | null }> {
   const context = await browser.newContext();
   const page = await context.newPage();
   const landing = `http://shop.localhost:${(pages.address() as AddressInfo).port}/sale?gclid=Cj0_MixedCase&utm_source=google`;
@@ -74,17 +74,18 @@ async function order(orderId: string): Promise<{ receipt: object; personal: Reco
   );
   await context.close();
   const reply = await post(service, door, { email: EMAIL, event: 'purchase', value: 10, orderId });
-  const [conversion] = await operator.log.find(HOST, orderId);
+  const [conversion] = orderId ? await operator.log.find(HOST, orderId) : [];
   return { receipt: JSON.parse(reply.body), personal: conversion?.personal ?? null };
 }
 
-it('filters the conversion of an automated browser', async () => {
-  expect((await order('BOT-1')).receipt).toEqual({ ok: true, filtered: true });
+it('filters the lead of an automated browser', async () => {
+  expect((await order()).receipt).toEqual({ ok: true, filtered: true });
 });
 
 it('joins an ad click, a submitted form and a conversion from the backend', async () => {
   await operator.set(HOST, 'allow-ip', '127.0.0.1');
   await service.refreshSites();
+  const landedAt = await operator.log.head();
   const { receipt, personal } = await order('ORD-1');
   expect(receipt).toEqual({ ok: true, event: 'purchase', results: {} });
   expect(personal?.['visit']).toMatchObject({
@@ -93,6 +94,9 @@ it('joins an ad click, a submitted form and a conversion from the backend', asyn
     utm: { source: 'google' },
     userAgent: expect.stringContaining('Chrome'),
   });
+  // The landing's cookie proved that the service saw the click before the form.
+  const [identified] = await operator.log.read({ types: ['visitor.identified.v1'], after: landedAt });
+  expect(identified?.personal).toMatchObject({ known: true, clicks: { gclid: { landedMs: expect.any(Number) } } });
   const wholeLog = JSON.stringify(await operator.log.read());
   expect(wholeLog.toLowerCase()).not.toContain('jane');
 });

@@ -94,7 +94,7 @@ describe('a page with the tag', () => {
     await shop.waitForPosts('consent');
     await identifyEmail();
     const [, optOut] = (await shop.waitForPosts('consent', 2)) as [Post, Post];
-    expect(optOut.body).toEqual({ v: 1, hash: HASH, consent: DENIED });
+    expect(optOut.body).toEqual({ v: 1, hash: HASH, consent: DENIED, statement: expect.any(String) });
     expect(await shop.waitForPosts('collect')).toHaveLength(2);
     expect(await storedText()).not.toMatch(/G[12]|clicks/);
   });

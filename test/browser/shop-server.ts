@@ -135,7 +135,11 @@ export class ShopServer {
     }
     this.#arrivedPosts += 1;
     this.#arrivals.emit('post');
-    response.writeHead(rejection ?? 204, { 'access-control-allow-origin': request.headers.origin ?? '*' }).end();
+    const cors = {
+      'access-control-allow-origin': request.headers.origin ?? '*',
+      'access-control-allow-credentials': 'true',
+    };
+    response.writeHead(rejection ?? 204, cors).end();
   }
 
   #servePage(path: string, response: ServerResponse): void {

@@ -4,7 +4,7 @@
 //   TEST_SEED=<number>      repeats the random choices of a run
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -14,6 +14,7 @@ import { readSettings } from '../../dist/kernel/settings.js';
 import { PostgresEventLog } from '../../dist/log/postgres-event-log.js';
 import { COUNTED, COUNTED_BY, sumTotals } from '../../dist/outbound/totals.js';
 import { Postgres } from '../../dist/postgres/postgres.js';
+import { recordedSocketDir } from '../../dist/postgres/postmaster.js';
 import { AddSite } from '../../dist/sites/site.commands.js';
 import { siteCommandDispatcher } from '../../dist/sites/site-command-handlers.js';
 import { SiteRepository } from '../../dist/sites/site-repository.js';
@@ -80,6 +81,15 @@ export async function drill({ short, log: logLine }) {
   }
 }
 
+/** A data folder has one service, so the instances use its server like an external one. */
+function sharedDatabase(dataDir) {
+  const socketDir = recordedSocketDir(realpathSync(join(dataDir, 'postgres')));
+  return {
+    DATABASE_URL: `postgres://postgres@/postgres?host=${encodeURIComponent(socketDir)}`,
+    SECRET_KEY: readFileSync(join(dataDir, 'secret-key'), 'utf8').trim(),
+  };
+}
+
 /** The instances and the faults injected into them. */
 class Fleet {
   faults = [];
@@ -96,7 +106,7 @@ class Fleet {
   }
 
   async add() {
-    const env = { PATH: process.env.PATH, DATA_DIR: this.dataDir, ...ENVIRONMENT };
+    const env = { PATH: process.env.PATH, DATA_DIR: this.dataDir, ...sharedDatabase(this.dataDir), ...ENVIRONMENT };
     const child = spawn(process.execPath, [MAIN], { env, stdio: ['ignore', 'pipe', 'ignore'] });
     this.#children.add(child);
     child.once('exit', () => this.#children.delete(child));

@@ -9,7 +9,7 @@ const RATE = 60;
 /** SHUTDOWN_GRACE, and a margin for a busy machine. */
 const EXIT_WITHIN_MS = 15_000;
 
-export const switches = ['scan'];
+export const switches = ['early-exit'];
 
 export async function drill({ short, rounds = short ? 2 : 50, seed, log }) {
   const testbed = await Testbed.open({ seed });

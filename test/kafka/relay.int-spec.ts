@@ -35,7 +35,7 @@ if (missing) console.warn(`SKIPPED: all Kafka tests. ${missing}.`);
 
   beforeEach(async () => {
     relayed = await RelayedLog.open(server, brokers);
-  });
+  }, 60_000);
   afterEach(() => relayed.close(), 30_000);
 
   const violations = async () =>
@@ -211,7 +211,9 @@ if (missing) console.warn(`SKIPPED: all Kafka tests. ${missing}.`);
     it('publishes all new events after a detected failover, also after a restart', async () => {
       const lostPosition = await publishLostTail();
       const before = await relayed.expectedPositions();
-      await relayed.postgres.pool.query(`UPDATE cc.lineage SET timeline = '000000ff'`);
+      const owner = await relayed.postgres.connectAsOwner('test');
+      await owner.query(`UPDATE cc.lineage SET timeline = '000000ff'`);
+      await owner.end();
       await relayed.postgres.pool.query(`UPDATE cc.kafka_relay SET timeline = '000000ff'`);
       await relayed.log.close();
       relayed.log = new PostgresEventLog(relayed.postgres);

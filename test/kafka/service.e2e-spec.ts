@@ -4,10 +4,11 @@ import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { Ajv } from 'ajv';
-import { EVENT_SCHEMAS } from '../../src/events/index.js';
+import { redactEvent } from '../../src/history/redact-event.js';
 import { missingForBroker } from '../../src/kafka-broker/distribution.js';
 import type { StoredEvent } from '../../src/log/event.js';
 import type { EventLog } from '../../src/log/event-log.js';
+import { asyncApiDocument } from '../../src/operations/asyncapi.js';
 import {
   countViolations,
   NO_VIOLATIONS,
@@ -47,7 +48,10 @@ const KCAT = '/usr/bin/kcat';
       async () => (await lag()) === 0,
       () => `backlog not drained: ${kafka.service.output()}`,
     );
-  const publicForm = ({ actor, personal, ...event }: StoredEvent) => event;
+  const publicForm = (stored: StoredEvent) => {
+    const { actor, personal, ...event } = redactEvent(stored);
+    return event;
+  };
 
   it('reports the state of Kafka in readiness, metrics and doctor', async () => {
     expect(await postMany(50)).toEqual(new Set([200]));
@@ -95,9 +99,10 @@ const KCAT = '/usr/bin/kcat';
     expect(read.sort((a, b) => a.position - b.position)).toEqual(events.map(publicForm));
     expect(output).not.toMatch(/personal|subject":"[0-9a-f]{64}/);
     // The events match the schemas in the published documents.
+    const published: Record<string, object> = asyncApiDocument().components.schemas;
     const ajv = new Ajv({ strict: false, validateFormats: false });
     for (const { type, data } of read) {
-      const schema = EVENT_SCHEMAS[type]?.data;
+      const schema = published[type];
       expect([type, schema !== undefined && ajv.validate(schema, data), ajv.errors]).toEqual([type, true, null]);
     }
   }, 60_000);

@@ -19,6 +19,7 @@ import { type LoadedSite, SiteDirectory } from '../../src/sites/site-directory.j
 import { SiteRepository } from '../../src/sites/site-repository.js';
 import { SiteSecrets } from '../../src/sites/site-secrets.js';
 import { BotScorer, loadBotList } from '../../src/visitors/bots/bot-scorer.js';
+import { callingVisitor } from '../../src/visitors/calling-visitor.js';
 import { ChangeConsent } from '../../src/visitors/change-consent.command.js';
 import { ChangeConsentHandler } from '../../src/visitors/change-consent.handler.js';
 import { Matcher } from '../../src/visitors/matcher.js';
@@ -226,10 +227,15 @@ describe('projections', () => {
       const message = readTagMessage({ v: 1, ...ids, clicks, consent, first, utm: { source: 'x' } }, Date.now());
       const call = (['collect', 'identify', 'consent'] as const)[turn % 3] as TagCall;
       const request = { ip: '203.0.113.7', userAgent: turn % 4 === 0 ? 'curl/8.0' : 'Mozilla/5.0' };
+      // Every third visitor has a cookie.
+      const cookie = { id: randomUUID(), sinceMs: Date.now() - 1_000, landings: {} };
+      const visitor = callingVisitor(turn % 3 === 1 ? cookie : undefined, Date.now());
       if (call === 'consent')
-        await new ChangeConsentHandler(log).execute(new ChangeConsent('tag', open.site.host, message as TagMessage));
+        await new ChangeConsentHandler(log).execute(
+          new ChangeConsent('tag', open.site.host, message as TagMessage, visitor),
+        );
       else {
-        const command = new RecordVisit('tag', open.site, call, message as TagMessage, request);
+        const command = new RecordVisit('tag', open.site, call, message as TagMessage, request, visitor);
         await new RecordVisitHandler(log, scorer).execute(command);
       }
     };

@@ -39,6 +39,53 @@ describe.each(serversUnderTest())('opening $name', ({ major }) => {
     await expect(openDatabase(url)).rejects.toThrow(/synchronous_commit = off.*Set synchronous_commit = on/s);
   });
 
+  it('logs in as a role that cannot regain the rights of the owner', async () => {
+    const url = await createDatabase(server);
+    const postgres = await openDatabase(url);
+    const again = await openDatabase(url);
+    for (const query of ['RESET ROLE', 'SET ROLE NONE', 'RESET SESSION AUTHORIZATION']) {
+      for (const client of [await postgres.connect('test'), await again.connect('test')]) {
+        await client.query(query);
+        const { rows } = await client.query(
+          `SELECT session_user::text AS login, rolsuper, rolcreaterole, has_table_privilege('cc.events', 'DELETE') AS may_delete
+             FROM pg_roles WHERE rolname = current_user`,
+        );
+        expect(rows).toEqual([
+          { login: expect.stringMatching(/^cc_service_/), rolsuper: false, rolcreaterole: false, may_delete: false },
+        ]);
+        await expect(client.query('SET ROLE postgres')).rejects.toThrow(/permission denied/);
+        await expect(client.query('SELECT password FROM cc.service_login')).rejects.toThrow(/permission denied/);
+        await client.end();
+      }
+    }
+    await again.close();
+    await postgres.close();
+  });
+
+  it('creates the login again where a restored backup lacks it', async () => {
+    const url = await createDatabase(server);
+    await (await openDatabase(url)).close();
+    const login = `SELECT role FROM cc.service_login`;
+    await asOwner(url, `DO $$ BEGIN EXECUTE (SELECT format('DROP ROLE %I', role) FROM cc.service_login); END $$`);
+    const postgres = await openDatabase(url);
+    const owner = await postgres.connectAsOwner('test');
+    const { rows } = await postgres.pool.query('SELECT session_user::text AS role');
+    expect(rows).toEqual((await owner.query(login)).rows);
+    await owner.end();
+    await postgres.close();
+  });
+
+  it('lets the role of the service move positions only as a change of the server requires', async () => {
+    const postgres = await openDatabase(await createDatabase(server));
+    for (const leap of ['1', '0', '-1000000000', '9000000000000000000', 'NULL']) {
+      await expect(postgres.pool.query(`SELECT cc.follow_lineage(${leap})`)).rejects.toThrow(/accepts no other leap/);
+    }
+    for (const table of ['lineage', 'log_partitions', 'schema_compatibility']) {
+      await expect(postgres.pool.query(`DELETE FROM cc.${table}`)).rejects.toThrow(/permission denied/);
+    }
+    await postgres.close();
+  });
+
   it('works for a login that may not create roles, append-only by the trigger alone', async () => {
     const url = await createDatabase(server);
     const name = databaseOf(url);

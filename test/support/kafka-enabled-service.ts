@@ -8,7 +8,7 @@ import type { EventLog } from '../../src/log/event-log.js';
 import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
 import { Postgres } from '../../src/postgres/postgres.js';
 import type { TestBrokers } from './kafka.js';
-import { type ServiceProcess, spawnService } from './service-process.js';
+import { type ServiceProcess, sharedDatabase, spawnService } from './service-process.js';
 
 const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 
@@ -45,7 +45,8 @@ export class KafkaEnabledService {
 
   /** Starts the instance with this index, replacing one that has exited. */
   async start(at = 0, environment: Record<string, string> = {}): Promise<void> {
-    this.services[at] = await spawnService(this.dataDir, { ...this.environment, ...environment });
+    const database = at === 0 ? {} : sharedDatabase(this.dataDir);
+    this.services[at] = await spawnService(this.dataDir, { ...this.environment, ...database, ...environment });
   }
 
   async close(): Promise<void> {

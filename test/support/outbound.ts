@@ -34,7 +34,7 @@ export interface OutboundInstance extends CommandExecutor {
   stop(): Promise<void>;
 }
 
-const KEY = randomBytes(32);
+export const KEY = randomBytes(32);
 
 export async function openInstance(
   databaseUrl: string,

@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readFileSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { recordedSocketDir } from '../../src/postgres/postmaster.js';
 
 const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 const READY_WITHIN_MS = 40_000;
@@ -17,6 +18,15 @@ export interface ServiceProcess {
   output(): string;
   /** Sends a signal; resolves with the exit code, or the signal's name, when the process has exited. */
   end(signal: NodeJS.Signals): Promise<number | string>;
+}
+
+/** Settings of another instance on the embedded database of a running service, which owns the data folder. */
+export function sharedDatabase(dataDir: string): Record<string, string> {
+  const socketDir = recordedSocketDir(realpathSync(join(dataDir, 'postgres'))) as string;
+  return {
+    DATABASE_URL: `postgres://postgres@/postgres?host=${encodeURIComponent(socketDir)}`,
+    SECRET_KEY: readFileSync(join(dataDir, 'secret-key'), 'utf8').trim(),
+  };
 }
 
 export async function spawnService(dataDir: string, env: Record<string, string> = {}): Promise<ServiceProcess> {

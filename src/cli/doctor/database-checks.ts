@@ -52,12 +52,20 @@ export async function schema({ postgres }: CliDependencies): Promise<Finding> {
 }
 
 export async function appendOnly({ postgres }: CliDependencies): Promise<Finding> {
-  const { rows } = await postgres.pool.query<{ role: string; may_change: boolean; unguarded: string[] | null }>(
-    `SELECT current_user AS role, has_table_privilege('cc.events', 'UPDATE, DELETE, TRUNCATE') AS may_change,
+  const { rows } = await postgres.pool.query<{
+    role: string;
+    login: string;
+    owns: boolean;
+    may_change: boolean;
+    unguarded: string[] | null;
+  }>(
+    `SELECT current_user AS role, session_user AS login,
+            (SELECT pg_has_role(session_user, relowner, 'MEMBER') FROM pg_class WHERE oid = 'cc.events'::regclass) AS owns,
+            has_table_privilege('cc.events', 'UPDATE, DELETE, TRUNCATE') AS may_change,
             (SELECT array_agg(relname::text) FROM pg_partition_tree('cc.events') JOIN pg_class ON oid = relid WHERE NOT EXISTS (
                SELECT FROM pg_trigger WHERE tgrelid = relid AND tgname = 'append_only' AND tgenabled IN ('O', 'A'))) AS unguarded`,
   );
-  const { role, may_change, unguarded } = rows[0] as (typeof rows)[0];
+  const { role, login, owns, may_change, unguarded } = rows[0] as (typeof rows)[0];
   if (unguarded) {
     const statements = unguarded.map((name) => `ALTER TABLE cc.${name} ENABLE TRIGGER append_only;`).join(' ');
     return {
@@ -71,6 +79,13 @@ export async function appendOnly({ postgres }: CliDependencies): Promise<Finding
       ok: true,
       detail: `by triggers only: the service runs as ${role}, because it may not use the role ${SERVICE_ROLE}`,
       fix: `As a superuser: CREATE ROLE ${SERVICE_ROLE} NOLOGIN; GRANT ${SERVICE_ROLE} TO "${role}"; then restart the service.`,
+    };
+  }
+  if (!may_change && owns) {
+    return {
+      ok: true,
+      detail: `by triggers and by the role ${SERVICE_ROLE}, which a session of the service could leave: it logs in as ${login}, the owner`,
+      fix: `As a superuser: ALTER ROLE "${login}" CREATEROLE; then restart the service: it creates a login of its own.`,
     };
   }
   return {

@@ -1,5 +1,6 @@
 import { messageOf } from '../../kernel/errors.js';
 import { readSettings, type Settings } from '../../kernel/settings.js';
+import { describeUnknownSetting, findUnknownSettings } from '../../kernel/unknown-settings.js';
 import type { CliDependencies, Session } from '../session.js';
 import { type Check, check } from './check.js';
 import { appendOnly, checkpoints, clock, database, durability, partitions, schema } from './database-checks.js';
@@ -15,8 +16,9 @@ export async function runChecks(session: Session): Promise<Check[]> {
   let settings: Settings;
   try {
     settings = readSettings(session.environment);
-    const detail = settings.databaseUrl ? 'database of DATABASE_URL' : `embedded database in ${settings.dataDir}`;
-    checks.push({ name: 'settings', ok: true, detail });
+    const database = settings.databaseUrl ? 'database of DATABASE_URL' : `embedded database in ${settings.dataDir}`;
+    const unknown = findUnknownSettings(session.environment).map(describeUnknownSetting);
+    checks.push({ name: 'settings', ok: true, detail: [database, ...unknown].join('; ') });
   } catch (error) {
     const fix = 'Fix this setting and run "doctor" again.';
     return [...checks, { name: 'settings', ok: false, detail: messageOf(error), fix }];

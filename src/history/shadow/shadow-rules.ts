@@ -4,6 +4,7 @@ import { filterReason } from '../../conversions/filter.js';
 import type { StoredEvent } from '../../log/event.js';
 import type { PlatformName } from '../../platforms/platform.js';
 import { evolve, type Site } from '../../sites/site.js';
+import { filtersBots } from '../../visitors/matcher.js';
 
 /** The rules to change. Everything else stays as it was at that time. */
 export interface ShadowRules {
@@ -78,8 +79,10 @@ export class ShadowRulesEngine {
 
   private isFiltered({ type, data, personal }: StoredOpening, { settings }: Site, firstWasFiltered: boolean): boolean {
     const { bot } = data;
-    if (bot && settings.botMode === 'enforce' && bot.score >= (this.rules.botThreshold ?? settings.botThreshold))
-      return true;
+    const isBot = bot && bot.score >= (this.rules.botThreshold ?? settings.botThreshold);
+    // What was filtered as a bot stays so: versions before 0.3 filtered orders too.
+    const filters = filtersBots(settings, data.orderId) || ('reason' in data && data.reason === 'bot');
+    if (isBot && filters && settings.botMode === 'enforce') return true;
     if (type === 'conversion.filtered.v1') return 'reason' in data && data.reason !== 'bot';
     // A duplicate does not record whether it would have been filtered. A strong claim would have replaced the weak one of the
     // first conversion, so this one was weak too.

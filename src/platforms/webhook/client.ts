@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { signature } from '../../http/webhook-signature.js';
+import { redactUrl } from '../../kernel/redact-url.js';
 import { type Call, endpointUrl, type PlatformRequest, type TestCall } from '../platform.js';
 import { verdict } from './verdict.js';
 
@@ -22,8 +23,14 @@ function messageId(item: string): string {
   return `msg_${hash('sha256', `${data.conversion_id}\n${data.event_id}`).slice(0, 32)}`;
 }
 
+/** The full address is sealed if the one in the settings is redacted. It may be newer than the settings of a bound delivery. */
+function addressOf({ settings: { url = '' }, secrets }: Call['connection']): string {
+  const sealed = secrets['url'];
+  return sealed !== undefined && redactUrl(sealed) === url ? sealed : url;
+}
+
 function post(id: string, body: string, { connection, nowMs }: Call): PlatformRequest {
-  const { origin, pathname, search } = new URL(connection.settings['url'] ?? '');
+  const { origin, pathname, search } = new URL(addressOf(connection));
   const { secret } = connection.secrets;
   const timestamp = Math.floor(nowMs / 1_000);
   return {

@@ -3,11 +3,14 @@ import { requiredField } from '../fields.js';
 import type { Field } from '../platform.js';
 
 export const fields: readonly Field[] = [
-  requiredField(
-    'url',
-    'URL that conversions are posted to: https, or also http with OUTBOUND_ALLOW_PRIVATE=true.',
-    urlProblem,
-  ),
+  {
+    ...requiredField(
+      'url',
+      'URL that conversions are posted to: https, or also http with OUTBOUND_ALLOW_PRIVATE=true.',
+      urlProblem,
+    ),
+    address: true,
+  },
   {
     name: 'secret',
     secret: true,

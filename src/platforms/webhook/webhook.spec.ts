@@ -102,6 +102,18 @@ describe('webhook', () => {
     });
   });
 
+  it('posts to the sealed address where the settings hold a redacted one', () => {
+    const urlOf = (url: string, sealed: string) =>
+      webhook.request([textOf(withVisit)], {
+        ...call,
+        connection: { settings: { url }, secrets: { secret: SECRET, url: sealed } },
+      }).url;
+    const sealed = 'https://hooks.shop.example/in/t0k3nt0k3n?key=k3y';
+    expect(urlOf('https://hooks.shop.example/in/***?key=***', sealed)).toBe(sealed);
+    // A delivery that is bound to an earlier address is not sent to the current one.
+    expect(urlOf('https://earlier.example/in', sealed)).toBe('https://earlier.example/in');
+  });
+
   it.each([
     [undefined, 'https://hooks.shop.example/conversions?source=cc'],
     ['http://127.0.0.1:9', 'http://127.0.0.1:9/conversions?source=cc'],

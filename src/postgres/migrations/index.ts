@@ -11,6 +11,9 @@ import { DeliveryLeases0000000000023 } from './0023-delivery-leases.js';
 import { RetentionHolds0000000000024 } from './0024-retention-holds.js';
 import { GiveUpTime0000000000025 } from './0025-give-up-time.js';
 import { Checkpoints0000000000026 } from './0026-checkpoints.js';
+import { RemovedSites0000000000029 } from './0029-removed-sites.js';
+import { ServiceLogin0000000000030 } from './0030-service-login.js';
+import { VisitorTrust0000000000031 } from './0031-visitor-trust.js';
 
 export interface Migration extends MigrationInterface {
   readonly name: string;
@@ -35,6 +38,9 @@ export const MIGRATIONS: readonly (new () => Migration)[] = [
   RetentionHolds0000000000024,
   GiveUpTime0000000000025,
   Checkpoints0000000000026,
+  RemovedSites0000000000029,
+  ServiceLogin0000000000030,
+  VisitorTrust0000000000031,
 ];
 
 /** The number at the end of a migration's name. */

@@ -8,11 +8,11 @@ const RETRY_DELAYS_MS = [2_000, 10_000, 60_000];
 const { src } = (document.currentScript || {}) as HTMLScriptElement;
 export const origin = src ? new URL(src).origin : '';
 
-/** Plain text avoids a CORS preflight. No cookies are sent. `keepalive` lets the request outlast the page. */
+/** Plain text avoids a CORS preflight. `keepalive` lets the request outlast the page. */
 export function post(endpoint: 'collect' | 'identify' | 'consent', message: object): void {
   const body = stringifyWithin(message, BODY_BYTES, (text) => new Blob([text]).size);
   const url = `${origin}/__cc/${endpoint}`;
-  // Older Firefox cancels a fetch when the page is left. A beacon is completed, but sends the host's cookies.
+  // Older Firefox cancels a fetch when the page is left. A beacon is completed.
   if (!('keepalive' in Request.prototype)) navigator.sendBeacon(url, body);
   else send(url, body, 0);
 }
@@ -21,8 +21,8 @@ function send(url: string, body: string, retries: number): void {
   const retry = () => {
     if (retries < RETRY_DELAYS_MS.length) setTimeout(send, RETRY_DELAYS_MS[retries], url, body, retries + 1);
   };
-  // Only the origin as referrer: the path may identify the visitor.
-  fetch(url, { method: 'POST', body, keepalive: true, credentials: 'omit', referrerPolicy: 'origin' }).then(
+  // Only the origin as referrer: the path may identify the visitor. The service's own cookie proves who calls.
+  fetch(url, { method: 'POST', body, keepalive: true, credentials: 'include', referrerPolicy: 'origin' }).then(
     ({ status }) => status >= 500 && retry(),
     retry,
   );

@@ -18,6 +18,8 @@ export interface Decision {
   at: number;
   /** Records stored before the last denial are void, also on other hosts of the site that this page cannot reach. */
   deniedAt: number;
+  /** Random. Sent with each statement of consent, so that the visitor can take a denial back. */
+  id?: string;
 }
 
 export function readRecord(days: number, deniedAt: number, now: number): VisitorRecord {

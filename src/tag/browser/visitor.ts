@@ -58,7 +58,7 @@ export function applyConsent(input: unknown, isDefault?: boolean): void {
   const consent = { ...decision.consent, ...parseConsent(input) };
   // Consent managers repeat an unchanged decision on every page.
   if (JSON.stringify(consent) === JSON.stringify(decision.consent)) return;
-  decision = { consent, at: Date.now(), deniedAt: decision.deniedAt };
+  decision = { consent, at: Date.now(), deniedAt: decision.deniedAt, id: decision.id || uuid() };
   storeDecision(decision);
   hasChanged = true;
   reconcile();
@@ -88,7 +88,7 @@ export function identify(email: unknown, submission: object = { identifiedBy: 'c
       pendingIdentities.push([hash, submission]);
       // Reports the opt-out by hash: the service may know the person from another device.
       const consent = currentConsent();
-      if (consent && !CONFIG.required && !mayStore()) post('consent', { v: 1, hash, consent });
+      if (consent && !CONFIG.required && !mayStore()) post('consent', { v: 1, hash, consent, statement: decision.id });
       reconcile();
     }),
     () => {},
@@ -179,7 +179,14 @@ function currentConsent(): object | undefined {
 
 function consentMessage() {
   const { visitor, visit, hash } = record;
-  return { v: 1, visitor: visitor || undefined, visit: visit || undefined, hash, consent: currentConsent() };
+  return {
+    v: 1,
+    visitor: visitor || undefined,
+    visit: visit || undefined,
+    hash,
+    consent: currentConsent(),
+    statement: decision.id,
+  };
 }
 
 function message(submission: object) {

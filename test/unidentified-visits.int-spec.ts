@@ -1,0 +1,74 @@
+import { jest } from '@jest/globals';
+import type { EventLog } from '../src/log/event-log.js';
+import { PostgresEventLog } from '../src/log/postgres-event-log.js';
+import type { Postgres } from '../src/postgres/postgres.js';
+import type { Site } from '../src/sites/site.js';
+import { DEFAULT_SITE_SETTINGS } from '../src/sites/site-settings.js';
+import { pruneUnidentified } from '../src/visitors/identifier-pruner.js';
+import { Matcher } from '../src/visitors/matcher.js';
+import { createDatabase, openDatabase } from './support/databases.js';
+import { startTestServer, type TestServer } from './support/postgres-server.js';
+import { type DrawnCall, foldRecord, TagCallers } from './support/tag-callers.js';
+
+jest.setTimeout(120_000);
+
+const PERSON = 'ab'.repeat(32);
+const site = { host: 'shop.example', settings: DEFAULT_SITE_SETTINGS } as Site;
+const CALL: DrawnCall = {
+  ...{ by: 0, call: 'identify', isBot: false, consent: 'none', kinds: ['gclid'], statedAge: 5 },
+  ...{ sendsCookie: true, sendsStatement: true },
+};
+
+describe('what anonymous callers store', () => {
+  let server: TestServer;
+  let postgres: Postgres;
+  let log: EventLog;
+
+  beforeAll(async () => {
+    server = await startTestServer();
+    postgres = await openDatabase(await createDatabase(server));
+    log = new PostgresEventLog(postgres);
+  }, 120_000);
+  afterAll(async () => {
+    await log.close();
+    await postgres.close();
+    await server.stop();
+  }, 120_000);
+
+  const callers = (subject: string | undefined, name: string) =>
+    new TagCallers(log, site, subject, name, () => postgres.clock.nowMs());
+
+  it('is read back by visitor, as the fold in memory has it', async () => {
+    const [jane, other] = [callers(PERSON, 'own'), callers(PERSON, 'hostile')];
+    await jane.send({ ...CALL, call: 'collect', consent: 'granted' });
+    await jane.send({ ...CALL, consent: 'granted', kinds: ['gclid', 'fbclid'] });
+    await other.send({ ...CALL, isBot: true });
+    await other.send({ ...CALL, by: 1, call: 'consent', consent: 'denied', sendsCookie: false, sendsStatement: false });
+    await other.send({ ...CALL, by: 2, call: 'consent', consent: 'granted' });
+    const matcher = new Matcher(postgres, (error) => {
+      throw error;
+    });
+    const [read, folded] = [await matcher.find(site.host, PERSON), foldRecord(await log.read(), PERSON)];
+    await matcher.close();
+    const byKey = (rows: readonly (readonly unknown[])[] | string) =>
+      [...(rows as readonly (readonly unknown[])[])].map((row) => JSON.stringify(row)).sort();
+    expect(byKey(read.identifiers)).toEqual(byKey(folded.identifiers));
+    expect(byKey(read.consent)).toEqual(byKey(folded.consent));
+  });
+
+  it('without an email loses its personal part early, and the log accounts for it', async () => {
+    await callers(undefined, 'landing').send({ ...CALL, call: 'collect' });
+    const head = await log.head();
+    const before = await log.read();
+    expect(await pruneUnidentified(postgres, log, new Date(0))).toBe(0);
+    expect(await pruneUnidentified(postgres, log, new Date(postgres.clock.nowMs() + 60_000))).toBe(1);
+    const after = await log.read({ until: head });
+    expect(before.filter(({ personal }, index) => personal && !after[index]?.personal)).toMatchObject([
+      { type: 'visitor.visited.v1', position: head },
+    ]);
+    expect(await log.read({ after: head })).toMatchObject([
+      { type: 'visitor.erased.v1', data: { events: 1, identifiers: 0, claims: 0, unidentified: true } },
+    ]);
+    expect(await pruneUnidentified(postgres, log, new Date(postgres.clock.nowMs() + 60_000))).toBe(0);
+  });
+});
