@@ -1,6 +1,6 @@
 import { jest } from '@jest/globals';
 import type { Pool } from 'pg';
-import { ATTEMPT_WINDOW, type AttemptWindow } from '../src/delivery/attempt-window.js';
+import { ATTEMPT_WINDOW, type AttemptPermit, type AttemptWindow } from '../src/delivery/attempt-window.js';
 import type { Confirmations } from '../src/delivery/confirmations.js';
 import { deliveriesProjection } from '../src/delivery/deliveries.projection.js';
 import { outcomeType } from '../src/delivery/delivery.js';
@@ -490,6 +490,27 @@ describe('RetryScheduler', () => {
     expect(await outcomesOf(withdrawn)).toEqual(['meta 1 deferred', 'meta 2 delivered']);
   });
 
+  it('keeps a lease although bytes of an earlier request arrive late', async () => {
+    const key = { conversion: uuidv7(), platform: 'meta' } as const;
+    const one = await openInstance();
+    const other = await openInstance();
+    const permitOf = async ({ leases }: Instance) => (await leases.take([key])).get(key) as AttemptPermit;
+    let nowMs = one.postgres.clock.nowMs();
+    jest.spyOn(one.postgres.clock, 'at').mockImplementation(() => nowMs);
+    const earlier = { ...key, permit: await permitOf(one) };
+    // Its release has no answer, so that it takes the lease again; the release arrives after that.
+    nowMs += 5;
+    const again = { ...key, permit: await permitOf(one) };
+    await one.leases.release([earlier]);
+    await one.leases.releaseRecorded([{ ...earlier, position: 0 }]);
+    expect(await permitOf(other)).toBeUndefined();
+    await one.leases.release([again]);
+    expect(await permitOf(other)).toBeDefined();
+    // A request from long before the lease of the other one.
+    nowMs -= 20_000;
+    expect(await permitOf(one)).toBeUndefined();
+  });
+
   it('repeats an attempt whose outcome never arrives, and records no outcome after the lease', async () => {
     const [id] = (await defer(1)) as [string];
     const answers: (() => void)[] = [];
@@ -795,30 +816,6 @@ describe('OwedDeliveriesScan', () => {
     // Resumed, and not attempted since.
     expect((await reportOwed(postgres, [], () => false)).lateMs).toBe(later - Date.parse(PAST));
   });
-
-  it('finds again what has no outcome after a failover that lost the outcome', async () => {
-    const conversion = await receive();
-    const instance = await openInstance();
-    const { attempts, leases, platform } = instance;
-    // Until then it reads and attempts nothing.
-    const refusal = jest.spyOn(instance.postgres.clock, 'refusal').mockReturnValue('the clock jumped');
-    const scan = new OwedDeliveriesScan(instance.postgres, instance.log, platform, attempts, leases, LONG);
-    scan.start();
-    closing.unshift(() => scan.stop());
-    await eventually(
-      async () => scan.owed(),
-      (owed) => owed !== undefined,
-      { withinMs: 60_000 },
-    );
-    const restore = await server.backUp();
-    await record(conversion.data.conversionId, 'deferred', { reason: 'throttled', nextTry: FUTURE });
-    await reaches(conversion.position + 1);
-    await restore();
-    expect(await outcomesOf(conversion.data.conversionId)).toEqual([]);
-    refusal.mockRestore();
-    await settled(conversion);
-    expect(attempted).toEqual([conversion.data.conversionId]);
-  }, 300_000);
 
   it('continues after the database was away, and waits while its clock is distrusted', async () => {
     const conversion = await receive();

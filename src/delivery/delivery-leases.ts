@@ -7,6 +7,8 @@ import { isoTime } from './delivery.js';
 
 /** A lost connection must not block a round: the next one uses another. */
 export const QUERY_TIMEOUT_MS = 5_000;
+/** A request for leases that arrives later takes none: its sender has given up, and another process may hold them since. */
+const LATE_AFTER_MS = 2 * QUERY_TIMEOUT_MS;
 /** Left behind by processes that died after they recorded the outcome. Any time after the lease has ended will do. */
 const FORGOTTEN_AFTER_MS = 600_000;
 
@@ -15,6 +17,9 @@ export interface DeliveryKey {
   readonly platform: PlatformName;
 }
 
+/** Not a later one of the same process: the bytes of a release may arrive late, too. */
+const THIS_LEASE = `l.holder = $3 AND abs(date_part('epoch', l.until) * 1000 - k.until) < 1`;
+
 interface TakenLease extends DeliveryKey {
   /** In milliseconds. */
   readonly until: number;
@@ -22,8 +27,13 @@ interface TakenLease extends DeliveryKey {
   readonly earlier: number | null;
 }
 
+/** A lease that this process has taken. */
+export interface HeldLease extends DeliveryKey {
+  readonly permit: AttemptPermit;
+}
+
 /** A lease whose attempt is recorded. */
-export interface RecordedLease extends DeliveryKey {
+export interface RecordedLease extends HeldLease {
   /** Position of the event that scheduled the attempt; 0 for a first attempt. */
   readonly position: number;
 }
@@ -60,13 +70,17 @@ export class DeliveryLeases {
        earlier AS (SELECT conversion, platform, l.until FROM cc.delivery_leases l JOIN keys USING (conversion, platform)),
        taken AS (
          INSERT INTO cc.delivery_leases AS l (conversion, platform, holder, until)
-         SELECT conversion, platform, $3, to_timestamp($5) + make_interval(secs => $4) FROM keys ORDER BY conversion, platform
+         SELECT conversion, platform, $3, to_timestamp($5) + make_interval(secs => $4) FROM keys
+          WHERE clock_timestamp() < to_timestamp($5) + make_interval(secs => $6) ORDER BY conversion, platform
          ON CONFLICT (conversion, platform) DO UPDATE SET holder = excluded.holder, until = excluded.until
             WHERE ${this.hasEnded('$5')} OR l.holder = excluded.holder
          RETURNING conversion, platform, until)
        SELECT conversion, platform, date_part('epoch', t.until) * 1000 AS until, date_part('epoch', e.until) * 1000 AS earlier
          FROM taken t LEFT JOIN earlier e USING (conversion, platform)`,
-      [...columns(keys), this.holder, endsAfterMs / 1_000, this.postgres.clock.at(requestedMs) / 1_000],
+      [
+        ...[...columns(keys), this.holder, endsAfterMs / 1_000, this.postgres.clock.at(requestedMs) / 1_000],
+        LATE_AFTER_MS / 1_000,
+      ],
     );
     const taken = new Map(rows.map((row) => [keyOf(row), row]));
     return new Map(
@@ -80,12 +94,12 @@ export class DeliveryLeases {
   }
 
   /** Ends leases under which nothing was sent: any process may take the delivery at once. */
-  async release(keys: readonly DeliveryKey[]): Promise<void> {
-    if (keys.length === 0) return;
+  async release(leases: readonly HeldLease[]): Promise<void> {
+    if (leases.length === 0) return;
     await this.query(
-      `DELETE FROM cc.delivery_leases l USING unnest($1::uuid[], $2::text[]) AS k (conversion, platform)
-        WHERE l.conversion = k.conversion AND l.platform = k.platform AND l.holder = $3`,
-      [...columns(keys), this.holder],
+      `DELETE FROM cc.delivery_leases l USING unnest($1::uuid[], $2::text[], $4::float8[]) AS k (conversion, platform, until)
+        WHERE l.conversion = k.conversion AND l.platform = k.platform AND ${THIS_LEASE}`,
+      [...columns(leases), this.holder, this.ends(leases)],
     );
   }
 
@@ -96,14 +110,20 @@ export class DeliveryLeases {
   async releaseRecorded(leases: readonly RecordedLease[]): Promise<Set<string>> {
     if (leases.length === 0) return new Set();
     const rows = await this.query<DeliveryKey>(
-      `DELETE FROM cc.delivery_leases l USING unnest($1::uuid[], $2::text[], $4::bigint[]) AS k (conversion, platform, position)
-        WHERE l.conversion = k.conversion AND l.platform = k.platform AND l.holder = $3
+      `DELETE FROM cc.delivery_leases l
+        USING unnest($1::uuid[], $2::text[], $4::float8[], $5::bigint[]) AS k (conversion, platform, until, position)
+        WHERE l.conversion = k.conversion AND l.platform = k.platform AND ${THIS_LEASE}
           AND NOT EXISTS (SELECT FROM cc.deliveries d
                            WHERE d.conversion = k.conversion AND d.platform = k.platform AND d.position = k.position)
         RETURNING l.conversion, l.platform`,
-      [...columns(leases), this.holder, leases.map(({ position }) => position)],
+      [...columns(leases), this.holder, this.ends(leases), leases.map(({ position }) => position)],
     );
     return new Set(rows.map(keyOf));
+  }
+
+  private ends(leases: readonly HeldLease[]): number[] {
+    const { endsAfterMs, recordWithinMs } = this.window.lease;
+    return leases.map(({ permit }) => permit.notAfterMs + endsAfterMs - recordWithinMs);
   }
 
   /** Deletes leases that ended long ago and that nothing will release. */

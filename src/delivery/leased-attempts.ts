@@ -7,7 +7,7 @@ import type { StoredEvent } from '../log/event.js';
 import { EventLog } from '../log/event-log.js';
 import type { AttemptPermit } from './attempt-window.js';
 import { isOutcome } from './delivery.js';
-import { type DeliveryKey, DeliveryLeases, keyOf } from './delivery-leases.js';
+import { type DeliveryKey, DeliveryLeases, type HeldLease, keyOf } from './delivery-leases.js';
 import { OutcomeRecorder } from './outcome-recorder.js';
 import { type ReceivedConversion, withReopenedVisit } from './received-conversion.js';
 
@@ -78,12 +78,12 @@ export class LeasedAttempts {
     const taken = [...permits.keys()];
     if (taken.length === 0) return 0;
     const streams = await this.readStreams(taken);
-    const stale: DueAttempt[] = [];
+    const stale: HeldLease[] = [];
     let started = 0;
     for (const [attempt, permit] of permits) {
       const { received, events } = streams.get(attempt.conversion) as Stream;
       const site = received?.site ?? attempt.site;
-      if (site === undefined || (received && !isStillDue(attempt, events))) stale.push(attempt);
+      if (site === undefined || (received && !isStillDue(attempt, events))) stale.push({ ...attempt, permit });
       else {
         started += 1;
         this.startOne(attempt, permit, site, received, events);
@@ -96,7 +96,9 @@ export class LeasedAttempts {
   /** Ends the leases of recorded attempts, and forgets those that have ended. */
   async tidy(): Promise<void> {
     for (const [name, { permit }] of this.leased) if (!permit.mayRecord) this.leased.delete(name);
-    const recorded = [...this.leased.values()].flatMap(({ attempt, state }) => (state === 'recorded' ? [attempt] : []));
+    const recorded = [...this.leased.values()].flatMap(({ attempt, permit, state }) =>
+      state === 'recorded' ? [{ ...attempt, permit }] : [],
+    );
     for (const name of await this.leases.releaseRecorded(recorded)) this.leased.delete(name);
   }
 
@@ -122,7 +124,7 @@ export class LeasedAttempts {
     if (!outcome) {
       this.leased.delete(name);
       // If the database is unavailable, the lease ends by itself.
-      await this.leases.release([leased.attempt]).catch(() => {});
+      await this.leases.release([{ ...leased.attempt, permit: leased.permit }]).catch(() => {});
       return;
     }
     // After the lease another instance repeats the attempt. Its outcome then counts.
