@@ -208,6 +208,7 @@ describe('with a running service', () => {
           '10.0.0.0/8',
         ],
         ['--allow-ip', '10.1.0.0/16', '--block-ua', 'curl', '--block-country', 'FR', '--email-capture', 'no'],
+        ['--bot-filter', 'none'],
       ].flat();
       const { settings } = await json('sites', 'set', 'www.shop.example', ...options);
       expect(settings).toEqual({
@@ -225,6 +226,7 @@ describe('with a running service', () => {
         blockUserAgents: ['curl'],
         blockCountries: ['FR'],
         emailCapture: false,
+        botFilter: 'none',
       });
       const unset = ['--unset', 'dedup-window', '--unset', 'origin', '--unset', 'block=jane@example.com'];
       expect((await json('sites', 'set', 'shop.example', ...unset)).settings).toEqual({

@@ -985,6 +985,23 @@ describe('erasure', () => {
     expect((await opening(again.id)).data).not.toHaveProperty('matched');
   });
 
+  it('is not the only command about a person: who denied consent is shown, and an operator replaces it', async () => {
+    const site = await openSite();
+    const email = newEmail();
+    await identify(site, email);
+    await callTag(site, 'consent', { hash: subject(email), consent: { gpc: true } });
+    const show = async () => (await run('visitors', 'show', '--site', site.host, '--email', email)).printed;
+    expect(await show()).toMatchObject({
+      visitors: [{ since: null, clicks: expect.arrayContaining(['gclid']), withheld: false }],
+      consent: { means: 'denied', by: 'unrecognised visitor', gpc: true },
+      statements: [{ by: 'unrecognised visitor', means: 'denied', time: expect.stringMatching(/Z$/) }],
+    });
+    const stated = await run('visitors', 'consent', email, 'granted', '--site', site.host);
+    expect(stated).toMatchObject({ exitCode: 0, printed: { consent: { means: 'granted', by: 'operator' } } });
+    expect(await show()).toMatchObject({ consent: { means: 'granted' }, statements: [{ by: 'operator' }, {}] });
+    expect((await run('visitors', 'consent', email, 'maybe', '--site', site.host)).exitCode).toBe(2);
+  });
+
   it('is repeated from its list after a restore from a backup', async () => {
     const site = await openSite();
     const email = newEmail();

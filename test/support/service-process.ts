@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { recordedSocketDir } from '../../src/postgres/postmaster.js';
 
 const MAIN = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
-const READY_WITHIN_MS = 40_000;
+const READY_WITHIN_MS = 90_000;
 
 /** The service as a separate process, which a test can kill, suspend and stop. */
 export interface ServiceProcess {
