@@ -116,12 +116,12 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
 
   describe('position order is commit order', () => {
     /** Writers that commit immediately, hold their transaction open, or roll back. */
-    async function writeInterleaved(until: number): Promise<number> {
+    async function writeInterleaved(turns: number): Promise<number> {
       const write = async (writer: number) => {
         const client = new Client({ connectionString: url });
         await client.connect();
         let committed = 0;
-        for (let turn = 0; performance.now() < until; turn += 1) {
+        for (let turn = 0; turn < turns; turn += 1) {
           const row = {
             n: 1,
             k: 1,
@@ -160,7 +160,7 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
       const reading = (async () => {
         while (writing) await readNew();
       })();
-      const committed = await writeInterleaved(performance.now() + 1_500);
+      const committed = await writeInterleaved(60);
       writing = false;
       await reading;
       await readNew();
@@ -171,7 +171,7 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
       const { committed, missed } = await countMissed();
       expect(committed).toBeGreaterThan(100);
       expect(missed).toBe(0);
-    }, 20_000);
+    }, 60_000);
 
     it('makes the same reader miss events when the lock is removed from cc.append', async () => {
       const owner = await postgres.connectAsOwner('test');
@@ -184,7 +184,7 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
       await owner.query(unlocked);
       await owner.end();
       expect((await countMissed()).missed).toBeGreaterThan(0);
-    }, 20_000);
+    }, 60_000);
   });
 
   describe('when the connection breaks', () => {
@@ -267,29 +267,6 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
       expect(['appended', 'claimed']).toContain(again.status);
       expect(await log.read()).toHaveLength(2);
     }, 30_000);
-
-    it('keeps every acknowledged event after kill -9 of the server', async () => {
-      const acknowledged: string[] = [];
-      for (let round = 0; round < 3; round += 1) {
-        const until = performance.now() + 300;
-        const writing = (async () => {
-          while (performance.now() < until) {
-            const requests = Array.from({ length: 20 }, () => thing());
-            const outcomes = await Promise.allSettled(requests.map((request) => log.append(request)));
-            outcomes.forEach((outcome, index) => {
-              if (outcome.status === 'fulfilled') acknowledged.push(`thing-${requests[index]?.stream}`);
-            });
-          }
-        })();
-        await sleep(150);
-        await server.kill9();
-        await server.restart();
-        await writing;
-      }
-      const stored = new Set((await log.read()).map(({ stream }) => stream));
-      expect(acknowledged.length).toBeGreaterThan(0);
-      expect(acknowledged.filter((stream) => !stored.has(stream))).toEqual([]);
-    }, 60_000);
   });
 
   describe('append-only', () => {
@@ -410,6 +387,38 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
       expect((await keepPartitionsAhead(postgres)).ahead).toBe(2);
     });
   });
+});
+
+describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
+  // On a server of its own: after a crash PostgreSQL syncs every file, so it starts slowly with the databases of other tests.
+  it('keeps every acknowledged event after kill -9 of the server', async () => {
+    const server = await startTestServer(major === undefined ? {} : { major });
+    const postgres = await openDatabase(await createDatabase(server));
+    const log = new PostgresEventLog(postgres);
+    const acknowledged: string[] = [];
+    for (let round = 0; round < 3; round += 1) {
+      const until = performance.now() + 300;
+      const writing = (async () => {
+        while (performance.now() < until) {
+          const requests = Array.from({ length: 20 }, () => thing());
+          const outcomes = await Promise.allSettled(requests.map((request) => log.append(request)));
+          outcomes.forEach((outcome, index) => {
+            if (outcome.status === 'fulfilled') acknowledged.push(`thing-${requests[index]?.stream}`);
+          });
+        }
+      })();
+      await sleep(150);
+      await server.kill9();
+      await server.restart();
+      await writing;
+    }
+    const stored = new Set((await log.read()).map(({ stream }) => stream));
+    expect(acknowledged.length).toBeGreaterThan(0);
+    expect(acknowledged.filter((stream) => !stored.has(stream))).toEqual([]);
+    await log.close();
+    await postgres.close();
+    await server.stop();
+  }, 180_000);
 });
 
 async function backendPids(postmaster: number): Promise<number[]> {
