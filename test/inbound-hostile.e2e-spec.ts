@@ -35,7 +35,7 @@ import {
   type TestSite,
 } from './support/service.js';
 
-jest.setTimeout(60_000);
+jest.setTimeout(180_000);
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 const TEXT_TYPE = 'text/plain; charset=utf-8';

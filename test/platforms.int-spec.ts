@@ -12,7 +12,7 @@ import { accountOf, ConnectedPlatform, type DeliveryResult } from './support/con
 import { PLATFORM_CASES, type PlatformCase } from './support/platform-cases.js';
 import { SAMPLE_CONVERSIONS } from './support/sample-conversions.js';
 
-jest.setTimeout(30_000);
+jest.setTimeout(120_000);
 
 const SHORT_TIMEOUT_MS = 200;
 const SAMPLES = Object.entries(SAMPLE_CONVERSIONS) as [keyof typeof SAMPLE_CONVERSIONS, Conversion][];

@@ -73,7 +73,8 @@ function runJest(name, node, options) {
     '--experimental-vm-modules',
     '--disable-warning=ExperimentalWarning',
     bin('jest/bin/jest.js'),
-    ...['-c', 'test/jest.config.mjs', '--maxWorkers=2', '--json', `--outputFile=${results}`],
+    // The default of 5 s is too short on a busy machine. No test asserts a duration.
+    ...['-c', 'test/jest.config.mjs', '--maxWorkers=2', '--testTimeout=60000', '--json', `--outputFile=${results}`],
     ...options,
   ]);
   const report = existsSync(results) ? JSON.parse(readFileSync(results, 'utf8')) : {};
