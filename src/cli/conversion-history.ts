@@ -1,5 +1,5 @@
-import { storedForms } from '../conversions/address-digest.js';
 import { isOpening, type StoredOpening } from '../conversions/conversion.js';
+import { findOrder } from '../conversions/find-order.js';
 import { type DeliveryHistory, deliveryHistories } from '../delivery/delivery-history.js';
 import { type AdConsent, CONVERSION } from '../events/conversion.events.js';
 import { UserError } from '../kernel/errors.js';
@@ -57,9 +57,7 @@ export async function findByOrder(
   orderId: string,
 ): Promise<ConversionHistory> {
   const { log, secrets } = dependencies;
-  const forms = storedForms(await secrets.dedupSecret(host), orderId);
-  const found = (await Promise.all(forms.map((order) => log.find(host, order)))).flat();
-  const openings = found.filter(isOpening).sort((one, other) => one.position - other.position);
+  const openings = await findOrder(log, host, await secrets.dedupSecret(host), orderId);
   const opening = openings.filter((event) => !isDuplicate(event)).at(-1);
   if (!opening) {
     throw new UserError(

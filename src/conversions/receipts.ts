@@ -7,6 +7,7 @@ import { EventLog } from '../log/event-log.js';
 import type { LoadedSite } from '../sites/site-directory.js';
 import { storedForms } from './address-digest.js';
 import { isOpening } from './conversion.js';
+import { findOrder } from './find-order.js';
 import { type Receipt, receiptOf } from './receipt.js';
 
 export interface FoundReceipt {
@@ -37,12 +38,9 @@ export class Receipts {
     // PostgreSQL cannot store NUL in text, so no order has it, and the query would fail.
     if (orderId.includes('\0')) return undefined;
     const events = event === undefined ? undefined : storedForms(dedupSecret, event);
-    const found = storedForms(dedupSecret, orderId).map((order) => withLogTimeout(this.log.find(host, order)));
-    const openings = (await Promise.all(found))
-      .flat()
-      .filter(isOpening)
-      .filter(({ data }) => data.trial === trial && (events === undefined || events.includes(data.event)))
-      .sort((one, other) => one.position - other.position);
+    const openings = (await withLogTimeout(findOrder(this.log, host, dedupSecret, orderId))).filter(
+      ({ data }) => data.trial === trial && (events === undefined || events.includes(data.event)),
+    );
     const first = openings.filter(({ type }) => type !== 'conversion.deduplicated.v1').at(-1);
     return first && this.read(host, first.data.conversionId);
   }

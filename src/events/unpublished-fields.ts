@@ -1,2 +1,8 @@
 /** By event type, the fields of the data that stay in the database: they are neither printed, exported nor published. */
 export const UNPUBLISHED_FIELDS: Readonly<Record<string, readonly string[]>> = { 'site.key_issued.v1': ['hash'] };
+
+/** The data of an event as it is printed, exported and published. */
+export function publishedFields(type: string, data: object): object {
+  const hidden = UNPUBLISHED_FIELDS[type];
+  return hidden ? Object.fromEntries(Object.entries(data).filter(([name]) => !hidden.includes(name))) : data;
+}

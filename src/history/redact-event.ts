@@ -1,4 +1,4 @@
-import { UNPUBLISHED_FIELDS } from '../events/unpublished-fields.js';
+import { publishedFields, UNPUBLISHED_FIELDS } from '../events/unpublished-fields.js';
 import type { StoredEvent } from '../log/event.js';
 
 /** Whether events of this type are printed and exported without some of their data. */
@@ -10,7 +10,5 @@ export type RedactedEvent = Omit<StoredEvent, 'data'> & { readonly data: object 
 
 /** The event as it is printed and exported: without the hash of an API key, which only authentication needs. */
 export function redactEvent(event: StoredEvent): RedactedEvent {
-  const fields = UNPUBLISHED_FIELDS[event.type];
-  if (!fields) return event;
-  return { ...event, data: Object.fromEntries(Object.entries(event.data).filter(([name]) => !fields.includes(name))) };
+  return isRedacted(event.type) ? { ...event, data: publishedFields(event.type, event.data) } : event;
 }

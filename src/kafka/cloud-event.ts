@@ -1,13 +1,12 @@
 import type { IHeaders, KafkaMessage, Message } from 'kafkajs';
-import { UNPUBLISHED_FIELDS } from '../events/unpublished-fields.js';
+import { publishedFields, UNPUBLISHED_FIELDS } from '../events/unpublished-fields.js';
 import type { StoredEvent } from '../log/event.js';
 import type { PublicEvent } from '../log/event-reader.js';
 
 /** The data without what does not leave the database: the hash of an API key, which only authentication needs. */
 export function publishedData(type: string, data: string): string {
-  const fields = UNPUBLISHED_FIELDS[type];
-  if (!fields) return data;
-  return JSON.stringify(JSON.parse(data), (name, value) => (fields.includes(name) ? undefined : value));
+  // Only these are parsed: all others are published as they are stored.
+  return type in UNPUBLISHED_FIELDS ? JSON.stringify(publishedFields(type, JSON.parse(data))) : data;
 }
 
 /** CloudEvents 1.0 in binary mode: the value is the event's data, the envelope is in the headers. */

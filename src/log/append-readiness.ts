@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Postgres } from '../postgres/postgres.js';
 import { describeUnavailable } from './append-error.js';
+import { toBatch } from './append-queue.js';
+import type { AppendRequest } from './event.js';
 import type { Queryable } from './event-reader.js';
 
 /** A trial append takes the append's lock, so that probes must not repeat it at their own rate. */
@@ -87,9 +89,7 @@ export async function tryAppend(postgres: Postgres): Promise<void> {
   const client = await postgres.connect('trial append', { statement_timeout: `${TRIAL_TIMEOUT_MS}ms` });
   try {
     await client.query('BEGIN');
-    await client.query(`SELECT cc.append($1, true, false, NULL, '-infinity', 'infinity')`, [
-      JSON.stringify([trialEvent()]),
-    ]);
+    await client.query(`SELECT cc.append($1, true, false, NULL, '-infinity', 'infinity')`, [toBatch(trialRequest())]);
     await client.query('ROLLBACK');
   } finally {
     // Not awaited: the server may be frozen.
@@ -97,19 +97,15 @@ export async function tryAppend(postgres: Postgres): Promise<void> {
   }
 }
 
-function trialEvent(): object {
+/** With all parts that an event can have. */
+function trialRequest(): AppendRequest {
   return {
-    n: 1,
-    id: randomUUID(),
     category: 'trial',
     stream: randomUUID(),
-    type: 'trial',
+    expected: 'new',
     site: '',
     actor: 'system',
-    data: {},
-    subject: '00',
-    salt: randomUUID(),
-    key: randomUUID(),
-    span: 0,
+    events: [{ type: 'trial', data: {}, personal: { subject: '00' } }],
+    claim: { key: randomUUID(), windowMs: 0, weak: false },
   };
 }

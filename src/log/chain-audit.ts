@@ -55,7 +55,7 @@ export async function readChain(
 ): Promise<void> {
   let seals = await readSeals(client, 0, until, pageSeals);
   const start = seals[0]?.first ?? Number.POSITIVE_INFINITY;
-  // From below the first position: someone could have added a partition there.
+  // From below the first position: a partition may have been added there.
   for (let after = Number.MIN_SAFE_INTEGER; ; ) {
     const isLast = seals.length < pageSeals;
     const end = isLast ? until : (seals.at(-1) as Seal).last;

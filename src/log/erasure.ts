@@ -90,16 +90,9 @@ async function eraseOnce(
        SELECT stream FROM cc.events WHERE position = ANY ($2) AND reference IS NULL)`,
     [site, positions],
   );
-  const events = await client.query(
-    // Their digests stay, so that the hash chain of the log can still be computed. Parts from before the chain have no salt.
-    `WITH erased AS (DELETE FROM cc.personal WHERE position = ANY ($1) RETURNING position, salt, subject, data),
-          kept AS (INSERT INTO cc.erased_parts (position, digest)
-                   SELECT position, cc.personal_digest(salt, subject, data) FROM erased WHERE salt IS NOT NULL)
-     SELECT position FROM erased`,
-    [positions],
-  );
+  const events = await deletePersonalParts(client, 'position = ANY ($1)', [positions]);
   const rows = await deleteRows(client, options, subjects);
-  const erased = { events: events.rowCount ?? 0, claims: claims.rowCount ?? 0, rows };
+  const erased = { events: totalOf(events), claims: claims.rowCount ?? 0, rows };
   await appendInTransaction(client, clock, options.record(erased));
   await client.query('COMMIT');
   return erased;
@@ -118,20 +111,40 @@ export async function expirePersonalParts(
   try {
     await followLineage(client, () => {});
     await client.query('BEGIN');
-    const { rows } = await client.query<{ site: string; count: string }>(
-      `WITH erased AS (DELETE FROM cc.personal WHERE position > $1 AND position <= $2 AND octet_length(subject) = $3
-                       RETURNING position, site, salt, subject, data),
-            kept AS (INSERT INTO cc.erased_parts (position, digest)
-                     SELECT position, cc.personal_digest(salt, subject, data) FROM erased WHERE salt IS NOT NULL)
-       SELECT site, count(*) FROM erased GROUP BY site ORDER BY site`,
+    const deleted = await deletePersonalParts(
+      client,
+      'position > $1 AND position <= $2 AND octet_length(subject) = $3',
       [range.after, range.until, range.subjectBytes],
     );
-    for (const { site, count } of rows) await appendInTransaction(client, postgres.clock, record(site, Number(count)));
+    for (const { site, count } of deleted) await appendInTransaction(client, postgres.clock, record(site, count));
     await client.query('COMMIT');
-    return rows.reduce((sum, { count }) => sum + Number(count), 0);
+    return totalOf(deleted);
   } finally {
     await client.end();
   }
+}
+
+/**
+ * Their digests stay, so that the hash chain of the log can still be computed. Parts from before the chain have no salt.
+ * Returns how many were deleted, by site.
+ */
+async function deletePersonalParts(
+  client: ClientBase,
+  condition: string,
+  values: readonly unknown[],
+): Promise<{ site: string; count: number }[]> {
+  const { rows } = await client.query<{ site: string; count: number }>(
+    `WITH erased AS (DELETE FROM cc.personal WHERE ${condition} RETURNING position, site, salt, subject, data),
+          kept AS (INSERT INTO cc.erased_parts (position, digest)
+                   SELECT position, cc.personal_digest(salt, subject, data) FROM erased WHERE salt IS NOT NULL)
+     SELECT site, count(*)::float8 AS count FROM erased GROUP BY site ORDER BY site`,
+    [...values],
+  );
+  return rows;
+}
+
+function totalOf(deleted: readonly { readonly count: number }[]): number {
+  return deleted.reduce((sum, { count }) => sum + count, 0);
 }
 
 async function deleteRows(

@@ -29,7 +29,7 @@ export interface RetentionOptions {
   readonly olderThanMs: number;
   /** Besides the registered readers. */
   readonly holds: readonly HoldSource[];
-  /** Signs what is removed, so that no one else can state a removal. */
+  /** Signs what is removed, so that only the service can state a removal. */
   readonly sign: SignRemoval;
   onMessage(line: string): void;
 }

@@ -20,7 +20,7 @@ export function callingVisitor(cookie: VisitorCookie | undefined, nowMs: number)
 
 /**
  * The id under which the visitor states consent, in hex. A denial deletes the cookie, so the tag sends an id of its own, which
- * it keeps with the decision and no one else can guess. Undefined when no later call could prove to be the same visitor.
+ * it keeps with the decision and which cannot be guessed. Undefined when no later call could prove to be the same visitor.
  */
 export function speakerOf({ statement }: Pick<TagMessage, 'statement'>, visitor: CallingVisitor): string | undefined {
   if (statement !== undefined) return visitorSubject(derivedUuid(`statement ${statement}`));

@@ -1,23 +1,16 @@
+import type { DailyBudget } from '../kernel/setting-formats.js';
 import { networkOf } from './call-rate.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 /** Callers beyond this number are bound by the site's budget alone, so that a flood of addresses uses bounded memory. */
 const CALLERS_MAX = 100_000;
 
-/** What may be used in a day (UTC). */
-export interface Budget {
-  /** Distinct emails, as hashes. */
-  readonly emails: number;
-  readonly calls: number;
-  readonly bytes: number;
-}
-
 /** `person`: calls about one email, whoever makes them. */
 export type BudgetScope = 'address' | 'visitor' | 'person' | 'site';
 
 export interface Exceeded {
   readonly scope: BudgetScope;
-  readonly limit: keyof Budget;
+  readonly limit: keyof DailyBudget;
   readonly retryAfterS: number;
 }
 
@@ -44,7 +37,7 @@ export class TagBudgets {
   private readonly used = new Map<string, Usage>();
   private day = 0;
 
-  constructor(private readonly limits: Readonly<Record<BudgetScope, Budget>>) {}
+  constructor(private readonly limits: Readonly<Record<BudgetScope, DailyBudget>>) {}
 
   /** Counts the call, or returns the budget that it exceeds: a refused call uses none of the others. */
   take(call: BudgetedCall, nowMs: number): Exceeded | undefined {
@@ -88,7 +81,11 @@ export class TagBudgets {
   }
 }
 
-function exceededLimit(usage: Usage, budget: Budget, { subject, bytes }: BudgetedCall): keyof Budget | undefined {
+function exceededLimit(
+  usage: Usage,
+  budget: DailyBudget,
+  { subject, bytes }: BudgetedCall,
+): keyof DailyBudget | undefined {
   if (usage.calls >= budget.calls) return 'calls';
   if (usage.bytes + bytes > budget.bytes) return 'bytes';
   const isNew = subject !== undefined && !usage.emails.has(shortened(subject));

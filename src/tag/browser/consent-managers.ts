@@ -49,7 +49,10 @@ export function consentFromGpp({ signalStatus, applicableSections, parsedSection
     // Some managers publish a section as a list of its segments.
     const segments = ([] as GppSection[]).concat(sections[name] as GppSection);
     const answers = consentOfSection(Object.assign({}, ...segments));
-    for (const field of FIELDS) if (consent[field] !== 'denied') Object.assign(consent, pick(answers, field));
+    for (const field of FIELDS) {
+      const answer = answers[field];
+      if (answer && consent[field] !== 'denied') consent[field] = answer;
+    }
   }
   return consent;
 }
@@ -72,10 +75,6 @@ function consentTo(hasConsent: (purpose: number) => unknown): Consent {
     if (purposes) consent[field] = purposes.every(hasConsent) ? 'granted' : 'denied';
   }
   return consent;
-}
-
-function pick(consent: Consent, field: keyof Consent): Consent {
-  return consent[field] ? { [field]: consent[field] } : {};
 }
 
 /**

@@ -1,0 +1,17 @@
+import type { EventLog } from '../log/event-log.js';
+import { storedForms } from './address-digest.js';
+import { isOpening, type StoredOpening } from './conversion.js';
+
+/** The openings of all conversions with this order id, as its sender knows it, in log order. */
+export async function findOrder(
+  log: EventLog,
+  host: string,
+  siteSecret: string,
+  orderId: string,
+): Promise<StoredOpening[]> {
+  const found = await Promise.all(storedForms(siteSecret, orderId).map((order) => log.find(host, order)));
+  return found
+    .flat()
+    .filter(isOpening)
+    .sort((one, other) => one.position - other.position);
+}
