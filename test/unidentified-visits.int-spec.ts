@@ -1,6 +1,7 @@
 import { jest } from '@jest/globals';
 import type { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
+import { erasureLock } from '../src/log/projection-rebuild.js';
 import type { Postgres } from '../src/postgres/postgres.js';
 import type { Site } from '../src/sites/site.js';
 import { DEFAULT_SITE_SETTINGS } from '../src/sites/site-settings.js';
@@ -70,5 +71,15 @@ describe('what anonymous callers store', () => {
       { type: 'visitor.erased.v1', data: { events: 1, identifiers: 0, claims: 0, unidentified: true } },
     ]);
     expect(await pruneUnidentified(postgres, log, new Date(postgres.clock.nowMs() + 60_000))).toBe(0);
+  });
+
+  it('without an email stays while an erasure runs, which locks in another order', async () => {
+    await callers(undefined, 'landing').send({ ...CALL, call: 'collect' });
+    const expire = () => pruneUnidentified(postgres, log, new Date(postgres.clock.nowMs() + 60_000));
+    const erasing = await postgres.connect('test');
+    await erasing.query(`SELECT pg_advisory_lock_shared($1, hashtext('dedup'))`, [erasureLock.classId]);
+    await expect(expire()).rejects.toThrow(/lock timeout/);
+    await erasing.end();
+    expect(await expire()).toBe(1);
   });
 });

@@ -111,6 +111,8 @@ export async function expirePersonalParts(
   try {
     await followLineage(client, () => {});
     await client.query('BEGIN');
+    // Without it, an erasure of the same rows and this one could each wait for the other: it takes the append lock first.
+    await client.query('SELECT pg_advisory_xact_lock($1, hashtext($2))', [erasureLock.classId, DEDUP]);
     const deleted = await deletePersonalParts(
       client,
       'position > $1 AND position <= $2 AND octet_length(subject) = $3',
