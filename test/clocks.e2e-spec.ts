@@ -10,6 +10,7 @@ import { uuidv7 } from '../src/kernel/uuid.js';
 import { platformOf } from '../src/platforms/index.js';
 import type { Platform } from '../src/platforms/platform.js';
 import { Lease } from '../src/postgres/lease.js';
+import { Postgres } from '../src/postgres/postgres.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
 import { ConnectPlatform } from '../src/sites/connection.commands.js';
 import { createDatabase, openDatabase } from './support/databases.js';
@@ -100,6 +101,28 @@ if (!hasFakeClock) console.warn('SKIPPED: tests with a wrong clock (install the 
         } finally {
           await service.stop();
         }
+      },
+      TEST_LIMIT_MS,
+    );
+
+    it(
+      'is not followed by what starts meanwhile',
+      async () => {
+        databaseClock.set('+400d');
+        const messages: string[] = [];
+        const onMessage = (line: string) => {
+          messages.push(line);
+          databaseClock.set('+0');
+        };
+        const postgres = await Postgres.open({ databaseUrl, dataDir: tmpdir(), onMessage });
+        const aheadMs = postgres.clock.nowMs() - Date.now();
+        const refusal = postgres.clock.refusal();
+        await postgres.close();
+        expect(messages).toEqual([
+          expect.stringMatching(/^Waiting: the database's clock is 400d ahead of the clock of this machine\./),
+        ]);
+        expect(refusal).toBeUndefined();
+        expect(Math.abs(aheadMs)).toBeLessThan(MINUTE_MS);
       },
       TEST_LIMIT_MS,
     );

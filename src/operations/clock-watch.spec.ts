@@ -37,7 +37,7 @@ describe('clock watch', () => {
   };
 
   function openWatch(used: EventLog = log) {
-    const clock = new DatabaseClock(sample(), {
+    const clock = new DatabaseClock(sample(), undefined, {
       monotonicMs: () => monotonicMs,
       wallMs: () => START_MS + monotonicMs + wallAheadMs,
       sinceBootMs: () => monotonicMs,

@@ -1,7 +1,8 @@
 import { type ClockStep, DatabaseClock } from './database-clock.js';
 
 const START_MS = Date.parse('2026-03-01T00:00:00Z');
-const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
 /** A process and a database whose clocks can be set independently. */
@@ -12,8 +13,9 @@ class Machines {
   readonly steps: ClockStep[] = [];
   readonly clock: DatabaseClock;
 
-  constructor(firstRoundTripMs = 2) {
-    this.clock = new DatabaseClock(this.sample(firstRoundTripMs, 0), {
+  constructor({ firstRoundTripMs = 2, databaseAheadMs = 0, newestEventMs = undefined as number | undefined } = {}) {
+    this.offsets.database += databaseAheadMs;
+    this.clock = new DatabaseClock(this.sample(firstRoundTripMs, 0), newestEventMs, {
       monotonicMs: () => this.monotonicMs,
       wallMs: () => this.monotonicMs + this.offsets.wall,
       sinceBootMs: () => this.monotonicMs + this.offsets.sinceBoot,
@@ -89,7 +91,7 @@ describe('database clock', () => {
   });
 
   it('refines the estimate of a slow first sample', () => {
-    machines = new Machines(3_000);
+    machines = new Machines({ firstRoundTripMs: 3_000 });
     expect(machines.errorMs).toBe(1_500);
     machines.run(1);
     expect(machines.errorMs).toBeLessThan(5);
@@ -177,6 +179,45 @@ describe('database clock', () => {
     machines.run(1);
     expect(machines.clock.refusal()).toBeUndefined();
     expect(machines.errorMs).toBeLessThan(5);
+  });
+
+  describe('at the start', () => {
+    it('does not follow a clock that is ahead for a moment', () => {
+      machines = new Machines({ databaseAheadMs: 400 * DAY_MS });
+      expect(machines.clock.refusal()).toContain('400d ahead');
+      machines.run(4);
+      expect(machines.clock.refusal()).toContain('400d ahead');
+      machines.offsets.database = START_MS;
+      machines.run(1);
+      expect(machines.clock.refusal()).toBeUndefined();
+      expect(machines.errorMs).toBeLessThan(5);
+    });
+
+    it('follows a clock that differs from that of the process once it is steady for 30 s', () => {
+      machines = new Machines({ databaseAheadMs: -8 * DAY_MS });
+      machines.run(29);
+      expect(machines.clock.refusal()).toContain('8d back');
+      machines.run(2);
+      expect(machines.clock.refusal()).toBeUndefined();
+      expect(machines.errorMs).toBeLessThan(5);
+    });
+
+    it.each([0, -59_000, 59_000])('follows at once a clock that differs by %d ms', (databaseAheadMs) => {
+      machines = new Machines({ databaseAheadMs });
+      expect(machines.clock.refusal()).toBeUndefined();
+      expect(machines.errorMs).toBeLessThan(5);
+    });
+
+    it('follows at once a clock by which an event was stored a moment ago', () => {
+      machines = new Machines({ databaseAheadMs: -8 * DAY_MS, newestEventMs: START_MS - 8 * DAY_MS - 20_000 });
+      expect(machines.clock.refusal()).toBeUndefined();
+      expect(machines.errorMs).toBeLessThan(5);
+    });
+
+    it('takes an old event for no confirmation', () => {
+      machines = new Machines({ databaseAheadMs: 400 * DAY_MS, newestEventMs: START_MS });
+      expect(machines.clock.refusal()).toContain('400d ahead');
+    });
   });
 
   it('takes the suspension of the machine for no step', () => {

@@ -6,7 +6,7 @@ import { formatDuration } from '../kernel/durations.js';
 export const STEP_MS = 5_000;
 /** A larger difference between the database's clock and the wall clock of this process is reported. */
 export const DIFFERENCE_MAX_MS = 60_000;
-/** How long a stepped clock must be steady before its new time is followed. */
+/** How long a clock that stepped, or that nothing confirms at the start, must be steady before its time is followed. */
 export const DISTRUST_MS = 30_000;
 /** Two clocks drift apart by less than this share of the elapsed time. */
 const DRIFT = 0.001;
@@ -65,13 +65,21 @@ export class DatabaseClock implements Clock {
   private stepped: { offset: Offset; readonly sinceMs: number } | undefined;
   private readonly listeners = new Set<(step: ClockStep) => void>();
 
+  /** `newestEventMs`: the time of the newest event in the log. */
   constructor(
     first: ClockSample,
+    newestEventMs: number | undefined,
     private readonly clocks: ProcessClocks = PROCESS_CLOCKS,
   ) {
-    this.trusted = offsetOf(first);
     this.own = this.readOwnOffsets();
     this.requestedMs = first.requestedMs;
+    const offset = offsetOf(first);
+    const atMs = first.answeredMs;
+    const known = [atMs + this.own.wall, newestEventMs ?? Number.NaN];
+    const isConfirmed = known.some((ms) => Math.abs(first.databaseMs - ms) <= DIFFERENCE_MAX_MS);
+    // Like a step from the time of this process: the database's clock may be wrong for just this moment.
+    this.trusted = isConfirmed ? offset : { low: this.own.wall, high: this.own.wall, atMs };
+    this.stepped = isConfirmed ? undefined : { offset, sinceMs: atMs };
   }
 
   nowMs(): number {

@@ -3,7 +3,7 @@ import { Client, type ClientConfig, Pool, type QueryConfig } from 'pg';
 import type { DataSource, DataSourceOptions, EntityTarget, ObjectLiteral } from 'typeorm';
 import { formatDuration } from '../kernel/durations.js';
 import { messageOf, UserError } from '../kernel/errors.js';
-import { type ClockSample, DatabaseClock } from './database-clock.js';
+import { type ClockSample, DatabaseClock, DISTRUST_MS, describeDifference } from './database-clock.js';
 import { acquireEmbeddedServer, type EmbeddedServer } from './embedded-server.js';
 import { applicationName } from './instances.js';
 import { migrateSchema } from './schema.js';
@@ -60,6 +60,7 @@ export class Postgres {
       : { connectionString: options.databaseUrl as string };
     try {
       const { pool, clock, service } = await openPool(target, options);
+      await untilTrusted(clock, pool, options.onMessage);
       return new Postgres(pool, clock, target, service, embedded);
     } catch (error) {
       await embedded?.release();
@@ -148,13 +149,36 @@ async function openPool(target: ClientConfig, { onMessage, waitMs = 0 }: Postgre
     // The query that uses a broken connection fails; without a listener the event would also end the process.
     pool.on('connect', (client) => client.on('error', () => {}));
     // Connected before `owner` releases the migration lock: otherwise a later version could upgrade in between, unaware.
-    const sample = await readClock(pool).catch(async (error: unknown) => {
+    const clock = await openClock(pool).catch(async (error: unknown) => {
       await pool.end();
       throw error;
     });
-    return { pool, clock: new DatabaseClock(sample), service };
+    return { pool, clock, service };
   } finally {
     await owner.end();
+  }
+}
+
+async function openClock(pool: Pool): Promise<DatabaseClock> {
+  const { rows } = await pool.query<{ time: Date }>('SELECT time FROM events ORDER BY position DESC LIMIT 1');
+  return new DatabaseClock(await readClock(pool), rows[0]?.time.getTime());
+}
+
+/** What starts while the database's clock is wrong for a moment must not judge anything by it. */
+async function untilTrusted(clock: DatabaseClock, pool: Pool, onMessage: (line: string) => void): Promise<void> {
+  if (!clock.refusal()) return;
+  const difference = describeDifference(clock.differenceMs());
+  onMessage(
+    `Waiting: ${difference}. If it stays so for ${formatDuration(DISTRUST_MS)}, the database's clock is taken for the right one. Correct the clock that is wrong.`,
+  );
+  try {
+    while (clock.refusal()) {
+      await sleep(SAMPLE_CLOCK_EVERY_MS);
+      clock.observe(await readClock(pool));
+    }
+  } catch (error) {
+    await pool.end();
+    throw error;
   }
 }
 

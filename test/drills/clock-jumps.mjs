@@ -42,12 +42,18 @@ export async function drill({ short, rounds = short ? 1 : 6, seed, log }) {
       }
       clock.set(JUMP_S);
       await sleep(JUMP_MS);
-      // Killed while leases are taken and renewed by the wrong time: they must not last for 400 days.
-      if (round % 2 === 0) await Promise.all(testbed.instances.map((instance) => instance.kill()));
-      clock.set(0);
-      if (round % 2 === 0) {
+      // Killed while leases are taken and renewed by the wrong time: they must not last for 400 days. One instance has only
+      // the wrong time to start with.
+      const isKilled = round % 2 === 0;
+      if (isKilled) {
+        await Promise.all(testbed.instances.map((instance) => instance.kill()));
         testbed.faults.kills += testbed.instances.length;
-        await testbed.instances[0].start();
+      }
+      const started = isKilled ? testbed.instances[0].start() : undefined;
+      if (isKilled) await sleep(JUMP_MS);
+      clock.set(0);
+      if (isKilled) {
+        await started;
         await skewed.start({ env: own.env });
       }
       await untilAccepted(load);
