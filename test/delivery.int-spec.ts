@@ -23,6 +23,7 @@ import { uuidv7 } from '../src/kernel/uuid.js';
 import type { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { ProjectionRunner } from '../src/log/projection-runner.js';
+import { PAYLOAD_VERSION } from '../src/platforms/payload-version.js';
 import { PLATFORM_NAMES } from '../src/platforms/platform.js';
 import { Lease, type LeaseDatabase } from '../src/postgres/lease.js';
 import type { Postgres } from '../src/postgres/postgres.js';
@@ -609,6 +610,29 @@ describe('ReplayDeliveries', () => {
     const events = await log.readStream(CONVERSION, failed.data.conversionId);
     expect(events.at(-1)).toMatchObject({ type: 'conversion.send_requested.v1', actor: 'user:jane' });
     expect(await log.readStream(CONVERSION, delivered.data.conversionId)).toHaveLength(2);
+  });
+
+  it('requests the current payload, unless the platform may have another one under the same event id', async () => {
+    const refused = await receive();
+    await record(refused.data.conversionId, 'failed', { reason: 'HTTP 400' });
+    const bound = await receive();
+    const unknown = { unknown: true, unknownSince: PAST, reason: 'timeout' };
+    await record(bound.data.conversionId, 'failed', unknown);
+    const unattempted = await receive();
+    const base = { site: SITE, platform: 'meta', settingsPosition: 3, dryRun: false } as const;
+    const replay = async ({ data: { conversionId: conversion } }: ReceivedConversion, force: boolean) => {
+      const nowMs = Date.parse(unattempted.time) + 60_000;
+      const request = { ...base, range: { conversion }, force, statuses: ['failed', 'queued'] as const, nowMs };
+      await new ReplayDeliveriesHandler(log).execute(new ReplayDeliveries('cli', request));
+      return loosely(await log.readStream(CONVERSION, conversion)).at(-1)?.data['payloadVersion'];
+    };
+    expect(await replay(refused, false)).toBe(PAYLOAD_VERSION);
+    expect(await replay(bound, false)).toBeUndefined();
+    expect(await replay(unattempted, false)).toBeUndefined();
+    expect(await replay(bound, true)).toBe(PAYLOAD_VERSION);
+    // The new event id is bound from now on, in the version of its request.
+    await record(bound.data.conversionId, 'failed', { attempt: 2, ...unknown, eventId: 'x' });
+    expect(await replay(bound, false)).toBe(PAYLOAD_VERSION);
   });
 
   it('requests queued deliveries, except first attempts that may be in flight', async () => {

@@ -9,6 +9,8 @@ interface ConnectionDocument {
   readonly reason?: string;
   /** A secret is shown as `true`. */
   readonly settings: Readonly<Record<string, string | true>>;
+  /** Settings that new connections to the platform have by default. This one keeps the default of its time. */
+  readonly newDefaults?: Readonly<Record<string, string>>;
   readonly endpoint?: string;
   readonly since?: string;
   /** Only if it was just generated. */
@@ -28,9 +30,15 @@ export function listedConnection(platform: Platform, connections: readonly SiteC
   const connection = connections.find((candidate) => candidate.platform === platform.name);
   const document: ConnectionDocument =
     connection && !connection.disconnected
-      ? { ...connectionDocument(connection), settings: connection.settings }
+      ? { ...connectionDocument(connection), settings: connection.settings, ...newDefaults(platform, connection) }
       : { platform: platform.name, connected: false, settings: {} };
   return { ...document, fields };
+}
+
+/** Settings that a new connection would have and this one, which keeps the defaults of its time, lacks. */
+function newDefaults({ initialSettings = {} }: Platform, { settings }: SiteConnection) {
+  const lacking = Object.entries(initialSettings).filter(([name]) => settings[name] === undefined);
+  return lacking.length > 0 && { newDefaults: Object.fromEntries(lacking) };
 }
 
 export function connectionDocument(connection: SiteConnection, generatedSecret?: string): ConnectionDocument {

@@ -54,6 +54,14 @@ export function addPlatforms(program: Command, session: Session): void {
           SETTINGS: ({ settings }) => settingsText(settings),
         });
       });
+      if (json) return;
+      for (const { platform, newDefaults } of list) {
+        if (!newDefaults) continue;
+        const set = settingsText(newDefaults).map((text) => ` --set ${text}`);
+        output.note(
+          `${platform} keeps earlier defaults. To change to those of new connections: platforms connect ${platform} --site ${host}${set.join('')}`,
+        );
+      }
     });
 
   subcommand(

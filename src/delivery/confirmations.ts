@@ -38,7 +38,7 @@ export class Confirmations {
 
   confirm({ due, received, attempt }: ConfirmationRequest, done: (outcome: Outcome) => void): void {
     const { platform, site } = due;
-    const { bodySha256, eventId, settings, reopened, requestId } = due.details;
+    const { bodySha256, eventId, settings, payloadVersion, reopened, requestId } = due.details;
     const { conversionId } = received.data;
     void this.statusOf(site, platform, requestId as string).then((details) => {
       const isLate = this.clock.nowMs() - Date.parse(received.time) > DAY_MS;
@@ -46,7 +46,7 @@ export class Confirmations {
       const nextTry = isLate && details.status === 'accepted' ? undefined : details.nextTry;
       // The platform accepted it once, and may count it: when it is sent again, it stays bound to that account.
       const { unknownSince = details.unknown ? received.time : undefined } = due.details;
-      const sent = { bodySha256, eventId, settings, reopened, unknownSince };
+      const sent = { bodySha256, eventId, settings, payloadVersion, reopened, unknownSince };
       const outcome = { conversionId, platform, attempt, ...sent, ...details, nextTry };
       this.metrics.count(outcome);
       done(outcome);

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { shorten } from '../platforms/common-verdict.js';
 import type { Conversion } from '../platforms/conversion.js';
+import { PAYLOAD_VERSION } from '../platforms/payload-version.js';
 import type { Connection, Platform, PlatformName, Verdict } from '../platforms/platform.js';
 import { type AccessTokens, CredentialsRefused } from './access-tokens.js';
 import { NoResponse, type PlatformClient } from './platform-client.js';
@@ -28,6 +29,7 @@ function sampleConversion(nowMs: number): Conversion {
     timeMs: nowMs,
     hashes: { subject: digest('test@example.com'), phone: digest('+15555550100'), phoneDigits: digest('15555550100') },
     consent: 'unknown',
+    payloadVersion: PAYLOAD_VERSION,
   };
 }
 

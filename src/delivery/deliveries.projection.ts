@@ -24,6 +24,7 @@ export interface WaitingDetails {
   readonly bodySha256?: string | undefined;
   readonly eventId?: string | undefined;
   readonly settings?: number | undefined;
+  readonly payloadVersion?: number | undefined;
   readonly reopened?: number | undefined;
   readonly requestId?: string | undefined;
   /** Sent in a request of its own. */
@@ -96,8 +97,8 @@ export const deliveriesProjection: Projection = {
 function toWaiting(event: StoredEvent<DeliveryEvent['type']>): WaitingDelivery | undefined {
   const base = { conversion: event.stream.slice(CONVERSION.length + 1), site: event.site, position: event.position };
   if (event.type === 'conversion.send_requested.v1') {
-    const { platform, eventId, attempt, settings, reopened, unknownSince, bodySha256 } = event.data;
-    const details = { bodySha256, eventId, settings, reopened, unknownSince };
+    const { platform, eventId, attempt, settings, payloadVersion, reopened, unknownSince, bodySha256 } = event.data;
+    const details = { bodySha256, eventId, settings, payloadVersion, reopened, unknownSince };
     return { ...base, platform, kind: 'send', due: event.time, attempt, reason: 'pending', details, giveUpAt: null };
   }
   if (event.type === 'conversion.reopened.v1') {
@@ -109,8 +110,8 @@ function toWaiting(event: StoredEvent<DeliveryEvent['type']>): WaitingDelivery |
   const { platform, attempt, reason, nextTry, bodySha256, eventId, settings, reopened, requestId, alone } = outcome;
   if (nextTry === undefined) return undefined;
   const kind = outcome.status === 'accepted' ? 'confirm' : 'send';
-  const { unknown, unknownSince, giveUpAt = null } = outcome;
-  const sent = { bodySha256, eventId, settings, reopened, unknown, unknownSince };
+  const { payloadVersion, unknown, unknownSince, giveUpAt = null } = outcome;
+  const sent = { bodySha256, eventId, settings, payloadVersion, reopened, unknown, unknownSince };
   const details = kind === 'confirm' ? { ...sent, requestId } : { ...sent, alone };
   return { ...base, platform, kind, due: nextTry, attempt, reason: reason ?? null, details, giveUpAt };
 }

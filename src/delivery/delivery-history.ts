@@ -52,13 +52,13 @@ export function deliveryHistories(
 
 function rebuildPayload(
   received: ReceivedConversion,
-  { bodySha256, eventId, settingsPosition }: Delivery,
+  { bodySha256, settingsPosition, ...requested }: Delivery,
   connection: SiteConnection | undefined,
   platform: Platform | undefined,
 ): Pick<DeliveryHistory, 'payload' | 'payloadIsExact'> {
   if (!connection || !platform || !received.personal || bodySha256 === undefined) return {};
   const asOf = settingsAsOf(connection, settingsPosition ?? received.data.settings);
-  const payload = buildPayload(received, platform, asOf, eventId);
+  const payload = buildPayload(received, platform, asOf, requested);
   if ('skip' in payload) return {};
   return { payload: JSON.parse(payload.body), payloadIsExact: payload.bodySha256 === bodySha256 };
 }

@@ -4,6 +4,7 @@ import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { Shutdown } from '../kernel/shutdown.js';
 import { EventLog } from '../log/event-log.js';
+import { PAYLOAD_VERSION } from '../platforms/payload-version.js';
 import { Postgres } from '../postgres/postgres.js';
 import type { LoadedSite } from '../sites/site-directory.js';
 import { type AttemptWindow, permitFirstAttempts, WINDOW } from './attempt-window.js';
@@ -52,7 +53,11 @@ export class DeliveryService {
     if (site.connections.size === 0) return NOT_CONNECTED;
     const cached = this.plans.get(site);
     if (cached) return cached;
-    const plan = { platforms: [...site.connections.keys()], settings: site.settingsPosition };
+    const plan = {
+      platforms: [...site.connections.keys()],
+      settings: site.settingsPosition,
+      payloadVersion: PAYLOAD_VERSION,
+    };
     this.plans.set(site, plan);
     return plan;
   }

@@ -36,6 +36,8 @@ export interface Delivery {
   readonly eventId?: string | undefined;
   /** Position as of which the settings of the newest payload apply, if they are not those of the receipt. */
   readonly settingsPosition?: number | undefined;
+  /** Version of the payload, if an operator requested another one than that of the receipt. */
+  readonly payloadVersion?: number | undefined;
   /** Version of the event that added the visit, when the visitor was identified after the conversion. */
   readonly reopened?: number | undefined;
   /** Digest of the newest payload. */
@@ -62,9 +64,9 @@ export function foldDeliveries(events: readonly StoredEvent[]): Delivery[] {
       deliveries.set(request.platform, { ...request, attempts, last: undefined, settingsPosition });
     } else if (event.type === 'conversion.reopened.v1') {
       const { platform, attempt } = event.data;
-      const { eventId, settingsPosition } = deliveries.get(platform) ?? {};
-      const reopened = event.version;
-      deliveries.set(platform, { platform, attempts: attempt, last: undefined, eventId, settingsPosition, reopened });
+      const { eventId, settingsPosition, payloadVersion } = deliveries.get(platform) ?? {};
+      const sent = { eventId, settingsPosition, payloadVersion };
+      deliveries.set(platform, { platform, attempts: attempt, last: undefined, ...sent, reopened: event.version });
     } else if (isOutcome(event)) {
       const outcome = event.data;
       const before = deliveries.get(outcome.platform);
@@ -75,6 +77,7 @@ export function foldDeliveries(events: readonly StoredEvent[]): Delivery[] {
         attempts: outcome.attempt,
         last: outcome,
         eventId: before?.eventId,
+        payloadVersion: before?.payloadVersion,
         reopened: before?.reopened,
         // An outcome without a payload says nothing about what was sent before.
         ...(bodySha256 === undefined

@@ -36,7 +36,7 @@ const echo = {
 
 describe('buildPayload', () => {
   it('passes all data of the conversion and its time of receipt to the platform', () => {
-    const payload = buildPayload(RECEIVED, echo, { pixel_id: '1' }, undefined);
+    const payload = buildPayload(RECEIVED, echo, { pixel_id: '1' }, {});
     if ('skip' in payload) throw new Error(payload.skip);
     const { conversion, settings } = JSON.parse(payload.body);
     expect(settings).toEqual({ pixel_id: '1' });
@@ -57,27 +57,38 @@ describe('buildPayload', () => {
     ['conversion id if there is no order id', { orderId: undefined }, undefined, RECEIVED.data.conversionId],
     ['id of a forced delivery', {}, 'ORD-1-r2', 'ORD-1-r2'],
   ])('sends as event id the %s', (_, data, eventId, expected) => {
-    const payload = buildPayload({ ...RECEIVED, data: { ...RECEIVED.data, ...data } }, echo, {}, eventId);
+    const payload = buildPayload({ ...RECEIVED, data: { ...RECEIVED.data, ...data } }, echo, {}, { eventId });
     if ('skip' in payload) throw new Error(payload.skip);
     expect(JSON.parse(payload.body).conversion.eventId).toBe(expected);
+  });
+
+  it.each([
+    ['1 if the receipt has none', undefined, undefined, 1],
+    ['that of the receipt', 2, undefined, 2],
+    ['the one that an operator requested', 1, 2, 2],
+  ])('builds as version %s', (_, payloadVersion, requested, expected) => {
+    const received = { ...RECEIVED, data: { ...RECEIVED.data, payloadVersion } };
+    const payload = buildPayload(received, echo, {}, { payloadVersion: requested });
+    if ('skip' in payload) throw new Error(payload.skip);
+    expect(JSON.parse(payload.body).conversion.payloadVersion).toBe(expected);
   });
 
   it.each(PLATFORMS.map((platform) => [platform.name, platform] as const))(
     'builds the same bytes for %s from memory and from the log',
     (_, platform) => {
       const settings = { 'event.purchase': 'p111', pixel_id: '1', synthetic_client_id: 'yes' };
-      const first = buildPayload(RECEIVED, platform, settings, undefined);
+      const first = buildPayload(RECEIVED, platform, settings, {});
       const fromLog: ReceivedConversion = JSON.parse(JSON.stringify(RECEIVED));
-      expect(buildPayload(fromLog, platform, { ...settings }, undefined)).toEqual(first);
+      expect(buildPayload(fromLog, platform, { ...settings }, {})).toEqual(first);
       expect(first).toHaveProperty('bodySha256');
     },
   );
 
   it('skips an event that the connection does not select', () => {
-    expect(buildPayload(RECEIVED, echo, { events: 'lead,signup' }, undefined)).toEqual({ skip: 'event_not_selected' });
+    expect(buildPayload(RECEIVED, echo, { events: 'lead,signup' }, {})).toEqual({ skip: 'event_not_selected' });
   });
 
   it('refuses an erased conversion', () => {
-    expect(() => buildPayload({ ...RECEIVED, personal: null }, echo, {}, undefined)).toThrow('erased');
+    expect(() => buildPayload({ ...RECEIVED, personal: null }, echo, {}, {})).toThrow('erased');
   });
 });

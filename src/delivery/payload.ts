@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Conversion } from '../platforms/conversion.js';
 import { isSelected } from '../platforms/event-mapping.js';
+import { FIRST_PAYLOAD_VERSION } from '../platforms/payload-version.js';
 import type { Platform, Settings, Skip } from '../platforms/platform.js';
 import { type SiteConnection, settingsAt } from '../sites/connection.js';
 import { type Account, accountOf } from './account.js';
@@ -17,15 +18,21 @@ export interface DeliveryPayload {
   readonly account: Account;
 }
 
+/** What an operator's request changes in the payload. */
+export interface RequestedPayload {
+  readonly eventId?: string | undefined;
+  readonly payloadVersion?: number | undefined;
+}
+
 /** Builds the payload, or returns why the conversion is skipped. Deterministic: the same settings give the same bytes. */
 export function buildPayload(
   received: ReceivedConversion,
   platform: Platform,
   settings: Settings,
-  eventId: string | undefined,
+  requested: RequestedPayload,
 ): DeliveryPayload | Skip {
   if (!isSelected(settings, received.data.event)) return { skip: 'event_not_selected' };
-  const payload = platform.payload(toConversion(received, eventId), settings);
+  const payload = platform.payload(toConversion(received, requested), settings);
   if ('skip' in payload) return payload;
   const body = JSON.stringify(payload.item);
   return { body, bodySha256: hash('sha256', body), group: payload.group, account: accountOf(platform, settings) };
@@ -37,15 +44,21 @@ export function settingsAsOf(connection: SiteConnection, position: number | unde
 }
 
 /** Caches the last conversion: the payloads of all its platforms are built one after the other. */
-let cached: { received: ReceivedConversion; eventId: string | undefined; conversion: Conversion } | undefined;
+let cached: (RequestedPayload & { received: ReceivedConversion; conversion: Conversion }) | undefined;
 
-function toConversion(received: ReceivedConversion, eventId: string | undefined): Conversion {
-  if (cached?.received === received && cached.eventId === eventId) return cached.conversion;
-  cached = { received, eventId, conversion: createConversion(received, eventId) };
-  return cached.conversion;
+function toConversion(received: ReceivedConversion, { eventId, payloadVersion }: RequestedPayload): Conversion {
+  const isCached =
+    cached?.received === received && cached.eventId === eventId && cached.payloadVersion === payloadVersion;
+  if (isCached && cached) return cached.conversion;
+  const conversion = createConversion(received, { eventId, payloadVersion });
+  cached = { received, eventId, payloadVersion, conversion };
+  return conversion;
 }
 
-function createConversion({ data, personal, time }: ReceivedConversion, eventId: string | undefined): Conversion {
+function createConversion(
+  { data, personal, time }: ReceivedConversion,
+  { eventId, payloadVersion }: RequestedPayload,
+): Conversion {
   if (!personal) throw new TypeError('An erased conversion has no payload');
   const { visit, ...hashes } = personal;
   return {
@@ -59,5 +72,6 @@ function createConversion({ data, personal, time }: ReceivedConversion, eventId:
     hashes,
     visit,
     consent: data.consent ?? 'unknown',
+    payloadVersion: payloadVersion ?? data.payloadVersion ?? FIRST_PAYLOAD_VERSION,
   };
 }

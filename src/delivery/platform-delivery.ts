@@ -26,6 +26,8 @@ export interface DeliveryRequest {
   readonly attempt: number;
   /** Event id of a delivery that an operator forced. */
   readonly eventId?: string | undefined;
+  /** Version of the payload, if an operator requested another one than that of the receipt. */
+  readonly payloadVersion?: number | undefined;
   /** Position as of which the settings of a bound delivery apply, if it is not the conversion's. */
   readonly settingsPosition?: number | undefined;
   /** Version of the event in the stream that added the visit, if the visitor was identified later. */
@@ -148,10 +150,10 @@ export class PlatformDelivery {
   }
 
   private checkedPayload(request: DeliveryRequest, destination: Destination): DeliveryPayload | OutcomeDetails {
-    const { received, eventId, unknownSince } = request;
+    const { received, unknownSince } = request;
     const { platform, siteConnection } = destination;
     const position = positionOf(request, destination);
-    const payload = buildPayload(received, platform, settingsAsOf(siteConnection, position), eventId);
+    const payload = buildPayload(received, platform, settingsAsOf(siteConnection, position), request);
     if ('skip' in payload) return { status: 'skipped', reason: payload.skip };
     const { bodySha256 } = payload;
     if (unknownSince !== undefined) {
@@ -267,7 +269,7 @@ function isHeld(reason: string | undefined): boolean {
 
 /** Assigns each field: this runs for every delivery, and object spread is measurably slower. */
 function toOutcome(request: DeliveryRequest, details: OutcomeDetails, settings: number | undefined): Outcome {
-  const { received, platform, attempt, eventId, reopened, alone } = request;
+  const { received, platform, attempt, eventId, payloadVersion, reopened, alone } = request;
   return {
     conversionId: received.data.conversionId,
     platform,
@@ -283,6 +285,7 @@ function toOutcome(request: DeliveryRequest, details: OutcomeDetails, settings: 
     alone: alone && details.status === 'deferred' ? true : undefined,
     eventId,
     settings,
+    payloadVersion,
     reopened,
     unknown: details.unknown,
     unknownSince: details.unknownSince ?? unknownSinceOf(request),

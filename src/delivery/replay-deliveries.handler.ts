@@ -4,6 +4,7 @@ import type { SendRequest } from '../events/delivery.events.js';
 import { CommandHandler } from '../kernel/command.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
+import { PAYLOAD_VERSION } from '../platforms/payload-version.js';
 import { ATTEMPT_WINDOW } from './attempt-window.js';
 import { type Delivery, foldDeliveries, resultOf } from './delivery.js';
 import { type ReplayCounts, ReplayDeliveries, type ReplayRequest } from './replay-deliveries.command.js';
@@ -77,6 +78,8 @@ export class ReplayDeliveriesHandler implements ICommandHandler<ReplayDeliveries
       platform,
       attempt: delivery.attempts,
       settings: settingsPosition,
+      // A first attempt without an outcome may have been sent in the version of the receipt.
+      ...((force || delivery.last) && { payloadVersion: PAYLOAD_VERSION }),
       reopened: delivery.reopened,
       ...(eventId !== undefined && { eventId }),
       // The platform cannot have accepted a new event id.
@@ -102,11 +105,11 @@ function isBeingAttempted({ time }: Received, { last, attempts }: Delivery, { no
 
 /** What keeps a delivery bound that the platform may have accepted under this event id; undefined if it cannot have. */
 function bindingOf(
-  { unknownSince, bodySha256, settingsPosition }: Delivery,
+  { unknownSince, bodySha256, settingsPosition, payloadVersion }: Delivery,
   receiptSettings: number,
-): Pick<SendRequest, 'unknownSince' | 'bodySha256' | 'settings'> | undefined {
+): Pick<SendRequest, 'unknownSince' | 'bodySha256' | 'settings' | 'payloadVersion'> | undefined {
   if (unknownSince === undefined) return undefined;
-  return { unknownSince, bodySha256, settings: settingsPosition ?? receiptSettings };
+  return { unknownSince, bodySha256, settings: settingsPosition ?? receiptSettings, payloadVersion };
 }
 
 /** `<id>-r2`, `-r3`, …: unique among the forced deliveries of the conversion, at all platforms. */

@@ -151,7 +151,7 @@ export class RetryScheduler {
 
   private toAttempt(due: DueDelivery, isProbe = true): DueAttempt {
     const { conversion, platform, site, position, kind, details } = due;
-    const { bodySha256, eventId, settings: settingsPosition, reopened, alone = false } = details;
+    const { alone = false, settings: settingsPosition, bodySha256, eventId, payloadVersion, reopened } = details;
     const attempt = nextAttempt(due.attempt);
     return {
       conversion,
@@ -166,7 +166,8 @@ export class RetryScheduler {
         const mayDeliver = () => permit.mayStart;
         const unknownSince = unknownSinceOf(due, received.time);
         const { maybeSentAt } = permit;
-        const request = { received, platform, attempt, bodySha256, eventId, settingsPosition, reopened };
+        const sent = { bodySha256, eventId, payloadVersion, settingsPosition, reopened };
+        const request = { received, platform, attempt, ...sent };
         this.deliveries.deliver({ ...request, unknownSince, maybeSentAt, alone, probe, mayDeliver }, done);
       },
     };

@@ -1,7 +1,7 @@
 import type { Visit } from '../platforms/conversion.js';
 import type { PersonalHashes } from '../platforms/personal-hashes.js';
 import { PLATFORM_NAMES, type PlatformName } from '../platforms/platform.js';
-import { type DataSchema, position, type SchemasOf, strings, uuid } from './event-schema.js';
+import { type DataSchema, payloadVersion, position, type SchemasOf, strings, uuid } from './event-schema.js';
 import { type BotVerdict, botVerdictSchema } from './visitor.events.js';
 
 /** Category of the streams that hold one conversion and all its outcomes. */
@@ -25,6 +25,8 @@ export interface DeliveryPlan {
   readonly platforms?: readonly PlatformName[] | undefined;
   /** Position of the site's newest event at that time: payloads are built with the settings as of this position. */
   readonly settings?: number | undefined;
+  /** Version of the payloads, `platforms/payload-version.ts`. Absent before there was a second one. */
+  readonly payloadVersion?: number | undefined;
   /** The instance that received the conversion; in events of version 0.2 and earlier. */
   readonly instance?: string | undefined;
 }
@@ -84,6 +86,7 @@ const properties: DataSchema<ConversionData>['properties'] = {
     ...position,
     description: "Position of the site's newest event at that time: payloads are built with the settings as of it.",
   },
+  payloadVersion,
   instance: {
     type: 'string',
     description: 'The instance that received the conversion. Version 0.3 and later omit it.',

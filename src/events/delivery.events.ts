@@ -5,6 +5,7 @@ import {
   type DataSchema,
   type EventSchema,
   type JsonSchema,
+  payloadVersion,
   position,
   type SchemasOf,
   time,
@@ -53,6 +54,8 @@ export interface Outcome {
   readonly eventId?: string | undefined;
   /** Position as of which the settings apply, if they are not those of the receipt. */
   readonly settings?: number | undefined;
+  /** Of a delivery that an operator requested, if the payload has another version than the receipt. */
+  readonly payloadVersion?: number | undefined;
   /** Version of the event in the stream that added the visit, when the visitor was identified later. */
   readonly reopened?: number | undefined;
   /** Whether the platform may have accepted the conversion in this attempt, although it did not say so. */
@@ -72,6 +75,8 @@ export interface SendRequest {
   readonly attempt: number;
   /** Position of the site's newest event; of a bound delivery, the position as of which its settings apply. */
   readonly settings: number;
+  /** Of the payload to send, if it is not that of the receipt. */
+  readonly payloadVersion?: number | undefined;
   readonly reopened?: number | undefined;
   /** As in the outcomes: the platform may have accepted this event id in an earlier attempt. */
   readonly unknownSince?: string | undefined;
@@ -153,6 +158,7 @@ const outcome = (status: OutcomeStatus): DataSchema<Outcome> => ({
     alone: { type: 'boolean', description: 'The next attempt is sent in a request of its own.' },
     eventId: { type: 'string', description: 'Event id sent to the platform, when an operator forced a new delivery.' },
     settings: { ...position, description: 'As of which the settings apply, if they are not those of the receipt.' },
+    payloadVersion,
     reopened,
     unknown: {
       type: 'boolean',
@@ -176,6 +182,7 @@ const sendRequested: SchemasOf<{ type: 'conversion.send_requested.v1'; data: Sen
         eventId: { type: 'string', description: 'A new event id, so that the platform counts the conversion again.' },
         attempt: earlierAttempts,
         settings: position,
+        payloadVersion,
         reopened,
         unknownSince,
         bodySha256,

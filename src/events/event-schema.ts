@@ -42,6 +42,11 @@ export type SchemasOf<Event extends { type: string; data: object }> = {
 
 export const uuid: JsonSchema = { type: 'string', format: 'uuid' };
 export const position: JsonSchema = { type: 'integer', minimum: 0, description: 'Position in the log.' };
+export const payloadVersion: JsonSchema = {
+  type: 'integer',
+  minimum: 1,
+  description: 'Version of the payloads that platforms get. Absent: 1.',
+};
 export const time: JsonSchema = { type: 'string', format: 'date-time' };
 export const count: JsonSchema = { type: 'integer', minimum: 0 };
 export const strings: JsonSchema = { type: 'array', items: { type: 'string' } };

@@ -18,6 +18,8 @@ export interface Conversion {
   readonly visit?: Visit | undefined;
   /** `unknown`: no consent was recorded, or it could not be read. */
   readonly consent: 'granted' | 'denied' | 'unknown';
+  /** See `payload-version.ts`. */
+  readonly payloadVersion: number;
 }
 
 /** What the browser tag recorded, raw and with its case preserved. */

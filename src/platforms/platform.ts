@@ -25,6 +25,11 @@ export interface Platform {
   readonly name: PlatformName;
   /** The settings of `platforms connect --set`, besides `events`, `event.<ours>` and `field.<theirs>`. */
   readonly fields: readonly Field[];
+  /**
+   * What a new connection starts with. A default that changes is changed here, and not in the payload: connections that exist
+   * keep the earlier one.
+   */
+  readonly initialSettings?: Settings;
   /** Returns what is wrong with the connection as a whole, with the field's name, or undefined. `fields` are checked first. */
   check?(connection: Connection): string | undefined;
   /** The customer sets the URL: without an operator's endpoint, it must be on the public internet. */

@@ -1,5 +1,5 @@
 import type { Connection, Platform } from '../platforms/platform.js';
-import { type ConnectRequest, changedConnection, generateWebhookSecret, NOT_CONNECTED } from './connection-settings.js';
+import { type ConnectRequest, changedConnection, generateWebhookSecret, newConnection } from './connection-settings.js';
 
 const platform = {
   name: 'meta',
@@ -33,9 +33,21 @@ const change = (set: ConnectRequest['set'], current = complete, endpoint?: strin
 
 describe('changedConnection', () => {
   it('separates settings and secrets', () => {
-    expect(change({ pixel_id: ' 12 ', access_token: 'token', events: 'purchase, lead' }, NOT_CONNECTED)).toEqual({
+    expect(
+      change({ pixel_id: ' 12 ', access_token: 'token', events: 'purchase, lead' }, newConnection(platform)),
+    ).toEqual({
       settings: { pixel_id: '12', events: 'purchase, lead' },
       secrets: { access_token: 'token' },
+    });
+  });
+
+  it('starts a new connection with the initial settings of the platform, which the request can change', () => {
+    const initialSettings = { 'event.purchase': 'Purchase' };
+    const current = newConnection({ ...platform, initialSettings });
+    const required = { pixel_id: '1', access_token: 'token' };
+    expect(change(required, current).settings).toEqual({ pixel_id: '1', 'event.purchase': 'Purchase' });
+    expect(change({ ...required, 'event.purchase': 'Sale' }, current).settings).toMatchObject({
+      'event.purchase': 'Sale',
     });
   });
 
@@ -94,7 +106,7 @@ describe('changedConnection', () => {
   });
 
   it('names all missing fields', () => {
-    expect(() => change({}, NOT_CONNECTED)).toThrow(
+    expect(() => change({}, newConnection(platform))).toThrow(
       'meta requires pixel_id (Number of the pixel), access_token (Token of a system user). Set it with --set <name>=<value>.',
     );
   });
@@ -128,7 +140,7 @@ describe('changedConnection', () => {
   });
 
   describe('for a webhook', () => {
-    const connect = (set: ConnectRequest['set'], current: Connection = NOT_CONNECTED) =>
+    const connect = (set: ConnectRequest['set'], current: Connection = newConnection(webhook)) =>
       changedConnection(webhook, current, { set }, 'generated');
 
     it('generates a secret if none is given', () => {

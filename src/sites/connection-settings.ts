@@ -9,7 +9,9 @@ const EVENT_LENGTH_MAX = 100;
 /** Control characters, mainly line breaks: values are sent in headers. */
 const FORBIDDEN = /[\p{Cc}\p{Cs}]/u;
 
-export const NOT_CONNECTED: Connection = { settings: {}, secrets: {} };
+export function newConnection({ initialSettings = {} }: Platform): Connection {
+  return { settings: initialSettings, secrets: {} };
+}
 
 export interface ConnectRequest {
   /** Settings and secrets by name. An empty value removes one. */

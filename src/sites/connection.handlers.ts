@@ -2,7 +2,7 @@ import type { ICommandHandler } from '@nestjs/cqrs';
 import type { ConnectionEvent } from '../events/site.events.js';
 import { CommandHandler } from '../kernel/command.js';
 import { UserError } from '../kernel/errors.js';
-import type { Connection, PlatformName } from '../platforms/platform.js';
+import type { Connection, Platform, PlatformName } from '../platforms/platform.js';
 import {
   type ConnectedPlatform,
   ConnectPlatform,
@@ -19,7 +19,7 @@ import {
   resumeConnection,
   type SiteConnection,
 } from './connection.js';
-import { changedConnection, generateWebhookSecret, NOT_CONNECTED } from './connection-settings.js';
+import { changedConnection, generateWebhookSecret, newConnection } from './connection-settings.js';
 import type { Site } from './site.js';
 import type { SiteRepository } from './site-repository.js';
 import type { SiteSecrets } from './site-secrets.js';
@@ -37,7 +37,7 @@ export class ConnectPlatformHandler implements ICommandHandler<ConnectPlatform> 
     let earlierNames: readonly string[] = [];
     const site = await this.sites.change(host, actor, async (site) => {
       const before = site.connections.find((connection) => connection.platform === platform.name);
-      const current = await this.currentConnection(site.host, before);
+      const current = await this.currentConnection(site.host, platform, before);
       const next = changedConnection(platform, current, request, newSecret);
       generatedSecret = next.generatedSecret;
       earlierNames = before?.secretNames ?? [];
@@ -52,11 +52,15 @@ export class ConnectPlatformHandler implements ICommandHandler<ConnectPlatform> 
     return { connection, generatedSecret };
   }
 
-  /** What the request changes. A disconnected connection starts from nothing. */
-  private async currentConnection(host: string, before: SiteConnection | undefined): Promise<Connection> {
-    if (!before || before.disconnected) return NOT_CONNECTED;
-    const { platform, settings, endpoint, secretNames } = before;
-    const stored = Object.entries(await this.secrets.connectionSecrets(host, platform));
+  /** What the request changes. A disconnected connection starts anew. */
+  private async currentConnection(
+    host: string,
+    platform: Platform,
+    before: SiteConnection | undefined,
+  ): Promise<Connection> {
+    if (!before || before.disconnected) return newConnection(platform);
+    const { settings, endpoint, secretNames } = before;
+    const stored = Object.entries(await this.secrets.connectionSecrets(host, platform.name));
     const secrets = Object.fromEntries(stored.filter(([name]) => secretNames.includes(name)));
     return { settings, secrets, endpoint };
   }

@@ -178,7 +178,7 @@ export class LateMatches {
   }
 
   /** Whether the delivery was skipped for a missing identifier, can be sent with this visit, and is not too old. */
-  private canReopen({ platform: name, last, eventId }: Delivery, withVisit: ReceivedConversion, open: LoadedSite) {
+  private canReopen({ platform: name, last, ...requested }: Delivery, withVisit: ReceivedConversion, open: LoadedSite) {
     const platform = this.dependencies.platform(name);
     const connection = open.connections.get(name)?.connection;
     if (last?.status !== 'skipped' || !lacksIdentifier(last) || !platform || !connection) return false;
@@ -186,6 +186,6 @@ export class LateMatches {
     const ageMs = this.dependencies.clock.nowMs() - Date.parse(withVisit.time);
     if (ageMs > this.dependencies.sendableForMs(platform, settings)) return false;
     // What was never sent is sent with the current settings.
-    return !('skip' in buildPayload(withVisit, platform, settings, eventId));
+    return !('skip' in buildPayload(withVisit, platform, settings, requested));
   }
 }

@@ -101,7 +101,7 @@ export class ConnectedPlatform {
       asReceived(conversion),
       this.platform,
       { ...this.connection.settings, ...settings },
-      conversion.eventId,
+      conversion,
     );
   }
 

@@ -29,6 +29,7 @@ export interface PlatformCase {
 }
 
 const UNMAPPED = { 'own-event': 'event_not_mapped' } as const;
+const UNMAPPED_OR_DENIED = { ...UNMAPPED, 'consent-denied': 'consent_denied' } as const;
 const LIMITED = { data_processing_options: ['LDU'] };
 /** The body of a 2xx is ignored. */
 const ANY_BODY = ['truncated', 'huge', 'gzip_bomb', 'error_in_200'];
@@ -43,7 +44,7 @@ const GOOGLE = {
   'event.signup': '333333333',
 };
 const GOOGLE_CASE = {
-  skips: { ...UNMAPPED, 'consent-denied': 'consent_denied' },
+  skips: UNMAPPED_OR_DENIED,
   skipsWithoutEmail: 'no_identifier',
 } as const;
 const MICROSOFT = { 'event.purchase': 'purchase', 'event.lead': 'lead', 'event.signup': 'signup' };
@@ -126,11 +127,11 @@ export const PLATFORM_CASES: readonly PlatformCase[] = [
     // Segment shows a refused event of a batch only in its debugger.
     { ledgerId: ({ id }) => expect.stringContaining(id) },
   ),
-  platformCase('linkedin', { ...LINKEDIN, access_token: 'token' }, { requestsToIsolate: 2, skips: UNMAPPED }),
+  platformCase('linkedin', { ...LINKEDIN, access_token: 'token' }, { requestsToIsolate: 2, skips: UNMAPPED_OR_DENIED }),
   platformCase(
     'linkedin',
     { ...LINKEDIN, client_id: 'client', client_secret: 'client-secret', refresh_token: 'refresh-token' },
-    { name: 'linkedin with refreshed tokens', requestsToIsolate: 2, skips: UNMAPPED },
+    { name: 'linkedin with refreshed tokens', requestsToIsolate: 2, skips: UNMAPPED_OR_DENIED },
   ),
   platformCase(
     'pinterest',
@@ -160,7 +161,7 @@ export const PLATFORM_CASES: readonly PlatformCase[] = [
       'event.lead': 'tw-o8z6j-o87nf',
       'event.signup': 'tw-o8z6j-o87ng',
     },
-    { requestsToIsolate: 5, skips: UNMAPPED },
+    { requestsToIsolate: 5, skips: UNMAPPED_OR_DENIED },
   ),
   platformCase(
     'webhook',

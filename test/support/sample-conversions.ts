@@ -1,5 +1,6 @@
 import { hashPersonal } from '../../src/conversions/hash-personal.js';
 import type { Conversion, Visit } from '../../src/platforms/conversion.js';
+import { PAYLOAD_VERSION } from '../../src/platforms/payload-version.js';
 
 const TIME_MS = Date.parse('2026-03-01T10:15:30Z');
 const CLICK_MS = Date.parse('2026-03-01T09:56:40Z');
@@ -46,6 +47,7 @@ const PURCHASE: Conversion = {
   timeMs: TIME_MS,
   hashes: hashPersonal({ email: 'jane.doe@example.com', event: 'purchase', currency: 'EUR' }),
   consent: 'unknown',
+  payloadVersion: PAYLOAD_VERSION,
 };
 
 const person = (firstName: string, lastName: string) =>

@@ -49,7 +49,7 @@ export function simulatedOutcomes(
       settingsAsOf(connection, settingsPosition ?? received.position),
       rules.settings[name] ?? {},
     );
-    const payload = buildPayload(received, platform, settings, undefined);
+    const payload = buildPayload(received, platform, settings, {});
     if ('skip' in payload) outcomes.set(name, { status: `skipped: ${payload.skip}` });
     else outcomes.set(name, { status: trial ? 'validated' : 'sent', bodySha256: payload.bodySha256 });
   }

@@ -2,7 +2,8 @@ import { hash } from 'node:crypto';
 import type { Conversion, Visit } from '../conversion.js';
 import { customFields, mappedEvent } from '../event-mapping.js';
 import { withoutQuery } from '../payload-fields.js';
-import type { Payload, Settings } from '../platform.js';
+import { FIRST_PAYLOAD_VERSION } from '../payload-version.js';
+import type { Payload, Settings, Skip } from '../platform.js';
 
 const EVENTS: ReadonlyMap<string, string> = new Map([
   ['purchase', 'Order Completed'],
@@ -11,14 +12,18 @@ const EVENTS: ReadonlyMap<string, string> = new Map([
 
 const LIBRARY = { name: 'clean-conversions', version: '1' };
 
-export function payload(conversion: Conversion, settings: Settings): Payload {
-  const { event, value, visit } = conversion;
+export function payload(conversion: Conversion, settings: Settings): Payload | Skip {
+  const { event, value } = conversion;
+  // Segment forwards to other platforms, and has no field for an opt-out.
+  const isAnonymous = conversion.consent === 'denied' && conversion.payloadVersion > FIRST_PAYLOAD_VERSION;
+  if (isAnonymous && settings['when_denied'] === 'skip') return { skip: 'consent_denied' };
+  const visit = isAnonymous ? undefined : conversion.visit;
   return {
     item: {
       type: 'track',
       messageId: messageId(conversion),
-      userId: conversion.hashes.subject,
-      anonymousId: visit?.visitorId || undefined,
+      userId: isAnonymous ? undefined : conversion.hashes.subject,
+      anonymousId: isAnonymous ? conversion.id : visit?.visitorId || undefined,
       event: mappedEvent(settings, event) ?? EVENTS.get(event) ?? event,
       timestamp: new Date(conversion.timeMs).toISOString(),
       properties: {

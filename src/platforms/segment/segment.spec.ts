@@ -26,6 +26,18 @@ describe('segment', () => {
       expect(JSON.stringify(sent)).not.toContain(SAMPLE_CONVERSIONS['phone-and-name'].hashes.phone);
     });
 
+    it('contains no personal data after an opt-out', () => {
+      const denied: Conversion = { ...withVisit, consent: 'denied' };
+      const sent = item(denied);
+      expect(sent).toMatchObject({ anonymousId: denied.id, context: { library: { name: 'clean-conversions' } } });
+      expect(sent).not.toHaveProperty('userId');
+      expect(JSON.stringify(sent)).not.toMatch(
+        new RegExp(`${denied.hashes.subject}|203\\.0\\.113|Firefox|shop\\.example`),
+      );
+      expect(segment.payload(denied, { when_denied: 'skip' })).toEqual({ skip: 'consent_denied' });
+      expect(segment.payload(withVisit, { when_denied: 'skip' })).toHaveProperty('item');
+    });
+
     it.each([
       ['purchase', 'Order Completed'],
       ['lead', 'lead'],

@@ -6,4 +6,10 @@ export const fields: readonly Field[] = [
     'write_key',
     'Write key of an HTTP API source: Sources > the source > Settings > API Keys. Jitsu: the server key, as id:secret.',
   ),
+  {
+    name: 'when_denied',
+    help: 'After an opt-out: anonymous (default) sends the conversion without the hashed email, skip sends nothing.',
+    check: (value) => (/^(anonymous|skip)$/.test(value) ? undefined : 'must be anonymous or skip'),
+    fallback: 'anonymous',
+  },
 ];

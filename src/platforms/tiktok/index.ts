@@ -10,6 +10,8 @@ const LIMITS = { dedupWindowMs: 48 * HOUR_MS, ageMaxMs: 7 * 24 * HOUR_MS };
 export const tiktok: Platform = {
   name: 'tiktok',
   fields,
+  // Without a mapping a purchase is sent as CompletePayment, its earlier name at TikTok.
+  initialSettings: { 'event.purchase': 'Purchase' },
   account: ['pixel_code', 'crm_event_set_id'],
   batchMax: 1_000,
   limits: () => LIMITS,

@@ -13,7 +13,7 @@ export const fields: readonly Field[] = [
   ),
   {
     name: 'currency',
-    help: 'Currency of your events at X: amounts in other currencies are left out. Without it every amount is sent.',
+    help: 'Amounts in other currencies than this one are left out. Without it every amount is sent with its currency.',
     check: (value) => (/^[A-Z]{3}$/.test(value) ? undefined : 'must be a currency code such as EUR'),
   },
   {

@@ -64,8 +64,10 @@ describe('x', () => {
 
     it('leaves out an amount in another currency than the configured one', () => {
       expect(item(withVisit, { currency: 'EUR' }).value).toBe('129.90');
-      expect(item(SAMPLE_CONVERSIONS.yen, { currency: 'EUR' })).not.toHaveProperty('value');
-      expect(item(SAMPLE_CONVERSIONS.yen).value).toBe('1000');
+      const withoutAmount = item(SAMPLE_CONVERSIONS.yen, { currency: 'EUR' });
+      expect(withoutAmount).not.toHaveProperty('value');
+      expect(withoutAmount).not.toHaveProperty('price_currency');
+      expect(item(SAMPLE_CONVERSIONS.yen)).toMatchObject({ value: '1000', price_currency: 'JPY' });
     });
   });
 

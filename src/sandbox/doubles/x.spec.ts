@@ -72,6 +72,7 @@ describeDoubleContract(x, {
     ['conversion_id', 1001, 'conversion_id', 'is not a string'],
     ['value', 129.9, 'value', 'is not a string'],
     ['value', '129,90', 'value', 'is not a decimal number'],
+    ['price_currency', 'Euro', 'price_currency', 'is not a currency code of three upper-case letters'],
     ['number_items', '1', 'number_items', 'is not a whole number'],
     ['description', 7, 'description', 'is not a string'],
     ['identifiers', undefined, 'identifiers', 'is missing'],

@@ -115,6 +115,7 @@ function checkConversion(conversion: FieldChecks, nowMs: number): void {
   conversion.required('event_id', check.format(EVENT_ID, 'is not an event id'));
   conversion.optional('conversion_id', check.text);
   conversion.optional('value', check.amountText);
+  conversion.optional('price_currency', check.currency);
   conversion.optional('number_items', check.count);
   conversion.optional('description', check.text);
   checkIdentifiers(conversion);

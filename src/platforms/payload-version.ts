@@ -1,0 +1,12 @@
+/**
+ * Version of the payloads that this build gives new conversions. A conversion keeps the version it was received with: a platform
+ * may have accepted it without saying so, and must get the same bytes again after an upgrade. `replay deliveries` uses the
+ * current version where the platform cannot have accepted an earlier one.
+ *
+ * A change of any platform's payload for conversions that could be sent before needs a new version:
+ * 2: X receives the currency of amounts. After an opt-out X and LinkedIn receive nothing, and Segment no hashed email.
+ */
+export const PAYLOAD_VERSION = 2;
+
+/** Of events without a version. */
+export const FIRST_PAYLOAD_VERSION = 1;
