@@ -646,6 +646,36 @@ describe('with a running service', () => {
       expect(stdout).toMatch(/as ORD-1-r3.*\n {2}payload:\n {4}{\n[^}]* {6}"event_id": "ORD-1-r3"/);
     });
 
+    it('show beforehand what they would get', async () => {
+      const { id } = await buy('PREVIEW', key);
+      const preview = (platform: string, ...args: string[]) => [
+        'platforms',
+        'preview',
+        platform,
+        '--site',
+        ADS,
+        ...args,
+      ];
+      const fields = ['--set', 'field.user.plan="gold"', '--set', 'field.order=orderId'];
+      expect(await json(...preview('meta', '--order', 'PREVIEW', ...fields))).toMatchObject({
+        ...{ platform: 'meta', conversionId: id, status: 'sent' },
+        payload: { event_id: 'PREVIEW', custom_data: { user: { plan: 'gold' }, order: 'PREVIEW' } },
+      });
+      expect(await json(...preview('x', '--conversion', id, '--set', 'events=lead'))).toEqual({
+        ...{ platform: 'x', conversionId: id, status: 'skipped', reason: 'event_not_selected' },
+      });
+      expect((await cli(...preview('meta', '--order', 'PREVIEW'))).stdout).toMatch(
+        /^platform +meta\n[^{]*\n{\n {2}"event/,
+      );
+      expect(await json('events', 'show', '--order', 'PREVIEW', '--site', ADS)).toMatchObject({
+        deliveries: expect.arrayContaining([expect.objectContaining({ platform: 'x', status: 'delivered' })]),
+      });
+      expect(await usageErrorOf(...preview('meta'))).toMatch(/^Select a conversion with --order/);
+      expect(await errorOf(...preview('meta', '--order', 'PREVIEW', '--set', 'field.a=email'))).toMatch(
+        /must be one of/,
+      );
+    });
+
     it('receive skipped conversions again with the current settings', async () => {
       const connect = ['platforms', 'connect', 'x', '--site', ADS, '--set'];
       await json(...connect, 'events=lead');

@@ -1,7 +1,8 @@
 import { UserError } from '../kernel/errors.js';
 import { platformOf } from '../platforms/index.js';
-import { PLATFORM_NAMES, type Platform } from '../platforms/platform.js';
+import { PLATFORM_NAMES, type Platform, type Settings } from '../platforms/platform.js';
 import type { SiteConnection } from '../sites/connection.js';
+import { changedConnection } from '../sites/connection-settings.js';
 import type { Site } from '../sites/site.js';
 
 /** Finds a platform by the name given on the command line. */
@@ -18,4 +19,12 @@ export function connectionOf({ host, connections }: Site, { name }: Platform): S
   throw new UserError(
     `${name} is not connected to ${host}. Connect it with "platforms connect ${name} --site ${host}".`,
   );
+}
+
+/** The settings that the site's connection would have after `platforms connect` with these. */
+export function settingsAfter(site: Site, platform: Platform, set: Readonly<Record<string, string>>): Settings {
+  const { settings, secretNames, endpoint } = connectionOf(site, platform);
+  // Payloads contain no secrets, so validation only needs to know which ones exist.
+  const secrets = Object.fromEntries(secretNames.map((secret) => [secret, 'sealed']));
+  return changedConnection(platform, { settings, secrets, endpoint }, { set }, 'sealed').settings;
 }

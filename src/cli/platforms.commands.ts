@@ -15,10 +15,11 @@ import {
   platformDocument,
   settingsText,
 } from './platform-output.js';
+import { addPreview } from './preview.command.js';
 import type { SecretInput } from './secret-input.js';
 import type { Session } from './session.js';
 import { adviceAfterTest, testStoredConnection } from './stored-connection.js';
-import { collect, commandGroup, subcommand, UsageError } from './subcommand.js';
+import { collect, commandGroup, readSetting, subcommand } from './subcommand.js';
 
 export function addPlatforms(program: Command, session: Session): void {
   const { output } = session;
@@ -95,6 +96,8 @@ export function addPlatforms(program: Command, session: Session): void {
         output.note(`It is paused: "platforms resume ${name} --site ${host}" resumes sending.`);
     });
 
+  addPreview(platforms, session);
+
   change('disconnect', 'Disconnect a platform and delete its secrets', DisconnectPlatform);
   change('pause', 'Pause sending until "platforms resume"; new conversions are queued', PauseConnection);
   change('resume', 'Resume sending, including queued conversions', ResumeConnection);
@@ -149,13 +152,6 @@ async function readSettings({ set = [], setFile = [] }: ConnectOptions, input: S
   for (const [name, path] of setFile.map((text) => readSetting('--set-file', 'access_token=token.txt', text)))
     values[name] = input.file(`--set-file ${name}`, path);
   return values;
-}
-
-function readSetting(option: string, example: string, text: string): [name: string, value: string] {
-  const at = text.indexOf('=');
-  // The message does not repeat the text: it may be a secret given without its name.
-  if (at < 1) throw new UsageError(`${option} takes a name and a value, such as ${option} ${example}.`);
-  return [text.slice(0, at), text.slice(at + 1)];
 }
 
 function fieldText({ name, secret }: { name: string; secret: boolean }): string {

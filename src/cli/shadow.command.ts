@@ -7,11 +7,10 @@ import { messageOf, UserError } from '../kernel/errors.js';
 import { dedupWindowMs } from '../kernel/settings.js';
 import { withReaderHold } from '../log/retention-holds.js';
 import type { PlatformName } from '../platforms/platform.js';
-import { changedConnection } from '../sites/connection-settings.js';
 import type { Site } from '../sites/site.js';
 import { FROM_HELP, readBound, TO_HELP } from './bound-argument.js';
 import { table } from './output.js';
-import { connectionOf, readPlatform } from './platform-argument.js';
+import { readPlatform, settingsAfter } from './platform-argument.js';
 import { noteRemoved } from './removed-events.js';
 import type { Session } from './session.js';
 import { collect, subcommand, UsageError } from './subcommand.js';
@@ -95,11 +94,8 @@ function readChanges(site: Site, texts: readonly string[]): ShadowRules['setting
       throw new UsageError('--set: write <platform>.<name>=<value>, such as meta.events=purchase,lead.');
     }
     const platform = readPlatform(name);
-    const { settings, secretNames, endpoint } = connectionOf(site, platform);
     const set = { ...changes[platform.name], [setting]: value };
-    // Payloads contain no secrets, so validation only needs to know which ones exist.
-    const secrets = Object.fromEntries(secretNames.map((secret) => [secret, 'sealed']));
-    changedConnection(platform, { settings, secrets, endpoint }, { set }, 'sealed');
+    settingsAfter(site, platform, set);
     changes[platform.name] = set;
   }
   return changes;

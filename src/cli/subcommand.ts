@@ -33,6 +33,14 @@ export function collect(value: string, earlier: string[] = []): string[] {
   return [...earlier, value];
 }
 
+/** Reads `name=value`. */
+export function readSetting(option: string, example: string, text: string): [name: string, value: string] {
+  const at = text.indexOf('=');
+  // The message does not repeat the text: it may be a secret given without its name.
+  if (at < 1) throw new UsageError(`${option} takes a name and a value, such as ${option} ${example}.`);
+  return [text.slice(0, at), text.slice(at + 1)];
+}
+
 /** Commander exits the process by default. */
 export function throwOnExit(command: Command): Command {
   return command.exitOverride((error) => {

@@ -1,5 +1,13 @@
 import { SAMPLE_CONVERSIONS } from '../../test/support/sample-conversions.js';
-import { customFields, FIELD_SOURCES, isSelected, mappedEvent } from './event-mapping.js';
+import {
+  checkCustomField,
+  customFields,
+  customObject,
+  FIELD_SOURCES,
+  isSelected,
+  mappedEvent,
+} from './event-mapping.js';
+import { FIRST_PAYLOAD_VERSION } from './payload-version.js';
 
 describe('event selection and mapping', () => {
   it.each([
@@ -46,5 +54,56 @@ describe('customFields', () => {
 
   it('ignores all other settings', () => {
     expect(customFields({ pixel_id: '1', events: 'purchase', 'event.purchase': 'value' }, conversion)).toEqual({});
+  });
+
+  it('contains constants', () => {
+    expect(customFields({ 'field.plan': '"gold "', 'field.empty': '""', 'field.quote': '"a"b"' }, conversion)).toEqual({
+      plan: 'gold ',
+      empty: '',
+      quote: 'a"b',
+    });
+  });
+});
+
+describe('customObject', () => {
+  const conversion = SAMPLE_CONVERSIONS['hashed-only'];
+  const settings = { 'field.user.plan': '"gold"', 'field.user.order.id': 'orderId', 'field.total': 'value' };
+
+  it('contains an object for each dot in a name', () => {
+    expect(customObject(settings, conversion)).toEqual({
+      user: { plan: 'gold', order: { id: 'ORD-1001' } },
+      total: 129.9,
+    });
+  });
+
+  it('keeps the later one of two fields of which one contains the other', () => {
+    expect(customObject({ 'field.a': 'event', 'field.a.b': 'value' }, conversion)).toEqual({ a: { b: 129.9 } });
+    expect(customObject({ 'field.a.b': 'value', 'field.a': 'event' }, conversion)).toEqual({ a: 'purchase' });
+  });
+
+  it('contains the names as they are in the first version', () => {
+    const first = { ...conversion, payloadVersion: FIRST_PAYLOAD_VERSION };
+    expect(customObject(settings, first)).toEqual({ 'user.plan': 'gold', 'user.order.id': 'ORD-1001', total: 129.9 });
+  });
+});
+
+describe('checkCustomField', () => {
+  it.each([
+    ['total', 'value'],
+    ['user.plan', '"gold"'],
+    ['user.plan', '""'],
+  ])('accepts %s=%s', (theirs, source) => {
+    expect(checkCustomField(theirs, source)).toBeUndefined();
+  });
+
+  it.each([
+    ['total', 'email', /^must be one of event, .*, or a text in double quotes$/],
+    ['total', 'gold', /^must be one of/],
+    ['total', '"gold', /^must be one of/],
+    ['user..plan', 'value', /^the name of the field/],
+    ['.plan', 'value', /^the name of the field/],
+    ['__proto__.plan', 'value', /^the name of the field/],
+  ])('refuses %s=%s', (theirs, source, problem) => {
+    expect(checkCustomField(theirs, source)).toMatch(problem);
   });
 });

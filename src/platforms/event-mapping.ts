@@ -1,4 +1,5 @@
 import type { Conversion } from './conversion.js';
+import { FIRST_PAYLOAD_VERSION } from './payload-version.js';
 import type { Settings } from './platform.js';
 
 /** The platform's name or id of an event, if the connection maps it: `event.<ours>=<theirs>`. */
@@ -15,13 +16,51 @@ export function isSelected(settings: Settings, event: string): boolean {
 /** The values of a conversion that `field.<theirs>=<ours>` can refer to. */
 export const FIELD_SOURCES = ['event', 'value', 'currency', 'orderId', 'conversionId'] as const;
 
-/** The custom fields of the connection (`field.<theirs>=<ours>`), filled from the conversion; absent values are left out. */
-export function customFields(settings: Settings, conversion: Conversion): Record<string, string | number> {
-  const fields: Record<string, string | number> = {};
-  for (const [name, ours] of Object.entries(settings)) {
+type FieldValue = string | number;
+
+/** `field.<theirs>="text"` sends the text itself. */
+const CONSTANT = /^"(.*)"$/su;
+
+/** The custom fields of the connection (`field.<theirs>=<ours>`) by name, filled from the conversion; absent values are left out. */
+export function customFields(settings: Settings, conversion: Conversion): Record<string, FieldValue> {
+  const fields: Record<string, FieldValue> = {};
+  for (const [name, source] of Object.entries(settings)) {
     if (!name.startsWith('field.')) continue;
-    const value = ours === 'conversionId' ? conversion.id : conversion[ours as 'event'];
+    const value = CONSTANT.exec(source)?.[1] ?? valueOf(source, conversion);
     if (value !== undefined) fields[name.slice('field.'.length)] = value;
   }
   return fields;
+}
+
+function valueOf(source: string, conversion: Conversion): FieldValue | undefined {
+  return source === 'conversionId' ? conversion.id : conversion[source as 'event'];
+}
+
+/** The custom fields as an object: a dot in a name leads to an object inside. */
+export function customObject(settings: Settings, conversion: Conversion): Record<string, unknown> {
+  const fields = customFields(settings, conversion);
+  if (conversion.payloadVersion === FIRST_PAYLOAD_VERSION) return fields;
+  const object: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(fields)) setPath(object, name.split('.'), value);
+  return object;
+}
+
+function setPath(object: Record<string, unknown>, path: readonly string[], value: FieldValue): void {
+  const [name = '', ...rest] = path;
+  if (rest.length === 0) {
+    object[name] = value;
+    return;
+  }
+  const inner = object[name];
+  const next = typeof inner === 'object' ? (inner as Record<string, unknown>) : {};
+  object[name] = next;
+  setPath(next, rest, value);
+}
+
+/** Returns what is wrong with `field.<theirs>=<source>`, or undefined. */
+export function checkCustomField(theirs: string, source: string): string | undefined {
+  if (theirs.split('.').some((name) => name === '' || name === '__proto__'))
+    return 'the name of the field must be names separated by dots, such as user.plan';
+  if (CONSTANT.test(source) || (FIELD_SOURCES as readonly string[]).includes(source)) return undefined;
+  return `must be one of ${FIELD_SOURCES.join(', ')}, or a text in double quotes`;
 }

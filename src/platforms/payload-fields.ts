@@ -1,5 +1,5 @@
 import type { Conversion } from './conversion.js';
-import { customFields } from './event-mapping.js';
+import { customObject } from './event-mapping.js';
 import { digestOf, listOf, type PersonalHashes } from './personal-hashes.js';
 import type { Settings } from './platform.js';
 
@@ -51,7 +51,7 @@ export function customData(conversion: Conversion, settings: Settings): object |
     currency: value === undefined ? undefined : currency,
     value,
     order_id: orderId,
-    ...customFields(settings, conversion),
+    ...customObject(settings, conversion),
   });
 }
 

@@ -97,7 +97,11 @@ describe('changedConnection', () => {
     ['pixel_id', '1'.repeat(5_000), /^--set pixel_id: is longer than 4096 characters$/],
     ['access_token', 'one\r\nX-Other: two', /^--set access_token: must not contain line breaks/],
     ['event.a\u0007b', 'one', /^--set event\.a\?b: must not contain line breaks/],
-    ['field.order', 'email', /^--set field\.order: must be one of event, value, currency, orderId, conversionId$/],
+    [
+      'field.order',
+      'email',
+      /^--set field\.order: must be one of event, value, currency, orderId, conversionId, or a text in double quotes$/,
+    ],
     ['events', 'purchase,,lead', /^--set events: an event name has 1 to 100 characters/],
     [`event.${'x'.repeat(101)}`, 'one', /: an event name has 1 to 100 characters/],
     ['mode', 'upload', /^meta: developer_token is required with mode=upload$/],

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { UserError } from '../kernel/errors.js';
 import { redactUrl } from '../kernel/redact-url.js';
-import { FIELD_SOURCES } from '../platforms/event-mapping.js';
+import { checkCustomField } from '../platforms/event-mapping.js';
 import type { Connection, Field, Platform } from '../platforms/platform.js';
 
 const VALUE_LENGTH_MAX = 4_096;
@@ -73,7 +73,8 @@ function findField(platform: Platform, name: string): Field {
   if (name === 'events') return { name, help: 'events to send', check: checkEvents };
   const [, kind, rest = ''] = /^(event|field)\.(.+)$/su.exec(name) ?? [];
   if (kind === 'event') return { name, help: `name of ${rest} on the platform`, check: () => checkEvent(rest) };
-  if (kind === 'field') return { name, help: 'field to copy from', check: checkSource };
+  if (kind === 'field')
+    return { name, help: 'where its value comes from', check: (value) => checkCustomField(rest, value) };
   const names = [...platform.fields.map((field) => field.name), 'events', 'event.<ours>', 'field.<theirs>'];
   throw new UserError(`${platform.name} has no setting "${name}". Available: ${names.join(', ')}.`);
 }
@@ -98,11 +99,6 @@ function checkEvent(event: string): string | undefined {
   const { length } = [...event];
   if (length >= 1 && length <= EVENT_LENGTH_MAX) return undefined;
   return `an event name has 1 to ${EVENT_LENGTH_MAX} characters; separate several with commas, such as purchase,lead`;
-}
-
-function checkSource(value: string): string | undefined {
-  if ((FIELD_SOURCES as readonly string[]).includes(value)) return undefined;
-  return `must be one of ${FIELD_SOURCES.join(', ')}`;
 }
 
 function requireFields({ name, fields }: Platform, { settings, secrets }: Connection): void {

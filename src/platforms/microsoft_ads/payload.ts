@@ -1,5 +1,5 @@
 import type { Conversion } from '../conversion.js';
-import { customFields, mappedEvent } from '../event-mapping.js';
+import { customObject, mappedEvent } from '../event-mapping.js';
 import { unlessEmpty, withoutQuery } from '../payload-fields.js';
 import { digestOf } from '../personal-hashes.js';
 import type { Payload, Settings, Skip } from '../platform.js';
@@ -50,7 +50,7 @@ function capiEvent(conversion: Conversion, { goal, msclkid, email, phone }: Matc
     transactionId: conversion.orderId,
     pageType: isPurchase ? 'purchase' : undefined,
     ecommTotalValue: isPurchase ? value : undefined,
-    ...customFields(settings, conversion),
+    ...customObject(settings, conversion),
   });
   return {
     eventType: 'custom',

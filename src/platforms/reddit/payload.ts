@@ -1,5 +1,5 @@
 import type { Conversion } from '../conversion.js';
-import { customFields, mappedEvent } from '../event-mapping.js';
+import { customObject, mappedEvent } from '../event-mapping.js';
 import { withoutQuery } from '../payload-fields.js';
 import { digestOf } from '../personal-hashes.js';
 import type { Payload, Settings, Skip } from '../platform.js';
@@ -29,7 +29,7 @@ export function payload(conversion: Conversion, settings: Settings): Payload | S
       type,
       user,
       metadata: {
-        ...customFields(settings, conversion),
+        ...customObject(settings, conversion),
         conversion_id: conversion.eventId,
         currency: amount ? conversion.currency : undefined,
         value: amount ? value : undefined,

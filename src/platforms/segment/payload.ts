@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Conversion, Visit } from '../conversion.js';
-import { customFields, mappedEvent } from '../event-mapping.js';
+import { customObject, mappedEvent } from '../event-mapping.js';
 import { withoutQuery } from '../payload-fields.js';
 import { FIRST_PAYLOAD_VERSION } from '../payload-version.js';
 import type { Payload, Settings, Skip } from '../platform.js';
@@ -27,7 +27,7 @@ export function payload(conversion: Conversion, settings: Settings): Payload | S
       event: mappedEvent(settings, event) ?? EVENTS.get(event) ?? event,
       timestamp: new Date(conversion.timeMs).toISOString(),
       properties: {
-        ...customFields(settings, conversion),
+        ...customObject(settings, conversion),
         order_id: conversion.orderId,
         revenue: event === 'purchase' ? value : undefined,
         value,

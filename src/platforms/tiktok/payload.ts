@@ -1,5 +1,5 @@
 import type { Conversion } from '../conversion.js';
-import { customFields, mappedEvent } from '../event-mapping.js';
+import { customObject, mappedEvent } from '../event-mapping.js';
 import { unlessEmpty, withoutQuery } from '../payload-fields.js';
 import { digestOf } from '../personal-hashes.js';
 import type { Payload, Settings, Skip } from '../platform.js';
@@ -57,7 +57,7 @@ function properties(conversion: Conversion, settings: Settings): object | undefi
     value: hasAmount ? value : undefined,
     currency: hasAmount ? currency : undefined,
     order_id: orderId,
-    ...customFields(settings, conversion),
+    ...customObject(settings, conversion),
   });
 }
 

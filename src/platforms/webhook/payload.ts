@@ -1,5 +1,5 @@
 import type { Conversion, Visit } from '../conversion.js';
-import { customFields, mappedEvent } from '../event-mapping.js';
+import { customObject, mappedEvent } from '../event-mapping.js';
 import { withoutQuery } from '../payload-fields.js';
 import type { Payload, Settings } from '../platform.js';
 
@@ -11,7 +11,7 @@ export function payload(conversion: Conversion, settings: Settings): Payload {
       type: `conversion.${mappedEvent(settings, event) ?? event}`,
       timestamp: new Date(conversion.timeMs).toISOString(),
       data: {
-        ...customFields(settings, conversion),
+        ...customObject(settings, conversion),
         event_id: conversion.eventId,
         conversion_id: conversion.id,
         event,

@@ -1,0 +1,75 @@
+import { type Command, Option } from 'commander';
+import { foldDeliveries } from '../delivery/delivery.js';
+import { buildPayload } from '../delivery/payload.js';
+import { withReopenedVisit } from '../delivery/received-conversion.js';
+import { UserError } from '../kernel/errors.js';
+import type { StoredEvent } from '../log/event.js';
+import { PAYLOAD_VERSION } from '../platforms/payload-version.js';
+import { findByConversion, findByOrder } from './conversion-history.js';
+import { card } from './output.js';
+import { readPlatform, settingsAfter } from './platform-argument.js';
+import type { Session } from './session.js';
+import { collect, readSetting, subcommand, UsageError } from './subcommand.js';
+
+interface PreviewOptions {
+  readonly site: string;
+  readonly order?: string;
+  readonly conversion?: string;
+  readonly set?: string[];
+  readonly json?: true;
+}
+
+export function addPreview(platforms: Command, session: Session): void {
+  const { output } = session;
+  subcommand(
+    platforms,
+    'preview <platform>',
+    'Show what the platform would get for a stored conversion. Nothing is sent or stored.',
+    'platforms preview meta --site shop.example --order ORD-1 --set field.plan=orderId',
+  )
+    .requiredOption('--site <host>', 'site that the connection belongs to')
+    .option('--order <orderId>', "the sender's order id")
+    .addOption(new Option('--conversion <id>', 'id of the conversion').conflicts('order'))
+    .option('--set <name=value>', 'with this setting instead of the current one; may be repeated', collect)
+    .action(async (name: string, options: PreviewOptions) => {
+      const { order, conversion } = options;
+      if ((order ?? conversion) === undefined)
+        throw new UsageError('Select a conversion with --order <orderId> or --conversion <id>.');
+      const platform = readPlatform(name);
+      const dependencies = await session.open();
+      const site = await dependencies.sites.get(options.site);
+      const settings = settingsAfter(site, platform, readChanges(options.set));
+      const { events } =
+        conversion === undefined
+          ? await findByOrder(dependencies, site.host, order as string)
+          : await findByConversion(dependencies, site.host, conversion);
+      const received = receivedOf(events, platform.name);
+      const payload = buildPayload(received, platform, settings, { payloadVersion: PAYLOAD_VERSION });
+      const document = {
+        platform: platform.name,
+        conversionId: received.data.conversionId,
+        ...('skip' in payload
+          ? { status: 'skipped', reason: payload.skip }
+          : { status: 'sent', payload: JSON.parse(payload.body) as unknown }),
+      };
+      await output.show(options.json, document, () => {
+        const { payload, ...facts } = { payload: undefined, ...document };
+        return card(facts) + (payload === undefined ? '' : `\n${JSON.stringify(payload, null, 2)}`);
+      });
+    });
+}
+
+function readChanges(texts: readonly string[] = []): Record<string, string> {
+  return Object.fromEntries(texts.map((text) => readSetting('--set', 'field.plan=orderId', text)));
+}
+
+/** The conversion with the visit that the newest delivery to the platform has. */
+function receivedOf(events: readonly StoredEvent[], platform: string) {
+  const [opening] = events;
+  if (opening?.type !== 'conversion.received.v1')
+    throw new UserError('The conversion was filtered: no platform gets it. "events show" tells why.');
+  if (!opening.personal)
+    throw new UserError('The personal data of the conversion was erased: it is not sent any more.');
+  const delivery = foldDeliveries(events).find((candidate) => candidate.platform === platform);
+  return withReopenedVisit(opening, events, delivery?.reopened);
+}
