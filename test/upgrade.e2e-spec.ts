@@ -144,7 +144,7 @@ describe('a log written by version 0.1', () => {
   }
 });
 
-describe('deliveries that waited under version 0.1', () => {
+describe('deliveries that waited under version 0.1, or were lost by it', () => {
   let service: TestService;
   let sandbox: Awaited<ReturnType<Sandbox['start']>>;
 
@@ -155,12 +155,13 @@ describe('deliveries that waited under version 0.1', () => {
 
   it('are sent, with the payload of their first attempt', async () => {
     const databaseUrl = await restore({ asOf: 'written' });
+    const owner = await connect(databaseUrl);
+    await loseDelivery(owner, 'ORD-7', 'webhook');
     sandbox = await new Sandbox().start();
     const environment = { DATABASE_URL: databaseUrl, SECRET_KEY, DATA_DIR: folder, DELIVERY_GIVE_UP: '36500d' };
     const url = 'url=https://receiver.example/conversions';
     const endpoint = `${sandbox.url}/webhook`;
     await json(environment, 'platforms', 'connect', 'webhook', '--site', SITE, '--set', url, '--endpoint', endpoint);
-    const owner = await connect(databaseUrl);
     await owner.query('UPDATE cc.deliveries SET due = now()');
     service = await startTestService(databaseUrl, environment);
     // The service fails a delivery whose payload is not the one of its first attempt.
@@ -299,6 +300,23 @@ async function schemaOf01(client: Client): Promise<unknown[]> {
     `SELECT proname, prosrc FROM pg_proc WHERE pronamespace = 'cc'::regnamespace ORDER BY 1`,
   );
   return [migrations, columns, functions];
+}
+
+/** As if the instance had ended after it acknowledged the conversion: neither an outcome nor a waiting delivery is left. */
+async function loseDelivery(client: Client, orderId: string, platform: string): Promise<void> {
+  const conversion = 'SELECT stream FROM cc.events WHERE reference = $1';
+  const lost = { values: [orderId, platform] };
+  await client.query('SET session_replication_role = replica');
+  const events = await client.query({
+    text: `DELETE FROM cc.events WHERE stream IN (${conversion}) AND data ->> 'platform' = $2`,
+    ...lost,
+  });
+  await client.query({
+    text: `DELETE FROM cc.deliveries WHERE conversion IN (${conversion}) AND platform = $2`,
+    ...lost,
+  });
+  await client.query('RESET session_replication_role');
+  expect(events.rowCount).toBeGreaterThan(0);
 }
 
 /** The orders that this version delivered to the webhook platform. */

@@ -14,6 +14,7 @@ import { Checkpoints0000000000026 } from './0026-checkpoints.js';
 import { RemovedSites0000000000029 } from './0029-removed-sites.js';
 import { ServiceLogin0000000000030 } from './0030-service-login.js';
 import { VisitorTrust0000000000031 } from './0031-visitor-trust.js';
+import { ScanFromTheStart0000000000032 } from './0032-scan-from-the-start.js';
 
 export interface Migration extends MigrationInterface {
   readonly name: string;
@@ -41,6 +42,7 @@ export const MIGRATIONS: readonly (new () => Migration)[] = [
   RemovedSites0000000000029,
   ServiceLogin0000000000030,
   VisitorTrust0000000000031,
+  ScanFromTheStart0000000000032,
 ];
 
 /** The number at the end of a migration's name. */
