@@ -529,6 +529,7 @@ describe('consent', () => {
         if (isWithheld) expect(body).not.toMatch(/203\.0\.113|Mozilla|TtpCookieOne|1700000000000|landing|Spring/);
         const optOutField = optOut && firstLeaf(optOut);
         if (optOutField) expect([platform.name, body.includes(optOutField)]).toEqual([platform.name, isDenied]);
+        else if (isDenied) expect([platform.name, body.includes(subject(email))]).toEqual([platform.name, false]);
         const result = results[platform.name];
         if (isDenied && platform.name === 'google_ads')
           expect(result).toMatchObject({ status: 'skipped', reason: 'consent_denied' });

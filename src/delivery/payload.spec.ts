@@ -84,6 +84,20 @@ describe('buildPayload', () => {
     },
   );
 
+  it.each<[string, object, string, string]>([
+    ['grants where nothing is known', {}, 'granted', 'granted'],
+    ['denies where nothing is known', {}, 'denied', 'denied'],
+    ['does not replace a denial', { consent: 'denied' }, 'granted', 'denied'],
+    ['does not replace consent', { consent: 'granted' }, 'denied', 'granted'],
+    ['grants nothing that is withheld', { withheld: 'consent_missing' }, 'granted', 'unknown'],
+    ['denies what is withheld', { withheld: 'consent_unreadable' }, 'denied', 'denied'],
+  ])('with a default consent %s', (_, data, consent, expected) => {
+    const received = { ...RECEIVED, data: { ...RECEIVED.data, ...data } };
+    const payload = buildPayload(received, echo, { default_consent: consent }, {});
+    if ('skip' in payload) throw new Error(payload.skip);
+    expect(JSON.parse(payload.body).conversion.consent).toBe(expected);
+  });
+
   it('skips an event that the connection does not select', () => {
     expect(buildPayload(RECEIVED, echo, { events: 'lead,signup' }, {})).toEqual({ skip: 'event_not_selected' });
   });

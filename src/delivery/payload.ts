@@ -32,7 +32,7 @@ export function buildPayload(
   requested: RequestedPayload,
 ): DeliveryPayload | Skip {
   if (!isSelected(settings, received.data.event)) return { skip: 'event_not_selected' };
-  const payload = platform.payload(toConversion(received, requested), settings);
+  const payload = platform.payload(withDefaultConsent(toConversion(received, requested), received, settings), settings);
   if ('skip' in payload) return payload;
   const body = JSON.stringify(payload.item);
   return { body, bodySha256: hash('sha256', body), group: payload.group, account: accountOf(platform, settings) };
@@ -41,6 +41,18 @@ export function buildPayload(
 /** The connection's settings as of a position; the current ones if the position is undefined or precedes all versions. */
 export function settingsAsOf(connection: SiteConnection, position: number | undefined): Settings {
   return settingsAt(connection, position ?? Number.MAX_SAFE_INTEGER) ?? connection.settings;
+}
+
+/** `default_consent` applies where nothing is known. It grants nothing that the site withholds. */
+function withDefaultConsent(
+  conversion: Conversion,
+  { data: { withheld } }: ReceivedConversion,
+  { default_consent: consent }: Settings,
+): Conversion {
+  if (consent === undefined || conversion.consent !== 'unknown') return conversion;
+  if (consent === 'denied' || withheld === undefined)
+    return { ...conversion, consent: consent as 'granted' | 'denied' };
+  return conversion;
 }
 
 /** Caches the last conversion: the payloads of all its platforms are built one after the other. */

@@ -26,13 +26,13 @@ export function customFields(settings: Settings, conversion: Conversion): Record
   const fields: Record<string, FieldValue> = {};
   for (const [name, source] of Object.entries(settings)) {
     if (!name.startsWith('field.')) continue;
-    const value = CONSTANT.exec(source)?.[1] ?? valueOf(source, conversion);
+    const value = CONSTANT.exec(source)?.[1] ?? sourceValue(source, conversion);
     if (value !== undefined) fields[name.slice('field.'.length)] = value;
   }
   return fields;
 }
 
-function valueOf(source: string, conversion: Conversion): FieldValue | undefined {
+function sourceValue(source: string, conversion: Conversion): FieldValue | undefined {
   return source === 'conversionId' ? conversion.id : conversion[source as 'event'];
 }
 

@@ -34,6 +34,14 @@ export function requiredSecret(name: string, help: string): Field {
   return { name, secret: true, required: true, help, check: visibleAscii };
 }
 
+/** For platforms that accept conversions for limited use: see `isLimited`. */
+export const limitedDataUseField: Field = {
+  name: 'limited_data_use',
+  help: 'Which conversions are marked for limited use: denied (default), those of people who opted out; always, all.',
+  check: oneOf('denied', 'always'),
+  fallback: 'denied',
+};
+
 /** The setting of an API version, which must have the format of the default. */
 export function versionField(name: string, help: string, fallback: string): Field {
   return { name, help, check: versionLike(fallback), fallback };

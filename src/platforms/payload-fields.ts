@@ -1,5 +1,6 @@
 import type { Conversion } from './conversion.js';
 import { customObject } from './event-mapping.js';
+import { FIRST_PAYLOAD_VERSION } from './payload-version.js';
 import { digestOf, listOf, type PersonalHashes } from './personal-hashes.js';
 import type { Settings } from './platform.js';
 
@@ -53,6 +54,16 @@ export function customData(conversion: Conversion, settings: Settings): object |
     order_id: orderId,
     ...customObject(settings, conversion),
   });
+}
+
+/** After an opt-out a platform that has no field for it gets no personal data. Payloads of the first version contained hashes. */
+export function withholdsPersonal({ consent, payloadVersion }: Conversion): boolean {
+  return consent === 'denied' && payloadVersion > FIRST_PAYLOAD_VERSION;
+}
+
+/** Whether the platform may use the conversion only in the way that it offers after an opt-out. */
+export function isLimited({ consent }: Conversion, settings: Settings): boolean {
+  return consent === 'denied' || settings['limited_data_use'] === 'always';
 }
 
 /** The object itself, or undefined when none of its fields has a value. */

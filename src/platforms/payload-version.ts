@@ -4,7 +4,8 @@
  * current version where the platform cannot have accepted an earlier one.
  *
  * A change of any platform's payload for conversions that could be sent before needs a new version:
- * 2: X receives the currency of amounts. After an opt-out X and LinkedIn receive nothing, and Segment no hashed email.
+ * 2: X receives the currency of amounts. After an opt-out X, LinkedIn and Microsoft's offline conversions
+ *    receive nothing, and Segment no hashed email. A dot in the name of a custom field leads to an object inside.
  */
 export const PAYLOAD_VERSION = 2;
 

@@ -79,6 +79,7 @@ describe('changedConnection', () => {
     ['field.order', 'orderId'],
     ['field.content.id', 'conversionId'],
     ['events', 'purchase'],
+    ['default_consent', 'denied'],
   ])('accepts %s for any platform', (name, value) => {
     expect(change({ [name]: value }).settings).toEqual({ pixel_id: '1', [name]: value });
     expect(change({ [name]: '' }, { ...complete, settings: { pixel_id: '1', [name]: value } })).toEqual(complete);
@@ -88,7 +89,7 @@ describe('changedConnection', () => {
     [
       'pixel',
       '1',
-      /^meta has no setting "pixel"\. Available: pixel_id, access_token, mode, developer_token, events, event/,
+      /^meta has no setting "pixel"\. Available: pixel_id, access_token, mode, developer_token, events, default_consent, event/,
     ],
     ['__proto__', '1', /^meta has no setting "__proto__"/],
     ['event.', '1', /has no setting "event\."/],
@@ -104,6 +105,7 @@ describe('changedConnection', () => {
     ],
     ['events', 'purchase,,lead', /^--set events: an event name has 1 to 100 characters/],
     [`event.${'x'.repeat(101)}`, 'one', /: an event name has 1 to 100 characters/],
+    ['default_consent', 'yes', /^--set default_consent: must be granted or denied$/],
     ['mode', 'upload', /^meta: developer_token is required with mode=upload$/],
   ])('rejects %j and names it', (name, value, message) => {
     expect(() => change({ [name]: value })).toThrow(message);

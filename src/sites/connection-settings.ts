@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { UserError } from '../kernel/errors.js';
 import { redactUrl } from '../kernel/redact-url.js';
 import { checkCustomField } from '../platforms/event-mapping.js';
+import { oneOf } from '../platforms/fields.js';
 import type { Connection, Field, Platform } from '../platforms/platform.js';
 
 const VALUE_LENGTH_MAX = 4_096;
@@ -71,11 +72,19 @@ function findField(platform: Platform, name: string): Field {
   const own = platform.fields.find((field) => field.name === name);
   if (own) return own;
   if (name === 'events') return { name, help: 'events to send', check: checkEvents };
+  if (name === 'default_consent')
+    return { name, help: 'consent where none is known', check: oneOf('granted', 'denied') };
   const [, kind, rest = ''] = /^(event|field)\.(.+)$/su.exec(name) ?? [];
   if (kind === 'event') return { name, help: `name of ${rest} on the platform`, check: () => checkEvent(rest) };
   if (kind === 'field')
     return { name, help: 'where its value comes from', check: (value) => checkCustomField(rest, value) };
-  const names = [...platform.fields.map((field) => field.name), 'events', 'event.<ours>', 'field.<theirs>'];
+  const names = [
+    ...platform.fields.map((field) => field.name),
+    'events',
+    'default_consent',
+    'event.<ours>',
+    'field.<theirs>',
+  ];
   throw new UserError(`${platform.name} has no setting "${name}". Available: ${names.join(', ')}.`);
 }
 

@@ -109,6 +109,7 @@ export const PLATFORM_CASES: readonly PlatformCase[] = [
     {
       ...MICROSOFT_CASE,
       name: 'microsoft_ads offline',
+      skips: UNMAPPED_OR_DENIED,
       // Offline conversions are identified by click id and time.
       ledgerId: ({ visit, timeMs }) =>
         `${visit?.clicks.msclkid?.id} ${new Date(timeMs).toISOString().replace(/\.\d+Z$/, 'Z')}`,

@@ -1,7 +1,6 @@
 import type { Conversion } from '../conversion.js';
 import { mappedEvent } from '../event-mapping.js';
-import { amountText } from '../payload-fields.js';
-import { FIRST_PAYLOAD_VERSION } from '../payload-version.js';
+import { amountText, withholdsPersonal } from '../payload-fields.js';
 import type { Payload, Settings, Skip } from '../platform.js';
 
 /** Names are never sent, because LinkedIn requires them in plain text. */
@@ -9,8 +8,7 @@ export function payload(conversion: Conversion, settings: Settings): Payload | S
   const rule = mappedEvent(settings, conversion.event);
   if (rule === undefined) return { skip: 'event_not_mapped' };
   // LinkedIn has no field for an opt-out, and requires an identifier.
-  if (conversion.consent === 'denied' && conversion.payloadVersion > FIRST_PAYLOAD_VERSION)
-    return { skip: 'consent_denied' };
+  if (withholdsPersonal(conversion)) return { skip: 'consent_denied' };
   const { value, currency } = conversion;
   return {
     item: {

@@ -1,7 +1,7 @@
 import type { Platform } from '../platform.js';
 import { request, test } from './client.js';
 import { payload } from './payload.js';
-import { fields } from './settings.js';
+import { check, fields } from './settings.js';
 import { verdict } from './verdict.js';
 
 const HOUR_MS = 60 * 60 * 1_000;
@@ -10,6 +10,7 @@ const LIMITS = { dedupWindowMs: 48 * HOUR_MS, ageMaxMs: 7 * 24 * HOUR_MS };
 export const meta: Platform = {
   name: 'meta',
   fields,
+  check,
   account: ['pixel_id'],
   batchMax: 1_000,
   limits: () => LIMITS,

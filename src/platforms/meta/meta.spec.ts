@@ -64,6 +64,29 @@ describePlatformContract(meta, {
 });
 
 describe('meta', () => {
+  describe('limited data use', () => {
+    const processing = (settings: Settings, consent: Conversion['consent']) => {
+      const { data_processing_options: options, ...item } = sentItem(meta, { ...purchase, consent }, settings);
+      return [options, item['data_processing_options_country'], item['data_processing_options_state']];
+    };
+
+    it('is requested after an opt-out, or always, for the location of the connection', () => {
+      const california = { data_processing_country: '1', data_processing_state: '1000' };
+      expect(processing({}, 'granted')).toEqual([undefined, undefined, undefined]);
+      expect(processing(california, 'granted')).toEqual([undefined, undefined, undefined]);
+      expect(processing({ ...california, limited_data_use: 'always' }, 'granted')).toEqual([['LDU'], 1, 1000]);
+      expect(processing(california, 'denied')).toEqual([['LDU'], 1, 1000]);
+      expect(processing({}, 'denied')).toEqual([['LDU'], 0, 0]);
+    });
+
+    it('needs country and state together', () => {
+      const check = (settings: Settings) => meta.check?.({ settings, secrets: {} });
+      expect(check({})).toBeUndefined();
+      expect(check({ data_processing_country: '1', data_processing_state: '1000' })).toBeUndefined();
+      expect(check({ data_processing_country: '1' })).toMatch(/must both be set/);
+    });
+  });
+
   describe('payload', () => {
     it('contains the click in the format of the _fbc cookie, for 90 days', () => {
       const fbc = (timeMs: number) =>

@@ -1,6 +1,6 @@
 import type { Click, Conversion } from '../conversion.js';
 import { mappedEvent } from '../event-mapping.js';
-import { customData, userData, withoutQuery } from '../payload-fields.js';
+import { customData, isLimited, userData, withoutQuery } from '../payload-fields.js';
 import type { Payload, Settings, Skip } from '../platform.js';
 
 /** Standard events; any other name is a custom event. */
@@ -14,11 +14,13 @@ const EVENT_NAMES: ReadonlyMap<string, string> = new Map([
 const CLICK_AGE_MAX_MS = 90 * 24 * 60 * 60 * 1_000;
 
 /** Limited data use, Meta's opt-out flag. Country and state 0 let Meta determine the location. */
-const LIMITED_DATA_USE = {
-  data_processing_options: ['LDU'],
-  data_processing_options_country: 0,
-  data_processing_options_state: 0,
-};
+function limitedDataUse({ data_processing_country = '0', data_processing_state = '0' }: Settings) {
+  return {
+    data_processing_options: ['LDU'],
+    data_processing_options_country: Number(data_processing_country),
+    data_processing_options_state: Number(data_processing_state),
+  };
+}
 
 export function payload(conversion: Conversion, settings: Settings): Payload | Skip {
   const name = mappedEvent(settings, conversion.event) ?? EVENT_NAMES.get(conversion.event) ?? conversion.event;
@@ -39,7 +41,7 @@ export function payload(conversion: Conversion, settings: Settings): Payload | S
       event_source_url: isWebsite ? page : undefined,
       user_data: user,
       custom_data: customData(conversion, settings),
-      ...(conversion.consent === 'denied' && LIMITED_DATA_USE),
+      ...(isLimited(conversion, settings) && limitedDataUse(settings)),
     },
   };
 }

@@ -1,5 +1,13 @@
-import { digitsOnly, requiredField, requiredSecret, testEventCode, versionField } from '../fields.js';
-import type { Field } from '../platform.js';
+import {
+  digitsOnly,
+  limitedDataUseField,
+  oneOf,
+  requiredField,
+  requiredSecret,
+  testEventCode,
+  versionField,
+} from '../fields.js';
+import type { Connection, Field } from '../platform.js';
 
 /** Meta supports a version for at least two years. */
 export const API_VERSION = 'v26.0';
@@ -15,5 +23,24 @@ export const fields: readonly Field[] = [
     help: 'Code of the Test events tab in Events Manager; used by `platforms test` only.',
     check: testEventCode,
   },
+  limitedDataUseField,
+  {
+    name: 'data_processing_country',
+    help: 'Country of a conversion for limited use: 1 is the United States; 0 (default) lets Meta determine it.',
+    check: oneOf('0', '1'),
+    fallback: '0',
+  },
+  {
+    name: 'data_processing_state',
+    help: 'State of a conversion for limited use, such as 1000 for California; 0 (default) lets Meta determine it.',
+    check: (value) => (/^(0|1\d{3})$/.test(value) ? undefined : 'must be 0 or a number such as 1000'),
+    fallback: '0',
+  },
   versionField('api_version', 'Version of the Graph API.', API_VERSION),
 ];
+
+export function check({ settings }: Connection): string | undefined {
+  const { data_processing_country = '0', data_processing_state = '0' } = settings;
+  if ((data_processing_country === '0') === (data_processing_state === '0')) return undefined;
+  return 'data_processing_country and data_processing_state must both be set, or both be 0';
+}

@@ -201,11 +201,16 @@ describe('microsoft_ads', () => {
     });
 
     it('needs neither a click id nor an amount', () => {
-      expect(item({ ...PURCHASE, value: undefined, consent: 'denied' }, OFFLINE_SETTINGS)).toEqual({
+      expect(item({ ...PURCHASE, value: undefined }, OFFLINE_SETTINGS)).toEqual({
         ConversionName: 'purchase',
         ConversionTime: '2026-03-01T10:15:30Z',
         HashedEmailAddress: EMAIL,
       });
+    });
+
+    it('is skipped after an opt-out', () => {
+      const denied: Conversion = { ...PURCHASE, consent: 'denied' };
+      expect(microsoftAds.payload(denied, OFFLINE_SETTINGS)).toEqual({ skip: 'consent_denied' });
     });
   });
 

@@ -1,6 +1,6 @@
 import type { Conversion } from '../conversion.js';
 import { customObject, mappedEvent } from '../event-mapping.js';
-import { unlessEmpty, withoutQuery } from '../payload-fields.js';
+import { unlessEmpty, withholdsPersonal, withoutQuery } from '../payload-fields.js';
 import { digestOf } from '../personal-hashes.js';
 import type { Payload, Settings, Skip } from '../platform.js';
 import { isOffline } from './settings.js';
@@ -22,6 +22,8 @@ interface Match {
 export function payload(conversion: Conversion, settings: Settings): Payload | Skip {
   const goal = mappedEvent(settings, conversion.event);
   if (goal === undefined) return { skip: 'event_not_mapped' };
+  // Offline conversions have no field for an opt-out, and require an identifier.
+  if (isOffline(settings) && withholdsPersonal(conversion)) return { skip: 'consent_denied' };
   const { hashes } = conversion;
   const msclkid = clickIdOf(conversion);
   const email = digestOf(hashes, 'emailBare') || undefined;

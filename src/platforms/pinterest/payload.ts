@@ -1,6 +1,6 @@
 import type { Conversion } from '../conversion.js';
 import { customFields, mappedEvent } from '../event-mapping.js';
-import { amountText, userData, withoutQuery } from '../payload-fields.js';
+import { amountText, isLimited, userData, withoutQuery } from '../payload-fields.js';
 import type { Payload, Settings, Skip } from '../platform.js';
 
 /** Pinterest accepts only its own event names. */
@@ -25,7 +25,7 @@ export function payload(conversion: Conversion, settings: Settings): Payload | S
       event_time: Math.floor(conversion.timeMs / 1_000),
       event_id: conversion.eventId,
       event_source_url: withoutQuery(visit?.pageUrl),
-      opt_out: conversion.consent === 'denied' ? true : undefined,
+      opt_out: isLimited(conversion, settings) ? true : undefined,
       user_data: user,
       custom_data: customData(conversion, settings),
     },

@@ -1,4 +1,4 @@
-import { digitsOnly, requiredField, requiredSecret, versionField } from '../fields.js';
+import { digitsOnly, limitedDataUseField, requiredField, requiredSecret, versionField } from '../fields.js';
 import type { Connection, Field } from '../platform.js';
 
 export const API_VERSION = 'v5';
@@ -9,6 +9,7 @@ export const fields: readonly Field[] = [
     'access_token',
     'Conversion access token: Ads Manager, Ads, Conversions, Set up API, Generate new token.',
   ),
+  limitedDataUseField,
   versionField('api_version', 'Version of the Pinterest API.', API_VERSION),
 ];
 

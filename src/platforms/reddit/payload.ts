@@ -1,6 +1,6 @@
 import type { Conversion } from '../conversion.js';
 import { customObject, mappedEvent } from '../event-mapping.js';
-import { withoutQuery } from '../payload-fields.js';
+import { isLimited, withoutQuery } from '../payload-fields.js';
 import { digestOf } from '../personal-hashes.js';
 import type { Payload, Settings, Skip } from '../platform.js';
 import { allowsAmount, eventType, isEventName } from './event-type.js';
@@ -16,7 +16,7 @@ export function payload(conversion: Conversion, settings: Settings): Payload | S
   const name = mappedEvent(settings, event) ?? EVENTS.get(event) ?? event;
   if (!isEventName(name)) return { skip: 'event_not_mapped' };
   const clickId = visit?.clicks.rdt_cid?.id || undefined;
-  const user = userOf(conversion);
+  const user = userOf(conversion, settings);
   if (clickId === undefined && !isIdentified(user)) return { skip: 'no_identifier' };
   const type = eventType(name);
   const amount = value !== undefined && allowsAmount(type);
@@ -47,7 +47,8 @@ interface User {
   readonly data_processing_options: { readonly modes: readonly string[] } | undefined;
 }
 
-function userOf({ hashes, visit, consent }: Conversion): User {
+function userOf(conversion: Conversion, settings: Settings): User {
+  const { hashes, visit } = conversion;
   return {
     email: digestOf(hashes, 'emailBare'),
     phone_number: hashes.phone,
@@ -55,7 +56,7 @@ function userOf({ hashes, visit, consent }: Conversion): User {
     ip_address: visit?.ip || undefined,
     user_agent: visit?.userAgent || undefined,
     // Limited data use, Reddit's opt-out flag.
-    data_processing_options: consent === 'denied' ? { modes: ['LDU'] } : undefined,
+    data_processing_options: isLimited(conversion, settings) ? { modes: ['LDU'] } : undefined,
   };
 }
 

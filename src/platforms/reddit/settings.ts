@@ -1,4 +1,4 @@
-import { requiredField, requiredSecret } from '../fields.js';
+import { limitedDataUseField, requiredField, requiredSecret } from '../fields.js';
 import type { Connection, Field } from '../platform.js';
 import { isEventName } from './event-type.js';
 
@@ -13,6 +13,7 @@ export const fields: readonly Field[] = [
     check: (value) =>
       /^[\x21-\x7e]{1,100}$/.test(value) ? undefined : 'must be the id that Event Testing shows, without spaces',
   },
+  limitedDataUseField,
 ];
 
 export function check({ settings }: Connection): string | undefined {

@@ -1,8 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Conversion, Visit } from '../conversion.js';
 import { customObject, mappedEvent } from '../event-mapping.js';
-import { withoutQuery } from '../payload-fields.js';
-import { FIRST_PAYLOAD_VERSION } from '../payload-version.js';
+import { withholdsPersonal, withoutQuery } from '../payload-fields.js';
 import type { Payload, Settings, Skip } from '../platform.js';
 
 const EVENTS: ReadonlyMap<string, string> = new Map([
@@ -15,7 +14,7 @@ const LIBRARY = { name: 'clean-conversions', version: '1' };
 export function payload(conversion: Conversion, settings: Settings): Payload | Skip {
   const { event, value } = conversion;
   // Segment forwards to other platforms, and has no field for an opt-out.
-  const isAnonymous = conversion.consent === 'denied' && conversion.payloadVersion > FIRST_PAYLOAD_VERSION;
+  const isAnonymous = withholdsPersonal(conversion);
   if (isAnonymous && settings['when_denied'] === 'skip') return { skip: 'consent_denied' };
   const visit = isAnonymous ? undefined : conversion.visit;
   return {

@@ -1,6 +1,6 @@
 import type { Conversion } from '../conversion.js';
 import { mappedEvent } from '../event-mapping.js';
-import { customData, userData, withoutQuery } from '../payload-fields.js';
+import { customData, isLimited, userData, withoutQuery } from '../payload-fields.js';
 import type { Payload, Settings, Skip } from '../platform.js';
 
 /** Snapchat accepts only its own event names and has none for a lead: SIGN_UP is the closest. */
@@ -32,7 +32,7 @@ export function payload(conversion: Conversion, settings: Settings): Payload | S
       event_source_url: page,
       user_data: user,
       custom_data: customData(conversion, settings),
-      data_processing_options: conversion.consent === 'denied' ? LIMITED_DATA_USE : undefined,
+      data_processing_options: isLimited(conversion, settings) ? LIMITED_DATA_USE : undefined,
     },
   };
 }

@@ -1,4 +1,4 @@
-import { requiredField, requiredSecret, versionField } from '../fields.js';
+import { limitedDataUseField, requiredField, requiredSecret, versionField } from '../fields.js';
 import type { Connection, Field } from '../platform.js';
 
 export const API_VERSION = 'v3';
@@ -8,6 +8,7 @@ export const fields: readonly Field[] = [
     /^[\da-zA-Z-]+$/.test(value) ? undefined : 'must be letters, digits and dashes only',
   ),
   requiredSecret('access_token', 'Conversions API token: Ads Manager, Business details, Conversions API tokens.'),
+  limitedDataUseField,
   versionField('api_version', 'Version of the Conversions API.', API_VERSION),
 ];
 

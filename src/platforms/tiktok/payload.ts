@@ -1,6 +1,6 @@
 import type { Conversion } from '../conversion.js';
 import { customObject, mappedEvent } from '../event-mapping.js';
-import { unlessEmpty, withoutQuery } from '../payload-fields.js';
+import { isLimited, unlessEmpty, withoutQuery } from '../payload-fields.js';
 import { digestOf } from '../personal-hashes.js';
 import type { Payload, Settings, Skip } from '../platform.js';
 
@@ -24,7 +24,7 @@ export function payload(conversion: Conversion, settings: Settings): Payload | S
     user,
     properties: properties(conversion, settings),
     page: page === undefined ? undefined : { url: page },
-    limited_data_use: conversion.consent === 'denied' ? true : undefined,
+    limited_data_use: isLimited(conversion, settings) ? true : undefined,
   };
   const { crm_event_set_id } = settings;
   return conversion.visit || crm_event_set_id === undefined ? { item } : { item, group: crm_event_set_id };

@@ -1,4 +1,4 @@
-import { requiredField, requiredSecret, testEventCode, versionField } from '../fields.js';
+import { limitedDataUseField, requiredField, requiredSecret, testEventCode, versionField } from '../fields.js';
 import type { Field } from '../platform.js';
 
 export const API_VERSION = 'v1.3';
@@ -24,5 +24,6 @@ export const fields: readonly Field[] = [
     check: (value) =>
       /^[A-Z]{3}(, ?[A-Z]{3})*$/.test(value) ? undefined : 'must be ISO 4217 codes separated by commas: EUR,USD',
   },
+  limitedDataUseField,
   versionField('api_version', 'Version of the Business API.', API_VERSION),
 ];

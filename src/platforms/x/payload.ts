@@ -1,23 +1,23 @@
 import type { Conversion } from '../conversion.js';
 import { mappedEvent } from '../event-mapping.js';
-import { amountText } from '../payload-fields.js';
+import { amountText, withholdsPersonal } from '../payload-fields.js';
 import { FIRST_PAYLOAD_VERSION } from '../payload-version.js';
 import type { Payload, Settings, Skip } from '../platform.js';
 
 export function payload(conversion: Conversion, settings: Settings): Payload | Skip {
   const eventId = mappedEvent(settings, conversion.event);
   if (eventId === undefined) return { skip: 'event_not_mapped' };
-  const isFirstVersion = conversion.payloadVersion === FIRST_PAYLOAD_VERSION;
   // X has no field for an opt-out, and requires an identifier.
-  if (conversion.consent === 'denied' && !isFirstVersion) return { skip: 'consent_denied' };
+  if (withholdsPersonal(conversion)) return { skip: 'consent_denied' };
   const value = amountOf(conversion, settings);
+  const hasCurrency = value !== undefined && conversion.payloadVersion > FIRST_PAYLOAD_VERSION;
   return {
     item: {
       conversion_time: new Date(conversion.timeMs).toISOString(),
       event_id: eventId,
       conversion_id: conversion.eventId,
       value,
-      price_currency: value === undefined || isFirstVersion ? undefined : conversion.currency,
+      price_currency: hasCurrency ? conversion.currency : undefined,
       identifiers: identifiersOf(conversion),
     },
   };
