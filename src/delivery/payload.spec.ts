@@ -75,6 +75,13 @@ describe('buildPayload', () => {
     expect(JSON.parse(payload.body).conversion.hashes).toEqual({ subject: 's' });
   });
 
+  it('sends a stated click id in place of the stored ones of the platform', () => {
+    const google = PLATFORMS.find(({ name }) => name === 'google_ads') as Platform;
+    const personal = { ...RECEIVED.personal, subject: 's', clickIds: { gbraid: 'B1' } };
+    const payload = buildPayload({ ...RECEIVED, personal }, google, { 'event.purchase': '1' }, undefined);
+    expect(JSON.parse('body' in payload ? payload.body : '{}').adIdentifiers).toEqual({ gbraid: 'B1' });
+  });
+
   it('passes a time ahead of the receipt as the time of receipt', () => {
     const data = { ...RECEIVED.data, occurredAt: '2026-03-01T10:20:00.000Z' };
     const payload = buildPayload({ ...RECEIVED, data }, echo, {}, undefined);
