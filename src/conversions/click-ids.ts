@@ -19,7 +19,7 @@ export const clickIdsSchema = {
       name,
       name === 'fbc' || name === 'fbp'
         ? { type: 'string', maxLength: LENGTH_MAX, pattern: META_COOKIE.source }
-        : { type: 'string', maxLength: LENGTH_MAX },
+        : { type: 'string', maxLength: LENGTH_MAX, pattern: '^[!-?A-~]*$' },
     ]),
   ),
   additionalProperties: false,
