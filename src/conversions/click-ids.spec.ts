@@ -24,6 +24,7 @@ describe('readClickIds', () => {
     [`clickIds.gclid ${FORMAT}`, { gclid: ' ' }],
     [`clickIds.gclid ${FORMAT}`, { gclid: 'x'.repeat(501) }],
     [`clickIds.gclid ${FORMAT}`, { gclid: 'jane@example.com' }],
+    [`clickIds.gclid ${FORMAT}`, { gclid: 'jane%40example.com' }],
     [`clickIds.twclid ${FORMAT}`, { twclid: 'é' }],
     ['clickIds.fbc must have the format of the cookie, such as fb.1.1772350000000.1234567890', { fbc: 'IwAR0' }],
     ['clickIds.fbp must have the format of the cookie, such as fb.1.1772350000000.1234567890', { fbp: 'fb.1..1' }],

@@ -1,4 +1,5 @@
 import { SENT_CLICK_IDS, type SentClickIds } from '../events/conversion.events.js';
+import { containsEmail } from '../kernel/email.js';
 
 const LENGTH_MAX = 500;
 
@@ -34,7 +35,8 @@ export function readClickIds(sent: unknown): SentClickIds | string {
     if (!KNOWN.has(name)) return `clickIds must have no other names than ${SENT_CLICK_IDS.join(', ')}`;
     if (id === null || id === '') continue;
     const text = typeof id === 'string' ? id.trim() : '';
-    if (!CLICK_ID.test(text)) return `clickIds.${name} must be 1 to ${LENGTH_MAX} visible ASCII characters without @`;
+    if (!CLICK_ID.test(text) || containsEmail(text))
+      return `clickIds.${name} must be 1 to ${LENGTH_MAX} visible ASCII characters without @`;
     if ((name === 'fbc' || name === 'fbp') && !META_COOKIE.test(text))
       return `clickIds.${name} must have the format of the cookie, such as fb.1.1772350000000.1234567890`;
     clickIds[name] = text;
