@@ -279,6 +279,14 @@ describe('readInboundFields', () => {
     expect(() => ahead(600.001)).toThrow('occurredAt must not be more than 10 minutes ahead');
   });
 
+  it('reads a region together with its country', () => {
+    expect(fieldsOf({ ...valid, country: 'us', region: 'California' }).address).toEqual({
+      country: 'US',
+      region: 'CA',
+    });
+    expect(fieldsOf({ ...valid, region: 'California' }).address).toEqual({ region: 'California' });
+  });
+
   it('keeps every digit of a numeric external id', () => {
     expect(fieldsOf('{"email":"a@b.c","event":"lead","externalId":12345678901234567890}').externalId).toBe(
       '12345678901234567890',

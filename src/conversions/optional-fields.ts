@@ -9,6 +9,7 @@ import { readCountry } from './countries.js';
 import type { InboundField } from './inbound-field.js';
 import { itemsSchema, readItems } from './items.js';
 import { readTimeMs } from './occurred-at.js';
+import { regionOf } from './regions.js';
 
 const EXTERNAL_ID_MAX = 128;
 const ADDRESS_MAX = 128;
@@ -64,12 +65,7 @@ export const OPTIONAL_FIELDS: readonly InboundField[] = [
     },
   },
   addressField('city', ADDRESS_MAX, "City of the customer's address.", 'Berlin'),
-  addressField(
-    'region',
-    ADDRESS_MAX,
-    'State, province or region; for the United States and Canada its two letters.',
-    'BE',
-  ),
+  addressField('region', ADDRESS_MAX, 'State, province or region: its name or its code.', 'BE'),
   addressField('postalCode', POSTAL_CODE_MAX, 'Postal code.', '10115'),
   {
     name: 'country',
@@ -82,7 +78,9 @@ export const OPTIONAL_FIELDS: readonly InboundField[] = [
     read: (sent, fields) => {
       const country = typeof sent === 'string' ? readCountry(sent) : undefined;
       if (country === undefined) return 'country must be an ISO 3166 alpha-2 code';
-      fields.address = { ...fields.address, country };
+      const { region } = fields.address ?? {};
+      // The region was read before: what it means depends on the country.
+      fields.address = { ...fields.address, ...(region && { region: regionOf(region, country) }), country };
     },
   },
   {

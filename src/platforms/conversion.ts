@@ -44,7 +44,7 @@ export interface Item {
 }
 
 /**
- * The customer's address, as sent apart from white space. Plain, because platforms differ: Google requires postal code and
+ * The customer's address, as sent apart from white space and the letters of a state. Plain, because platforms differ: Google requires postal code and
  * country plain, TikTok city and region too, the others hash them, each in its own form.
  */
 export interface Address {
