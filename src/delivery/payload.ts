@@ -5,7 +5,8 @@ import { FIRST_PAYLOAD_VERSION } from '../platforms/payload-version.js';
 import type { Platform, Settings, Skip } from '../platforms/platform.js';
 import { type SiteConnection, settingsAt } from '../sites/connection.js';
 import { type Account, accountOf } from './account.js';
-import type { ReceivedConversion } from './received-conversion.js';
+import { occurredMsOf, type ReceivedConversion } from './received-conversion.js';
+import { withSentIdentifiers } from './sent-identifiers.js';
 
 /** A platform's payload as it is sent. */
 export interface DeliveryPayload {
@@ -67,12 +68,11 @@ function toConversion(received: ReceivedConversion, { eventId, payloadVersion }:
   return conversion;
 }
 
-function createConversion(
-  { data, personal, time }: ReceivedConversion,
-  { eventId, payloadVersion }: RequestedPayload,
-): Conversion {
+function createConversion(received: ReceivedConversion, { eventId, payloadVersion }: RequestedPayload): Conversion {
+  const { data, personal } = received;
   if (!personal) throw new TypeError('An erased conversion has no payload');
-  const { visit, ...hashes } = personal;
+  const { visit, externalId, address, clickIds, ipAddress, userAgent, ...hashes } = personal;
+  const timeMs = occurredMsOf(received);
   return {
     id: data.conversionId,
     eventId: eventId ?? data.orderId ?? data.conversionId,
@@ -80,9 +80,13 @@ function createConversion(
     value: data.value,
     currency: data.currency,
     orderId: data.orderId,
-    timeMs: Date.parse(time),
+    timeMs,
+    source: data.source,
+    items: data.items,
     hashes,
-    visit,
+    externalId,
+    address,
+    visit: withSentIdentifiers(visit, { clickIds, ipAddress, userAgent }, timeMs),
     consent: data.consent ?? 'unknown',
     payloadVersion: payloadVersion ?? data.payloadVersion ?? FIRST_PAYLOAD_VERSION,
   };
