@@ -60,6 +60,18 @@ const person = (firstName: string, lastName: string) =>
     currency: 'EUR',
   });
 
+/** All optional fields that a sender can add. */
+const DETAILS: Partial<Conversion> = {
+  source: 'website',
+  items: [
+    { id: 'SKU-1', name: 'Running shoe', quantity: 2, price: 49.95, category: 'Shoes > Running' },
+    { id: 'SKU-2', price: 30 },
+    { id: 'SKU-3' },
+  ],
+  externalId: 'Customer-42',
+  address: { city: 'Los Angeles', region: 'CA', postalCode: '90001', country: 'US' },
+};
+
 /** The conversions of the golden fixtures of every platform. */
 export const SAMPLE_CONVERSIONS = {
   'with-click-id': { ...PURCHASE, visit: VISIT, consent: 'granted' },
@@ -73,4 +85,6 @@ export const SAMPLE_CONVERSIONS = {
   'lead-without-value': { ...PURCHASE, event: 'lead', value: undefined, orderId: undefined, eventId: PURCHASE.id },
   signup: { ...PURCHASE, event: 'signup', value: undefined },
   'own-event': { ...PURCHASE, event: 'Booked a demo' },
+  'with-details': { ...PURCHASE, visit: VISIT, consent: 'granted', hashes: person('Mary-Jane', 'Smith'), ...DETAILS },
+  'by-phone': { ...PURCHASE, hashes: person('Mary-Jane', 'Smith'), ...DETAILS, source: 'phone_call' },
 } as const satisfies Record<string, Conversion>;
