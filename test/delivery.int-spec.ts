@@ -885,7 +885,7 @@ describe('DeliveryService', () => {
   it('delivers a conversion and records the outcome', async () => {
     const deliveries = await startDeliveries();
     const plan = deliveries.planFor(site);
-    expect(plan).toEqual({ platforms: ['meta'], settings: 1 });
+    expect(plan).toEqual({ platforms: ['meta'], settings: 1, payloadVersion: PAYLOAD_VERSION });
     const conversion = await receive(plan);
     expect(await deliveries.deliver(conversion)).toEqual({ meta: { ok: true, status: 'delivered' } });
     expect(await outcomesOf(conversion.data.conversionId)).toEqual(['meta 1 delivered']);
