@@ -40,8 +40,8 @@ export function payload(conversion: Conversion, settings: Settings): Payload | S
       type,
       user,
       metadata: {
-        ...itemFields(conversion, type),
         ...customObject(settings, conversion),
+        ...itemFields(conversion, type),
         conversion_id: conversion.eventId,
         currency: allowsAmount(type) && hasAmount(conversion) ? conversion.currency : undefined,
         value: allowsAmount(type) ? conversion.value : undefined,
@@ -53,7 +53,7 @@ export function payload(conversion: Conversion, settings: Settings): Payload | S
 function itemFields({ items }: Conversion, type: EventType): object {
   if (!items?.length) return {};
   return {
-    item_count: allowsItemCount(type) ? unitsIn(items) : undefined,
+    ...(allowsItemCount(type) && { item_count: unitsIn(items) }),
     products: items.map((item) => productOf(item, allowsAmount(type))),
   };
 }
