@@ -1,5 +1,4 @@
-import type { Conversion, Item } from '../../src/platforms/conversion.js';
-import { CONVERSION_SOURCES, type ConversionSource } from '../../src/platforms/conversion.js';
+import { CONVERSION_SOURCES, type Conversion, type ConversionSource } from '../../src/platforms/conversion.js';
 import { SAMPLE_CONVERSIONS } from './sample-conversions.js';
 
 /** A conversion with a visit of a web page and all optional fields. */
@@ -12,7 +11,7 @@ export const DETAILED_OPT_OUT: Conversion = { ...DETAILED, visit: undefined, con
 export const PRICED_LEAD: Conversion = { ...DETAILED, event: 'lead', value: undefined };
 
 /** The same lead with an item that has no price. */
-export const UNPRICED_LEAD: Conversion = { ...PRICED_LEAD, items: [{ id: 'SKU-3' }] satisfies Item[] };
+export const UNPRICED_LEAD: Conversion = { ...PRICED_LEAD, items: [{ id: 'SKU-3' }] };
 
 /** What `value` returns for each source of a conversion. */
 export function bySource<T>(
