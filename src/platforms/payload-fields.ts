@@ -1,5 +1,6 @@
 import type { Conversion } from './conversion.js';
 import { customObject } from './event-mapping.js';
+import { hasAmount } from './items.js';
 import { FIRST_PAYLOAD_VERSION } from './payload-version.js';
 import { digestOf, listOf, type PersonalHashes } from './personal-hashes.js';
 import type { Settings } from './platform.js';
@@ -46,12 +47,13 @@ export function userData(
 }
 
 /** `custom_data` in the format of Meta, which Snapchat shares; undefined when it would be empty. */
-export function customData(conversion: Conversion, settings: Settings): object | undefined {
+export function customData(conversion: Conversion, settings: Settings, items: object): object | undefined {
   const { value, currency, orderId } = conversion;
   return unlessEmpty({
-    currency: value === undefined ? undefined : currency,
+    currency: hasAmount(conversion) ? currency : undefined,
     value,
     order_id: orderId,
+    ...items,
     ...customObject(settings, conversion),
   });
 }

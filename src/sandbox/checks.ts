@@ -2,12 +2,17 @@
  * Checks of single values. Each returns the problem as the end of a sentence that starts with the field's name, or
  * undefined. The text never contains the value, because it may be personal data.
  */
+import { hash as digestOf } from 'node:crypto';
 import { isIP } from 'node:net';
 import { HOUR_MS, isNumber, isSha256Hex, isText, isUnixMillis, isUnixSeconds, SECOND_MS } from './values.js';
 
 export type Check = (value: unknown) => string | undefined;
 
 const SHA256_OF_EMPTY = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855';
+const LETTERS = [...'abcdefghijklmnopqrstuvwxyz'];
+const COUNTRY_HASHES: ReadonlySet<string> = new Set(
+  LETTERS.flatMap((first) => LETTERS.map((second) => digestOf('sha256', first + second))),
+);
 const CURRENCY = /^[A-Z]{3}$/;
 const DECIMAL = /^\d+(\.\d+)?$/;
 const ISO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/;
@@ -33,6 +38,11 @@ export function number(value: unknown): string | undefined {
 export function count(value: unknown): string | undefined {
   if (value === undefined) return 'is missing';
   return Number.isInteger(value) && (value as number) >= 0 ? undefined : 'is not a whole number';
+}
+
+/** For the quantity of an item. */
+export function units(value: unknown): string | undefined {
+  return count(value) ?? (value === 0 ? 'is 0' : undefined);
 }
 
 export function boolean(value: unknown): string | undefined {
@@ -69,6 +79,13 @@ export function hash(value: unknown): string | undefined {
 export function hashList(value: unknown): string | undefined {
   if (!Array.isArray(value)) return 'is not a list';
   return value.length === 0 ? 'is empty' : value.map(hash).find((problem) => problem !== undefined);
+}
+
+/** For a list of hashes; the hash of anything but two lower-case letters, such as `US` or `usa`, matches no country. */
+export function countryHashes(value: unknown): string | undefined {
+  if (hashList(value) !== undefined) return undefined;
+  const isCountry = (value as string[]).every((each) => COUNTRY_HASHES.has(each));
+  return isCountry ? undefined : 'is not the hash of two lower-case letters';
 }
 
 /** For fields that must not be hashed: click ids, cookies, user agents. */

@@ -1,4 +1,4 @@
-import { type Check, list } from './checks.js';
+import { type Check, countryHashes, list } from './checks.js';
 import { isObject, type JsonObject, listIn, objectOf } from './values.js';
 
 /** Checks the fields of an object and collects the problems, each as `<path of the field> <problem>`. */
@@ -91,4 +91,11 @@ export interface CheckedItem {
 /** The warning about an item without the id that the platform deduplicates by. */
 export function missingIdWarning(field: string, item: unknown, id: unknown): readonly string[] {
   return isObject(item) && id === undefined ? [`${field} is missing: duplicates cannot be detected`] : [];
+}
+
+/** The warning about a hashed `user_data.country` that matches no country. */
+export function countryWarning(item: unknown): readonly string[] {
+  const { country } = objectOf(objectOf(item)['user_data']);
+  const problem = country === undefined ? undefined : countryHashes(country);
+  return problem === undefined ? [] : [`user_data.country ${problem}`];
 }

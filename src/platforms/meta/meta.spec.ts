@@ -1,3 +1,11 @@
+import { hash } from 'node:crypto';
+import {
+  bySource,
+  DETAILED,
+  DETAILED_OPT_OUT,
+  PRICED_LEAD,
+  UNPRICED_LEAD,
+} from '../../../test/support/optional-fields.js';
 import { answer, expectVerdicts } from '../../../test/support/platform-answers.js';
 import { describePlatformContract } from '../../../test/support/platform-contract.js';
 import {
@@ -23,6 +31,8 @@ const item = (conversion: Conversion, settings: Settings = {}) => sentItem(meta,
 function failure(code: number, error_subcode?: number, more: object = {}) {
   return { error: { message: 'Invalid', type: 'OAuthException', code, error_subcode, fbtrace_id: 'F', ...more } };
 }
+
+const sha256 = (text: string) => hash('sha256', text);
 
 describePlatformContract(meta, {
   connection: { settings: { pixel_id: '1234567890' }, secrets: { access_token: 'EAAtoken' } },
@@ -119,6 +129,69 @@ describe('meta', () => {
         order_ref: 'ORD-1001',
         kind: 'purchase',
       });
+    });
+
+    it('contains the address in the form of Meta, hashed', () => {
+      const user = (address: Conversion['address']) => item({ ...DETAILED, address }).user_data;
+      expect(
+        user({ city: 'Saint-Étienne', region: 'Rhône-Alpes', postalCode: 'SW1A 1AA', country: 'FR' }),
+      ).toMatchObject({
+        ct: [sha256('sainttienne')],
+        st: [sha256('rhnealpes')],
+        zp: [sha256('sw1a1aa')],
+        country: [sha256('fr')],
+      });
+      expect(user({ postalCode: '90001-1234' }).zp).toEqual([sha256('90001')]);
+      const empty = user({ city: '東京', region: '--', postalCode: '-' });
+      for (const name of ['ct', 'st', 'zp', 'country']) expect(empty).not.toHaveProperty(name);
+    });
+
+    it('contains the customer id as Meta normalises it, which suffices to identify a person', () => {
+      const { user_data } = item({ ...identifiedBy({}), externalId: 'Customer 42' });
+      expect(user_data).toEqual({ external_id: [sha256('customer42')] });
+    });
+
+    it('has the action source that Meta accepts', () => {
+      const actionSource = (conversion: Conversion) => item(conversion).action_source;
+      const others = {
+        phone_call: 'phone_call',
+        physical_store: 'physical_store',
+        email: 'email',
+        app: 'other',
+        crm: 'system_generated',
+        other: 'other',
+      };
+      expect(bySource(DETAILED, actionSource)).toEqual({ ...others, website: 'website', none: 'website' });
+      const withoutVisit = { ...DETAILED, visit: undefined };
+      expect(bySource(withoutVisit, actionSource)).toEqual({
+        ...others,
+        website: 'system_generated',
+        none: 'system_generated',
+      });
+      expect(item({ ...DETAILED, source: 'phone_call' })).not.toHaveProperty('event_source_url');
+    });
+
+    it('contains a stated click without a page', () => {
+      const visit = { clicks: { fbclid: { id: 'C', timeMs: 5 } }, cookies: {}, utm: {} };
+      const sent = item({ ...purchase, visit, timeMs: 10 });
+      expect(sent).toMatchObject({ action_source: 'system_generated', user_data: { fbc: 'fb.1.5.C' } });
+    });
+
+    it('contains after an opt-out what is hashed, and limits its use', () => {
+      const sent = item(DETAILED_OPT_OUT);
+      expect(sent).toMatchObject({ data_processing_options: ['LDU'], action_source: 'system_generated' });
+      expect(sent.user_data).toMatchObject({ ct: [sha256('losangeles')], external_id: [sha256('customer-42')] });
+      for (const name of ['fbc', 'fbp', 'client_ip_address']) expect(sent.user_data).not.toHaveProperty(name);
+    });
+
+    it('contains the currency of prices', () => {
+      expect(item(PRICED_LEAD).custom_data).toMatchObject({ currency: 'EUR', num_items: 4 });
+      expect(item(UNPRICED_LEAD).custom_data).not.toHaveProperty('currency');
+    });
+
+    it('contains a custom field in place of its own', () => {
+      const { custom_data } = item(DETAILED, { 'field.content_type': '"product_group"' });
+      expect(custom_data).toMatchObject({ content_type: 'product_group', num_items: 4 });
     });
   });
 

@@ -1,6 +1,9 @@
-import type { Click, Conversion } from '../conversion.js';
+import type { Address, Click, Conversion, ConversionSource, Item } from '../conversion.js';
+import { externalIdHash, latinOf, sha256Of } from '../customer-hashes.js';
 import { mappedEvent } from '../event-mapping.js';
+import { contentFields, quantityOf } from '../items.js';
 import { customData, isLimited, userData, withoutQuery } from '../payload-fields.js';
+import { listOf } from '../personal-hashes.js';
 import type { Payload, Settings, Skip } from '../platform.js';
 
 /** Standard events; any other name is a custom event. */
@@ -9,6 +12,20 @@ const EVENT_NAMES: ReadonlyMap<string, string> = new Map([
   ['lead', 'Lead'],
   ['signup', 'CompleteRegistration'],
 ]);
+
+/**
+ * Meta requires a page URL and a user agent for a website event, which is `system_generated` without them, and data about the
+ * device for an app event, which is always `other`.
+ */
+const ACTION_SOURCES: Readonly<Record<ConversionSource, string>> = {
+  website: 'system_generated',
+  phone_call: 'phone_call',
+  physical_store: 'physical_store',
+  email: 'email',
+  app: 'other',
+  crm: 'system_generated',
+  other: 'other',
+};
 
 /** Meta rejects older click ids. */
 const CLICK_AGE_MAX_MS = 90 * 24 * 60 * 60 * 1_000;
@@ -29,18 +46,18 @@ export function payload(conversion: Conversion, settings: Settings): Payload | S
   const user = userDataOf(conversion);
   if (!isIdentified(user)) return { skip: 'no_identifier' };
 
+  const { source = 'website' } = conversion;
   const page = withoutQuery(conversion.visit?.pageUrl);
-  // Meta requires a page URL and a user agent for a website event.
-  const isWebsite = page !== undefined && user.client_user_agent !== undefined;
+  const isWebsite = source === 'website' && page !== undefined && user.client_user_agent !== undefined;
   return {
     item: {
       event_name: name,
       event_time: Math.floor(conversion.timeMs / 1_000),
       event_id: conversion.eventId,
-      action_source: isWebsite ? 'website' : 'system_generated',
+      action_source: isWebsite ? 'website' : ACTION_SOURCES[source],
       event_source_url: isWebsite ? page : undefined,
       user_data: user,
-      custom_data: customData(conversion, settings),
+      custom_data: customData(conversion, settings, contentsOf(conversion)),
       ...(isLimited(conversion, settings) && limitedDataUse(settings)),
     },
   };
@@ -49,17 +66,49 @@ export function payload(conversion: Conversion, settings: Settings): Payload | S
 type UserData = ReturnType<typeof userDataOf>;
 
 function userDataOf(conversion: Conversion) {
-  const { visit, timeMs } = conversion;
+  const { visit, timeMs, externalId, address } = conversion;
   return {
     ...userData(conversion, 'firstNameBare', 'lastNameBare'),
+    ...addressHashes(address),
+    external_id: listOf(externalIdHash(externalId, (id) => id.replace(/\s+/g, '').toLowerCase())),
     fbc: clickCookie(visit?.clicks.fbclid, timeMs),
     fbp: visit?.cookies._fbp || undefined,
   };
 }
 
-/** A name, an IP address or a user agent alone does not identify a person. */
-function isIdentified({ em, ph, fbc, fbp, client_ip_address, client_user_agent }: UserData): boolean {
-  return Boolean(em || ph || fbc || fbp || (client_ip_address && client_user_agent));
+/** A name, an address, an IP address or a user agent alone does not identify a person. */
+function isIdentified({ em, ph, external_id, fbc, fbp, client_ip_address, client_user_agent }: UserData): boolean {
+  return Boolean(em || ph || external_id || fbc || fbp || (client_ip_address && client_user_agent));
+}
+
+function addressHashes({ city, region, postalCode, country }: Address = {}) {
+  return {
+    ct: listOf(sha256Of(latinOf(city))),
+    st: listOf(sha256Of(latinOf(region))),
+    zp: listOf(sha256Of(postalCodeOf(postalCode))),
+    country: listOf(sha256Of(country?.toLowerCase())),
+  };
+}
+
+/** Without spaces, and without what follows a dash: the ZIP+4 of the United States. */
+function postalCodeOf(postalCode: string | undefined): string | undefined {
+  const [code = ''] = postalCode?.replace(/\s+/g, '').toLowerCase().split('-') ?? [];
+  return code.length > 1 ? code : undefined;
+}
+
+function contentsOf(conversion: Conversion): object {
+  const contents = contentFields(conversion, contentOf);
+  return 'contents' in contents ? { content_type: 'product', ...contents } : contents;
+}
+
+function contentOf(item: Item): object {
+  return {
+    id: item.id,
+    quantity: quantityOf(item),
+    item_price: item.price,
+    title: item.name,
+    category: item.category,
+  };
 }
 
 /** A click in the format of Meta's cookie `_fbc`; the 1 means a cookie of the site's domain. */

@@ -1,3 +1,11 @@
+import { hash } from 'node:crypto';
+import {
+  bySource,
+  DETAILED,
+  DETAILED_OPT_OUT,
+  PRICED_LEAD,
+  UNPRICED_LEAD,
+} from '../../../test/support/optional-fields.js';
 import { answer, expectVerdicts } from '../../../test/support/platform-answers.js';
 import { describePlatformContract } from '../../../test/support/platform-contract.js';
 import {
@@ -20,6 +28,8 @@ const item = (conversion: Conversion, settings: Settings = {}) => sentItem(pinte
 const processed = { status: 'processed', error_message: null, warning_message: null };
 const failed = { status: 'failed', error_message: 'event_time is invalid', warning_message: null };
 const counted = (...events: object[]) => ({ num_events_received: events.length, num_events_processed: 1, events });
+
+const sha256 = (text: string) => hash('sha256', text);
 
 describePlatformContract(pinterest, {
   connection,
@@ -73,6 +83,51 @@ describe('pinterest', () => {
         value: '129.900',
         order_id: 'ORD-1001',
       });
+    });
+
+    it('contains the address in the form of Pinterest, hashed', () => {
+      const user = (address: Conversion['address']) => item({ ...DETAILED, address }).user_data;
+      expect(user({ city: 'Saint-Étienne', region: 'BE', postalCode: '10115-99', country: 'DE' })).toMatchObject({
+        ct: [sha256('saintétienne')],
+        st: [sha256('be')],
+        zp: [sha256('1011599')],
+        country: [sha256('de')],
+      });
+      const empty = user({ city: '--', region: 'Bayern', postalCode: 'SW1A 1AA' });
+      for (const name of ['ct', 'st', 'zp', 'country']) expect(empty).not.toHaveProperty(name);
+    });
+
+    it('has the action source that Pinterest accepts', () => {
+      const actionSource = (conversion: Conversion) => item(conversion).action_source;
+      const offline = {
+        phone_call: 'offline',
+        physical_store: 'offline',
+        email: 'offline',
+        crm: 'offline',
+        other: 'offline',
+      };
+      expect(bySource(DETAILED, actionSource)).toEqual({ ...offline, website: 'web', app: 'offline', none: 'web' });
+      expect(bySource(purchase, actionSource)).toEqual({ ...offline, website: 'web', app: 'offline', none: 'offline' });
+      const inApp = (userAgent: string) => {
+        const visit = { userAgent, clicks: {}, cookies: {}, utm: {} };
+        return actionSource({ ...purchase, source: 'app', visit });
+      };
+      expect(inApp('Shop/2 (Linux; Android 15)')).toBe('app_android');
+      expect(inApp('Shop/2 (iPhone; iOS 18.1)')).toBe('app_ios');
+      expect(item({ ...DETAILED, source: 'phone_call' })).not.toHaveProperty('event_source_url');
+    });
+
+    it('contains after an opt-out what is hashed, and the flag', () => {
+      const sent = item(DETAILED_OPT_OUT);
+      expect(sent.opt_out).toBe(true);
+      expect(sent.user_data).toMatchObject({ ct: [sha256('losangeles')], external_id: [sha256('Customer-42')] });
+      for (const name of ['click_id', 'client_ip_address']) expect(sent.user_data).not.toHaveProperty(name);
+    });
+
+    it('contains prices with the decimals of their currency', () => {
+      const { custom_data } = item({ ...PRICED_LEAD, currency: 'JPY', items: [{ id: 'a', price: 1000 }] });
+      expect(custom_data).toMatchObject({ currency: 'JPY', contents: [{ id: 'a', item_price: '1000', quantity: 1 }] });
+      expect(item(UNPRICED_LEAD).custom_data).not.toHaveProperty('currency');
     });
   });
 

@@ -1,3 +1,11 @@
+import { hash } from 'node:crypto';
+import {
+  bySource,
+  DETAILED,
+  DETAILED_OPT_OUT,
+  PRICED_LEAD,
+  UNPRICED_LEAD,
+} from '../../../test/support/optional-fields.js';
 import { answer } from '../../../test/support/platform-answers.js';
 import { describePlatformContract } from '../../../test/support/platform-contract.js';
 import { sentItem } from '../../../test/support/platform-payloads.js';
@@ -24,6 +32,8 @@ const identifiedBy = (visit: object) => ({
 
 const processed = (count: number) => ({ data: { message: `Successfully processed ${count} conversion events.` } });
 const INVALID = 'There were 1 invalid conversion events. None were processed.';
+
+const sha256 = (text: string) => hash('sha256', text);
 
 describePlatformContract(reddit, {
   connection,
@@ -97,6 +107,43 @@ describe('reddit', () => {
     it('contains custom fields, which cannot replace its own', () => {
       const settings = { 'field.order_id': 'orderId', 'field.conversion_id': 'event' };
       expect(item(withVisit, settings).metadata).toMatchObject({ order_id: 'ORD-1001', conversion_id: 'ORD-1001' });
+    });
+
+    it('contains the hashed customer id, which suffices to identify a person, and no address', () => {
+      const { user } = item({ ...identifiedBy({}), externalId: 'C-42', address: DETAILED.address });
+      expect(user).toEqual({ external_id: sha256('C-42') });
+    });
+
+    it('has the action source that Reddit accepts', () => {
+      const actionSource = (conversion: Conversion) => item(conversion).action_source;
+      const others = { phone_call: 'OTHER', email: 'OTHER', crm: 'OTHER', other: 'OTHER' };
+      const known = { ...others, website: 'WEBSITE', app: 'APP', physical_store: 'PHYSICAL_STORE' };
+      expect(bySource(DETAILED, actionSource)).toEqual({ ...known, none: 'WEBSITE' });
+      expect(bySource({ ...DETAILED, visit: undefined }, actionSource)).toEqual({ ...known, none: 'OTHER' });
+      expect(item({ ...DETAILED, source: 'app' })).not.toHaveProperty('event_source_url');
+    });
+
+    it('contains after an opt-out what is hashed, and limits its use', () => {
+      const { user, ...sent } = item(DETAILED_OPT_OUT);
+      expect(user).toMatchObject({ external_id: sha256('Customer-42'), data_processing_options: { modes: ['LDU'] } });
+      for (const name of ['uuid', 'ip_address']) expect(user).not.toHaveProperty(name);
+      expect(sent).not.toHaveProperty('click_id');
+    });
+
+    it('contains the number of items and prices only with types that may have them', () => {
+      const metadata = (theirs: string) => item(PRICED_LEAD, { 'event.lead': theirs }).metadata;
+      expect(metadata('PURCHASE')).toMatchObject({ currency: 'EUR', item_count: 4 });
+      expect(metadata('LEAD')).toMatchObject({ currency: 'EUR', products: [{ item_price: 49.95 }, {}, {}] });
+      expect(metadata('LEAD')).not.toHaveProperty('item_count');
+      expect(metadata('SEARCH')).toEqual({
+        conversion_id: 'ORD-1001',
+        products: [
+          { id: 'SKU-1', name: 'Running shoe', category: 'Shoes > Running', quantity: 2 },
+          { id: 'SKU-2', quantity: 1 },
+          { id: 'SKU-3', quantity: 1 },
+        ],
+      });
+      expect(item(UNPRICED_LEAD).metadata).not.toHaveProperty('currency');
     });
   });
 

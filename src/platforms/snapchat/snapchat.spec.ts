@@ -1,3 +1,11 @@
+import { hash } from 'node:crypto';
+import {
+  bySource,
+  DETAILED,
+  DETAILED_OPT_OUT,
+  PRICED_LEAD,
+  UNPRICED_LEAD,
+} from '../../../test/support/optional-fields.js';
 import { answer, expectVerdicts } from '../../../test/support/platform-answers.js';
 import { describePlatformContract } from '../../../test/support/platform-contract.js';
 import {
@@ -28,6 +36,8 @@ const invalid = {
   reason: 'Some events were invalid.',
   errors: { codes: ['E1'], error_msgs: ['event_time is out of range'] },
 };
+
+const sha256 = (text: string) => hash('sha256', text);
 
 describePlatformContract(snapchat, {
   connection,
@@ -74,6 +84,40 @@ describe('snapchat', () => {
 
     it('contains the custom fields of the connection', () => {
       expect(item(purchase, { 'field.status': 'event' }).custom_data).toHaveProperty('status', 'purchase');
+    });
+
+    it('contains the address in the form of Snapchat, hashed', () => {
+      const user = (address: Conversion['address']) => item({ ...DETAILED, address }).user_data;
+      expect(user({ city: 'Saint-Étienne', region: 'BE', postalCode: 'SW1A 1AA', country: 'GB' })).toMatchObject({
+        ct: [sha256('saintétienne')],
+        st: [sha256('be')],
+        zp: [sha256('sw1a1aa')],
+        country: [sha256('gb')],
+      });
+      expect(user({ postalCode: '90001-1234', country: 'US' }).zp).toEqual([sha256('90001')]);
+      const empty = user({ city: '--', region: 'Bayern', postalCode: '-' });
+      for (const name of ['ct', 'st', 'zp', 'country']) expect(empty).not.toHaveProperty(name);
+    });
+
+    it('is an offline event unless it happened on a website', () => {
+      const actionSource = (conversion: Conversion) => item(conversion).action_source;
+      const { website, none, ...others } = bySource(DETAILED, actionSource);
+      expect([website, none]).toEqual(['WEB', 'WEB']);
+      expect(new Set(Object.values(others))).toEqual(new Set(['OFFLINE']));
+      expect(new Set(Object.values(bySource(purchase, actionSource)))).toEqual(new Set(['OFFLINE']));
+      expect(item({ ...DETAILED, source: 'phone_call' })).not.toHaveProperty('event_source_url');
+    });
+
+    it('contains after an opt-out what is hashed, and limits its use', () => {
+      const sent = item(DETAILED_OPT_OUT);
+      expect(sent.data_processing_options).toEqual(['LDU']);
+      expect(sent.user_data).toMatchObject({ ct: [sha256('losangeles')], external_id: [sha256('Customer-42')] });
+      for (const name of ['sc_click_id', 'client_ip_address']) expect(sent.user_data).not.toHaveProperty(name);
+    });
+
+    it('contains the currency of prices', () => {
+      expect(item(PRICED_LEAD).custom_data).toMatchObject({ currency: 'EUR', num_items: 4 });
+      expect(item(UNPRICED_LEAD).custom_data).not.toHaveProperty('currency');
     });
   });
 

@@ -1,5 +1,7 @@
-import type { Conversion } from '../conversion.js';
+import type { Conversion, Item } from '../conversion.js';
+import { externalIdHash, latinOf, sha256Of } from '../customer-hashes.js';
 import { customObject, mappedEvent } from '../event-mapping.js';
+import { hasAmount, quantityOf } from '../items.js';
 import { isLimited, unlessEmpty, withoutQuery } from '../payload-fields.js';
 import { digestOf } from '../personal-hashes.js';
 import type { Payload, Settings, Skip } from '../platform.js';
@@ -32,7 +34,8 @@ export function payload(conversion: Conversion, settings: Settings): Payload | S
 
 type UserData = ReturnType<typeof userData>;
 
-function userData({ hashes, visit }: Conversion) {
+function userData(conversion: Conversion) {
+  const { hashes, visit, externalId } = conversion;
   return {
     ttclid: visit?.clicks.ttclid?.id || undefined,
     ttp: visit?.cookies._ttp || undefined,
@@ -40,25 +43,47 @@ function userData({ hashes, visit }: Conversion) {
     phone: hashes.phone || undefined,
     first_name: digestOf(hashes, 'firstNameJoined') || undefined,
     last_name: digestOf(hashes, 'lastNameJoined') || undefined,
+    external_id: externalIdHash(externalId),
+    ...addressOf(conversion),
     ip: visit?.ip || undefined,
     user_agent: visit?.userAgent || undefined,
   };
 }
 
-/** A name, an IP address or a user agent alone does not identify a person. */
-function isIdentified({ ttclid, ttp, email, phone, ip, user_agent }: UserData): boolean {
-  return Boolean(ttclid || ttp || email || phone || (ip && user_agent));
+/** TikTok hashes only the postal code. After an opt-out nothing personal is sent plain. */
+function addressOf({ address = {}, consent }: Conversion) {
+  const { city, region, postalCode, country } = address;
+  return {
+    zip_code: sha256Of(postalCode?.replace(/[\s-]+/g, '').toLowerCase()),
+    ...(consent !== 'denied' && { city: latinOf(city), state: latinOf(region), country: country?.toLowerCase() }),
+  };
+}
+
+/** A name, an address, an IP address or a user agent alone does not identify a person. */
+function isIdentified({ ttclid, ttp, email, phone, external_id, ip, user_agent }: UserData): boolean {
+  return Boolean(ttclid || ttp || email || phone || external_id || (ip && user_agent));
 }
 
 function properties(conversion: Conversion, settings: Settings): object | undefined {
-  const { value, currency, orderId } = conversion;
-  const hasAmount = value !== undefined && isAccepted(currency, settings);
+  const { value, currency, orderId, items } = conversion;
+  const withAmount = hasAmount(conversion) && isAccepted(currency, settings);
   return unlessEmpty({
-    value: hasAmount ? value : undefined,
-    currency: hasAmount ? currency : undefined,
+    value: withAmount ? value : undefined,
+    currency: withAmount ? currency : undefined,
     order_id: orderId,
+    ...(items?.length && { content_type: 'product', contents: items.map((item) => contentOf(item, withAmount)) }),
     ...customObject(settings, conversion),
   });
+}
+
+function contentOf(item: Item, withAmount: boolean): object {
+  return {
+    content_id: item.id,
+    content_name: item.name,
+    content_category: item.category,
+    quantity: quantityOf(item),
+    price: withAmount ? item.price : undefined,
+  };
 }
 
 /** A substring search is safe: all codes have three letters, so none can match across a comma. */

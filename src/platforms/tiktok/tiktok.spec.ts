@@ -1,3 +1,5 @@
+import { hash } from 'node:crypto';
+import { DETAILED, DETAILED_OPT_OUT, PRICED_LEAD, UNPRICED_LEAD } from '../../../test/support/optional-fields.js';
 import { answer, verdictLabel } from '../../../test/support/platform-answers.js';
 import { describePlatformContract } from '../../../test/support/platform-contract.js';
 import {
@@ -19,6 +21,8 @@ const purchase: Conversion = SAMPLE_CONVERSIONS['hashed-only'];
 const withVisit: Conversion = SAMPLE_CONVERSIONS['with-click-id'];
 
 const item = (conversion: Conversion, settings: Settings = {}) => sentItem(tiktok, conversion, settings);
+
+const sha256 = (text: string) => hash('sha256', text);
 
 describePlatformContract(tiktok, {
   connection,
@@ -83,6 +87,45 @@ describe('tiktok', () => {
       expect(tiktok.payload(purchase, settings)).toHaveProperty('group', '77001');
       expect(tiktok.payload(purchase, {})).not.toHaveProperty('group');
       expect(tiktok.payload(withVisit, settings)).not.toHaveProperty('group');
+    });
+
+    it('contains the postal code hashed and the rest of the address plain', () => {
+      const user = (address: Conversion['address']) => item({ ...DETAILED, address }).user;
+      expect(
+        user({ city: 'Saint-Étienne', region: 'Rhône-Alpes', postalCode: 'SW1A 1AA', country: 'FR' }),
+      ).toMatchObject({
+        city: 'sainttienne',
+        state: 'rhnealpes',
+        zip_code: sha256('sw1a1aa'),
+        country: 'fr',
+      });
+      const empty = user({ city: '東京', region: '--', postalCode: '-' });
+      for (const name of ['city', 'state', 'zip_code', 'country']) expect(empty).not.toHaveProperty(name);
+    });
+
+    it('contains the hashed customer id, which suffices to identify a person', () => {
+      expect(item({ ...identifiedBy({}), externalId: 'C-42' }).user).toEqual({ external_id: sha256('C-42') });
+    });
+
+    it('contains after an opt-out what is hashed, and limits its use', () => {
+      const sent = item(DETAILED_OPT_OUT);
+      expect(sent.limited_data_use).toBe(true);
+      expect(sent.user).toMatchObject({ zip_code: sha256('90001'), external_id: sha256('Customer-42') });
+      for (const name of ['city', 'state', 'country', 'ip', 'ttclid']) expect(sent.user).not.toHaveProperty(name);
+    });
+
+    it('contains prices only in a currency that is accepted', () => {
+      const { currency, contents } = item(PRICED_LEAD).properties;
+      expect([currency, contents[0].price]).toEqual(['EUR', 49.95]);
+      expect(item(UNPRICED_LEAD).properties).not.toHaveProperty('currency');
+      const refused = item(DETAILED, { currencies: 'USD' }).properties;
+      expect(Object.keys(refused)).toEqual(['order_id', 'content_type', 'contents']);
+      expect(JSON.stringify(refused)).not.toContain('price');
+    });
+
+    it('contains a custom field in place of its own', () => {
+      const { properties } = item(DETAILED, { 'field.content_type': '"product_group"' });
+      expect(properties.content_type).toBe('product_group');
     });
   });
 

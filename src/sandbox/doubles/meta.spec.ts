@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { describeDoubleContract } from '../../../test/support/platform-double-contract.js';
 import { bodyOf, CUSTOM_DATA, HASH, NOW_MS, poster, problemsIn } from '../../../test/support/platform-doubles.js';
 import type { SandboxAnswer } from '../double.js';
@@ -108,6 +109,7 @@ describeDoubleContract(meta, {
     ['event_source_url', 'shop.example', undefined, 'event_source_url is not an http or https URL'],
     ['user_data', undefined, undefined, 'user_data is missing'],
     ['user_data', [], undefined, 'user_data is not an object'],
+    ['action_source', 'app', undefined, 'app_data.extinfo is missing'],
     ['custom_data', undefined, 2804009, 'custom_data.value is missing'],
     ['custom_data', 'x', undefined, 'custom_data is not an object'],
     ['data_processing_options', 'LDU', undefined, 'data_processing_options is not a list of strings'],
@@ -129,6 +131,10 @@ describeDoubleContract(meta, {
           2804016,
           'user_data.fn is the hash of an empty string',
         ],
+        ['ct', ['losangeles'], 2804016, expect.stringMatching(/^user_data\.ct is not a SHA-256/)],
+        ['st', ['ca'], 2804016, expect.stringMatching(/^user_data\.st is not a SHA-256/)],
+        ['zp', ['90001'], 2804016, expect.stringMatching(/^user_data\.zp is not a SHA-256/)],
+        ['external_id', ['user-42'], 2804016, expect.stringMatching(/^user_data\.external_id is not a SHA-256/)],
         ['country', 'us', 2804016, expect.stringMatching(/^user_data\.country is not a SHA-256/)],
         ['client_ip_address', HASH, undefined, 'user_data.client_ip_address is not an IP address'],
         ['client_user_agent', HASH, undefined, 'user_data.client_user_agent must not be hashed'],
@@ -155,7 +161,12 @@ describeDoubleContract(meta, {
         ['num_items', 1.5, undefined, 'custom_data.num_items is not a whole number'],
         ['content_ids', 'SKU-1', undefined, 'custom_data.content_ids is not a list of strings'],
         ['contents', {}, undefined, 'custom_data.contents is not a list'],
+        ['content_type', 'shoe', undefined, expect.stringMatching(/^custom_data\.content_type is not one of/)],
         ['contents', [{ quantity: 1 }], undefined, 'custom_data.contents.0.id is missing'],
+        ['contents', [{ id: 'a' }], undefined, 'custom_data.contents.0.quantity is missing'],
+        ['contents', [{ id: 'a', quantity: 0 }], undefined, 'custom_data.contents.0.quantity is 0'],
+        ['contents', [{ id: 'a', quantity: 1, title: 7 }], undefined, 'custom_data.contents.0.title is not a string'],
+        ['contents', [{ id: 'a', quantity: 1, category: '' }], undefined, 'custom_data.contents.0.category is empty'],
         ['contents', [{ id: 'a', quantity: '1' }], undefined, 'custom_data.contents.0.quantity is not a whole number'],
         [
           'contents',
@@ -227,6 +238,18 @@ describeDoubleContract(meta, {
 });
 
 describe('double of meta', () => {
+  it('warns about the hash of a country in upper case', () => {
+    const answer = (country: string) => meta.answer(post({ data: [withUser({ country: [hash('sha256', country)] })] }));
+    expect(answer('us').received).toMatchObject([{ accepted: true, problems: [] }]);
+    const warning = 'user_data.country is not the hash of two lower-case letters';
+    expect(answer('US').received).toMatchObject([{ accepted: true, problems: [warning] }]);
+  });
+
+  it('accepts an app event with data about the device', () => {
+    const app_data = { advertiser_tracking_enabled: 1, application_tracking_enabled: 1, extinfo: ['i2'] };
+    expect(meta.answer(post({ data: [{ ...EVENT, action_source: 'app', app_data }] })).status).toBe(200);
+  });
+
   it('accepts the token in the body, and a test code', () => {
     const answer = meta.answer(post({ data: [EVENT], access_token: 'token', test_event_code: 'TEST1' }, { url: URL }));
     expect(answer.status).toBe(200);

@@ -34,6 +34,9 @@ const ACTION_SOURCES = [
   'business_messaging',
   'other',
 ];
+const CONTENT_TYPES = ['product', 'product_group', 'destination', 'flight', 'home_listing', 'hotel', 'vehicle'];
+/** Meta requires them for an app event. */
+const APP_DATA = ['advertiser_tracking_enabled', 'application_tracking_enabled', 'extinfo'];
 /** Fields of `user_data` that are not hashed; all others are. */
 const NOT_HASHED = new Set(['client_ip_address', 'client_user_agent', 'fbc', 'fbp', 'lead_id', 'ctwa_clid']);
 const SUFFICIENT_IDENTIFIERS = ['em', 'ph', 'external_id', 'fbc', 'fbp', 'lead_id', 'ctwa_clid'];
@@ -191,6 +194,7 @@ function faultsOf(event: unknown, nowMs: number): readonly Fault[] {
   if (event['action_source'] === 'website' || event['event_source_url'] !== undefined) {
     add(faults, INVALID, 'event_source_url', check.url(event['event_source_url']));
   }
+  checkAppData(faults, event);
   checkUserData(faults, event, nowMs);
   checkCustomData(faults, event);
   checkProcessingOptions(faults, event);
@@ -214,6 +218,14 @@ function checkTime(faults: Fault[], event: JsonObject, nowMs: number): void {
   add(faults, isPast ? TOO_OLD : INVALID, 'event_time', problem);
 }
 
+function checkAppData(faults: Fault[], event: JsonObject): void {
+  if (event['action_source'] !== 'app') return;
+  const app = objectOf(event['app_data']);
+  for (const name of APP_DATA) {
+    add(faults, INVALID, `app_data.${name}`, app[name] === undefined ? 'is missing' : undefined);
+  }
+}
+
 function checkUserData(faults: Fault[], event: JsonObject, nowMs: number): void {
   const user = event['user_data'];
   if (!isObject(user)) {
@@ -222,6 +234,9 @@ function checkUserData(faults: Fault[], event: JsonObject, nowMs: number): void 
   }
   for (const [name, value] of Object.entries(user)) {
     if (!NOT_HASHED.has(name)) add(faults, NOT_HASHED_VALUE, `user_data.${name}`, hashesProblem(value));
+  }
+  if (user['country'] !== undefined) {
+    add(faults, undefined, 'user_data.country', check.countryHashes([user['country']].flat()));
   }
   optional(faults, 'user_data', user, 'client_ip_address', check.ip);
   optional(faults, 'user_data', user, 'client_user_agent', check.raw);
@@ -274,12 +289,15 @@ function checkCustomData(faults: Fault[], event: JsonObject): void {
   optional(faults, 'custom_data', custom, 'order_id', check.text);
   optional(faults, 'custom_data', custom, 'num_items', check.count);
   optional(faults, 'custom_data', custom, 'content_ids', check.textList);
+  optional(faults, 'custom_data', custom, 'content_type', check.oneOf(CONTENT_TYPES));
   optional(faults, 'custom_data', custom, 'contents', check.list);
   for (const [index, content] of listIn(custom, 'contents').entries()) {
     const path = `custom_data.contents.${index}`;
-    add(faults, INVALID, `${path}.id`, check.text(objectOf(content)['id']));
-    optional(faults, path, objectOf(content), 'quantity', check.count);
+    const { id, quantity } = objectOf(content);
+    add(faults, INVALID, `${path}.id`, check.text(id));
+    add(faults, INVALID, `${path}.quantity`, check.units(quantity));
     optional(faults, path, objectOf(content), 'item_price', check.number);
+    for (const name of ['title', 'category']) optional(faults, path, objectOf(content), name, check.text);
   }
 }
 

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { describeDoubleContract } from '../../../test/support/platform-double-contract.js';
 import { acceptedIn, bodyOf, HASH, NOW_MS, poster } from '../../../test/support/platform-doubles.js';
 import type { SandboxAnswer } from '../double.js';
@@ -108,6 +109,9 @@ describeDoubleContract(pinterest, {
         ['em', [HASH.toUpperCase()], expect.stringMatching(/^user_data\.em is not a SHA-256/)],
         ['ph', [HASH, '15550104477'], expect.stringMatching(/^user_data\.ph is not a SHA-256/)],
         ['external_id', ['user-42'], expect.stringMatching(/^user_data\.external_id is not a SHA-256/)],
+        ['ct', ['berlin'], expect.stringMatching(/^user_data\.ct is not a SHA-256/)],
+        ['st', ['be'], expect.stringMatching(/^user_data\.st is not a SHA-256/)],
+        ['zp', HASH, 'user_data.zp is not a list'],
         ['country', ['de'], expect.stringMatching(/^user_data\.country is not a SHA-256/)],
         ['client_ip_address', HASH, 'user_data.client_ip_address is not an IP address'],
         ['client_user_agent', HASH, 'user_data.client_user_agent must not be hashed'],
@@ -132,6 +136,9 @@ describeDoubleContract(pinterest, {
         ['contents', [{ id: 7 }], 'custom_data.contents.0.id is not a string'],
         ['contents', [{ id: 'a', item_price: 129.9 }], 'custom_data.contents.0.item_price is not a string'],
         ['contents', [{ id: 'a', quantity: '1' }], 'custom_data.contents.0.quantity is not a whole number'],
+        ['contents', [{ id: 'a', quantity: 0 }], 'custom_data.contents.0.quantity is 0'],
+        ['contents', [{ id: 'a', item_name: 7 }], 'custom_data.contents.0.item_name is not a string'],
+        ['contents', [{ id: 'a', item_category: 7 }], 'custom_data.contents.0.item_category is not a string'],
         ['contents', [{ id: 'a', price: '1' }], 'custom_data.contents.0.price is not a known property'],
         ['orderId', 'x', 'custom_data.orderId is not a known property'],
       ],
@@ -166,6 +173,13 @@ describeDoubleContract(pinterest, {
 });
 
 describe('double of pinterest', () => {
+  it('warns about the hash of a country in upper case', () => {
+    const answer = (country: string) => send(withUser({ country: [hash('sha256', country)] }));
+    expect(answer('de').received).toMatchObject([{ accepted: true, problems: [] }]);
+    const warning = 'user_data.country is not the hash of two lower-case letters';
+    expect(answer('DE').received).toMatchObject([{ accepted: true, problems: [warning] }]);
+  });
+
   it('accepts an unknown event name with a warning', () => {
     const answer = send({ ...EVENT, event_name: 'find_location' });
     const warning = 'event_name is not a standard event';

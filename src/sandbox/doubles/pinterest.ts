@@ -1,7 +1,7 @@
 import { bearerToken, credentialFailure, isJsonContentType, jsonAnswer, receivedItems } from '../answers.js';
 import * as check from '../checks.js';
 import type { FailureAnswers, PlatformDouble, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
-import { type CheckedItem, type FieldChecks, problemsOf } from '../field-checks.js';
+import { type CheckedItem, countryWarning, type FieldChecks, problemsOf } from '../field-checks.js';
 import { isObject, listIn, objectOf, parseJson } from '../values.js';
 
 const PATH = /^\/v5\/ad_accounts\/\d+\/events$/;
@@ -132,7 +132,7 @@ function checkedEvents({ body, nowMs }: SandboxRequest): readonly CheckedItem[] 
 function warningsOf(event: unknown): readonly string[] {
   const name = objectOf(event)['event_name'];
   const isUnknown = typeof name === 'string' && SNAKE_CASE.test(name) && !NAMES.has(name);
-  return isUnknown ? ['event_name is not a standard event'] : [];
+  return [...(isUnknown ? ['event_name is not a standard event'] : []), ...countryWarning(event)];
 }
 
 function checkEvent(event: FieldChecks, nowMs: number): void {
@@ -174,6 +174,7 @@ function checkCustomData(custom: FieldChecks): void {
     content.known(KNOWN.content);
     content.optional('id', check.text);
     content.optional('item_price', check.amountText);
-    content.optional('quantity', check.count);
+    content.optional('quantity', check.units);
+    content.allOptional(['item_name', 'item_category', 'item_brand'], check.text);
   });
 }

@@ -43,6 +43,8 @@ const invalid = (count: number) => ({
 const refusal = (reason: string) => ({ success: false, error: { reason, explanation: expect.any(String) } });
 const BAD_REQUEST = { message: 'Bad Request' };
 
+const WITH_AMOUNT = 'metadata has an amount, which is not allowed for events of this type';
+
 /** The answer contains only the number of invalid events. */
 function expectInvalid(answer: SandboxAnswer, problem: unknown, problems = 1) {
   expect(answer.status).toBe(400);
@@ -101,8 +103,9 @@ describeDoubleContract(reddit, {
       { tracking_type: 'CUSTOM', custom_event_name: 'x'.repeat(65) },
       'type.custom_event_name is longer than 64 characters',
     ],
-    ['type', { tracking_type: 'LEAD', custom_event_name: 'x' }, 'type.custom_event_name is allowed for CUSTOM only'],
-    ['type', { tracking_type: 'PAGE_VISIT' }, 'metadata has an amount, which is not allowed for events of this type'],
+    ['type', { tracking_type: 'LEAD', custom_event_name: 'x' }, 'type.custom_event_name is allowed for CUSTOM only', 2],
+    ['type', { tracking_type: 'LEAD' }, 'metadata.item_count is not allowed for events of this type'],
+    ['type', { tracking_type: 'PAGE_VISIT' }, WITH_AMOUNT, 2],
     ['user', 'x', 'user is not an object'],
     ['metadata', 'x', 'metadata is not an object', 2],
     ['event_type', {}, 'event_type is a field of an obsolete API version'],
@@ -138,6 +141,7 @@ describeDoubleContract(reddit, {
         ['products', [{ id: 'a', name: 7 }], 'metadata.products.0.name is not a string'],
         ['products', [{ id: 'a', category: 7 }], 'metadata.products.0.category is not a string'],
         ['products', [{ id: 'a', quantity: '1' }], 'metadata.products.0.quantity is not a whole number'],
+        ['products', [{ id: 'a', quantity: 0 }], 'metadata.products.0.quantity is 0'],
         ['products', [{ id: 'a', item_price: '1' }], 'metadata.products.0.item_price is not a number'],
       ],
     ],
@@ -183,6 +187,16 @@ describeDoubleContract(reddit, {
 });
 
 describe('double of reddit', () => {
+  it('refuses the price of a product where an amount is not allowed', () => {
+    const search = (product: object) => ({
+      ...EVENT,
+      type: { tracking_type: 'SEARCH' },
+      metadata: { conversion_id: 'evt-1001', products: [product] },
+    });
+    expect(reddit.answer(post(envelope([search({ id: 'a', quantity: 1 })]))).status).toBe(200);
+    expectInvalid(reddit.answer(post(envelope([search({ id: 'a', item_price: 1 })]))), WITH_AMOUNT);
+  });
+
   it('accepts one test event', () => {
     expect(reddit.answer(post({ data: { events: [EVENT], test_id: 'T' } })).status).toBe(200);
   });

@@ -14,6 +14,7 @@ const DEFAULT_USER_AGENT =
 
 const ACTION_SOURCES = ['WEBSITE', 'APP', 'OTHER', 'PHYSICAL_STORE'];
 const WITH_AMOUNT = ['PURCHASE', 'ADD_TO_CART', 'ADD_TO_WISHLIST', 'LEAD', 'SIGN_UP', 'CUSTOM'];
+const WITH_ITEM_COUNT = ['PURCHASE', 'ADD_TO_CART', 'ADD_TO_WISHLIST', 'CUSTOM'];
 const TRACKING_TYPES = [...WITH_AMOUNT, 'PAGE_VISIT', 'VIEW_CONTENT', 'SEARCH'];
 const CUSTOM_NAME_MAX = 64;
 const UUID_COOKIE = /^\d+\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
@@ -163,11 +164,15 @@ function checkMetadata(metadata: FieldChecks, type: unknown): void {
   metadata.each('products', (product) => {
     product.required('id', check.text);
     product.allOptional(['name', 'category'], check.text);
-    product.optional('quantity', check.count);
+    product.optional('quantity', check.units);
     product.optional('item_price', check.number);
   });
-  const isWithoutAmount = TRACKING_TYPES.includes(type as string) && !WITH_AMOUNT.includes(type as string);
-  if (isWithoutAmount && metadata.has('value', 'currency')) {
+  if (!TRACKING_TYPES.includes(type as string)) return;
+  if (metadata.has('item_count') && !WITH_ITEM_COUNT.includes(type as string)) {
+    metadata.add('item_count', 'is not allowed for events of this type');
+  }
+  const hasPrice = listIn(metadata.value, 'products').some((product) => 'item_price' in objectOf(product));
+  if (!WITH_AMOUNT.includes(type as string) && (hasPrice || metadata.has('value', 'currency'))) {
     metadata.addOwn('has an amount, which is not allowed for events of this type');
   }
 }

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { describeDoubleContract } from '../../../test/support/platform-double-contract.js';
 import { bodyOf, CUSTOM_DATA, HASH, NOW_MS, poster, problemsIn } from '../../../test/support/platform-doubles.js';
 import type { SandboxAnswer } from '../double.js';
@@ -104,6 +105,10 @@ describeDoubleContract(snapchat, {
         ['em', [HASH.toUpperCase()], expect.stringMatching(/^user_data\.em is not a SHA-256/)],
         ['ph', [HASH, '15550104477'], expect.stringMatching(/^user_data\.ph is not a SHA-256/)],
         ['external_id', ['user-42'], expect.stringMatching(/^user_data\.external_id is not a SHA-256/)],
+        ['ct', ['berlin'], expect.stringMatching(/^user_data\.ct is not a SHA-256/)],
+        ['st', ['be'], expect.stringMatching(/^user_data\.st is not a SHA-256/)],
+        ['zp', HASH, 'user_data.zp is not a list'],
+        ['country', ['de'], expect.stringMatching(/^user_data\.country is not a SHA-256/)],
         ['client_ip_address', HASH, 'user_data.client_ip_address is not an IP address'],
         ['client_user_agent', HASH, 'user_data.client_user_agent must not be hashed'],
         ['sc_click_id', HASH, 'user_data.sc_click_id must not be hashed'],
@@ -125,6 +130,8 @@ describeDoubleContract(snapchat, {
         ['contents', {}, 'custom_data.contents is not a list'],
         ['contents', [{ quantity: 1 }], 'custom_data.contents.0.id is missing'],
         ['contents', [{ id: 'a', quantity: 'x' }], 'custom_data.contents.0.quantity is not an amount'],
+        ['contents', [{ id: 'a', quantity: '1.5' }], 'custom_data.contents.0.quantity is not a whole number'],
+        ['contents', [{ id: 'a', quantity: 0 }], 'custom_data.contents.0.quantity is 0'],
         ['contents', [{ id: 'a', item_price: 'x' }], 'custom_data.contents.0.item_price is not an amount'],
       ],
     ],
@@ -166,6 +173,14 @@ describeDoubleContract(snapchat, {
 });
 
 describe('double of snapchat', () => {
+  it('warns about the hash of a country in upper case', () => {
+    const answer = (country: string) =>
+      snapchat.answer(post({ data: [withUser({ country: [hash('sha256', country)] })] }));
+    expect(answer('de').received).toMatchObject([{ accepted: true, problems: [] }]);
+    const warning = 'user_data.country is not the hash of two lower-case letters';
+    expect(answer('DE').received).toMatchObject([{ accepted: true, problems: [warning] }]);
+  });
+
   describe('validation', () => {
     it('reports a valid event and does not record it', () => {
       const answer = snapchat.answer(validation({ data: [EVENT] }));

@@ -1,7 +1,7 @@
 import { credentialFailure, isJsonContentType, jsonAnswer, receivedItems } from '../answers.js';
 import * as check from '../checks.js';
 import type { FailureAnswers, PlatformDouble, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
-import { type CheckedItem, type FieldChecks, missingIdWarning, problemsOf } from '../field-checks.js';
+import { type CheckedItem, countryWarning, type FieldChecks, missingIdWarning, problemsOf } from '../field-checks.js';
 import { DAY_MS, HOUR_MS, isNumber, isObject, listIn, objectOf, parseJson } from '../values.js';
 
 const PATH = /^\/v3\/[\w-]+\/events(\/validate)?$/;
@@ -112,7 +112,7 @@ function checkedEvents({ body, nowMs }: SandboxRequest): readonly CheckedItem[] 
   return listIn(parseJson(body), 'data').map((item) => ({
     item,
     problems: problemsOf('event', item, (fields) => checkEvent(fields, nowMs)),
-    warnings: missingIdWarning('event_id', item, objectOf(item)['event_id']),
+    warnings: [...missingIdWarning('event_id', item, objectOf(item)['event_id']), ...countryWarning(item)],
   }));
 }
 
@@ -146,9 +146,13 @@ function checkCustomData(custom: FieldChecks, isPurchase: boolean): void {
   custom.optional('content_ids', check.textList);
   custom.each('contents', (content) => {
     content.required('id', check.text);
-    content.optional('quantity', amountProblem);
+    content.optional('quantity', unitsProblem);
     content.optional('item_price', amountProblem);
   });
+}
+
+function unitsProblem(value: unknown): string | undefined {
+  return amountProblem(value) ?? check.units(Number(value));
 }
 
 /** Snapchat accepts amounts as numbers and as strings. */

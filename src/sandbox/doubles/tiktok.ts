@@ -15,7 +15,8 @@ const AGE_MAX_MS: Readonly<Record<string, number>> = { web: 7 * DAY_MS, offline:
 const HASHED_LISTS = ['email', 'phone', 'external_id'];
 const HASHED = ['first_name', 'last_name', 'zip_code'];
 const RAW = ['ttclid', 'ttp', 'user_agent', 'locale', 'idfa', 'idfv', 'gaid'];
-const LOWER_CASE = ['city', 'state', 'country'];
+const COUNTRY = /^[a-z]{2}$/;
+const LETTERS_AND_DIGITS = /^[a-z0-9]+$/;
 const IDENTIFIERS = ['ttclid', 'ttp', 'email', 'phone', 'external_id', 'idfa', 'idfv', 'gaid'];
 /** Fields of version 1 of this API. */
 const OBSOLETE = { envelope: ['pixel_code', 'batch'], event: ['context', 'timestamp', 'type'], user: ['phone_number'] };
@@ -161,14 +162,20 @@ function checkUser(user: FieldChecks, isKnownLead: boolean): void {
   user.allOptional(HASHED_LISTS, (value) => (Array.isArray(value) ? check.hashList(value) : check.hash(value)));
   user.allOptional(HASHED, check.hash);
   user.allOptional(RAW, check.raw);
-  user.allOptional(LOWER_CASE, lowerCaseProblem);
+  user.allOptional(['city', 'state'], lowerCase(LETTERS_AND_DIGITS, 'has more than letters and digits'));
+  user.optional('country', lowerCase(COUNTRY, 'is not a country code'));
   user.optional('ip', check.ip);
   const hasIpAndUserAgent = user.has('ip') && user.has('user_agent');
   if (!isKnownLead && !hasIpAndUserAgent && !user.has(...IDENTIFIERS)) user.addOwn('has no sufficient identifier');
 }
 
-function lowerCaseProblem(value: unknown): string | undefined {
-  return check.raw(value) ?? (value === (value as string).toLowerCase() ? undefined : 'is not in lower case');
+/** For a text in lower case and in this format, not hashed. */
+function lowerCase(pattern: RegExp, problem: string): check.Check {
+  return (value) => {
+    if (check.raw(value) !== undefined) return check.raw(value);
+    if (value !== (value as string).toLowerCase()) return 'is not in lower case';
+    return pattern.test(value as string) ? undefined : problem;
+  };
 }
 
 function checkProperties(properties: FieldChecks): void {
@@ -180,7 +187,8 @@ function checkProperties(properties: FieldChecks): void {
   properties.allOptional(['order_id', 'query', 'description'], check.text);
   properties.each('contents', (content) => {
     content.required('content_id', check.text);
-    content.optional('quantity', check.count);
+    content.allOptional(['content_name', 'content_category', 'brand'], check.text);
+    content.optional('quantity', check.units);
     content.optional('price', check.number);
   });
 }
