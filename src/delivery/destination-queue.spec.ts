@@ -137,6 +137,14 @@ describe('DestinationQueue', () => {
       expect(queue.requests).toEqual([['a1', 'a2'], ['a3'], ['b1'], ['x']]);
     });
 
+    it('limits the size of a request, and sends a large payload on its own', async () => {
+      const queue = new TestQueue();
+      const [large, medium] = ['a'.repeat(500_000), 'b'.repeat(399_999)];
+      for (const body of [large, medium, 'c', 'd']) queue.enqueue(body);
+      await queue.settle();
+      expect(queue.requests).toEqual([[large], [medium, 'c'], ['d']]);
+    });
+
     it('has at most eight requests in flight for a platform with batches', async () => {
       const queue = new TestQueue({ batchMax: 2 });
       queue.answer = () => hanging().promise;

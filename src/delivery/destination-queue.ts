@@ -14,6 +14,8 @@ import { NoResponse } from './platform-client.js';
 const REQUESTS_MAX = { batched: 8, single: 32 };
 /** Deliveries pending in memory. The log is the durable queue: beyond this a delivery is deferred and read from there. */
 const PENDING_MAX = 2_000;
+/** Characters of the payloads in one request. Segment accepts 500 kB; no documented limit of another platform is lower. */
+const BATCH_SIZE_MAX = 400_000;
 /** If no request in flight was answered for this long, the platform hangs, and pending deliveries are deferred. */
 const STALLED_MS = 2_000;
 const THROTTLED_MS = 1_000;
@@ -142,10 +144,14 @@ export class DestinationQueue {
   private nextBatch(): QueuedDelivery[] {
     const [first, ...rest] = this.pending as [QueuedDelivery, ...QueuedDelivery[]];
     const batch = [first];
+    let size = first.payload.body.length;
     if (this.platform.batchMax > 1 && !first.alone) {
       const remaining: QueuedDelivery[] = [];
       for (const delivery of rest) {
-        const joins = batch.length < this.platform.batchMax && isSameGroup(delivery, first) && !delivery.alone;
+        const { length } = delivery.payload.body;
+        const hasRoom = batch.length < this.platform.batchMax && size + length <= BATCH_SIZE_MAX;
+        const joins = hasRoom && isSameGroup(delivery, first) && !delivery.alone;
+        if (joins) size += length;
         (joins ? batch : remaining).push(delivery);
       }
       this.pending = remaining;

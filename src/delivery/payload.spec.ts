@@ -132,7 +132,10 @@ describe('buildPayload', () => {
     const received = { ...RECEIVED, data: { ...RECEIVED.data, ...data } };
     const payload = buildPayload(received, echo, { default_consent: consent }, {});
     if ('skip' in payload) throw new Error(payload.skip);
-    expect(JSON.parse(payload.body).conversion.consent).toBe(expected);
+    const { conversion } = JSON.parse(payload.body);
+    expect(conversion.consent).toBe(expected);
+    // Withheld visits are not in the event.
+    expect('visit' in conversion).toBe(expected !== 'denied' || 'consent' in data);
   });
 
   it('skips an event that the connection does not select', () => {

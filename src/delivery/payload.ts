@@ -44,16 +44,15 @@ export function settingsAsOf(connection: SiteConnection, position: number | unde
   return settingsAt(connection, position ?? Number.MAX_SAFE_INTEGER) ?? connection.settings;
 }
 
-/** `default_consent` applies where nothing is known. It grants nothing that the site withholds. */
+/** `default_consent` applies where nothing is known: `denied` like an opt-out, `granted` only where the site withholds nothing. */
 function withDefaultConsent(
   conversion: Conversion,
   { data: { withheld } }: ReceivedConversion,
   { default_consent: consent }: Settings,
 ): Conversion {
   if (consent === undefined || conversion.consent !== 'unknown') return conversion;
-  if (consent === 'denied' || withheld === undefined)
-    return { ...conversion, consent: consent as 'granted' | 'denied' };
-  return conversion;
+  if (consent === 'denied') return { ...conversion, consent, visit: undefined };
+  return withheld === undefined ? { ...conversion, consent: 'granted' } : conversion;
 }
 
 /** Caches the last conversion: the payloads of all its platforms are built one after the other. */
