@@ -36,14 +36,36 @@ describe('event selection and mapping', () => {
 describe('customFields', () => {
   const conversion = SAMPLE_CONVERSIONS['hashed-only'];
 
+  const all = Object.fromEntries(FIELD_SOURCES.map((ours) => [`field.their_${ours}`, ours]));
+  const ofEvery = {
+    their_event: 'purchase',
+    their_value: 129.9,
+    their_currency: 'EUR',
+    their_orderId: 'ORD-1001',
+    their_conversionId: conversion.id,
+    their_occurredAt: '2026-03-01T10:15:30.000Z',
+  };
+
   it('reads every field source', () => {
-    const settings = Object.fromEntries(FIELD_SOURCES.map((ours) => [`field.their_${ours}`, ours]));
-    expect(customFields(settings, conversion)).toEqual({
-      their_event: 'purchase',
-      their_value: 129.9,
-      their_currency: 'EUR',
-      their_orderId: 'ORD-1001',
-      their_conversionId: conversion.id,
+    expect(customFields(all, conversion)).toEqual(ofEvery);
+    expect(customFields(all, SAMPLE_CONVERSIONS['by-phone'])).toEqual({
+      ...ofEvery,
+      their_source: 'phone_call',
+      their_itemCount: 4,
+      their_externalId: 'Customer-42',
+      their_city: 'Los Angeles',
+      their_region: 'CA',
+      their_postalCode: '90001',
+      their_country: 'US',
+    });
+  });
+
+  it('leaves out personal values after an opt-out', () => {
+    expect(customFields(all, { ...SAMPLE_CONVERSIONS['by-phone'], consent: 'denied' })).toEqual({
+      ...ofEvery,
+      their_source: 'phone_call',
+      their_itemCount: 4,
+      their_country: 'US',
     });
   });
 

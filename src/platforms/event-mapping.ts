@@ -1,6 +1,7 @@
 import type { Conversion } from './conversion.js';
 import { FIRST_PAYLOAD_VERSION } from './payload-version.js';
 import type { Settings } from './platform.js';
+import { externalIdOf, unitsOf } from './sender-details.js';
 
 /** The platform's name or id of an event, if the connection maps it: `event.<ours>=<theirs>`. */
 export function mappedEvent(settings: Settings, event: string): string | undefined {
@@ -14,7 +15,11 @@ export function isSelected(settings: Settings, event: string): boolean {
 }
 
 /** The values of a conversion that `field.<theirs>=<ours>` can refer to. */
-export const FIELD_SOURCES = ['event', 'value', 'currency', 'orderId', 'conversionId'] as const;
+export const FIELD_SOURCES = [
+  ...(['event', 'value', 'currency', 'orderId', 'conversionId', 'occurredAt', 'source', 'itemCount'] as const),
+  ...(['externalId', 'city', 'region', 'postalCode', 'country'] as const),
+] as const;
+type FieldSource = (typeof FIELD_SOURCES)[number];
 
 type FieldValue = string | number;
 
@@ -26,14 +31,32 @@ export function customFields(settings: Settings, conversion: Conversion): Record
   const fields: Record<string, FieldValue> = {};
   for (const [name, source] of Object.entries(settings)) {
     if (!name.startsWith('field.')) continue;
-    const value = CONSTANT.exec(source)?.[1] ?? sourceValue(source, conversion);
+    const value = CONSTANT.exec(source)?.[1] ?? sourceValue(source as FieldSource, conversion);
     if (value !== undefined) fields[name.slice('field.'.length)] = value;
   }
   return fields;
 }
 
-function sourceValue(source: string, conversion: Conversion): FieldValue | undefined {
-  return source === 'conversionId' ? conversion.id : conversion[source as 'event'];
+function sourceValue(source: FieldSource, conversion: Conversion): FieldValue | undefined {
+  switch (source) {
+    case 'conversionId':
+      return conversion.id;
+    case 'occurredAt':
+      return new Date(conversion.timeMs).toISOString();
+    case 'itemCount':
+      return conversion.items && unitsOf(conversion.items);
+    case 'externalId':
+      return externalIdOf(conversion);
+    // Personal, so after an opt-out they are not sent. A country is not.
+    case 'city':
+    case 'region':
+    case 'postalCode':
+      return conversion.consent === 'denied' ? undefined : conversion.address?.[source];
+    case 'country':
+      return conversion.address?.country;
+    default:
+      return conversion[source];
+  }
 }
 
 /** The custom fields as an object: a dot in a name leads to an object inside. */

@@ -43,6 +43,7 @@ const GOOGLE = {
   'event.lead': '222222222',
   'event.signup': '333333333',
 };
+const UPLOAD = { mode: 'upload', merchant_id: '555', feed_country: 'DE', feed_language: 'de' };
 const GOOGLE_CASE = {
   skips: UNMAPPED_OR_DENIED,
   skipsWithoutEmail: 'no_identifier',
@@ -69,13 +70,13 @@ export const PLATFORM_CASES: readonly PlatformCase[] = [
       name: 'google_ads with click ids only',
       success: 'accepted',
       requestsToIsolate: 2,
-      skips: { ...everySample('no_click_identifier', ['with-click-id']), ...GOOGLE_CASE.skips },
+      skips: { ...everySample('no_click_identifier', ['with-click-id', 'with-details']), ...GOOGLE_CASE.skips },
       skipsWithoutEmail: 'no_click_identifier',
     },
   ),
   platformCase(
     'google_ads',
-    { ...GOOGLE, mode: 'upload', developer_token: 'developer-token', login_customer_id: '1112223333' },
+    { ...GOOGLE, ...UPLOAD, developer_token: 'developer-token', login_customer_id: '1112223333' },
     { ...GOOGLE_CASE, name: 'google_ads with upload', requestsToIsolate: 1 },
   ),
   platformCase(
@@ -119,7 +120,7 @@ export const PLATFORM_CASES: readonly PlatformCase[] = [
   platformCase('ga4', GA4, {
     ...GA4_CASE,
     name: 'ga4 with cookies only',
-    skips: everySample('no_client_identifier', ['with-click-id', 'without-click-id']),
+    skips: everySample('no_client_identifier', ['with-click-id', 'without-click-id', 'with-details']),
     skipsWithoutEmail: 'no_client_identifier',
   }),
   platformCase(
@@ -131,7 +132,13 @@ export const PLATFORM_CASES: readonly PlatformCase[] = [
   platformCase('linkedin', { ...LINKEDIN, access_token: 'token' }, { requestsToIsolate: 2, skips: UNMAPPED_OR_DENIED }),
   platformCase(
     'linkedin',
-    { ...LINKEDIN, client_id: 'client', client_secret: 'client-secret', refresh_token: 'refresh-token' },
+    {
+      ...LINKEDIN,
+      client_id: 'client',
+      client_secret: 'client-secret',
+      refresh_token: 'refresh-token',
+      external_id: 'plain',
+    },
     { name: 'linkedin with refreshed tokens', requestsToIsolate: 2, skips: UNMAPPED_OR_DENIED },
   ),
   platformCase(

@@ -1,4 +1,5 @@
 import { type Call, endpointUrl, type PlatformRequest, type TestCall } from '../platform.js';
+import { isApp } from './settings.js';
 import { validationVerdict } from './verdict.js';
 
 const BASE = 'https://www.google-analytics.com';
@@ -13,8 +14,9 @@ export function test(item: string, call: Call): TestCall {
 }
 
 function post(path: string, body: string, { connection }: Call): PlatformRequest {
+  const stream = isApp(connection.settings) ? 'firebase_app_id' : 'measurement_id';
   const query = new URLSearchParams({
-    measurement_id: connection.settings['measurement_id'] ?? '',
+    [stream]: connection.settings[stream] ?? '',
     api_secret: connection.secrets['api_secret'] ?? '',
   });
   return {

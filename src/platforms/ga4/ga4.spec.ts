@@ -112,6 +112,91 @@ describe('ga4', () => {
     expect(item({ ...withVisit, value: undefined }).events[0].params).not.toHaveProperty('currency');
   });
 
+  describe('items', () => {
+    const ordered: Conversion = SAMPLE_CONVERSIONS['with-details'];
+    const long = 'x'.repeat(101);
+
+    it('have a currency, also without an amount', () => {
+      expect(item({ ...ordered, value: undefined }).events[0].params).toMatchObject({
+        currency: 'EUR',
+        items: [{ item_id: 'SKU-1' }, { item_id: 'SKU-2', price: 30 }, { item_id: 'SKU-3' }],
+      });
+    });
+
+    it('contain no texts that are too long, and an id or a name', () => {
+      const items = [{ id: long, name: 'Shoe', category: long }, { id: long }, { id: 'SKU-1', name: long }];
+      expect(item({ ...ordered, items }).events[0].params['items']).toEqual([
+        { item_name: 'Shoe' },
+        { item_id: 'SKU-1' },
+      ]);
+      expect(item({ ...ordered, items: [{ id: long }] }).events[0].params).not.toHaveProperty('items');
+    });
+
+    it('leave a custom field of their name in place if there are none', () => {
+      expect(item(withVisit, { 'field.items': '"many"' }).events[0].params).toHaveProperty('items', 'many');
+    });
+  });
+
+  describe('external_id', () => {
+    const known: Conversion = SAMPLE_CONVERSIONS['with-details'];
+
+    it('is the user id only if the connection says so', () => {
+      expect(JSON.stringify(item(known))).not.toContain('Customer-42');
+      expect(item(known, { external_id: 'user_id' })).toMatchObject({
+        client_id: '123456.7654321',
+        user_id: 'Customer-42',
+      });
+      expect(item(withVisit, { external_id: 'user_id' })).not.toHaveProperty('user_id');
+    });
+
+    it('is not sent after an opt-out', () => {
+      const sent = item({ ...known, consent: 'denied' }, { external_id: 'user_id' });
+      expect(JSON.stringify(sent)).not.toContain('Customer-42');
+    });
+  });
+
+  describe('firebase_app_id', () => {
+    const settings = { firebase_app_id: '1:1234567890:ios:0a1b2c3d', external_id: 'app_instance_id' };
+    const instance = '0123456789ABCDEF0123456789abcdef';
+    const inApp: Conversion = { ...withVisit, externalId: instance };
+
+    it('sends the id of the app instance to the stream of the app, without the cookies of the web stream', () => {
+      const sent = sentItem(ga4, inApp, settings);
+      expect(sent).toMatchObject({ app_instance_id: instance, events: [{ name: 'purchase' }] });
+      expect(sent).not.toHaveProperty('client_id');
+      expect(sent.events[0].params).not.toHaveProperty('session_id');
+      const { url } = ga4.request(['{}'], { ...call, connection: { ...connection, settings } });
+      expect(Object.fromEntries(new URL(url).searchParams)).toEqual({
+        firebase_app_id: '1:1234567890:ios:0a1b2c3d',
+        api_secret: 's3cret/+&',
+      });
+    });
+
+    it.each<[string, Conversion]>([
+      ['no external id', withVisit],
+      ['the id of a customer', { ...inApp, externalId: 'Customer-42' }],
+      ['an opt-out', { ...inApp, consent: 'denied' }],
+    ])('skips a conversion with %s', (_, conversion) => {
+      const synthetic = { ...settings, synthetic_client_id: 'yes' };
+      expect(ga4.payload(conversion, synthetic)).toEqual({ skip: 'no_client_identifier' });
+    });
+
+    it.each<[Record<string, string>, RegExp | undefined]>([
+      [settings, undefined],
+      [{ measurement_id: 'G-ABC1234' }, undefined],
+      [{ measurement_id: 'G-ABC1234', external_id: 'user_id' }, undefined],
+      [{}, /^measurement_id or firebase_app_id is required/],
+      [{ ...settings, measurement_id: 'G-ABC1234' }, /^measurement_id or firebase_app_id .* not both$/],
+      [{ measurement_id: 'G-ABC1234', external_id: 'app_instance_id' }, /requires firebase_app_id$/],
+      [{ firebase_app_id: '1:1:ios:0' }, /^firebase_app_id requires external_id=app_instance_id/],
+      [{ ...settings, external_id: 'user_id' }, /^firebase_app_id requires/],
+    ])('with %j reports %s', (given, problem) => {
+      const found = ga4.check?.({ settings: given, secrets: {} });
+      if (problem === undefined) expect(found).toBeUndefined();
+      else expect(found).toMatch(problem);
+    });
+  });
+
   it('replaces a transaction id that is too long, and leaves out other long texts', () => {
     const orderId = 'x'.repeat(101);
     const visit = { ...withVisit.visit, pageUrl: `https://shop.example/${'a'.repeat(90)}` } as Conversion['visit'];
@@ -170,7 +255,10 @@ describe('ga4', () => {
 
   it('refuses names that Google Analytics would silently drop', () => {
     const check = (settings: Record<string, string>) => ga4.check?.({ settings, secrets: {} });
-    expect(check({ 'event.demo': 'book_demo', 'field.order_id': 'orderId', events: 'demo' })).toBeUndefined();
+    const { measurement_id = '' } = connection.settings;
+    expect(
+      check({ measurement_id, 'event.demo': 'book_demo', 'field.order_id': 'orderId', events: 'demo' }),
+    ).toBeUndefined();
     expect(check({ 'event.demo': 'book a demo' })).toMatch(/^event\.demo must/);
     expect(check({ 'event.demo': 'first_visit' })).toMatch(/^event\.demo must/);
     expect(check({ 'field.ga_order': 'orderId' })).toMatch(/^field\.ga_order: /);

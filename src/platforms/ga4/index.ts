@@ -10,7 +10,7 @@ export const ga4: Platform = {
   name: 'ga4',
   fields,
   check,
-  account: ['measurement_id'],
+  account: ['measurement_id', 'firebase_app_id'],
   // A request has one client id, and conversions have different ones.
   batchMax: 1,
   limits: () => LIMITS,

@@ -3,7 +3,9 @@ import type { Conversion } from '../conversion.js';
 import { customFields, mappedEvent } from '../event-mapping.js';
 import { withoutQuery } from '../payload-fields.js';
 import type { Payload, Settings, Skip } from '../platform.js';
+import { externalIdOf } from '../sender-details.js';
 import { isEventName } from './names.js';
+import { isApp } from './settings.js';
 
 const EVENTS: ReadonlyMap<string, string> = new Map([
   ['purchase', 'purchase'],
@@ -14,16 +16,21 @@ const EVENTS: ReadonlyMap<string, string> = new Map([
 /** Google Analytics drops longer texts. */
 const TEXT_MAX = 100;
 
+/** The id that Firebase gives an installation of an app. */
+const APP_INSTANCE = /^[0-9A-Fa-f]{32}$/;
+
 export function payload(conversion: Conversion, settings: Settings): Payload | Skip {
   const name = eventName(conversion.event, settings);
   if (name === undefined) return { skip: 'event_not_mapped' };
-  const cookie = conversion.visit?.cookies._ga;
-  const clientId = cookie || syntheticClientId(conversion, settings);
-  if (clientId === undefined) return { skip: 'no_client_identifier' };
+  const cookie = isApp(settings) ? undefined : conversion.visit?.cookies._ga;
+  const client = clientOf(conversion, cookie, settings);
+  if (client === undefined) return { skip: 'no_client_identifier' };
   const { visit, value } = conversion;
+  const items = itemsOf(conversion);
   return {
     item: {
-      client_id: clientId,
+      ...client,
+      user_id: settings['external_id'] === 'user_id' ? externalIdOf(conversion) : undefined,
       timestamp_micros: `${conversion.timeMs}000`,
       consent: consentOf(conversion),
       events: [
@@ -33,11 +40,12 @@ export function payload(conversion: Conversion, settings: Settings): Payload | S
             ...shortCustomFields(settings, conversion),
             transaction_id: transactionId(conversion.eventId),
             value,
-            currency: value === undefined ? undefined : conversion.currency,
+            currency: value === undefined && items === undefined ? undefined : conversion.currency,
             page_location: unlessTooLong(withoutQuery(visit?.pageUrl)),
             // Both attribute the event to the session of the visit.
             session_id: cookie ? visit?.cookies._ga_session || undefined : undefined,
             engagement_time_msec: cookie ? 100 : undefined,
+            ...(items && { items }),
           },
         },
       ],
@@ -49,6 +57,25 @@ export function payload(conversion: Conversion, settings: Settings): Payload | S
 function eventName(event: string, settings: Settings): string | undefined {
   const name = mappedEvent(settings, event) ?? EVENTS.get(event) ?? event.replace(/[\s-]+/g, '_');
   return isEventName(name) ? name : undefined;
+}
+
+function clientOf(conversion: Conversion, cookie: string | undefined, settings: Settings): object | undefined {
+  if (isApp(settings)) {
+    const id = externalIdOf(conversion);
+    return id !== undefined && APP_INSTANCE.test(id) ? { app_instance_id: id } : undefined;
+  }
+  const clientId = cookie || syntheticClientId(conversion, settings);
+  return clientId === undefined ? undefined : { client_id: clientId };
+}
+
+/** An item without an id or a name of a valid length is left out. */
+function itemsOf({ items }: Conversion): object[] | undefined {
+  const sent = items?.flatMap(({ id, name, quantity, price, category }) => {
+    const [item_id, item_name] = [unlessTooLong(id), unlessTooLong(name)];
+    if (item_id === undefined && item_name === undefined) return [];
+    return [{ item_id, item_name, quantity, price, item_category: unlessTooLong(category) }];
+  });
+  return sent === undefined || sent.length === 0 ? undefined : sent;
 }
 
 /** In the format of the cookie's client id: the same for every conversion of a person, and different in every property. */

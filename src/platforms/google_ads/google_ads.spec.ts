@@ -119,6 +119,97 @@ describe('google_ads', () => {
     });
   });
 
+  describe('items', () => {
+    const ordered: Conversion = SAMPLE_CONVERSIONS['with-details'];
+    const merchant = { merchant_id: '555', feed_country: 'DE', feed_language: 'de' };
+
+    it('are cart data of the Data Manager, with the Merchant Center account if it is set', () => {
+      expect(item(ordered).cartData).not.toHaveProperty('merchantId');
+      expect(item(ordered, { ...SETTINGS, ...merchant }).cartData).toEqual({
+        merchantId: '555',
+        merchantFeedLabel: 'DE',
+        merchantFeedLanguageCode: 'de',
+        items: [
+          { merchantProductId: 'SKU-1', quantity: '2', unitPrice: 49.95 },
+          { merchantProductId: 'SKU-2', quantity: '1', unitPrice: 30 },
+          { merchantProductId: 'SKU-3', quantity: '1' },
+        ],
+      });
+    });
+
+    it('are uploaded only for a Merchant Center account', () => {
+      expect(item(ordered, UPLOAD_SETTINGS)).not.toHaveProperty('cartData');
+      expect(item(ordered, { ...UPLOAD_SETTINGS, ...merchant }).cartData).toEqual({
+        merchantId: '555',
+        feedCountryCode: 'DE',
+        feedLanguageCode: 'de',
+        items: [
+          { productId: 'SKU-1', quantity: 2, unitPrice: 49.95 },
+          { productId: 'SKU-2', quantity: 1, unitPrice: 30 },
+          { productId: 'SKU-3', quantity: 1 },
+        ],
+      });
+    });
+
+    it('are left out with a braid', () => {
+      const byBraid = withClicks({ gbraid: 'B' }, ordered);
+      expect(item(byBraid)).not.toHaveProperty('cartData');
+      expect(item(byBraid, { ...UPLOAD_SETTINGS, ...merchant })).not.toHaveProperty('cartData');
+    });
+
+    it('have a currency, also without an amount of the conversion', () => {
+      expect(item({ ...ordered, value: undefined }).currency).toBe('EUR');
+      expect(item({ ...ordered, value: undefined }, { ...UPLOAD_SETTINGS, ...merchant }).currencyCode).toBe('EUR');
+      expect(item({ ...ordered, value: undefined }, UPLOAD_SETTINGS)).not.toHaveProperty('currencyCode');
+    });
+  });
+
+  it.each([
+    ['website', 'WEB'],
+    ['app', 'APP'],
+    ['phone_call', 'PHONE'],
+    ['physical_store', 'OTHER'],
+    ['email', 'OTHER'],
+    ['crm', 'OTHER'],
+    ['other', 'OTHER'],
+  ] as const)('sends the source %s as %s, with and without a visit', (source, eventSource) => {
+    expect(item({ ...PURCHASE, source }).eventSource).toBe(eventSource);
+    expect(item({ ...WITH_VISIT, source }).eventSource).toBe(eventSource);
+  });
+
+  it('sends a store sale as one if the account may have them', () => {
+    expect(item({ ...PURCHASE, source: 'physical_store' }, { ...SETTINGS, store_sales: 'yes' }).eventSource).toBe(
+      'IN_STORE',
+    );
+  });
+
+  describe('address', () => {
+    const addressed: Conversion = SAMPLE_CONVERSIONS['by-phone'];
+    const addressIn = (conversion: Conversion) =>
+      item(conversion).userData.userIdentifiers.find((identifier: object) => 'address' in identifier);
+
+    it('contains hashed names, and country and postal code as they are', () => {
+      const { firstName, lastName } = addressed.hashes;
+      expect(addressIn(addressed)).toEqual({
+        address: { givenName: firstName, familyName: lastName, regionCode: 'US', postalCode: '90001' },
+      });
+    });
+
+    it.each<[string, Partial<Conversion>]>([
+      ['a first name', { hashes: { ...addressed.hashes, firstName: undefined } as never }],
+      ['a last name', { hashes: { ...addressed.hashes, lastName: undefined } as never }],
+      ['a postal code', { address: { country: 'US', city: 'Los Angeles' } }],
+      ['a country', { address: { postalCode: '90001' } }],
+      ['an address', { address: undefined }],
+    ])('is left out without %s', (_, change) => {
+      expect(addressIn({ ...addressed, ...change })).toBeUndefined();
+    });
+
+    it('is never uploaded', () => {
+      expect(JSON.stringify(item(addressed, UPLOAD_SETTINGS))).not.toContain('90001');
+    });
+  });
+
   describe('Data Manager payload', () => {
     it.each([
       [{ gclid: 'G', gbraid: 'B', wbraid: 'W' }, { gclid: 'G' }],

@@ -2,6 +2,7 @@ import type { Conversion } from '../conversion.js';
 import { customFields, mappedEvent } from '../event-mapping.js';
 import { digestOf } from '../personal-hashes.js';
 import type { Payload, Settings, Skip } from '../platform.js';
+import { addressOf, cartData, eventSourceOf, uploadCartData } from './details.js';
 import { isUpload } from './settings.js';
 
 /** The group of payloads for the legacy upload. The group of Data Manager payloads is the conversion action's id. */
@@ -41,12 +42,19 @@ function clickOf({ visit }: Conversion): ClickId | undefined {
   return wbraid?.id ? { wbraid: wbraid.id } : undefined;
 }
 
-/** Names are left out: Google accepts them only as part of an address with region and postal code. */
+/** Google accepts no cart data with gbraid and wbraid. */
+function isBraid(click: ClickId | undefined): boolean {
+  return click !== undefined && !('gclid' in click);
+}
+
 function dataManagerEvent(conversion: Conversion, { click, email, phone }: Match, settings: Settings): object {
   const { value } = conversion;
   const userIdentifiers: object[] = [];
   if (email !== undefined) userIdentifiers.push({ emailAddress: email });
   if (phone !== undefined) userIdentifiers.push({ phoneNumber: phone });
+  const address = addressOf(conversion);
+  const cart = isBraid(click) ? undefined : cartData(conversion, settings);
+  if (address !== undefined) userIdentifiers.push({ address });
   const customVariables = Object.entries(customFields(settings, conversion)).map(([variable, content]) => ({
     variable,
     value: String(content),
@@ -54,14 +62,15 @@ function dataManagerEvent(conversion: Conversion, { click, email, phone }: Match
   return {
     eventTimestamp: new Date(conversion.timeMs).toISOString(),
     transactionId: conversion.eventId,
-    eventSource: conversion.visit === undefined ? 'OTHER' : 'WEB',
+    eventSource: eventSourceOf(conversion, settings),
     adIdentifiers: click,
     userData: userIdentifiers.length > 0 ? { userIdentifiers } : undefined,
     // adPersonalization is left out: a visitor can grant one and decline the other.
     consent: conversion.consent === 'granted' ? { adUserData: 'CONSENT_GRANTED' } : undefined,
     conversionValue: value,
-    currency: value === undefined ? undefined : conversion.currency,
+    currency: value === undefined && cart === undefined ? undefined : conversion.currency,
     customVariables: customVariables.length > 0 ? customVariables : undefined,
+    cartData: cart,
   };
 }
 
@@ -69,19 +78,21 @@ function clickConversion(conversion: Conversion, { action, click, email, phone }
   const { value } = conversion;
   const userIdentifiers: object[] = [];
   // Left out with a braid: whether Google accepts both is not confirmed, and the click id is the better match.
-  if (click === undefined || 'gclid' in click) {
+  if (!isBraid(click)) {
     if (email !== undefined) userIdentifiers.push({ userIdentifierSource: 'FIRST_PARTY', hashedEmail: email });
     if (phone !== undefined) userIdentifiers.push({ userIdentifierSource: 'FIRST_PARTY', hashedPhoneNumber: phone });
   }
+  const cart = isBraid(click) ? undefined : uploadCartData(conversion, settings);
   return {
     ...click,
     conversionAction: `customers/${settings['customer_id']}/conversionActions/${action}`,
     conversionDateTime: uploadTime(conversion.timeMs),
     conversionValue: value,
-    currencyCode: value === undefined ? undefined : conversion.currency,
+    currencyCode: value === undefined && cart === undefined ? undefined : conversion.currency,
     orderId: conversion.eventId,
     userIdentifiers: userIdentifiers.length > 0 ? userIdentifiers : undefined,
     consent: conversion.consent === 'granted' ? { adUserData: 'GRANTED' } : undefined,
+    cartData: cart,
   };
 }
 

@@ -1,4 +1,4 @@
-import { oneOf, requiredField, requiredSecret, versionField, visibleAscii } from '../fields.js';
+import { digitsOnly, oneOf, requiredField, requiredSecret, versionField, visibleAscii } from '../fields.js';
 import type { Connection, Field, Settings } from '../platform.js';
 
 const TEN_DIGITS = /^\d{10}$/;
@@ -32,6 +32,27 @@ export const fields: readonly Field[] = [
     help: 'yes: conversions without gclid, gbraid and wbraid are skipped. By default a hashed email or phone suffices.',
     fallback: 'no',
     check: oneOf('yes', 'no'),
+  },
+  {
+    name: 'store_sales',
+    help: 'yes: conversions with the source physical_store are sent as IN_STORE, which Google allows for selected accounts only.',
+    fallback: 'no',
+    check: oneOf('yes', 'no'),
+  },
+  {
+    name: 'merchant_id',
+    help: 'Merchant Center account of the products in items. With mode=upload, items are not sent without it.',
+    check: digitsOnly,
+  },
+  {
+    name: 'feed_country',
+    help: 'Country of the Merchant Center feed, such as DE.',
+    check: (value) => (/^[A-Z]{2}$/.test(value) ? undefined : 'must be a country code of two upper-case letters'),
+  },
+  {
+    name: 'feed_language',
+    help: 'Language of the Merchant Center feed, such as de.',
+    check: (value) => (/^[a-z]{2}$/.test(value) ? undefined : 'must be a language code of two lower-case letters'),
   },
   {
     name: 'mode',

@@ -1,6 +1,9 @@
+import { hash } from 'node:crypto';
 import { answer } from '../../../test/support/platform-answers.js';
 import { describePlatformContract } from '../../../test/support/platform-contract.js';
+import { sentItem } from '../../../test/support/platform-payloads.js';
 import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js';
+import type { Conversion } from '../conversion.js';
 import type { Connection } from '../platform.js';
 import { linkedin } from './index.js';
 
@@ -13,6 +16,8 @@ const oauthConnection: Connection = {
   secrets: { client_secret: 'cs', refresh_token: 'rt' },
 };
 const call = { connection, nowMs: 0 };
+const item = (conversion: Conversion, settings = {}) =>
+  sentItem(linkedin, conversion, { ...connection.settings, ...settings });
 
 const METHOD = "Incorrect conversions information provided. Conversion's method should be CONVERSIONS_API, indices";
 
@@ -62,6 +67,20 @@ describePlatformContract(linkedin, {
 
 describe('linkedin', () => {
   describe('payload', () => {
+    it.each([
+      ['plain', ['Customer-42']],
+      ['hashed', [hash('sha256', 'Customer-42')]],
+    ])('contains the external id with external_id=%s', (external_id, externalIds) => {
+      expect(item(SAMPLE_CONVERSIONS['by-phone'], { external_id }).user.externalIds).toEqual(externalIds);
+      expect(item(SAMPLE_CONVERSIONS['hashed-only'], { external_id }).user).not.toHaveProperty('externalIds');
+    });
+
+    it('contains neither external id, address, source nor items without the setting', () => {
+      const { user, ...others } = item(SAMPLE_CONVERSIONS['by-phone']);
+      expect(Object.keys(user)).toEqual(['userIds']);
+      expect(JSON.stringify(others)).not.toMatch(/phone_call|SKU|90001|Customer/);
+    });
+
     it('never contains names', () => {
       const text = JSON.stringify(linkedin.payload(SAMPLE_CONVERSIONS['phone-and-name'], connection.settings));
       expect(text).not.toMatch(/userInfo|firstName|lastName/);

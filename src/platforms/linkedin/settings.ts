@@ -1,5 +1,6 @@
 import { visibleAscii } from '../fields.js';
 import type { Connection, Field } from '../platform.js';
+import { externalIdForm } from '../sender-details.js';
 
 /** LinkedIn retires each version after a year, so it can be set without a new release of this service. */
 export const API_VERSION = '202608';
@@ -29,6 +30,7 @@ export const fields: readonly Field[] = [
     check: (value) => (/^20\d\d(?:0[1-9]|1[0-2])$/.test(value) ? undefined : 'must be a year and month such as 202608'),
     fallback: API_VERSION,
   },
+  externalIdForm(undefined),
 ];
 
 export function check({ settings, secrets }: Connection): string | undefined {

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { answer } from '../../../test/support/platform-answers.js';
 import { describePlatformContract } from '../../../test/support/platform-contract.js';
 import {
@@ -160,6 +161,20 @@ describe('microsoft_ads', () => {
       });
     });
 
+    it('contains the external id hashed, or plain if the connection says so, and none after an opt-out', () => {
+      const known: Conversion = SAMPLE_CONVERSIONS['by-phone'];
+      const settings = { ...SETTINGS, external_id: 'plain' };
+      expect(item(known).userData.externalId).toBe(hash('sha256', 'Customer-42'));
+      expect(item(known, settings).userData.externalId).toBe('Customer-42');
+      expect(item({ ...known, consent: 'denied' }, settings).userData).not.toHaveProperty('externalId');
+    });
+
+    it('contains items with a currency, and no address', () => {
+      const ordered: Conversion = { ...SAMPLE_CONVERSIONS['by-phone'], value: undefined };
+      expect(item(ordered).customData).toMatchObject({ currency: 'EUR', itemIds: ['SKU-1', 'SKU-2', 'SKU-3'] });
+      expect(JSON.stringify(item(ordered))).not.toMatch(/90001|Angeles/);
+    });
+
     it('contains the page URL without query', () => {
       const pageUrl = 'https://shop.example/thanks?gclid=G&email=jane.doe@example.com#top';
       const visit = { pageUrl, clicks: {}, cookies: {}, utm: {} };
@@ -206,6 +221,11 @@ describe('microsoft_ads', () => {
         ConversionTime: '2026-03-01T10:15:30Z',
         HashedEmailAddress: EMAIL,
       });
+    });
+
+    it('contains nothing of the details of a sender', () => {
+      const sent = JSON.stringify(item(SAMPLE_CONVERSIONS['by-phone'], OFFLINE_SETTINGS));
+      expect(sent).not.toMatch(/SKU|Customer|90001|phone_call/);
     });
 
     it('is skipped after an opt-out', () => {

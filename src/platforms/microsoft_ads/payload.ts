@@ -3,7 +3,8 @@ import { customObject, mappedEvent } from '../event-mapping.js';
 import { unlessEmpty, withholdsPersonal, withoutQuery } from '../payload-fields.js';
 import { digestOf } from '../personal-hashes.js';
 import type { Payload, Settings, Skip } from '../platform.js';
-import { isOffline } from './settings.js';
+import { formedExternalId } from '../sender-details.js';
+import { EXTERNAL_ID_FORM, isOffline } from './settings.js';
 
 /** The group of offline conversions; payloads of the Conversions API have none. */
 export const OFFLINE = 'offline';
@@ -44,14 +45,16 @@ function clickIdOf({ visit }: Conversion): string | undefined {
 }
 
 function capiEvent(conversion: Conversion, { goal, msclkid, email, phone }: Match, settings: Settings): object {
-  const { visit, value } = conversion;
+  const { visit, value, items } = conversion;
   const isPurchase = conversion.event === 'purchase';
   const customData = unlessEmpty({
     value,
-    currency: value === undefined ? undefined : conversion.currency,
+    currency: value === undefined && items === undefined ? undefined : conversion.currency,
     transactionId: conversion.orderId,
     pageType: isPurchase ? 'purchase' : undefined,
     ecommTotalValue: isPurchase ? value : undefined,
+    itemIds: items?.map(({ id }) => id),
+    items: items?.map(({ id, name, quantity, price }) => ({ id, name, quantity, price })),
     ...customObject(settings, conversion),
   });
   return {
@@ -66,6 +69,7 @@ function capiEvent(conversion: Conversion, { goal, msclkid, email, phone }: Matc
       em: email,
       ph: phone,
       anonymousId: visit?.cookies._uetvid || undefined,
+      externalId: formedExternalId(conversion, settings, EXTERNAL_ID_FORM),
       clientIpAddress: visit?.ip || undefined,
       clientUserAgent: visit?.userAgent || undefined,
     },

@@ -1,9 +1,13 @@
 import { digitsOnly, oneOf, versionField, visibleAscii } from '../fields.js';
 import type { Connection, Field, Settings } from '../platform.js';
+import { externalIdForm } from '../sender-details.js';
 
 const TAG_ID = /^[0-9A-Za-z_-]+$/;
 
 const FALLBACK = { mode: 'capi', phone_format: 'e164', api_version: 'v1', offline_api_version: 'v13' } as const;
+
+/** Microsoft documents an anonymised id. */
+export const EXTERNAL_ID_FORM = 'hashed';
 
 /** Which of them are required depends on the mode; see `check`. */
 export const fields: readonly Field[] = [
@@ -63,6 +67,7 @@ export const fields: readonly Field[] = [
     fallback: FALLBACK.phone_format,
     check: oneOf('e164', 'digits'),
   },
+  externalIdForm(EXTERNAL_ID_FORM),
   versionField('api_version', 'Version of the UET Conversions API.', FALLBACK.api_version),
   versionField(
     'offline_api_version',

@@ -1,13 +1,19 @@
 import { hash } from 'node:crypto';
-import type { Conversion, Visit } from '../conversion.js';
+import type { Conversion, Item, Visit } from '../conversion.js';
 import { customObject, mappedEvent } from '../event-mapping.js';
 import { withholdsPersonal, withoutQuery } from '../payload-fields.js';
 import type { Payload, Settings, Skip } from '../platform.js';
+import { externalIdOf } from '../sender-details.js';
 
 const EVENTS: ReadonlyMap<string, string> = new Map([
   ['purchase', 'Order Completed'],
   ['signup', 'Signed Up'],
 ]);
+
+/** Segment silently drops a message of more than 32 kB; the rest of a message is much smaller than what this leaves. */
+const PRODUCTS_MAX_BYTES = 20_000;
+/** A message with more is sent alone: a batch of `batchMax` such messages would be larger than Segment accepts. */
+const BATCHED_PRODUCTS_MAX_BYTES = 2_500;
 
 const LIBRARY = { name: 'clean-conversions', version: '1' };
 
@@ -17,11 +23,13 @@ export function payload(conversion: Conversion, settings: Settings): Payload | S
   const isAnonymous = withholdsPersonal(conversion);
   if (isAnonymous && settings['when_denied'] === 'skip') return { skip: 'consent_denied' };
   const visit = isAnonymous ? undefined : conversion.visit;
+  const products = productsOf(conversion.items);
   return {
+    ...(products && bytesOf(products) > BATCHED_PRODUCTS_MAX_BYTES && { group: conversion.id }),
     item: {
       type: 'track',
       messageId: messageId(conversion),
-      userId: isAnonymous ? undefined : conversion.hashes.subject,
+      userId: isAnonymous ? undefined : userId(conversion, settings),
       anonymousId: isAnonymous ? conversion.id : visit?.visitorId || undefined,
       event: mappedEvent(settings, event) ?? EVENTS.get(event) ?? event,
       timestamp: new Date(conversion.timeMs).toISOString(),
@@ -30,11 +38,37 @@ export function payload(conversion: Conversion, settings: Settings): Payload | S
         order_id: conversion.orderId,
         revenue: event === 'purchase' ? value : undefined,
         value,
-        currency: value === undefined ? undefined : conversion.currency,
+        currency: value === undefined && products === undefined ? undefined : conversion.currency,
+        ...(products && { products }),
+        ...(conversion.source && { source: conversion.source }),
       },
       context: visit === undefined ? { library: LIBRARY } : contextOf(visit),
     },
   };
+}
+
+function userId(conversion: Conversion, settings: Settings): string {
+  const externalId = settings['external_id'] === 'user_id' ? externalIdOf(conversion) : undefined;
+  return externalId ?? conversion.hashes.subject;
+}
+
+/** Under the names of Segment's e-commerce events. Names and categories are left out of a list that is too long with them. */
+function productsOf(items: readonly Item[] | undefined): object[] | undefined {
+  if (items === undefined) return undefined;
+  const products = items.map(({ id, name, quantity, price, category }) => ({
+    product_id: id,
+    name,
+    quantity,
+    price,
+    category,
+  }));
+  if (bytesOf(products) <= PRODUCTS_MAX_BYTES) return products;
+  const short = products.map(({ product_id, quantity, price }) => ({ product_id, quantity, price }));
+  return bytesOf(short) <= PRODUCTS_MAX_BYTES ? short : undefined;
+}
+
+function bytesOf(products: readonly object[]): number {
+  return Buffer.byteLength(JSON.stringify(products));
 }
 
 /**

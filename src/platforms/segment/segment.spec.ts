@@ -38,6 +38,56 @@ describe('segment', () => {
       expect(segment.payload(withVisit, { when_denied: 'skip' })).toHaveProperty('item');
     });
 
+    describe('with details of the sender', () => {
+      const known: Conversion = SAMPLE_CONVERSIONS['by-phone'];
+      const asUserId = { external_id: 'user_id' };
+
+      it('has the external id as user id only if the connection says so', () => {
+        expect(JSON.stringify(item(known))).not.toContain('Customer-42');
+        expect(item(known, asUserId).userId).toBe('Customer-42');
+        expect(item(withVisit, asUserId).userId).toBe(withVisit.hashes.subject);
+      });
+
+      it('contains neither external id nor address after an opt-out', () => {
+        const sent = item({ ...known, consent: 'denied' }, { ...asUserId, 'field.id': 'externalId' });
+        expect(sent).toMatchObject({ anonymousId: known.id, properties: { source: 'phone_call' } });
+        expect(sent).not.toHaveProperty('userId');
+        expect(JSON.stringify(sent)).not.toMatch(/Customer-42|90001|Angeles/);
+      });
+
+      it('contains the currency of prices without an amount', () => {
+        expect(item({ ...known, value: undefined }).properties.currency).toBe('EUR');
+      });
+
+      it('leaves custom fields in place that have the names of missing details', () => {
+        const settings = { 'field.source': '"shop"', 'field.products': '"many"' };
+        expect(item(withVisit, settings).properties).toMatchObject({ source: 'shop', products: 'many' });
+        expect(item(known, settings).properties).toMatchObject({ source: 'phone_call', products: expect.any(Array) });
+      });
+
+      it('never exceeds the size of a message, and is sent alone if a batch could be too large', () => {
+        const items = (count: number, length: number) =>
+          Array.from({ length: count }, (_, index) => ({
+            id: `${index}`.padEnd(Math.min(length, 255), 'é'),
+            name: 'é'.repeat(length),
+            price: 1,
+          }));
+        const payloadOf = (count: number, length: number) =>
+          segment.payload({ ...known, items: items(count, length) }, connection.settings);
+        const bytesOf = (payload: object) => Buffer.byteLength(JSON.stringify(payload));
+
+        expect(payloadOf(10, 20)).not.toHaveProperty('group');
+        expect(payloadOf(40, 100)).toMatchObject({ group: known.id });
+        expect(payloadOf(40, 100)).toHaveProperty('item.properties.products.39.name');
+        const unnamed = payloadOf(100, 70);
+        expect(unnamed).toMatchObject({ group: known.id, item: { properties: { products: { length: 100 } } } });
+        expect(JSON.stringify(unnamed)).not.toContain('"name":"é');
+        expect(payloadOf(100, 255)).not.toHaveProperty('item.properties.products');
+        for (const payload of [payloadOf(40, 100), unnamed, payloadOf(100, 255)])
+          expect(bytesOf(payload)).toBeLessThan(32_000);
+      });
+    });
+
     it.each([
       ['purchase', 'Order Completed'],
       ['lead', 'lead'],

@@ -1,4 +1,4 @@
-import { requiredSecret } from '../fields.js';
+import { oneOf, requiredSecret } from '../fields.js';
 import type { Field } from '../platform.js';
 
 export const fields: readonly Field[] = [
@@ -11,5 +11,10 @@ export const fields: readonly Field[] = [
     help: 'After an opt-out: anonymous (default) sends the conversion without the hashed email, skip sends nothing.',
     check: (value) => (/^(anonymous|skip)$/.test(value) ? undefined : 'must be anonymous or skip'),
     fallback: 'anonymous',
+  },
+  {
+    name: 'external_id',
+    help: 'user_id: externalId is the userId, plain, in place of the hashed email. Without it, externalId is not sent.',
+    check: oneOf('user_id'),
   },
 ];

@@ -1,11 +1,15 @@
-import type { Conversion, Visit } from '../conversion.js';
+import { hash } from 'node:crypto';
+import type { Address, Conversion, Visit } from '../conversion.js';
 import { customObject, mappedEvent } from '../event-mapping.js';
 import { withoutQuery } from '../payload-fields.js';
 import type { Payload, Settings } from '../platform.js';
 
-/** The receiver belongs to the customer, so it gets the click ids of all platforms. Personal data is sent only as hashes. */
+/**
+ * The receiver belongs to the customer, so it gets the click ids of all platforms, and the customer's own ids. Personal data is
+ * sent only as hashes.
+ */
 export function payload(conversion: Conversion, settings: Settings): Payload {
-  const { event, value, visit, hashes } = conversion;
+  const { event, value, visit, hashes, source, items } = conversion;
   return {
     item: {
       type: `conversion.${mappedEvent(settings, event) ?? event}`,
@@ -17,7 +21,7 @@ export function payload(conversion: Conversion, settings: Settings): Payload {
         event,
         order_id: conversion.orderId,
         value,
-        currency: value === undefined ? undefined : conversion.currency,
+        currency: value === undefined && items === undefined ? undefined : conversion.currency,
         consent: conversion.consent,
         page_url: withoutQuery(visit?.pageUrl),
         click_ids: clickIds(visit),
@@ -27,10 +31,29 @@ export function payload(conversion: Conversion, settings: Settings): Payload {
           phone_sha256: hashes.phone,
           first_name_sha256: hashes.firstName,
           last_name_sha256: hashes.lastName,
+          external_id: conversion.externalId,
+          ...addressHashes(conversion.address),
         },
+        // An absent one must not replace a custom field of its name.
+        ...(source && { source }),
+        ...(items && { items }),
       },
     },
   };
+}
+
+/** Of the lower-case values, as those of names. */
+function addressHashes({ city, region, postalCode, country }: Address = {}): object {
+  return {
+    city_sha256: digestOf(city),
+    region_sha256: digestOf(region),
+    postal_code_sha256: digestOf(postalCode),
+    country_sha256: digestOf(country),
+  };
+}
+
+function digestOf(text: string | undefined): string | undefined {
+  return text === undefined ? undefined : hash('sha256', text.toLowerCase());
 }
 
 function clickIds(visit: Visit | undefined): Record<string, string> | undefined {

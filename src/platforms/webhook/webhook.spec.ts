@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { answer } from '../../../test/support/platform-answers.js';
 import { describePlatformContract } from '../../../test/support/platform-contract.js';
 import { sentItem } from '../../../test/support/platform-payloads.js';
@@ -64,7 +65,26 @@ describe('webhook', () => {
       expect(JSON.parse(text).data.page_url).toBe('https://shop.example/a');
     });
 
+    it('contains what the sender stated about customer and order, the address only as hashes', () => {
+      const { data } = item(SAMPLE_CONVERSIONS['by-phone']);
+      expect(data).toMatchObject({ source: 'phone_call', items: SAMPLE_CONVERSIONS['by-phone'].items });
+      expect(data.user).toMatchObject({
+        external_id: 'Customer-42',
+        city_sha256: hash('sha256', 'los angeles'),
+        region_sha256: hash('sha256', 'ca'),
+        postal_code_sha256: hash('sha256', '90001'),
+        country_sha256: hash('sha256', 'us'),
+      });
+      expect(JSON.stringify(data)).not.toMatch(/90001|Angeles/i);
+    });
+
+    it('leaves custom fields in place that have the names of missing details', () => {
+      const settings = { 'field.source': '"shop"', 'field.items': '"many"' };
+      expect(item(withVisit, settings).data).toMatchObject({ source: 'shop', items: 'many' });
+    });
+
     it('does not let a custom field replace its own', () => {
+      expect(item(SAMPLE_CONVERSIONS['by-phone'], { 'field.source': '"shop"' }).data.source).toBe('phone_call');
       expect(item(withVisit, { 'field.event_id': 'event' }).data.event_id).toBe('ORD-1001');
     });
   });

@@ -1,31 +1,45 @@
-import type { Conversion } from '../conversion.js';
+import type { Conversion, Item } from '../conversion.js';
 import { mappedEvent } from '../event-mapping.js';
 import { amountText, withholdsPersonal } from '../payload-fields.js';
 import { FIRST_PAYLOAD_VERSION } from '../payload-version.js';
 import type { Payload, Settings, Skip } from '../platform.js';
+import { unitsOf } from '../sender-details.js';
 
 export function payload(conversion: Conversion, settings: Settings): Payload | Skip {
   const eventId = mappedEvent(settings, conversion.event);
   if (eventId === undefined) return { skip: 'event_not_mapped' };
   // X has no field for an opt-out, and requires an identifier.
   if (withholdsPersonal(conversion)) return { skip: 'consent_denied' };
-  const value = amountOf(conversion, settings);
-  const hasCurrency = value !== undefined && conversion.payloadVersion > FIRST_PAYLOAD_VERSION;
+  const { items, currency } = conversion;
+  // Amounts in other currencies than the one that is set are left out.
+  const hasAmounts = (settings['currency'] ?? currency) === currency;
+  const value = hasAmounts ? conversion.value : undefined;
+  const contents = items && contentsOf(items, hasAmounts);
+  const hasAny = value !== undefined || contents?.some(({ content_price }) => content_price !== undefined);
+  const hasCurrency = hasAny && conversion.payloadVersion > FIRST_PAYLOAD_VERSION;
   return {
     item: {
       conversion_time: new Date(conversion.timeMs).toISOString(),
       event_id: eventId,
       conversion_id: conversion.eventId,
-      value,
-      price_currency: hasCurrency ? conversion.currency : undefined,
+      value: value === undefined ? undefined : amountText(value, currency),
+      price_currency: hasCurrency ? currency : undefined,
       identifiers: identifiersOf(conversion),
+      number_items: items && unitsOf(items),
+      contents,
     },
   };
 }
 
-function amountOf({ value, currency }: Conversion, settings: Settings): string | undefined {
-  if (value === undefined || (settings['currency'] ?? currency) !== currency) return undefined;
-  return amountText(value, currency);
+/** X calls the category of a product its type. Unlike the amount of a conversion, a price is a number. */
+function contentsOf(items: readonly Item[], hasPrices: boolean) {
+  return items.map(({ id, name, category, price, quantity }) => ({
+    content_id: id,
+    content_name: name,
+    content_type: category,
+    content_price: hasPrices ? price : undefined,
+    num_items: quantity ?? 1,
+  }));
 }
 
 function identifiersOf({ visit, hashes }: Conversion): object[] {

@@ -62,6 +62,22 @@ describe('x', () => {
       ]);
     });
 
+    it('contains items and their number, with prices only in the configured currency', () => {
+      const ordered: Conversion = SAMPLE_CONVERSIONS['by-phone'];
+      expect(item({ ...ordered, value: undefined })).toMatchObject({ price_currency: 'EUR', number_items: 4 });
+      const unpriced = item(ordered, { currency: 'USD' });
+      expect(unpriced).not.toHaveProperty('price_currency');
+      expect(unpriced.contents).toEqual([
+        { content_id: 'SKU-1', content_name: 'Running shoe', content_type: 'Shoes > Running', num_items: 2 },
+        { content_id: 'SKU-2', num_items: 1 },
+        { content_id: 'SKU-3', num_items: 1 },
+      ]);
+    });
+
+    it('contains neither external id nor address', () => {
+      expect(JSON.stringify(item(SAMPLE_CONVERSIONS['with-details']))).not.toMatch(/Customer-42|90001|Angeles/);
+    });
+
     it('leaves out an amount in another currency than the configured one', () => {
       expect(item(withVisit, { currency: 'EUR' }).value).toBe('129.90');
       const withoutAmount = item(SAMPLE_CONVERSIONS.yen, { currency: 'EUR' });

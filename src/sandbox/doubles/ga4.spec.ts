@@ -78,12 +78,24 @@ describe('double of ga4', () => {
     ['null in a param', withParams({ coupon: null }), 'VALUE_INVALID'],
     ['a list in a param', withParams({ coupons: ['a'] }), 'VALUE_INVALID'],
     ['an item without a name', withParams({ items: [{ quantity: 1 }] }), 'VALUE_INVALID'],
+    ['201 items', withParams({ items: Array(201).fill({ item_id: 'SKU-1' }) }), 'VALUE_INVALID'],
+    ['half an item', withParams({ items: [{ item_id: 'SKU-1', quantity: 0.5 }] }), 'VALUE_INVALID'],
+    ['a price as a string', withParams({ items: [{ item_id: 'SKU-1', price: '1.50' }] }), 'VALUE_INVALID'],
+    ['a long category', withParams({ items: [{ item_id: '1', item_category: 'a'.repeat(101) }] }), 'VALUE_INVALID'],
+    ['a list in an item', withParams({ items: [{ item_id: '1', item_category: ['a'] }] }), 'VALUE_INVALID'],
+    [
+      'a price without a currency',
+      withParams({ value: undefined, currency: undefined, items: [{ item_id: '1', price: 1 }] }),
+      'VALUE_REQUIRED',
+    ],
+    ['an empty user id', { ...body, user_id: '' }, 'VALUE_INVALID'],
+    ['the id of an app in a web stream', { ...body, app_instance_id: 'a'.repeat(32) }, 'VALUE_INVALID'],
     ['an amount as a string', withParams({ value: '129.90' }), 'VALUE_INVALID'],
     ['an amount without a currency', withParams({ currency: undefined }), 'VALUE_REQUIRED'],
     ['no transaction id', withParams({ transaction_id: undefined }), 'VALUE_REQUIRED'],
     ['a user property without a value', { ...body, user_properties: { tier: 'gold' } }, 'VALUE_INVALID'],
     ['a string', 'text', 'VALUE_INVALID'],
-    ['too many bytes', { ...body, user_id: 'a'.repeat(130_000) }, 'EXCEEDED_MAX_ENTITIES'],
+    ['too many bytes', { ...body, user_data: 'a'.repeat(130_000) }, 'EXCEEDED_MAX_ENTITIES'],
   ])('silently drops a request with %s, and reports it on validation', (_, sent, code) => {
     const answer = collect(sent);
     expect([answer.status, answer.body]).toEqual([204, '']);
@@ -91,6 +103,26 @@ describe('double of ga4', () => {
     const validated = validate(sent);
     expect([validated.status, validated.received]).toEqual([200, undefined]);
     expect(bodyOf(validated).validationMessages).toMatchObject([{ validationCode: code }]);
+  });
+
+  describe('of an app stream', () => {
+    const APP = '?firebase_app_id=1:1234567890:android:0a1b2c3d&api_secret=secret';
+    const { client_id: _, ...rest } = body;
+    const inApp = { ...rest, app_instance_id: '0123456789abcdef0123456789abcdef' };
+
+    it('accepts an event of an app instance', () => {
+      expect(collect(inApp, APP)).toMatchObject({ status: 204, received: [{ accepted: true, problems: [] }] });
+    });
+
+    it.each([
+      ['a client id', body, APP],
+      ['another id', { ...inApp, app_instance_id: 'Customer-42' }, APP],
+      ['both ids', { ...inApp, client_id: '1.2' }, APP],
+      ['the id of a web app', inApp, APP.replace('android', 'web')],
+      ['both streams', inApp, `${APP}&measurement_id=G-ABC123`],
+    ])('drops a request with %s', (__, sent, query) => {
+      expect(collect(sent, query)).toMatchObject({ status: 204, received: [{ accepted: false }] });
+    });
   });
 
   it('drops only the invalid event', () => {

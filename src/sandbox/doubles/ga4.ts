@@ -19,6 +19,8 @@ const VALIDATE_PATH = '/debug/mp/collect';
 const EVENTS_MAX = 25;
 const PARAMS_MAX = 25;
 const PROPERTIES_MAX = 25;
+const ITEMS_MAX = 200;
+const USER_ID_MAX = 256;
 const BODY_MAX_BYTES = 130_000;
 const AGE_MAX_MS = 72 * HOUR_MS;
 const AHEAD_MAX_MS = 5 * MINUTE_MS;
@@ -30,6 +32,8 @@ const TEXT_MAX = 100;
 const TEXT_MAX_OF: Readonly<Record<string, number>> = { page_location: 1_000, page_referrer: 420, page_title: 300 };
 const MICROS = /^\d{16}$/;
 const MEASUREMENT_ID = /^G-[A-Z0-9]+$/;
+const FIREBASE_APP_ID = /^\d+:\d+:(android|ios):[0-9a-f]+$/;
+const APP_INSTANCE_ID = /^[0-9a-f]{32}$/i;
 const RESERVED_PREFIX = /^(_|firebase_|ga_|google_|gtag\.)/;
 const RESERVED_NAMES = new Set([
   ...['ad_activeview', 'ad_click', 'ad_exposure', 'ad_query', 'ad_reward', 'adunit_exposure', 'app_clear_data'],
@@ -104,8 +108,10 @@ function emptyAnswer(received: readonly ReceivedItem[]): SandboxAnswer {
 function credentialProblems({ query }: SandboxRequest): string[] {
   const problems: string[] = [];
   const measurementId = query.get('measurement_id');
-  if (measurementId === null ? !isText(query.get('firebase_app_id')) : !MEASUREMENT_ID.test(measurementId)) {
-    problems.push('measurement_id is not of the form G-XXXX');
+  const appId = query.get('firebase_app_id');
+  if (measurementId !== null && appId !== null) problems.push('measurement_id and firebase_app_id exclude each other');
+  else if (appId !== null ? !FIREBASE_APP_ID.test(appId) : !MEASUREMENT_ID.test(measurementId ?? '')) {
+    problems.push(appId !== null ? 'firebase_app_id is not an app id' : 'measurement_id is not of the form G-XXXX');
   }
   const credential = credentialOf(query.get('api_secret'));
   if (credential !== 'good') problems.push(`api_secret is ${credential}`);
@@ -149,8 +155,14 @@ function findingsOf(body: unknown, request: SandboxRequest): Finding[] {
 type Add = (fieldPath: string, description: string, validationCode: string) => void;
 
 function checkClient(add: Add, body: JsonObject, query: URLSearchParams): void {
-  const name = query.has('firebase_app_id') ? 'app_instance_id' : 'client_id';
-  if (!isText(body[name])) add(name, `${name} is missing`, 'VALUE_REQUIRED');
+  const isApp = query.has('firebase_app_id');
+  const [name, other] = isApp ? ['app_instance_id', 'client_id'] : ['client_id', 'app_instance_id'];
+  const { [name]: id, [other]: wrong, user_id: userId } = body;
+  if (!isText(id)) add(name, `${name} is missing`, 'VALUE_REQUIRED');
+  else if (isApp && !APP_INSTANCE_ID.test(id)) add(name, `${name} is not 32 hexadecimal digits`, 'VALUE_INVALID');
+  if (wrong !== undefined) add(other, `${other} is for another kind of stream`, 'VALUE_INVALID');
+  if (userId !== undefined && check.text(userId, USER_ID_MAX) !== undefined)
+    add('user_id', `user_id is not a text of up to ${USER_ID_MAX} characters`, 'VALUE_INVALID');
 }
 
 function checkTime(add: Add, micros: unknown, nowMs: number): void {
@@ -209,8 +221,9 @@ function checkEvent(add: Add, event: unknown): void {
   const { value, currency } = params;
   if (value !== undefined && !isNumber(value))
     add('events.params.value', 'has a value that is not a number', 'VALUE_INVALID');
-  if ((value !== undefined || currency !== undefined) && check.currency(currency) !== undefined) {
-    add('events.params.currency', 'has a value without a currency', 'VALUE_REQUIRED');
+  const isPriced = listIn(params, 'items').some((item) => objectOf(item)['price'] !== undefined);
+  if ((value !== undefined || isPriced || currency !== undefined) && check.currency(currency) !== undefined) {
+    add('events.params.currency', 'has an amount without a currency', 'VALUE_REQUIRED');
   }
   if (name === 'purchase' && !isText(params['transaction_id'])) {
     add('events.params.transaction_id', 'is a purchase without transaction_id', 'VALUE_REQUIRED');
@@ -220,19 +233,32 @@ function checkEvent(add: Add, event: unknown): void {
 function checkParam(add: Add, name: string, value: unknown): void {
   const path = `events.params.${name}`;
   if (!NAME.test(name) || RESERVED_PREFIX.test(name)) add(path, 'has a param with an invalid name', 'NAME_INVALID');
-  if (name === 'items') {
-    if (!Array.isArray(value) || !value.every(isItem))
-      add(path, 'has items without item_id or item_name', 'VALUE_INVALID');
-  } else if (!isScalar(value)) add(path, `has a param ${name} that is not a single value`, 'VALUE_INVALID');
+  if (name === 'items') checkItems(add, path, value);
+  else if (!isScalar(value)) add(path, `has a param ${name} that is not a single value`, 'VALUE_INVALID');
   else if (typeof value === 'string' && value.length > (TEXT_MAX_OF[name] ?? TEXT_MAX)) {
     add(path, `has a param ${name} that is too long`, 'VALUE_OUT_OF_BOUNDS');
   }
 }
 
-function isItem(item: unknown): boolean {
-  return (
-    isObject(item) && (isText(item['item_id']) || isText(item['item_name'])) && Object.values(item).every(isScalar)
-  );
+function checkItems(add: Add, path: string, items: unknown): void {
+  if (!Array.isArray(items) || items.length > ITEMS_MAX) {
+    add(path, `has items that are not a list of up to ${ITEMS_MAX}`, 'VALUE_INVALID');
+    return;
+  }
+  for (const item of items as unknown[]) {
+    const problem = itemProblem(objectOf(item));
+    if (problem !== undefined) add(path, `has an item ${problem}`, 'VALUE_INVALID');
+  }
+}
+
+function itemProblem(item: JsonObject): string | undefined {
+  const { item_id, item_name, quantity, price } = item;
+  if (!isText(item_id) && !isText(item_name)) return 'without item_id or item_name';
+  if (quantity !== undefined && check.count(quantity) !== undefined) return 'whose quantity is not a whole number';
+  if (price !== undefined && !isNumber(price)) return 'whose price is not a number';
+  if (!Object.values(item).every(isScalar)) return 'with a value that is not single';
+  const isLong = Object.values(item).some((value) => typeof value === 'string' && value.length > TEXT_MAX);
+  return isLong ? `with a text of more than ${TEXT_MAX} characters` : undefined;
 }
 
 function isScalar(value: unknown): boolean {
@@ -249,7 +275,7 @@ function receivedEvents(body: unknown, problemsOf: (index: number) => readonly s
     // Only purchases have an id; other events are identified by client id and time.
     const eventId = isText(transaction)
       ? transaction
-      : `${textOf(envelope['client_id'])} ${textOf(envelope['timestamp_micros'])}`;
+      : `${textOf(envelope['client_id'] ?? envelope['app_instance_id'])} ${textOf(envelope['timestamp_micros'])}`;
     const problems = problemsOf(index);
     const about = {
       eventId,

@@ -109,10 +109,34 @@ function uploadErrors(conversion: unknown, { path }: SandboxRequest): UploadErro
   }
   if (consent !== undefined) checkConsent(add, consent);
   checkIdentifiers(add, conversion);
+  if (conversion['cartData'] !== undefined) checkCart(add, conversion['cartData']);
   return errors;
 }
 
 type Add = (field: string, description: string | undefined, code: string) => void;
+
+function checkCart(add: Add, cart: unknown): void {
+  const { merchantId, feedCountryCode, feedLanguageCode, localTransactionCost, items, ...others } = objectOf(cart);
+  for (const name of Object.keys(others)) add(`cart_data.${name}`, 'is not a known field', 'INVALID_ARGUMENT');
+  if (!DIGITS.test(textOf(merchantId).replaceAll('"', '')))
+    add('cart_data.merchant_id', 'is not a Merchant Center id', 'INVALID_ARGUMENT');
+  if (feedCountryCode !== undefined && !/^[A-Z]{2}$/.test(textOf(feedCountryCode)))
+    add('cart_data.feed_country_code', 'is not a country of two upper-case letters', 'INVALID_ARGUMENT');
+  if (feedLanguageCode !== undefined && !/^[a-z]{2}$/.test(textOf(feedLanguageCode)))
+    add('cart_data.feed_language_code', 'is not a language of two lower-case letters', 'INVALID_ARGUMENT');
+  if (localTransactionCost !== undefined)
+    add('cart_data.local_transaction_cost', check.number(localTransactionCost), 'INVALID_ARGUMENT');
+  if (!Array.isArray(items) || items.length === 0) add('cart_data.items', 'is not a list of items', 'INVALID_ARGUMENT');
+  for (const item of listIn(cart, 'items')) {
+    const { productId, quantity, unitPrice, ...more } = objectOf(item);
+    for (const name of Object.keys(more)) add(`cart_data.items.${name}`, 'is not a known field', 'INVALID_ARGUMENT');
+    add('cart_data.items.product_id', check.text(productId), 'INVALID_ARGUMENT');
+    // A 32-bit number, which unlike one of 64 bits is no string.
+    if (quantity !== undefined && !(Number.isInteger(quantity) && (quantity as number) > 0))
+      add('cart_data.items.quantity', 'is not a whole number above zero', 'INVALID_ARGUMENT');
+    if (unitPrice !== undefined) add('cart_data.items.unit_price', check.number(unitPrice), 'INVALID_ARGUMENT');
+  }
+}
 
 function orderIdProblem(orderId: unknown): string | undefined {
   return check.text(orderId) ?? ((orderId as string).includes('@') ? 'contains an email address' : undefined);

@@ -7,8 +7,9 @@ const IDENTIFIERS_MAX = 10;
 const ACCOUNT_ID = /^\d{10}$/;
 const CONVERSION_ACTION_ID = /^\d+$/;
 const COUNTRY = /^[A-Z]{2}$/;
-const WHOLE_NUMBER = /^\d+$/;
-const EVENT_SOURCES = ['WEB', 'APP', 'IN_STORE', 'PHONE', 'OTHER'];
+const LANGUAGE = /^[a-z]{2}$/;
+const POSITIVE_NUMBER = /^[1-9]\d*$/;
+const EVENT_SOURCES = ['WEB', 'APP', 'IN_STORE', 'PHONE', 'MESSAGE', 'OTHER'];
 const CONSENTS = ['CONSENT_GRANTED', 'CONSENT_DENIED'];
 const CLICK_IDS = ['gclid', 'gbraid', 'wbraid'] as const;
 const IDENTIFIER_KINDS = ['emailAddress', 'phoneNumber', 'address'];
@@ -23,6 +24,16 @@ const EVENT_FIELDS = new Set([
   ...['experimentalFields', 'userProperties', 'eventName', 'clientId', 'userId', 'additionalEventParameters'],
 ]);
 const CONSENT_FIELDS = new Set(['adUserData', 'adPersonalization']);
+const ADDRESS_FIELDS = new Set([
+  ...['givenName', 'familyName', 'regionCode', 'postalCode', 'addressLine', 'city', 'administrativeArea'],
+]);
+const CART_FIELDS = new Set([
+  ...['merchantId', 'merchantFeedLabel', 'merchantFeedLanguageCode', 'transactionDiscount', 'items', 'couponCodes'],
+]);
+const ITEM_FIELDS = new Set([
+  ...['merchantProductId', 'quantity', 'unitPrice', 'itemId', 'additionalItemParameters', 'merchantId'],
+  ...['merchantFeedLabel', 'merchantFeedLanguageCode', 'conversionValue', 'customVariables'],
+]);
 const AD_IDENTIFIER_FIELDS = new Set([...CLICK_IDS, 'sessionAttributes', 'landingPageDeviceInfo', 'dclid']);
 
 /** A field violation as Google reports it. */
@@ -117,7 +128,7 @@ export function eventViolations(event: unknown, index: number, body: JsonObject,
   checkIdentifiers(violations, at, event, body);
   checkConsent(violations, `${at}.consent`, event['consent']);
   checkDevice(violations, `${at}.eventDeviceInfo`, event['eventDeviceInfo']);
-  checkCart(violations, `${at}.cartData`, event['cartData']);
+  checkCart(violations, `${at}.cartData`, event);
   return violations.list;
 }
 
@@ -178,7 +189,9 @@ function checkUserIdentifier(violations: Violations, field: string, identifier: 
     violations.add(`${field}.${kind}`, check.hash(identifier[kind]), 'INVALID_SHA256_FORMAT');
     return;
   }
-  const { givenName, familyName, regionCode, postalCode } = objectOf(identifier[kind]);
+  const address = objectOf(identifier[kind]);
+  violations.unknown(`${field}.address.`, address, ADDRESS_FIELDS);
+  const { givenName, familyName, regionCode, postalCode } = address;
   violations.add(`${field}.address.givenName`, check.hash(givenName), 'INVALID_SHA256_FORMAT');
   violations.add(`${field}.address.familyName`, check.hash(familyName), 'INVALID_SHA256_FORMAT');
   violations.add(`${field}.address.postalCode`, check.raw(postalCode), 'INVALID_ARGUMENT');
@@ -207,23 +220,38 @@ function checkDevice(violations: Violations, field: string, device: unknown): vo
   violations.optional(field, device, 'userAgent', check.raw);
 }
 
-function checkCart(violations: Violations, field: string, cart: unknown): void {
+function checkCart(violations: Violations, field: string, event: JsonObject): void {
+  const { cartData: cart, currency } = event;
   if (cart === undefined) return;
-  const { items } = objectOf(cart);
-  if (!Array.isArray(items)) {
-    violations.add(`${field}.items`, 'is not a list', 'INVALID_ARGUMENT');
+  const { items, merchantFeedLanguageCode: language } = objectOf(cart);
+  if (!Array.isArray(items) || items.length === 0) {
+    violations.add(`${field}.items`, 'is not a list of items', 'INVALID_ARGUMENT');
     return;
   }
+  violations.unknown(`${field}.`, objectOf(cart), CART_FIELDS);
+  violations.optional(field, objectOf(cart), 'merchantId', isMerchantId, 'INVALID_MERCHANT_ID');
+  violations.optional(field, objectOf(cart), 'merchantFeedLabel', check.text);
+  if (language !== undefined && !LANGUAGE.test(textOf(language))) {
+    const at = `${field}.merchantFeedLanguageCode`;
+    violations.add(at, 'is not a language of two lower-case letters', 'INVALID_MERCHANT_FEED_LANGUAGE_CODE');
+  }
   items.forEach((item: unknown, index) => {
-    const { merchantProductId, quantity } = objectOf(item);
-    const at = `${field}.items[${index}]`;
-    violations.add(`${at}.merchantProductId`, check.text(merchantProductId), 'INVALID_ARGUMENT');
-    violations.optional(at, objectOf(item), 'unitPrice', check.number);
-    // A 64-bit number: Google writes it as a string and reads both.
-    if (quantity !== undefined && !WHOLE_NUMBER.test(textOf(quantity))) {
-      violations.add(`${at}.quantity`, 'is not a whole number', 'INVALID_ARGUMENT');
-    }
+    checkItem(violations, `${field}.items[${index}]`, objectOf(item), currency);
   });
+}
+
+const isMerchantId = check.format(/^\d+$/, 'contains other characters than digits');
+
+function checkItem(violations: Violations, at: string, item: JsonObject, currency: unknown): void {
+  const { merchantProductId, quantity, unitPrice } = item;
+  violations.unknown(`${at}.`, item, ITEM_FIELDS);
+  violations.add(`${at}.merchantProductId`, check.text(merchantProductId), 'INVALID_ARGUMENT');
+  violations.optional(at, item, 'unitPrice', check.number);
+  if (unitPrice !== undefined && currency === undefined)
+    violations.add(`${at}.unitPrice`, 'has no currency', 'INVALID_CURRENCY_CODE');
+  // A 64-bit number: Google writes it as a string and reads both.
+  if (quantity !== undefined && !POSITIVE_NUMBER.test(textOf(quantity)))
+    violations.add(`${at}.quantity`, 'is not a whole number above zero', 'INVALID_ARGUMENT');
 }
 
 /** The click id that Google would use; empty when there is none. */

@@ -104,6 +104,24 @@ describe('double of google_ads: Data Manager', () => {
       '.cartData.items[0].merchantProductId',
       'INVALID_ARGUMENT',
     ],
+    ['a cart without items', { cartData: { items: [] } }, '.cartData.items', 'INVALID_ARGUMENT'],
+    ['the product id of the upload', cart({ productId: 'SKU-1' }), '.cartData.items[0].productId', 'INVALID_ARGUMENT'],
+    ['a quantity of zero', cart({ quantity: '0' }), '.cartData.items[0].quantity', 'INVALID_ARGUMENT'],
+    ['half a product', cart({ quantity: 1.5 }), '.cartData.items[0].quantity', 'INVALID_ARGUMENT'],
+    ['a price as a string', cart({ unitPrice: '1.50' }), '.cartData.items[0].unitPrice', 'INVALID_ARGUMENT'],
+    [
+      'a price without a currency',
+      { ...cart({ unitPrice: 1.5 }), currency: undefined },
+      '.cartData.items[0].unitPrice',
+      'INVALID_CURRENCY_CODE',
+    ],
+    ['a merchant id with letters', cart({}, { merchantId: 'm1' }), '.cartData.merchantId', 'INVALID_MERCHANT_ID'],
+    [
+      'a language with a country',
+      cart({}, { merchantFeedLanguageCode: 'de-DE' }),
+      '.cartData.merchantFeedLanguageCode',
+      'INVALID_MERCHANT_FEED_LANGUAGE_CODE',
+    ],
   ])('refuses the whole request for an event with %s', (_, change, field, reason) => {
     const { status, json, received } = ingest({ ...minimal, events: [byClick, { ...byClick, ...change }] });
     expect(status).toBe(400);
@@ -122,6 +140,11 @@ describe('double of google_ads: Data Manager', () => {
     ['two identifiers in one', { emailAddress: HASH, phoneNumber: HASH }],
     ['an unknown identifier', { externalId: HASH }],
     ['an address without a region', { address: { givenName: HASH, familyName: HASH, postalCode: '1' } }],
+    ['an address without a postal code', { address: { givenName: HASH, familyName: HASH, regionCode: 'US' } }],
+    ['a hashed postal code', { address: { ...address().address, postalCode: HASH } }],
+    ['a country in lower case', { address: { ...address().address, regionCode: 'us' } }],
+    ['a plain name', { address: { ...address().address, givenName: 'jane' } }],
+    ['an unknown part of an address', { address: { ...address().address, street: 'Main' } }],
   ])('refuses %s as a user identifier', (_, identifier) => {
     const { status, received } = ingest({
       ...full,
@@ -268,7 +291,7 @@ describe('double of google_ads: click upload', () => {
 
   it('accepts conversions with a click id or user data', () => {
     const { gclid: _, ...byIdentifiers } = click;
-    const { status, json, received } = upload([click, byIdentifiers]);
+    const { status, json, received } = upload([{ ...click, ...uploadCart({ productId: 'SKU-1' }) }, byIdentifiers]);
     expect(status).toBe(200);
     expect(json.partialFailureError).toBeUndefined();
     expect(json.results).toEqual([
@@ -299,6 +322,11 @@ describe('double of google_ads: click upload', () => {
       'INVALID_CONSENT',
     ],
     ['no identifier', { gclid: undefined, userIdentifiers: undefined }, 'UNPARSEABLE_GCLID'],
+    ['a cart without a merchant', { cartData: { items: [{ productId: 'SKU-1' }] } }, 'INVALID_ARGUMENT'],
+    ['a quantity as a string', uploadCart({ productId: 'SKU-1', quantity: '1' }), 'INVALID_ARGUMENT'],
+    ['a price as a string', uploadCart({ productId: 'SKU-1', unitPrice: '1' }), 'INVALID_ARGUMENT'],
+    ['an item without an id', uploadCart({ quantity: 1 }), 'INVALID_ARGUMENT'],
+    ['the item of the Data Manager', uploadCart({ productId: '1', merchantProductId: '1' }), 'INVALID_ARGUMENT'],
   ])('refuses a conversion with %s and accepts the others', (_, change, code) => {
     const { status, json, received } = upload([click, { ...click, ...change }]);
     expect(status).toBe(200);
@@ -394,6 +422,14 @@ it('double of google_ads has nothing at other URLs', () => {
 
 function address() {
   return { address: { givenName: HASH, familyName: HASH, regionCode: 'US', postalCode: '94107' } };
+}
+
+function cart(item: object, change: object = {}) {
+  return { cartData: { items: [{ merchantProductId: 'SKU-1', ...item }], ...change } };
+}
+
+function uploadCart(item: object) {
+  return { cartData: { merchantId: '555', feedCountryCode: 'DE', feedLanguageCode: 'de', items: [item] } };
 }
 
 function destination(change: object) {

@@ -81,6 +81,7 @@ describe('double of linkedin', () => {
       { user: { userIds: [], userInfo: { firstName: HASH, lastName: 'Doe' } } },
       '/user/userInfo/firstName',
     ],
+    ['an external id that is a number', { user: { ...element.user, externalIds: [7] } }, '/user/externalIds/0'],
     ['two external ids', { user: { ...element.user, externalIds: ['1', '2'] } }, '/user/externalIds'],
     ['an unknown field', { event_id: 'evt-1001' }, '/event_id'],
   ])('refuses the whole batch for %s and names the index', (_, change, path) => {

@@ -156,9 +156,9 @@ function checkUser(add: Add, user: unknown): void {
   } else add('/user/userIds', 'is missing: it is required even when it is empty');
   if (userInfo !== undefined) checkUserInfo(add, userInfo);
   else if (Array.isArray(userIds) && userIds.length === 0) add('/user', 'has neither ids nor a name');
-  if (externalIds !== undefined && !(Array.isArray(externalIds) && externalIds.length <= 1)) {
-    add('/user/externalIds', 'is not a list of at most one');
-  }
+  if (externalIds === undefined) return;
+  if (!Array.isArray(externalIds) || externalIds.length > 1) add('/user/externalIds', 'is not a list of at most one');
+  else if (externalIds.length === 1) add('/user/externalIds/0', check.text(externalIds[0]));
 }
 
 function checkUserId(add: Add, path: string, id: unknown): void {

@@ -22,6 +22,7 @@ export const CLICK_ID = /^[0-9a-f-]{32,36}$/;
 const SUFFICIENT = ['msclkid', 'em', 'ph'];
 /** They count only if Microsoft has matched the ids of site and tag, which a server cannot know. */
 const INSUFFICIENT = ['anonymousId', 'externalId', 'idfa', 'gaid'];
+const USER_FIELDS = new Set([...SUFFICIENT, ...INSUFFICIENT, 'clientIpAddress', 'clientUserAgent']);
 const PAGE_TYPES = ['product', 'category', 'cart', 'purchase', 'searchresults', 'other'];
 const NUMBERS = ['value', 'ecommTotalValue', 'eventValue'];
 const TEXTS = ['transactionId', 'eventCategory', 'eventLabel', 'searchTerm'];
@@ -133,6 +134,8 @@ function checkUser(add: Add, user: unknown): void {
     add('userData', null, 'has no identifier');
     return;
   }
+  for (const name of Object.keys(user))
+    if (!USER_FIELDS.has(name)) add(`userData.${name}`, null, 'is not a known field');
   const { msclkid, em, ph, clientIpAddress } = user;
   if (msclkid !== undefined && !(isText(msclkid) && CLICK_ID.test(msclkid)))
     add('userData.msclkid', msclkid, 'is not a click id');
@@ -161,19 +164,27 @@ function checkCustomData(add: Add, data: unknown): void {
   if (itemIds !== undefined && !(Array.isArray(itemIds) && itemIds.every(isText))) {
     add('customData.itemIds', null, 'is not a list of strings');
   }
-  if (items !== undefined) checkItems(add, items);
+  if (items !== undefined) checkItems(add, items, currency);
 }
 
-function checkItems(add: Add, items: unknown): void {
+const ITEM_FIELDS = new Set(['id', 'name', 'price', 'quantity']);
+
+function checkItems(add: Add, items: unknown, currency: unknown): void {
   if (!Array.isArray(items)) {
     add('customData.items', null, 'is not a list');
     return;
   }
   items.forEach((item: unknown, index) => {
-    const { id, price, quantity } = objectOf(item);
-    add(`customData.items[${index}].id`, id, check.text(id));
-    if (price !== undefined) add(`customData.items[${index}].price`, price, check.number(price));
-    if (quantity !== undefined) add(`customData.items[${index}].quantity`, quantity, check.number(quantity));
+    const { id, name, price, quantity } = objectOf(item);
+    const at = `customData.items[${index}]`;
+    for (const field of Object.keys(objectOf(item)))
+      if (!ITEM_FIELDS.has(field)) add(`${at}.${field}`, null, 'is not a known field');
+    add(`${at}.id`, id, check.text(id));
+    if (name !== undefined) add(`${at}.name`, name, check.text(name));
+    if (price !== undefined) add(`${at}.price`, price, check.number(price));
+    if (price !== undefined && currency === undefined) add(`${at}.price`, price, 'has no currency');
+    if (quantity !== undefined && !(Number.isInteger(quantity) && (quantity as number) > 0))
+      add(`${at}.quantity`, quantity, 'is not a whole number above zero');
   });
 }
 

@@ -68,6 +68,16 @@ describe('double of microsoft_ads: UET Conversions API', () => {
     ['an unknown page type', { customData: { pageType: 'checkout' } }, 'customData.pageType'],
     ['numbers as item ids', { customData: { itemIds: [1] } }, 'customData.itemIds'],
     ['an item without an id', { customData: { items: [{}] } }, 'customData.items[0].id'],
+    ['half an item', { customData: { items: [{ id: '1', quantity: 0.5 }] } }, 'customData.items[0].quantity'],
+    ['an item with a number as name', { customData: { items: [{ id: '1', name: 7 }] } }, 'customData.items[0].name'],
+    [
+      'an item with a category',
+      { customData: { items: [{ id: '1', category: 'x' }] } },
+      'customData.items[0].category',
+    ],
+    ['a price without a currency', { customData: { items: [{ id: '1', price: 1 }] } }, 'customData.items[0].price'],
+    ['an empty external id', { userData: { em: HASH, externalId: '' } }, 'userData.externalId'],
+    ['a city', { userData: { em: HASH, city: HASH } }, 'userData.city'],
   ])('refuses all for an event with %s, or only that one with continueOnValidationError', (_, change, propertyName) => {
     const data = [event, { ...event, ...change }];
     const refused = send(data);

@@ -125,10 +125,11 @@ function checkProperties(properties: FieldChecks): void {
   properties.optional('revenue', check.number);
   properties.optional('value', check.number);
   properties.optional('currency', check.currency);
-  properties.optional('order_id', check.text);
+  properties.allOptional(['order_id', 'source'], check.text);
   properties.each('products', (product) => {
     product.required('product_id', check.text);
-    product.optional('quantity', check.count);
+    product.allOptional(['name', 'category'], check.text);
+    product.optional('quantity', (value) => check.count(value) ?? (value === 0 ? 'is zero' : undefined));
     product.optional('price', check.number);
   });
 }

@@ -25,6 +25,9 @@ const IDS_MAX = 10_000;
 /** The characters that are allowed in a header. */
 const VISIBLE_ASCII = /^[\x21-\x7e]+$/;
 const TEST = 'test';
+const EXTERNAL_ID_MAX = 128;
+const SOURCES = ['website', 'phone_call', 'physical_store', 'email', 'app', 'crm', 'other'];
+const ITEM_FIELDS = new Set(['id', 'name', 'quantity', 'price', 'category']);
 
 /**
  * A customer's receiver of Standard Webhooks, at any path. It verifies signatures once its secret is set:
@@ -175,6 +178,17 @@ function checkData(data: FieldChecks, isTestData: boolean): void {
   checkEach(data.object('utm'), check.text);
   const user = data.object('user');
   for (const name of Object.keys(user?.value ?? {})) if (name.endsWith('_sha256')) user?.required(name, check.hash);
+  user?.optional('external_id', (id) => check.text(id, EXTERNAL_ID_MAX));
+  data.optional('source', check.oneOf(SOURCES));
+  data.each('items', (item, isAnObject) => {
+    if (!isAnObject) item.addOwn('is not an object');
+    item.known(ITEM_FIELDS);
+    item.required('id', check.text);
+    item.allOptional(['name', 'category'], check.text);
+    item.optional('quantity', (value) => check.count(value) ?? (value === 0 ? 'is zero' : undefined));
+    item.optional('price', check.number);
+    if (item.has('price') && !data.has('currency')) item.add('price', 'has no currency');
+  });
 }
 
 function checkEach(fields: FieldChecks | undefined, checkField: check.Check): void {

@@ -95,6 +95,10 @@ describeDoubleContract(x, {
     ['contents', ['x'], 'contents.0', 'is not an object'],
     ['contents', [{ content_id: 1 }], 'contents.0.content_id', 'is not a string'],
     ['contents', [{ num_items: '1' }], 'contents.0.num_items', 'is not a whole number'],
+    ['contents', [{ num_items: 0 }], 'contents.0.num_items', 'is zero'],
+    ['contents', [{ content_name: 7 }], 'contents.0.content_name', 'is not a string'],
+    ['contents', [{ id: 'SKU-1' }], 'contents.0.id', 'is not a known property'],
+    ['number_items', 0, 'number_items', 'is zero'],
     ['contents', [{ content_price: '1' }], 'contents.0.content_price', 'is not a number'],
   ],
   refusedBatch: {

@@ -116,15 +116,24 @@ function checkConversion(conversion: FieldChecks, nowMs: number): void {
   conversion.optional('conversion_id', check.text);
   conversion.optional('value', check.amountText);
   conversion.optional('price_currency', check.currency);
-  conversion.optional('number_items', check.count);
+  conversion.optional('number_items', positiveCount);
   conversion.optional('description', check.text);
   checkIdentifiers(conversion);
   conversion.each('contents', (content, isAnObject) => {
-    content.optional('content_id', check.text);
+    content.known(CONTENT_FIELDS);
+    content.allOptional(['content_id', 'content_name', 'content_type', 'content_group_id'], check.text);
     content.optional('content_price', check.number);
-    content.optional('num_items', check.count);
+    content.optional('num_items', positiveCount);
     if (!isAnObject) content.addOwn('is not an object');
   });
+}
+
+const CONTENT_FIELDS = new Set([
+  ...['content_id', 'content_name', 'content_type', 'content_price', 'num_items', 'content_group_id'],
+]);
+
+function positiveCount(value: unknown): string | undefined {
+  return check.count(value) ?? (value === 0 ? 'is zero' : undefined);
 }
 
 function checkIdentifiers(conversion: FieldChecks): void {
