@@ -1,5 +1,7 @@
+import { fixOf } from '../error-table.js';
 import type { Platform } from '../platform.js';
 import { request, test, token } from './client.js';
+import { ERRORS } from './errors.js';
 import { payload } from './payload.js';
 import { check, fields, isOffline } from './settings.js';
 import { verdict } from './verdict.js';
@@ -18,6 +20,7 @@ export const microsoftAds: Platform = {
   payload,
   request,
   verdict,
+  fix: (reason) => fixOf(ERRORS, reason),
   token,
   test,
 };

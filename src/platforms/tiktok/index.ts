@@ -1,5 +1,7 @@
+import { fixOf } from '../error-table.js';
 import type { Platform } from '../platform.js';
 import { request, test } from './client.js';
+import { ERRORS } from './errors.js';
 import { payload } from './payload.js';
 import { fields } from './settings.js';
 import { verdict } from './verdict.js';
@@ -16,5 +18,6 @@ export const tiktok: Platform = {
   payload,
   request,
   verdict,
+  fix: (reason) => fixOf(ERRORS, reason),
   test,
 };

@@ -1,5 +1,7 @@
+import { fixOf } from '../error-table.js';
 import type { Platform } from '../platform.js';
 import { request } from './client.js';
+import { ERRORS } from './errors.js';
 import { payload } from './payload.js';
 import { check, fields } from './settings.js';
 import { verdict } from './verdict.js';
@@ -13,4 +15,5 @@ export const x: Platform = {
   payload,
   request,
   verdict,
+  fix: (reason) => fixOf(ERRORS, reason),
 };
