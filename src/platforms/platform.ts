@@ -27,6 +27,8 @@ export interface Platform {
   readonly fields: readonly Field[];
   /** Returns what is wrong with the connection as a whole, with the field's name, or undefined. `fields` are checked first. */
   check?(connection: Connection): string | undefined;
+  /** Where conversions go, unless the connection has its own endpoint. Without secrets. */
+  baseUrl(settings: Settings): string;
   /** The customer sets the URL: without an operator's endpoint, it must be on the public internet. */
   readonly customerAddress?: boolean;
   /** Names of the settings that identify the account or pixel that conversions go to. */

@@ -1,6 +1,6 @@
 import { fixOf } from '../error-table.js';
 import type { Platform } from '../platform.js';
-import { request, statusRequest, test, token } from './client.js';
+import { baseUrl, request, statusRequest, test, token } from './client.js';
 import { UPLOAD_ERRORS } from './errors.js';
 import { payload } from './payload.js';
 import { confirmationVerdict } from './request-status.js';
@@ -13,6 +13,7 @@ export const googleAds: Platform = {
   check,
   account: ['customer_id', 'mode'],
   batchMax: 2_000,
+  baseUrl,
   payload,
   request,
   verdict,

@@ -1,6 +1,6 @@
 import { fixOf } from '../error-table.js';
 import type { Platform } from '../platform.js';
-import { request } from './client.js';
+import { BASE, request } from './client.js';
 import { ERRORS } from './errors.js';
 import { payload } from './payload.js';
 import { check, fields } from './settings.js';
@@ -12,6 +12,7 @@ export const x: Platform = {
   check,
   account: ['pixel_id'],
   batchMax: 500,
+  baseUrl: () => BASE,
   payload,
   request,
   verdict,
