@@ -340,10 +340,15 @@ describe('google_ads', () => {
         { kind: 'resend' },
       ]);
       const info = { reason: 'TERMS_AND_CONDITIONS_NOT_SIGNED', metadata: { requestId: 't-1' } };
-      expect(googleAds.verdict(answer(403, { error: { details: [info] } }), 1)).toEqual({
+      expect(googleAds.verdict(answer(403, { error: { message: 'Sign them.', details: [info] } }), 1)).toEqual({
         kind: 'misconfigured',
-        reason: 'TERMS_AND_CONDITIONS_NOT_SIGNED',
+        reason: 'TERMS_AND_CONDITIONS_NOT_SIGNED: Sign them.',
         requestId: 't-1',
+      });
+      const denied = { status: 'PERMISSION_DENIED', message: 'No access.', details: [{ reason: 'PERMISSION_DENIED' }] };
+      expect(googleAds.verdict(answer(403, { error: denied }), 3)).toEqual({
+        kind: 'unauthorized',
+        reason: 'PERMISSION_DENIED: No access.',
       });
     });
 

@@ -75,7 +75,7 @@ function refused(response: PlatformResponse, items: number): Verdict | readonly 
   const requestId = requestIdIn(details);
   // ABORTED: two concurrent requests conflicted.
   if (status === 409) return { kind: 'retry', reason: 'server_error', unknown: false, requestId };
-  const problems = problemsIn(details, items);
+  const problems = problemsIn(details, items, textAt(json, 'error', 'message'));
   const statusVerdict = verdictOfStatus(response, reasonOf(problems, json), requestId) ?? unreadable(response);
   if (statusVerdict.kind === 'retry') return { ...statusVerdict, afterMs: statusVerdict.afterMs ?? delayOf(problems) };
   // A 403 may be the answer to a wrong setting, which a fresh token does not change.
@@ -97,9 +97,9 @@ function refused(response: PlatformResponse, items: number): Verdict | readonly 
  * Reads `fieldViolations`, which both APIs return for a malformed request, the `errors` of the Google Ads API, and the
  * reason for the whole request, if a person can fix it.
  */
-function problemsIn(details: readonly unknown[], items: number): readonly Problem[] {
+function problemsIn(details: readonly unknown[], items: number, message?: string): readonly Problem[] {
   return details.flatMap((detail) => [
-    ...problemOfRequest(textAt(detail, 'reason')),
+    ...problemOfRequest(textAt(detail, 'reason'), message),
     ...listAt(detail, 'fieldViolations').map((violation) => problemOfViolation(violation, items)),
     ...listAt(detail, 'errors').map((error) => ({
       location: locationOf(at(error, 'location', 'fieldPathElements', 0, 'index'), items),
@@ -108,9 +108,9 @@ function problemsIn(details: readonly unknown[], items: number): readonly Proble
   ]);
 }
 
-function problemOfRequest(reason: string | undefined): readonly Problem[] {
+function problemOfRequest(reason: string | undefined, message: string | undefined): readonly Problem[] {
   const row = rowOf(INGEST_ERRORS, reason);
-  return row && reason !== undefined ? [{ location: 'request', verdict: verdictOfRow(row, reason) }] : [];
+  return row ? [{ location: 'request', verdict: verdictOfRow(row, joined(reason, message) ?? '') }] : [];
 }
 
 function problemOfViolation(violation: unknown, items: number): Problem {
