@@ -72,7 +72,7 @@ describe('listedConnection', () => {
     ['google_ads', 'CUSTOMER_NOT_ALLOWLISTED_FOR_THIS_FEATURE', /set mode=data_manager\. /],
     ['tiktok', '41001 The interface is offline.', /^Set a current api_version\. /],
     ['x', 'ROUTE_NOT_FOUND: The route is not known', /^Check api_version and the endpoint\. /],
-    ['pinterest', 'HTTP 401', /^Fix the credentials or the account that the reason is about\. /],
+    ['pinterest', 'HTTP 401', /^Fix the credentials \(access_token\) or the account that the reason is about\. /],
   ])('tells what to do about %s that is parked with "%s"', (name, reason, next) => {
     const { next: step, reason: words } = listed(name, { state: 'parked', reason });
     expect(words).toBe(reason);

@@ -54,15 +54,16 @@ export function listedConnection(
 }
 
 /** What a person can do about a connection that sends nothing; undefined if it does. */
-export function nextStep(
+function nextStep(
   { name, fix }: Pick<Platform, 'name' | 'fix'>,
-  { state, reason = '' }: Pick<SiteConnection, 'state' | 'reason'>,
+  { state, reason = '', secretNames }: Pick<SiteConnection, 'state' | 'reason' | 'secretNames'>,
   host: string,
 ): string | undefined {
   if (state === 'active') return undefined;
   const resume = `"platforms resume ${name} --site ${host}"`;
   if (state === 'paused') return `${resume} resumes sending.`;
-  const known = fix?.(reason) ?? 'Fix the credentials or the account that the reason is about.';
+  const known =
+    fix?.(reason) ?? `Fix the credentials (${secretNames.join(', ')}) or the account that the reason is about.`;
   const connect = `"platforms connect ${name} --site ${host} --set <name>=<value>"`;
   return `${known} ${connect} changes settings and resumes sending; after a fix at the platform, ${resume} does.`;
 }
