@@ -6,17 +6,15 @@ import { ERRORS } from './errors.js';
 
 /** The length of X's rate limit window. */
 const RATE_WINDOW_MS = 15 * 60 * 1_000;
-/** X names every object that it does not find. A 404 without a name comes from a server that does not know the path. */
-const UNKNOWN_PATH = 'ROUTE_NOT_FOUND';
 
 export function verdict(response: PlatformResponse, items: number): Verdict {
   const { status, json } = response;
-  const code = textAt(json, 'errors', 0, 'code') ?? (status === 404 ? UNKNOWN_PATH : undefined);
+  const code = textAt(json, 'errors', 0, 'code');
   const reason = reasonOf(json);
   const row = status >= 400 && status < 500 ? rowOf(ERRORS, code) : undefined;
-  if (row) return verdictOfRow(row, reason ?? `${code}: HTTP ${status}`);
+  if (row) return verdictOfRow(row, reason ?? `HTTP ${status}`);
   if (status === 429) return { kind: 'retry', reason: 'throttled', afterMs: waitMs(response) };
-  // The answer does not identify the conversion, and a 404 that names an object may concern one only: a wrong event id.
+  // The answer does not identify the conversion, and another 404 may concern one only: a wrong event id.
   if (status === 400 || status === 404 || status === 413 || status === 422)
     return splitOrReject(reason ?? `HTTP ${status}`, items);
   const refusal = verdictOfStatus(response, reason);

@@ -42,7 +42,7 @@ describePlatformContract(x, {
     [403, '<html>', { kind: 'unauthorized' }],
     [404, error('NOT_FOUND'), { kind: 'rejected' }],
     [404, error('ROUTE_NOT_FOUND'), { kind: 'misconfigured', reason: 'ROUTE_NOT_FOUND: event_id: is wrong' }],
-    [404, '<html>', { kind: 'misconfigured', reason: 'ROUTE_NOT_FOUND: HTTP 404' }],
+    [404, '<html>', { kind: 'rejected', reason: 'HTTP 404' }],
     [404, error('ACCOUNT_NOT_FOUND'), { kind: 'unauthorized' }],
     [408, error('CANCELLED_REQUEST'), { kind: 'retry', reason: 'server_error' }],
     [429, error('TOO_MANY_REQUESTS'), { kind: 'retry', reason: 'throttled', afterMs: undefined }],
