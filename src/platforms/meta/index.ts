@@ -1,5 +1,7 @@
+import { fixOf } from '../error-table.js';
 import type { Platform } from '../platform.js';
-import { request, test } from './client.js';
+import { BASE, request, test } from './client.js';
+import { ERRORS } from './errors.js';
 import { payload } from './payload.js';
 import { check, fields } from './settings.js';
 import { verdict } from './verdict.js';
@@ -14,8 +16,10 @@ export const meta: Platform = {
   account: ['pixel_id'],
   batchMax: 1_000,
   limits: () => LIMITS,
+  baseUrl: () => BASE,
   payload,
   request,
   verdict,
+  fix: (reason) => fixOf(ERRORS, reason),
   test,
 };
