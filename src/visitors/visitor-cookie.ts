@@ -29,9 +29,17 @@ interface Landing {
 
 type Clicks = Readonly<Partial<Record<string, Pick<TagClick, 'id'>>>>;
 
+/** By the secret of a site. Every call of the tag needs the key, and deriving it costs more than checking a cookie. */
+const keys = new Map<string, Buffer>();
+
 /** Derived from the site's secret, which is sealed again when SECRET_KEY changes: cookies survive the rotation. */
 export function cookieKey(siteSecret: string): Buffer {
-  return Buffer.from(hkdfSync('sha256', siteSecret, '', 'visitor cookie', 32));
+  let key = keys.get(siteSecret);
+  if (!key) {
+    key = Buffer.from(hkdfSync('sha256', siteSecret, '', 'visitor cookie', 32));
+    keys.set(siteSecret, key);
+  }
+  return key;
 }
 
 /** The first valid cookie of the request. Another host of the same domain may have set a second one. */
