@@ -11,6 +11,8 @@ const LANDING_BYTES = 1 + MARK_BYTES + TIME_BYTES;
 const MAC_BYTES = 16;
 /** Longer than a cookie with a landing of every kind. */
 const VALUE_MAX = 512;
+/** How far the time of another instance, which issued the cookie, may be ahead of this one's. */
+const AHEAD_MAX_MS = 5_000;
 
 /** What the service knows about a visitor, kept in the visitor's own browser and signed by the service. */
 export interface VisitorCookie {
@@ -46,7 +48,7 @@ export function cookieKey(siteSecret: string): Buffer {
 export function readVisitorCookie(header: string | undefined, key: Buffer, nowMs: number): VisitorCookie | undefined {
   for (const value of cookieValues(header)) {
     const cookie = open(value, key);
-    if (cookie && cookie.sinceMs <= nowMs) return cookie;
+    if (cookie && cookie.sinceMs <= nowMs + AHEAD_MAX_MS) return cookie;
   }
   return undefined;
 }
