@@ -569,7 +569,9 @@ describe('with a running service', () => {
         code: 1,
         stderr: expect.stringMatching(/^"platforms list --site ads\.example"/),
       });
-      expect(unreachable.stdout).toMatch(/ok +no\nstatus +failed\nsent +no\nreason +network_error\n$/);
+      expect(unreachable.stdout).toMatch(
+        /ok +no\nstatus +failed\nsent +no\nreason +127\.0\.0\.1:1 refused the connection: .+ \(ECONNREFUSED\)\.\n$/,
+      );
       await json(...connect, `${sandbox.url}/pinterest`);
       expect(await errorOf('platforms', 'test', 'myspace', '--site', ADS)).toMatch(/^There is no platform "myspace"/);
       expect(await errorOf('platforms', 'test', 'meta', '--site', 'other.example')).toMatch(
@@ -696,7 +698,7 @@ describe('with a running service', () => {
       expect(stdout).toMatch(
         /\nok {4}deliveries +1 queued, the oldest is due \S+Z; meta of ads\.example is parked \(.+\)\n/,
       );
-      expect(stdout).toMatch(/→ Set new credentials with "platforms connect meta --site ads\.example --set …"/);
+      expect(stdout).toMatch(/→ Fix what the platform refuses: "platforms list --site ads\.example" tells how/);
       const queued = await cli(...replayOf('meta', '--conversion', id));
       expect(queued.stderr).toBe('It is queued, and the service sends it at its next attempt.\n');
       expect((await cli('platforms', 'test', 'meta', '--site', ADS)).stderr).toBe(

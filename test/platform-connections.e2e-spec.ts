@@ -92,13 +92,17 @@ describe('platforms list', () => {
       connected: true,
       state: 'active',
       settings: { pixel_id: '123', events: 'purchase,lead' },
+      endpoint: 'https://graph.facebook.com',
+      secrets: ['access_token'],
       since: expect.any(String),
       fields: expect.arrayContaining([{ name: 'access_token', secret: true, required: true }]),
     });
     expect(list[2]).toEqual({ platform: 'tiktok', connected: false, settings: {}, fields: expect.any(Array) });
     const { stdout } = await cli('platforms', 'list', '--site', SITE);
-    expect(stdout).toMatch(/^PLATFORM +STATE +SINCE +REASON +SETTINGS\n/);
-    expect(stdout).toMatch(/\nmeta +active +\S+Z +- +pixel_id=123, events=purchase,lead\n/);
+    expect(stdout).toMatch(/^PLATFORM +STATE +SINCE +REASON +SETTINGS +ENDPOINT +SECRETS\n/);
+    expect(stdout).toMatch(
+      /\nmeta +active +\S+Z +- +pixel_id=123, events=purchase,lead +https:\/\/graph\.facebook\.com +access_token\n/,
+    );
   });
 });
 
@@ -135,6 +139,9 @@ describe('connection', () => {
     // Concurrent failures park it once; a new token reactivates it.
     await Promise.all([1, 2, 3].map(() => commands.execute(new ParkConnection('system', SITE, 'meta', 'HTTP 401'))));
     expect((await json('platforms', 'list', '--site', SITE))[1]).toMatchObject({ state: 'parked', reason: 'HTTP 401' });
+    expect((await cli('platforms', 'list', '--site', SITE)).stderr).toMatch(
+      /^meta is parked\. Fix the credentials .+"platforms resume meta --site shop\.example" does\.\n$/,
+    );
     const fixed = await json('platforms', 'connect', 'meta', '--site', SITE, '--set', 'access_token=new-token');
     expect(fixed).toMatchObject({ state: 'active', settings: { pixel_id: '456' } });
     expect(fixed.reason).toBeUndefined();

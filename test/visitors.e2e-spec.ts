@@ -452,6 +452,16 @@ describe('a conversion of a known visitor', () => {
     expect(clicks.fbclid?.timeMs).toBeLessThan(now + DAY_MS);
   });
 
+  it('is not matched to a visit after it occurred', async () => {
+    const site = await openSite();
+    const email = newEmail();
+    await identify(site, email);
+    const secondsAgo = async (seconds: number) =>
+      opening((await convert(site, email, { occurredAt: Date.now() / 1_000 - seconds })).id);
+    expect((await secondsAgo(3_600)).data).not.toHaveProperty('matched');
+    expect((await secondsAgo(1)).personal?.['visit']).toMatchObject({ clicks: { gclid: { id: CLICKS.gclid } } });
+  });
+
   it('is not matched to a visit of another site', async () => {
     const [site, other] = [await openSite(), await openSite()];
     const email = newEmail();
@@ -480,9 +490,15 @@ describe('consent', () => {
     absent: undefined,
     unreadable: GRANTED,
   } as const;
+  const { sccid, ...others } = CLICKS;
+  const BY_SENDER = {
+    clickIds: { ...others, ScCid: sccid },
+    ipAddress: '203.0.113.77',
+    userAgent: 'Mozilla/5.0 (X11)',
+  };
   type Case = keyof typeof CONSENT;
   const cases = (Object.keys(CONSENT) as Case[]).flatMap((consentCase) =>
-    [true, false].map((clicked) => [consentCase, clicked] as const),
+    (['tag', 'sender', 'none'] as const).map((statedBy) => [consentCase, statedBy] as const),
   );
 
   /** Makes the table of consent unreadable while `work` runs. */
@@ -499,18 +515,18 @@ describe('consent', () => {
   }
 
   it.each(cases)(
-    '%s, with a click: %s — every platform receives what consent permits',
-    async (consentCase, clicked) => {
+    '%s, with clicks stated by: %s — every platform receives what consent permits',
+    async (consentCase, statedBy) => {
       const site = await openSite();
       await connect(site, PLATFORMS);
       const email = newEmail();
-      await identify(site, email, clicked ? {} : { clicks: {} });
+      await identify(site, email, statedBy === 'tag' ? {} : { clicks: {} });
       const consent = CONSENT[consentCase];
       if (consent) await callTag(site, 'consent', { hash: subject(email), consent });
       let results: Results = {};
       let id = '';
       const work = async () => {
-        ({ results, id } = await convert(site, email));
+        ({ results, id } = await convert(site, email, statedBy === 'sender' ? BY_SENDER : {}));
       };
       await (consentCase === 'unreadable' ? withoutConsentTable(work) : work());
       const sent = await sentTo(site);
@@ -525,7 +541,7 @@ describe('consent', () => {
         const body = sent[platform.name] ?? '';
         const carried = Object.values(CLICKS).filter((click) => body.includes(click));
         const own = OWN_CLICKS[platform.name] ?? [];
-        expect([platform.name, carried]).toEqual([platform.name, clicked && !isWithheld ? own : []]);
+        expect([platform.name, carried]).toEqual([platform.name, statedBy !== 'none' && !isWithheld ? own : []]);
         if (isWithheld) expect(body).not.toMatch(/203\.0\.113|Mozilla|TtpCookieOne|1700000000000|landing|Spring/);
         const optOutField = optOut && firstLeaf(optOut);
         if (optOutField) expect([platform.name, body.includes(optOutField)]).toEqual([platform.name, isDenied]);

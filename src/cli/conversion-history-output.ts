@@ -22,11 +22,17 @@ export function historyText({ conversion, deliveries, events }: ConversionHistor
 }
 
 function requestText({ data }: StoredOpening): string {
-  const { event, value, currency, orderId, trial } = data;
-  const amount = value === undefined ? 'no value' : `${value} ${currency}`;
-  return [event, amount, orderId === undefined ? 'no order' : `order ${orderId}`, ...(trial ? ['trial'] : [])].join(
-    ', ',
-  );
+  const { event, value, currency, orderId, occurredAt, source, items, trial } = data;
+  const parts = [
+    event,
+    value === undefined ? 'no value' : `${value} ${currency}`,
+    orderId === undefined ? 'no order' : `order ${orderId}`,
+    items && `${items.length} ${items.length === 1 ? 'item' : 'items'}`,
+    source && `from ${source}`,
+    occurredAt && `occurred at ${occurredAt}`,
+    trial ? 'trial' : undefined,
+  ];
+  return parts.filter((part) => part !== undefined).join(', ');
 }
 
 function eventText(event: StoredEvent, opening: StoredEvent): string {

@@ -1,5 +1,7 @@
+import { redactUrl } from '../kernel/redact-url.js';
 import type { Platform, PlatformName } from '../platforms/platform.js';
 import type { SiteConnection } from '../sites/connection.js';
+import type { Site } from '../sites/site.js';
 import { card } from './output.js';
 
 interface ConnectionDocument {
@@ -22,15 +24,48 @@ export function platformDocument({ name, fields }: Platform) {
   };
 }
 
+interface ListedConnection extends ConnectionDocument {
+  readonly fields: ReturnType<typeof platformDocument>['fields'];
+  /** Names of the secrets that are set. */
+  readonly secrets?: readonly string[];
+  /** What a person has to do before conversions are sent again. */
+  readonly next?: string;
+}
+
 /** A site's connection to a platform, without its secrets. */
-export function listedConnection(platform: Platform, connections: readonly SiteConnection[]) {
+export function listedConnection(
+  platform: Platform,
+  { host, connections }: Pick<Site, 'host' | 'connections'>,
+): ListedConnection {
   const { fields } = platformDocument(platform);
   const connection = connections.find((candidate) => candidate.platform === platform.name);
-  const document: ConnectionDocument =
-    connection && !connection.disconnected
-      ? { ...connectionDocument(connection), settings: connection.settings }
-      : { platform: platform.name, connected: false, settings: {} };
-  return { ...document, fields };
+  if (!connection || connection.disconnected)
+    return { platform: platform.name, connected: false, settings: {}, fields };
+  const { settings, secretNames, endpoint = platform.baseUrl(settings) } = connection;
+  const next = nextStep(platform, connection, host);
+  return {
+    ...connectionDocument(connection),
+    settings,
+    endpoint: redactUrl(endpoint),
+    secrets: secretNames,
+    ...(next !== undefined && { next }),
+    fields,
+  };
+}
+
+/** What a person can do about a connection that sends nothing; undefined if it does. */
+function nextStep(
+  { name, fix }: Pick<Platform, 'name' | 'fix'>,
+  { state, reason = '', secretNames }: Pick<SiteConnection, 'state' | 'reason' | 'secretNames'>,
+  host: string,
+): string | undefined {
+  if (state === 'active') return undefined;
+  const resume = `"platforms resume ${name} --site ${host}"`;
+  if (state === 'paused') return `${resume} resumes sending.`;
+  const known =
+    fix?.(reason) ?? `Fix the credentials (${secretNames.join(', ')}) or the account that the reason is about.`;
+  const connect = `"platforms connect ${name} --site ${host} --set <name>=<value>"`;
+  return `${known} ${connect} changes settings and resumes sending; after a fix at the platform, ${resume} does.`;
 }
 
 export function connectionDocument(connection: SiteConnection, generatedSecret?: string): ConnectionDocument {
@@ -44,7 +79,7 @@ export function connectionDocument(connection: SiteConnection, generatedSecret?:
     ...(!disconnected && { state }),
     ...(reason !== undefined && { reason }),
     settings: { ...settings, ...(!disconnected && secrets) },
-    ...(endpoint !== undefined && { endpoint }),
+    ...(endpoint !== undefined && { endpoint: redactUrl(endpoint) }),
     since,
     ...(generatedSecret !== undefined && { secret: generatedSecret }),
   };

@@ -43,8 +43,8 @@ export function addPlatforms(program: Command, session: Session): void {
         });
       }
       const { sites } = await session.open();
-      const { connections } = await sites.get(host);
-      const list = PLATFORMS.map((platform) => listedConnection(platform, connections));
+      const site = await sites.get(host);
+      const list = PLATFORMS.map((platform) => listedConnection(platform, site));
       await output.show(json, list, () => {
         return table(list, {
           PLATFORM: ({ platform }) => platform,
@@ -52,8 +52,13 @@ export function addPlatforms(program: Command, session: Session): void {
           SINCE: ({ since }) => since,
           REASON: ({ reason }) => reason,
           SETTINGS: ({ settings }) => settingsText(settings),
+          ENDPOINT: ({ endpoint }) => endpoint,
+          SECRETS: ({ secrets }) => secrets,
         });
       });
+      if (json) return;
+      for (const { platform, state, next } of list)
+        if (next !== undefined) output.note(`${platform} is ${state}. ${next}`);
     });
 
   subcommand(

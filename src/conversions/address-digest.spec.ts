@@ -1,4 +1,4 @@
-import { addressWarning, storedForms, storedText } from './address-digest.js';
+import { addressWarning, storedForms, storedItems, storedText } from './address-digest.js';
 
 const SECRET = 'ab'.repeat(32);
 
@@ -28,6 +28,18 @@ describe('storedText', () => {
       storedText(SECRET, text),
     );
     expect(new Set([...digests, storedText('cd'.repeat(32), 'jane@example.com')]).size).toBe(4);
+  });
+});
+
+describe('storedItems', () => {
+  it('replaces texts that contain an email address, and no others', () => {
+    const items = [{ id: 'SKU-1', name: 'Gift card for jane@example.com', quantity: 1 }, { id: 'SKU-2' }];
+    expect(storedItems(SECRET, items)).toEqual([
+      { id: 'SKU-1', name: expect.stringMatching(/^hmac_[0-9a-f]{32}$/), quantity: 1 },
+      { id: 'SKU-2' },
+    ]);
+    const plain = [{ id: 'SKU-1', category: 'Shoes' }];
+    expect(storedItems(SECRET, plain)).toBe(plain);
   });
 });
 

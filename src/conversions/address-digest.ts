@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { containsEmail } from '../kernel/email.js';
+import type { Item } from '../platforms/conversion.js';
 
 /**
  * The order id or event name as it is stored and sent. One that contains an email address is replaced by its digest, keyed with
@@ -10,6 +11,18 @@ export function storedText(secret: string, text: string): string {
   return `hmac_${createHmac('sha256', secret).update(text).digest('hex').slice(0, 32)}`;
 }
 
+/** The items with such digests in place of texts that contain an email address; the same list if none does. */
+export function storedItems(secret: string, items: readonly Item[]): readonly Item[] {
+  const texts = (item: Item) => [item.id, item.name ?? '', item.category ?? ''];
+  if (!items.some((item) => texts(item).some(containsEmail))) return items;
+  return items.map((item) => ({
+    ...item,
+    id: storedText(secret, item.id),
+    ...(item.name !== undefined && { name: storedText(secret, item.name) }),
+    ...(item.category !== undefined && { category: storedText(secret, item.category) }),
+  }));
+}
+
 /** Every form in which an order or event may be stored: earlier versions stored it as it was sent. */
 export function storedForms(secret: string, text: string): readonly string[] {
   return [...new Set([storedText(secret, text), text])];
@@ -17,10 +30,10 @@ export function storedForms(secret: string, text: string): readonly string[] {
 
 /** The warning to the sender; undefined if no address was replaced. Contains none itself. */
 export function addressWarning(
-  sent: Readonly<Record<string, string | undefined>>,
-  stored: Readonly<Record<string, string | undefined>>,
+  sent: Readonly<Record<string, unknown>>,
+  stored: Readonly<Record<string, unknown>>,
 ): string | undefined {
-  const names = Object.keys(sent).filter((name) => sent[name] !== stored[name]);
+  const names = Object.keys(stored).filter((name) => sent[name] !== stored[name]);
   if (names.length === 0) return undefined;
   const verb = names.length === 1 ? 'contains' : 'contain';
   return `${names.join(' and ')} ${verb} an email address; stored and sent as a keyed digest. Send values without personal data.`;

@@ -26,8 +26,23 @@ describe('differences', () => {
     ['firstName', {}, { firstName: 'x' }],
     ['lastName', {}, { lastName: 'x' }],
     ['phone', {}, { phone: 'x' }],
+    ['occurredAt', { occurredAt: '2026-03-01T10:15:30.000Z' }, {}],
+    ['source', { source: 'crm' as const }, {}],
+    ['items', { items: [{ id: 'SKU-1', quantity: 2 }] }, {}],
+    ['externalId', {}, { externalId: 'x' }],
+    ['city', {}, { address: { city: 'Bonn' } }],
+    ['clickIds', {}, { clickIds: { gclid: 'x' } }],
+    ['ipAddress', {}, { ipAddress: '203.0.113.10' }],
+    ['userAgent', {}, { userAgent: 'x' }],
   ])('names %s', (name, changedData, changedPersonal) => {
     expect(differences(first, { ...data, ...changedData }, { ...personal, ...changedPersonal })).toEqual([name]);
+  });
+
+  it('compares items and click ids by their contents', () => {
+    const items = () => [{ id: 'SKU-1', quantity: 2 }];
+    const stored = { data: { ...data, items: items() }, personal: { ...personal, clickIds: { gclid: 'x' } } };
+    const repeat = { ...personal, clickIds: { gclid: 'x' } };
+    expect(differences(stored as unknown as StoredOpening, { ...data, items: items() }, repeat)).toEqual([]);
   });
 
   it('reports a field that only one of the two has', () => {

@@ -1,10 +1,27 @@
-import { type ConversionData } from '../events/conversion.events.js';
-import type { PersonalHashes } from '../platforms/personal-hashes.js';
+import { isDeepStrictEqual } from 'node:util';
+import type { ConversionData, ConversionPersonal } from '../events/conversion.events.js';
 import type { StoredOpening } from './conversion.js';
 
 /** Fields of the request, with the stored field to compare. One hash of a value is enough to compare it. */
-const DATA_FIELDS = { value: 'value', currency: 'currency', orderId: 'orderId' } as const;
-const PERSONAL_FIELDS = { email: 'subject', firstName: 'firstName', lastName: 'lastName', phone: 'phone' } as const;
+const DATA_FIELDS = {
+  value: 'value',
+  currency: 'currency',
+  orderId: 'orderId',
+  occurredAt: 'occurredAt',
+  source: 'source',
+  items: 'items',
+} as const;
+const PERSONAL_FIELDS = {
+  email: 'subject',
+  firstName: 'firstName',
+  lastName: 'lastName',
+  phone: 'phone',
+  externalId: 'externalId',
+  clickIds: 'clickIds',
+  ipAddress: 'ipAddress',
+  userAgent: 'userAgent',
+} as const;
+const ADDRESS_FIELDS = ['city', 'region', 'postalCode', 'country'] as const;
 
 /**
  * Names of the fields in which a duplicate differs from the first conversion, so that a changed amount is visible. Personal
@@ -13,15 +30,18 @@ const PERSONAL_FIELDS = { email: 'subject', firstName: 'firstName', lastName: 'l
 export function differences(
   first: StoredOpening | undefined,
   data: ConversionData,
-  personal: PersonalHashes,
+  personal: ConversionPersonal,
 ): string[] {
   if (!first) return [];
   const differs: string[] = [];
   for (const [name, field] of Object.entries(PERSONAL_FIELDS)) {
-    if (first.personal && first.personal[field] !== personal[field]) differs.push(name);
+    if (first.personal && !isDeepStrictEqual(first.personal[field], personal[field])) differs.push(name);
+  }
+  for (const name of ADDRESS_FIELDS) {
+    if (first.personal && first.personal.address?.[name] !== personal.address?.[name]) differs.push(name);
   }
   for (const [name, field] of Object.entries(DATA_FIELDS)) {
-    if (first.data[field] !== data[field]) differs.push(name);
+    if (!isDeepStrictEqual(first.data[field], data[field])) differs.push(name);
   }
   return differs;
 }

@@ -189,6 +189,11 @@ describe('hashPersonal', () => {
     });
   });
 
+  it('completes a national phone number with the customer’s country before the site’s', () => {
+    const abroad = person({ phone: '020 7946 0958', address: { country: 'GB' } });
+    expect(hashPersonal(abroad, 'DE').phone).toBe(sha256('+442079460958'));
+  });
+
   it('matches the published test vectors', () => {
     const jane = hashPersonal(
       person({ email: 'jane.doe@example.com', phone: '+1 (555) 010-4477', firstName: 'Mary-Jane' }),

@@ -3,10 +3,11 @@ import { createRequire } from 'node:module';
 import type { CountryCode } from 'libphonenumber-js/min';
 import { subjectOf } from '../kernel/email.js';
 import type { PersonalHashes } from '../platforms/personal-hashes.js';
-import type { InboundFields } from './inbound-fields.js';
+import type { InboundFields } from './inbound-field.js';
 
 /**
- * `defaultCountry` (ISO 3166 alpha-2) completes national phone numbers; without it they are omitted. A value that is empty
+ * The customer's country, otherwise `defaultCountry` (ISO 3166 alpha-2), completes national phone numbers; without it they are
+ * omitted. A value that is empty
  * or unusable after normalisation is omitted: the hash of an empty string would match unrelated people.
  */
 export function hashPersonal(fields: InboundFields, defaultCountry?: string): PersonalHashes {
@@ -14,7 +15,7 @@ export function hashPersonal(fields: InboundFields, defaultCountry?: string): Pe
   if (fields.email !== undefined) addEmail(hashes, fields.email);
   else if (fields.hashedEmail !== undefined) hashes.subject = fields.hashedEmail;
   else throw new TypeError('A conversion needs an email or a hashed email.');
-  if (fields.phone !== undefined) addPhone(hashes, fields.phone, defaultCountry);
+  if (fields.phone !== undefined) addPhone(hashes, fields.phone, fields.address?.country ?? defaultCountry);
   if (fields.firstName !== undefined) addName(hashes, 'firstName', fields.firstName);
   if (fields.lastName !== undefined) addName(hashes, 'lastName', fields.lastName);
   return hashes;

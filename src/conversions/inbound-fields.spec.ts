@@ -1,12 +1,14 @@
 import * as fc from 'fast-check';
 import { inboundBodySchema, readInboundFields } from './inbound-fields.js';
+import { OPTIONAL_FIELDS } from './optional-fields.js';
 
 const digest = '86e0b9e56c17cc4d12387e1949b85053fbe73bc3ce5a1188713a9d300cc6133d';
+const NOW_MS = Date.parse('2026-03-01T10:15:30Z');
 const valid = { email: 'jane.doe@example.com', event: 'purchase' };
 
 function read(body: Record<string, unknown> | string) {
   const rawBody = typeof body === 'string' ? body : JSON.stringify(body);
-  return readInboundFields(JSON.parse(rawBody), Buffer.from(rawBody));
+  return readInboundFields(JSON.parse(rawBody), Buffer.from(rawBody), { nowMs: () => NOW_MS });
 }
 
 function fieldsOf(body: Record<string, unknown> | string) {
@@ -51,10 +53,16 @@ describe('readInboundFields', () => {
 
   it('treats null as absent and ignores unknown fields', () => {
     const nothing = { hashed_email: null, value: null, currency: null, orderId: null };
-    expect(fieldsOf({ ...valid, ...nothing, firstName: null, lastName: null, phone: null, items: [1] })).toStrictEqual({
+    expect(
+      fieldsOf({ ...valid, ...nothing, firstName: null, lastName: null, phone: null, unknown: [1] }),
+    ).toStrictEqual({
       ...valid,
       currency: 'USD',
     });
+    for (const { name } of OPTIONAL_FIELDS) {
+      expect(fieldsOf({ ...valid, [name]: null })).toStrictEqual({ ...valid, currency: 'USD' });
+      expect(fieldsOf({ ...valid, [name]: '' })).toStrictEqual({ ...valid, currency: 'USD' });
+    }
     expect(errorOf({ email: null, hashed_email: null, event: 'lead' })).toBe('email or hashed_email required');
     expect(errorOf({ ...valid, event: null })).toBe('event required');
   });
@@ -204,6 +212,91 @@ describe('readInboundFields', () => {
     }
   });
 
+  it('reads the optional fields', () => {
+    expect(
+      fieldsOf({
+        ...valid,
+        occurredAt: '2026-03-01T11:00:00+01:00',
+        items: [{ id: 7, name: '', price: 5, other: true }],
+        externalId: ' C-1 ',
+        city: ' Bad  Honnef ',
+        region: 'NW',
+        postalCode: '53604',
+        country: 'de',
+        source: 'phone_call',
+        clickIds: { gclid: 'Cj0', fbp: null, ttclid: '' },
+        ipAddress: '2001:db8::1',
+        userAgent: 'Mozilla/5.0',
+      }),
+    ).toStrictEqual({
+      ...valid,
+      currency: 'USD',
+      occurredAt: '2026-03-01T10:00:00.000Z',
+      items: [{ id: '7', price: 5 }],
+      externalId: 'C-1',
+      address: { city: 'Bad Honnef', region: 'NW', postalCode: '53604', country: 'DE' },
+      source: 'phone_call',
+      clickIds: { gclid: 'Cj0' },
+      ipAddress: '2001:db8::1',
+      userAgent: 'Mozilla/5.0',
+    });
+  });
+
+  it('omits optional fields without contents', () => {
+    const nothing = { items: [], externalId: ' ', city: ' ', clickIds: { gclid: null }, userAgent: ' ' };
+    expect(fieldsOf({ ...valid, ...nothing })).toStrictEqual({ ...valid, currency: 'USD' });
+  });
+
+  it.each([
+    ['occurredAt', '2026-03-01', 'occurredAt must be an RFC 3339 time with offset, or Unix seconds'],
+    ['occurredAt', true, 'occurredAt must be an RFC 3339 time with offset, or Unix seconds'],
+    ['occurredAt', NOW_MS, 'occurredAt must not be more than 10 minutes ahead'],
+    ['items', 'SKU-1', 'items must be a list of at most 100 items'],
+    ['externalId', 'x'.repeat(129), 'externalId must be text of at most 128 characters'],
+    ['externalId', -1, 'externalId must be text of at most 128 characters'],
+    ['externalId', {}, 'externalId must be text of at most 128 characters'],
+    ['city', 'x'.repeat(129), 'city must be text of at most 128 characters without an email address'],
+    ['city', 'jane@example.com', 'city must be text of at most 128 characters without an email address'],
+    ['region', 5, 'region must be text of at most 128 characters without an email address'],
+    ['postalCode', 10_115, 'postalCode must be text of at most 32 characters without an email address'],
+    ['country', 'Germany', 'country must be an ISO 3166 alpha-2 code'],
+    ['country', 'UK', 'country must be an ISO 3166 alpha-2 code'],
+    ['country', 49, 'country must be an ISO 3166 alpha-2 code'],
+    ['source', 'shop', 'source must be one of website, phone_call, physical_store, email, app, crm, other'],
+    ['clickIds', ['gclid'], 'clickIds must be an object'],
+    ['ipAddress', '203.0.113.256', 'ipAddress must be an IPv4 or IPv6 address'],
+    ['ipAddress', 'fe80::1%eth0', 'ipAddress must be an IPv4 or IPv6 address'],
+    ['ipAddress', 3_405_803_786, 'ipAddress must be an IPv4 or IPv6 address'],
+    ['userAgent', 'x'.repeat(1_025), 'userAgent must be text of at most 1024 characters on one line'],
+    ['userAgent', 'a\nb', 'userAgent must be text of at most 1024 characters on one line'],
+  ])('rejects %s %j', (name, sent, error) => {
+    expect(errorOf({ ...valid, [name]: sent })).toBe(error);
+  });
+
+  it('accepts a time up to 10 minutes ahead', () => {
+    const ahead = (seconds: number) => fieldsOf({ ...valid, occurredAt: NOW_MS / 1_000 + seconds }).occurredAt;
+    expect(ahead(600)).toBe('2026-03-01T10:25:30.000Z');
+    expect(() => ahead(600.001)).toThrow('occurredAt must not be more than 10 minutes ahead');
+  });
+
+  it('reads a region together with its country', () => {
+    expect(fieldsOf({ ...valid, country: 'us', region: 'California' }).address).toEqual({
+      country: 'US',
+      region: 'CA',
+    });
+    expect(fieldsOf({ ...valid, region: 'California' }).address).toEqual({ region: 'California' });
+  });
+
+  it('keeps every digit of a numeric external id', () => {
+    expect(fieldsOf('{"email":"a@b.c","event":"lead","externalId":12345678901234567890}').externalId).toBe(
+      '12345678901234567890',
+    );
+  });
+
+  it('reads an IPv4 address in the notation of IPv6', () => {
+    expect(fieldsOf({ ...valid, ipAddress: '::ffff:203.0.113.10' }).ipAddress).toBe('203.0.113.10');
+  });
+
   it('names the first field that fails, in the documented order', () => {
     const body: Record<string, unknown> = {
       event: '',
@@ -268,10 +361,15 @@ describe('readInboundFields', () => {
             expect(currency).toMatch(/^[A-Z]{3}$/);
             expect(value).toBeGreaterThanOrEqual(0);
             expect(Object.values(reading.fields)).not.toContain(undefined);
+            const { occurredAt, items = [], address: { country = 'DE' } = {}, clickIds = {} } = reading.fields;
+            expect(Date.parse(occurredAt ?? '2026-03-01T10:15:30.000Z')).toBeLessThanOrEqual(NOW_MS + 600_000);
+            expect(items.length).toBeLessThanOrEqual(100);
+            expect(country).toMatch(/^[A-Z]{2}$/);
+            for (const id of Object.values(clickIds)) expect(id).toMatch(/^[!-~]{1,500}$/);
           }
         },
       ),
-      { numRuns: 1_000 },
+      { seed: 20_261_116, numRuns: 1_000 },
     );
   });
 });
@@ -288,6 +386,17 @@ describe('inboundBodySchema', () => {
       'firstName',
       'lastName',
       'phone',
+      'occurredAt',
+      'items',
+      'externalId',
+      'city',
+      'region',
+      'postalCode',
+      'country',
+      'source',
+      'clickIds',
+      'ipAddress',
+      'userAgent',
     ]);
     for (const schema of Object.values(inboundBodySchema.properties)) expect(schema).toHaveProperty('description');
   });

@@ -1,38 +1,15 @@
-import { integerDigits } from '../http/strict-json.js';
+import { integerText } from '../http/strict-json.js';
+import type { Clock } from '../kernel/clock.js';
 import { fitsCodePoints } from '../kernel/code-points.js';
 import { isEmail, normaliseEmail } from '../kernel/email.js';
 import { readCurrency } from './currencies.js';
-
-/** The fields of one conversion, validated and normalised. An optional field that was not sent is absent. */
-export interface InboundFields {
-  /** Trimmed, lower case. Absent when the sender hashed it. */
-  email?: string;
-  /** SHA-256, hex, lower case. Absent when an email was sent, which takes precedence. */
-  hashedEmail?: string;
-  event: string;
-  value?: number;
-  /** ISO 4217, upper case. */
-  currency: string;
-  orderId?: string;
-  firstName?: string;
-  lastName?: string;
-  phone?: string;
-}
+import type { InboundField, InboundFields } from './inbound-field.js';
+import { OPTIONAL_FIELDS } from './optional-fields.js';
 
 export type InboundReading = { ok: true; fields: InboundFields } | { ok: false; error: string };
 
-interface InboundField {
-  readonly name: string;
-  readonly schema: Readonly<Record<string, unknown>>;
-  /** Writes the value (undefined: absent or null) to `fields`, or returns the error message. */
-  readonly read: (sent: unknown, fields: InboundFields, rawBody: Buffer | string) => string | undefined;
-}
-
-/**
- * All fields of the request body; the parser and the OpenAPI schema both derive from this list. Fields are checked in this
- * order, and the response contains the message of the first that fails.
- */
-const INBOUND_FIELDS: readonly InboundField[] = [
+/** The fields of the specification. Fields are checked in this order, and the response contains the message of the first that fails. */
+const SPECIFIED_FIELDS: readonly InboundField[] = [
   {
     name: 'email',
     schema: {
@@ -127,7 +104,7 @@ const INBOUND_FIELDS: readonly InboundField[] = [
     },
     read: (sent, fields, rawBody) => {
       if (sent === undefined) return;
-      const orderId = typeof sent === 'number' ? orderNumber(sent, rawBody) : sent;
+      const orderId = typeof sent === 'number' ? integerText(sent, rawBody, 'orderId') : sent;
       // A blank id is rejected: all orders with it would be duplicates of the first.
       if (typeof orderId !== 'string' || isBlank(orderId) || !fitsCodePoints(orderId, 255)) {
         return 'orderId must be 1 to 255 characters';
@@ -186,25 +163,32 @@ const INBOUND_FIELDS: readonly InboundField[] = [
 export const inboundBodySchema = {
   type: 'object',
   description: 'One conversion. Unknown fields are ignored, and null is the same as absent.',
-  properties: Object.fromEntries(INBOUND_FIELDS.map(({ name, schema }) => [name, schema])),
+  properties: Object.fromEntries([...SPECIFIED_FIELDS, ...OPTIONAL_FIELDS].map(({ name, schema }) => [name, schema])),
   required: ['event'],
   anyOf: [{ required: ['email'] }, { required: ['hashed_email'] }],
 };
 
-/** `body` is the parsed `rawBody`, which is needed only for the exact digits of order numbers above 2^53. */
-export function readInboundFields(body: Record<string, unknown>, rawBody: Buffer | string): InboundReading {
+/**
+ * `body` is the parsed `rawBody`, which is needed only for the exact digits of numbers above 2^53, and the database's clock only
+ * for `occurredAt`.
+ */
+export function readInboundFields(
+  body: Record<string, unknown>,
+  rawBody: Buffer | string,
+  clock: Clock,
+): InboundReading {
   const fields = {} as InboundFields; // The required fields are set below, or an error is returned.
-  for (const { name, read } of INBOUND_FIELDS) {
-    const error = read(body[name] ?? undefined, fields, rawBody);
+  for (const { name, read } of SPECIFIED_FIELDS) {
+    const error = read(body[name] ?? undefined, fields, rawBody, clock);
+    if (error !== undefined) return { ok: false, error };
+  }
+  for (const { name, read } of OPTIONAL_FIELDS) {
+    const sent = body[name];
+    if (sent === undefined || sent === null || sent === '') continue; // Most requests have none of them.
+    const error = read(sent, fields, rawBody, clock);
     if (error !== undefined) return { ok: false, error };
   }
   return { ok: true, fields };
-}
-
-/** Order numbers are identifiers, so every digit must be preserved. */
-function orderNumber(sent: number, rawBody: Buffer | string): string | undefined {
-  if (!Number.isInteger(sent) || sent < 0) return undefined;
-  return Number.isSafeInteger(sent) ? String(sent) : integerDigits(rawBody, 'orderId');
 }
 
 function isBlank(text: string): boolean {

@@ -7,6 +7,7 @@ import { HotRoutes } from '../http/hot-routes.js';
 import { readBody } from '../http/read-body.js';
 import { RequestOrigin } from '../http/request-origin.js';
 import { MalformedBody, parseStrictJson } from '../http/strict-json.js';
+import { CLOCK, type Clock } from '../kernel/clock.js';
 import { LogUnavailable, messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
@@ -63,6 +64,7 @@ export class InboundEndpoint implements OnModuleInit {
     private readonly receipts: Receipts,
     private readonly metrics: InboundMetrics,
     private readonly logger: Logger,
+    @Inject(CLOCK) private readonly clock: Clock,
     @Inject(SETTINGS) private readonly settings: Settings,
   ) {
     this.origin = new RequestOrigin(settings.trustedProxies);
@@ -96,7 +98,7 @@ export class InboundEndpoint implements OnModuleInit {
     if (!isJsonContentType(headers['content-type']) || headers['content-encoding'] !== undefined) return NOT_JSON;
     const body = await readBody(request, this.settings.maxBodyBytes);
     if (!body) return this.tooLarge;
-    const reading = readInboundFields(parseStrictJson(body), body);
+    const reading = readInboundFields(parseStrictJson(body), body, this.clock);
     if (!reading.ok) return { ...failureAnswer(400, reading.error), outcome: 'invalid' };
     const { loadedSite, key } = caller;
     return received(await this.commands.execute(new ReceiveConversion(loadedSite, key, reading.fields, this.settings)));

@@ -1,7 +1,7 @@
 import { Command } from '../kernel/command.js';
 import type { SiteKey } from '../sites/site.js';
 import type { LoadedSite } from '../sites/site-directory.js';
-import type { InboundFields } from './inbound-fields.js';
+import type { InboundFields } from './inbound-field.js';
 import type { Receipt } from './receipt.js';
 
 export interface Received {

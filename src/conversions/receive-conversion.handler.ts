@@ -1,6 +1,11 @@
 import type { ICommandHandler } from '@nestjs/cqrs';
 import { DeliveryService } from '../delivery/delivery.service.js';
-import { CONVERSION, type ConversionData, type DeliveryPlan } from '../events/conversion.events.js';
+import {
+  CONVERSION,
+  type ConversionData,
+  type ConversionPersonal,
+  type DeliveryPlan,
+} from '../events/conversion.events.js';
 import type { Clock } from '../kernel/clock.js';
 import { CommandHandler } from '../kernel/command.js';
 import { withLogTimeout } from '../kernel/log-timeout.js';
@@ -9,8 +14,8 @@ import type { DedupClaim } from '../log/event.js';
 import { EventLog } from '../log/event-log.js';
 import type { PersonalHashes } from '../platforms/personal-hashes.js';
 import type { SiteKey } from '../sites/site.js';
-import { filtersBots, type Match, Matcher, matchOf, reachesBotThreshold } from '../visitors/matcher.js';
-import { addressWarning, storedText } from './address-digest.js';
+import { filtersBots, type Match, Matcher, matchAtReceipt, reachesBotThreshold } from '../visitors/matcher.js';
+import { addressWarning, storedItems, storedText } from './address-digest.js';
 import { isOpening, type OpeningEvent } from './conversion.js';
 import { dedupKey, dedupWindowOf } from './dedup-key.js';
 import { differences } from './differences.js';
@@ -18,6 +23,7 @@ import { filterReason } from './filter.js';
 import { hashPersonal } from './hash-personal.js';
 import { receiptOf } from './receipt.js';
 import { ReceiveConversion, type Received } from './receive-conversion.command.js';
+import { sentPersonal } from './sent-personal.js';
 
 @CommandHandler(ReceiveConversion)
 export class ReceiveConversionHandler implements ICommandHandler<ReceiveConversion> {
@@ -33,7 +39,7 @@ export class ReceiveConversionHandler implements ICommandHandler<ReceiveConversi
     const { settings } = loadedSite.site;
     const personal = hashPersonal(fields, settings.country ?? undefined);
     const record = await this.matcher.find(loadedSite.site, personal.subject);
-    const match = matchOf(record, settings, this.clock.nowMs(), rules.identifierTtlMs);
+    const match = matchAtReceipt(record, settings, this.clock.nowMs(), rules.identifierTtlMs, fields.occurredAt);
     const { opening, claim, warning } = decide(command, personal, match, uuidv7(), this.deliveries.planFor(loadedSite));
     const { conversionId } = opening.data;
     const outcome = await this.append(loadedSite.site.host, key, opening, claim);
@@ -81,16 +87,17 @@ export class ReceiveConversionHandler implements ICommandHandler<ReceiveConversi
 /** The event to store and its dedup claim. The append decides whether it is a duplicate. */
 export function decide(
   command: ReceiveConversion,
-  personal: PersonalHashes,
+  hashes: PersonalHashes,
   match: Match,
   conversionId: string,
   plan: DeliveryPlan,
 ): { opening: OpeningEvent; claim: DedupClaim; warning: string | undefined } {
   const { loadedSite, key, fields, rules } = command;
   const { settings } = loadedSite.site;
-  const sent = { event: fields.event, orderId: fields.orderId };
-  const event = storedText(loadedSite.dedupSecret, fields.event);
-  const orderId = fields.orderId === undefined ? undefined : storedText(loadedSite.dedupSecret, fields.orderId);
+  const { dedupSecret } = loadedSite;
+  const event = storedText(dedupSecret, fields.event);
+  const orderId = fields.orderId === undefined ? undefined : storedText(dedupSecret, fields.orderId);
+  const items = fields.items && storedItems(dedupSecret, fields.items);
   // Fields that were not sent are undefined here and absent in the log.
   const data: ConversionData = {
     conversionId,
@@ -98,16 +105,21 @@ export function decide(
     value: fields.value,
     currency: fields.currency,
     orderId,
+    occurredAt: fields.occurredAt,
+    source: fields.source,
+    items,
     keyId: key.id,
     trial: key.trial,
   };
   const { visit, bot, isBot, botVisitors } = match;
+  const stated = sentPersonal(fields, dedupSecret, match.withheld !== undefined);
+  const personal: ConversionPersonal = stated ? { ...hashes, ...stated } : hashes;
   const botData = {
     ...(bot && bot.score > 0 && { bot, ...(reachesBotThreshold(bot, settings) && { judged: true as const }) }),
     ...(botVisitors !== undefined && { botVisitors }),
   };
   const reason =
-    filterReason(settings, personal.subject, fields.email) ??
+    filterReason(settings, hashes.subject, fields.email) ??
     (isBot && filtersBots(settings, fields.orderId) ? 'bot' : undefined);
   const reference = orderId;
   const opening: OpeningEvent = reason
@@ -119,11 +131,13 @@ export function decide(
         reference,
       };
   const claim: DedupClaim = {
-    key: dedupKey(loadedSite.dedupSecret, data, personal.subject),
+    key: dedupKey(dedupSecret, data, hashes.subject),
     windowMs: dedupWindowOf(settings, rules.dedupWindowMs),
     weak: reason !== undefined,
   };
-  return { opening, claim, warning: addressWarning(sent, { event, orderId }) };
+  const sent = { event: fields.event, orderId: fields.orderId, externalId: fields.externalId, items: fields.items };
+  const stored = { event, orderId, externalId: stated?.externalId, items };
+  return { opening, claim, warning: addressWarning(sent, stored) };
 }
 
 /** The match without personal data; undefined when there is neither a visit nor a consent. */
@@ -133,6 +147,7 @@ function matchData({ visit, consent, withheld }: Match): Partial<ConversionData>
 }
 
 /** The fields of the sender only: a duplicate is neither matched nor sent. */
-function sentData({ conversionId, event, value, currency, orderId, keyId, trial }: ConversionData): ConversionData {
-  return { conversionId, event, value, currency, orderId, keyId, trial };
+function sentData(data: ConversionData): ConversionData {
+  const { conversionId, event, value, currency, orderId, occurredAt, source, items, keyId, trial } = data;
+  return { conversionId, event, value, currency, orderId, occurredAt, source, items, keyId, trial };
 }

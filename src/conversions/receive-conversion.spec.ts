@@ -1,10 +1,12 @@
+import { EVENT_SCHEMAS } from '../events/index.js';
 import { type SiteSettings } from '../events/site.events.js';
+import { compileSchema } from '../events/validate.js';
 import type { SiteKey } from '../sites/site.js';
 import type { LoadedSite } from '../sites/site-directory.js';
 import { DEFAULT_SITE_SETTINGS } from '../sites/site-settings.js';
 import type { Match } from '../visitors/matcher.js';
 import { hashPersonal } from './hash-personal.js';
-import type { InboundFields } from './inbound-fields.js';
+import type { InboundFields } from './inbound-field.js';
 import { ReceiveConversion } from './receive-conversion.command.js';
 import { decide } from './receive-conversion.handler.js';
 
@@ -12,6 +14,7 @@ const DAY_MS = 24 * 60 * 60 * 1_000;
 const RULES = { dedupWindowMs: DAY_MS, identifierTtlMs: 90 * DAY_MS };
 const NO_MATCH: Match = { consent: 'unknown' };
 const JANE = '86e0b9e56c17cc4d12387e1949b85053fbe73bc3ce5a1188713a9d300cc6133d';
+const UUID = '019535d0-6b10-7000-8000-000000001001';
 const purchase: InboundFields = {
   email: 'jane.doe@example.com',
   event: 'purchase',
@@ -64,6 +67,51 @@ describe('decide', () => {
     expect(JSON.stringify([opening, warning])).not.toContain('jane');
     expect(decided({ orderId: 'jane.doe@example.com-7' }).claim.key).not.toBe(decided({ orderId: 'A' }).claim.key);
     expect(decided().warning).toBeUndefined();
+  });
+
+  describe('given fields beyond the specification', () => {
+    const browser = { clickIds: { gclid: 'Cj0' }, ipAddress: '203.0.113.10', userAgent: 'Mozilla/5.0' };
+    const all: Partial<InboundFields> = {
+      ...browser,
+      occurredAt: '2026-03-01T10:15:30.000Z',
+      source: 'crm',
+      items: [{ id: 'SKU-1', quantity: 2, price: 6 }],
+      externalId: 'C-1',
+      address: { city: 'Berlin', country: 'DE' },
+    };
+
+    it('stores what is about the person in the personal part only', () => {
+      const { opening } = decided(all);
+      const { occurredAt, source, items, externalId, address } = all;
+      expect(opening.data).toMatchObject({ occurredAt, source, items });
+      expect(opening.personal).toEqual({
+        subject: JANE,
+        emailBare: expect.any(String),
+        externalId,
+        address,
+        ...browser,
+      });
+      expect(JSON.stringify(opening.data)).not.toMatch(/Cj0|203\.0|Mozilla|C-1|Berlin/);
+      const ids = { conversionId: UUID, keyId: UUID };
+      const stored = JSON.parse(JSON.stringify({ ...opening.data, ...ids }));
+      expect(compileSchema(EVENT_SCHEMAS[opening.type].data)(stored, 'data')).toBeUndefined();
+    });
+
+    it.each(['opted_out', 'consent_missing', 'consent_unreadable'] as const)(
+      'stores no click id, IP address and User-Agent if visits are withheld (%s)',
+      (withheld) => {
+        const { personal } = decided(all, {}, {}, { consent: 'denied', withheld }).opening;
+        expect(personal).toMatchObject({ externalId: 'C-1', address: { city: 'Berlin' } });
+        for (const name of Object.keys(browser)) expect(personal).not.toHaveProperty(name);
+      },
+    );
+
+    it('stores a digest in place of an external id or item that contains an email address, and warns', () => {
+      const { opening, warning } = decided({ externalId: 'jane@example.com', items: [{ id: 'jane@example.com' }] });
+      expect(opening.personal.externalId).toMatch(/^hmac_/);
+      expect(opening.data.items).toEqual([{ id: expect.stringMatching(/^hmac_/) }]);
+      expect(warning).toMatch(/^externalId and items contain an email address/);
+    });
   });
 
   it('omits fields that were not sent', () => {
@@ -186,6 +234,15 @@ describe('decide', () => {
       ]) {
         expect(key({ ...withoutOrder, ...other })).not.toBe(key(withoutOrder));
       }
+    });
+
+    it('depends on the time of occurrence without an order', () => {
+      const at = (occurredAt: string) => ({ occurredAt, orderId: undefined as never });
+      const lead = at('2026-03-01T10:15:30.000Z');
+      expect(key(lead)).toBe(key({ ...lead }));
+      expect(key(lead)).not.toBe(key(at('2026-03-01T10:15:31.000Z')));
+      expect(key(lead)).not.toBe(key({ orderId: undefined as never }));
+      expect(key({ occurredAt: '2026-03-01T10:15:30.000Z' })).toBe(key());
     });
 
     it('differs for trial keys', () => {

@@ -1,5 +1,5 @@
 import { LogUnavailable } from '../kernel/errors.js';
-import { at, shorten, textAt } from '../platforms/common-verdict.js';
+import { at, joined, shorten, textAt } from '../platforms/common-verdict.js';
 import type { Connection, Platform, PlatformResponse } from '../platforms/platform.js';
 import { NoResponse, type PlatformClient } from './platform-client.js';
 import type { StoredTokens, TokenLock, TokenState, TokenStore } from './token-store.js';
@@ -87,11 +87,12 @@ export class AccessTokens {
         if (shared) return shared;
         const lock = await this.store.lock(target.site, target.platform);
         if (lock) return await this.renewLocked(target, lock);
-        if (performance.now() >= deadline) throw temporary();
+        if (performance.now() >= deadline)
+          throw temporary('another process is requesting an access token; retry later');
         await new Promise((next) => setTimeout(next, LOCK_POLL_MS));
       }
     } catch (error) {
-      throw error instanceof LogUnavailable ? temporary() : error;
+      throw error instanceof LogUnavailable ? temporary('the database does not answer') : error;
     }
   }
 
@@ -137,7 +138,7 @@ export class AccessTokens {
           if (answer) return answer;
           const current = await this.read(target);
           if (current.refreshToken === refreshToken)
-            throw lock.held ? await this.refusal(target, stored, error) : temporary();
+            throw lock.held ? await this.refusal(target, stored, error) : temporary(error.message);
         }
       }
       // An operator has changed the refresh token, or another process has stored a new one.
@@ -168,7 +169,7 @@ export class AccessTokens {
       await this.store.replace(site, platform, refreshToken, resolved);
       return error;
     }
-    if (this.store.nowMs() - unresolvedSince < RESULT_LOST_AFTER_MS) return temporary();
+    if (this.store.nowMs() - unresolvedSince < RESULT_LOST_AFTER_MS) return temporary(error.message);
     await this.store.replace(site, platform, refreshToken, resolved);
     return new CredentialsRefused(
       `${error.message}; an earlier refresh was interrupted, and its refresh token is lost`,
@@ -215,7 +216,7 @@ export class AccessTokens {
   private async read({ site, platform }: Target): Promise<StoredTokens> {
     const stored = await this.store.read(site, platform);
     // Disconnected meanwhile: the next attempt finds that.
-    if (!stored) throw temporary();
+    if (!stored) throw temporary('the connection has no refresh token');
     return stored;
   }
 
@@ -247,8 +248,8 @@ function renewAfterMs(lifetimeMs: number): number {
 }
 
 /** No token now, and no reason to park the connection. */
-function temporary(): NoResponse {
-  return new NoResponse({ kind: 'retry', reason: 'network_error', unknown: false });
+function temporary(message: string): NoResponse {
+  return new NoResponse({ kind: 'retry', reason: 'network_error', unknown: false }, message);
 }
 
 function isUnknown({ outcome }: NoResponse): boolean {
@@ -258,8 +259,10 @@ function isUnknown({ outcome }: NoResponse): boolean {
 /** An operator must fix an invalid or revoked grant; every other failure may be temporary. */
 function tokenError({ status, json }: PlatformResponse): Error {
   const error = textAt(json, 'error');
+  const description = textAt(json, 'error_description');
   if ((status === 400 || status === 401 || status === 403) && error !== undefined) {
-    return new CredentialsRefused(shorten(`the token endpoint returned ${error}`));
+    return new CredentialsRefused(shorten(`the token endpoint returned ${joined(error, description)}`));
   }
-  return new NoResponse({ kind: 'retry', reason: 'network_error', unknown: true });
+  const words = joined(`the token endpoint answered HTTP ${status}`, error, description) ?? '';
+  return new NoResponse({ kind: 'retry', reason: 'network_error', unknown: true }, shorten(words));
 }

@@ -19,6 +19,7 @@ describe('Confirmations', () => {
   let requested: string[];
   let verdict: Verdict | Error;
   let isConnected: boolean;
+  let parked: string[];
   let counted: Outcome[];
   let confirmations: Confirmations;
 
@@ -34,6 +35,7 @@ describe('Confirmations', () => {
     requested = [];
     counted = [];
     isConnected = true;
+    parked = [];
     verdict = { kind: 'retry', reason: 'server_error' };
     const client = {
       request: async (_: Platform, { url }: { url: string }): Promise<PlatformResponse> => {
@@ -44,7 +46,10 @@ describe('Confirmations', () => {
     } as unknown as PlatformClient;
     const destination = { platform, connection: CONNECTION } as Destination;
     confirmations = new Confirmations(
-      { find: () => (isConnected ? destination : undefined) } as unknown as Connections,
+      {
+        find: () => (isConnected ? destination : undefined),
+        park: async (_: string, __: string, reason: string) => void parked.push(reason),
+      } as unknown as Connections,
       new AccessTokens(client, {} as TokenStore),
       client,
       { count: (outcome: Outcome) => counted.push(outcome) } as unknown as DeliveryMetrics,
@@ -108,6 +113,16 @@ describe('Confirmations', () => {
     const outcome = await confirm('r1');
     expect(outcome).toMatchObject({ status: 'deferred', reason: 'pending' });
     expect(Math.abs(delayOf(outcome) - HOUR_MS)).toBeLessThan(1_000);
+  });
+
+  it('parks the connection for a wrong setting and defers the conversions until it is fixed', async () => {
+    verdict = { kind: 'misconfigured', reason: 'TERMS_NOT_SIGNED' };
+    const outcomes = await Promise.all(['c1', 'c2'].map((conversionId) => confirm('r1', { conversionId })));
+    // The platform has refused it: a later attempt is not bound to this account.
+    for (const outcome of outcomes)
+      expect(outcome).toMatchObject({ status: 'deferred', reason: 'authorization', unknown: false });
+    expect(outcomes[0]?.unknownSince).toBeUndefined();
+    expect(parked).toEqual(['TERMS_NOT_SIGNED']);
   });
 
   it('polls again after a network error or an unexpected answer', async () => {

@@ -84,6 +84,10 @@ export class Confirmations {
           return { ...call, status: 'confirmed' };
         case 'rejected':
           return { ...call, status: 'rejected', reason: shorten(verdict.reason) };
+        case 'misconfigured':
+          // The platform refused the conversion for something that a person can fix: it is sent again after that.
+          await this.connections.park(site, name, shorten(verdict.reason));
+          return { ...call, status: 'deferred', reason: 'authorization', unknown: false, nextTry: isoTime(nowMs) };
         case 'split':
           // Some conversions of the request count, and the response does not identify them: each is sent on its own.
           return {

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
-import { shorten } from '../platforms/common-verdict.js';
+import { redact, shorten } from '../platforms/common-verdict.js';
 import type { Conversion } from '../platforms/conversion.js';
-import type { Connection, Platform, PlatformName, Verdict } from '../platforms/platform.js';
+import type { Connection, Platform, PlatformName, PlatformResponse, Verdict } from '../platforms/platform.js';
 import { type AccessTokens, CredentialsRefused } from './access-tokens.js';
 import { NoResponse, type PlatformClient } from './platform-client.js';
 
@@ -11,7 +11,10 @@ export interface ConnectionTest {
   readonly status: string;
   /** Whether a conversion was sent, in the platform's test mode. */
   readonly sent: boolean;
+  /** What failed, in the platform's words or in those of the HTTP client. */
   readonly reason?: string;
+  /** What a person can do about it, if the platform's code says so. */
+  readonly fix?: string;
 }
 
 /** A purchase by a fictitious person. */
@@ -56,7 +59,7 @@ export async function testConnection(
       return { platform: name, ok: true, status: 'validated', sent: false, reason };
     }
     const response = await client.request(platform, test.request, connection);
-    return toConnectionTest(name, test.verdict(response), test.sent);
+    return toConnectionTest(platform, test.verdict(response), test.sent, response);
   } catch (error) {
     if (error instanceof NoResponse)
       return { platform: name, ok: false, status: 'failed', sent: false, reason: error.message };
@@ -66,8 +69,38 @@ export async function testConnection(
   }
 }
 
-function toConnectionTest(platform: PlatformName, verdict: Verdict, sent: boolean): ConnectionTest {
-  const ok = verdict.kind === 'delivered' || verdict.kind === 'accepted';
-  const status = ok ? verdict.kind : verdict.kind === 'unauthorized' ? 'unauthorized' : 'failed';
-  return { platform, ok, status, sent, ...('reason' in verdict && { reason: shorten(verdict.reason) }) };
+function toConnectionTest(
+  platform: Platform,
+  verdict: Verdict,
+  sent: boolean,
+  response: PlatformResponse,
+): ConnectionTest {
+  const { name } = platform;
+  const { kind } = verdict;
+  if (kind === 'delivered' || kind === 'accepted') return { platform: name, ok: true, status: kind, sent };
+  const status = kind === 'unauthorized' || kind === 'misconfigured' ? kind : 'failed';
+  const fix = 'reason' in verdict ? platform.fix?.(verdict.reason) : undefined;
+  const reason = reasonOf(verdict, response);
+  return { platform: name, ok: false, status, sent, reason, ...(fix !== undefined && { fix }) };
+}
+
+/** The HTTP status and the platform's words. */
+function reasonOf(verdict: Verdict, { status, text }: PlatformResponse): string {
+  const http = `HTTP ${status}`;
+  if (verdict.kind === 'retry' || !('reason' in verdict)) return withWords(describe(http, status), text);
+  return verdict.reason.startsWith(http)
+    ? withWords(shorten(verdict.reason), text)
+    : shorten(`${http}: ${verdict.reason}`);
+}
+
+function describe(http: string, status: number): string {
+  if (status === 429) return `${http} (too many requests)`;
+  return status < 300 ? `${http} with an answer that this platform does not give` : http;
+}
+
+/** A web page comes from a proxy or another server, and is not shown. */
+function withWords(what: string, text: string): string {
+  if (text.trimStart().startsWith('<')) return `${what}, with a web page instead of an answer of the API`;
+  const words = redact(text);
+  return words === '' ? what : `${what}: ${words}`;
 }

@@ -48,7 +48,11 @@ export class Connections {
 
   async park(site: string, platform: PlatformName, reason: string): Promise<void> {
     await this.commands.execute(new ParkConnection('system', site, platform, reason));
-    await this.changed('The platform refused the credentials: connection parked until they are fixed', site, platform);
+    await this.changed(
+      'The platform refuses the credentials or the settings: connection parked until they are fixed',
+      site,
+      platform,
+    );
   }
 
   async pause(site: string, platform: PlatformName, reason: string): Promise<void> {

@@ -258,6 +258,20 @@ describe('DestinationQueue', () => {
   });
 
   describe('connection state', () => {
+    it('parks the connection for a wrong setting without asking for a fresh token', async () => {
+      const queue = new TestQueue();
+      queue.token = async (stale) => stale ?? 'token';
+      queue.answer = () => ({ kind: 'misconfigured', reason: 'TERMS_NOT_SIGNED' });
+      queue.enqueue('a');
+      await queue.settle();
+      queue.enqueue('b');
+      expect(queue.requests).toEqual([['a']]);
+      expect(queue.tokens).toEqual(['token']);
+      expect(queue.stateChanges).toEqual(['park: TERMS_NOT_SIGNED']);
+      expect(queue.statuses()).toEqual({ a: 'deferred authorization', b: 'deferred authorization' });
+      expect(queue.results.get('a')).toMatchObject({ unknown: false });
+    });
+
     it('sends nothing while the connection is being parked and defers pending deliveries afterwards', async () => {
       const queue = new TestQueue({ batchMax: 1 });
       const change = hanging();

@@ -254,6 +254,7 @@ export class DestinationQueue {
           delivery.done({ status: 'deferred', reason: verdict.reason, afterMs: verdict.afterMs, unknown, ...call });
           break;
         case 'unauthorized':
+        case 'misconfigured':
         case 'gone':
           delivery.done({ ...this.refused(delivery, verdict), unknown, ...call });
           break;
@@ -277,7 +278,7 @@ export class DestinationQueue {
   /** Parks or pauses the connection, unless the answer is about an account that it no longer has. */
   private refused(
     { payload, bound }: QueuedDelivery,
-    { kind, reason }: Extract<Verdict, { kind: 'unauthorized' | 'gone' }>,
+    { kind, reason }: Extract<Verdict, { kind: 'unauthorized' | 'misconfigured' | 'gone' }>,
   ): Pick<AttemptResult, 'status' | 'reason'> {
     const current = this.dependencies.destination()?.connection;
     const isCurrent = current && accountOf(this.platform, current.settings).key === payload.account.key;

@@ -52,6 +52,43 @@ describe('buildPayload', () => {
     expect(payload).toMatchObject({ bodySha256: hash('sha256', payload.body), group: 'g' });
   });
 
+  it('passes the optional fields of the sender to the platform', () => {
+    const occurredAt = '2026-02-27T08:00:00.000Z';
+    const items = [{ id: 'SKU-1', quantity: 2, price: 5 }];
+    const address = { city: 'Berlin', country: 'DE' };
+    const received: ReceivedConversion = {
+      ...RECEIVED,
+      data: { ...RECEIVED.data, occurredAt, items, source: 'phone_call' },
+      personal: { subject: 's', externalId: 'C-1', address, clickIds: { ttclid: 'T1' }, ipAddress: '203.0.113.10' },
+    };
+    const payload = buildPayload(received, echo, {}, undefined);
+    if ('skip' in payload) throw new Error(payload.skip);
+    expect(JSON.parse(payload.body).conversion).toMatchObject({
+      timeMs: Date.parse(occurredAt),
+      source: 'phone_call',
+      items,
+      externalId: 'C-1',
+      address,
+      hashes: { subject: 's' },
+      visit: { ip: '203.0.113.10', clicks: { ttclid: { id: 'T1', timeMs: Date.parse(occurredAt) } } },
+    });
+    expect(JSON.parse(payload.body).conversion.hashes).toEqual({ subject: 's' });
+  });
+
+  it('sends a stated click id in place of the stored ones of the platform', () => {
+    const google = PLATFORMS.find(({ name }) => name === 'google_ads') as Platform;
+    const personal = { ...RECEIVED.personal, subject: 's', clickIds: { gbraid: 'B1' } };
+    const payload = buildPayload({ ...RECEIVED, personal }, google, { 'event.purchase': '1' }, undefined);
+    expect(JSON.parse('body' in payload ? payload.body : '{}').adIdentifiers).toEqual({ gbraid: 'B1' });
+  });
+
+  it('passes a time ahead of the receipt as the time of receipt', () => {
+    const data = { ...RECEIVED.data, occurredAt: '2026-03-01T10:20:00.000Z' };
+    const payload = buildPayload({ ...RECEIVED, data }, echo, {}, undefined);
+    if ('skip' in payload) throw new Error(payload.skip);
+    expect(JSON.parse(payload.body).conversion.timeMs).toBe(Date.parse(RECEIVED.time));
+  });
+
   it.each([
     ['order id', {}, undefined, 'ORD-1'],
     ['conversion id if there is no order id', { orderId: undefined }, undefined, RECEIVED.data.conversionId],

@@ -4,7 +4,8 @@ import { isSelected } from '../platforms/event-mapping.js';
 import type { Platform, Settings, Skip } from '../platforms/platform.js';
 import { type SiteConnection, settingsAt } from '../sites/connection.js';
 import { type Account, accountOf } from './account.js';
-import type { ReceivedConversion } from './received-conversion.js';
+import { occurredMsOf, type ReceivedConversion } from './received-conversion.js';
+import { withSentIdentifiers } from './sent-identifiers.js';
 
 /** A platform's payload as it is sent. */
 export interface DeliveryPayload {
@@ -45,9 +46,11 @@ function toConversion(received: ReceivedConversion, eventId: string | undefined)
   return cached.conversion;
 }
 
-function createConversion({ data, personal, time }: ReceivedConversion, eventId: string | undefined): Conversion {
+function createConversion(received: ReceivedConversion, eventId: string | undefined): Conversion {
+  const { data, personal } = received;
   if (!personal) throw new TypeError('An erased conversion has no payload');
-  const { visit, ...hashes } = personal;
+  const { visit, externalId, address, clickIds, ipAddress, userAgent, ...hashes } = personal;
+  const timeMs = occurredMsOf(received);
   return {
     id: data.conversionId,
     eventId: eventId ?? data.orderId ?? data.conversionId,
@@ -55,9 +58,13 @@ function createConversion({ data, personal, time }: ReceivedConversion, eventId:
     value: data.value,
     currency: data.currency,
     orderId: data.orderId,
-    timeMs: Date.parse(time),
+    timeMs,
+    source: data.source,
+    items: data.items,
     hashes,
-    visit,
+    externalId,
+    address,
+    visit: withSentIdentifiers(visit, { clickIds, ipAddress, userAgent }, timeMs),
     consent: data.consent ?? 'unknown',
   };
 }

@@ -6,15 +6,16 @@ import type { Connection, Platform, PlatformRequest, PlatformResponse } from '..
 const CONNECTIONS_MAX = 256;
 const TIMEOUT_MS = 10_000;
 
-/** A request got no response. `outcome` is the verdict on its deliveries. */
+/** A request got no response. `outcome` is the verdict on its deliveries, the message says why, for a person. */
 export class NoResponse extends Error {
   override readonly name = 'NoResponse';
   constructor(
     readonly outcome:
       | { kind: 'retry'; reason: 'timeout' | 'network_error'; unknown: boolean }
       | { kind: 'rejected'; reason: string },
+    message: string = outcome.reason,
   ) {
-    super(outcome.reason);
+    super(message);
   }
 }
 
@@ -39,8 +40,9 @@ export class PlatformClient {
       return await this.clientOf(platform).send(request, { guarded, mayGo });
     } catch (error) {
       if (!(error instanceof SendFailure)) throw error;
-      if (error.kind === 'address_refused') throw new NoResponse({ kind: 'rejected', reason: 'address_refused' });
-      throw new NoResponse({ kind: 'retry', reason: error.kind, unknown: error.sent });
+      const { kind, sent, message } = error;
+      if (kind === 'address_refused') throw new NoResponse({ kind: 'rejected', reason: kind }, message);
+      throw new NoResponse({ kind: 'retry', reason: kind, unknown: sent }, message);
     }
   }
 

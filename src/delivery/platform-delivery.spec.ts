@@ -92,6 +92,15 @@ describe('PlatformDelivery', () => {
   const isoAgo = (hours: number) => new Date(nowMs - hours * HOUR_MS).toISOString();
   const hoursAgo = (hours: number) => ({ time: isoAgo(hours) });
 
+  it('counts the platform’s age limit from when the conversion occurred', async () => {
+    const occurred = (hours: number) => deliver({}, {}, { occurredAt: isoAgo(hours) });
+    expect(await occurred(8 * 24)).toMatchObject({ status: 'skipped', reason: 'too_old' });
+    expect(await occurred(6 * 24)).toMatchObject({ status: 'delivered' });
+    // A sender's clock that is ahead does not lengthen the limit.
+    expect(await deliver({}, hoursAgo(167), { occurredAt: isoAgo(166.9) })).toMatchObject({ status: 'delivered' });
+    expect(await deliver({}, hoursAgo(167.01), { occurredAt: isoAgo(166.9) })).toMatchObject({ reason: 'too_old' });
+  });
+
   it('sends a first attempt with the settings of the receipt', async () => {
     const outcome = await deliver();
     expect(outcome).toMatchObject({ conversionId: 'c1', platform: 'meta', attempt: 1, status: 'delivered' });

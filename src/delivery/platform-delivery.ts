@@ -13,7 +13,7 @@ import { DeliveryMetrics } from './delivery-metrics.js';
 import { type AttemptResult, DestinationQueue } from './destination-queue.js';
 import { buildPayload, type DeliveryPayload, settingsAsOf } from './payload.js';
 import { PlatformClient } from './platform-client.js';
-import type { ReceivedConversion } from './received-conversion.js';
+import { ageOf, type ReceivedConversion } from './received-conversion.js';
 import { nextAttemptMs, type RetryRules, sendableUntilMs } from './retry-schedule.js';
 
 /** Delay where the retry schedule does not apply: the queue is full, or the connection is parked or paused. */
@@ -140,7 +140,7 @@ export class PlatformDelivery {
   ): number {
     const { platform, siteConnection } = destination;
     const age = {
-      receivedMs: Date.parse(request.received.time),
+      ...ageOf(request.received),
       unknownSinceMs: unknownSince === undefined ? undefined : Date.parse(unknownSince),
     };
     const limits = platform.limits?.(settingsAsOf(siteConnection, positionOf(request, destination))) ?? NO_LIMITS;

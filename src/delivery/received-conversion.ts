@@ -1,10 +1,21 @@
 import type { StoredEvent } from '../log/event.js';
+import type { DeliveryAge } from './retry-schedule.js';
 
 /** The part of a `conversion.received.v1` event that a delivery needs. */
 export type ReceivedConversion = Pick<
   StoredEvent<'conversion.received.v1'>,
   'site' | 'position' | 'time' | 'data' | 'personal'
 >;
+
+/** When it occurred, as its sender states, otherwise when it was received. A sender's clock that is ahead does not count. */
+export function occurredMsOf({ time, data }: Pick<ReceivedConversion, 'time' | 'data'>): number {
+  const receivedMs = Date.parse(time);
+  return data.occurredAt === undefined ? receivedMs : Math.min(Date.parse(data.occurredAt), receivedMs);
+}
+
+export function ageOf(received: ReceivedConversion): DeliveryAge {
+  return { receivedMs: Date.parse(received.time), occurredMs: occurredMsOf(received) };
+}
 
 /** The conversion with the visit and consent of the `conversion.reopened.v1` event that has this version in its stream. */
 export function withReopenedVisit(

@@ -1,22 +1,9 @@
 import fc from 'fast-check';
 import type { DeliveryLimits } from '../platforms/platform.js';
-import {
-  type FailedAttempt,
-  nextAttemptMs,
-  type RetryRules,
-  sendableForMs,
-  sendableUntilMs,
-} from './retry-schedule.js';
+import { type FailedAttempt, nextAttemptMs, type RetryRules, sendableUntilMs } from './retry-schedule.js';
 
 const HOUR_MS = 3_600_000;
 const RULES: RetryRules = { scheduleMs: [30_000, 120_000, 600_000], giveUpMs: 168 * HOUR_MS };
-
-describe('sendableForMs', () => {
-  it('is one hour less than the maximum age, or the give-up time if no limit is known', () => {
-    expect(sendableForMs({ ageMaxMs: 72 * HOUR_MS, dedupWindowMs: 48 * HOUR_MS }, RULES)).toBe(71 * HOUR_MS);
-    expect(sendableForMs({ dedupWindowMs: 48 * HOUR_MS }, RULES)).toBe(168 * HOUR_MS);
-  });
-});
 
 describe('sendableUntilMs', () => {
   const META = { dedupWindowMs: 48 * HOUR_MS, ageMaxMs: 168 * HOUR_MS };
@@ -30,7 +17,13 @@ describe('sendableUntilMs', () => {
     ['the dedup window if no maximum age is known', { dedupWindowMs: 24 * HOUR_MS }, 1, 24],
   ])('is %s', (_, limits, unknownSinceHours, hours) => {
     const unknownSinceMs = unknownSinceHours === undefined ? undefined : unknownSinceHours * HOUR_MS;
-    expect(sendableUntilMs({ receivedMs: 0, unknownSinceMs }, limits, RULES)).toBe(hours * HOUR_MS);
+    expect(sendableUntilMs({ receivedMs: 0, occurredMs: 0, unknownSinceMs }, limits, RULES)).toBe(hours * HOUR_MS);
+  });
+
+  it('counts the maximum age from when the conversion occurred, and the give-up time from its receipt', () => {
+    const age = { receivedMs: 0, occurredMs: -100 * HOUR_MS };
+    expect(sendableUntilMs(age, META, RULES)).toBe(67 * HOUR_MS);
+    expect(sendableUntilMs(age, {}, RULES)).toBe(168 * HOUR_MS);
   });
 });
 

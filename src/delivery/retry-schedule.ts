@@ -14,23 +14,20 @@ export interface RetryRules {
 /** Since when a delivery ages. */
 export interface DeliveryAge {
   readonly receivedMs: number;
+  /** When the conversion occurred, at most the time of receipt: platforms count its age from then. */
+  readonly occurredMs: number;
   /** First attempt that the platform may have accepted without saying so. */
   readonly unknownSinceMs?: number | undefined;
 }
 
 /**
- * How long after it was received a conversion may be sent that the platform cannot have accepted yet. One hour is kept in
- * reserve for clock differences and time in transit.
+ * Until when a delivery may be sent. One hour of each limit is kept in reserve for clock differences and time in transit. Once the
+ * platform may have accepted it, a later duplicate might be counted twice.
  */
-export function sendableForMs({ ageMaxMs }: DeliveryLimits, rules: RetryRules): number {
-  return ageMaxMs === undefined ? rules.giveUpMs : ageMaxMs - HOUR_MS;
-}
-
-/** Until when a delivery may be sent. Once the platform may have accepted it, a later duplicate might be counted twice. */
 export function sendableUntilMs(age: DeliveryAge, limits: DeliveryLimits, rules: RetryRules): number {
-  const byAge = age.receivedMs + sendableForMs(limits, rules);
+  const { ageMaxMs, dedupWindowMs } = limits;
+  const byAge = ageMaxMs === undefined ? age.receivedMs + rules.giveUpMs : age.occurredMs + ageMaxMs - HOUR_MS;
   if (age.unknownSinceMs === undefined) return byAge;
-  const { dedupWindowMs } = limits;
   const windowMs = dedupWindowMs === undefined ? rules.giveUpMs : dedupWindowMs - HOUR_MS;
   return Math.min(byAge, age.unknownSinceMs + windowMs);
 }

@@ -1,7 +1,13 @@
-import type { Visit } from '../platforms/conversion.js';
+import {
+  type Address,
+  CONVERSION_SOURCES,
+  type ConversionSource,
+  type Item,
+  type Visit,
+} from '../platforms/conversion.js';
 import type { PersonalHashes } from '../platforms/personal-hashes.js';
 import { PLATFORM_NAMES, type PlatformName } from '../platforms/platform.js';
-import { type DataSchema, position, type SchemasOf, strings, uuid } from './event-schema.js';
+import { type DataSchema, position, type SchemasOf, strings, time, uuid } from './event-schema.js';
 import { type BotVerdict, botVerdictSchema } from './visitor.events.js';
 
 /** Category of the streams that hold one conversion and all its outcomes. */
@@ -37,6 +43,10 @@ export interface ConversionData extends DeliveryPlan {
   readonly value?: number | undefined;
   readonly currency: string;
   readonly orderId?: string | undefined;
+  /** When it occurred, as the sender states; ISO 8601, UTC. */
+  readonly occurredAt?: string | undefined;
+  readonly source?: ConversionSource | undefined;
+  readonly items?: readonly Item[] | undefined;
   readonly keyId: string;
   readonly trial: boolean;
   /** Matched to a visit, which is in the personal part. */
@@ -50,7 +60,34 @@ export interface ConversionData extends DeliveryPlan {
   readonly botVisitors?: number;
 }
 
-export interface ConversionPersonal extends PersonalHashes {
+/** Click ids that a sender may state, with the names that platforms and their cookies use. */
+export const SENT_CLICK_IDS = [
+  'gclid',
+  'gbraid',
+  'wbraid',
+  'fbclid',
+  'fbc',
+  'fbp',
+  'ttclid',
+  'msclkid',
+  'li_fat_id',
+  'epik',
+  'ScCid',
+  'rdt_cid',
+  'twclid',
+] as const;
+export type SentClickIds = Readonly<Partial<Record<(typeof SENT_CLICK_IDS)[number], string>>>;
+
+/** What the sender stated about the customer's browser. Not stored when consent withholds visits. */
+export interface SentIdentifiers {
+  readonly clickIds?: SentClickIds | undefined;
+  readonly ipAddress?: string | undefined;
+  readonly userAgent?: string | undefined;
+}
+
+export interface ConversionPersonal extends PersonalHashes, SentIdentifiers {
+  readonly externalId?: string | undefined;
+  readonly address?: Address | undefined;
   readonly visit?: Visit;
 }
 
@@ -67,12 +104,31 @@ export type ConversionEvent =
   /** Recorded and counted as filtered, not delivered. */
   | { type: 'conversion.filtered.v1'; data: ConversionData & { reason: string }; personal: ConversionPersonal };
 
+const itemSchema: DataSchema<Item> = {
+  type: 'object',
+  properties: {
+    id: { type: 'string' },
+    name: { type: 'string' },
+    quantity: { type: 'integer', minimum: 1 },
+    price: { type: 'number', minimum: 0, description: 'Of one unit, in the currency of the conversion.' },
+    category: { type: 'string' },
+  },
+  required: ['id'],
+  additionalProperties: false,
+};
+
 const properties: DataSchema<ConversionData>['properties'] = {
   conversionId: { ...uuid, description: 'Id of the conversion. Its stream is conversion-<conversionId>.' },
   event: { type: 'string', description: 'Event name chosen by the sender: purchase, lead, signup, or any other.' },
   value: { type: 'number', minimum: 0, description: 'As sent; absent when absent.' },
   currency: { type: 'string', pattern: '^[A-Z]{3}$', description: 'ISO 4217.' },
   orderId: { type: 'string', description: "The sender's order number." },
+  occurredAt: {
+    ...time,
+    description: 'When it occurred, if the sender states it. Totals count by the time of the event.',
+  },
+  source: { type: 'string', enum: CONVERSION_SOURCES, description: 'Where it happened.' },
+  items: { type: 'array', items: itemSchema, description: 'Lines of the order.' },
   keyId: { ...uuid, description: 'Id of the API key that the request carried.' },
   trial: { type: 'boolean', description: 'Sent with a trial key: counted in no total, delivered to no platform.' },
   platforms: {

@@ -172,7 +172,7 @@ export const siteSchemas: SchemasOf<SiteEvent> = {
   },
   'site.platform_resumed.v1': { summary: 'Deliveries continue.', data: ofPlatform },
   'site.platform_parked.v1': {
-    summary: 'The platform refused the credentials. Deliveries are held until they are fixed.',
+    summary: 'The platform refuses the credentials or the settings. Deliveries are held until they are fixed.',
     data: { ...ofPlatform, properties: { platform, reason }, required: ['platform', 'reason'] },
   },
   'site.webhook_configured.v1': {

@@ -142,3 +142,9 @@ export function integerDigits(body: Buffer | string, key: string): string | unde
   }
   return undefined;
 }
+
+/** A parsed non-negative integer with every digit of the body: it is an identifier. Undefined if it is no such number. */
+export function integerText(sent: number, body: Buffer | string, key: string): string | undefined {
+  if (!Number.isInteger(sent) || sent < 0) return undefined;
+  return Number.isSafeInteger(sent) ? String(sent) : integerDigits(body, key);
+}

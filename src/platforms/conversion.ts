@@ -11,16 +11,51 @@ export interface Conversion {
   /** ISO 4217, upper case. */
   readonly currency: string;
   readonly orderId?: string | undefined;
-  /** When the service received it. */
+  /** When it occurred, as its sender states; otherwise when the service received it. Never later than that. */
   readonly timeMs: number;
+  readonly source?: ConversionSource | undefined;
+  readonly items?: readonly Item[] | undefined;
   readonly hashes: PersonalHashes;
-  /** The matched visit. Absent when none matched, and when consent withholds it: the conversion is then sent as a CRM event. */
+  /** The sender's id of the customer, plain: platforms differ in how they hash it. */
+  readonly externalId?: string | undefined;
+  readonly address?: Address | undefined;
+  /**
+   * The matched visit, with the click ids, IP address and User-Agent that the sender stated in place of stored ones. Absent when
+   * there is neither, and when consent withholds them: the conversion is then sent as a CRM event.
+   */
   readonly visit?: Visit | undefined;
   /** `unknown`: no consent was recorded, or it could not be read. */
   readonly consent: 'granted' | 'denied' | 'unknown';
 }
 
-/** What the browser tag recorded, raw and with its case preserved. */
+/** Where a conversion happened. */
+export const CONVERSION_SOURCES = ['website', 'phone_call', 'physical_store', 'email', 'app', 'crm', 'other'] as const;
+export type ConversionSource = (typeof CONVERSION_SOURCES)[number];
+
+/** A line of an order. */
+export interface Item {
+  readonly id: string;
+  readonly name?: string;
+  /** A whole number, at least 1. */
+  readonly quantity?: number;
+  /** Of one unit, in the currency of the conversion. */
+  readonly price?: number;
+  readonly category?: string;
+}
+
+/**
+ * The customer's address, as sent apart from white space and the letters of a state. Plain, because platforms differ: Google requires postal code and
+ * country plain, TikTok city and region too, the others hash them, each in its own form.
+ */
+export interface Address {
+  readonly city?: string;
+  readonly region?: string;
+  readonly postalCode?: string;
+  /** ISO 3166 alpha-2, upper case. */
+  readonly country?: string;
+}
+
+/** What the browser tag recorded, or a sender stated, raw and with its case preserved. */
 export interface Visit {
   readonly pageUrl?: string | undefined;
   readonly referrer?: string | undefined;
@@ -38,7 +73,7 @@ export interface Visit {
 
 export interface Click {
   readonly id: string;
-  /** When the click was first recorded. */
+  /** When the click was first recorded; the time of the conversion if its sender stated the click without a time. */
   readonly timeMs: number;
 }
 

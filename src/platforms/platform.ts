@@ -27,6 +27,8 @@ export interface Platform {
   readonly fields: readonly Field[];
   /** Returns what is wrong with the connection as a whole, with the field's name, or undefined. `fields` are checked first. */
   check?(connection: Connection): string | undefined;
+  /** Where conversions go, unless the connection has its own endpoint. Without secrets. */
+  baseUrl(settings: Settings): string;
   /** The customer sets the URL: without an operator's endpoint, it must be on the public internet. */
   readonly customerAddress?: boolean;
   /** Names of the settings that identify the account or pixel that conversions go to. */
@@ -48,6 +50,8 @@ export interface Platform {
   /** Interprets the answer: one verdict on all payloads, or one for each in their order. */
   verdict(response: PlatformResponse, items: number): Verdict | readonly Verdict[];
 
+  /** What a person can do about the reason that the connection was parked for; undefined if nothing more is known. */
+  fix?(reason: string): string | undefined;
   /** How to obtain an access token; undefined when the connection has no credentials for one. */
   token?(connection: Connection): TokenRequest | undefined;
   /** Asks for the outcome of a request that was accepted for later processing. */
@@ -158,6 +162,8 @@ export type Verdict =
     }
   /** The credentials were refused, not the conversion: the connection is parked, after one attempt with a fresh token if it has one. */
   | { readonly kind: 'unauthorized'; readonly reason: string; readonly requestId?: string | undefined }
+  /** A setting, or the account at the platform, must be fixed by a person: the connection is parked. No fresh token would help. */
+  | { readonly kind: 'misconfigured'; readonly reason: string; readonly requestId?: string | undefined }
   /** The receiver asked for no more conversions: the connection is paused. */
   | { readonly kind: 'gone'; readonly reason: string }
   /** The request was refused because of another payload: this one is sent again without the rejected ones. */
@@ -179,7 +185,10 @@ export interface TokenRequest {
 
 export interface Confirmation {
   request(requestId: string, call: Call): PlatformRequest;
-  /** `delivered` or `rejected` once the outcome is known, `retry` until then; `split` when it differs between payloads. */
+  /**
+   * `delivered` or `rejected` once the outcome is known, `retry` until then; `split` when it differs between payloads,
+   * `misconfigured` when they are to be sent again after a person has fixed the connection.
+   */
   verdict(response: PlatformResponse): Verdict;
 }
 

@@ -6,7 +6,7 @@ import type { Connection, PlatformName, Settings } from '../platforms/platform.j
 /** A site's connection to a platform, folded from the site's events. Its secrets are stored sealed in `cc.secrets`. */
 export interface SiteConnection {
   readonly platform: PlatformName;
-  /** `parked`: the platform rejects the credentials. `paused` with a reason: the receiver asked for no more requests. */
+  /** `parked`: the platform rejects the credentials or the settings. `paused` with a reason: the receiver asked for no more requests. */
   readonly state: 'active' | 'paused' | 'parked';
   readonly reason?: string;
   readonly settings: Settings;

@@ -33,7 +33,8 @@ async function play(
   };
   const match = async (landedByMs?: number): Promise<Match> => {
     const record = foldRecord(await log.read(), JANE);
-    return matchOf(record, site.settings, landedByMs ?? nowMs, TTL_MS, landedByMs);
+    const seen = landedByMs === undefined ? undefined : { byMs: landedByMs };
+    return matchOf(record, site.settings, landedByMs ?? nowMs, TTL_MS, seen);
   };
   const jane = new TagCallers(log, site, JANE, 'own', clock);
   for (const call of ownCalls) {

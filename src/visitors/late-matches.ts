@@ -1,7 +1,7 @@
 import { Interval } from '@nestjs/schedule';
 import { type Delivery, foldDeliveries } from '../delivery/delivery.js';
 import { buildPayload } from '../delivery/payload.js';
-import type { ReceivedConversion } from '../delivery/received-conversion.js';
+import { occurredMsOf, type ReceivedConversion } from '../delivery/received-conversion.js';
 import { CONVERSION } from '../events/conversion.events.js';
 import { type Reopening } from '../events/delivery.events.js';
 import type { Clock } from '../kernel/clock.js';
@@ -25,8 +25,8 @@ export interface LateMatchesDependencies {
   platform(name: string): Platform | undefined;
   /** Catches the `unmatched` projection up with the log. */
   catchUpUnmatched(): Promise<void>;
-  /** How long after a conversion the platform still accepts it. */
-  sendableForMs(platform: Platform, settings: Settings): number;
+  /** Until when the platform accepts the conversion. */
+  sendableUntilMs(received: ReceivedConversion, platform: Platform, settings: Settings): number;
   readonly identifierTtlMs: number;
   readonly clock: Clock;
 }
@@ -150,11 +150,11 @@ export class LateMatches {
   ): NewEvent[] {
     const [opening] = events;
     if (opening?.type !== 'conversion.received.v1' || !opening.personal) return [];
-    const receivedMs = Date.parse(opening.time);
+    const occurredMs = occurredMsOf(opening);
     // The visit that a conversion has is kept: a visitor that identifies later must not change it.
     if (opening.data.matched || events.some(({ type }) => type === 'conversion.reopened.v1')) return [];
     const { settings } = open.site;
-    const match = matchOf(record, settings, receivedMs, this.dependencies.identifierTtlMs, receivedMs);
+    const match = matchOf(record, settings, occurredMs, this.dependencies.identifierTtlMs, { byMs: occurredMs });
     if (!match.visit) return [];
     const withVisit: ReceivedConversion = {
       ...opening,
@@ -183,8 +183,8 @@ export class LateMatches {
     const connection = open.connections.get(name)?.connection;
     if (last?.status !== 'skipped' || !lacksIdentifier(last) || !platform || !connection) return false;
     const { settings } = connection;
-    const ageMs = this.dependencies.clock.nowMs() - Date.parse(withVisit.time);
-    if (ageMs > this.dependencies.sendableForMs(platform, settings)) return false;
+    const { clock, sendableUntilMs } = this.dependencies;
+    if (clock.nowMs() > sendableUntilMs(withVisit, platform, settings)) return false;
     // What was never sent is sent with the current settings.
     return !('skip' in buildPayload(withVisit, platform, settings, eventId));
   }

@@ -2,11 +2,12 @@ import type { Client, QueryConfig } from 'pg';
 import { type WithheldReason } from '../events/conversion.events.js';
 import { type SiteSettings } from '../events/site.events.js';
 import type { BotVerdict } from '../events/visitor.events.js';
+import { SENDER_CLOCK_TOLERANCE_MS } from '../kernel/clock.js';
 import type { Visit } from '../platforms/conversion.js';
 import type { Postgres } from '../postgres/postgres.js';
 import type { Site } from '../sites/site.js';
 import { type ConsentingVisitor, decideConsent, type StoredStatement } from './consent.js';
-import { type PersonVisitor, type StoredIdentifier, unionOf, visitorsOf } from './person.js';
+import { type PersonVisitor, type Seen, type StoredIdentifier, unionOf, visitorsOf } from './person.js';
 
 /** The visit of the person behind a conversion, as far as consent and bot verdicts permit its use. */
 export interface Match {
@@ -33,23 +34,40 @@ export interface VisitorRecord {
 /** Stands for the visitors that were not read. They may have granted nothing. */
 const UNREAD_VISITOR: ConsentingVisitor = { id: 'unread', visit: {} };
 
-/** `landedByMs`: uses only what the service had seen by then. */
+/**
+ * The match of a conversion when it is received. One that occurred earlier gets no click after it occurred, and nothing of a
+ * visitor that the service saw only afterwards.
+ */
+export function matchAtReceipt(
+  record: VisitorRecord,
+  settings: SiteSettings,
+  nowMs: number,
+  ttlMs: number,
+  occurredAt: string | undefined,
+): Match {
+  if (occurredAt === undefined) return matchOf(record, settings, nowMs, ttlMs);
+  const occurredMs = Math.min(Date.parse(occurredAt), nowMs);
+  const seen: Seen = { byMs: occurredMs + SENDER_CLOCK_TOLERANCE_MS, withoutLanding: true };
+  return matchOf(record, settings, occurredMs, ttlMs, seen);
+}
+
+/** As of a moment; with `seen`, from what the service had seen by then. */
 export function matchOf(
   record: VisitorRecord,
   settings: SiteSettings,
   asOfMs: number,
   ttlMs: number,
-  landedByMs?: number,
+  seen?: Seen,
 ): Match {
   const isJudgedBot = ({ bot }: PersonVisitor) => reachesBotThreshold(bot, settings);
   const trustedOf = (all: readonly PersonVisitor[]) =>
     settings.botMode === 'enforce' ? all.filter((visitor) => !isJudgedBot(visitor)) : all;
-  const visitors = visitorsOf(record.identifiers, asOfMs, ttlMs, landedByMs);
+  const visitors = visitorsOf(record.identifiers, asOfMs, ttlMs, seen);
   const [bots, trusted] = [visitors.filter(isJudgedBot), trustedOf(visitors)];
   const isBot = bots.length > 0 && bots.length === visitors.length;
-  // Those whose visit a late match must not use count here as well: the others must not outvote them.
+  // Those whose visit must not be used count here as well: the others must not outvote them.
   const consenting: readonly ConsentingVisitor[] =
-    landedByMs === undefined ? trusted : trustedOf(visitorsOf(record.identifiers, asOfMs, ttlMs));
+    seen === undefined ? trusted : trustedOf(visitorsOf(record.identifiers, asOfMs, ttlMs));
   const { consent, withheld } = decideConsent(
     record.consent,
     record.isPartial ? [...consenting, UNREAD_VISITOR] : consenting,

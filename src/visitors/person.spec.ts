@@ -1,4 +1,4 @@
-import { type StoredIdentifier, unionOf, visitorsOf } from './person.js';
+import { type Seen, type StoredIdentifier, unionOf, visitorsOf } from './person.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const NOW = Date.parse('2026-11-15T12:00:00Z');
@@ -19,8 +19,8 @@ const visit = (visitor: string, landed?: number) =>
   row(visitor, 'visit', 0, { visitorId: visitor, cookies: {} }, landed);
 const click = (visitor: string, kind: string, ageDays: number, landed?: number, id = kind) =>
   row(visitor, kind, ageDays, { id }, landed);
-const recordOf = (rows: readonly StoredIdentifier[], asOfMs = NOW, landedByMs?: number) =>
-  unionOf(visitorsOf(rows, asOfMs, TTL_MS, landedByMs));
+const recordOf = (rows: readonly StoredIdentifier[], asOfMs = NOW, seen?: Seen) =>
+  unionOf(visitorsOf(rows, asOfMs, TTL_MS, seen));
 const clicksOf = (rows: readonly StoredIdentifier[], asOfMs?: number) =>
   Object.keys(recordOf([visit(JANE), ...rows], asOfMs)?.clicks ?? {});
 
@@ -83,10 +83,19 @@ describe('the record of a person', () => {
         ...[visit(JANE, 5), click(JANE, 'gclid', 5, 5), click(JANE, 'fbclid', 5, 1)],
         ...[visit(PHONE), click(PHONE, 'msclkid', 5)],
       ];
-      const visited = recordOf(rows, NOW, NOW - 2 * DAY_MS);
+      const visited = recordOf(rows, NOW, { byMs: NOW - 2 * DAY_MS });
       expect(visited).toMatchObject({ visitorId: JANE, clicks: { gclid: { id: 'gclid' } } });
       expect(Object.keys(visited?.clicks ?? {})).toEqual(['gclid']);
-      expect(recordOf([visit(PHONE), click(PHONE, 'msclkid', 5)], NOW, NOW)).toBeUndefined();
+      expect(recordOf([visit(PHONE), click(PHONE, 'msclkid', 5)], NOW, { byMs: NOW })).toBeUndefined();
+    });
+
+    it('counts a visit without a landing by the time of its call, if it may count', () => {
+      const visited = (ageDays: number) => row(PHONE, 'visit', ageDays, { visitorId: PHONE, cookies: {} });
+      const seen = { byMs: NOW - 2 * DAY_MS, withoutLanding: true } as const;
+      const clicks = (ageDays: number) =>
+        recordOf([visited(ageDays), click(PHONE, 'msclkid', 5)], NOW - 2 * DAY_MS, seen)?.clicks;
+      expect(clicks(3)).toMatchObject({ msclkid: { id: 'msclkid' } });
+      expect(clicks(1)).toBeUndefined();
     });
   });
 });

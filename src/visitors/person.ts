@@ -30,19 +30,25 @@ export interface PersonVisitor {
   readonly bot: BotVerdict | undefined;
 }
 
+/** Only what the service had seen by a moment, in its own time: what was made up afterwards must not be used. */
+export interface Seen {
+  readonly byMs: number;
+  /** Also without a landing that the service saw: such a contribution counts by the time of its call. */
+  readonly withoutLanding?: true;
+}
+
 /** The visitors of a person as of a moment: without expired contributions and without clicks that happened later. */
 export function visitorsOf(
   stored: readonly StoredIdentifier[],
   asOfMs: number,
   ttlMs: number,
-  /** Only what the service had seen by then: a late match must not use what was made up afterwards. */
-  landedByMs?: number,
+  seen?: Seen,
 ): PersonVisitor[] {
   const visitors = new Map<string, Map<string, Contribution>>();
   for (const [id, kind, atMs, landedMs, position, value] of stored) {
     if (atMs <= asOfMs - lifetimeMs(kind, ttlMs)) continue;
     if (isClick(kind) && atMs > asOfMs) continue;
-    if (landedByMs !== undefined && kind !== 'bot' && !(landedMs !== null && landedMs <= landedByMs)) continue;
+    if (seen && kind !== 'bot' && !wasSeen(seen, atMs, landedMs)) continue;
     const contributions = visitors.get(id) ?? new Map<string, Contribution>();
     visitors.set(id, contributions.set(kind, { atMs, landedMs, position, value }));
   }
@@ -52,6 +58,11 @@ export function visitorsOf(
     visit: contributions.get('visit')?.value as StoredVisit | undefined,
     bot: contributions.get('bot')?.value as BotVerdict | undefined,
   }));
+}
+
+function wasSeen({ byMs, withoutLanding }: Seen, atMs: number, landedMs: number | null): boolean {
+  if (landedMs === null) return withoutLanding === true && atMs <= byMs;
+  return landedMs <= byMs;
 }
 
 /** What some visitors of a person contributed together; undefined if none of them has a visit. */

@@ -1,7 +1,8 @@
 import { Module, type OnApplicationShutdown } from '@nestjs/common';
 import { CqrsModule } from '@nestjs/cqrs';
 import { DeliveryModule } from '../delivery/delivery.module.js';
-import { sendableForMs } from '../delivery/retry-schedule.js';
+import { ageOf } from '../delivery/received-conversion.js';
+import { sendableUntilMs } from '../delivery/retry-schedule.js';
 import { provideCommandHandler } from '../kernel/command-handler.provider.js';
 import { messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
@@ -88,7 +89,8 @@ function makeLateMatches(
   return new LateMatches(postgres, log, directory, matcher, {
     platform: platformOf,
     catchUpUnmatched: () => projections.catchUp('unmatched'),
-    sendableForMs: (platform, settings) => sendableForMs(platform.limits?.(settings) ?? {}, rules),
+    sendableUntilMs: (received, platform, settings) =>
+      sendableUntilMs(ageOf(received), platform.limits?.(settings) ?? {}, rules),
     identifierTtlMs: settings.identifierTtlMs,
     clock: postgres.clock,
   });

@@ -23,14 +23,14 @@ export async function deliveries({ postgres, sites }: CliDependencies): Promise<
     return `${platform} of ${host} is ${state}${reason === undefined ? '' : ` (${reason})`}`;
   });
   const parked = heldBack.filter(({ state }) => state === 'parked');
-  const commands = parked.map(({ host, platform }) => `"platforms connect ${platform} --site ${host} --set …"`);
+  const commands = [...new Set(parked.map(({ host }) => `"platforms list --site ${host}"`))];
   return {
     ok: true,
     detail: [oldest ? `${waiting} queued, the oldest is due ${oldest.toISOString()}` : 'none queued', ...states].join(
       '; ',
     ),
     ...(parked.length > 0 && {
-      fix: `Set new credentials with ${commands.join(', ')}; queued deliveries are sent then.`,
+      fix: `Fix what the platform refuses: ${commands.join(', ')} tells how; queued deliveries are sent then.`,
     }),
   };
 }

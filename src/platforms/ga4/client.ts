@@ -1,7 +1,7 @@
 import { type Call, endpointUrl, type PlatformRequest, type TestCall } from '../platform.js';
 import { validationVerdict } from './verdict.js';
 
-const BASE = 'https://www.google-analytics.com';
+export const BASE = 'https://www.google-analytics.com';
 
 export function request([item = '']: readonly string[], call: Call): PlatformRequest {
   return post('/mp/collect', item, call);

@@ -1,5 +1,5 @@
 import type { Platform } from '../platform.js';
-import { request, test } from './client.js';
+import { BASE, request, test } from './client.js';
 import { payload } from './payload.js';
 import { check, fields } from './settings.js';
 import { verdict } from './verdict.js';
@@ -15,6 +15,7 @@ export const ga4: Platform = {
   batchMax: 1,
   limits: () => LIMITS,
   hidesRefusals: true,
+  baseUrl: () => BASE,
   payload,
   request,
   verdict,

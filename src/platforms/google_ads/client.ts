@@ -1,4 +1,4 @@
-import type { Call, Connection, PlatformRequest, TestCall, TokenRequest } from '../platform.js';
+import type { Call, Connection, PlatformRequest, Settings, TestCall, TokenRequest } from '../platform.js';
 import { endpointUrl, refreshTokenForm } from '../platform.js';
 import { UPLOAD } from './payload.js';
 import { versionOf } from './settings.js';
@@ -7,6 +7,10 @@ import { validateVerdict } from './verdict.js';
 const DATA_MANAGER = 'https://datamanager.googleapis.com';
 const GOOGLE_ADS = 'https://googleads.googleapis.com';
 const OAUTH = 'https://oauth2.googleapis.com';
+
+export function baseUrl({ mode }: Settings): string {
+  return mode === UPLOAD ? GOOGLE_ADS : DATA_MANAGER;
+}
 
 export function request(items: readonly string[], call: Call): PlatformRequest {
   return call.group === UPLOAD ? uploadRequest(items, call, '') : ingestRequest(items, call, '');

@@ -1,9 +1,11 @@
+import { describeErrorTable } from '../../../test/support/error-table.js';
 import { answer, itRetriesUnreadable200 } from '../../../test/support/platform-answers.js';
 import { describePlatformContract } from '../../../test/support/platform-contract.js';
 import { INSUFFICIENT_IDENTIFIERS, sentItem, UNIDENTIFIED } from '../../../test/support/platform-payloads.js';
 import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js';
 import type { Conversion } from '../conversion.js';
 import type { Call, Connection, PlatformResponse, Settings, Verdict } from '../platform.js';
+import { INGEST_ERRORS, PROCESSING_ERRORS, UPLOAD_ERRORS } from './errors.js';
 import { googleAds } from './index.js';
 
 const SETTINGS: Settings = {
@@ -25,6 +27,26 @@ const PURCHASE: Conversion = SAMPLE_CONVERSIONS['hashed-only'];
 const WITH_VISIT: Conversion = SAMPLE_CONVERSIONS['with-click-id'];
 const EMAIL = '86e0b9e56c17cc4d12387e1949b85053fbe73bc3ce5a1188713a9d300cc6133d';
 const PHONE = 'a6d53e23afd8a0e58ed88a857dec0272f27fb99ff0803e6cb1031201d78cade5';
+/** Codes of both APIs that park the connection. */
+const FIXABLE = {
+  misconfigured: [
+    'DESTINATION_ACCOUNT_NOT_ENABLED_ENHANCED_CONVERSIONS_FOR_LEADS',
+    'CUSTOMER_NOT_ENABLED_ENHANCED_CONVERSIONS_FOR_LEADS',
+    'TERMS_AND_CONDITIONS_NOT_SIGNED',
+    'DESTINATION_ACCOUNT_ENHANCED_CONVERSIONS_TERMS_NOT_SIGNED',
+    'CUSTOMER_NOT_ACCEPTED_CUSTOMER_DATA_TERMS',
+    'INVALID_CONVERSION_ACTION_ID',
+    'INVALID_CONVERSION_ACTION_TYPE',
+    'NO_CONVERSION_ACTION_FOUND',
+    'CUSTOMER_NOT_ALLOWLISTED_FOR_THIS_FEATURE',
+    'UNSUPPORTED_VERSION',
+  ],
+  unauthorized: [
+    ...['UNAUTHENTICATED', 'OAUTH_TOKEN_EXPIRED', 'OAUTH_TOKEN_INVALID', 'OAUTH_TOKEN_REVOKED'],
+    ...['PERMISSION_DENIED', 'USER_PERMISSION_DENIED', 'CUSTOMER_NOT_FOUND', 'NOT_ADS_USER'],
+    ...['DEVELOPER_TOKEN_INVALID', 'DEVELOPER_TOKEN_NOT_APPROVED', 'DEVELOPER_TOKEN_PROHIBITED'],
+  ],
+};
 const SIX_HOURS_MS = 21_600_000;
 
 function withClicks(clicks: Readonly<Record<string, string>>, conversion = PURCHASE): Conversion {
@@ -299,11 +321,40 @@ describe('google_ads', () => {
     });
 
     it('rejects all events of a request with a wrong destination', () => {
-      const body = refusal(bad('destinations[0].product_destination_id', 'INVALID_CONVERSION_ACTION_ID'));
+      const body = refusal(bad('destinations[0].operating_account', 'INVALID_DESTINATION'));
       expect(googleAds.verdict(answer(400, body), 3)).toEqual({
         kind: 'rejected',
-        reason: 'INVALID_CONVERSION_ACTION_ID at destinations[0].product_destination_id',
+        reason: 'INVALID_DESTINATION at destinations[0].operating_account',
         requestId: 't-1',
+      });
+    });
+
+    it('parks the connection for a wrong setting, wherever it is reported', () => {
+      const reason = 'INVALID_CONVERSION_ACTION_ID at destinations[0].product_destination_id';
+      const body = refusal(bad('destinations[0].product_destination_id', 'INVALID_CONVERSION_ACTION_ID'));
+      expect(googleAds.verdict(answer(400, body), 3)).toEqual({ kind: 'misconfigured', reason, requestId: 't-1' });
+      const terms = 'DESTINATION_ACCOUNT_ENHANCED_CONVERSIONS_TERMS_NOT_SIGNED';
+      expect(googleAds.verdict(answer(400, refusal(bad('events[1].user_data', terms))), 3)).toEqual([
+        { kind: 'resend' },
+        { kind: 'misconfigured', reason: `${terms} at user_data`, requestId: 't-1' },
+        { kind: 'resend' },
+      ]);
+      const info = { reason: 'TERMS_AND_CONDITIONS_NOT_SIGNED', metadata: { requestId: 't-1' } };
+      expect(googleAds.verdict(answer(403, { error: { message: 'Sign them.', details: [info] } }), 1)).toEqual({
+        kind: 'misconfigured',
+        reason: 'TERMS_AND_CONDITIONS_NOT_SIGNED: Sign them.',
+        requestId: 't-1',
+      });
+      const denied = { status: 'PERMISSION_DENIED', message: 'No access.', details: [{ reason: 'PERMISSION_DENIED' }] };
+      expect(googleAds.verdict(answer(403, { error: denied }), 3)).toEqual({
+        kind: 'unauthorized',
+        reason: 'PERMISSION_DENIED: No access.',
+      });
+    });
+
+    describe('with a reason for the whole request', () => {
+      describeErrorTable(INGEST_ERRORS, FIXABLE, { rejected: ['INVALID_DESTINATION', 'INVALID_EVENT'] }, (reason) => {
+        return googleAds.verdict(answer(400, { error: { details: [{ reason }] } }), 1) as Verdict;
       });
     });
 
@@ -367,12 +418,12 @@ describe('google_ads', () => {
     it('is given for each conversion in its order', () => {
       const body = partly(
         [accepted, {}, {}],
-        located(1, { conversionUploadError: 'NO_CONVERSION_ACTION_FOUND' }),
+        located(1, { conversionUploadError: 'EVENT_NOT_FOUND' }),
         located(2, { conversionUploadError: 'ORDER_ID_ALREADY_IN_USE' }),
       );
       expect(googleAds.verdict(answer(200, body), 3)).toEqual([
         { kind: 'delivered', requestId: 'R' },
-        { kind: 'rejected', reason: 'NO_CONVERSION_ACTION_FOUND', requestId: 'R' },
+        { kind: 'rejected', reason: 'EVENT_NOT_FOUND', requestId: 'R' },
         { kind: 'delivered', requestId: 'R' },
       ]);
     });
@@ -400,19 +451,16 @@ describe('google_ads', () => {
         'UNSUPPORTED_USER_IDENTIFIER',
         'ORDER_ID_CONTAINS_PII',
         'TOO_MANY_CONVERSIONS_IN_REQUEST',
-        'NO_CONVERSION_ACTION_FOUND',
-        'INVALID_CONVERSION_ACTION_TYPE',
         'INVALID_CUSTOMER_FOR_CLICK',
         'UNAUTHORIZED_CUSTOMER',
-        'CUSTOMER_NOT_ACCEPTED_CUSTOMER_DATA_TERMS',
-        'CUSTOMER_NOT_ENABLED_ENHANCED_CONVERSIONS_FOR_LEADS',
         'ONE_PER_CLICK_CONVERSION_ACTION_NOT_PERMITTED_WITH_BRAID',
       ].map((code): [string, string, object] => ['conversionUploadError', code, { kind: 'rejected', reason: code }]),
       [
         'notAllowlistedError',
         'CUSTOMER_NOT_ALLOWLISTED_FOR_THIS_FEATURE',
-        { kind: 'rejected', reason: 'CUSTOMER_NOT_ALLOWLISTED_FOR_THIS_FEATURE' },
+        { kind: 'misconfigured', reason: 'CUSTOMER_NOT_ALLOWLISTED_FOR_THIS_FEATURE' },
       ],
+      ['databaseError', 'CONCURRENT_MODIFICATION', { ...retry(), unknown: false }],
       ['internalError', 'TRANSIENT_ERROR', retry()],
       ['internalError', 'INTERNAL_ERROR', retry()],
       ['internalError', 'DEADLINE_EXCEEDED', retry()],
@@ -424,6 +472,29 @@ describe('google_ads', () => {
         { kind: 'delivered', requestId: 'R' },
         { ...verdict, requestId: 'R' },
       ]);
+    });
+
+    describe('with an error of one conversion', () => {
+      describeErrorTable(
+        UPLOAD_ERRORS,
+        {
+          ...FIXABLE,
+          delivered: ['ORDER_ID_ALREADY_IN_USE', 'CLICK_CONVERSION_ALREADY_EXISTS'],
+          server_error: [
+            ...['TOO_RECENT_EVENT', 'TOO_RECENT_CLICK', 'TOO_RECENT_CONVERSION_ACTION', 'DUPLICATE_ORDER_ID'],
+            ...['DUPLICATE_CLICK_CONVERSION_IN_REQUEST', 'CONCURRENT_MODIFICATION', 'internalError'],
+          ],
+          throttled: ['quotaError'],
+          unauthorized: [...FIXABLE.unauthorized, 'authenticationError', 'authorizationError'],
+        },
+        { rejected: ['CLICK_NOT_FOUND', 'UNPARSEABLE_GCLID', 'DATA_CONSTRAINT_VIOLATION'] },
+        (code) => {
+          const isCategory = /^[a-z]/.test(String(code));
+          const errorCode = isCategory ? { [code]: 'OTHER' } : { conversionUploadError: code };
+          const verdicts = googleAds.verdict(answer(200, partly([{}], located(0, errorCode))), 1);
+          return (verdicts as readonly Verdict[])[0] as Verdict;
+        },
+      );
     });
 
     it('is delivered only with a result', () => {
@@ -478,7 +549,7 @@ describe('google_ads', () => {
       [
         'a retired API version',
         refusal(400, { requestError: 'UNSUPPORTED_VERSION' }),
-        { kind: 'unauthorized', reason: 'UNSUPPORTED_VERSION' },
+        { kind: 'misconfigured', reason: 'UNSUPPORTED_VERSION' },
       ],
       [
         '429 with a delay',
@@ -555,6 +626,19 @@ describe('google_ads', () => {
       ['REQUEST_STATUS_UNKNOWN', [], checkAgain],
     ])('%s %j', (requestStatus, reasons, verdict) => {
       expect(confirm(status(requestStatus, ...reasons))).toEqual(verdict);
+    });
+
+    describe('of a failed request', () => {
+      describeErrorTable(
+        PROCESSING_ERRORS,
+        {
+          misconfigured: FIXABLE.misconfigured,
+          delivered: ['DUPLICATE_GCLID', 'DUPLICATE_TRANSACTION_ID'],
+          server_error: ['TOO_RECENT_CLICK', 'INTERNAL_ERROR'],
+        },
+        { rejected: ['EVENT_TOO_OLD', 'INVALID_GCLID', 'DENIED_CONSENT'] },
+        (reason) => confirm(status('FAILED', String(reason))) as Verdict,
+      );
     });
 
     it('reports refused credentials', () => {

@@ -1,5 +1,7 @@
+import { fixOf } from '../error-table.js';
 import type { Platform } from '../platform.js';
-import { request, statusRequest, test, token } from './client.js';
+import { baseUrl, request, statusRequest, test, token } from './client.js';
+import { UPLOAD_ERRORS } from './errors.js';
 import { payload } from './payload.js';
 import { confirmationVerdict } from './request-status.js';
 import { check, fields } from './settings.js';
@@ -11,9 +13,11 @@ export const googleAds: Platform = {
   check,
   account: ['customer_id', 'mode'],
   batchMax: 2_000,
+  baseUrl,
   payload,
   request,
   verdict,
+  fix: (reason) => fixOf(UPLOAD_ERRORS, reason),
   token,
   confirmation: { request: statusRequest, verdict: confirmationVerdict },
   test,

@@ -1,8 +1,8 @@
 import { at, listAt, shorten, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
+import { rowOf, verdictOfRow } from '../error-table.js';
 import type { PlatformResponse, Verdict } from '../platform.js';
+import { PROCESSING_ERRORS } from './errors.js';
 
-const SIX_HOURS_MS = 6 * 3_600_000;
-const HALF_AN_HOUR_MS = 30 * 60_000;
 const PREFIX = /^PROCESSING_ERROR_(?:REASON_)?/;
 
 /**
@@ -44,21 +44,12 @@ function combined(reasons: readonly string[], verdicts: readonly Verdict[]): Ver
   const [first, ...others] = verdicts;
   const reason = shorten(reasons.join(', '));
   if (first === undefined || others.some(({ kind }) => kind !== first.kind)) return { kind: 'split', reason };
-  return first.kind === 'rejected' ? { kind: 'rejected', reason } : first;
+  return first.kind === 'rejected' || first.kind === 'misconfigured' ? { kind: first.kind, reason } : first;
 }
 
 function verdictOfReason(reason: string): Verdict {
-  switch (reason) {
-    case 'DUPLICATE_GCLID':
-    case 'DUPLICATE_TRANSACTION_ID':
-      return { kind: 'delivered' };
-    case 'TOO_RECENT_CLICK':
-      return { kind: 'retry', reason: 'server_error', afterMs: SIX_HOURS_MS };
-    case 'INTERNAL_ERROR':
-      return { kind: 'retry', reason: 'server_error', afterMs: HALF_AN_HOUR_MS };
-    default:
-      return { kind: 'rejected', reason };
-  }
+  const row = rowOf(PROCESSING_ERRORS, reason);
+  return row ? verdictOfRow(row, reason) : { kind: 'rejected', reason };
 }
 
 function errorReasons(status: unknown): readonly string[] {

@@ -1,35 +1,14 @@
 import { at, shorten, textAt } from '../common-verdict.js';
+import { rowOf, verdictOfRow } from '../error-table.js';
 import type { Verdict } from '../platform.js';
-
-const SIX_HOURS_MS = 6 * 3_600_000;
-
-const ALREADY_ACCEPTED = new Set(['ORDER_ID_ALREADY_IN_USE', 'CLICK_CONVERSION_ALREADY_EXISTS']);
-/** Older API versions use CLICK in names where newer ones use EVENT. */
-const TOO_RECENT = new Set(['TOO_RECENT_EVENT', 'TOO_RECENT_CLICK', 'TOO_RECENT_CONVERSION_ACTION']);
-/** Two conversions of one order in one request: sent again on its own, the second is answered with "order in use". */
-const DUPLICATE_IN_REQUEST = new Set(['DUPLICATE_ORDER_ID', 'DUPLICATE_CLICK_CONVERSION_IN_REQUEST']);
+import { UPLOAD_ERRORS } from './errors.js';
 
 /** The verdict on the conversion, or on the request, that an error of the Google Ads API refers to. */
 export function verdictOfUploadError(error: unknown): Verdict {
   const [category, code] = codeOf(error);
-  const reason = code ?? shorten(textAt(error, 'message') ?? 'unknown error');
-  if (code === undefined) return { kind: 'rejected', reason };
-  switch (category) {
-    case 'internalError':
-      return { kind: 'retry', reason: 'server_error' };
-    case 'quotaError':
-      return { kind: 'retry', reason: 'throttled', afterMs: retryDelayMs(error) };
-    case 'authenticationError':
-    case 'authorizationError':
-      return { kind: 'unauthorized', reason };
-  }
-  // Every request fails until upload_api_version is changed. Parking the connection keeps the conversions.
-  if (code === 'UNSUPPORTED_VERSION') return { kind: 'unauthorized', reason };
-  if (ALREADY_ACCEPTED.has(code)) return { kind: 'delivered' };
-  // Not `throttled`: only this conversion has to wait.
-  if (TOO_RECENT.has(code)) return { kind: 'retry', reason: 'server_error', afterMs: SIX_HOURS_MS, unknown: false };
-  if (DUPLICATE_IN_REQUEST.has(code)) return { kind: 'retry', reason: 'server_error', unknown: false };
-  return { kind: 'rejected', reason };
+  if (code === undefined) return { kind: 'rejected', reason: shorten(textAt(error, 'message') ?? 'unknown error') };
+  const row = rowOf(UPLOAD_ERRORS, code, category);
+  return row ? verdictOfRow(row, code, { afterMs: retryDelayMs(error) }) : { kind: 'rejected', reason: code };
 }
 
 /** Splits `{"conversionUploadError":"CLICK_NOT_FOUND"}` into category and code. */

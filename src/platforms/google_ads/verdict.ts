@@ -10,7 +10,9 @@ import {
   verdictOfStatus,
   withRequestId,
 } from '../common-verdict.js';
+import { rowOf, verdictOfRow } from '../error-table.js';
 import type { PlatformResponse, Verdict } from '../platform.js';
+import { INGEST_ERRORS } from './errors.js';
 import { verdictOfUploadError } from './upload-errors.js';
 
 /** The fields that a successful answer to `validateOnly` may have. */
@@ -73,9 +75,12 @@ function refused(response: PlatformResponse, items: number): Verdict | readonly 
   const requestId = requestIdIn(details);
   // ABORTED: two concurrent requests conflicted.
   if (status === 409) return { kind: 'retry', reason: 'server_error', unknown: false, requestId };
-  const problems = problemsIn(details, items);
+  const problems = problemsIn(details, items, textAt(json, 'error', 'message'));
   const statusVerdict = verdictOfStatus(response, reasonOf(problems, json), requestId) ?? unreadable(response);
   if (statusVerdict.kind === 'retry') return { ...statusVerdict, afterMs: statusVerdict.afterMs ?? delayOf(problems) };
+  // A 403 may be the answer to a wrong setting, which a fresh token does not change.
+  const misconfigured = problems.find(({ verdict }) => verdict.kind === 'misconfigured');
+  if (statusVerdict.kind === 'unauthorized' && misconfigured) return withRequestId(misconfigured.verdict, requestId);
   if (statusVerdict.kind !== 'rejected') return statusVerdict;
 
   const shared = verdictOfRequest(problems);
@@ -88,9 +93,13 @@ function refused(response: PlatformResponse, items: number): Verdict | readonly 
   });
 }
 
-/** Reads `fieldViolations`, which both APIs return for a malformed request, and the `errors` of the Google Ads API. */
-function problemsIn(details: readonly unknown[], items: number): readonly Problem[] {
+/**
+ * Reads `fieldViolations`, which both APIs return for a malformed request, the `errors` of the Google Ads API, and the
+ * reason for the whole request, if a person can fix it.
+ */
+function problemsIn(details: readonly unknown[], items: number, message?: string): readonly Problem[] {
   return details.flatMap((detail) => [
+    ...problemOfRequest(textAt(detail, 'reason'), message),
     ...listAt(detail, 'fieldViolations').map((violation) => problemOfViolation(violation, items)),
     ...listAt(detail, 'errors').map((error) => ({
       location: locationOf(at(error, 'location', 'fieldPathElements', 0, 'index'), items),
@@ -99,12 +108,19 @@ function problemsIn(details: readonly unknown[], items: number): readonly Proble
   ]);
 }
 
+function problemOfRequest(reason: string | undefined, message: string | undefined): readonly Problem[] {
+  const row = rowOf(INGEST_ERRORS, reason);
+  return row ? [{ location: 'request', verdict: verdictOfRow(row, joined(reason, message) ?? '') }] : [];
+}
+
 function problemOfViolation(violation: unknown, items: number): Problem {
   const field = textAt(violation, 'field') ?? '';
   const reason = textAt(violation, 'reason') ?? textAt(violation, 'description') ?? 'invalid';
   const [, index, path = field] = ITEM_PATH.exec(field) ?? [];
   const location = field.startsWith('destinations') ? 'request' : locationOf(index && Number(index), items);
-  return { location, verdict: { kind: 'rejected', reason: shorten(path === '' ? reason : `${reason} at ${path}`) } };
+  const text = path === '' ? reason : `${reason} at ${path}`;
+  const row = rowOf(INGEST_ERRORS, reason);
+  return { location, verdict: row ? verdictOfRow(row, text) : { kind: 'rejected', reason: shorten(text) } };
 }
 
 /** In a request with one payload every error refers to that payload. */
@@ -121,11 +137,12 @@ function byIndex(problems: readonly Problem[]): Map<number, Verdict> {
   return verdicts;
 }
 
-/** The verdict that applies to every payload of the request: an outage, bad credentials, or a wrong destination. */
+/** The verdict that applies to every payload of the request: an outage, bad credentials, or a wrong setting or destination. */
 function verdictOfRequest(problems: readonly Problem[]): Verdict | undefined {
   return problems.find(
     ({ location, verdict: { kind } }) =>
-      location === 'request' || (location === 'unknown' && (kind === 'retry' || kind === 'unauthorized')),
+      location === 'request' ||
+      (location === 'unknown' && (kind === 'retry' || kind === 'unauthorized' || kind === 'misconfigured')),
   )?.verdict;
 }
 

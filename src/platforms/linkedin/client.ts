@@ -1,11 +1,13 @@
 import { type Call, type Connection, endpointUrl, type PlatformRequest, type TokenRequest } from '../platform.js';
 import { API_VERSION } from './settings.js';
 
+export const BASE = 'https://api.linkedin.com';
+
 /** A single conversion is sent as a batch too, so that all answers have the same format. */
 export function request(items: readonly string[], { connection, accessToken }: Call): PlatformRequest {
   return {
     method: 'POST',
-    url: endpointUrl(connection, 'https://api.linkedin.com', '/rest/conversionEvents'),
+    url: endpointUrl(connection, BASE, '/rest/conversionEvents'),
     headers: {
       'content-type': 'application/json',
       authorization: `Bearer ${accessToken ?? connection.secrets['access_token']}`,

@@ -1,5 +1,5 @@
 import type { Platform } from '../platform.js';
-import { request, token } from './client.js';
+import { BASE, request, token } from './client.js';
 import { payload } from './payload.js';
 import { check, fields } from './settings.js';
 import { verdict } from './verdict.js';
@@ -15,6 +15,7 @@ export const linkedin: Platform = {
   // LinkedIn accepts 5,000 conversions, but its answer describes each one and only 64 KiB of an answer are read.
   batchMax: 500,
   limits: () => LIMITS,
+  baseUrl: () => BASE,
   payload,
   request,
   verdict,

@@ -47,7 +47,7 @@ describePlatformContract(linkedin, {
     ],
     [400, '<html>', { kind: 'rejected', reason: 'HTTP 400' }],
     [404, { message: 'No such resource' }, { kind: 'rejected', reason: 'No such resource' }],
-    [426, { status: 426, message: 'Requested version is not active' }, { kind: 'unauthorized' }],
+    [426, { status: 426, message: 'Requested version is not active' }, { kind: 'misconfigured' }],
     [
       429,
       { message: 'Resource level throttle limit for calls to this resource is reached' },

@@ -7,7 +7,7 @@ export function verdict(response: PlatformResponse, items: number): Verdict | re
   if (status === 400 || status === 413 || status === 422) return refused(message ?? `HTTP ${status}`, items);
   // The API version was retired. The conversions are valid and can be sent once a newer version is set.
   if (status === 426)
-    return { kind: 'unauthorized', reason: 'LinkedIn no longer serves this api_version: set a newer one' };
+    return { kind: 'misconfigured', reason: 'LinkedIn no longer serves this api_version: set a newer one' };
   const refusal = verdictOfStatus(response, reasonOf(response));
   if (refusal) return refusal;
   if (status === 201 && items === 1 && response.text.trim() === '') return { kind: 'delivered' };

@@ -2,7 +2,7 @@ import { type Call, type Connection, endpointUrl, type PlatformRequest, type Tes
 import { API_VERSION } from './settings.js';
 import { verdict } from './verdict.js';
 
-const BASE = 'https://graph.facebook.com';
+export const BASE = 'https://graph.facebook.com';
 
 export function request(items: readonly string[], { connection }: Call): PlatformRequest {
   return eventsRequest(connection, `"data":[${items.join()}]`);

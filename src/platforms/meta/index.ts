@@ -1,5 +1,7 @@
+import { fixOf } from '../error-table.js';
 import type { Platform } from '../platform.js';
-import { request, test } from './client.js';
+import { BASE, request, test } from './client.js';
+import { ERRORS } from './errors.js';
 import { payload } from './payload.js';
 import { fields } from './settings.js';
 import { verdict } from './verdict.js';
@@ -13,8 +15,10 @@ export const meta: Platform = {
   account: ['pixel_id'],
   batchMax: 1_000,
   limits: () => LIMITS,
+  baseUrl: () => BASE,
   payload,
   request,
   verdict,
+  fix: (reason) => fixOf(ERRORS, reason),
   test,
 };

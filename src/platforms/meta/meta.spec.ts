@@ -1,3 +1,4 @@
+import { describeErrorTable } from '../../../test/support/error-table.js';
 import { answer, expectVerdicts } from '../../../test/support/platform-answers.js';
 import { describePlatformContract } from '../../../test/support/platform-contract.js';
 import {
@@ -10,7 +11,8 @@ import {
 } from '../../../test/support/platform-payloads.js';
 import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js';
 import type { Conversion } from '../conversion.js';
-import type { Settings } from '../platform.js';
+import type { Settings, Verdict } from '../platform.js';
+import { ERRORS } from './errors.js';
 import { meta } from './index.js';
 
 const purchase: Conversion = SAMPLE_CONVERSIONS['hashed-only'];
@@ -116,7 +118,7 @@ describe('meta', () => {
       ['token invalidated', 400, failure(190, 460), 'unauthorized', 'unauthorized'],
       ['no permission', 403, failure(200), 'unauthorized', 'unauthorized'],
       ['no capability', 400, failure(3), 'unauthorized', 'unauthorized'],
-      ['pixel not accessible', 400, failure(100, 33), 'unauthorized', 'unauthorized'],
+      ['pixel not accessible', 400, failure(100, 33), 'misconfigured', 'misconfigured'],
       ['too old', 400, failure(100, 2804003), 'rejected', 'split'],
       ['value missing', 400, failure(100, 2804009), 'rejected', 'split'],
       ['not hashed', 400, failure(100, 2804016), 'rejected', 'split'],
@@ -131,7 +133,7 @@ describe('meta', () => {
       ['business limit', 400, failure(80003), 'throttled', 'throttled'],
       ['unknown', 400, failure(1), 'server_error', 'server_error'],
       ['service', 400, failure(2), 'server_error', 'server_error'],
-      ['temporary limit', 400, failure(341), 'server_error', 'server_error'],
+      ['temporary limit', 400, failure(341), 'throttled', 'throttled'],
       ['temporary block', 400, failure(368), 'server_error', 'server_error'],
       ['5000', 500, failure(5000), 'server_error', 'server_error'],
       ['21009', 400, failure(21009), 'server_error', 'server_error'],
@@ -142,6 +144,24 @@ describe('meta', () => {
       ['error that is not an object', 200, { events_received: 1, error: 'no' }, 'server_error', 'server_error'],
     ])('on error "%s" (%i)', (_, status, body, one, three) => {
       expectVerdicts(meta, answer(status, body), one, three);
+    });
+
+    describe('on an error as a 400', () => {
+      describeErrorTable(
+        ERRORS,
+        {
+          server_error: [1, 2, 368, 5000, 21009],
+          throttled: [4, 17, 32, 341, 613, 80000, 80003, 80004, 80014],
+          unauthorized: [102, 190, 3, 10, 200, 201, 294, 299],
+          misconfigured: ['100/33', 2635],
+          rejected: [100],
+        },
+        { rejected: [0, 5, 101, 199, 300, 79999, 80015, '100/34'] },
+        (code) => {
+          const [main, subcode] = String(code).split('/').map(Number);
+          return meta.verdict(answer(400, failure(main as number, subcode)), 1) as Verdict;
+        },
+      );
     });
 
     it('contains the error title and the trace id', () => {

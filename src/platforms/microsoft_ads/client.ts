@@ -1,4 +1,4 @@
-import type { Call, Connection, PlatformRequest, TestCall, TokenRequest } from '../platform.js';
+import type { Call, Connection, PlatformRequest, Settings, TestCall, TokenRequest } from '../platform.js';
 import { endpointUrl, refreshTokenForm } from '../platform.js';
 import { OFFLINE } from './payload.js';
 import { isOffline, versionOf } from './settings.js';
@@ -8,6 +8,10 @@ const CAPI = 'https://capi.uet.microsoft.com';
 const CAMPAIGN_MANAGEMENT = 'https://campaign.api.bingads.microsoft.com';
 const OAUTH = 'https://login.microsoftonline.com';
 const SCOPE = 'https://ads.microsoft.com/msads.manage offline_access';
+
+export function baseUrl(settings: Settings): string {
+  return isOffline(settings) ? CAMPAIGN_MANAGEMENT : CAPI;
+}
 
 export function request(items: readonly string[], call: Call): PlatformRequest {
   return call.group === OFFLINE ? applyRequest(items, call) : eventsRequest(items, call);

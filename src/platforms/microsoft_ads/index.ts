@@ -1,5 +1,7 @@
+import { fixOf } from '../error-table.js';
 import type { Platform } from '../platform.js';
-import { request, test, token } from './client.js';
+import { baseUrl, request, test, token } from './client.js';
+import { ERRORS } from './errors.js';
 import { payload } from './payload.js';
 import { check, fields, isOffline } from './settings.js';
 import { verdict } from './verdict.js';
@@ -15,9 +17,11 @@ export const microsoftAds: Platform = {
   account: ['mode', 'tag_id', 'customer_id', 'account_id'],
   batchMax: 1_000,
   limits: (settings) => (isOffline(settings) ? OFFLINE_LIMITS : CAPI_LIMITS),
+  baseUrl,
   payload,
   request,
   verdict,
+  fix: (reason) => fixOf(ERRORS, reason),
   token,
   test,
 };

@@ -10,6 +10,7 @@ import {
 import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js';
 import type { Conversion } from '../conversion.js';
 import type { Call, Connection, PlatformResponse, Settings } from '../platform.js';
+import { ERRORS } from './errors.js';
 import { microsoftAds } from './index.js';
 
 const MAPPING: Settings = { 'event.purchase': 'purchase', 'event.lead': 'lead_form', 'event.signup': 'signup' };
@@ -348,7 +349,7 @@ describe('microsoft_ads', () => {
       [105, { kind: 'unauthorized', reason: 'E105' }],
       [106, { kind: 'unauthorized', reason: 'E106' }],
       [109, { kind: 'unauthorized', reason: 'E109' }],
-      [5613, { kind: 'unauthorized', reason: 'E5613' }],
+      [5613, { kind: 'misconfigured', reason: 'E5613' }],
       [117, retry('throttled', 60_000)],
       [0, retry('server_error')],
       [5612, retry('server_error')],
@@ -356,6 +357,11 @@ describe('microsoft_ads', () => {
       [5601, { kind: 'split', reason: 'E5601' }],
     ];
     const FINAL = [5603, 5604, 5606, 5607, 5608, 5609, 5610, 5611, 5614, 5616, 5617];
+
+    it('has an expected verdict for each number of the table', () => {
+      const numbers = ERRORS.flatMap(({ codes }) => codes).filter((code) => typeof code === 'number');
+      expect(numbers.sort()).toEqual(CODES.map(([code]) => code).sort());
+    });
 
     it('is delivered without errors', () => {
       expect(microsoftAds.verdict(answer(200, { PartialErrors: [] }), 3)).toEqual({ kind: 'delivered' });

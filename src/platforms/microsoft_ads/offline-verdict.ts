@@ -1,8 +1,7 @@
 import { at, shorten, splitOrReject, textAt, unreadable, verdictOfStatus, withRequestId } from '../common-verdict.js';
+import { rowOf, verdictOfRow } from '../error-table.js';
 import type { PlatformResponse, Verdict } from '../platform.js';
-
-const MINUTE_MS = 60_000;
-const TWO_HOURS_MS = 2 * 3_600_000;
+import { ERRORS } from './errors.js';
 
 /** The Campaign Management API returns a fault for the whole request, or `PartialErrors` for single conversions. */
 export function offlineVerdict(response: PlatformResponse, items: number): Verdict | readonly Verdict[] {
@@ -49,25 +48,9 @@ function faultIn(json: unknown): unknown {
 }
 
 function verdictOfCode(error: unknown): Verdict {
-  const reason = nameOf(error);
-  switch (at(error, 'Code')) {
-    case 105: // InvalidCredentials
-    case 106: // UserIsNotAuthorized
-    case 109: // AuthenticationTokenExpired
-    case 5613: // Offline conversions are not enabled for the account.
-      return { kind: 'unauthorized', reason };
-    case 117: // CallRateExceeded
-      return { kind: 'retry', reason: 'throttled', afterMs: MINUTE_MS };
-    case 0: // InternalError
-    case 5612: // ApplyFailed
-      return { kind: 'retry', reason: 'server_error' };
-    case 5615: // The goal was created less than two hours ago. Conversions of other goals do not have to wait.
-      return { kind: 'retry', reason: 'server_error', afterMs: TWO_HOURS_MS, unknown: false };
-    case 5601: // Too many conversions in one request.
-      return { kind: 'split', reason };
-    default:
-      return { kind: 'rejected', reason };
-  }
+  const code = at(error, 'Code');
+  const row = typeof code === 'number' ? rowOf(ERRORS, code) : undefined;
+  return row ? verdictOfRow(row, nameOf(error)) : { kind: 'rejected', reason: nameOf(error) };
 }
 
 function nameOf(error: unknown): string {

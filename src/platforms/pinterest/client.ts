@@ -2,7 +2,7 @@ import { type Call, endpointUrl, type PlatformRequest, type TestCall } from '../
 import { API_VERSION } from './settings.js';
 import { testVerdict } from './verdict.js';
 
-const BASE = 'https://api.pinterest.com';
+export const BASE = 'https://api.pinterest.com';
 
 export function request(items: readonly string[], call: Call): PlatformRequest {
   return eventsRequest(items, call, '');

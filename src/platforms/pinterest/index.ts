@@ -1,5 +1,5 @@
 import type { Platform } from '../platform.js';
-import { request, test } from './client.js';
+import { BASE, request, test } from './client.js';
 import { payload } from './payload.js';
 import { check, fields } from './settings.js';
 import { verdict } from './verdict.js';
@@ -11,6 +11,7 @@ export const pinterest: Platform = {
   account: ['ad_account_id'],
   // Pinterest accepts 1,000 events, but its answer describes each one and only 64 KiB of an answer are read.
   batchMax: 100,
+  baseUrl: () => BASE,
   payload,
   request,
   verdict,

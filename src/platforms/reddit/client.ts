@@ -1,6 +1,8 @@
 import { type Call, endpointUrl, type PlatformRequest, type TestCall } from '../platform.js';
 import { verdict } from './verdict.js';
 
+export const BASE = 'https://ads-api.reddit.com';
+
 /** Reddit throttles the default user agents of HTTP libraries. */
 const USER_AGENT = 'clean-conversions/1 (server-side conversion relay)';
 
@@ -22,11 +24,7 @@ export function test(item: string, call: Call): TestCall | undefined {
 function post(body: string, { connection }: Call): PlatformRequest {
   return {
     method: 'POST',
-    url: endpointUrl(
-      connection,
-      'https://ads-api.reddit.com',
-      `/api/v3/pixels/${connection.settings['pixel_id']}/conversion_events`,
-    ),
+    url: endpointUrl(connection, BASE, `/api/v3/pixels/${connection.settings['pixel_id']}/conversion_events`),
     headers: {
       'content-type': 'application/json',
       authorization: `Bearer ${connection.secrets['access_token']}`,

@@ -1,5 +1,5 @@
 import type { Platform } from '../platform.js';
-import { request, test } from './client.js';
+import { BASE, request, test } from './client.js';
 import { payload } from './payload.js';
 import { check, fields } from './settings.js';
 import { verdict } from './verdict.js';
@@ -14,6 +14,7 @@ export const reddit: Platform = {
   account: ['pixel_id'],
   batchMax: 1_000,
   limits: () => LIMITS,
+  baseUrl: () => BASE,
   payload,
   request,
   verdict,

@@ -1,6 +1,6 @@
 import { type Call, endpointUrl, type PlatformRequest } from '../platform.js';
 
-const BASE = 'https://api.segment.io';
+export const BASE = 'https://api.segment.io';
 /** Jitsu's own paths have no version prefix. */
 const JITSU = /\/api\/s(?:\/s2s)?\/?$/;
 

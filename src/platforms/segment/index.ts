@@ -1,5 +1,5 @@
 import type { Platform } from '../platform.js';
-import { request } from './client.js';
+import { BASE, request } from './client.js';
 import { payload } from './payload.js';
 import { fields } from './settings.js';
 import { verdict } from './verdict.js';
@@ -14,6 +14,7 @@ export const segment: Platform = {
   // Segment accepts 2,500 events but silently drops what exceeds 500 kB: 100 events leave 5 kB for each.
   batchMax: 100,
   limits: () => LIMITS,
+  baseUrl: () => BASE,
   payload,
   request,
   verdict,

@@ -111,7 +111,7 @@ describe('segment', () => {
       ['a request that is too large', 413, 'Request size exceeds max limit\n', 'rejected'],
       ['an invalid write key', 401, 'Invalid Write Key\n', 'unauthorized'],
       ['a forbidden request', 403, '', 'unauthorized'],
-      ['a disabled source', 404, 'Source is disabled\n', 'unauthorized'],
+      ['a disabled source', 404, 'Source is disabled\n', 'misconfigured'],
       ['an unknown path', 404, '404 page not found', 'rejected'],
       ['a redirect', 302, '', 'rejected'],
       ['a rate limit', 429, 'Max Requests Limit reached', 'retry'],

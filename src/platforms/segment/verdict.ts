@@ -4,11 +4,12 @@ import type { PlatformResponse, Verdict } from '../platform.js';
 /** Segment accepts nearly everything; RudderStack and Jitsu, which use the same protocol, report what they refuse. */
 export function verdict(response: PlatformResponse, items: number): Verdict {
   const { status } = response;
-  if (status === 400 || status === 413 || status === 422)
-    return splitOrReject(messageOf(response) ?? `HTTP ${status}`, items);
+  const message = messageOf(response);
+  if (status === 400 || status === 413 || status === 422) return splitOrReject(message ?? `HTTP ${status}`, items);
   // The source is disabled. The conversion is valid and can be sent once the source is enabled again.
-  if (status === 404 && /disabled/i.test(messageOf(response) ?? '')) return unauthorized(response);
-  const refusal = verdictOfStatus(response, messageOf(response));
+  if (status === 404 && message !== undefined && /disabled/i.test(message))
+    return { kind: 'misconfigured', reason: shorten(message) };
+  const refusal = verdictOfStatus(response, message);
   if (refusal) return refusal;
   return verdictOfBody(response, items);
 }
@@ -23,14 +24,13 @@ function verdictOfBody(response: PlatformResponse, items: number): Verdict {
   if (typeof json !== 'object' || json === null || Array.isArray(json)) return unreadable(response);
   if (at(json, 'ok') === false) {
     const reason = messageOf(response) ?? 'refused';
-    return /stream not found/i.test(reason) ? unauthorized(response) : splitOrReject(reason, items);
+    // Jitsu's answer to an unknown write key.
+    return /stream not found/i.test(reason)
+      ? { kind: 'unauthorized', reason: shorten(reason) }
+      : splitOrReject(reason, items);
   }
   const failed = at(json, 'success') === false || at(json, 'error') !== undefined || at(json, 'errors') !== undefined;
   return failed ? unreadable(response) : { kind: 'delivered' };
-}
-
-function unauthorized(response: PlatformResponse): Verdict {
-  return { kind: 'unauthorized', reason: shorten(messageOf(response) ?? `HTTP ${response.status}`) };
 }
 
 function messageOf({ json, text }: PlatformResponse): string | undefined {

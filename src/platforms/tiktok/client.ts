@@ -2,7 +2,7 @@ import { type Call, endpointUrl, type PlatformRequest, type TestCall } from '../
 import { API_VERSION } from './settings.js';
 import { verdictOfCall } from './verdict.js';
 
-const BASE = 'https://business-api.tiktok.com';
+export const BASE = 'https://business-api.tiktok.com';
 
 export function request(items: readonly string[], call: Call): PlatformRequest {
   return trackRequest(call, `"data":[${items.join()}]`);

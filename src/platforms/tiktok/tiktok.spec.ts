@@ -1,4 +1,5 @@
-import { answer, verdictLabel } from '../../../test/support/platform-answers.js';
+import { describeErrorTable } from '../../../test/support/error-table.js';
+import { answer } from '../../../test/support/platform-answers.js';
 import { describePlatformContract } from '../../../test/support/platform-contract.js';
 import {
   GOOGLE_CLICK_ID,
@@ -10,7 +11,8 @@ import {
 } from '../../../test/support/platform-payloads.js';
 import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js';
 import type { Conversion } from '../conversion.js';
-import type { Connection, Settings } from '../platform.js';
+import type { Connection, Settings, Verdict } from '../platform.js';
+import { ERRORS } from './errors.js';
 import { tiktok } from './index.js';
 
 const connection: Connection = { settings: { pixel_code: 'C0PIXEL' }, secrets: { access_token: 'token' } };
@@ -97,23 +99,23 @@ describe('tiktok', () => {
       expect(tiktok.verdict(ok, 3)).toEqual({ kind: 'delivered', requestId: 'R' });
     });
 
-    it.each([
-      ['delivered', [0, 20001, 40050]],
-      ['throttled', [40100, 40016, 40132, 40133]],
-      [
-        'unauthorized',
-        [
-          40101, 40102, 40104, 40105, 40106, 40113, 40115, 40116, 40117, 40118, 40119, 40124, 40125, 40001, 40300,
-          40301,
-        ],
-      ],
-      ['rejected', [40000, 40002, 40006, 40007, 40008, 40010, 40051, 49999]],
-      ['server_error', [40202, 40700, 50000, 50002, 51305, 60001, 59999, 1, -1]],
-    ])('is %s for the codes %j', (expected, codes) => {
-      for (const code of codes) {
-        const verdict = tiktok.verdict(answer(200, { code, message: 'Invalid', request_id: 'R' }), 1);
-        expect([code, verdictLabel(verdict)]).toEqual([code, expected]);
-      }
+    describe('on a 200', () => {
+      describeErrorTable(
+        ERRORS,
+        {
+          delivered: [0, 20001, 40050],
+          throttled: [40100, 40016, 40132, 40133],
+          unauthorized: [
+            ...[40101, 40102, 40104, 40105, 40106, 40113, 40115, 40116, 40117, 40118, 40119, 40124, 40125],
+            ...[40001, 40300, 40301],
+          ],
+          misconfigured: [40006, 40008, 40010, 40051, 41000, 41001],
+          rejected: [40000, 40002, 40007],
+          server_error: [40202, 40700, 50000, 50002, 51305, 60001],
+        },
+        { rejected: [40103, 40107, 40114, 40120, 40999, 41002, 49999], server_error: [59999, 1, -1] },
+        (code) => tiktok.verdict(answer(200, { code, message: 'Invalid', request_id: 'R' }), 1) as Verdict,
+      );
     });
 
     it('rejects the event whose index is named and resends the others', () => {

@@ -1,17 +1,8 @@
 import { retryAfterMs } from '../../http/retry-after.js';
 import { at, shorten, splitOrReject, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
+import { rowOf, verdictOfRow } from '../error-table.js';
 import type { PlatformResponse, Verdict } from '../platform.js';
-
-const OK = 0;
-/** Accepted in part. The answer does not identify the events that were refused, so none can be sent again. */
-const PARTLY_ACCEPTED = 20001;
-const DUPLICATE = 40050;
-const DELIVERED = new Set([OK, PARTLY_ACCEPTED, DUPLICATE]);
-const THROTTLED = new Set([40100, 40016, 40132, 40133]);
-const TOKEN = [40101, 40102, 40104, 40105, 40106, 40113, 40115, 40116, 40117, 40118, 40119, 40124, 40125];
-const PERMISSION = [40001, 40300, 40301];
-const UNAUTHORIZED = new Set([...TOKEN, ...PERMISSION]);
-const TRANSIENT = new Set([40202, 40700, 50000, 50002, 51305, 60001]);
+import { ERRORS } from './errors.js';
 
 /** `Batch.0.properties.contents…: Not a valid string`. */
 const EVENT_INDEX = /\bBatch\.(\d+)\b/g;
@@ -27,22 +18,20 @@ export function verdictOfCall(response: PlatformResponse, items: number): Verdic
   const code = at(json, 'code');
   const requestId = textAt(json, 'request_id');
   const reason = shorten(`${code} ${textAt(json, 'message') ?? ''}`);
-  if (typeof code === 'number') {
-    if (UNAUTHORIZED.has(code)) return { kind: 'unauthorized', reason, requestId };
-    if (THROTTLED.has(code)) return { kind: 'retry', reason: 'throttled', afterMs: retryAfterMs(response), requestId };
-    if (TRANSIENT.has(code))
-      return { kind: 'retry', reason: 'server_error', afterMs: retryAfterMs(response), requestId };
-  }
+  const row = typeof code === 'number' ? rowOf(ERRORS, code) : undefined;
+  const verdict = row && verdictOfRow(row, reason, { afterMs: retryAfterMs(response), requestId });
+  // Another status contradicts a success, and a rejection may be the proxy's.
+  if (verdict !== undefined && verdict.kind !== 'delivered' && verdict.kind !== 'rejected') return verdict;
 
   const statusVerdict = verdictOfStatus(response, undefined, requestId);
   if (statusVerdict)
     return statusVerdict.kind === 'rejected' ? splitOrReject(statusVerdict.reason, items, requestId) : statusVerdict;
   if (typeof code !== 'number') return unreadable(response);
-  if (DELIVERED.has(code)) return { kind: 'delivered', requestId };
+  if (verdict?.kind === 'delivered') return verdict;
   return isClientError(code) ? splitOrReject(reason, items, requestId) : unreadable(response);
 }
 
-/** Codes are grouped like HTTP statuses: 40000 and above is a client error, 50000 and above a server error. */
+/** For codes that the table does not have. */
 function isClientError(code: number): boolean {
   return code >= 40_000 && code < 50_000;
 }

@@ -8,6 +8,7 @@ export const webhook: Platform = {
   name: 'webhook',
   fields,
   customerAddress: true,
+  baseUrl: ({ url = '' }) => url,
   account: ['url'],
   // A message has one id, by which the receiver detects duplicates.
   batchMax: 1,

@@ -1,29 +1,20 @@
 import { retryAfterMs } from '../../http/retry-after.js';
-import {
-  at,
-  joined,
-  partlyProcessed,
-  shorten,
-  splitOrReject,
-  textAt,
-  unreadable,
-  verdictOfStatus,
-} from '../common-verdict.js';
+import { at, joined, partlyProcessed, splitOrReject, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
+import { rowOf, verdictOfRow } from '../error-table.js';
 import type { PlatformResponse, Verdict } from '../platform.js';
+import { ERRORS } from './errors.js';
 
 /** The length of X's rate limit window. */
 const RATE_WINDOW_MS = 15 * 60 * 1_000;
-/** Errors of the account or its credentials, regardless of the status. */
-const ACCESS_ERROR = /^(?:UNAUTHORIZED|ACCOUNT_NOT_FOUND)/;
 
 export function verdict(response: PlatformResponse, items: number): Verdict {
   const { status, json } = response;
-  const code = textAt(json, 'errors', 0, 'code') ?? '';
+  const code = textAt(json, 'errors', 0, 'code');
   const reason = reasonOf(json);
-  if (status >= 400 && status < 500 && ACCESS_ERROR.test(code))
-    return { kind: 'unauthorized', reason: shorten(reason ?? code) };
+  const row = status >= 400 && status < 500 ? rowOf(ERRORS, code) : undefined;
+  if (row) return verdictOfRow(row, reason ?? `HTTP ${status}`);
   if (status === 429) return { kind: 'retry', reason: 'throttled', afterMs: waitMs(response) };
-  // The answer does not identify the conversion, and even a 404 may concern one conversion only: a wrong event id.
+  // The answer does not identify the conversion, and another 404 may concern one only: a wrong event id.
   if (status === 400 || status === 404 || status === 413 || status === 422)
     return splitOrReject(reason ?? `HTTP ${status}`, items);
   const refusal = verdictOfStatus(response, reason);

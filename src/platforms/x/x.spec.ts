@@ -1,9 +1,11 @@
+import { describeErrorTable } from '../../../test/support/error-table.js';
 import { answer } from '../../../test/support/platform-answers.js';
 import { describePlatformContract } from '../../../test/support/platform-contract.js';
 import { sentItem } from '../../../test/support/platform-payloads.js';
 import { SAMPLE_CONVERSIONS } from '../../../test/support/sample-conversions.js';
 import type { Conversion } from '../conversion.js';
-import type { Connection } from '../platform.js';
+import type { Connection, Verdict } from '../platform.js';
+import { ERRORS } from './errors.js';
 import { x } from './index.js';
 
 const connection: Connection = {
@@ -39,6 +41,8 @@ describePlatformContract(x, {
     [401, '', { kind: 'unauthorized', reason: 'HTTP 401' }],
     [403, '<html>', { kind: 'unauthorized' }],
     [404, error('NOT_FOUND'), { kind: 'rejected' }],
+    [404, error('ROUTE_NOT_FOUND'), { kind: 'misconfigured', reason: 'ROUTE_NOT_FOUND: event_id: is wrong' }],
+    [404, '<html>', { kind: 'rejected', reason: 'HTTP 404' }],
     [404, error('ACCOUNT_NOT_FOUND'), { kind: 'unauthorized' }],
     [408, error('CANCELLED_REQUEST'), { kind: 'retry', reason: 'server_error' }],
     [429, error('TOO_MANY_REQUESTS'), { kind: 'retry', reason: 'throttled', afterMs: undefined }],
@@ -82,6 +86,21 @@ describe('x', () => {
       expect(x.verdict(answer(200, processed(3)), 3)).toEqual({ kind: 'delivered', requestId: 'D-1' });
       expect(x.verdict(answer(200, processed(2)), 3)).toMatchObject({ kind: 'split', reason: 'processed 2 of 3' });
       expect(x.verdict(answer(200, processed(0)), 1)).toMatchObject({ kind: 'rejected', reason: 'processed 0 of 1' });
+    });
+
+    describe('on an error as a 400', () => {
+      describeErrorTable(
+        ERRORS,
+        {
+          unauthorized: [
+            ...['UNAUTHORIZED_ACCESS', 'UNAUTHORIZED_CLIENT_APPLICATION', 'READONLY_CLIENT_APPLICATION'],
+            ...['ACCOUNT_NOT_FOUND', 'ACCOUNT_LOCKED_OUT', 'CURRENT_USER_SUSPENDED', 'USER_NOT_FOUND'],
+          ],
+          misconfigured: ['ROUTE_NOT_FOUND'],
+        },
+        { rejected: ['INVALID_PARAMETER', 'MISSING_PARAMETER', 'NOT_FOUND', 'WEB_EVENT_TAG_NOT_FOUND'] },
+        (code) => x.verdict(answer(400, error(String(code))), 1) as Verdict,
+      );
     });
 
     it.each([400, 404, 413])('splits a batch after a %i', (status) => {

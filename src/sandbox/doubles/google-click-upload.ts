@@ -62,9 +62,9 @@ export const clickUploadFailures: FailureAnswers = {
 function refused(kind: 'refuse' | 'refuse_one', request: SandboxRequest): SandboxAnswer {
   const conversions = listIn(parseJson(request.body), 'conversions');
   const refusal: UploadError = {
-    field: 'conversion_action',
-    description: 'No conversion action was found.',
-    code: 'NO_CONVERSION_ACTION_FOUND',
+    field: 'gclid',
+    description: 'No click was found.',
+    code: 'EVENT_NOT_FOUND',
   };
   const errors = conversions.map((_, index) => (kind === 'refuse' || index === 0 ? [refusal] : []));
   return jsonAnswer(

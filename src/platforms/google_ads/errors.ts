@@ -1,0 +1,90 @@
+import type { ErrorRow } from '../error-table.js';
+
+const SIX_HOURS_MS = 6 * 3_600_000;
+const HALF_AN_HOUR_MS = 30 * 60_000;
+
+/** Settings, here or at Google, that only a person can fix. Both APIs and the status of a request use these names. */
+const SETTINGS: readonly ErrorRow[] = [
+  {
+    codes: [
+      'DESTINATION_ACCOUNT_NOT_ENABLED_ENHANCED_CONVERSIONS_FOR_LEADS',
+      'CUSTOMER_NOT_ENABLED_ENHANCED_CONVERSIONS_FOR_LEADS',
+    ],
+    verdict: 'misconfigured',
+    fix: 'Turn on enhanced conversions for leads in Google Ads (Goals, Settings).',
+  },
+  {
+    codes: [
+      'TERMS_AND_CONDITIONS_NOT_SIGNED',
+      'DESTINATION_ACCOUNT_ENHANCED_CONVERSIONS_TERMS_NOT_SIGNED',
+      'CUSTOMER_NOT_ACCEPTED_CUSTOMER_DATA_TERMS',
+    ],
+    verdict: 'misconfigured',
+    fix: 'Accept the customer data terms in Google Ads (Goals, Settings).',
+  },
+  {
+    codes: ['INVALID_CONVERSION_ACTION_ID', 'INVALID_CONVERSION_ACTION_TYPE', 'NO_CONVERSION_ACTION_FOUND'],
+    verdict: 'misconfigured',
+    fix: 'Set event.<name> to the id of a conversion action of customer_id whose source is an import of clicks.',
+  },
+  {
+    codes: ['CUSTOMER_NOT_ALLOWLISTED_FOR_THIS_FEATURE'],
+    verdict: 'misconfigured',
+    fix: 'Google does not accept the upload for this developer_token: set mode=data_manager.',
+  },
+  { codes: ['UNSUPPORTED_VERSION'], verdict: 'misconfigured', fix: 'Set a current upload_api_version.' },
+];
+
+const CREDENTIALS: readonly ErrorRow[] = [
+  {
+    codes: ['UNAUTHENTICATED', 'OAUTH_TOKEN_EXPIRED', 'OAUTH_TOKEN_INVALID', 'OAUTH_TOKEN_REVOKED'],
+    verdict: 'unauthorized',
+    fix: 'Authorise access again with the Google account and set the new refresh_token.',
+  },
+  {
+    codes: ['PERMISSION_DENIED', 'USER_PERMISSION_DENIED', 'CUSTOMER_NOT_FOUND', 'NOT_ADS_USER'],
+    verdict: 'unauthorized',
+    fix: 'Check customer_id and login_customer_id, and give the Google account of refresh_token access to the account.',
+  },
+  {
+    codes: ['DEVELOPER_TOKEN_INVALID', 'DEVELOPER_TOKEN_NOT_APPROVED', 'DEVELOPER_TOKEN_PROHIBITED'],
+    verdict: 'unauthorized',
+    fix: 'Check developer_token in the API Center of the manager account, or set mode=data_manager.',
+  },
+];
+
+/** Errors of the Google Ads API, by name, or by the category that all others of it belong to. All others are rejections. */
+export const UPLOAD_ERRORS: readonly ErrorRow[] = [
+  ...SETTINGS,
+  ...CREDENTIALS,
+  { codes: ['ORDER_ID_ALREADY_IN_USE', 'CLICK_CONVERSION_ALREADY_EXISTS'], verdict: 'delivered' },
+  // Older API versions use CLICK in names where newer ones use EVENT. Not `throttled`: only this conversion has to wait.
+  {
+    codes: ['TOO_RECENT_EVENT', 'TOO_RECENT_CLICK', 'TOO_RECENT_CONVERSION_ACTION'],
+    verdict: 'server_error',
+    afterMs: SIX_HOURS_MS,
+    unknown: false,
+  },
+  // Two conversions of one order in one request: sent again on its own, the second is answered with "order in use".
+  {
+    codes: ['DUPLICATE_ORDER_ID', 'DUPLICATE_CLICK_CONVERSION_IN_REQUEST'],
+    verdict: 'server_error',
+    unknown: false,
+  },
+  // Another request changed the same resource at the same time.
+  { codes: ['CONCURRENT_MODIFICATION'], verdict: 'server_error', unknown: false },
+  { codes: ['internalError'], verdict: 'server_error' },
+  { codes: ['quotaError'], verdict: 'throttled' },
+  { codes: ['authenticationError', 'authorizationError'], verdict: 'unauthorized' },
+];
+
+/** Reasons in the answers of the Data Manager API. All others are rejections. */
+export const INGEST_ERRORS: readonly ErrorRow[] = [...SETTINGS, ...CREDENTIALS];
+
+/** Reasons in the status of an accepted request, without their prefix. All others are rejections. */
+export const PROCESSING_ERRORS: readonly ErrorRow[] = [
+  ...SETTINGS,
+  { codes: ['DUPLICATE_GCLID', 'DUPLICATE_TRANSACTION_ID'], verdict: 'delivered' },
+  { codes: ['TOO_RECENT_CLICK'], verdict: 'server_error', afterMs: SIX_HOURS_MS },
+  { codes: ['INTERNAL_ERROR'], verdict: 'server_error', afterMs: HALF_AN_HOUR_MS },
+];
