@@ -86,6 +86,24 @@ describe('AppModule', () => {
     ]);
   });
 
+  it('lets no answer be cached, or be taken for another type', async () => {
+    const url = await app.getUrl();
+    for (const path of [
+      '/healthz',
+      '/docs',
+      '/nowhere',
+      '/__cc/inbound',
+      '/__cc/inbound/x',
+      '/__cc/tag.js',
+      '/__cc/collect',
+    ]) {
+      const { headers } = await fetch(`${url}${path}`);
+      expect([path, headers.get('cache-control'), headers.get('x-content-type-options')]).toEqual([
+        ...[path, 'no-store', 'nosniff'],
+      ]);
+    }
+  });
+
   it('executes ReplayDeliveries through the command bus', async () => {
     const range = { after: 0, until: 1_000 };
     const request = {

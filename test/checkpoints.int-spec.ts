@@ -110,6 +110,25 @@ describe('checkpoints', () => {
     expect(await stored()).toEqual([current]);
   });
 
+  it('are signed by the key of the first of two rotations at once; the other one says so and leaves no private key', async () => {
+    await append();
+    const [keys, slow] = [1, 2].map(() => new SigningKeys(postgres.pool, new Sealer(Buffer.alloc(32)))) as [
+      SigningKeys,
+      SigningKeys,
+    ];
+    const { replace } = SigningKeys.prototype;
+    slow.replace = async (previous, next) => {
+      await rotateKey(keys, log, 'cli');
+      return replace.call(slow, previous, next);
+    };
+    await expect(rotateKey(slow, log, 'cli')).rejects.toThrow(/^Another rotation replaced .* run .* again/);
+    const { id } = await keys.active();
+    const { rows } = await postgres.pool.query(`SELECT name FROM cc.secrets WHERE name LIKE 'signing.%'`);
+    expect(rows).toEqual([{ name: `signing.${id}` }]);
+    await rotateKey(keys, log, 'cli');
+    expect((await keys.active()).id).not.toBe(id);
+  });
+
   it('are created while Kafka is away, and published in order when it is back', async () => {
     const published: string[] = [];
     let isAway = true;

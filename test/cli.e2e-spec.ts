@@ -241,6 +241,28 @@ describe('with a running service', () => {
       );
     });
 
+    it('get another host later, which the service accepts until it, or the site, is removed', async () => {
+      const track = 'track.late.example';
+      const tagAt = (host: string, status: number) =>
+        eventually(
+          () => statusOf(host, '/__cc/tag.js'),
+          (found) => found === status,
+          { withinMs: 60_000 },
+        );
+      await json('sites', 'add', 'late.example');
+      expect(await json('sites', 'set', 'late.example', '--alias', track, '--alias', 'x.late.example')).toMatchObject({
+        aliases: [track, 'x.late.example'],
+      });
+      await tagAt(track, 200);
+      expect((await json('sites', 'set', track, '--remove-alias', track)).aliases).toEqual(['x.late.example']);
+      await tagAt(track, 404);
+      expect(await errorOf('sites', 'remove', 'x.late.example')).toMatch(/^There is no site x\.late\.example/);
+      expect(await json('sites', 'remove', 'late.example')).toMatchObject({ host: 'late.example', removed: true });
+      for (const host of ['late.example', 'x.late.example']) await tagAt(host, 404);
+      expect(JSON.stringify(await json('sites', 'list'))).not.toContain('late.example');
+      expect((await cli('events', 'export', '--site', 'late.example')).stdout).toContain('site.removed.v1');
+    });
+
     it('switch inbound on and off', async () => {
       expect(await json('inbound', 'enable', 'shop.example')).toMatchObject({ host: 'shop.example', inbound: true });
       expect(await json('inbound', 'disable', 'www.shop.example')).toMatchObject({
@@ -914,6 +936,17 @@ async function usageErrorOf(...args: Arguments): Promise<string> {
 interface Posted {
   id: string;
   results: Partial<Record<PlatformName, { ok: boolean; status: string; reason?: string; trial?: true }>>;
+}
+
+/** Uses node:http, because fetch does not allow a custom Host header. */
+function statusOf(host: string, path: string): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    const sent = request(`${service.url}${path}`, { headers: { Host: host } }, (reply) => {
+      reply.resume();
+      resolve(reply.statusCode);
+    });
+    sent.on('error', reject).end();
+  });
 }
 
 /** Uses node:http, because fetch does not allow a custom Host header. */

@@ -16,13 +16,13 @@ import { eventually } from './support/service.js';
 
 const PREPARE = join(import.meta.dirname, '../src/prepare.mjs');
 
-/** Leaves the lock file that a complete install has, like an npm that is interrupted while it removes an earlier install. */
+/** Leaves a folder that looks complete, like an npm that is interrupted while it removes an earlier install. */
 const NPM = `#!/bin/sh
 mkdir -p node_modules && : > node_modules/.package-lock.json
+mkdir -p node_modules/@nestjs/cli/bin && echo 'require("node:fs").mkdirSync("dist", { recursive: true })' > node_modules/@nestjs/cli/bin/nest.js
 echo $$ >> installs
 echo "$@" > arguments
 if [ -e hanging ]; then sleep 1000 & wait; fi
-mkdir -p node_modules/@nestjs/cli/bin && echo 'require("node:fs").mkdirSync("dist", { recursive: true })' > node_modules/@nestjs/cli/bin/nest.js
 `;
 
 describe('preparing a checkout', () => {

@@ -5,8 +5,9 @@ import { erasureLock } from '../src/log/projection-rebuild.js';
 import type { Postgres } from '../src/postgres/postgres.js';
 import type { Site } from '../src/sites/site.js';
 import { DEFAULT_SITE_SETTINGS } from '../src/sites/site-settings.js';
+import { CLICK_KINDS } from '../src/visitors/identifier-kinds.js';
 import { pruneUnidentified } from '../src/visitors/identifier-pruner.js';
-import { Matcher } from '../src/visitors/matcher.js';
+import { Matcher, matchOf } from '../src/visitors/matcher.js';
 import { createDatabase, openDatabase } from './support/databases.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
 import { type DrawnCall, foldRecord, TagCallers } from './support/tag-callers.js';
@@ -49,12 +50,68 @@ describe('what anonymous callers store', () => {
     const matcher = new Matcher(postgres, (error) => {
       throw error;
     });
-    const [read, folded] = [await matcher.find(site.host, PERSON), foldRecord(await log.read(), PERSON)];
+    const [read, folded] = [await matcher.find(site, PERSON), foldRecord(await log.read(), PERSON)];
     await matcher.close();
     const byKey = (rows: readonly (readonly unknown[])[] | string) =>
       [...(rows as readonly (readonly unknown[])[])].map((row) => JSON.stringify(row)).sort();
     expect(byKey(read.identifiers)).toEqual(byKey(folded.identifiers));
     expect(byKey(read.consent)).toEqual(byKey(folded.consent));
+  });
+
+  describe('about one person in great number', () => {
+    const flood = {
+      ...CALL,
+      consent: 'granted',
+      kinds: CLICK_KINDS,
+      sendsCookie: false,
+      sendsStatement: false,
+    } as const;
+    /** More rows than a lookup reads. */
+    const FLOOD_CALLS = 90;
+    let person = 0;
+    const matchOfPerson = async (own: readonly Partial<DrawnCall>[], hostile: (subject: string) => Promise<void>) => {
+      person += 1;
+      const subject = String(person).padStart(64, 'c');
+      const jane = callers(subject, 'own');
+      for (const call of own) await jane.send({ ...CALL, ...call });
+      await hostile(subject);
+      const matcher = new Matcher(postgres, (error) => {
+        throw error;
+      });
+      const record = await matcher.find(site, subject);
+      await matcher.close();
+      expect(record.identifiers).toHaveLength(2_000);
+      return matchOf(record, site.settings, postgres.clock.nowMs(), 90 * 86_400_000);
+    };
+    const repeat = (changed: Partial<DrawnCall>) => async (subject: string) => {
+      const others = callers(subject, 'hostile');
+      for (let each = 0; each < FLOOD_CALLS; each += 1) await others.send({ ...flood, ...changed });
+    };
+
+    it('has no lead filtered', async () => {
+      const match = await matchOfPerson([{ sendsCookie: false }], repeat({ isBot: true }));
+      expect(match).toMatchObject({ visit: { clicks: { gclid: { id: expect.stringMatching('^own') } } } });
+      expect(match.isBot).toBeUndefined();
+    });
+
+    it.each([
+      ['with a landing', [{ call: 'collect' }, {}]],
+      ['without a cookie', [{ sendsCookie: false }]],
+    ] as const)('replaces no click of a visitor %s', async (_, own) => {
+      const match = await matchOfPerson(own, repeat({}));
+      expect(match.visit?.clicks.gclid?.id).toMatch(/^own/);
+    });
+
+    it('widens no consent', async () => {
+      const match = await matchOfPerson([{ call: 'collect' }, {}], async (subject) => {
+        for (let each = 0; each < FLOOD_CALLS; each += 1) {
+          const other = callers(subject, 'hostile');
+          await other.send({ ...flood, call: 'collect' });
+          await other.send({ ...flood, sendsCookie: true, sendsStatement: true });
+        }
+      });
+      expect(match.consent).toBe('unknown');
+    });
   });
 
   it('without an email loses its personal part early, and the log accounts for it', async () => {

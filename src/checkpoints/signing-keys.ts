@@ -47,16 +47,25 @@ export class SigningKeys {
     return key;
   }
 
-  /** From now on `next` signs, and the private key of the one before is deleted: nothing can be signed with it later. */
-  async replace(previous: SigningKey, next: SigningKey): Promise<void> {
+  /**
+   * From now on `next` signs, and the private key of the one before is deleted: nothing can be signed with it later. False if
+   * `previous` was replaced meanwhile: then the private key of `next` is deleted instead.
+   */
+  async replace(previous: SigningKey, next: SigningKey): Promise<boolean> {
     const client = await this.pool.connect();
     try {
       await client.query('BEGIN');
-      await client.query('DELETE FROM cc.secrets WHERE site = $1 AND name = $2', [OWNER, nameOf(previous.id)]);
-      await client.query('UPDATE cc.signing_keys SET active = false WHERE id = $1', [previous.id]);
-      await client.query('UPDATE cc.signing_keys SET active = true WHERE id = $1', [next.id]);
+      // Waits for a rotation that is replacing it, and then finds it inactive.
+      const { rowCount } = await client.query('UPDATE cc.signing_keys SET active = false WHERE id = $1 AND active', [
+        previous.id,
+      ]);
+      const isReplaced = rowCount === 1;
+      if (isReplaced) await client.query('UPDATE cc.signing_keys SET active = true WHERE id = $1', [next.id]);
+      const unused = isReplaced ? previous : next;
+      await client.query('DELETE FROM cc.secrets WHERE site = $1 AND name = $2', [OWNER, nameOf(unused.id)]);
       await client.query('COMMIT');
       client.release();
+      return isReplaced;
     } catch (error) {
       // The connection may be inside the transaction: it is closed, not reused.
       client.release(true);

@@ -8,6 +8,7 @@ describe('storedText', () => {
     'ORD-1001 jane.doe+shop@mail.example.com',
     'lead:JANE@EXAMPLE.COM:7',
     'jane%40example.com',
+    'jane%2540example.com',
     'jörg@müller.example',
     'order/<jane@example.co.uk>',
   ])('replaces %s by a digest that fits an event name', (text) => {

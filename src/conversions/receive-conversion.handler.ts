@@ -36,9 +36,9 @@ export class ReceiveConversionHandler implements ICommandHandler<ReceiveConversi
 
   async execute(command: ReceiveConversion): Promise<Received> {
     const { loadedSite, key, fields, rules } = command;
-    const { host, settings } = loadedSite.site;
+    const { settings } = loadedSite.site;
     const personal = hashPersonal(fields, settings.country ?? undefined);
-    const record = await this.matcher.find(host, personal.subject);
+    const record = await this.matcher.find(loadedSite.site, personal.subject);
     const match = matchAtReceipt(record, settings, this.clock.nowMs(), rules.identifierTtlMs, fields.occurredAt);
     const { opening, claim, warning } = decide(command, personal, match, uuidv7(), this.deliveries.planFor(loadedSite));
     const { conversionId } = opening.data;

@@ -3,6 +3,7 @@ import { Gauge, Registry } from 'prom-client';
 import { withTimeout } from '../kernel/with-timeout.js';
 import { EventLog } from '../log/event-log.js';
 import { Postgres } from '../postgres/postgres.js';
+import { isHeldBack } from '../sites/connection.js';
 import { Connections } from './connections.js';
 import { OwedDeliveriesScan } from './owed-deliveries.scan.js';
 import { reportOwed, scanLateMs } from './owed-report.js';
@@ -58,8 +59,8 @@ export class OwedMetrics {
     }
     if (performance.now() - this.countedMs < COUNT_EVERY_MS) return;
     const { byPlatform, lateMs } = await reportOwed(this.postgres, unattempted, (site, platform) => {
-      const state = this.connections.find(site, platform)?.state;
-      return state === 'paused' || state === 'parked';
+      const destination = this.connections.find(site, platform);
+      return destination !== undefined && isHeldBack(destination);
     });
     this.countedMs = performance.now();
     this.lateMs = lateMs;

@@ -27,14 +27,20 @@ export function textAnswer(status: number, body: string, headers?: Record<string
 }
 
 /** 204 No Content. */
-export function emptyAnswer(headers: Record<string, string>): Answer {
+export function emptyAnswer(headers: Record<string, string> = {}): Answer {
   return { status: NO_CONTENT, type: '', body: '', headers };
 }
+
+/**
+ * Of every answer, unless it has its own. A proxy that caches by path would give a receipt to senders without the key, and a
+ * browser must not take an answer for anything else than its type.
+ */
+export const ANSWER_HEADERS = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' } as const;
 
 export function sendAnswer(response: ServerResponse, answer: Answer, requestId: string): void {
   // The client may have disconnected, or been answered when its deadline passed.
   if (response.headersSent || response.destroyed) return;
-  const headers: OutgoingHttpHeaders = { 'X-Request-Id': requestId };
+  const headers: OutgoingHttpHeaders = { 'X-Request-Id': requestId, ...ANSWER_HEADERS };
   if (answer.status !== NO_CONTENT && answer.status !== NOT_MODIFIED) {
     headers['Content-Type'] = answer.type;
     headers['Content-Length'] = Buffer.byteLength(answer.body);

@@ -4,6 +4,7 @@ import { NotFoundException } from '@nestjs/common';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Settings } from '../kernel/settings.js';
+import { ANSWER_HEADERS } from './answer.js';
 import type { Handler, HotRoutes } from './hot-routes.js';
 
 const HEADERS_TIMEOUT_MS = 5_000;
@@ -47,7 +48,8 @@ export function createAdapter(settings: Settings, hotRoutes: HotRoutes): Fastify
     },
   });
   // An unknown path is answered with 404 before its body is parsed.
-  adapter.getInstance().addHook('onRequest', (request, _reply, next) => {
+  adapter.getInstance().addHook('onRequest', (request, reply, next) => {
+    void reply.headers(ANSWER_HEADERS);
     next(request.is404 ? new NotFoundException() : undefined);
   });
   return adapter;

@@ -3,6 +3,7 @@ import type { NestFastifyApplication } from '@nestjs/platform-fastify';
 import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { inboundPaths } from '../conversions/inbound.openapi.js';
+import { ANSWER_HEADERS } from '../http/answer.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { asyncApiDocument } from './asyncapi.js';
 import { OperatorsOnly } from './operators-only.guard.js';
@@ -12,7 +13,7 @@ export function serveDocuments(app: NestFastifyApplication): void {
   const operators = app.get(OperatorsOnly);
   app.use('/docs', (request: IncomingMessage, response: ServerResponse, next: () => void) => {
     if (operators.allows(request)) return next();
-    response.writeHead(404, { 'content-type': 'text/plain; charset=utf-8' }).end('Not found.');
+    response.writeHead(404, { ...ANSWER_HEADERS, 'content-type': 'text/plain; charset=utf-8' }).end('Not found.');
   });
   const topics = JSON.stringify(asyncApiDocument(app.get<Settings>(SETTINGS).kafkaTopicPrefix));
   app.getHttpAdapter().get('/docs/asyncapi.json', (_: unknown, reply: FastifyReply) => {

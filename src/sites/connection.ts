@@ -29,6 +29,11 @@ export interface SettingsVersion {
   readonly reconnected?: true;
 }
 
+/** Whether deliveries wait for an operator, or for the receiver, before they are attempted. */
+export function isHeldBack({ state, disconnected }: Pick<SiteConnection, 'state' | 'disconnected'>): boolean {
+  return state !== 'active' && !disconnected;
+}
+
 /** The settings in force at a position; undefined before the first ones. */
 export function settingsAt({ versions }: SiteConnection, position: number): Settings | undefined {
   return versions.findLast((version) => version.position <= position)?.settings;

@@ -86,7 +86,8 @@ describe('calls of others about a person, with and without visits of the person'
     }));
 
   it('never widen consent', () =>
-    holds(({ before, after, hasOwnVisit }) => {
+    holds(({ before, after, late, hasOwnVisit }) => {
+      if (hasOwnVisit) expect(RANK[late.after.consent]).toBeLessThanOrEqual(RANK[late.before.consent]);
       if (before.withheld === 'opted_out') expect(after).toMatchObject({ consent: 'denied', withheld: 'opted_out' });
       if (hasOwnVisit) expect(RANK[after.consent]).toBeLessThanOrEqual(RANK[before.consent]);
       if (hasOwnVisit && before.withheld) expect(after.visit).toBeUndefined();

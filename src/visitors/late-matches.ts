@@ -124,7 +124,7 @@ export class LateMatches {
   private async reopen({ conversion, site, subject, visitPosition }: Unmatched): Promise<void> {
     const open = this.directory.find(site);
     if (!open) return;
-    const record = await this.matcher.find(site, subject);
+    const record = await this.matcher.find(open.site, subject);
     // Ends the scan before its position advances, so that the next one decides with the record.
     if (record.consent === 'unreadable') throw new LogUnavailable('The identifier record could not be read');
     for (;;) {

@@ -5,7 +5,8 @@ import type { BotVerdict } from '../events/visitor.events.js';
 import { SENDER_CLOCK_TOLERANCE_MS } from '../kernel/clock.js';
 import type { Visit } from '../platforms/conversion.js';
 import type { Postgres } from '../postgres/postgres.js';
-import { decideConsent, type StoredStatement } from './consent.js';
+import type { Site } from '../sites/site.js';
+import { type ConsentingVisitor, decideConsent, type StoredStatement } from './consent.js';
 import { type PersonVisitor, type Seen, type StoredIdentifier, unionOf, visitorsOf } from './person.js';
 
 /** The visit of the person behind a conversion, as far as consent and bot verdicts permit its use. */
@@ -26,7 +27,12 @@ export interface Match {
 export interface VisitorRecord {
   readonly identifiers: readonly StoredIdentifier[];
   readonly consent: readonly StoredStatement[] | 'unreadable';
+  /** More is stored about the person than a lookup reads. */
+  readonly isPartial?: true | undefined;
 }
+
+/** Stands for the visitors that were not read. They may have granted nothing. */
+const UNREAD_VISITOR: ConsentingVisitor = { id: 'unread', visit: {} };
 
 /**
  * The match of a conversion when it is received. One that occurred earlier gets no click after it occurred, and nothing of a
@@ -53,17 +59,25 @@ export function matchOf(
   ttlMs: number,
   seen?: Seen,
 ): Match {
+  const isJudgedBot = ({ bot }: PersonVisitor) => reachesBotThreshold(bot, settings);
+  const trustedOf = (all: readonly PersonVisitor[]) =>
+    settings.botMode === 'enforce' ? all.filter((visitor) => !isJudgedBot(visitor)) : all;
   const visitors = visitorsOf(record.identifiers, asOfMs, ttlMs, seen);
-  const [bots, people] = [[] as PersonVisitor[], [] as PersonVisitor[]];
-  for (const visitor of visitors) (reachesBotThreshold(visitor.bot, settings) ? bots : people).push(visitor);
-  const trusted = settings.botMode === 'enforce' ? people : visitors;
-  const { consent, withheld } = decideConsent(record.consent, trusted, settings.consentRequired);
-  const isBot = bots.length > 0 && people.length === 0;
+  const [bots, trusted] = [visitors.filter(isJudgedBot), trustedOf(visitors)];
+  const isBot = bots.length > 0 && bots.length === visitors.length;
+  // Those whose visit must not be used count here as well: the others must not outvote them.
+  const consenting: readonly ConsentingVisitor[] =
+    seen === undefined ? trusted : trustedOf(visitorsOf(record.identifiers, asOfMs, ttlMs));
+  const { consent, withheld } = decideConsent(
+    record.consent,
+    record.isPartial ? [...consenting, UNREAD_VISITOR] : consenting,
+    settings.consentRequired,
+  );
   return {
     consent,
-    bot: newestVerdict(isBot ? bots : people),
+    bot: newestVerdict(isBot ? bots : visitors.filter((visitor) => !isJudgedBot(visitor))),
     ...(isBot && { isBot }),
-    ...(visitors !== trusted && bots.length > 0 && { botVisitors: bots.length }),
+    ...(trusted.length < visitors.length && { botVisitors: bots.length }),
     ...(withheld ? { withheld } : { visit: unionOf(trusted) }),
   };
 }
@@ -90,19 +104,28 @@ export function filtersBots({ botMode, botFilter }: SiteSettings, orderId: strin
 const EMPTY: VisitorRecord = { identifiers: [], consent: [] };
 const UNREADABLE: VisitorRecord = { identifiers: [], consent: 'unreadable' };
 
-/** Bounds a lookup whatever callers of the tag have stored about a person. Denials are read before other statements. */
+/**
+ * Bounds a lookup whatever callers of the tag have stored about a person. Denials are read before other statements, and of more
+ * identifiers than this those of the visitors that count most.
+ */
 const IDENTIFIERS_MAX = 2_000;
 const STATEMENTS_MAX = 200;
+
+/** A row of `cc.identifiers` as a `StoredIdentifier`. */
+export const IDENTIFIER = `json_build_array(encode(visitor, 'hex'), kind, extract(epoch FROM at) * 1000,
+                                     extract(epoch FROM landed) * 1000, position, value)`;
 
 const BATCH_MAX = 1_000;
 /** Shorter than senders wait for their answer: a conversion without its click is better than a lost one. */
 const TIMEOUT_MS = 2_000;
 
 interface Lookup {
-  readonly site: string;
+  readonly site: MatchedSite;
   readonly subject: string;
-  readonly resolve: (record: VisitorRecord) => void;
+  readonly resolve: (record: VisitorRecord | Promise<VisitorRecord>) => void;
 }
+
+type MatchedSite = Pick<Site, 'host' | 'settings'>;
 
 interface Row {
   /** Number of the lookup in the batch, from 1. */
@@ -126,7 +149,7 @@ export class Matcher {
     private readonly warn: (error: unknown) => void,
   ) {}
 
-  find(site: string, subject: string): Promise<VisitorRecord> {
+  find(site: MatchedSite, subject: string): Promise<VisitorRecord> {
     return new Promise((resolve) => {
       this.pending.push({ site, subject, resolve });
       if (this.running) return;
@@ -149,7 +172,11 @@ export class Matcher {
   private async runBatch(lookups: readonly Lookup[]): Promise<void> {
     try {
       const found = await this.read(lookups);
-      for (const [index, { resolve }] of lookups.entries()) resolve(found.get(index + 1) ?? EMPTY);
+      for (const [index, lookup] of lookups.entries()) {
+        const record = found.get(index + 1) ?? EMPTY;
+        // Not awaited: the other lookups do not wait for it.
+        lookup.resolve(record.identifiers.length < IDENTIFIERS_MAX ? record : this.readRanked(lookup, record));
+      }
     } catch (error) {
       this.warn(error);
       for (const { resolve } of lookups) resolve(UNREADABLE);
@@ -166,8 +193,7 @@ export class Matcher {
         text: `SELECT q.n, i.identifiers, c.statements AS consent
                  FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS q (site, subject, n)
                  LEFT JOIN LATERAL (
-                   SELECT json_agg(json_build_array(encode(visitor, 'hex'), kind, extract(epoch FROM at) * 1000,
-                                                    extract(epoch FROM landed) * 1000, position, value)) AS identifiers
+                   SELECT json_agg(${IDENTIFIER}) AS identifiers
                      FROM (SELECT * FROM cc.identifiers WHERE site = q.site AND subject = decode(q.subject, 'hex')
                             ORDER BY position DESC LIMIT ${IDENTIFIERS_MAX}) newest) i ON true
                  LEFT JOIN LATERAL (
@@ -175,7 +201,7 @@ export class Matcher {
                      FROM (SELECT * FROM cc.consent WHERE site = q.site AND subject = decode(q.subject, 'hex')
                             ORDER BY visitor = '\\x00' DESC, denies DESC, position DESC LIMIT ${STATEMENTS_MAX}) made) c ON true
                 WHERE i.identifiers IS NOT NULL OR c.statements IS NOT NULL`,
-        values: [lookups.map(({ site }) => site), lookups.map(({ subject }) => subject)],
+        values: [lookups.map(({ site }) => site.host), lookups.map(({ subject }) => subject)],
         query_timeout: TIMEOUT_MS + 500,
       } as QueryConfig));
     } catch (error) {
@@ -185,6 +211,29 @@ export class Matcher {
       throw error;
     }
     return new Map(rows.map((row) => [Number(row.n), toRecord(row)] as const));
+  }
+
+  /**
+   * The identifiers of the visitors that count most: people before bots, then those that the service had seen before, and each
+   * in the order of `best`. So no number of calls that only state an email hides the person's own visitor.
+   */
+  private async readRanked({ site, subject }: Lookup, record: VisitorRecord): Promise<VisitorRecord> {
+    try {
+      const { rows } = await this.postgres.pool.query<{ row: StoredIdentifier }>({
+        text: `SELECT ${IDENTIFIER} AS row
+                 FROM (SELECT *, max((value ->> 'score')::float8) FILTER (WHERE kind = 'bot') OVER own >= $3 AS is_bot,
+                              bool_or(landed IS NOT NULL) OVER own AS is_known, max(position) OVER own AS newest
+                         FROM cc.identifiers WHERE site = $1 AND subject = decode($2, 'hex')
+                       WINDOW own AS (PARTITION BY visitor)) ranked
+                ORDER BY is_bot IS TRUE, NOT is_known, CASE WHEN is_known THEN -newest ELSE newest END LIMIT ${IDENTIFIERS_MAX}`,
+        values: [site.host, subject, site.settings.botThreshold],
+        query_timeout: TIMEOUT_MS,
+      } as QueryConfig);
+      return { ...record, identifiers: rows.map(({ row }) => row), isPartial: true };
+    } catch (error) {
+      this.warn(error);
+      return UNREADABLE;
+    }
   }
 
   private connect(): Promise<Client> {
@@ -199,5 +248,6 @@ export class Matcher {
 }
 
 function toRecord({ identifiers, consent }: Row): VisitorRecord {
-  return { identifiers: identifiers ?? [], consent: consent ?? [] };
+  const isPartial = consent?.length === STATEMENTS_MAX;
+  return { identifiers: identifiers ?? [], consent: consent ?? [], ...(isPartial && { isPartial }) };
 }

@@ -7,7 +7,7 @@ export function isPublicText(value: unknown, maxLength: number): value is string
     value !== '' &&
     value.length <= maxLength &&
     !/\p{Cc}/u.test(value) &&
-    !/@|%40/.test(value)
+    !/@|%(?:25)*40/.test(value)
   );
 }
 

@@ -3,7 +3,7 @@ import type { SiteSettings } from '../events/site.events.js';
 import type { ConsentState } from '../events/visitor.events.js';
 import { decideConsent, meaningOf } from './consent.js';
 import { CLICK_KINDS } from './identifier-kinds.js';
-import { reachesBotThreshold } from './matcher.js';
+import { IDENTIFIER, reachesBotThreshold } from './matcher.js';
 import { best, type PersonVisitor, type StoredIdentifier, visitorsOf } from './person.js';
 import { OPERATOR, UNRECOGNISED } from './speakers.js';
 
@@ -45,8 +45,7 @@ export async function showVisitor(
 ): Promise<ShownVisitor | undefined> {
   const key = [site.host, Buffer.from(subject, 'hex')];
   const identifiers = await pool.query<{ row: StoredIdentifier }>(
-    `SELECT json_build_array(encode(visitor, 'hex'), kind, extract(epoch FROM at) * 1000, extract(epoch FROM landed) * 1000,
-                             position, value) AS row
+    `SELECT ${IDENTIFIER} AS row
        FROM cc.identifiers WHERE site = $1 AND subject = $2 ORDER BY position DESC, kind`,
     key,
   );

@@ -59,7 +59,7 @@ describe('readTagMessage', () => {
     const message = read({
       page: 'https://shop.example/thanks/jane@example.com/x?e=jane@example.com',
       referrer: 'https://jane:secret@mail.example/',
-      utm: { term: 'jane%40example.com' },
+      utm: { term: 'jane%40example.com', content: 'jane%2540example.com' },
       clicks: { gclid: { id: 'jane@example.com', t: 1 } },
       cookies: { _fbp: 'jane@example.com' },
     });

@@ -52,7 +52,6 @@ export class TagScriptEndpoint implements OnModuleInit {
       ETag: `W/${etag}`,
       Vary: 'Accept-Encoding',
       'Cache-Control': `public, max-age=${CACHED_SECONDS}`,
-      'X-Content-Type-Options': 'nosniff',
       // Lets pages load the script with CORS, which reveals its errors to them; the content is public.
       'Access-Control-Allow-Origin': '*',
       'Cross-Origin-Resource-Policy': 'cross-origin',

@@ -48,7 +48,7 @@ const refused = (status: number, text: string, outcome: TagOutcome): CountedAnsw
   ...textAnswer(status, text),
   outcome,
 });
-const ACCEPTED: CountedAnswer = { ...emptyAnswer({ 'Cache-Control': 'no-store' }), outcome: 'taken' };
+const ACCEPTED: CountedAnswer = { ...emptyAnswer(), outcome: 'taken' };
 /** For scripts that send JSON; the tag itself causes no preflight. */
 const PREFLIGHT: CountedAnswer = {
   ...emptyAnswer({

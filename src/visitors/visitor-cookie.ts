@@ -11,6 +11,8 @@ const LANDING_BYTES = 1 + MARK_BYTES + TIME_BYTES;
 const MAC_BYTES = 16;
 /** Longer than a cookie with a landing of every kind. */
 const VALUE_MAX = 512;
+/** How far the time of another instance, which issued the cookie, may be ahead of this one's. */
+const AHEAD_MAX_MS = 5_000;
 
 /** What the service knows about a visitor, kept in the visitor's own browser and signed by the service. */
 export interface VisitorCookie {
@@ -29,16 +31,24 @@ interface Landing {
 
 type Clicks = Readonly<Partial<Record<string, Pick<TagClick, 'id'>>>>;
 
+/** By the secret of a site. Every call of the tag needs the key, and deriving it costs more than checking a cookie. */
+const keys = new Map<string, Buffer>();
+
 /** Derived from the site's secret, which is sealed again when SECRET_KEY changes: cookies survive the rotation. */
 export function cookieKey(siteSecret: string): Buffer {
-  return Buffer.from(hkdfSync('sha256', siteSecret, '', 'visitor cookie', 32));
+  let key = keys.get(siteSecret);
+  if (!key) {
+    key = Buffer.from(hkdfSync('sha256', siteSecret, '', 'visitor cookie', 32));
+    keys.set(siteSecret, key);
+  }
+  return key;
 }
 
 /** The first valid cookie of the request. Another host of the same domain may have set a second one. */
 export function readVisitorCookie(header: string | undefined, key: Buffer, nowMs: number): VisitorCookie | undefined {
   for (const value of cookieValues(header)) {
     const cookie = open(value, key);
-    if (cookie && cookie.sinceMs <= nowMs) return cookie;
+    if (cookie && cookie.sinceMs <= nowMs + AHEAD_MAX_MS) return cookie;
   }
   return undefined;
 }

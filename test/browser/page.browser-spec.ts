@@ -120,10 +120,10 @@ describe('a page with the tag', () => {
     expect(last.body.visitor).not.toBe(visitor);
   });
 
-  it('retries while the service is unavailable, and does not retry a rejected message', async () => {
+  it('retries while the service is unavailable or limits calls, and does not retry a rejected message', async () => {
     const errorResponse = () => page.waitForResponse((response) => response.status() >= 400);
     await page.clock.install();
-    shop.rejections.push(503, 503);
+    shop.rejections.push(503, 429);
     const first = errorResponse();
     await page.goto(shop.page('/code'));
     await first;

@@ -5,6 +5,7 @@ import { probeKafka } from '../../kafka/probe.js';
 import { formatDuration } from '../../kernel/durations.js';
 import { messageOf } from '../../kernel/errors.js';
 import { streamOf } from '../../outbound/reporting-window.js';
+import { isHeldBack } from '../../sites/connection.js';
 import type { CliDependencies } from '../session.js';
 import type { Finding } from './check.js';
 
@@ -17,11 +18,11 @@ export async function deliveries({ postgres, sites }: CliDependencies): Promise<
     `SELECT count(*)::float8 AS waiting, min(due) AS oldest FROM cc.deliveries WHERE kind = 'send'`,
   );
   const { waiting, oldest } = rows[0] as (typeof rows)[0];
-  const inactive = await inactiveConnections(sites);
-  const states = inactive.map(({ host, platform, state, reason }) => {
+  const heldBack = await heldBackConnections(sites);
+  const states = heldBack.map(({ host, platform, state, reason }) => {
     return `${platform} of ${host} is ${state}${reason === undefined ? '' : ` (${reason})`}`;
   });
-  const parked = inactive.filter(({ state }) => state === 'parked');
+  const parked = heldBack.filter(({ state }) => state === 'parked');
   const commands = [...new Set(parked.map(({ host }) => `"platforms list --site ${host}"`))];
   return {
     ok: true,
@@ -34,21 +35,19 @@ export async function deliveries({ postgres, sites }: CliDependencies): Promise<
   };
 }
 
-async function inactiveConnections(sites: CliDependencies['sites']) {
+async function heldBackConnections(sites: CliDependencies['sites']) {
   return (await sites.all()).flatMap(({ host, connections }) =>
-    connections
-      .filter(({ state, disconnected }) => state !== 'active' && !disconnected)
-      .map((connection) => ({ host, ...connection })),
+    connections.filter(isHeldBack).map((connection) => ({ host, ...connection })),
   );
 }
 
 /** Deliveries that some instance should have attempted by now, whichever instance received the conversion. */
 export async function owed({ postgres, log, sites }: CliDependencies): Promise<Finding> {
-  const inactive = new Set((await inactiveConnections(sites)).map(({ host, platform }) => `${platform} of ${host}`));
+  const heldBack = new Set((await heldBackConnections(sites)).map(({ host, platform }) => `${platform} of ${host}`));
   const { byPlatform, unattempted, lateMs } = await reportOwed(
     postgres,
     await findUnattempted(postgres, log),
-    (site, platform) => inactive.has(`${platform} of ${site}`),
+    (site, platform) => heldBack.has(`${platform} of ${site}`),
   );
   const total = [...byPlatform.values()].reduce((sum, count) => sum + count, 0);
   if (total === 0) return { ok: true, detail: 'none' };

@@ -28,7 +28,12 @@ describe('owed check', () => {
   };
   const outcome = (id: string, status: string, data: object) =>
     append('conversion', id, `conversion.${status}.v1`, { conversionId: id, status, attempt: 1, ...data });
-  const site = (type: string, platform: string) => append('site', 's1', `site.platform_${type}.v1`, { platform });
+  const site = (type: string, platform: string, data: object = {}) =>
+    append('site', 's1', `site.platform_${type}.v1`, { platform, ...data });
+  const connect = async (platform: string) => {
+    await append('site', 's1', 'site.registered.v1', { host: 'shop.example', aliases: [] });
+    await site('connected', platform, { settings: { pixel_id: '1' } });
+  };
   async function finding() {
     const check = owedCheck(false, NOW);
     for (const [category, id] of streams) check.read(await log.readStream(category, id));
@@ -83,20 +88,32 @@ describe('owed check', () => {
   });
 
   it('explains what a parked or paused connection holds back, until it is resumed', async () => {
-    await site('connected', 'meta');
+    await connect('meta');
     const id = await receive(['meta']);
     await outcome(id, 'deferred', { platform: 'meta', reason: 'circuit_open', nextTry: iso(NOW - 50 * MINUTE) });
     await site('parked', 'meta');
     expect(await finding()).toMatchObject({ ok: true, detail: expect.stringContaining('1 of them held back') });
     await site('resumed', 'meta');
     expect((await finding()).ok).toBe(false);
+    await site('parked', 'meta');
     now = NOW - MINUTE;
-    await site('resumed', 'meta');
+    await site('connected', 'meta', { settings: { pixel_id: '2' } });
     expect((await finding()).ok).toBe(true);
   });
 
+  it('explains what an operator has paused, also after other settings were given', async () => {
+    await connect('meta');
+    const id = await receive(['meta']);
+    await outcome(id, 'deferred', { platform: 'meta', reason: 'timeout', nextTry: iso(NOW - 50 * MINUTE) });
+    await site('paused', 'meta');
+    await site('connected', 'meta', { settings: { pixel_id: '2' } });
+    expect(await finding()).toMatchObject({ ok: true, detail: expect.stringContaining('1 of them held back') });
+    await site('disconnected', 'meta');
+    expect((await finding()).ok).toBe(false);
+  });
+
   it('fails on what a parked connection held back if nothing attempts it after it was resumed', async () => {
-    await site('connected', 'meta');
+    await connect('meta');
     const id = await receive(['meta']);
     await site('parked', 'meta');
     await outcome(id, 'deferred', { platform: 'meta', reason: 'authorization', nextTry: iso(now + 5_000) });

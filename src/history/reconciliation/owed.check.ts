@@ -3,6 +3,8 @@ import { type Delivery, foldDeliveries, isOutcome } from '../../delivery/deliver
 import { CONVERSION } from '../../events/conversion.events.js';
 import { SITE } from '../../events/site.events.js';
 import type { StoredEvent } from '../../log/event.js';
+import { isHeldBack } from '../../sites/connection.js';
+import { evolve } from '../../sites/site.js';
 import type { StreamCheck } from '../verify.js';
 import { Violations } from './violations.js';
 
@@ -56,7 +58,11 @@ export function owedCheck(isShortened: boolean, nowMs: number): StreamCheck {
     read(stream) {
       const [first] = stream;
       if (first?.stream.startsWith(`${SITE}-`)) {
-        for (const event of stream) readConnectionEvent(event, connectionOf);
+        for (const connection of stream.reduce(evolve, undefined)?.connections ?? []) {
+          const found = connectionOf(first.site, connection.platform);
+          found.isHeldBack = isHeldBack(connection);
+          if (!found.isHeldBack) found.activeMs = Math.max(found.activeMs, Date.parse(connection.since));
+        }
         return;
       }
       if (!first?.stream.startsWith(`${CONVERSION}-`) || (isShortened && first.version > 1)) return;
@@ -79,27 +85,6 @@ export function owedCheck(isShortened: boolean, nowMs: number): StreamCheck {
       return violations.finding(`${owed} deliveries, ${held} of them held back by their connection; ${since}`);
     },
   };
-}
-
-function readConnectionEvent(
-  event: StoredEvent,
-  connectionOf: (site: string, platform: string) => ConnectionState,
-): void {
-  switch (event.type) {
-    case 'site.platform_parked.v1':
-    case 'site.platform_paused.v1':
-      connectionOf(event.site, event.data.platform).isHeldBack = true;
-      break;
-    case 'site.platform_connected.v1':
-    case 'site.platform_resumed.v1':
-    case 'site.platform_disconnected.v1': {
-      const connection = connectionOf(event.site, event.data.platform);
-      connection.isHeldBack = false;
-      connection.activeMs = Math.max(connection.activeMs, Date.parse(event.time));
-      break;
-    }
-    default:
-  }
 }
 
 /** When the next attempt is due; undefined if the outcome is final, or only the platform's confirmation is missing. */

@@ -1,7 +1,7 @@
 import { stringifyWithin } from './stringify-within.js';
 
 const BODY_BYTES = 8192;
-/** Retried while the page is open: if a withdrawal of consent were lost, the service would keep using its data. */
+/** Retried while the page is open, also after 429: if a withdrawal of consent were lost, the service would keep using its data. */
 const RETRY_DELAYS_MS = [2_000, 10_000, 60_000];
 
 /** The tag reports to the host that served it. Empty if it was not loaded by URL: the tag then does nothing. */
@@ -23,7 +23,7 @@ function send(url: string, body: string, retries: number): void {
   };
   // Only the origin as referrer: the path may identify the visitor. The service's own cookie proves who calls.
   fetch(url, { method: 'POST', body, keepalive: true, credentials: 'include', referrerPolicy: 'origin' }).then(
-    ({ status }) => status >= 500 && retry(),
+    ({ status }) => (status >= 500 || status === 429) && retry(),
     retry,
   );
 }
