@@ -15,7 +15,7 @@ import { OutboundSync } from '../src/outbound/outbound-sync.js';
 import { Postgres } from '../src/postgres/postgres.js';
 import { LateMatches } from '../src/visitors/late-matches.js';
 import { Matcher } from '../src/visitors/matcher.js';
-import { createDatabase } from './support/databases.js';
+import { createMigratedDatabase } from './support/databases.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
 
 jest.setTimeout(60_000);
@@ -50,7 +50,7 @@ beforeEach(async () => {
   record('projections', ProjectionRunner.prototype, 'start');
   record('kafka', KafkaService.prototype, 'start');
   record('delivery', DeliveryService.prototype, 'start');
-  const databaseUrl = await createDatabase(server);
+  const databaseUrl = await createMigratedDatabase(server);
   const SECRET_KEY = randomBytes(32).toString('hex');
   const environment = { PORT: '0', LOG_LEVEL: 'silent', DATABASE_URL: databaseUrl, SECRET_KEY };
   ({ app } = await startService(readSettings(environment)));

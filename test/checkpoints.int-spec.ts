@@ -14,7 +14,7 @@ import { readChainHead } from '../src/log/chain-audit.js';
 import type { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import type { Postgres } from '../src/postgres/postgres.js';
-import { createDatabase, openDatabase } from './support/databases.js';
+import { createMigratedDatabase, openDatabase } from './support/databases.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
 
 jest.setTimeout(120_000);
@@ -33,7 +33,7 @@ describe('checkpoints', () => {
     await server?.stop();
   });
   beforeEach(async () => {
-    postgres = await openDatabase(await createDatabase(server));
+    postgres = await openDatabase(await createMigratedDatabase(server));
     log = new PostgresEventLog(postgres);
   });
   afterEach(async () => {

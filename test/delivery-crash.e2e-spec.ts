@@ -97,7 +97,6 @@ interface SiteKey {
 interface Reply {
   readonly status: number;
   readonly conversionId: string;
-  readonly afterMs: number;
 }
 
 /** Undefined if there was no response. */
@@ -106,23 +105,21 @@ function post(
   { host, key }: SiteKey,
   orderId: string,
   agent: Agent,
-  timeoutMs = 120_000,
 ): Promise<Reply | undefined> {
-  const startedMs = performance.now();
   return new Promise((resolve) => {
     const sent = request(
       `${service.url}/__cc/inbound`,
       {
         method: 'POST',
         agent,
-        timeout: timeoutMs,
+        timeout: 120_000,
         headers: { host, 'x-cc-api-key': key, 'content-type': 'application/json' },
       },
       (response) => {
         response.resume().on('error', () => resolve(undefined));
         response.on('end', () => {
           const conversionId = String(response.headers['x-cc-conversion-id']);
-          resolve({ status: response.statusCode ?? 0, conversionId, afterMs: performance.now() - startedMs });
+          resolve({ status: response.statusCode ?? 0, conversionId });
         });
       },
     );
@@ -364,120 +361,45 @@ describe('delivery through crashes', () => {
     for (const service of [left, right]) expect(await stop(service, 'SIGTERM')).toBe(0);
   }, 240_000);
 
-  /**
-   * Stopped during a stall of the append, frozen for longer than any lease and then killed, and stopped while frozen. Clients
-   * give up after two seconds and repeat the request at another instance. With instance leases, this lost conversions.
-   */
-  it('delivers every acknowledged conversion although instances are stopped, frozen and killed', async () => {
-    const sandbox = await startSandbox();
-    const siteKey = await openSite('shop.example', (name) => `${sandbox.url}/${name}@shop`);
-    const [stopped, killed, frozen, healthy] = [
-      await startService(),
-      await startService(),
-      await startService(),
-      await startService(),
-    ];
-    const acknowledged = new Set<string>();
-    /** Repeats the request until it is acknowledged: first at one instance, then at the healthy one. */
-    const acknowledge = async (service: ServiceProcess, orderId: string, timeoutMs: number) => {
-      for (let target = service; !acknowledged.has(orderId); target = healthy) {
-        const agent = new Agent();
-        const reply = await post(target, siteKey, orderId, agent, timeoutMs);
-        if (reply?.status === 200) acknowledged.add(orderId);
-        else await sleep(100);
-        agent.destroy();
-      }
-    };
-    const orders = (prefix: string, count: number) => Array.from({ length: count }, (_, at) => `${prefix}-${at}`);
-    const isAcknowledged = (prefix: string) => async () =>
-      [...acknowledged].filter((id) => id.startsWith(prefix)).length;
-
-    killed.child.kill('SIGSTOP');
-    frozen.child.kill('SIGSTOP');
-    const lock = await postgres.connect('test');
-    await lock.query('SELECT pg_advisory_lock(4845001)');
-    const requests = [
-      ...orders('STALL', 20).map((id) => acknowledge(stopped, id, 2_000)),
-      ...orders('KILL', 8).map((id) => acknowledge(killed, id, 120_000)),
-      ...orders('FROZEN', 8).map((id) => acknowledge(frozen, id, 120_000)),
-    ];
-    await eventually(
-      async () => {
-        const waiting = `SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objid = 4845001 AND NOT granted`;
-        return Number((await postgres.pool.query<{ count: string }>(waiting)).rows[0]?.count);
-      },
-      (waiting) => waiting > 0,
-    );
-    const exits = [stop(stopped, 'SIGTERM'), stop(frozen, 'SIGTERM')];
-    await passes(4_500);
-    await lock.end();
-    // Until every lease and attempt of the frozen instances has ended.
-    await passes(8_000);
-    frozen.child.kill('SIGCONT');
-    killed.child.kill('SIGCONT');
-    await eventually(isAcknowledged('KILL'), (count) => count === 8, { withinMs: 60_000 });
-    await stop(killed, 'SIGKILL');
-    await Promise.all(requests);
-    expect(await Promise.all(exits)).toEqual([0, 0]);
-
-    const ids = [...acknowledged].sort();
-    expect(ids).toHaveLength(36);
-    for (const name of NAMES.filter((candidate) => candidate !== 'segment')) {
-      const events = await eventually(
-        async () => Object.keys((await sandbox.account(name, 'shop')).events).sort(),
-        (sent) => ids.every((id) => sent.includes(id)),
-        { withinMs: 90_000, everyMs: 200 },
-      );
-      expect(events).toEqual(ids);
-    }
-    expect(await stop(healthy, 'SIGTERM')).toBe(0);
-  }, 240_000);
-
-  it('does not slow down other platforms or senders while one platform hangs', async () => {
+  it('does not hold up other platforms or senders while one platform hangs', async () => {
     const [hanging, healthy] = [await startSandbox(), await startSandbox()];
     const urlOf = (name: Name) => (name === 'meta' ? hanging : healthy).url;
     const siteKey = await openSite('shop.example', (name) => `${urlOf(name)}/${name}@shop`);
     const service = await startService();
     const agent = new Agent({ keepAlive: true });
-
-    /** Posts at a fixed rate without waiting for responses. */
-    const postAtRate = async (prefix: string) => {
-      const before = await itemsAt(healthy);
-      const replies: Promise<Reply | undefined>[] = [];
-      const startedMs = performance.now();
-      let sockets = 0;
-      for (let index = 0; index < HANG_SECONDS * HANG_RATE; index += 1) {
-        await sleep(Math.max(0, startedMs + (index * 1_000) / HANG_RATE - performance.now()));
-        replies.push(post(service, siteKey, `${prefix}-${index}`, agent));
-        if (index % HANG_RATE === 0) sockets = Math.max(sockets, openSockets(service, hanging.url));
-      }
-      const answers = await Promise.all(replies);
-      await sleep(500);
-      return { items: (await itemsAt(healthy)) - before, answers, sockets };
-    };
-
-    await postAtRate('WARM-UP');
-    const usual = await postAtRate('USUAL');
     await hanging.behave('meta', 'shop', 'hang');
-    const hung = await postAtRate('HUNG');
-    const slowest = Math.round(Math.max(...hung.answers.map((reply) => reply?.afterMs ?? Number.POSITIVE_INFINITY)));
-    process.stdout.write(
-      `hang drill: healthy platforms received ${hung.items} (${usual.items} without the hang), slowest response ${slowest} ms, ` +
-        `${hung.sockets} sockets to the hanging platform\n`,
+    let sockets = 0;
+    const replies: Promise<Reply | undefined>[] = [];
+    for (let index = 0; index < HUNG_CONVERSIONS; index += 1) {
+      replies.push(post(service, siteKey, `HUNG-${index}`, agent));
+      sockets = Math.max(sockets, openSockets(service, hanging.url));
+      // Conversions of the same moment would share requests to the hanging platform, and occupy fewer of its sockets.
+      await sleep(5);
+    }
+    const answers = await Promise.all(replies);
+    await eventually(
+      () => itemsAt(healthy),
+      (items) => items === 2 * HUNG_CONVERSIONS,
+      { withinMs: 60_000 },
     );
-    expect(hung.items).toBeGreaterThanOrEqual(0.95 * usual.items);
-    expect(new Set(hung.answers.map((reply) => reply?.status))).toEqual(new Set([200]));
-    // The deadline, up to one tick of 200 ms, and a margin for a busy machine.
-    expect(slowest).toBeLessThan(2_000 + 1_000);
-    expect(hung.sockets).toBeGreaterThan(0);
-    expect(hung.sockets).toBeLessThanOrEqual(8);
+    const outcomes = (await log.read({ categories: ['conversion'], limit: 10_000 })).filter(isOutcome);
+    const firstTimeout = outcomes.findIndex(({ data }) => data.platform === 'meta');
+    const before = firstTimeout === -1 ? outcomes : outcomes.slice(0, firstTimeout);
+    process.stdout.write(
+      `hang drill: ${before.length} outcomes before the first timeout, ${sockets} sockets to the hanging platform\n`,
+    );
+    // If the platforms shared their limits, only some could be sent before the first attempts time out, after 10 s.
+    for (const name of ['segment', 'reddit'])
+      expect(before.filter(({ data }) => data.platform === name).length).toBeGreaterThan(20);
+    expect(new Set(answers.map((reply) => reply?.status))).toEqual(new Set([200]));
+    expect(sockets).toBeGreaterThan(0);
+    expect(sockets).toBeLessThanOrEqual(8);
     agent.destroy();
     await stop(service, 'SIGKILL');
   }, 120_000);
 });
 
-const HANG_RATE = 150;
-const HANG_SECONDS = 10;
+const HUNG_CONVERSIONS = 300;
 
 async function itemsAt(sandbox: SandboxProcess): Promise<number> {
   const accounts = await Promise.all(NAMES.map((name) => sandbox.account(name, 'shop')));

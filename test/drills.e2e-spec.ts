@@ -15,7 +15,7 @@ async function runDrill(name: string): Promise<{ code: number; output: string }>
 }
 
 describe('fault drills', () => {
-  it('lose nothing when one instance is stopped during a stall and another is killed after a freeze', async () => {
+  it('lose nothing when instances are stopped during a stall, stopped while frozen, and killed after a freeze', async () => {
     const { code, output } = await runDrill('stop-and-freeze');
     process.stdout.write(output);
     expect({ code, failed: output.split('\n').filter((line) => line.startsWith('  FAIL')) }).toEqual({

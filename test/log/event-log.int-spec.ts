@@ -9,7 +9,7 @@ import { keepPartitionsAhead, readPartitions } from '../../src/log/partitions.js
 import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
 import { dropExpiredPartitions } from '../../src/log/retention.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
-import { createDatabase, openDatabase, serversUnderTest } from '../support/databases.js';
+import { createDatabase, createMigratedDatabase, openDatabase, serversUnderTest } from '../support/databases.js';
 import { claiming, DAY_MS, describeEventLog, thing } from '../support/event-log.contract.js';
 import { startTestServer, type TestServer } from '../support/postgres-server.js';
 
@@ -26,7 +26,7 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
   afterAll(() => server.stop(), 60_000);
 
   beforeEach(async () => {
-    url = await createDatabase(server);
+    url = await createMigratedDatabase(server);
     postgres = await openDatabase(url);
     batches = [];
     log = new PostgresEventLog(postgres, { appended: (events) => batches.push(events) });

@@ -13,7 +13,7 @@ import type { EventLog } from '../../src/log/event-log.js';
 import { keepPartitionsAhead } from '../../src/log/partitions.js';
 import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
-import { createDatabase, openDatabase, serversUnderTest } from '../support/databases.js';
+import { createMigratedDatabase, openDatabase, serversUnderTest } from '../support/databases.js';
 import { claiming, thing } from '../support/event-log.contract.js';
 import { HoldingProxy } from '../support/holding-proxy.js';
 import { startTestServer, type TestServer } from '../support/postgres-server.js';
@@ -32,7 +32,7 @@ describe.each(serversUnderTest())('a fenced append on $name', ({ major }) => {
   afterAll(() => server.stop());
 
   beforeEach(async () => {
-    url = await createDatabase(server);
+    url = await createMigratedDatabase(server);
     postgres = await openDatabase(url);
     log = new PostgresEventLog(postgres);
   });

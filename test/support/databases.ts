@@ -14,12 +14,36 @@ export function serversUnderTest(): { name: string; major?: number }[] {
 
 /** Creates an empty database on a test server and returns its URL. */
 export async function createDatabase(server: TestServer): Promise<string> {
+  return server.url(await createFrom(server, 'template1'));
+}
+
+/** Names of databases with the current schema. */
+const templates = new WeakMap<TestServer, Promise<string>>();
+
+/** The same with the current schema. For suites with many databases: a copy takes less time than the migrations. */
+export async function createMigratedDatabase(server: TestServer): Promise<string> {
+  let template = templates.get(server);
+  if (!template) {
+    template = createTemplate(server);
+    templates.set(server, template);
+  }
+  return server.url(await createFrom(server, await template));
+}
+
+async function createTemplate(server: TestServer): Promise<string> {
+  const name = await createFrom(server, 'template1');
+  const postgres = await openDatabase(server.url(name));
+  await postgres.close();
+  return name;
+}
+
+async function createFrom(server: TestServer, template: string): Promise<string> {
   const name = `t${randomBytes(6).toString('hex')}`;
   const client = new Client({ connectionString: server.url() });
   await client.connect();
-  await client.query(`CREATE DATABASE ${name}`);
+  await client.query(`CREATE DATABASE ${name} TEMPLATE ${template}`);
   await client.end();
-  return server.url(name);
+  return name;
 }
 
 export function openDatabase(databaseUrl: string): Promise<Postgres> {
