@@ -28,7 +28,7 @@ import { PLATFORM_NAMES } from '../src/platforms/platform.js';
 import { Lease, type LeaseDatabase } from '../src/postgres/lease.js';
 import type { Postgres } from '../src/postgres/postgres.js';
 import type { LoadedSite } from '../src/sites/site-directory.js';
-import { createDatabase, openDatabase } from './support/databases.js';
+import { createMigratedDatabase, openDatabase } from './support/databases.js';
 import { loosely } from './support/loose-event.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
 import { printSeed, seededRandom } from './support/seed.mjs';
@@ -55,7 +55,7 @@ beforeAll(async () => {
 afterAll(() => server.stop(), 60_000);
 
 beforeEach(async () => {
-  databaseUrl = await createDatabase(server);
+  databaseUrl = await createMigratedDatabase(server);
   postgres = await openDatabase(databaseUrl);
   log = new PostgresEventLog(postgres);
   projections = new ProjectionRunner(postgres, [deliveriesProjection]);

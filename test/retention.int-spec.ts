@@ -26,7 +26,7 @@ import { SiteRepository } from '../src/sites/site-repository.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
 import { DisableWebhook, SetWebhook } from '../src/sites/webhook.commands.js';
 import type { SiteWebhook } from '../src/sites/webhook.js';
-import { createDatabase, openDatabase } from './support/databases.js';
+import { createMigratedDatabase, openDatabase } from './support/databases.js';
 import { DAY_MS, thing } from './support/event-log.contract.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
 import { eventually } from './support/service.js';
@@ -55,7 +55,7 @@ describe('log retention', () => {
   afterAll(() => server.stop());
 
   beforeEach(async () => {
-    databaseUrl = await createDatabase(server);
+    databaseUrl = await createMigratedDatabase(server);
     postgres = await openDatabase(databaseUrl);
     await createSmallPartitions(postgres, PARTITION_EVENTS);
     log = new PostgresEventLog(postgres);

@@ -26,7 +26,7 @@ import { Matcher } from '../../src/visitors/matcher.js';
 import { RecordVisit } from '../../src/visitors/record-visit.command.js';
 import { RecordVisitHandler } from '../../src/visitors/record-visit.handler.js';
 import { readTagMessage, type TagCall, type TagMessage } from '../../src/visitors/tag-message.js';
-import { createDatabase, openDatabase } from '../support/databases.js';
+import { createMigratedDatabase, openDatabase } from '../support/databases.js';
 import { loosely } from '../support/loose-event.js';
 import { startTestServer, type TestServer } from '../support/postgres-server.js';
 import { eventually } from '../support/service.js';
@@ -45,7 +45,7 @@ describe('projections', () => {
   afterAll(() => server.stop(), 60_000);
 
   beforeEach(async () => {
-    postgres = await openDatabase(await createDatabase(server));
+    postgres = await openDatabase(await createMigratedDatabase(server));
     log = new PostgresEventLog(postgres);
   });
   afterEach(async () => {
