@@ -1,7 +1,8 @@
 import type { Conversion } from './conversion.js';
+import { externalIdOf } from './external-id.js';
+import { unitsIn } from './items.js';
 import { FIRST_PAYLOAD_VERSION } from './payload-version.js';
 import type { Settings } from './platform.js';
-import { externalIdOf, unitsOf } from './sender-details.js';
 
 /** The platform's name or id of an event, if the connection maps it: `event.<ours>=<theirs>`. */
 export function mappedEvent(settings: Settings, event: string): string | undefined {
@@ -44,7 +45,7 @@ function sourceValue(source: FieldSource, conversion: Conversion): FieldValue | 
     case 'occurredAt':
       return new Date(conversion.timeMs).toISOString();
     case 'itemCount':
-      return conversion.items && unitsOf(conversion.items);
+      return conversion.items && unitsIn(conversion.items);
     case 'externalId':
       return externalIdOf(conversion);
     // Personal, so after an opt-out they are not sent. A country is not.

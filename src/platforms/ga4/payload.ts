@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
 import type { Conversion } from '../conversion.js';
 import { customFields, mappedEvent } from '../event-mapping.js';
+import { externalIdOf } from '../external-id.js';
 import { withoutQuery } from '../payload-fields.js';
 import type { Payload, Settings, Skip } from '../platform.js';
-import { externalIdOf } from '../sender-details.js';
 import { isEventName } from './names.js';
 import { isApp } from './settings.js';
 

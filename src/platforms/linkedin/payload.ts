@@ -1,9 +1,9 @@
 import type { Conversion } from '../conversion.js';
 import { mappedEvent } from '../event-mapping.js';
+import { formedExternalId } from '../external-id.js';
 import { amountText, withholdsPersonal } from '../payload-fields.js';
 import { listOf } from '../personal-hashes.js';
 import type { Payload, Settings, Skip } from '../platform.js';
-import { formedExternalId } from '../sender-details.js';
 
 /** Names are never sent, because LinkedIn requires them in plain text. */
 export function payload(conversion: Conversion, settings: Settings): Payload | Skip {

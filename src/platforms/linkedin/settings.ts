@@ -1,6 +1,6 @@
+import { externalIdForm } from '../external-id.js';
 import { visibleAscii } from '../fields.js';
 import type { Connection, Field } from '../platform.js';
-import { externalIdForm } from '../sender-details.js';
 
 /** LinkedIn retires each version after a year, so it can be set without a new release of this service. */
 export const API_VERSION = '202608';

@@ -1,9 +1,9 @@
 import type { Conversion } from '../conversion.js';
 import { customObject, mappedEvent } from '../event-mapping.js';
+import { formedExternalId } from '../external-id.js';
 import { unlessEmpty, withholdsPersonal, withoutQuery } from '../payload-fields.js';
 import { digestOf } from '../personal-hashes.js';
 import type { Payload, Settings, Skip } from '../platform.js';
-import { formedExternalId } from '../sender-details.js';
 import { EXTERNAL_ID_FORM, isOffline } from './settings.js';
 
 /** The group of offline conversions; payloads of the Conversions API have none. */

@@ -1,6 +1,6 @@
+import { externalIdForm } from '../external-id.js';
 import { digitsOnly, oneOf, versionField, visibleAscii } from '../fields.js';
 import type { Connection, Field, Settings } from '../platform.js';
-import { externalIdForm } from '../sender-details.js';
 
 const TAG_ID = /^[0-9A-Za-z_-]+$/;
 

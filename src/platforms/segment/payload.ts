@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
 import type { Conversion, Item, Visit } from '../conversion.js';
 import { customObject, mappedEvent } from '../event-mapping.js';
+import { externalIdOf } from '../external-id.js';
 import { withholdsPersonal, withoutQuery } from '../payload-fields.js';
 import type { Payload, Settings, Skip } from '../platform.js';
-import { externalIdOf } from '../sender-details.js';
 
 const EVENTS: ReadonlyMap<string, string> = new Map([
   ['purchase', 'Order Completed'],

@@ -1,9 +1,9 @@
 import type { Conversion, Item } from '../conversion.js';
 import { mappedEvent } from '../event-mapping.js';
+import { unitsIn } from '../items.js';
 import { amountText, withholdsPersonal } from '../payload-fields.js';
 import { FIRST_PAYLOAD_VERSION } from '../payload-version.js';
 import type { Payload, Settings, Skip } from '../platform.js';
-import { unitsOf } from '../sender-details.js';
 
 export function payload(conversion: Conversion, settings: Settings): Payload | Skip {
   const eventId = mappedEvent(settings, conversion.event);
@@ -25,7 +25,7 @@ export function payload(conversion: Conversion, settings: Settings): Payload | S
       value: value === undefined ? undefined : amountText(value, currency),
       price_currency: hasCurrency ? currency : undefined,
       identifiers: identifiersOf(conversion),
-      number_items: items && unitsOf(items),
+      number_items: items && unitsIn(items),
       contents,
     },
   };

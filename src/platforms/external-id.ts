@@ -1,12 +1,7 @@
 import { hash } from 'node:crypto';
-import type { Conversion, Item } from './conversion.js';
+import type { Conversion } from './conversion.js';
 import { oneOf } from './fields.js';
 import type { Field, Settings } from './platform.js';
-
-/** How many units an order has; a line without a quantity has one. */
-export function unitsOf(items: readonly Item[]): number {
-  return items.reduce((units, { quantity }) => units + (quantity ?? 1), 0);
-}
 
 /** The sender's id of the customer. Personal, so after an opt-out there is none. */
 export function externalIdOf({ externalId, consent }: Conversion): string | undefined {
