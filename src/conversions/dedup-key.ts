@@ -7,9 +7,9 @@ type DedupFields = Pick<ConversionData, 'trial' | 'event' | 'orderId' | 'value' 
 
 /**
  * Two posts with the same key are the same conversion: same site, event and order; without an order, same site, event,
- * person, value, currency and time of occurrence, if it is stated. Trial posts have separate keys. The key is the first 16 bytes of a SHA-256 that starts with
- * the site's secret, so a claim does not reveal the person. (A truncated SHA-256 is not open to length extension, so the
- * plain digest serves as a MAC; an HMAC object would cost six times as much on every request.)
+ * person, value, currency and time of occurrence, if it is stated. Trial posts have separate keys. The key is the first 16 bytes
+ * of a SHA-256 that starts with the site's secret, so a claim does not reveal the person. (A truncated SHA-256 is not open to
+ * length extension, so the plain digest serves as a MAC; an HMAC object would cost six times as much on every request.)
  */
 export function dedupKey(secret: string, conversion: DedupFields, subject: string): string {
   const { trial, event, orderId, value, currency, occurredAt } = conversion;

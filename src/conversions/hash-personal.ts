@@ -7,8 +7,8 @@ import type { InboundFields } from './inbound-field.js';
 
 /**
  * The customer's country, otherwise `defaultCountry` (ISO 3166 alpha-2), completes national phone numbers; without it they are
- * omitted. A value that is empty
- * or unusable after normalisation is omitted: the hash of an empty string would match unrelated people.
+ * omitted. A value that is empty or unusable after normalisation is omitted: the hash of an empty string would match unrelated
+ * people.
  */
 export function hashPersonal(fields: InboundFields, defaultCountry?: string): PersonalHashes {
   const hashes: PersonalHashes = { subject: '' };

@@ -59,9 +59,8 @@ function withDefaultConsent(
 let cached: (RequestedPayload & { received: ReceivedConversion; conversion: Conversion }) | undefined;
 
 function toConversion(received: ReceivedConversion, { eventId, payloadVersion }: RequestedPayload): Conversion {
-  const isCached =
-    cached?.received === received && cached.eventId === eventId && cached.payloadVersion === payloadVersion;
-  if (isCached && cached) return cached.conversion;
+  if (cached?.received === received && cached.eventId === eventId && cached.payloadVersion === payloadVersion)
+    return cached.conversion;
   const conversion = createConversion(received, { eventId, payloadVersion });
   cached = { received, eventId, payloadVersion, conversion };
   return conversion;

@@ -46,8 +46,9 @@ export interface Item {
 }
 
 /**
- * The customer's address, as sent apart from white space and the letters of a state. Plain, because platforms differ: Google requires postal code and
- * country plain, TikTok city and region too, the others hash them, each in its own form.
+ * The customer's address, as sent, but without needless white space and with the letters of a state instead of its name. Plain,
+ * because platforms differ: Google requires postal code and country plain, TikTok city and region too, the others hash them, each
+ * in its own form.
  */
 export interface Address {
   readonly city?: string;

@@ -60,7 +60,7 @@ export class Postgres {
       : { connectionString: options.databaseUrl as string };
     try {
       const { pool, clock, service } = await openPool(target, options);
-      await untilTrusted(clock, pool, options.onMessage);
+      await endingOnError(pool, untilTrusted(clock, pool, options.onMessage));
       return new Postgres(pool, clock, target, service, embedded);
     } catch (error) {
       await embedded?.release();
@@ -149,10 +149,7 @@ async function openPool(target: ClientConfig, { onMessage, waitMs = 0 }: Postgre
     // The query that uses a broken connection fails; without a listener the event would also end the process.
     pool.on('connect', (client) => client.on('error', () => {}));
     // Connected before `owner` releases the migration lock: otherwise a later version could upgrade in between, unaware.
-    const clock = await openClock(pool).catch(async (error: unknown) => {
-      await pool.end();
-      throw error;
-    });
+    const clock = await endingOnError(pool, openClock(pool));
     return { pool, clock, service };
   } finally {
     await owner.end();
@@ -171,15 +168,17 @@ async function untilTrusted(clock: DatabaseClock, pool: Pool, onMessage: (line: 
   onMessage(
     `Waiting: ${difference}. If it stays so for ${formatDuration(DISTRUST_MS)}, the database's clock is taken for the right one. Correct the clock that is wrong.`,
   );
-  try {
-    while (clock.refusal()) {
-      await sleep(SAMPLE_CLOCK_EVERY_MS);
-      clock.observe(await readClock(pool));
-    }
-  } catch (error) {
+  while (clock.refusal()) {
+    await sleep(SAMPLE_CLOCK_EVERY_MS);
+    clock.observe(await readClock(pool));
+  }
+}
+
+function endingOnError<Result>(pool: Pool, step: Promise<Result>): Promise<Result> {
+  return step.catch(async (error: unknown) => {
     await pool.end();
     throw error;
-  }
+  });
 }
 
 async function readClock(pool: Pool): Promise<ClockSample> {
