@@ -1,0 +1,21 @@
+import type { ApiTokenRow, UserRow } from '../users/user.row.js';
+
+export function userDocument({ id, email, name, role, sites, disabledAt, createdAt }: UserRow) {
+  return { id, email, name, role, sites, disabled: disabledAt !== null, createdAt: createdAt.toISOString() };
+}
+
+export function tokenDocument(token: ApiTokenRow) {
+  const { id, ownerId, name, prefix, scopes, sites, createdAt, lastUsedAt, expiresAt, revokedAt } = token;
+  return {
+    id,
+    ownerId,
+    name,
+    prefix,
+    scopes,
+    sites,
+    createdAt: createdAt.toISOString(),
+    lastUsedAt: lastUsedAt?.toISOString() ?? null,
+    expiresAt: expiresAt?.toISOString() ?? null,
+    revoked: revokedAt !== null,
+  };
+}

@@ -1,0 +1,200 @@
+import { jest } from '@jest/globals';
+import { EventLog } from '../src/log/event-log.js';
+import { PostgresEventLog } from '../src/log/postgres-event-log.js';
+import { cookieOf, PASSWORD, startTestAdmin, type TestAdmin } from './support/admin.js';
+import { createMigratedDatabase } from './support/databases.js';
+import { startTestServer, type TestServer } from './support/postgres-server.js';
+
+jest.setTimeout(60_000);
+
+let server: TestServer;
+let admin: TestAdmin;
+let log: EventLog;
+
+beforeAll(async () => {
+  server = await startTestServer();
+  admin = await startTestAdmin(await createMigratedDatabase(server));
+  log = new PostgresEventLog(admin.postgres);
+});
+afterAll(async () => {
+  await log?.close();
+  await admin?.stop();
+  await server.stop();
+}, 60_000);
+
+describe('management API', () => {
+  it('signs a user in with a link, once, and then with the password', async () => {
+    const { id, email } = await admin.addUser('admin');
+    const link = await admin.users.reset(id);
+    const first = await admin.anonymous('/session/password', { method: 'POST', body: { link, password: PASSWORD } });
+    expect(first.status).toBe(200);
+    expect(first.body).toMatchObject({ id, email, role: 'admin' });
+    const again = await admin.anonymous('/session/password', { method: 'POST', body: { link, password: PASSWORD } });
+    expect(again.status).toBe(401);
+    const signedIn = await admin.anonymous('/session', { method: 'POST', body: { email, password: PASSWORD } });
+    expect(signedIn.status).toBe(200);
+    expect(String(signedIn.headers['set-cookie'])).toMatch(
+      /^__Host-cc_session=[\w-]{43}; Path=\/; Secure; HttpOnly; SameSite=Strict; Max-Age=604800$/,
+    );
+    const caller = admin.withHeaders({ cookie: cookieOf(signedIn) });
+    expect((await caller('/session')).body.email).toBe(email);
+  });
+
+  it('records who made a change', async () => {
+    const operator = await admin.signedIn('operator');
+    const { body: user } = await operator('/session');
+    const added = await operator('/sites', { method: 'POST', body: { host: 'actor.example' } });
+    expect(added).toMatchObject({ status: 201, body: { host: 'actor.example', inbound: false } });
+    const created = await operator('/tokens', { method: 'POST', body: { name: 'CI', scopes: ['read', 'write'] } });
+    const token = admin.withHeaders({ authorization: `Bearer ${created.body.token}` });
+    const key = await token('/sites/actor.example/keys', { method: 'POST', body: { name: 'Shop' } });
+    expect(key).toMatchObject({ status: 201, body: { name: 'Shop', key: expect.stringMatching(/^cc_/) } });
+    expect(key.body.hash).toBeUndefined();
+    const events = await log.read({ categories: ['site'], site: 'actor.example' });
+    expect(events.map(({ type, actor }) => [type, actor])).toEqual([
+      ['site.registered.v1', `user:${user.id}`],
+      ['site.key_issued.v1', `token:${created.body.id}`],
+    ]);
+  });
+
+  it('refuses a change with the session cookie from a page of another origin', async () => {
+    const operator = await admin.signedIn('operator');
+    const body = { host: 'csrf.example' };
+    const withoutHeader = await operator('/sites', { method: 'POST', body, headers: { 'x-cc-csrf': undefined } });
+    expect(withoutHeader.status).toBe(403);
+    const fromElsewhere = await operator('/sites', {
+      method: 'POST',
+      body,
+      headers: { origin: 'https://evil.example' },
+    });
+    expect(fromElsewhere.status).toBe(421);
+    const rebound = await operator('/sites', { headers: { host: 'evil.example:8081' } });
+    expect(rebound).toMatchObject({ status: 421, body: { detail: expect.stringContaining('Use localhost') } });
+    const own = await operator('/sites', {
+      method: 'POST',
+      body,
+      headers: { origin: admin.url, host: new URL(admin.url).host },
+    });
+    expect(own.status).toBe(201);
+  });
+
+  it('opens a new session at each sign-in and ends all of them on request', async () => {
+    const { id, email } = await admin.addUser('analyst');
+    const link = await admin.users.reset(id);
+    const chosen = `__Host-cc_session=${'A'.repeat(43)}`;
+    const first = await admin.anonymous('/session/password', {
+      method: 'POST',
+      body: { link, password: PASSWORD },
+      headers: { cookie: chosen },
+    });
+    expect(cookieOf(first)).not.toBe(chosen);
+    expect((await admin.withHeaders({ cookie: chosen })('/session')).status).toBe(401);
+    const second = await admin.anonymous('/session', { method: 'POST', body: { email, password: PASSWORD } });
+    const [one, other] = [first, second].map((reply) =>
+      admin.withHeaders({ cookie: cookieOf(reply), 'x-cc-csrf': '1' }),
+    ) as [typeof admin.anonymous, typeof admin.anonymous];
+    expect((await one('/session')).status).toBe(200);
+    expect((await one('/session', { method: 'DELETE' })).status).toBe(204);
+    expect((await one('/session')).status).toBe(401);
+    expect((await other('/session')).status).toBe(200);
+    expect((await other('/sessions', { method: 'DELETE' })).status).toBe(204);
+    expect((await other('/session')).status).toBe(401);
+  });
+
+  it('ends the sessions and tokens of a disabled user, and keeps the last administrator', async () => {
+    const boss = await admin.signedIn('admin');
+    const operator = await admin.signedIn('operator');
+    const { body: user } = await operator('/session');
+    const { body: created } = await operator('/tokens', { method: 'POST', body: { name: 'CI', scopes: ['read'] } });
+    const token = admin.withHeaders({ authorization: `Bearer ${created.token}` });
+    expect((await token('/sites')).status).toBe(200);
+    expect((await boss(`/users/${user.id}`, { method: 'PATCH', body: { disabled: true } })).body.disabled).toBe(true);
+    expect((await operator('/session')).status).toBe(401);
+    expect((await token('/sites')).status).toBe(401);
+    for (const { id, role } of (await boss('/users')).body.items) {
+      if (role === 'admin') await boss(`/users/${id}`, { method: 'PATCH', body: { role: 'analyst' } });
+    }
+    const { rows } = await admin.postgres.pool.query(
+      `SELECT FROM cc.users WHERE role = 'admin' AND disabled_at IS NULL`,
+    );
+    expect(rows).toHaveLength(1);
+  });
+
+  it('limits a token to its scopes and sites, and to what its owner may do now', async () => {
+    const boss = await admin.signedIn('admin');
+    for (const host of ['one.example', 'two.example']) await boss('/sites', { method: 'POST', body: { host } });
+    const operator = await admin.signedIn('operator', ['one.example']);
+    const { body: user } = await operator('/session');
+    expect((await operator('/sites')).body.items.map(({ host }: { host: string }) => host)).toEqual(['one.example']);
+    const elsewhere = { name: 'CI', scopes: ['read'], sites: ['two.example'] };
+    expect((await operator('/tokens', { method: 'POST', body: elsewhere })).status).toBe(404);
+    const { body: created } = await operator('/tokens', { method: 'POST', body: { name: 'CI', scopes: ['write'] } });
+    const token = admin.withHeaders({ authorization: `Bearer ${created.token}` });
+    expect((await token('/sites')).status).toBe(403);
+    expect((await token('/sites/two.example/inbound', { method: 'PUT', body: { enabled: true } })).status).toBe(404);
+    expect((await token('/sites/one.example/inbound', { method: 'PUT', body: { enabled: true } })).status).toBe(200);
+    expect((await token('/tokens', { method: 'POST', body: { name: 'more', scopes: ['write'] } })).status).toBe(403);
+    await boss(`/users/${user.id}`, { method: 'PATCH', body: { role: 'analyst' } });
+    expect((await token('/sites/one.example/inbound', { method: 'PUT', body: { enabled: false } })).status).toBe(403);
+  });
+
+  it('revokes a token on another instance at once', async () => {
+    const operator = await admin.signedIn('operator');
+    const { body: created } = await operator('/tokens', { method: 'POST', body: { name: 'CI', scopes: ['read'] } });
+    const other = await startTestAdmin(admin.databaseUrl);
+    try {
+      const token = other.withHeaders({ authorization: `Bearer ${created.token}` });
+      expect((await token('/sites')).status).toBe(200);
+      expect((await operator(`/tokens/${created.id}`, { method: 'DELETE' })).status).toBe(204);
+      expect((await token('/sites')).status).toBe(401);
+    } finally {
+      await other.stop();
+    }
+  });
+
+  it('answers 429 after ten wrong passwords, also to the right one and to an account that does not exist', async () => {
+    const { id, email } = await admin.addUser('analyst');
+    const link = await admin.users.reset(id);
+    await admin.anonymous('/session/password', { method: 'POST', body: { link, password: PASSWORD } });
+    for (const address of [email, 'unknown@team.example']) {
+      const tries = [];
+      for (let count = 0; count < 11; count += 1) {
+        const body = { email: address, password: 'wrong horse battery staple' };
+        tries.push((await admin.anonymous('/session', { method: 'POST', body })).status);
+      }
+      expect(tries).toEqual([...Array(10).fill(401), 429]);
+    }
+    const right = await admin.anonymous('/session', { method: 'POST', body: { email, password: PASSWORD } });
+    expect(right.status).toBe(429);
+    await admin.postgres.pool.query('DELETE FROM cc.sign_in_attempts');
+  });
+
+  it('carries out a write with an Idempotency-Key once', async () => {
+    const operator = await admin.signedIn('operator');
+    await operator('/sites', { method: 'POST', body: { host: 'once.example' } });
+    const call = { method: 'POST', body: { name: 'Shop' }, headers: { 'idempotency-key': 'abc' } };
+    const first = await operator('/sites/once.example/keys', call);
+    const second = await operator('/sites/once.example/keys', call);
+    expect(second).toMatchObject({ status: 201, body: first.body, headers: { 'idempotency-replayed': 'true' } });
+    expect((await operator('/sites/once.example/keys')).body.items).toHaveLength(1);
+    const other = await operator('/sites/once.example/keys', { ...call, body: { name: 'Other' } });
+    expect(other.status).toBe(422);
+    const { rows } = await admin.postgres.pool.query<{ answer: Buffer }>('SELECT answer FROM cc.idempotency_keys');
+    expect(rows.some(({ answer }) => answer.includes(first.body.key))).toBe(false);
+    const refused = { method: 'POST', body: { host: 'not a host' }, headers: { 'idempotency-key': 'def' } };
+    expect((await operator('/sites', refused)).status).toBe(422);
+    const corrected = { ...refused, body: { host: 'corrected.example' } };
+    expect((await operator('/sites', corrected)).status).toBe(201);
+  });
+
+  it('names each invalid field', async () => {
+    const operator = await admin.signedIn('operator');
+    const reply = await operator('/tokens', { method: 'POST', body: { name: '', scopes: ['all'], more: 1 } });
+    expect(reply.status).toBe(400);
+    expect(reply.headers['content-type']).toBe('application/problem+json; charset=utf-8');
+    expect(reply.body.errors.map(({ field }: { field: string }) => field)).toEqual(['name', 'scopes.0', '']);
+    const broken = await operator('/tokens', { method: 'POST', body: '{' });
+    expect(broken).toMatchObject({ status: 400, body: { status: 400 } });
+    expect((await operator('/nothing')).body).toMatchObject({ status: 404 });
+  });
+});
