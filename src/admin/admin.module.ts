@@ -26,6 +26,7 @@ import { SiteRepository } from '../sites/site-repository.js';
 import { SiteSecrets } from '../sites/site-secrets.js';
 import { UsersModule } from '../users/users.module.js';
 import { AccessGuard } from './access.guard.js';
+import { Dependencies } from './dependencies.js';
 import { IdempotencyInterceptor } from './idempotency.interceptor.js';
 import { KeysController } from './keys.controller.js';
 import { InvalidRequest, ProblemFilter } from './problem.filter.js';
@@ -34,6 +35,7 @@ import { SessionController } from './session.controller.js';
 import { SitesController } from './sites.controller.js';
 import { TokensController } from './tokens.controller.js';
 import { UsersController } from './users.controller.js';
+import { WebhookController } from './webhook.controller.js';
 
 export interface AdminOptions {
   readonly settings: Settings;
@@ -79,8 +81,16 @@ class AdminKernelModule implements OnApplicationShutdown {
 /** The management API. It has a listener of its own, which the public one knows nothing of. */
 @Module({
   imports: [CqrsModule, UsersModule],
-  controllers: [SessionController, UsersController, TokensController, SitesController, KeysController],
+  controllers: [
+    SessionController,
+    UsersController,
+    TokensController,
+    SitesController,
+    KeysController,
+    WebhookController,
+  ],
   providers: [
+    Dependencies,
     ...SITE_COMMAND_HANDLERS.map((Handler) => provideCommandHandler(Handler, [SiteRepository, SiteSecrets])),
     { provide: APP_FILTER, useClass: ProblemFilter },
     { provide: APP_GUARD, useClass: AccessGuard },

@@ -1,14 +1,11 @@
 import { Body, Controller, Delete, Get, HttpStatus, NotFoundException, Param, Post } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
-import { ProjectionRunner } from '../log/projection-runner.js';
-import { Postgres } from '../postgres/postgres.js';
 import { IssueKey, RevokeKey } from '../sites/key.commands.js';
 import { listKeys } from '../sites/list-keys.js';
-import { SiteRepository } from '../sites/site-repository.js';
 import type { Principal } from '../users/access.js';
 import { Caller, Requires } from './access.decorators.js';
+import { Dependencies } from './dependencies.js';
 import { Returns } from './returns.decorator.js';
 import { host, issuedKeySchema, keySchema, listOf, newKeySchema } from './schemas.js';
 import { findSite } from './sites.controller.js';
@@ -16,19 +13,14 @@ import { findSite } from './sites.controller.js';
 @ApiTags('Inbound keys')
 @Controller('sites/:site/keys')
 export class KeysController {
-  constructor(
-    private readonly sites: SiteRepository,
-    private readonly commands: CommandBus,
-    private readonly postgres: Postgres,
-    private readonly projections: ProjectionRunner,
-  ) {}
+  constructor(private readonly dependencies: Dependencies) {}
 
   @Get()
   @Requires('read')
   @ApiOperation({ summary: 'List the inbound keys of a site' })
   @Returns(listOf(keySchema), 'The keys, also revoked ones.')
   async list(@Param('site', { schema: host }) name: string) {
-    return { items: await this.keysOf((await findSite(this.sites, name)).host) };
+    return { items: await listKeys(this.dependencies, (await findSite(this.dependencies.sites, name)).host) };
   }
 
   @Post()
@@ -40,8 +32,8 @@ export class KeysController {
     @Body({ schema: newKeySchema }) key: z.output<typeof newKeySchema>,
     @Caller() { actor }: Principal,
   ) {
-    const site = await findSite(this.sites, name);
-    return this.commands.execute(new IssueKey(actor, site.host, key.name, key.trial));
+    const site = await findSite(this.dependencies.sites, name);
+    return this.dependencies.commands.execute(new IssueKey(actor, site.host, key.name, key.trial));
   }
 
   @Delete(':id')
@@ -53,13 +45,9 @@ export class KeysController {
     @Param('id', { schema: z.uuid() }) id: string,
     @Caller() { actor }: Principal,
   ) {
-    const site = await findSite(this.sites, name);
+    const site = await findSite(this.dependencies.sites, name);
     if (!site.keys.some((key) => key.id === id)) throw new NotFoundException(`${name} has no key ${id}.`);
-    await this.commands.execute(new RevokeKey(actor, site.host, id));
-    return (await this.keysOf(site.host)).find((key) => key.id === id);
-  }
-
-  private keysOf(site: string) {
-    return listKeys({ postgres: this.postgres, projections: this.projections }, site);
+    await this.dependencies.commands.execute(new RevokeKey(actor, site.host, id));
+    return (await listKeys(this.dependencies, site.host)).find((key) => key.id === id);
   }
 }
