@@ -27,6 +27,7 @@ import { SiteSecrets } from '../sites/site-secrets.js';
 import { UsersModule } from '../users/users.module.js';
 import { AccessGuard } from './access.guard.js';
 import { Dependencies } from './dependencies.js';
+import { EventsController } from './events.controller.js';
 import { IdempotencyInterceptor } from './idempotency.interceptor.js';
 import { KeysController } from './keys.controller.js';
 import { InvalidRequest, ProblemFilter } from './problem.filter.js';
@@ -88,6 +89,7 @@ class AdminKernelModule implements OnApplicationShutdown {
     SitesController,
     KeysController,
     WebhookController,
+    EventsController,
   ],
   providers: [
     Dependencies,

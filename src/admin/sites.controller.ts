@@ -5,22 +5,39 @@ import {
   ForbiddenException,
   Get,
   HttpStatus,
+  Inject,
   NotFoundException,
   Param,
+  Patch,
   Post,
   Put,
 } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
-import { AddSite, DisableInbound, EnableInbound, RemoveSite } from '../sites/site.commands.js';
+import { dedupWindowOf } from '../conversions/dedup-key.js';
+import { formatDuration } from '../kernel/durations.js';
+import { SETTINGS, type Settings } from '../kernel/settings.js';
+import {
+  AddSite,
+  ChangeAliases,
+  ChangeSiteSettings,
+  DisableInbound,
+  EnableInbound,
+  RemoveSite,
+} from '../sites/site.commands.js';
+import type { Site } from '../sites/site.js';
 import { siteDocument } from '../sites/site-document.js';
 import { SiteRepository } from '../sites/site-repository.js';
 import { type Principal, seesSite } from '../users/access.js';
 import { Caller, Requires } from './access.decorators.js';
 import { Returns } from './returns.decorator.js';
 import { host, listOf, newSiteSchema, siteSchema } from './schemas.js';
+import { settingsChangeSchema, settingsRequest, siteSettingsSchema } from './site-settings.schema.js';
 
+const aliasesSchema = z
+  .object({ add: z.array(host).max(50).default([]), remove: z.array(host).max(50).default([]) })
+  .strict();
 const inboundSchema = z.object({ enabled: z.boolean() }).strict();
 
 @ApiTags('Sites')
@@ -29,6 +46,7 @@ export class SitesController {
   constructor(
     private readonly sites: SiteRepository,
     private readonly commands: CommandBus,
+    @Inject(SETTINGS) private readonly settings: Settings,
   ) {}
 
   @Get()
@@ -81,6 +99,45 @@ export class SitesController {
     const site = await findSite(this.sites, name);
     const Change = enabled ? EnableInbound : DisableInbound;
     return siteDocument(await this.commands.execute(new Change(actor, site.host)));
+  }
+
+  @Patch(':site/aliases')
+  @Requires('write')
+  @ApiOperation({ summary: 'Add and remove other hosts of a site' })
+  @Returns(siteSchema, 'The site.')
+  async changeAliases(
+    @Param('site', { schema: host }) name: string,
+    @Body({ schema: aliasesSchema }) request: z.output<typeof aliasesSchema>,
+    @Caller() { actor }: Principal,
+  ) {
+    const site = await findSite(this.sites, name);
+    return siteDocument(await this.commands.execute(new ChangeAliases(actor, site.host, request)));
+  }
+
+  @Get(':site/settings')
+  @Requires('read')
+  @ApiOperation({ summary: 'Show the settings of a site' })
+  @Returns(siteSettingsSchema, 'The settings in effect.')
+  async showSettings(@Param('site', { schema: host }) name: string) {
+    return this.effective(await findSite(this.sites, name));
+  }
+
+  @Patch(':site/settings')
+  @Requires('write')
+  @ApiOperation({ summary: 'Change settings of a site: duplicates, bots, consent, lists of blocked addresses' })
+  @Returns(siteSettingsSchema, 'The settings after the change.')
+  async changeSettings(
+    @Param('site', { schema: host }) name: string,
+    @Body({ schema: settingsChangeSchema }) change: z.output<typeof settingsChangeSchema>,
+    @Caller() { actor }: Principal,
+  ) {
+    const site = await findSite(this.sites, name);
+    const command = new ChangeSiteSettings(actor, site.host, settingsRequest(change));
+    return this.effective(await this.commands.execute(command));
+  }
+
+  private effective({ settings }: Site) {
+    return { ...settings, dedupWindow: formatDuration(dedupWindowOf(settings, this.settings.dedupWindowMs)) };
   }
 }
 
