@@ -4,6 +4,7 @@ import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { cookieOf, PASSWORD, startTestAdmin, type TestAdmin } from './support/admin.js';
 import { createMigratedDatabase } from './support/databases.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
+import { startReceiver } from './support/webhook-receiver.js';
 
 jest.setTimeout(60_000);
 
@@ -192,5 +193,95 @@ describe('management API', () => {
     const broken = await operator('/tokens', { method: 'POST', body: '{' });
     expect(broken).toMatchObject({ status: 400, body: { status: 400 } });
     expect((await operator('/nothing')).body).toMatchObject({ status: 404 });
+  });
+
+  it('changes the settings of a site, also lists of hashed addresses', async () => {
+    const operator = await admin.signedIn('operator');
+    await operator('/sites', { method: 'POST', body: { host: 'settings.example' } });
+    const path = '/sites/settings.example/settings';
+    expect((await operator(path)).body).toMatchObject({ dedupWindow: '24h', blocked: [], botFilter: 'leads' });
+    const body = {
+      dedupWindow: '48h',
+      consentRequired: true,
+      blocked: { add: ['spam@mail.example', '@spam.example'] },
+    };
+    const changed = await operator(path, { method: 'PATCH', body });
+    expect(changed.body).toMatchObject({ dedupWindow: '2d', consentRequired: true });
+    const [hash] = changed.body.blocked as string[];
+    expect(changed.body.blocked).toEqual([expect.stringMatching(/^[0-9a-f]{64}$/), '@spam.example']);
+    const removed = await operator(path, { method: 'PATCH', body: { dedupWindow: null, blocked: { remove: [hash] } } });
+    expect(removed.body).toMatchObject({ dedupWindow: '24h', blocked: ['@spam.example'] });
+    const wrong = await operator(path, { method: 'PATCH', body: { dedupWindow: 'soon' } });
+    expect(wrong).toMatchObject({ status: 422, body: { detail: expect.stringContaining('--dedup-window') } });
+    const aliases = { method: 'PATCH', body: { add: ['www.settings.example'] } };
+    expect((await operator('/sites/settings.example/aliases', aliases)).body.aliases).toEqual(['www.settings.example']);
+  });
+
+  it('lists events, the sync log and the audit trail page by page, without personal data and secrets', async () => {
+    const operator = await admin.signedIn('operator');
+    const { body: user } = await operator('/session');
+    await operator('/sites', { method: 'POST', body: { host: 'pages.example' } });
+    for (const enabled of [true, false, true, false])
+      await operator('/sites/pages.example/inbound', { method: 'PUT', body: { enabled } });
+    await operator('/sites/pages.example/keys', { method: 'POST', body: { name: 'Shop' } });
+    const outcome = { conversionId: '01980000-0000-7000-8000-000000000001', platform: 'meta', attempt: 1 } as const;
+    const events = [
+      { type: 'conversion.failed.v1', data: { ...outcome, status: 'failed', reason: 'bad event', durationMs: 12 } },
+      { type: 'conversion.delivered.v1', data: { ...outcome, attempt: 2, status: 'delivered', durationMs: 8 } },
+    ] as never;
+    const stream = { category: 'conversion', stream: outcome.conversionId, expected: 'any' } as const;
+    await log.append({ ...stream, site: 'pages.example', actor: 'system', events });
+
+    const types: string[] = [];
+    for (let cursor: number | undefined, pages = 0; pages === 0 || cursor !== undefined; pages += 1) {
+      const query = cursor === undefined ? '' : `&cursor=${cursor}`;
+      const { body: page } = await operator(`/sites/pages.example/audit?limit=2${query}`);
+      types.push(...page.items.map(({ type, actor }: { type: string; actor: string }) => `${type} ${actor}`));
+      expect(JSON.stringify(page)).not.toContain('"hash"');
+      cursor = page.next;
+    }
+    expect(types).toEqual(
+      [
+        'site.key_issued.v1',
+        'site.inbound_disabled.v1',
+        'site.inbound_enabled.v1',
+        'site.inbound_disabled.v1',
+        'site.inbound_enabled.v1',
+        'site.registered.v1',
+      ].map((type) => `${type} user:${user.id}`),
+    );
+    const failed = await operator('/sites/pages.example/sync-log?platform=meta&status=failed');
+    expect(failed.body.items).toMatchObject([{ kind: 'delivery', platform: 'meta', reason: 'bad event', attempt: 1 }]);
+    const delivered = await operator('/sites/pages.example/events?type=conversion.delivered.v1');
+    expect(delivered.body.items).toMatchObject([{ type: 'conversion.delivered.v1', data: { attempt: 2 } }]);
+    expect(delivered.body.items[0].personal).toBeUndefined();
+    for (const query of ['limit=0', 'limit=1000', 'cursor=x', 'other=1'])
+      expect((await operator(`/sites/pages.example/events?${query}`)).status).toBe(400);
+  });
+
+  it('sets, tests and pushes a webhook', async () => {
+    const receiver = await startReceiver();
+    const local = await startTestAdmin(admin.databaseUrl, { OUTBOUND_ALLOW_PRIVATE: 'true' });
+    try {
+      const operator = await local.signedIn('operator');
+      const { body: user } = await operator('/session');
+      await operator('/sites', { method: 'POST', body: { host: 'hook.example' } });
+      expect((await operator('/sites/hook.example/webhook')).status).toBe(404);
+      const set = await operator('/sites/hook.example/webhook', { method: 'PUT', body: { url: receiver.url } });
+      expect(set.body).toMatchObject({ url: receiver.url, enabled: true, secret: expect.stringMatching(/^whsec_/) });
+      expect((await operator('/sites/hook.example/webhook')).body.secret).toBeUndefined();
+      const tested = await operator('/sites/hook.example/webhook/test', { method: 'POST' });
+      expect(tested.body).toMatchObject({ ok: true, httpStatus: 200 });
+      const pushed = await operator('/sites/hook.example/webhook/push', { method: 'POST' });
+      expect(pushed.body.lastPush).toMatchObject({ status: 'delivered', conversions: 0 });
+      const events = await log.read({ categories: ['outbound'], site: 'hook.example' });
+      expect(new Set(events.map(({ actor }) => actor))).toEqual(new Set([`user:${user.id}`]));
+      const off = { method: 'PUT', body: { enabled: false } };
+      expect((await operator('/sites/hook.example/webhook/enabled', off)).body.enabled).toBe(false);
+      expect((await operator('/sites/hook.example/webhook/push', { method: 'POST' })).status).toBe(422);
+    } finally {
+      await local.stop();
+      await receiver.stop();
+    }
   });
 });
