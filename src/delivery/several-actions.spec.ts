@@ -25,7 +25,7 @@ describe('combineResults', () => {
       [delivered, failed],
       { status: 'failed', reason: 'delivered, but not to 222: EXPIRED', durationMs: 9, unknown: false },
     ],
-    ['all failed', [failed, failed], { status: 'failed', reason: '111: EXPIRED; 222: EXPIRED' }],
+    ['all failed', [failed, failed], { status: 'failed', reason: 'EXPIRED' }],
     ['none sent in time', [withdrawn, withdrawn], { status: 'withdrawn' }],
     ['one not sent in time, and none accepted', [failed, withdrawn], { status: 'withdrawn' }],
     ['one not sent in time', [delivered, withdrawn], { status: 'deferred', reason: 'timeout', unknown: true }],
@@ -73,7 +73,7 @@ describe('enqueueParts', () => {
     ]);
     queued[1]?.done(failed);
     expect(results).toEqual([]);
-    queued[0]?.done(delivered);
-    expect(results).toMatchObject([{ status: 'failed', reason: 'delivered, but not to 222: EXPIRED' }]);
+    queued[0]?.done({ ...failed, reason: 'INVALID' });
+    expect(results).toMatchObject([{ status: 'failed', reason: '111: INVALID; 222: EXPIRED' }]);
   });
 });

@@ -22,8 +22,8 @@ export function enqueueParts(
   for (const { action, body } of parts) {
     const done = (result: AttemptResult) => {
       results.set(action, result);
-      if (results.size === parts.length)
-        delivery.done(combineResults([...results].map(([action, result]) => ({ action, result }))));
+      if (results.size < parts.length) return;
+      delivery.done(combineResults(parts.map(({ action }) => ({ action, result: results.get(action) ?? result }))));
     };
     queue.enqueue({ ...delivery, payload: { ...delivery.payload, body }, done });
   }

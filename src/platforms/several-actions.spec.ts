@@ -18,6 +18,7 @@ describe('combineVerdicts', () => {
       [REJECTED, { kind: 'rejected', reason: 'EXPIRED' }],
       { kind: 'rejected', reason: '111: CLICK_NOT_FOUND; 222: EXPIRED' },
     ],
+    ['all rejected for the same reason', [REJECTED, REJECTED], REJECTED],
     ['one in process', [MISCONFIGURED, PROCESSING], PROCESSING],
     ['one to be sent again', [REJECTED, LATER], LATER],
     ['both to be sent again', [LATER, MUCH_LATER], MUCH_LATER],

@@ -14,7 +14,9 @@ export function failureOf(
 ): string {
   const reasons = failures.map(({ action, reason }) => `${action}: ${reason}`).join('; ');
   // First, because the platform's words may be cut off.
-  return shorten(failures.length < actions ? `delivered, but not to ${reasons}` : reasons);
+  if (failures.length < actions) return shorten(`delivered, but not to ${reasons}`);
+  const [first, ...others] = new Set(failures.map(({ reason }) => reason));
+  return shorten(others.length === 0 ? (first ?? '') : reasons);
 }
 
 /**
