@@ -147,7 +147,7 @@ function matchData({ visit, consent, withheld }: Match): Partial<ConversionData>
 }
 
 /** The fields of the sender only: a duplicate is neither matched nor sent. */
-function sentData(data: ConversionData): ConversionData {
+export function sentData(data: ConversionData): ConversionData {
   const { conversionId, event, value, currency, orderId, occurredAt, source, items, keyId, trial } = data;
   return { conversionId, event, value, currency, orderId, occurredAt, source, items, keyId, trial };
 }
