@@ -37,20 +37,25 @@ export interface ImportRequest {
   readonly read: ReadOptions;
 }
 
+const INTERRUPTED = 'Interrupted. Run the same command again to continue: what was imported is skipped.';
 const PAUSE_MS = 500;
 const PAUSE_MAX_MS = 5_000;
 
 export async function importFile(session: Session, request: ImportRequest): Promise<void> {
-  const bytes = await openSource(request.file, session.stdin, request.encoding);
-  // A pipe without data would keep the command waiting.
-  session.stop.addEventListener('abort', () => bytes.close(), { once: true });
+  const { stdin, stop } = session;
   try {
-    const format = formatOf(request, bytes.start);
-    const source = format === 'csv' ? await openCsv(bytes, request.read) : openNdjson(bytes, request.read);
-    await importSource(session, request, bytes, source, format);
-  } finally {
-    bytes.close();
+    const bytes = await openSource(request.file, stdin, request.encoding, stop);
+    try {
+      const format = formatOf(request, bytes.start);
+      const source = format === 'csv' ? await openCsv(bytes, request.read) : openNdjson(bytes, request.read);
+      await importSource(session, request, bytes, source, format);
+    } finally {
+      bytes.close();
+    }
+  } catch (error) {
+    throw stop.aborted ? new UserError(INTERRUPTED) : error;
   }
+  if (stop.aborted) throw new UserError(INTERRUPTED);
 }
 
 async function importSource(
@@ -113,8 +118,6 @@ async function importSource(
       );
   }
   noteTimes(session, request, result);
-  if (!result.isInterrupted) return;
-  throw new UserError('Interrupted. Run the same command again to continue: what was imported is skipped.');
 }
 
 /** Its settings and connections are followed while the import runs. */

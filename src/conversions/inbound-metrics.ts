@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Counter, Registry } from 'prom-client';
+import type { Receipt } from './receipt.js';
 
 const OUTCOMES = [
   'received',
@@ -21,7 +22,7 @@ export class InboundMetrics {
   constructor(registry: Registry) {
     const requests = new Counter({
       name: 'cc_inbound_requests_total',
-      help: 'Requests to /__cc/inbound by outcome',
+      help: 'Requests to /__cc/inbound, and conversions of batches, by outcome',
       labelNames: ['outcome'],
       registers: [registry],
     });
@@ -33,4 +34,8 @@ export class InboundMetrics {
   count(outcome: InboundOutcome): void {
     this.counters[outcome].inc();
   }
+}
+
+export function outcomeOf(receipt: Receipt): InboundOutcome {
+  return 'deduped' in receipt ? 'deduplicated' : 'filtered' in receipt ? 'filtered' : 'received';
 }

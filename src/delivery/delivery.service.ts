@@ -1,5 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { DeliveryPlan } from '../events/conversion.events.js';
+import { messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { Shutdown } from '../kernel/shutdown.js';
@@ -7,7 +8,7 @@ import { EventLog } from '../log/event-log.js';
 import { Postgres } from '../postgres/postgres.js';
 import type { LoadedSite } from '../sites/site-directory.js';
 import { type AttemptWindow, permitFirstAttempts, WINDOW } from './attempt-window.js';
-import type { Results } from './delivery.js';
+import { type Results, resultOf } from './delivery.js';
 import { DeliverySaga, type SagaEnd } from './delivery.saga.js';
 import { deliveryPlanOf } from './delivery-plan.js';
 import { PlatformDelivery } from './platform-delivery.js';
@@ -76,6 +77,16 @@ export class DeliveryService {
       });
     }
     return results;
+  }
+
+  /** Starts the delivery of a stored conversion. What exceeds the queues in memory is deferred, and read from the log later. */
+  queue(received: ReceivedConversion): Results {
+    this.deliver(received).catch((error: unknown) => {
+      // Owed, so the scan of the log finds it.
+      this.logger.error('Starting the delivery of a conversion failed', { error: messageOf(error) });
+    });
+    const { platforms = [], trial } = received.data;
+    return Object.fromEntries(platforms.map((platform) => [platform, resultOf(undefined, trial)]));
   }
 
   private tick(): void {

@@ -7,11 +7,11 @@ import type { EventLog } from '../../log/event-log.js';
 import type { PersonalHashes } from '../../platforms/personal-hashes.js';
 import type { LoadedSite } from '../../sites/site-directory.js';
 import { type Matcher, matchAtReceipt } from '../../visitors/matcher.js';
-import { isOpening, type OpeningEvent } from '../conversion.js';
-import { differences } from '../differences.js';
+import type { OpeningEvent } from '../conversion.js';
+import { duplicateOf } from '../conversion-receiver.js';
+import { type Decision as Decided, decide } from '../decide-conversion.js';
 import { hashPersonal } from '../hash-personal.js';
 import type { ReceiveConversion } from '../receive-conversion.command.js';
-import { decide, sentData } from '../receive-conversion.handler.js';
 import { lineId } from './line-id.js';
 
 export type LineOutcome = 'accepted' | 'deduplicated' | 'filtered' | { readonly rejected: string };
@@ -38,10 +38,8 @@ interface Line {
   outcome?: LineOutcome;
 }
 
-interface Decision {
+interface Decision extends Decided {
   readonly line: Line;
-  readonly opening: OpeningEvent;
-  readonly claim: DedupClaim;
 }
 
 /**
@@ -153,13 +151,7 @@ export class ConversionImporter {
   /** Of a conversion that was posted within the dedup window. Under the id of the line, so that it stays a duplicate. */
   private async appendDuplicate(line: Line, opening: OpeningEvent, firstConversionId: string): Promise<void> {
     const [first] = await withLogTimeout(this.dependencies.log.readOpenings(CONVERSION, [firstConversionId]));
-    const data = sentData(opening.data);
-    const differs = differences(first && isOpening(first) ? first : undefined, data, opening.personal);
-    const duplicate: OpeningEvent = {
-      ...opening,
-      type: 'conversion.deduplicated.v1',
-      data: { ...data, firstConversionId, differs },
-    };
+    const duplicate = duplicateOf(opening, firstConversionId, first);
     if (await this.appendTo(line, duplicate)) line.outcome = 'deduplicated';
   }
 

@@ -34,10 +34,8 @@ export interface ImportRun {
 }
 
 export interface ImportResult {
-  readonly counts: Readonly<ImportCounts>;
   /** Number of lines whose time has no offset. */
   readonly zoneless: number;
-  readonly isInterrupted: boolean;
 }
 
 /** Lines that are looked up and stored together. Large enough that commits are shared by many. */
@@ -84,7 +82,7 @@ export async function runImport(run: ImportRun, counts: ImportCounts): Promise<I
   if (window.length > 0 && !run.stop.aborted) await dispatch();
   await Promise.all(windows);
   if (failure && !run.stop.aborted) throw failure.error;
-  return { counts, zoneless, isInterrupted: run.stop.aborted };
+  return { zoneless };
 }
 
 /** The command, or why the line is rejected. */

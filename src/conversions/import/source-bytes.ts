@@ -22,9 +22,16 @@ export interface SourceBytes {
   close(): void;
 }
 
-export async function openSource(path: string, stdin: Readable | undefined, encoding?: Encoding): Promise<SourceBytes> {
+/** `stop` ends the reading: a pipe without data would keep the command waiting. */
+export async function openSource(
+  path: string,
+  stdin: Readable | undefined,
+  encoding?: Encoding,
+  stop?: AbortSignal,
+): Promise<SourceBytes> {
   const { stream, totalBytes } =
     path === '-' ? { stream: standardInput(stdin), totalBytes: undefined } : await openFile(path);
+  stop?.addEventListener('abort', () => stream.destroy(), { once: true });
   let bytes = 0;
   const iterator = counted(stream, (length) => {
     bytes += length;

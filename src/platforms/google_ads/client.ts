@@ -60,6 +60,7 @@ function account(accountId: string | undefined): object {
 function uploadRequest(items: readonly string[], call: Call, flag: string): PlatformRequest {
   const { connection, accessToken } = call;
   const { customer_id, login_customer_id } = connection.settings;
+  const { developer_token } = connection.secrets;
   const version = versionOf(connection.settings, 'upload_api_version');
   return {
     method: 'POST',
@@ -67,8 +68,7 @@ function uploadRequest(items: readonly string[], call: Call, flag: string): Plat
     headers: {
       authorization: `Bearer ${accessToken ?? ''}`,
       'content-type': 'application/json',
-      // Without a token Google answers unauthorized, which parks the connection.
-      'developer-token': connection.secrets['developer_token'] ?? '',
+      ...(developer_token !== undefined && { 'developer-token': developer_token }),
       ...(login_customer_id !== undefined && { 'login-customer-id': login_customer_id }),
     },
     body: `{"conversions":[${items.join(',')}],"partialFailure":true${flag}}`,

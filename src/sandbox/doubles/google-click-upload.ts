@@ -1,4 +1,4 @@
-import { credentialFailure, isJsonContentType, jsonAnswer, receivedItem } from '../answers.js';
+import { isJsonContentType, jsonAnswer, receivedItem } from '../answers.js';
 import * as check from '../checks.js';
 import type { FailureAnswers, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
 import { isObject, isText, type JsonObject, listIn, objectOf, parseJson, textOf } from '../values.js';
@@ -25,11 +25,6 @@ interface UploadError {
 }
 
 export function clickUploadAnswer(request: SandboxRequest): SandboxAnswer {
-  const refusal = credentialFailure(request.headers['developer-token']);
-  if (refusal === 'unauthorized') {
-    return googleAdsError(request, 401, 'UNAUTHENTICATED', { authenticationError: 'DEVELOPER_TOKEN_INVALID' });
-  }
-  if (refusal) return clickUploadFailures[refusal](request);
   const manager = request.headers['login-customer-id'];
   if (manager !== undefined && !DIGITS.test(manager))
     return invalidArgument(request, 'login-customer-id is not digits');
