@@ -18,12 +18,13 @@ const ATTEMPT_TYPES = [
   'conversion.validated.v1',
   'outbound.delivered.v1',
   'outbound.failed.v1',
+  'inbound.rejected.v1',
 ] as const;
 
-/** One attempt to deliver a conversion to a platform or to push totals to the webhook. */
+/** One attempt to deliver a conversion or to push totals to the webhook, or the conversions that were refused for one reason. */
 export interface SyncLine {
   readonly time: string;
-  readonly kind: 'delivery' | 'push';
+  readonly kind: 'delivery' | 'push' | 'inbound';
   readonly platform?: string;
   readonly conversionId?: string;
   readonly attempt: number;
@@ -35,6 +36,10 @@ export interface SyncLine {
   /** Reporting window of a push. */
   readonly window?: Omit<ReportingWindow, 'body'>;
   readonly payload?: Totals;
+  /** How many conversions were refused, since when, and some of them. */
+  readonly count?: number;
+  readonly since?: string;
+  readonly sample?: readonly { readonly time: string; readonly by: string }[];
 }
 
 export interface SyncFilter {
@@ -57,7 +62,7 @@ export async function* readSyncLog(
     if (end === at) return;
     const events = await log.read({ after: at, until: end, site, types: ATTEMPT_TYPES });
     yield events
-      .map(lineOf)
+      .flatMap(linesOf)
       .filter((line) => platform === undefined || line.platform === platform)
       .filter((line) => status === undefined || line.status === status);
     at = end;
@@ -66,8 +71,24 @@ export async function* readSyncLog(
 
 type PushOutcomeType = 'outbound.delivered.v1' | 'outbound.failed.v1';
 
-export function lineOf(event: StoredEvent<OutcomeType | PushOutcomeType>): SyncLine {
-  return isOutcome(event) ? deliveryLine(event) : pushLine(event);
+export function linesOf(event: StoredEvent<OutcomeType | PushOutcomeType | 'inbound.rejected.v1'>): SyncLine[] {
+  if (isOutcome(event)) return [deliveryLine(event)];
+  return event.type === 'inbound.rejected.v1' ? rejectionLines(event) : [pushLine(event)];
+}
+
+/** One line per reason. Nothing was sent, so there is neither an attempt nor a duration. */
+function rejectionLines({ time, data: { since, reasons, sample } }: StoredEvent<'inbound.rejected.v1'>): SyncLine[] {
+  return Object.entries(reasons).map(([reason, count]) => ({
+    time,
+    kind: 'inbound',
+    attempt: 0,
+    status: 'rejected',
+    reason,
+    durationMs: 0,
+    count,
+    since,
+    sample: sample.filter((each) => each.reason === reason).map(({ time, by }) => ({ time, by })),
+  }));
 }
 
 function deliveryLine({ time, data }: StoredEvent<OutcomeType>): SyncLine {
