@@ -1,13 +1,15 @@
 import { hash } from 'node:crypto';
 import { redact, shorten } from '../platforms/common-verdict.js';
+import type { ConnectionName } from '../platforms/connection-name.js';
 import type { Conversion } from '../platforms/conversion.js';
 import { PAYLOAD_VERSION } from '../platforms/payload-version.js';
-import type { Connection, Platform, PlatformName, PlatformResponse, Verdict } from '../platforms/platform.js';
-import { type AccessTokens, CredentialsRefused } from './access-tokens.js';
+import type { Call, Connection, Payload, PlatformResponse, Verdict } from '../platforms/platform.js';
+import { type AccessTokens, CredentialsRefused, type TokenOwner } from './access-tokens.js';
+import { partsOf } from './payload.js';
 import { NoResponse, type PlatformClient } from './platform-client.js';
 
 export interface ConnectionTest {
-  readonly platform: PlatformName;
+  readonly platform: ConnectionName;
   readonly ok: boolean;
   readonly status: string;
   /** Whether a conversion was sent, in the platform's test mode. */
@@ -38,30 +40,21 @@ function sampleConversion(nowMs: number): Conversion {
 
 /** Tests a connection in the platform's test mode. If the platform has none, checks credentials and payload only. */
 export async function testConnection(
-  site: string,
-  platform: Platform,
+  owner: TokenOwner,
   connection: Connection,
   client: PlatformClient,
   tokens: AccessTokens,
   nowMs: number,
 ): Promise<ConnectionTest> {
-  const { name } = platform;
+  const { name, platform } = owner;
   const payload = platform.payload(sampleConversion(nowMs), connection.settings);
   if ('skip' in payload) {
     const reason = `a purchase without a visit would be skipped: ${payload.skip}`;
     return { platform: name, ok: false, status: 'skipped', sent: false, reason };
   }
   try {
-    const accessToken = await tokens.get(site, platform, connection);
-    const call = { connection, group: payload.group, accessToken, nowMs };
-    const test = platform.test?.(JSON.stringify(payload.item), call);
-    if (!test) {
-      const checked = accessToken === undefined ? 'the payload was built' : 'the payload was built and a token fetched';
-      const reason = `the platform has no test mode: ${checked}, nothing was sent`;
-      return { platform: name, ok: true, status: 'validated', sent: false, reason };
-    }
-    const response = await client.request(platform, test.request, connection);
-    return toConnectionTest(platform, test.verdict(response), test.sent, response);
+    const accessToken = await tokens.get(owner, connection);
+    return await testPayload(owner, payload, { connection, group: payload.group, accessToken, nowMs }, client);
   } catch (error) {
     if (error instanceof NoResponse)
       return { platform: name, ok: false, status: 'failed', sent: false, reason: error.message };
@@ -71,13 +64,42 @@ export async function testConnection(
   }
 }
 
+/** For each of several conversion actions, until one fails. */
+async function testPayload(
+  owner: TokenOwner,
+  payload: Payload,
+  call: Call,
+  client: PlatformClient,
+): Promise<ConnectionTest> {
+  const parts = partsOf(payload);
+  if (!parts) return testItem(owner, JSON.stringify(payload.item), call, client);
+  let test: ConnectionTest | undefined;
+  for (const { action, body } of parts) {
+    test = await testItem(owner, body, call, client);
+    if (!test.ok) return { ...test, reason: `${action}: ${test.reason}` };
+  }
+  return test as ConnectionTest;
+}
+
+async function testItem(owner: TokenOwner, item: string, call: Call, client: PlatformClient): Promise<ConnectionTest> {
+  const { name, platform } = owner;
+  const test = platform.test?.(item, call);
+  if (!test) {
+    const checked =
+      call.accessToken === undefined ? 'the payload was built' : 'the payload was built and a token fetched';
+    const reason = `the platform has no test mode: ${checked}, nothing was sent`;
+    return { platform: name, ok: true, status: 'validated', sent: false, reason };
+  }
+  const response = await client.request(platform, test.request, call.connection);
+  return toConnectionTest(owner, test.verdict(response), test.sent, response);
+}
+
 function toConnectionTest(
-  platform: Platform,
+  { name, platform }: TokenOwner,
   verdict: Verdict,
   sent: boolean,
   response: PlatformResponse,
 ): ConnectionTest {
-  const { name } = platform;
   const { kind } = verdict;
   if (kind === 'delivered' || kind === 'accepted') return { platform: name, ok: true, status: kind, sent };
   const status = kind === 'unauthorized' || kind === 'misconfigured' ? kind : 'failed';

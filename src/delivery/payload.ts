@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { Conversion } from '../platforms/conversion.js';
 import { isSelected } from '../platforms/event-mapping.js';
 import { FIRST_PAYLOAD_VERSION } from '../platforms/payload-version.js';
-import type { Platform, Settings, Skip } from '../platforms/platform.js';
+import type { Payload, Platform, Settings, Skip } from '../platforms/platform.js';
 import { type SiteConnection, settingsAt } from '../sites/connection.js';
 import { type Account, accountOf } from './account.js';
 import { occurredMsOf, type ReceivedConversion } from './received-conversion.js';
@@ -10,13 +10,21 @@ import { withSentIdentifiers } from './sent-identifiers.js';
 
 /** A platform's payload as it is sent. */
 export interface DeliveryPayload {
-  /** JSON. */
+  /** JSON; with `parts` the list of them. */
   readonly body: string;
   readonly bodySha256: string;
   /** Payloads of different groups cannot share a request. */
   readonly group: string | undefined;
   /** Where it is sent. */
   readonly account: Account;
+  /** One for each conversion action, if there are several. */
+  readonly parts?: readonly PayloadPart[] | undefined;
+}
+
+export interface PayloadPart {
+  readonly action: string;
+  /** JSON. */
+  readonly body: string;
 }
 
 /** What an operator's request changes in the payload. */
@@ -36,7 +44,20 @@ export function buildPayload(
   const payload = platform.payload(withDefaultConsent(toConversion(received, requested), received, settings), settings);
   if ('skip' in payload) return payload;
   const body = JSON.stringify(payload.item);
-  return { body, bodySha256: hash('sha256', body), group: payload.group, account: accountOf(platform, settings) };
+  const { group } = payload;
+  return {
+    body,
+    bodySha256: hash('sha256', body),
+    group,
+    account: accountOf(platform, settings),
+    parts: partsOf(payload),
+  };
+}
+
+/** Undefined if the payload is for one action, or the platform has no actions. */
+export function partsOf({ item, actions }: Payload): PayloadPart[] | undefined {
+  const items = item as readonly object[];
+  return actions?.map((action, index) => ({ action, body: JSON.stringify(items[index]) }));
 }
 
 /** The connection's settings as of a position; the current ones if the position is undefined or precedes all versions. */

@@ -1,3 +1,4 @@
+import type { ConnectionName } from '../platforms/connection-name.js';
 import {
   type Address,
   CONVERSION_SOURCES,
@@ -6,12 +7,23 @@ import {
   type Visit,
 } from '../platforms/conversion.js';
 import type { PersonalHashes } from '../platforms/personal-hashes.js';
-import { PLATFORM_NAMES, type PlatformName } from '../platforms/platform.js';
-import { type DataSchema, payloadVersion, position, type SchemasOf, strings, time, uuid } from './event-schema.js';
+import {
+  connectionName,
+  type DataSchema,
+  payloadVersion,
+  position,
+  type SchemasOf,
+  strings,
+  time,
+  uuid,
+} from './event-schema.js';
 import { type BotVerdict, botVerdictSchema } from './visitor.events.js';
 
 /** Category of the streams that hold one conversion and all its outcomes. */
 export const CONVERSION = 'conversion';
+
+/** `keyId` of conversions that were imported from a file: no API key was used. */
+export const IMPORT_KEY_ID = '00000000-0000-0000-0000-000000000000';
 
 /** What platforms are told about the person's consent. `unknown`: never stated, or the record could not be read. */
 export type AdConsent = 'granted' | 'denied' | 'unknown';
@@ -28,7 +40,7 @@ export type WithheldReason =
 /** What any instance needs to deliver a received conversion, at any time. */
 export interface DeliveryPlan {
   /** Platforms that were connected when the conversion was received. */
-  readonly platforms?: readonly PlatformName[] | undefined;
+  readonly platforms?: readonly ConnectionName[] | undefined;
   /** Position of the site's newest event at that time: payloads are built with the settings as of this position. */
   readonly settings?: number | undefined;
   /** Version of the payloads, `platforms/payload-version.ts`. Absent before there was a second one. */
@@ -131,11 +143,14 @@ const properties: DataSchema<ConversionData>['properties'] = {
   },
   source: { type: 'string', enum: CONVERSION_SOURCES, description: 'Where it happened.' },
   items: { type: 'array', items: itemSchema, description: 'Lines of the order.' },
-  keyId: { ...uuid, description: 'Id of the API key that the request carried.' },
+  keyId: {
+    ...uuid,
+    description: `Id of the API key that the request carried; ${IMPORT_KEY_ID} if it was imported from a file.`,
+  },
   trial: { type: 'boolean', description: 'Sent with a trial key: counted in no total, delivered to no platform.' },
   platforms: {
     type: 'array',
-    items: { type: 'string', enum: PLATFORM_NAMES },
+    items: connectionName,
     description: 'Platforms connected when the conversion was received. An outcome follows for each of them.',
   },
   settings: {

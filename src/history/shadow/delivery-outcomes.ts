@@ -2,8 +2,8 @@ import type { StoredOpening } from '../../conversions/conversion.js';
 import { foldDeliveries, resultOf } from '../../delivery/delivery.js';
 import { buildPayload, settingsAsOf } from '../../delivery/payload.js';
 import type { StoredEvent } from '../../log/event.js';
+import type { ConnectionName } from '../../platforms/connection-name.js';
 import { platformOf } from '../../platforms/index.js';
-import type { PlatformName } from '../../platforms/platform.js';
 import type { Site } from '../../sites/site.js';
 import type { ShadowRules } from './shadow-rules.js';
 
@@ -15,7 +15,7 @@ export interface DeliveryOutcome {
 }
 
 /** The outcomes in a conversion's stream. A delivery counts as sent unless it was skipped, or failed without a payload. */
-export function recordedOutcomes(stream: readonly StoredEvent[]): Map<PlatformName, DeliveryOutcome> {
+export function recordedOutcomes(stream: readonly StoredEvent[]): Map<ConnectionName, DeliveryOutcome> {
   const [first] = stream;
   const trial = first?.type === 'conversion.received.v1' && first.data.trial;
   return new Map(
@@ -33,10 +33,10 @@ export function simulatedOutcomes(
   received: StoredOpening,
   site: Site,
   rules: ShadowRules,
-): Map<PlatformName, DeliveryOutcome> {
+): Map<ConnectionName, DeliveryOutcome> {
   const { platforms, settings: settingsPosition, trial, consent } = received.data;
   const connected = site.connections.filter(({ disconnected }) => !disconnected).map(({ platform }) => platform);
-  const outcomes = new Map<PlatformName, DeliveryOutcome>();
+  const outcomes = new Map<ConnectionName, DeliveryOutcome>();
   for (const name of platforms ?? connected) {
     const platform = platformOf(name);
     const connection = site.connections.find((candidate) => candidate.platform === name);

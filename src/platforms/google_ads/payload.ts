@@ -1,25 +1,25 @@
 import type { Conversion } from '../conversion.js';
-import { customFields, mappedEvent } from '../event-mapping.js';
+import { customFields, mappedActions, payloadFor } from '../event-mapping.js';
 import { digestOf } from '../personal-hashes.js';
 import type { Payload, Settings, Skip } from '../platform.js';
 import { addressOf, cartData, eventSourceOf, uploadCartData } from './details.js';
 import { isUpload } from './settings.js';
 
-/** The group of payloads for the legacy upload. The group of Data Manager payloads is the conversion action's id. */
+/** The group of payloads for the legacy upload. The group of Data Manager payloads is the list of conversion actions. */
 export const UPLOAD = 'upload';
+export const ACTION_SEPARATOR = ',';
 
 type ClickId = { readonly gclid: string } | { readonly gbraid: string } | { readonly wbraid: string };
 
 interface Match {
-  readonly action: string;
   readonly click: ClickId | undefined;
   readonly email: string | undefined;
   readonly phone: string | undefined;
 }
 
 export function payload(conversion: Conversion, settings: Settings): Payload | Skip {
-  const action = mappedEvent(settings, conversion.event);
-  if (action === undefined) return { skip: 'event_not_mapped' };
+  const actions = mappedActions(settings, conversion.event);
+  if (actions === undefined) return { skip: 'event_not_mapped' };
   // Google's policy: without consent to ad_user_data nothing may be sent, not even with consent denied.
   if (conversion.consent === 'denied') return { skip: 'consent_denied' };
   const click = clickOf(conversion);
@@ -27,10 +27,11 @@ export function payload(conversion: Conversion, settings: Settings): Payload | S
   const email = digestOf(conversion.hashes, 'emailGoogle') || undefined;
   const { phone } = conversion.hashes;
   if (click === undefined && email === undefined && phone === undefined) return { skip: 'no_identifier' };
-  const match: Match = { action, click, email, phone };
+  const match: Match = { click, email, phone };
   return isUpload(settings)
-    ? { item: clickConversion(conversion, match, settings), group: UPLOAD }
-    : { item: dataManagerEvent(conversion, match, settings), group: action };
+    ? payloadFor(actions, (action) => clickConversion(conversion, action, match, settings), UPLOAD)
+    : // The Data Manager sends one event to all destinations of a request.
+      { item: dataManagerEvent(conversion, match, settings), group: actions.join(ACTION_SEPARATOR) };
 }
 
 /** Only one click id is sent, the most exact first. Google refuses two braids, and a braid adds nothing to a gclid. */
@@ -74,7 +75,12 @@ function dataManagerEvent(conversion: Conversion, { click, email, phone }: Match
   };
 }
 
-function clickConversion(conversion: Conversion, { action, click, email, phone }: Match, settings: Settings): object {
+function clickConversion(
+  conversion: Conversion,
+  action: string,
+  { click, email, phone }: Match,
+  settings: Settings,
+): object {
   const { value } = conversion;
   const userIdentifiers: object[] = [];
   // Left out with a braid: whether Google accepts both is not confirmed, and the click id is the better match.
