@@ -76,8 +76,9 @@ function textLine(line: SyncLine): string {
   return `${printable(cells.join('  '))}\n`;
 }
 
-function inboundLine({ time, kind, status, reason, count, since, sample = [] }: SyncLine): string {
-  const senders = sample.map(({ time, by }) => `${by} at ${time}`);
-  const cells = [time, kind.padEnd(8), status, `${count} since ${since}`, reason, senders.join(', ')];
-  return `${printable(cells.filter((cell) => cell !== '').join('  '))}\n`;
+function inboundLine({ time, kind, status, since, reasons = {}, sample = [] }: SyncLine): string {
+  const counts = Object.entries(reasons).map(([reason, count]) => `${count} ${reason}`);
+  const senders = new Set(sample.map(({ by }) => by));
+  const cells = [time, kind.padEnd(8), status, counts.join(', '), `since ${since}`, `by ${[...senders].join(', ')}`];
+  return `${printable(cells.join('  '))}\n`;
 }

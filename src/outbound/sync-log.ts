@@ -1,5 +1,6 @@
 import { isOutcome } from '../delivery/delivery.js';
 import type { OutcomeType } from '../events/delivery.events.js';
+import type { RejectedConversions } from '../events/inbound.events.js';
 import type { FailedPushAttempt, ReportingWindow, Totals } from '../events/outbound.events.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
@@ -21,7 +22,7 @@ export const ATTEMPT_TYPES = [
   'inbound.rejected.v1',
 ] as const;
 
-/** One attempt to deliver a conversion or to push totals to the webhook, or the conversions that were refused for one reason. */
+/** One attempt to deliver a conversion or to push totals to the webhook, or the conversions that were refused for some time. */
 export interface SyncLine {
   readonly time: string;
   readonly kind: 'delivery' | 'push' | 'inbound';
@@ -36,10 +37,11 @@ export interface SyncLine {
   /** Reporting window of a push. */
   readonly window?: Omit<ReportingWindow, 'body'>;
   readonly payload?: Totals;
-  /** How many conversions were refused, since when, and some of them. */
-  readonly count?: number;
+  /** Of refused conversions. */
   readonly since?: string;
-  readonly sample?: readonly { readonly time: string; readonly by: string }[];
+  readonly count?: number;
+  readonly reasons?: RejectedConversions['reasons'];
+  readonly sample?: RejectedConversions['sample'];
 }
 
 export interface SyncFilter {
@@ -62,7 +64,7 @@ export async function* readSyncLog(
     if (end === at) return;
     const events = await log.read({ after: at, until: end, site, types: ATTEMPT_TYPES });
     yield events
-      .flatMap(linesOf)
+      .map(lineOf)
       .filter((line) => platform === undefined || line.platform === platform)
       .filter((line) => status === undefined || line.status === status);
     at = end;
@@ -71,24 +73,14 @@ export async function* readSyncLog(
 
 type PushOutcomeType = 'outbound.delivered.v1' | 'outbound.failed.v1';
 
-export function linesOf(event: StoredEvent<OutcomeType | PushOutcomeType | 'inbound.rejected.v1'>): SyncLine[] {
-  if (isOutcome(event)) return [deliveryLine(event)];
-  return event.type === 'inbound.rejected.v1' ? rejectionLines(event) : [pushLine(event)];
+export function lineOf(event: StoredEvent<OutcomeType | PushOutcomeType | 'inbound.rejected.v1'>): SyncLine {
+  if (isOutcome(event)) return deliveryLine(event);
+  return event.type === 'inbound.rejected.v1' ? rejectionLine(event) : pushLine(event);
 }
 
-/** One line per reason. Nothing was sent, so there is neither an attempt nor a duration. */
-function rejectionLines({ time, data: { since, reasons, sample } }: StoredEvent<'inbound.rejected.v1'>): SyncLine[] {
-  return Object.entries(reasons).map(([reason, count]) => ({
-    time,
-    kind: 'inbound',
-    attempt: 0,
-    status: 'rejected',
-    reason,
-    durationMs: 0,
-    count,
-    since,
-    sample: sample.filter((each) => each.reason === reason).map(({ time, by }) => ({ time, by })),
-  }));
+/** Nothing was sent, so there is neither an attempt nor a duration. */
+function rejectionLine({ time, data }: StoredEvent<'inbound.rejected.v1'>): SyncLine {
+  return { time, kind: 'inbound', attempt: 0, status: 'rejected', durationMs: 0, ...data };
 }
 
 function deliveryLine({ time, data }: StoredEvent<OutcomeType>): SyncLine {
