@@ -6,6 +6,7 @@ import type { Settings } from '../kernel/settings.js';
 import type { Caller } from './inbound-answers.js';
 import { InboundBatch } from './inbound-batch.js';
 import type { InboundMetrics } from './inbound-metrics.js';
+import type { RejectionRecorder } from './rejection-recorder.js';
 
 const CALLER = { loadedSite: { site: { host: 'shop.example' } }, key: { id: 'k1' } } as Caller;
 const SETTINGS = { maxBatchBytes: 1_000, maxBodyBytes: 1_000 } as Settings;
@@ -13,7 +14,8 @@ const SETTINGS = { maxBatchBytes: 1_000, maxBodyBytes: 1_000 } as Settings;
 function setUp() {
   const commands = { execute: async () => [] } as unknown as CommandBus;
   const metrics = { count: () => {} } as unknown as InboundMetrics;
-  return new InboundBatch(commands, metrics, {} as Logger, { nowMs: () => 0 }, SETTINGS);
+  const rejections = {} as RejectionRecorder;
+  return new InboundBatch(commands, metrics, rejections, {} as Logger, { nowMs: () => 0 }, SETTINGS);
 }
 
 function request(body?: string): IncomingMessage {
