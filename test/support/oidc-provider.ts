@@ -52,6 +52,7 @@ function configuration(application: string, people: ReadonlyMap<string, Record<s
     claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name', 'roles'] },
     // Claims in the ID token, as most providers do.
     conformIdTokenClaims: false,
+    ttl: { AccessToken: 60, AuthorizationCode: 60, Grant: 60, IdToken: 60, Interaction: 60, Session: 60 },
     pkce: { required: () => true },
     cookies: { keys: ['one key of the test'] },
     features: { devInteractions: { enabled: true }, rpInitiatedLogout: { enabled: true } },
