@@ -24,6 +24,7 @@ import { batchFormatOf } from './inbound-route.js';
 import { type LineReading, readBatch } from './read-batch.js';
 import { ReceiveBatch } from './receive-batch.command.js';
 import { ReceiveConversion, type Received } from './receive-conversion.command.js';
+import { RejectionRecorder } from './rejection-recorder.js';
 
 /** `POST /__cc/inbound/batch`: many conversions, each answered as if it had been sent alone, with its status. */
 @Injectable()
@@ -34,6 +35,7 @@ export class InboundBatch {
   constructor(
     private readonly commands: CommandBus,
     private readonly metrics: InboundMetrics,
+    private readonly rejections: RejectionRecorder,
     private readonly logger: Logger,
     @Inject(CLOCK) private readonly clock: Clock,
     @Inject(SETTINGS) private readonly settings: Settings,
@@ -47,19 +49,23 @@ export class InboundBatch {
     if (!format || headers['content-encoding'] !== undefined) return NOT_A_BATCH;
     const leave = this.slots.enter(caller.loadedSite.site.host);
     if (!leave) return TOO_MANY_BATCHES;
-    // The body of a client that has disconnected is never read to its end.
+    // The body of a client that disconnects, or has done so while its key was checked, is never read to its end.
+    let isReading = true;
     request.once('close', () => {
-      if (!request.complete) leave();
+      if (isReading) leave();
     });
+    if (request.closed) leave();
     try {
       const body = await readBody(request, this.settings.maxBatchBytes);
+      isReading = false;
       return body ? await this.receive(body, format, caller) : this.tooLarge;
     } finally {
       leave();
     }
   }
 
-  private async receive(body: Buffer, format: BatchFormat, { loadedSite, key }: Caller): Promise<CountedAnswer> {
+  private async receive(body: Buffer, format: BatchFormat, caller: Caller): Promise<CountedAnswer> {
+    const { loadedSite, key } = caller;
     const { clock, settings } = this;
     const limits = { maxLineBytes: settings.maxBodyBytes, clock, pause: pauseBetweenTurns() };
     const readings = await readBatch(body, format, limits);
@@ -67,13 +73,14 @@ export class InboundBatch {
       reading.ok ? [new ReceiveConversion(loadedSite, key, reading.fields, settings)] : [],
     );
     const results = (await this.commands.execute(new ReceiveBatch(conversions))).values();
-    return jsonAnswer(200, { ok: true, results: readings.map((reading) => this.entryOf(reading, results)) });
+    return jsonAnswer(200, { ok: true, results: readings.map((reading) => this.entryOf(reading, results, caller)) });
   }
 
   /** Takes the next result if the conversion was accepted. */
-  private entryOf(reading: LineReading, results: Iterator<PromiseSettledResult<Received>>): object {
+  private entryOf(reading: LineReading, results: Iterator<PromiseSettledResult<Received>>, caller: Caller): object {
     if (!reading.ok) {
-      const { error, status, outcome } = reading;
+      const { error, status, outcome, reason } = reading;
+      this.rejections.count(caller, reason);
       this.metrics.count(outcome);
       return { ok: false, error, status };
     }
