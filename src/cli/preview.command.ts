@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import { foldDeliveries } from '../delivery/delivery.js';
 import { buildPayload } from '../delivery/payload.js';
+import { withOrder } from '../delivery/read-order.js';
 import { withReopenedVisit } from '../delivery/received-conversion.js';
 import { UserError } from '../kernel/errors.js';
 import type { StoredEvent } from '../log/event.js';
@@ -43,7 +44,7 @@ export function addPreview(platforms: Command, session: Session): void {
         conversion === undefined
           ? await findByOrder(dependencies, site.host, order as string)
           : await findByConversion(dependencies, site.host, conversion);
-      const received = receivedOf(events, platform.name);
+      const received = await withOrder(dependencies.log, receivedOf(events, platform.name));
       const payload = buildPayload(received, platform, settings, { payloadVersion: PAYLOAD_VERSION });
       const document = {
         platform: platform.name,

@@ -3,6 +3,7 @@ import { Counter, Registry } from 'prom-client';
 
 const OUTCOMES = [
   'received',
+  'corrected',
   'deduplicated',
   'filtered',
   'invalid',

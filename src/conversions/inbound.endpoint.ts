@@ -13,6 +13,7 @@ import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import type { SiteKey } from '../sites/site.js';
 import { type LoadedSite, SiteDirectory } from '../sites/site-directory.js';
+import { correctionProblem } from './correction.js';
 import { readInboundFields } from './inbound-fields.js';
 import { InboundMetrics, type InboundOutcome } from './inbound-metrics.js';
 import { INBOUND_PATH, type InboundRoute, isJsonContentType, routeInbound } from './inbound-route.js';
@@ -101,6 +102,8 @@ export class InboundEndpoint implements OnModuleInit {
     const reading = readInboundFields(parseStrictJson(body), body, this.clock);
     if (!reading.ok) return { ...failureAnswer(400, reading.error), outcome: 'invalid' };
     const { loadedSite, key } = caller;
+    const problem = correctionProblem(loadedSite, reading.fields);
+    if (problem !== undefined) return { ...failureAnswer(400, problem), outcome: 'invalid' };
     return received(await this.commands.execute(new ReceiveConversion(loadedSite, key, reading.fields, this.settings)));
   }
 
@@ -143,10 +146,11 @@ function methodNotAllowed(allow: string): CountedAnswer {
   return { ...textAnswer(405, `Use ${allow} here.`, { Allow: allow }), outcome: 'malformed' };
 }
 
-function received({ conversionId, firstConversionId, receipt, warning }: Received): CountedAnswer {
+function received({ conversionId, firstConversionId, receipt, correction, warning }: Received): CountedAnswer {
   const headers: Record<string, string> = { 'X-CC-Conversion-Id': conversionId };
   if (firstConversionId) headers['X-CC-First-Conversion-Id'] = firstConversionId;
   if (warning) headers['X-CC-Warning'] = warning;
-  const outcome = 'deduped' in receipt ? 'deduplicated' : 'filtered' in receipt ? 'filtered' : 'received';
+  const counted = correction ? 'corrected' : 'received';
+  const outcome = 'deduped' in receipt ? 'deduplicated' : 'filtered' in receipt ? 'filtered' : counted;
   return { status: 200, type: JSON_TYPE, body: JSON.stringify(receipt), headers, outcome };
 }

@@ -17,6 +17,7 @@ import type { SiteKey } from '../sites/site.js';
 import { filtersBots, type Match, Matcher, matchAtReceipt, reachesBotThreshold } from '../visitors/matcher.js';
 import { addressWarning, storedItems, storedText } from './address-digest.js';
 import { isOpening, type OpeningEvent } from './conversion.js';
+import { isCorrection } from './correction.js';
 import { dedupKey, dedupWindowOf } from './dedup-key.js';
 import { differences } from './differences.js';
 import { filterReason } from './filter.js';
@@ -42,6 +43,7 @@ export class ReceiveConversionHandler implements ICommandHandler<ReceiveConversi
     const match = matchAtReceipt(record, settings, this.clock.nowMs(), rules.identifierTtlMs, fields.occurredAt);
     const { opening, claim, warning } = decide(command, personal, match, uuidv7(), this.deliveries.planFor(loadedSite));
     const { conversionId } = opening.data;
+    const correction = opening.data.correction === true;
     const outcome = await this.append(loadedSite.site.host, key, opening, claim);
     if (outcome.status === 'appended') {
       const { position, time } = outcome;
@@ -49,7 +51,7 @@ export class ReceiveConversionHandler implements ICommandHandler<ReceiveConversi
       const results = isReceived
         ? await this.deliveries.deliver({ site: loadedSite.site.host, position, time, ...opening })
         : {};
-      return { conversionId, receipt: receiptOf(opening, results), ...(warning && { warning }) };
+      return { conversionId, receipt: receiptOf(opening, results), correction, ...(warning && { warning }) };
     }
     if (outcome.status === 'conflict') throw new Error('A new conversion cannot conflict');
 
@@ -66,7 +68,10 @@ export class ReceiveConversionHandler implements ICommandHandler<ReceiveConversi
       },
     };
     await this.append(loadedSite.site.host, key, duplicate);
-    return { conversionId, firstConversionId, receipt: receiptOf(duplicate, {}), ...(warning && { warning }) };
+    return {
+      ...{ conversionId, firstConversionId, receipt: receiptOf(duplicate, {}), correction },
+      ...(warning && { warning }),
+    };
   }
 
   private append(site: string, key: SiteKey, event: OpeningEvent, claim?: DedupClaim) {
@@ -98,6 +103,7 @@ export function decide(
   const event = storedText(dedupSecret, fields.event);
   const orderId = fields.orderId === undefined ? undefined : storedText(dedupSecret, fields.orderId);
   const items = fields.items && storedItems(dedupSecret, fields.items);
+  const correction = isCorrection(loadedSite, fields.event) ? true : undefined;
   // Fields that were not sent are undefined here and absent in the log.
   const data: ConversionData = {
     conversionId,
@@ -110,6 +116,7 @@ export function decide(
     items,
     keyId: key.id,
     trial: key.trial,
+    correction,
   };
   const { visit, bot, isBot, botVisitors } = match;
   const stated = sentPersonal(fields, dedupSecret, match.withheld !== undefined);
@@ -118,9 +125,11 @@ export function decide(
     ...(bot && bot.score > 0 && { bot, ...(reachesBotThreshold(bot, settings) && { judged: true as const }) }),
     ...(botVisitors !== undefined && { botVisitors }),
   };
-  const reason =
-    filterReason(settings, hashes.subject, fields.email) ??
-    (isBot && filtersBots(settings, fields.orderId) ? 'bot' : undefined);
+  // A conversion that was counted must be corrected, whatever the site filters now.
+  const reason = correction
+    ? undefined
+    : (filterReason(settings, hashes.subject, fields.email) ??
+      (isBot && filtersBots(settings, fields.orderId) ? 'bot' : undefined));
   const reference = orderId;
   const opening: OpeningEvent = reason
     ? { type: 'conversion.filtered.v1', data: { ...data, ...botData, reason }, personal, reference }
@@ -148,6 +157,6 @@ function matchData({ visit, consent, withheld }: Match): Partial<ConversionData>
 
 /** The fields of the sender only: a duplicate is neither matched nor sent. */
 function sentData(data: ConversionData): ConversionData {
-  const { conversionId, event, value, currency, orderId, occurredAt, source, items, keyId, trial } = data;
-  return { conversionId, event, value, currency, orderId, occurredAt, source, items, keyId, trial };
+  const { conversionId, event, value, currency, orderId, occurredAt, source, items, keyId, trial, correction } = data;
+  return { conversionId, event, value, currency, orderId, occurredAt, source, items, keyId, trial, correction };
 }

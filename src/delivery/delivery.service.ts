@@ -1,16 +1,19 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { DeliveryPlan } from '../events/conversion.events.js';
+import { withLogTimeout } from '../kernel/log-timeout.js';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { Shutdown } from '../kernel/shutdown.js';
 import { EventLog } from '../log/event-log.js';
 import { PAYLOAD_VERSION } from '../platforms/payload-version.js';
+import type { PlatformName } from '../platforms/platform.js';
 import { Postgres } from '../postgres/postgres.js';
 import type { LoadedSite } from '../sites/site-directory.js';
 import { type AttemptWindow, permitFirstAttempts, WINDOW } from './attempt-window.js';
-import type { Results } from './delivery.js';
+import { type Results, resultOf } from './delivery.js';
 import { DeliverySaga, type SagaEnd } from './delivery.saga.js';
 import { PlatformDelivery } from './platform-delivery.js';
+import { withOrder } from './read-order.js';
 import type { ReceivedConversion } from './received-conversion.js';
 
 const TICK_MS = 200;
@@ -66,6 +69,7 @@ export class DeliveryService {
   async deliver(received: ReceivedConversion): Promise<Results> {
     const { platforms = [], conversionId } = received.data;
     if (platforms.length === 0) return {};
+    if (received.data.correction && !received.order) return this.deliverCorrection(received, platforms);
     const permit = permitFirstAttempts(Date.parse(received.time), this.postgres.clock.nowMs(), this.window);
     const onEnd = (end: SagaEnd) => {
       this.inFlight.delete(saga);
@@ -81,6 +85,13 @@ export class DeliveryService {
       });
     }
     return results;
+  }
+
+  /** If its order cannot be read, the deliveries are owed, and found in the log. */
+  private async deliverCorrection(received: ReceivedConversion, platforms: readonly PlatformName[]): Promise<Results> {
+    const correction = await withLogTimeout(withOrder(this.log, received)).catch(() => undefined);
+    if (correction) return this.deliver(correction);
+    return Object.fromEntries(platforms.map((platform) => [platform, resultOf(undefined, received.data.trial)]));
   }
 
   private tick(): void {

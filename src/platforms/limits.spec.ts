@@ -31,7 +31,7 @@ describe('limits', () => {
   it.each(rows)('of $name $mode are as documented', ({ name, mode, age, window }) => {
     const platform = PLATFORMS.find((candidate) => candidate.name === name);
     const settings: Settings = mode === undefined ? {} : { mode };
-    const { ageMaxMs, dedupWindowMs } = platform?.limits?.(settings) ?? {};
+    const { ageMaxMs, dedupWindowMs } = platform?.limits?.(settings, {}) ?? {};
     expect([ageMaxMs, dedupWindowMs]).toEqual([age, window]);
   });
 

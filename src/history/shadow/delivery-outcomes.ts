@@ -1,6 +1,7 @@
 import type { StoredOpening } from '../../conversions/conversion.js';
 import { foldDeliveries, resultOf } from '../../delivery/delivery.js';
 import { buildPayload, settingsAsOf } from '../../delivery/payload.js';
+import type { ReceivedConversion } from '../../delivery/received-conversion.js';
 import type { StoredEvent } from '../../log/event.js';
 import { platformOf } from '../../platforms/index.js';
 import type { PlatformName } from '../../platforms/platform.js';
@@ -30,7 +31,7 @@ export function recordedOutcomes(stream: readonly StoredEvent[]): Map<PlatformNa
 
 /** The outcome that the conversion would have under the rules. Payloads are built by the platforms' code and not sent. */
 export function simulatedOutcomes(
-  received: StoredOpening,
+  received: StoredOpening & Pick<ReceivedConversion, 'order'>,
   site: Site,
   rules: ShadowRules,
 ): Map<PlatformName, DeliveryOutcome> {

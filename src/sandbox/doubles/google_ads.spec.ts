@@ -58,12 +58,12 @@ describe('double of google_ads: Data Manager', () => {
     expect(received).toMatchObject([{ event: '987654321', problems: [], accepted: true }]);
   });
 
-  it('deduplicates by transaction id, and without one by click id and time', () => {
+  it('deduplicates by transaction id and value, and without an id by click id and time', () => {
     const { transactionId: _, ...anonymous } = byClick;
     const { received } = ingest({ ...minimal, events: [byClick, anonymous] });
     expect(received?.map(({ dedupKey }) => dedupKey)).toEqual([
-      '987654321 ORD-1001',
-      '987654321 GCLID 2026-03-01T10:15:30Z',
+      '987654321 ORD-1001 129.9',
+      '987654321 GCLID 2026-03-01T10:15:30Z 129.9',
     ]);
     expect(received?.[0]?.bodySha256).toBe(hash('sha256', JSON.stringify(byClick)));
   });
