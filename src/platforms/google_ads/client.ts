@@ -73,6 +73,7 @@ function uploadRequest(
 ): PlatformRequest {
   const { connection, accessToken } = call;
   const { customer_id, login_customer_id } = connection.settings;
+  const { developer_token } = connection.secrets;
   const version = versionOf(connection.settings, 'upload_api_version');
   return {
     method: 'POST',
@@ -80,8 +81,7 @@ function uploadRequest(
     headers: {
       authorization: `Bearer ${accessToken ?? ''}`,
       'content-type': 'application/json',
-      // Without a token Google answers unauthorized, which parks the connection.
-      'developer-token': connection.secrets['developer_token'] ?? '',
+      ...(developer_token !== undefined && { 'developer-token': developer_token }),
       ...(login_customer_id !== undefined && { 'login-customer-id': login_customer_id }),
     },
     body: `{"${field}":[${items.join(',')}],"partialFailure":true${flag}}`,

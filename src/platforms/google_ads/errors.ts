@@ -30,7 +30,7 @@ const SETTINGS: readonly ErrorRow[] = [
   {
     codes: ['CUSTOMER_NOT_ALLOWLISTED_FOR_THIS_FEATURE'],
     verdict: 'misconfigured',
-    fix: 'Google does not accept the upload for this developer_token: set mode=data_manager.',
+    fix: 'Google does not accept the upload from this Cloud project: set mode=data_manager.',
   },
   { codes: ['UNSUPPORTED_VERSION'], verdict: 'misconfigured', fix: 'Set a current upload_api_version.' },
 ];
@@ -47,9 +47,14 @@ const CREDENTIALS: readonly ErrorRow[] = [
     fix: 'Check customer_id and login_customer_id, and give the Google account of refresh_token access to the account.',
   },
   {
+    codes: ['CLOUD_PROJECT_NOT_APPROVED_FOR_PRODUCTION'],
+    verdict: 'unauthorized',
+    fix: 'Apply for access on the Google Ads API Overview page of the Cloud project, or set mode=data_manager.',
+  },
+  {
     codes: ['DEVELOPER_TOKEN_INVALID', 'DEVELOPER_TOKEN_NOT_APPROVED', 'DEVELOPER_TOKEN_PROHIBITED'],
     verdict: 'unauthorized',
-    fix: 'Check developer_token in the API Center of the manager account, or set mode=data_manager.',
+    fix: 'Remove developer_token, which Google no longer uses, or set mode=data_manager.',
   },
 ];
 

@@ -45,6 +45,7 @@ const FIXABLE = {
     ...['UNAUTHENTICATED', 'OAUTH_TOKEN_EXPIRED', 'OAUTH_TOKEN_INVALID', 'OAUTH_TOKEN_REVOKED'],
     ...['PERMISSION_DENIED', 'USER_PERMISSION_DENIED', 'CUSTOMER_NOT_FOUND', 'NOT_ADS_USER'],
     ...['DEVELOPER_TOKEN_INVALID', 'DEVELOPER_TOKEN_NOT_APPROVED', 'DEVELOPER_TOKEN_PROHIBITED'],
+    'CLOUD_PROJECT_NOT_APPROVED_FOR_PRODUCTION',
   ],
 };
 const SIX_HOURS_MS = 21_600_000;
@@ -96,7 +97,6 @@ describe('google_ads', () => {
         { ...CONNECTION, settings: { 'event.lead': 'AW-1/abc' } },
         /^event\.lead must be the id/,
       ],
-      ['a missing developer token', { ...UPLOAD_CONNECTION, secrets: SECRETS }, /^developer_token is required/],
       [
         'custom data in an upload',
         { ...UPLOAD_CONNECTION, settings: { ...UPLOAD_SETTINGS, 'field.shop': 'orderId' } },
@@ -345,6 +345,12 @@ describe('google_ads', () => {
         body: '{"conversions":[{"a": 1},{"b":2.50},{"c":"\\u00e9"}],"partialFailure":true}',
       });
       expect(googleAds.payload(PURCHASE, UPLOAD_SETTINGS)).toHaveProperty('group', 'upload');
+    });
+
+    it('needs no developer token, which Google retired', () => {
+      const connection = { ...UPLOAD_CONNECTION, secrets: SECRETS };
+      expect(googleAds.check?.(connection)).toBeUndefined();
+      expect(googleAds.request(items, callOf(connection, 'upload')).headers).not.toHaveProperty('developer-token');
     });
 
     it('uses the endpoint of the connection for every kind of request', () => {

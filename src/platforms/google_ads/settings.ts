@@ -56,21 +56,21 @@ export const fields: readonly Field[] = [
   },
   {
     name: 'mode',
-    help: 'data_manager, or upload for the legacy click conversion upload, which Google allows for few developer tokens.',
+    help: 'data_manager, or upload for the legacy click conversion upload, which Google accepts only from earlier users.',
     fallback: FALLBACK.mode,
     check: oneOf('data_manager', 'upload'),
   },
   {
     name: 'developer_token',
     secret: true,
-    help: 'With mode=upload: developer token of the manager account, from its API Center.',
+    help: 'With mode=upload: not needed. Google has ignored developer tokens since September 2026.',
     check: visibleAscii,
   },
   versionField('api_version', 'Version of the Data Manager API.', FALLBACK.api_version),
   versionField('upload_api_version', 'With mode=upload: version of the Google Ads API.', FALLBACK.upload_api_version),
 ];
 
-export function check({ settings, secrets }: Connection): string | undefined {
+export function check({ settings }: Connection): string | undefined {
   for (const [name, value] of Object.entries(settings)) {
     if (name.startsWith('event.') && !DIGITS.test(value)) {
       return `${name} must be the id of a conversion action, digits only: it is the ctId in the URL of its page in Google Ads`;
@@ -78,9 +78,6 @@ export function check({ settings, secrets }: Connection): string | undefined {
     if (name.startsWith('field.') && isUpload(settings)) {
       return `${name} cannot be sent with mode=upload: leave it out, or use mode=data_manager`;
     }
-  }
-  if (isUpload(settings) && secrets['developer_token'] === undefined) {
-    return 'developer_token is required with mode=upload: copy it from the API Center of the manager account';
   }
   return undefined;
 }

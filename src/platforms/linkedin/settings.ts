@@ -9,7 +9,7 @@ export const fields: readonly Field[] = [
   {
     name: 'access_token',
     secret: true,
-    help: 'Token of a member with access to the ad account, valid for 60 days; or set client_id, client_secret and refresh_token.',
+    help: 'Token of the Direct API: Campaign Manager > Data > Signals manager. Or set client_id, client_secret and refresh_token of an app.',
     check: visibleAscii,
   },
   {

@@ -13,10 +13,14 @@ import type { Connection, Field } from '../platform.js';
 export const API_VERSION = 'v26.0';
 
 export const fields: readonly Field[] = [
-  requiredField('pixel_id', 'Number of the pixel (dataset): Events Manager, Data sources, Settings.', digitsOnly),
+  requiredField(
+    'pixel_id',
+    'Number of the pixel (dataset): Events Manager > Data sources > the pixel > Settings.',
+    digitsOnly,
+  ),
   requiredSecret(
     'access_token',
-    'Token of a system user: Events Manager, Settings, Conversions API, Generate access token.',
+    'Token of a system user: Events Manager > the pixel > Settings > Conversions API > Generate access token.',
   ),
   {
     name: 'test_event_code',

@@ -371,20 +371,20 @@ describe('microsoft_ads', () => {
     const error = (Code: number, Index?: number) => ({ Index, Code, ErrorCode: `E${Code}`, Message: 'Invalid.' });
     const retry = (reason: string, afterMs?: number) => ({ kind: 'retry', reason, afterMs });
     const CODES: [number, object][] = [
-      [105, { kind: 'unauthorized', reason: 'E105' }],
-      [106, { kind: 'unauthorized', reason: 'E106' }],
-      [109, { kind: 'unauthorized', reason: 'E109' }],
-      [5613, { kind: 'misconfigured', reason: 'E5613' }],
+      [105, { kind: 'unauthorized', reason: '105 E105' }],
+      [106, { kind: 'unauthorized', reason: '106 E106' }],
+      [109, { kind: 'unauthorized', reason: '109 E109' }],
+      [5613, { kind: 'misconfigured', reason: '5613 E5613' }],
       [117, retry('throttled', 60_000)],
       [0, retry('server_error')],
       [5612, retry('server_error')],
       [5615, { ...retry('server_error', 7_200_000), unknown: false }],
-      [5601, { kind: 'split', reason: 'E5601' }],
+      [5601, { kind: 'split', reason: '5601 E5601' }],
     ];
     const FINAL = [5603, 5604, 5606, 5607, 5608, 5609, 5610, 5611, 5614, 5616, 5617];
 
     it('has an expected verdict for each number of the table', () => {
-      const numbers = ERRORS.flatMap(({ codes }) => codes).filter((code) => typeof code === 'number');
+      const numbers = ERRORS.flatMap(({ codes }) => codes) as number[];
       expect(numbers.sort()).toEqual(CODES.map(([code]) => code).sort());
     });
 
@@ -393,33 +393,43 @@ describe('microsoft_ads', () => {
       expect(microsoftAds.verdict(answer(200, { PartialErrors: null }), 3)).toEqual({ kind: 'delivered' });
     });
 
-    it.each([...CODES, ...FINAL.map((code): [number, object] => [code, { kind: 'rejected', reason: `E${code}` }])])(
-      'on a conversion with error code %i',
-      (code, verdict) => {
-        const body = { PartialErrors: [null, error(code, 1)], TrackingId: 'T' };
-        expect(microsoftAds.verdict(answer(200, body), 3)).toEqual([
-          { kind: 'delivered', requestId: 'T' },
-          { ...verdict, requestId: 'T' },
-          { kind: 'delivered', requestId: 'T' },
-        ]);
-      },
-    );
+    it.each([
+      ...CODES,
+      ...FINAL.map((code): [number, object] => [code, { kind: 'rejected', reason: `${code} E${code}` }]),
+    ])('on a conversion with error code %i', (code, verdict) => {
+      const body = { PartialErrors: [null, error(code, 1)], TrackingId: 'T' };
+      expect(microsoftAds.verdict(answer(200, body), 3)).toEqual([
+        { kind: 'delivered', requestId: 'T' },
+        { ...verdict, requestId: 'T' },
+        { kind: 'delivered', requestId: 'T' },
+      ]);
+    });
 
-    it.each([...CODES, ...FINAL.map((code): [number, object] => [code, { kind: 'split', reason: `E${code}` }])])(
-      'on a request with fault code %i',
-      (code, verdict) => {
-        for (const status of [200, 400]) {
-          for (const name of ['Errors', 'OperationErrors']) {
-            const response = answer(status, { TrackingId: 'T', [name]: [error(code)] });
-            expect(microsoftAds.verdict(response, 3)).toEqual({ ...verdict, requestId: 'T' });
-          }
+    it.each([
+      ...CODES,
+      ...FINAL.map((code): [number, object] => [code, { kind: 'split', reason: `${code} E${code}` }]),
+    ])('on a request with fault code %i', (code, verdict) => {
+      for (const status of [200, 400]) {
+        for (const name of ['Errors', 'OperationErrors']) {
+          const response = answer(status, { TrackingId: 'T', [name]: [error(code)] });
+          expect(microsoftAds.verdict(response, 3)).toEqual({ ...verdict, requestId: 'T' });
+        }
+      }
+    });
+
+    it.each(ERRORS.flatMap(({ codes, fix }) => (fix ? codes.map((code) => [code as number, fix] as const) : [])))(
+      'tells what to do about the error code %i, with and without its name',
+      (code, fix) => {
+        for (const problem of [error(code), { ...error(code), ErrorCode: '' }, { Code: code }]) {
+          const verdict = microsoftAds.verdict(answer(200, { Errors: [problem] }), 1) as { reason: string };
+          expect(microsoftAds.fix?.(verdict.reason)).toBe(fix);
         }
       },
     );
 
     it('follows the HTTP status when the code is unknown', () => {
       const fault = { TrackingId: 'T', Errors: [error(9999)] };
-      const expected = { reason: 'E9999', requestId: 'T' };
+      const expected = { reason: '9999 E9999', requestId: 'T' };
       expect(microsoftAds.verdict(answer(401, fault), 3)).toEqual({ kind: 'unauthorized', ...expected });
       expect(microsoftAds.verdict(answer(429, fault), 3)).toEqual({ ...retry('throttled'), requestId: 'T' });
       expect(microsoftAds.verdict(answer(500, fault), 3)).toEqual({ ...RETRIED, requestId: 'T' });
@@ -431,8 +441,8 @@ describe('microsoft_ads', () => {
     it('splits a batch when the index is missing or out of range', () => {
       for (const problem of [error(5606), error(5606, 3), error(5606, -1)]) {
         const body = { PartialErrors: [problem] };
-        expect(microsoftAds.verdict(answer(200, body), 3)).toEqual({ kind: 'split', reason: 'E5606' });
-        expect(microsoftAds.verdict(answer(200, body), 1)).toEqual([{ kind: 'rejected', reason: 'E5606' }]);
+        expect(microsoftAds.verdict(answer(200, body), 3)).toEqual({ kind: 'split', reason: '5606 E5606' });
+        expect(microsoftAds.verdict(answer(200, body), 1)).toEqual([{ kind: 'rejected', reason: '5606 E5606' }]);
       }
     });
 

@@ -31,7 +31,7 @@ export function offlineVerdict(response: PlatformResponse, items: number): Verdi
     // In a request with one conversion every error refers to it.
     const index = items === 1 ? 0 : at(error, 'Index');
     if (typeof index !== 'number' || !(index >= 0 && index < items)) {
-      return { kind: 'split', reason: nameOf(error), requestId };
+      return { kind: 'split', reason: reasonOf(error), requestId };
     }
     if (!verdicts.has(index)) verdicts.set(index, withRequestId(verdictOfCode(error), requestId));
   }
@@ -50,10 +50,12 @@ function faultIn(json: unknown): unknown {
 function verdictOfCode(error: unknown): Verdict {
   const code = at(error, 'Code');
   const row = typeof code === 'number' ? rowOf(ERRORS, code) : undefined;
-  return row ? verdictOfRow(row, nameOf(error)) : { kind: 'rejected', reason: nameOf(error) };
+  return row ? verdictOfRow(row, reasonOf(error)) : { kind: 'rejected', reason: reasonOf(error) };
 }
 
-function nameOf(error: unknown): string {
+/** Begins with the number, by which `fix` finds what to do: Microsoft may leave the name out. */
+function reasonOf(error: unknown): string {
   const code = at(error, 'Code');
-  return shorten(textAt(error, 'ErrorCode') || textAt(error, 'Message') || `error ${String(code ?? 'without a code')}`);
+  const words = textAt(error, 'ErrorCode') || textAt(error, 'Message');
+  return shorten([code, words].filter((part) => part !== undefined).join(' ')) || 'error without a code';
 }

@@ -41,7 +41,7 @@ export const fields: readonly Field[] = [
   {
     name: 'developer_token',
     secret: true,
-    help: 'With mode=offline: developer token from the developer portal of Microsoft Advertising.',
+    help: 'With mode=offline: developer token from developers.ads.microsoft.com > Account.',
     check: visibleAscii,
   },
   {

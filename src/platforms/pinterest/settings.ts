@@ -4,11 +4,8 @@ import type { Connection, Field } from '../platform.js';
 export const API_VERSION = 'v5';
 
 export const fields: readonly Field[] = [
-  requiredField('ad_account_id', 'Id of the ad account, digits only: Ads Manager, Ads, Conversions, API.', digitsOnly),
-  requiredSecret(
-    'access_token',
-    'Conversion access token: Ads Manager, Ads, Conversions, Set up API, Generate new token.',
-  ),
+  requiredField('ad_account_id', 'Id of the ad account, digits only: Ads > Conversions > Set up API.', digitsOnly),
+  requiredSecret('access_token', 'Conversion access token: Ads > Conversions > Set up API > Generate new token.'),
   limitedDataUseField,
   versionField('api_version', 'Version of the Pinterest API.', API_VERSION),
 ];

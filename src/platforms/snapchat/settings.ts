@@ -7,7 +7,10 @@ export const fields: readonly Field[] = [
   requiredField('pixel_id', 'Id of the Snap pixel: Ads Manager, Events Manager.', (value) =>
     /^[\da-zA-Z-]+$/.test(value) ? undefined : 'must be letters, digits and dashes only',
   ),
-  requiredSecret('access_token', 'Conversions API token: Ads Manager, Business details, Conversions API tokens.'),
+  requiredSecret(
+    'access_token',
+    'Conversions API token: Business Manager > Business Details > Conversions API Tokens.',
+  ),
   limitedDataUseField,
   versionField('api_version', 'Version of the Conversions API.', API_VERSION),
 ];

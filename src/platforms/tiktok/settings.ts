@@ -4,10 +4,10 @@ import type { Field } from '../platform.js';
 export const API_VERSION = 'v1.3';
 
 export const fields: readonly Field[] = [
-  requiredField('pixel_code', 'Code of the pixel: Events Manager, Web, the pixel, Settings.', (value) =>
+  requiredField('pixel_code', 'Code of the pixel: Tools > Events > the pixel > Settings.', (value) =>
     /^[A-Za-z0-9]+$/.test(value) ? undefined : 'must be letters and digits only',
   ),
-  requiredSecret('access_token', 'Token of the pixel: Events Manager, the pixel, Settings, Generate access token.'),
+  requiredSecret('access_token', 'Token of the pixel: Tools > Events > the pixel > Settings > Generate access token.'),
   {
     name: 'test_event_code',
     help: 'Code of the Test events tab in Events Manager; used by `platforms test` only.',
@@ -15,7 +15,7 @@ export const fields: readonly Field[] = [
   },
   {
     name: 'crm_event_set_id',
-    help: 'Id of a CRM event set: conversions without a visit are sent there instead of to the pixel.',
+    help: 'Id of a CRM event set (Tools > Events): conversions without a visit are sent there instead of to the pixel.',
     check: (value) => (/^[A-Za-z0-9]+$/.test(value) ? undefined : 'must be letters and digits only'),
   },
   {

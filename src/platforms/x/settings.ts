@@ -4,7 +4,7 @@ import type { Connection, Field } from '../platform.js';
 export const API_VERSION = '12';
 
 export const fields: readonly Field[] = [
-  requiredField('pixel_id', 'Id of the X pixel, such as o8z6j: Events Manager.', (value) =>
+  requiredField('pixel_id', 'Id of the X pixel, such as o8z6j: Tools > Events Manager.', (value) =>
     /^[A-Za-z0-9]{1,20}$/.test(value) ? undefined : 'must be letters and digits such as o8z6j',
   ),
   requiredSecret(

@@ -1,4 +1,4 @@
-import { credentialFailure, isJsonContentType, jsonAnswer } from '../answers.js';
+import { isJsonContentType, jsonAnswer } from '../answers.js';
 import * as check from '../checks.js';
 import type { FailureAnswers, Memory, ReceivedItem, SandboxAnswer, SandboxRequest } from '../double.js';
 import { isObject, isText, type JsonObject, listIn, objectOf, parseJson } from '../values.js';
@@ -61,7 +61,8 @@ export function uploadMethod(options: UploadMethodOptions): UploadMethod {
       server_error: (request) => googleAdsError(request, 503, 'UNAVAILABLE', { internalError: 'TRANSIENT_ERROR' }),
       unauthorized: (request) =>
         googleAdsError(request, 401, 'UNAUTHENTICATED', { authenticationError: 'OAUTH_TOKEN_INVALID' }),
-      forbidden,
+      forbidden: (request) =>
+        googleAdsError(request, 403, 'PERMISSION_DENIED', { authorizationError: 'USER_PERMISSION_DENIED' }),
     },
   };
 }
@@ -81,10 +82,6 @@ export function orderIdProblem(orderId: unknown): string | undefined {
 }
 
 function uploadAnswer(request: SandboxRequest, options: UploadMethodOptions): SandboxAnswer {
-  const refusal = credentialFailure(request.headers['developer-token']);
-  if (refusal === 'unauthorized')
-    return googleAdsError(request, 401, 'UNAUTHENTICATED', { authenticationError: 'DEVELOPER_TOKEN_INVALID' });
-  if (refusal) return forbidden(request);
   const manager = request.headers['login-customer-id'];
   if (manager !== undefined && !DIGITS.test(manager))
     return invalidArgument(request, 'login-customer-id is not digits', [], options);
@@ -166,10 +163,6 @@ function invalidArgument(
   const errors = items.map(() => [{ field: 'request', description: message, code: 'INVALID_ARGUMENT' }]);
   const answer = googleAdsError(request, 400, 'INVALID_ARGUMENT', { requestError: 'INVALID_INPUT' }, message);
   return { ...answer, received: receivedItems(items, errors, options) };
-}
-
-function forbidden(request: SandboxRequest): SandboxAnswer {
-  return googleAdsError(request, 403, 'PERMISSION_DENIED', { authorizationError: 'USER_PERMISSION_DENIED' });
 }
 
 function googleAdsError(
