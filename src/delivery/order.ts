@@ -33,8 +33,8 @@ const REFUSED: readonly Outcome['status'][] = ['rejected', 'skipped', 'failed'];
 export function correctedOrder(received: ReceivedConversion, connection: ConnectionKey): CorrectedOrder | Skip {
   const { conversion, isFiltered, isTooLarge } = orderOf(received);
   if (isTooLarge) return { skip: 'too_many_corrections' };
-  if (!conversion) return { skip: isFiltered ? 'order_not_sent' : 'order_unknown' };
-  const delivery = deliveryOf(conversion, connection);
+  if (!conversion && !isFiltered) return { skip: 'order_unknown' };
+  const delivery = conversion && deliveryOf(conversion, connection);
   if (!delivery || (delivery.last && REFUSED.includes(delivery.last.status))) return { skip: 'order_not_sent' };
   const amounts = amountsAfter(received, conversion);
   if ('skip' in amounts) return amounts;
@@ -51,19 +51,16 @@ export function correctedOrder(received: ReceivedConversion, connection: Connect
 
 /**
  * Whether a correction has to wait: for the conversion, which it must not overtake, and for earlier corrections, because the
- * last one that the platform gets determines the value. `superseded`: a later one has been accepted already.
+ * last one that the platform gets determines the value.
  */
-export function orderState(
-  received: ReceivedConversion,
-  connection: ConnectionKey,
-): 'ready' | 'pending' | 'superseded' {
+export function orderState(received: ReceivedConversion, connection: ConnectionKey): 'ready' | 'pending' | Skip {
   const { conversion, corrections } = orderOf(received);
   const isLater = ({ opening }: OrderEntry) => opening.position > received.position;
   const isAccepted = (entry: OrderEntry) => {
     const last = deliveryOf(entry, connection)?.last;
     return last !== undefined && isFinal(last) && !REFUSED.includes(last.status);
   };
-  if (corrections.some((entry) => isLater(entry) && isAccepted(entry))) return 'superseded';
+  if (corrections.some((entry) => isLater(entry) && isAccepted(entry))) return { skip: 'superseded' };
   const earlier = corrections.filter(({ opening }) => opening.position < received.position);
   const isWaiting = (entry: OrderEntry) => {
     const delivery = deliveryOf(entry, connection);

@@ -74,7 +74,7 @@ function conversionPayload(
   if (!isSelected(settings, event)) return { skip: 'event_not_selected' };
   // A refund must not become a conversion, unless the connection has a name for it.
   if (correction && mappedEvent(settings, event) === undefined)
-    return { skip: platform.correction ? 'event_not_selected' : 'correction_not_supported' };
+    return platform.correction ? { skip: 'event_not_selected' } : { skip: 'correction_not_supported' };
   return platform.payload(withDefaultConsent(toConversion(received, requested), received, settings), settings);
 }
 

@@ -142,7 +142,7 @@ export class PlatformDelivery {
     const settings = this.settingsOf(request, destination);
     if (received.data.trial || !isCorrectedBy(destination.platform, settings, received)) return undefined;
     const state = orderState(received, platform);
-    if (state === 'superseded') return { status: 'skipped', reason: state };
+    if (typeof state === 'object') return { status: 'skipped', reason: state.skip };
     const { earliestMs = 0 } = this.limitsOf(request, destination);
     const waitMs = earliestMs - this.clock.nowMs();
     if (state === 'ready' && waitMs <= 0) return undefined;

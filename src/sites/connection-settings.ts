@@ -7,7 +7,6 @@ import type { Connection, Field, Platform } from '../platforms/platform.js';
 
 const VALUE_LENGTH_MAX = 4_096;
 const EVENT_LENGTH_MAX = 100;
-const REFUND_EVENT = 'refund_event';
 /** Control characters, mainly line breaks: values are sent in headers. */
 const FORBIDDEN = /[\p{Cc}\p{Cs}]/u;
 
@@ -75,8 +74,6 @@ function findField(platform: Platform, name: string): Field {
   if (name === 'events') return { name, help: 'events to send', check: checkEvents };
   if (name === 'default_consent')
     return { name, help: 'consent where none is known', check: oneOf('granted', 'denied') };
-  if (name === REFUND_EVENT && platform.correction)
-    return { name, help: 'event that corrects the conversion of its order', check: checkEvent };
   const [, kind, rest = ''] = /^(event|field)\.(.+)$/su.exec(name) ?? [];
   if (kind === 'event') return { name, help: `name of ${rest} on the platform`, check: () => checkEvent(rest) };
   if (kind === 'field')
@@ -85,7 +82,6 @@ function findField(platform: Platform, name: string): Field {
     ...platform.fields.map((field) => field.name),
     'events',
     'default_consent',
-    ...(platform.correction ? [REFUND_EVENT] : []),
     'event.<ours>',
     'field.<theirs>',
   ];
