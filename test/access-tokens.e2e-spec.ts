@@ -35,7 +35,8 @@ const INSTANCE = `
   const postgres = await Postgres.open({ databaseUrl, dataDir: '/nonexistent', onMessage: () => {} });
   const secrets = new SiteSecrets(postgres.pool, new Sealer(Buffer.from(key, 'hex')));
   const store = new DatabaseTokenStore(postgres, secrets, async () => connection);
-  await new AccessTokens(new PlatformClient(true), store).get('${SITE}', platformOf('microsoft_ads'), connection);
+  const owner = { site: '${SITE}', name: 'microsoft_ads', platform: platformOf('microsoft_ads') };
+  await new AccessTokens(new PlatformClient(true), store).get(owner, connection);
 `;
 
 let server: TestServer;
@@ -86,17 +87,17 @@ it('an instance that is killed between the use of a refresh token and its replac
 
   const client = new PlatformClient(true);
   const store = new DatabaseTokenStore(postgres, secrets, async () => connection);
-  expect(await store.read(SITE, platform)).toMatchObject({
+  expect(await store.read(SITE, platform.name)).toMatchObject({
     refreshToken: 'r1',
     state: { unresolvedSince: expect.any(Number) },
   });
-  expect(await store.lock(SITE, platform)).toBeUndefined();
+  expect(await store.lock(SITE, platform.name)).toBeUndefined();
   // Instead of waiting until the lock of the killed process has expired.
   await postgres.pool.query(`UPDATE cc.leases SET until = '-infinity'`);
   const tokens = new AccessTokens(client, store);
-  expect(await tokens.get(SITE, platform, connection)).toBe('t2');
+  expect(await tokens.get({ site: SITE, name: platform.name, platform }, connection)).toBe('t2');
   expect(used).toEqual(['r1', 'r1']);
-  const stored = await store.read(SITE, platform);
+  const stored = await store.read(SITE, platform.name);
   expect(stored).toMatchObject({ refreshToken: 'r3', state: { previous: 'r1', accessToken: 't2' } });
   expect(stored?.state.unresolvedSince).toBeUndefined();
   await client.close();

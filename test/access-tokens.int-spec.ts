@@ -63,7 +63,11 @@ async function startInstance(endpoint: RotatingEndpoint): Promise<Instance> {
   const connection: Connection = { settings: SETTINGS, secrets: SECRETS };
   const store = new DatabaseTokenStore(postgres, secrets, async () => connection);
   const tokens = new AccessTokens(endpoint, store);
-  return { postgres, secrets, token: (stale) => tokens.get(SITE, platform, connection, stale) };
+  return {
+    postgres,
+    secrets,
+    token: (stale) => tokens.get({ site: SITE, name: platform.name, platform }, connection, stale),
+  };
 }
 
 beforeEach(async () => {

@@ -316,7 +316,7 @@ describe('reference tables', () => {
   });
 
   it('list the errors that the service returns', () => {
-    const sources = ['src/conversions/inbound.endpoint.ts', 'src/conversions/inbound-fields.ts'].map(read).join('');
+    const sources = ['src/conversions/inbound-answers.ts', 'src/conversions/inbound-fields.ts'].map(read).join('');
     const [byStatus, byField] = ['status \\| error', 'error'].map((head) => tableOf('docs/integrate/README.md', head));
     const answered = (byStatus ?? []).flatMap(([, error]) => code(error as string));
     expect(answered.length).toBeGreaterThan(3);

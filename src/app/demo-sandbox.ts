@@ -4,8 +4,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isLoopback } from '../kernel/addresses.js';
 import type { CommandExecutor } from '../kernel/command.js';
+import { platformNameOf } from '../platforms/connection-name.js';
 import { platformOf } from '../platforms/index.js';
-import { PLATFORM_NAMES, type Platform, type PlatformName } from '../platforms/platform.js';
+import { PLATFORM_NAMES, type PlatformName } from '../platforms/platform.js';
 import { ConnectPlatform } from '../sites/connection.commands.js';
 import type { SiteConnection } from '../sites/connection.js';
 import type { SiteDirectory } from '../sites/site-directory.js';
@@ -76,12 +77,15 @@ export async function connectDemoPlatforms(
 ): Promise<void> {
   const site = directory.find(DEMO_HOST)?.site;
   if (!site) return;
-  for (const platform of PLATFORM_NAMES) {
-    const endpoint = `${sandboxUrl}/${platform}`;
-    const before = site.connections.find((connection) => connection.platform === platform);
+  const names = new Set([...PLATFORM_NAMES, ...site.connections.map(({ platform }) => platform)]);
+  for (const name of names) {
+    const platform = platformOf(name);
+    if (!platform) continue;
+    const endpoint = `${sandboxUrl}/${platform.name}`;
+    const before = site.connections.find((connection) => connection.platform === name);
     if (before && (before.endpoint === endpoint || !isOnSandbox(before))) continue;
-    const request = before ? { set: {}, endpoint } : { set: SETTINGS[platform], endpoint };
-    await commands.execute(new ConnectPlatform('system', site.host, platformOf(platform) as Platform, request));
+    const request = before ? { set: {}, endpoint } : { set: SETTINGS[platform.name], endpoint };
+    await commands.execute(new ConnectPlatform('system', site.host, platform, request, name));
   }
   writeFileSync(portFile(dataDir), `${new URL(sandboxUrl).port}\n`);
   await directory.refresh();
@@ -91,7 +95,7 @@ export async function connectDemoPlatforms(
 function isOnSandbox({ platform, endpoint, disconnected }: SiteConnection): boolean {
   if (endpoint === undefined || disconnected) return false;
   const { hostname, pathname } = new URL(endpoint);
-  return isLoopback(hostname) && pathname === `/${platform}`;
+  return isLoopback(hostname) && pathname === `/${platformNameOf(platform)}`;
 }
 
 function portFile(dataDir: string): string {

@@ -1,11 +1,11 @@
-import { platformOf } from '../platforms/index.js';
-import type { Platform, PlatformName } from '../platforms/platform.js';
+import type { ConnectionName } from '../platforms/connection-name.js';
+import { PLATFORM_NAMES, type PlatformName } from '../platforms/platform.js';
 import type { SiteConnection } from '../sites/connection.js';
-import { connectionDocument, listedConnection } from './platform-output.js';
+import { connectionDocument, listedConnections } from './platform-output.js';
 
 const SINCE = '2026-03-01T10:00:00.000Z';
 
-function connection(platform: PlatformName, changes: Partial<SiteConnection> = {}): SiteConnection {
+function connection(platform: ConnectionName, changes: Partial<SiteConnection> = {}): SiteConnection {
   return {
     platform,
     state: 'active',
@@ -18,14 +18,36 @@ function connection(platform: PlatformName, changes: Partial<SiteConnection> = {
   };
 }
 
-function listed(name: PlatformName, changes?: Partial<SiteConnection>) {
-  return listedConnection(platformOf(name) as Platform, {
-    host: 'shop.example',
-    connections: [connection(name, changes)],
-  });
+function listed(name: ConnectionName, changes?: Partial<SiteConnection>) {
+  const list = listedConnections({ host: 'shop.example', connections: [connection(name, changes)] });
+  return list.find(({ platform }) => platform === name) as (typeof list)[0];
 }
 
-describe('listedConnection', () => {
+describe('listedConnections', () => {
+  it('has every platform, and further connections after the one without a name', () => {
+    const connections = [
+      connection('x'),
+      connection('meta:b', { state: 'parked' }),
+      connection('meta:a'),
+      connection('tiktok:gone', { disconnected: true }),
+    ];
+    const list = listedConnections({ host: 'shop.example', connections });
+    expect(list.map(({ platform }) => platform)).toEqual([
+      ...PLATFORM_NAMES.slice(0, 2),
+      'meta:a',
+      'meta:b',
+      ...PLATFORM_NAMES.slice(2),
+    ]);
+    expect(list.filter(({ connected }) => connected).map(({ platform }) => platform)).toEqual([
+      'meta:a',
+      'meta:b',
+      'x',
+    ]);
+    expect(list.find(({ platform }) => platform === 'meta:b')?.next).toContain(
+      '"platforms resume meta:b --site shop.example"',
+    );
+  });
+
   it('contains the settings, the endpoint and the names of the secrets', () => {
     expect(listed('meta', { settings: { pixel_id: '123' } })).toEqual({
       platform: 'meta',

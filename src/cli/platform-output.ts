@@ -1,11 +1,13 @@
 import { redactUrl } from '../kernel/redact-url.js';
-import type { Platform, PlatformName } from '../platforms/platform.js';
+import { type ConnectionName, compareConnections } from '../platforms/connection-name.js';
+import { platformOf } from '../platforms/index.js';
+import { PLATFORM_NAMES, type Platform } from '../platforms/platform.js';
 import type { SiteConnection } from '../sites/connection.js';
 import type { Site } from '../sites/site.js';
 import { card } from './output.js';
 
 interface ConnectionDocument {
-  readonly platform: PlatformName;
+  readonly platform: ConnectionName;
   readonly connected: boolean;
   readonly state?: SiteConnection['state'];
   readonly reason?: string;
@@ -34,15 +36,23 @@ interface ListedConnection extends ConnectionDocument {
   readonly next?: string;
 }
 
-/** A site's connection to a platform, without its secrets. */
-export function listedConnection(
+/** The connections of a site without their secrets, and the platforms that are not connected, in the order of a receipt. */
+export function listedConnections(site: Pick<Site, 'host' | 'connections'>): ListedConnection[] {
+  const further = site.connections.filter(({ platform, disconnected }) => platform.includes(':') && !disconnected);
+  return [...PLATFORM_NAMES, ...further.map(({ platform }) => platform)].sort(compareConnections).flatMap((name) => {
+    const platform = platformOf(name);
+    return platform ? [listedConnection(platform, name, site)] : [];
+  });
+}
+
+function listedConnection(
   platform: Platform,
+  name: ConnectionName,
   { host, connections }: Pick<Site, 'host' | 'connections'>,
 ): ListedConnection {
   const { fields } = platformDocument(platform);
-  const connection = connections.find((candidate) => candidate.platform === platform.name);
-  if (!connection || connection.disconnected)
-    return { platform: platform.name, connected: false, settings: {}, fields };
+  const connection = connections.find((candidate) => candidate.platform === name);
+  if (!connection || connection.disconnected) return { platform: name, connected: false, settings: {}, fields };
   const { settings, secretNames, endpoint = platform.baseUrl(settings) } = connection;
   const next = nextStep(platform, connection, host);
   return {
@@ -58,8 +68,8 @@ export function listedConnection(
 
 /** What a person can do about a connection that sends nothing; undefined if it does. */
 function nextStep(
-  { name, fix }: Pick<Platform, 'name' | 'fix'>,
-  { state, reason = '', secretNames }: Pick<SiteConnection, 'state' | 'reason' | 'secretNames'>,
+  { fix }: Pick<Platform, 'fix'>,
+  { platform: name, state, reason = '', secretNames }: SiteConnection,
   host: string,
 ): string | undefined {
   if (state === 'active') return undefined;

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { connectionToSameAccount } from '../delivery/account.js';
 import { PLATFORMS } from '../platforms/index.js';
 import {
   ConnectPlatform,
@@ -7,11 +8,11 @@ import {
   ResumeConnection,
 } from '../sites/connection.commands.js';
 import { card, table } from './output.js';
-import { readPlatform } from './platform-argument.js';
+import { NAME_HELP, readConnectionName } from './platform-argument.js';
 import {
   connectionCard,
   connectionDocument,
-  listedConnection,
+  listedConnections,
   platformDocument,
   settingsText,
 } from './platform-output.js';
@@ -45,7 +46,7 @@ export function addPlatforms(program: Command, session: Session): void {
       }
       const { sites } = await session.open();
       const site = await sites.get(host);
-      const list = PLATFORMS.map((platform) => listedConnection(platform, site));
+      const list = listedConnections(site);
       await output.show(json, list, () => {
         return table(list, {
           PLATFORM: ({ platform }) => platform,
@@ -76,6 +77,7 @@ export function addPlatforms(program: Command, session: Session): void {
     'platforms connect meta --site shop.example --set pixel_id=123456789 --set access_token=…',
   )
     .requiredOption('--site <host>', 'site that the connection belongs to')
+    .option('--name <name>', NAME_HELP)
     .option(
       '--set <name=value>',
       'setting or secret; "name=-" reads it from standard input, "name=" removes it; may be repeated',
@@ -83,19 +85,27 @@ export function addPlatforms(program: Command, session: Session): void {
     )
     .option('--set-file <name=path>', 'the same, from a file; may be repeated', collect)
     .option('--endpoint <url>', "base URL instead of the platform's own; an empty one restores it")
-    .action(async (name: string, options: ConnectOptions) => {
-      const platform = readPlatform(name);
+    .action(async (argument: string, options: ConnectOptions) => {
+      const { name, platform } = readConnectionName(argument, options.name);
       const set = await readSettings(options, session.input);
       const { sites, commands } = await session.open();
-      const { host } = await sites.get(options.site);
+      const { host, connections } = await sites.get(options.site);
       const { connection, generatedSecret } = await commands.execute(
-        new ConnectPlatform('cli', host, platform, { set, endpoint: options.endpoint }),
+        new ConnectPlatform('cli', host, platform, { set, endpoint: options.endpoint }, name),
       );
-      const document = connectionDocument(connection, generatedSecret);
+      const other = connectionToSameAccount(platform, connection, connections);
+      const document = {
+        ...connectionDocument(connection, generatedSecret),
+        ...(other !== undefined && { sameAccountAs: other }),
+      };
       await output.show(options.json, document, () => connectionCard(document));
       if (options.json) return;
       if (generatedSecret !== undefined)
         output.note('Save the secret now: it is stored sealed and cannot be shown again.');
+      if (other !== undefined)
+        output.note(
+          `${other} sends to the same account: the platform gets every conversion twice, and counts it once only where it removes duplicates.`,
+        );
       if (connection.state === 'paused')
         output.note(`It is paused: "platforms resume ${name} --site ${host}" resumes sending.`);
     });
@@ -113,11 +123,12 @@ export function addPlatforms(program: Command, session: Session): void {
     'platforms test meta --site shop.example',
   )
     .requiredOption('--site <host>', 'site that the connection belongs to')
-    .action(async (name: string, { site: host, json }: { site: string; json?: true }) => {
-      const platform = readPlatform(name);
+    .option('--name <name>', NAME_HELP)
+    .action(async (argument: string, { site: host, name, json }: ConnectionOptions) => {
+      const target = readConnectionName(argument, name);
       const dependencies = await session.open();
       const site = await dependencies.sites.get(host);
-      const test = await testStoredConnection(dependencies, site, platform);
+      const test = await testStoredConnection(dependencies, site, target);
       await output.show(json, test, () => card({ ...test }));
       if (!test.ok) session.exitCode = 1;
       const advice = adviceAfterTest(test, site);
@@ -125,28 +136,33 @@ export function addPlatforms(program: Command, session: Session): void {
     });
 
   function change(
-    name: string,
+    verb: string,
     description: string,
     ConnectionCommand: typeof DisconnectPlatform | typeof PauseConnection | typeof ResumeConnection,
   ): void {
-    subcommand(platforms, `${name} <platform>`, description, `platforms ${name} meta --site shop.example`)
+    subcommand(platforms, `${verb} <platform>`, description, `platforms ${verb} meta --site shop.example`)
       .requiredOption('--site <host>', 'site that the connection belongs to')
-      .action(async (name: string, { site, json }: { site: string; json?: true }) => {
-        const platform = readPlatform(name);
+      .option('--name <name>', NAME_HELP)
+      .action(async (argument: string, { site, name: option, json }: ConnectionOptions) => {
+        const { name } = readConnectionName(argument, option);
         const { sites, commands } = await session.open();
         const { host } = await sites.get(site);
-        const document = connectionDocument(await commands.execute(new ConnectionCommand('cli', host, platform.name)));
+        const document = connectionDocument(await commands.execute(new ConnectionCommand('cli', host, name)));
         await output.show(json, document, () => connectionCard(document));
       });
   }
 }
 
-interface ConnectOptions {
+interface ConnectionOptions {
   readonly site: string;
+  readonly name?: string;
+  readonly json?: true;
+}
+
+interface ConnectOptions extends ConnectionOptions {
   readonly set?: string[];
   readonly setFile?: string[];
   readonly endpoint?: string;
-  readonly json?: true;
 }
 
 async function readSettings({ set = [], setFile = [] }: ConnectOptions, input: SecretInput) {

@@ -8,12 +8,13 @@ import type { StoredEvent } from '../log/event.js';
 import { PAYLOAD_VERSION } from '../platforms/payload-version.js';
 import { findByConversion, findByOrder } from './conversion-history.js';
 import { card } from './output.js';
-import { readPlatform, settingsAfter } from './platform-argument.js';
+import { NAME_HELP, readConnectionName, settingsAfter } from './platform-argument.js';
 import type { Session } from './session.js';
 import { collect, readSetting, subcommand, UsageError } from './subcommand.js';
 
 interface PreviewOptions {
   readonly site: string;
+  readonly name?: string;
   readonly order?: string;
   readonly conversion?: string;
   readonly set?: string[];
@@ -29,25 +30,27 @@ export function addPreview(platforms: Command, session: Session): void {
     'platforms preview meta --site shop.example --order ORD-1 --set field.plan=orderId',
   )
     .requiredOption('--site <host>', 'site that the connection belongs to')
+    .option('--name <name>', NAME_HELP)
     .option('--order <orderId>', "the sender's order id")
     .addOption(new Option('--conversion <id>', 'id of the conversion').conflicts('order'))
     .option('--set <name=value>', 'with this setting instead of the current one; may be repeated', collect)
-    .action(async (name: string, options: PreviewOptions) => {
+    .action(async (argument: string, options: PreviewOptions) => {
       const { order, conversion } = options;
       if ((order ?? conversion) === undefined)
         throw new UsageError('Select a conversion with --order <orderId> or --conversion <id>.');
-      const platform = readPlatform(name);
+      const target = readConnectionName(argument, options.name);
       const dependencies = await session.open();
       const site = await dependencies.sites.get(options.site);
-      const settings = settingsAfter(site, platform, readChanges(options.set));
+      const settings = settingsAfter(site, target, readChanges(options.set));
       const { events } =
         conversion === undefined
           ? await findByOrder(dependencies, site.host, order as string)
           : await findByConversion(dependencies, site.host, conversion);
-      const received = await withOrder(dependencies.log, receivedOf(events, platform.name));
-      const payload = buildPayload(received, platform, settings, { payloadVersion: PAYLOAD_VERSION });
+      const received = await withOrder(dependencies.log, receivedOf(events, target.name));
+      const requested = { platform: target.name, payloadVersion: PAYLOAD_VERSION };
+      const payload = buildPayload(received, target.platform, settings, requested);
       const document = {
-        platform: platform.name,
+        platform: target.name,
         conversionId: received.data.conversionId,
         ...('skip' in payload
           ? { status: 'skipped', reason: payload.skip }
@@ -64,7 +67,7 @@ function readChanges(texts: readonly string[] = []): Record<string, string> {
   return Object.fromEntries(texts.map((text) => readSetting('--set', 'field.plan=orderId', text)));
 }
 
-/** The conversion with the visit that the newest delivery to the platform has. */
+/** The conversion with the visit that the newest delivery of the connection has. */
 function receivedOf(events: readonly StoredEvent[], platform: string) {
   const [opening] = events;
   if (opening?.type !== 'conversion.received.v1')

@@ -20,7 +20,7 @@ import type { Site } from '../sites/site.js';
 import { FROM_HELP, OPTIONAL_TO_HELP, readBound, TO_HELP } from './bound-argument.js';
 import { readConversion, statusOf } from './conversion-history.js';
 import { progressBar, table } from './output.js';
-import { connectionOf, readPlatform } from './platform-argument.js';
+import { connectionOf, PLATFORM_HELP, readConnectionName } from './platform-argument.js';
 import { noteRemoved } from './removed-events.js';
 import type { Session } from './session.js';
 import { collect, commandGroup, subcommand, UsageError } from './subcommand.js';
@@ -63,7 +63,7 @@ export function addReplay(program: Command, session: Session): void {
     'replay deliveries --site shop.example --platform meta --from 2025-03-01 --to 2025-03-02 --dry-run',
   )
     .requiredOption('--site <host>', 'site of the conversions')
-    .requiredOption('--platform <platform>', 'platform to send them to')
+    .requiredOption('--platform <platform>', `deliveries ${PLATFORM_HELP}`)
     .option('--from <when>', FROM_HELP, readBound)
     .option('--to <when>', OPTIONAL_TO_HELP, readBound)
     .addOption(new Option('--conversion <id>', 'send only this conversion').conflicts(['from', 'to']))
@@ -82,13 +82,13 @@ export function addReplay(program: Command, session: Session): void {
       if (force && conversion === undefined) {
         throw new UsageError('--force makes a conversion count twice, so it requires --conversion <id>.');
       }
-      const platform = readPlatform(options.platform);
+      const { name } = readConnectionName(options.platform);
       const { log, sites, postgres } = await session.open();
       const site = await sites.get(options.site);
-      const connection = connectionOf(site, platform);
+      const connection = connectionOf(site, name);
       const request: ReplayRequest = {
         site: site.host,
-        platform: platform.name,
+        platform: name,
         range: await rangeOf(log, site, options),
         settingsPosition: (await log.readStream(SITE, site.id)).at(-1)?.position as number,
         statuses: options.status === undefined ? ['failed', 'skipped'] : [options.status],

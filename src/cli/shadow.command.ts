@@ -6,11 +6,11 @@ import type { ShadowRules } from '../history/shadow/shadow-rules.js';
 import { messageOf, UserError } from '../kernel/errors.js';
 import { dedupWindowMs } from '../kernel/settings.js';
 import { withReaderHold } from '../log/retention-holds.js';
-import type { PlatformName } from '../platforms/platform.js';
+import type { ConnectionName } from '../platforms/connection-name.js';
 import type { Site } from '../sites/site.js';
 import { FROM_HELP, readBound, TO_HELP } from './bound-argument.js';
 import { table } from './output.js';
-import { readPlatform, settingsAfter } from './platform-argument.js';
+import { readConnectionName, settingsAfter } from './platform-argument.js';
 import { noteRemoved } from './removed-events.js';
 import type { Session } from './session.js';
 import { collect, subcommand, UsageError } from './subcommand.js';
@@ -38,7 +38,11 @@ export function addShadow(history: Command, session: Session): void {
     .requiredOption('--to <when>', TO_HELP, readBound)
     .option('--dedup-window <duration>', 'another dedup window, such as 1h', readWindow)
     .option('--bot-threshold <score>', 'another bot threshold, 0 to 100', readThreshold)
-    .option('--set <platform.name=value>', 'another setting of a platform; may be repeated', collect)
+    .option(
+      '--set <platform.name=value>',
+      'another setting of a connection, such as meta or meta:second; may be repeated',
+      collect,
+    )
     .action(async (options: ShadowOptions) => {
       const { log, sites, secrets, postgres, settings } = await session.open();
       const site = await sites.get(options.site);
@@ -87,16 +91,16 @@ function readThreshold(text: string): number {
 
 /** Parses `meta.event.lead=Contact` and validates it like `platforms connect`. */
 function readChanges(site: Site, texts: readonly string[]): ShadowRules['settings'] {
-  const changes: Partial<Record<PlatformName, Record<string, string>>> = {};
+  const changes: Partial<Record<ConnectionName, Record<string, string>>> = {};
   for (const text of texts) {
     const [, name, setting, value] = /^([^.=]+)\.([^=]+)=(.*)$/s.exec(text) ?? [];
     if (name === undefined || setting === undefined || value === undefined) {
       throw new UsageError('--set: write <platform>.<name>=<value>, such as meta.events=purchase,lead.');
     }
-    const platform = readPlatform(name);
-    const set = { ...changes[platform.name], [setting]: value };
-    settingsAfter(site, platform, set);
-    changes[platform.name] = set;
+    const connection = readConnectionName(name);
+    const set = { ...changes[connection.name], [setting]: value };
+    settingsAfter(site, connection, set);
+    changes[connection.name] = set;
   }
   return changes;
 }

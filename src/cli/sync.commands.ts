@@ -4,7 +4,7 @@ import { UserError } from '../kernel/errors.js';
 import { readSyncLog, type SyncLine } from '../outbound/sync-log.js';
 import { FROM_HELP, readBound, TO_HELP } from './bound-argument.js';
 import { printable } from './output.js';
-import { readPlatform } from './platform-argument.js';
+import { PLATFORM_HELP, readConnectionName } from './platform-argument.js';
 import type { Session } from './session.js';
 import { commandGroup, subcommand } from './subcommand.js';
 
@@ -28,12 +28,12 @@ export function addSync(program: Command, session: Session): void {
     'sync log --site shop.example --from 2025-03-01 --status failed',
   )
     .requiredOption('--site <host>', 'site of the attempts')
-    .option('--platform <platform>', 'only deliveries to this platform')
+    .option('--platform <platform>', `only deliveries ${PLATFORM_HELP}`)
     .option('--status <status>', 'only attempts with this status: delivered, accepted, deferred, failed, skipped …')
     .option('--from <when>', FROM_HELP, readBound)
     .option('--to <when>', TO_HELP, readBound)
     .action(async ({ site, platform, status, from, to, json }: LogOptions) => {
-      if (platform !== undefined) readPlatform(platform);
+      if (platform !== undefined) readConnectionName(platform);
       const { log, sites } = await session.open();
       const { host } = await sites.get(site);
       const head = await log.head();

@@ -4,6 +4,7 @@ import { DeliveryModule } from '../delivery/delivery.module.js';
 import { DeliveryService } from '../delivery/delivery.service.js';
 import { CLOCK } from '../kernel/clock.js';
 import { provideCommandHandler } from '../kernel/command-handler.provider.js';
+import { Shutdown } from '../kernel/shutdown.js';
 import { EventLog } from '../log/event-log.js';
 import { LogModule } from '../log/log.module.js';
 import { SitesModule } from '../sites/sites.module.js';
@@ -11,18 +12,22 @@ import { Matcher } from '../visitors/matcher.js';
 import { VisitorsModule } from '../visitors/visitors.module.js';
 import { DedupClaimPruner } from './dedup-claim-pruner.js';
 import { InboundEndpoint } from './inbound.endpoint.js';
+import { InboundBatch } from './inbound-batch.js';
 import { InboundMetrics } from './inbound-metrics.js';
 import { Receipts } from './receipts.js';
+import { ReceiveBatchHandler } from './receive-batch.handler.js';
 import { ReceiveConversionHandler } from './receive-conversion.handler.js';
 
 @Module({
   imports: [CqrsModule, LogModule, SitesModule, DeliveryModule, VisitorsModule],
   providers: [
     InboundEndpoint,
+    InboundBatch,
     InboundMetrics,
     Receipts,
     DedupClaimPruner,
     provideCommandHandler(ReceiveConversionHandler, [EventLog, Matcher, DeliveryService, CLOCK]),
+    provideCommandHandler(ReceiveBatchHandler, [EventLog, Matcher, DeliveryService, CLOCK, Shutdown]),
   ],
 })
 export class ConversionsModule {}

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Counter, Registry } from 'prom-client';
+import type { Receipt } from './receipt.js';
 
 const OUTCOMES = [
   'received',
@@ -22,7 +23,7 @@ export class InboundMetrics {
   constructor(registry: Registry) {
     const requests = new Counter({
       name: 'cc_inbound_requests_total',
-      help: 'Requests to /__cc/inbound by outcome',
+      help: 'Requests to /__cc/inbound, and conversions of batches, by outcome',
       labelNames: ['outcome'],
       registers: [registry],
     });
@@ -34,4 +35,10 @@ export class InboundMetrics {
   count(outcome: InboundOutcome): void {
     this.counters[outcome].inc();
   }
+}
+
+export function outcomeOf(receipt: Receipt, isCorrection: boolean): InboundOutcome {
+  if ('deduped' in receipt) return 'deduplicated';
+  if ('filtered' in receipt) return 'filtered';
+  return isCorrection ? 'corrected' : 'received';
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Inject, Injectable, type OnModuleInit } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
-import { type Answer, failureAnswer, JSON_TYPE, jsonAnswer, sendAnswer, textAnswer } from '../http/answer.js';
+import { failureAnswer, jsonAnswer, sendAnswer } from '../http/answer.js';
 import { HotRoutes } from '../http/hot-routes.js';
 import { readBody } from '../http/read-body.js';
 import { RequestOrigin } from '../http/request-origin.js';
@@ -11,46 +11,33 @@ import { CLOCK, type Clock } from '../kernel/clock.js';
 import { LogUnavailable, messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
-import type { SiteKey } from '../sites/site.js';
-import { type LoadedSite, SiteDirectory } from '../sites/site-directory.js';
+import { SiteDirectory } from '../sites/site-directory.js';
 import { correctionProblem } from './correction.js';
+import {
+  type Caller,
+  type CountedAnswer,
+  HTTPS_REQUIRED,
+  INTERNAL_ERROR,
+  INVALID_KEY,
+  malformed,
+  methodNotAllowed,
+  NO_CONVERSION,
+  NOT_ENABLED,
+  NOT_FOUND,
+  NOT_JSON,
+  throttled,
+  tooLarge,
+  UNAVAILABLE,
+} from './inbound-answers.js';
+import { InboundBatch } from './inbound-batch.js';
 import { readInboundFields } from './inbound-fields.js';
-import { InboundMetrics, type InboundOutcome } from './inbound-metrics.js';
+import { InboundMetrics, outcomeOf } from './inbound-metrics.js';
 import { INBOUND_PATH, type InboundRoute, isJsonContentType, routeInbound } from './inbound-route.js';
 import { Receipts } from './receipts.js';
 import { ReceiveConversion, type Received } from './receive-conversion.command.js';
 
-/** Long enough for a database failover, short enough that the conversion is not delayed much. */
-const RETRY_AFTER = { 'Retry-After': '2' };
-
-type CountedAnswer = Answer & { readonly outcome?: InboundOutcome };
-
-const HTTPS_REQUIRED: CountedAnswer = { ...textAnswer(403, 'HTTPS required'), outcome: 'malformed' };
-const NOT_FOUND: CountedAnswer = textAnswer(404, `Not found. Conversions are posted to ${INBOUND_PATH}.`);
-const NOT_ENABLED: CountedAnswer = { ...failureAnswer(403, 'Inbound webhook not enabled'), outcome: 'disabled' };
-const INVALID_KEY: CountedAnswer = { ...failureAnswer(401, 'Invalid API key'), outcome: 'unauthorized' };
-const NO_CONVERSION: CountedAnswer = failureAnswer(404, 'Conversion not found');
-const NOT_JSON: CountedAnswer = {
-  ...textAnswer(415, 'Send the body as application/json in UTF-8, without Content-Encoding.'),
-  outcome: 'malformed',
-};
-const UNAVAILABLE: CountedAnswer = {
-  ...failureAnswer(503, 'Temporarily unavailable: send the conversion again', RETRY_AFTER),
-  outcome: 'unavailable',
-};
-const INTERNAL_ERROR: CountedAnswer = {
-  ...failureAnswer(500, 'Internal error: send the conversion again', RETRY_AFTER),
-  outcome: 'unavailable',
-};
-
-/** The authenticated sender. */
-interface Caller {
-  readonly loadedSite: LoadedSite;
-  readonly key: SiteKey;
-}
-
 /**
- * `POST /__cc/inbound`, and `GET` of its receipts. The checks run in the order that the API documents; the body is read only
+ * `POST /__cc/inbound` and `/__cc/inbound/batch`, and `GET` of receipts. The checks run in the order that the API documents; the body is read only
  * after the key was accepted.
  */
 @Injectable()
@@ -63,14 +50,14 @@ export class InboundEndpoint implements OnModuleInit {
     private readonly commands: CommandBus,
     private readonly sites: SiteDirectory,
     private readonly receipts: Receipts,
+    private readonly batch: InboundBatch,
     private readonly metrics: InboundMetrics,
     private readonly logger: Logger,
     @Inject(CLOCK) private readonly clock: Clock,
     @Inject(SETTINGS) private readonly settings: Settings,
   ) {
     this.origin = new RequestOrigin(settings.trustedProxies);
-    const text = `The body is larger than ${settings.maxBodyBytes} bytes. Send one conversion per request.`;
-    this.tooLarge = { ...textAnswer(413, text), outcome: 'malformed' };
+    this.tooLarge = tooLarge(settings.maxBodyBytes, 'Send one conversion per request.');
   }
 
   onModuleInit(): void {
@@ -95,6 +82,7 @@ export class InboundEndpoint implements OnModuleInit {
     const caller = this.authenticate(request);
     if ('status' in caller) return caller;
     if (route.kind === 'receipt') return this.showReceipt(route, caller);
+    if (route.kind === 'batch') return this.batch.answer(request, caller);
     const { headers } = request;
     if (!isJsonContentType(headers['content-type']) || headers['content-encoding'] !== undefined) return NOT_JSON;
     const body = await readBody(request, this.settings.maxBodyBytes);
@@ -114,9 +102,7 @@ export class InboundEndpoint implements OnModuleInit {
     const header = request.headers['x-cc-api-key'];
     const verdict = this.sites.checkKey(loadedSite, typeof header === 'string' ? header : undefined);
     if (verdict.ok) return { loadedSite, key: verdict.key };
-    if (verdict.retryAfterS === undefined) return INVALID_KEY;
-    const headers = { 'Retry-After': String(verdict.retryAfterS) };
-    return { ...failureAnswer(429, 'Too many failed authentication attempts', headers), outcome: 'throttled' };
+    return verdict.retryAfterS === undefined ? INVALID_KEY : throttled(verdict.retryAfterS);
   }
 
   private async showReceipt(
@@ -132,7 +118,7 @@ export class InboundEndpoint implements OnModuleInit {
   }
 
   private answerToFailure(error: unknown): CountedAnswer {
-    if (error instanceof MalformedBody) return { ...textAnswer(400, error.message), outcome: 'malformed' };
+    if (error instanceof MalformedBody) return malformed(error);
     if (error instanceof LogUnavailable) return UNAVAILABLE;
     this.logger.error('Inbound request failed', {
       error: messageOf(error),
@@ -142,15 +128,9 @@ export class InboundEndpoint implements OnModuleInit {
   }
 }
 
-function methodNotAllowed(allow: string): CountedAnswer {
-  return { ...textAnswer(405, `Use ${allow} here.`, { Allow: allow }), outcome: 'malformed' };
-}
-
 function received({ conversionId, firstConversionId, receipt, correction, warning }: Received): CountedAnswer {
   const headers: Record<string, string> = { 'X-CC-Conversion-Id': conversionId };
   if (firstConversionId) headers['X-CC-First-Conversion-Id'] = firstConversionId;
   if (warning) headers['X-CC-Warning'] = warning;
-  const counted = correction ? 'corrected' : 'received';
-  const outcome = 'deduped' in receipt ? 'deduplicated' : 'filtered' in receipt ? 'filtered' : counted;
-  return { status: 200, type: JSON_TYPE, body: JSON.stringify(receipt), headers, outcome };
+  return { ...jsonAnswer(200, receipt, headers), outcome: outcomeOf(receipt, correction) };
 }

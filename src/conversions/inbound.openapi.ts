@@ -32,7 +32,8 @@ const receiptSchema = {
         event: { type: 'string', description: 'The event name that was processed.' },
         results: {
           type: 'object',
-          description: 'One entry per connected platform; empty while none is connected.',
+          description:
+            'One entry per connection, named <platform> or <platform>:<name>; empty while none is connected.',
           additionalProperties: {
             type: 'object',
             required: ['ok', 'status'],

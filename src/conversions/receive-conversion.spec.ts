@@ -7,10 +7,10 @@ import type { LoadedSite } from '../sites/site-directory.js';
 import { DEFAULT_SITE_SETTINGS } from '../sites/site-settings.js';
 import type { Match } from '../visitors/matcher.js';
 import { correctionProblem } from './correction.js';
+import { decide } from './decide-conversion.js';
 import { hashPersonal } from './hash-personal.js';
 import type { InboundFields } from './inbound-field.js';
 import { ReceiveConversion } from './receive-conversion.command.js';
-import { decide } from './receive-conversion.handler.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const RULES = { dedupWindowMs: DAY_MS, identifierTtlMs: 90 * DAY_MS };

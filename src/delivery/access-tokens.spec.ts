@@ -2,7 +2,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { jest } from '@jest/globals';
 import { LogUnavailable } from '../kernel/errors.js';
 import type { Connection, Platform, PlatformRequest, PlatformResponse } from '../platforms/platform.js';
-import { AccessTokens, CredentialsRefused, RESULT_LOST_AFTER_MS } from './access-tokens.js';
+import { AccessTokens, CredentialsRefused, RESULT_LOST_AFTER_MS, type TokenOwner } from './access-tokens.js';
 import { NoResponse } from './platform-client.js';
 import type { TokenLock, TokenState, TokenStore } from './token-store.js';
 
@@ -17,6 +17,7 @@ const platform = {
         },
 } as unknown as Platform;
 
+const OWNER: TokenOwner = { site: 'shop.example', name: 'google_ads', platform };
 const connectionWith = (refresh_token: string): Connection => ({ settings: {}, secrets: { refresh_token } });
 const response = (status: number, json: object): PlatformResponse => ({ status, headers: {}, text: '', json });
 
@@ -56,7 +57,7 @@ class Store implements TokenStore {
     };
   }
 
-  async replace(_site: string, _platform: Platform, expected: string, state: TokenState): Promise<boolean> {
+  async replace(_site: string, _name: string, expected: string, state: TokenState): Promise<boolean> {
     if (this.failures-- > 0) throw new LogUnavailable('The log did not answer in time');
     if (this.refreshToken !== expected) return false;
     this.refreshToken = state.refreshToken ?? expected;
@@ -87,7 +88,7 @@ class Endpoint {
   }
 
   get(stale?: string, tokens = this.tokens): Promise<string | undefined> {
-    return tokens.get('shop.example', platform, connectionWith(this.store.refreshToken), stale);
+    return tokens.get(OWNER, connectionWith(this.store.refreshToken), stale);
   }
 
   private async respond({ body }: PlatformRequest): Promise<PlatformResponse> {
@@ -131,9 +132,17 @@ describe('AccessTokens', () => {
     for (let round = 0; round < 20; round += 1) await turn();
   };
 
+  it('has a token for each connection of a platform', async () => {
+    await endpoint.get();
+    endpoint.store.state = {};
+    const further = { ...OWNER, name: 'google_ads:second' } as const;
+    expect(await endpoint.tokens.get(further, connectionWith('r1'))).toBe('t2');
+    expect(await endpoint.get()).toBe('t1');
+  });
+
   it('requests no token for a connection without token credentials', async () => {
     const connection = { settings: {}, secrets: {} };
-    expect(await endpoint.tokens.get('shop.example', platform, connection)).toBeUndefined();
+    expect(await endpoint.tokens.get(OWNER, connection)).toBeUndefined();
     expect(endpoint.calls).toBe(0);
   });
 

@@ -1,5 +1,6 @@
 import { LogUnavailable } from '../kernel/errors.js';
 import { at, joined, shorten, textAt } from '../platforms/common-verdict.js';
+import type { ConnectionName } from '../platforms/connection-name.js';
 import type { Connection, Platform, PlatformResponse } from '../platforms/platform.js';
 import { NoResponse, type PlatformClient } from './platform-client.js';
 import type { StoredTokens, TokenLock, TokenState, TokenStore } from './token-store.js';
@@ -29,10 +30,14 @@ interface CachedToken {
   readonly refreshTokens: readonly (string | undefined)[];
 }
 
-/** A connection whose refresh token is renewed. */
-interface Target {
+/** A connection that needs access tokens. */
+export interface TokenOwner {
   readonly site: string;
+  readonly name: ConnectionName;
   readonly platform: Platform;
+}
+
+interface Target extends TokenOwner {
   /** An access token that the platform has refused. */
   readonly stale: string | undefined;
 }
@@ -60,9 +65,9 @@ export class AccessTokens {
   ) {}
 
   /** Undefined if the connection needs no token. With `stale`, a token other than that one. */
-  async get(site: string, platform: Platform, connection: Connection, stale?: string): Promise<string | undefined> {
-    if (!platform.token?.(connection)) return undefined;
-    const key = `${site} ${platform.name}`;
+  async get(owner: TokenOwner, connection: Connection, stale?: string): Promise<string | undefined> {
+    if (!owner.platform.token?.(connection)) return undefined;
+    const key = `${owner.site} ${owner.name}`;
     const given = connection.secrets['refresh_token'];
     const cached = this.cached.get(key);
     const isValid = cached && cached.until > performance.now() && cached.token !== stale;
@@ -70,7 +75,7 @@ export class AccessTokens {
     if (isValid && cached.refreshTokens.includes(given)) return cached.token;
     let renewing = this.renewing.get(key);
     if (!renewing) {
-      renewing = this.renew({ site, platform, stale }).finally(() => this.renewing.delete(key));
+      renewing = this.renew({ ...owner, stale }).finally(() => this.renewing.delete(key));
       this.renewing.set(key, renewing);
     }
     const { token, until, refreshTokens } = await renewing;
@@ -85,7 +90,7 @@ export class AccessTokens {
       for (;;) {
         const shared = this.sharedToken(await this.read(target), target);
         if (shared) return shared;
-        const lock = await this.store.lock(target.site, target.platform);
+        const lock = await this.store.lock(target.site, target.name);
         if (lock) return await this.renewLocked(target, lock);
         if (performance.now() >= deadline)
           throw temporary('another process is requesting an access token; retry later');
@@ -119,12 +124,12 @@ export class AccessTokens {
 
   /** Requests an access token with the stored refresh token; if that is refused, with the one before it. */
   private async useRefreshToken(target: Target, first: StoredTokens, lock: TokenLock): Promise<UsedToken> {
-    const { site, platform } = target;
+    const { site, name } = target;
     for (let stored = first; ; ) {
       const { refreshToken, state } = stored;
       const since = state.unresolvedSince ?? this.store.nowMs();
       // Recorded before the use: the process may end before it stores the result.
-      if (await this.store.replace(site, platform, refreshToken, { ...state, unresolvedSince: since })) {
+      if (await this.store.replace(site, name, refreshToken, { ...state, unresolvedSince: since })) {
         try {
           return {
             answer: await this.requestToken(target, stored, lock),
@@ -132,7 +137,7 @@ export class AccessTokens {
           };
         } catch (error) {
           if (error instanceof NoResponse && !isUnknown(error) && lock.held)
-            await this.store.replace(site, platform, refreshToken, state);
+            await this.store.replace(site, name, refreshToken, state);
           if (!(error instanceof CredentialsRefused)) throw error;
           const answer = await this.usePrevious(target, stored, lock);
           if (answer) return answer;
@@ -162,15 +167,15 @@ export class AccessTokens {
   }
 
   /** The endpoint refuses the stored refresh token, and it has not been replaced. */
-  private async refusal({ site, platform }: Target, stored: StoredTokens, error: CredentialsRefused): Promise<Error> {
+  private async refusal({ site, name }: Target, stored: StoredTokens, error: CredentialsRefused): Promise<Error> {
     const { refreshToken, state } = stored;
     const { unresolvedSince, ...resolved } = state;
     if (unresolvedSince === undefined) {
-      await this.store.replace(site, platform, refreshToken, resolved);
+      await this.store.replace(site, name, refreshToken, resolved);
       return error;
     }
     if (this.store.nowMs() - unresolvedSince < RESULT_LOST_AFTER_MS) return temporary(error.message);
-    await this.store.replace(site, platform, refreshToken, resolved);
+    await this.store.replace(site, name, refreshToken, resolved);
     return new CredentialsRefused(
       `${error.message}; an earlier refresh was interrupted, and its refresh token is lost`,
     );
@@ -202,10 +207,10 @@ export class AccessTokens {
    * Retries without limit: if the new refresh token were lost, no token could be fetched again. Nothing is stored if the
    * refresh token was replaced meanwhile, by an operator or by a process that took over the lock.
    */
-  private async storeResult({ site, platform }: Target, replaced: string, state: TokenState): Promise<void> {
+  private async storeResult({ site, name }: Target, replaced: string, state: TokenState): Promise<void> {
     for (;;) {
       try {
-        await this.store.replace(site, platform, replaced, state);
+        await this.store.replace(site, name, replaced, state);
         return;
       } catch {
         await new Promise((next) => setTimeout(next, STORE_RETRY_MS));
@@ -213,8 +218,8 @@ export class AccessTokens {
     }
   }
 
-  private async read({ site, platform }: Target): Promise<StoredTokens> {
-    const stored = await this.store.read(site, platform);
+  private async read({ site, name }: Target): Promise<StoredTokens> {
+    const stored = await this.store.read(site, name);
     // Disconnected meanwhile: the next attempt finds that.
     if (!stored) throw temporary('the connection has no refresh token');
     return stored;

@@ -1,3 +1,4 @@
+import { type ConnectionName, platformNameOf } from '../platforms/connection-name.js';
 import type { Connection, Platform, Settings } from '../platforms/platform.js';
 import type { SiteConnection } from '../sites/connection.js';
 
@@ -7,6 +8,8 @@ export interface Account {
   readonly settings: Settings;
 }
 
+/** The key if no setting names the account. */
+const NOT_NAMED = '[]';
 /** By the settings that name it: they belong to one connection, and every conversion asks for it. */
 const accounts = new WeakMap<Settings, Account>();
 
@@ -21,6 +24,25 @@ export function accountOf(platform: Pick<Platform, 'account'>, settings: Setting
     accounts.set(settings, account);
   }
   return account;
+}
+
+/**
+ * Another of the site's connections that sends to the same account. Undefined also where only a secret names the account.
+ */
+export function connectionToSameAccount(
+  platform: Pick<Platform, 'name' | 'account'>,
+  { platform: name, settings }: SiteConnection,
+  connections: readonly SiteConnection[],
+): ConnectionName | undefined {
+  const { key } = accountOf(platform, settings);
+  if (key === NOT_NAMED) return undefined;
+  return connections.find(
+    (other) =>
+      other.platform !== name &&
+      !other.disconnected &&
+      platformNameOf(other.platform) === platform.name &&
+      accountOf(platform, other.settings).key === key,
+  )?.platform;
 }
 
 /** The connection with its current credentials, for requests to this account. */

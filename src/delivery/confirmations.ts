@@ -3,7 +3,7 @@ import type { Outcome } from '../events/delivery.events.js';
 import { CLOCK, type Clock } from '../kernel/clock.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { shorten } from '../platforms/common-verdict.js';
-import type { PlatformName } from '../platforms/platform.js';
+import type { ConnectionName } from '../platforms/connection-name.js';
 import { AccessTokens } from './access-tokens.js';
 import { Connections } from './connections.js';
 import { isoTime, type OutcomeDetails } from './delivery.js';
@@ -53,7 +53,7 @@ export class Confirmations {
     });
   }
 
-  private statusOf(site: string, platform: PlatformName, requestId: string): Promise<OutcomeDetails> {
+  private statusOf(site: string, platform: ConnectionName, requestId: string): Promise<OutcomeDetails> {
     const now = performance.now();
     for (const [key, { since }] of this.cache) if (now - since > CACHE_MS) this.cache.delete(key);
     const key = `${site} ${platform} ${requestId}`;
@@ -64,7 +64,7 @@ export class Confirmations {
     return details;
   }
 
-  private async requestStatus(site: string, name: PlatformName, requestId: string): Promise<OutcomeDetails> {
+  private async requestStatus(site: string, name: ConnectionName, requestId: string): Promise<OutcomeDetails> {
     const destination = this.connections.find(site, name);
     const confirmation = destination?.platform.confirmation;
     if (!confirmation) return { status: 'accepted', requestId };
@@ -74,7 +74,7 @@ export class Confirmations {
     const later: OutcomeDetails = { status: 'accepted', requestId, nextTry: isoTime(nowMs + pollMs) };
     const started = performance.now();
     try {
-      const accessToken = await this.tokens.get(site, platform, connection);
+      const accessToken = await this.tokens.get({ site, name, platform }, connection);
       const request = confirmation.request(requestId, { connection, accessToken, nowMs });
       const response = await this.client.request(platform, request, connection);
       const verdict = confirmation.verdict(response);

@@ -62,7 +62,13 @@ describe('testConnection', () => {
       read: async () => ({ connection: at, refreshToken: 'r', state: {} }),
       replace: async () => true,
     };
-    return testConnection('shop.example', platform, at, client, new AccessTokens(client, store), 0);
+    return testConnection(
+      { site: 'shop.example', name: platform.name, platform },
+      at,
+      client,
+      new AccessTokens(client, store),
+      0,
+    );
   }
 
   const test = async (port: number, scheme = 'http', timeoutMs?: number) =>
@@ -101,9 +107,9 @@ describe('testConnection', () => {
     const failure = new NoResponse({ kind: 'retry', reason: kind as 'network_error', unknown: sent }, message);
     const client = { request: () => Promise.reject(failure) } as unknown as PlatformClient;
     const tokens = new AccessTokens(client, {} as TokenStore);
-    expect(await testConnection('shop.example', meta, META, client, tokens, 0)).toEqual(
-      failed(/^no\.invalid has no address: check the name \(ENOTFOUND\)\.$/),
-    );
+    expect(
+      await testConnection({ site: 'shop.example', name: 'meta', platform: meta }, META, client, tokens, 0),
+    ).toEqual(failed(/^no\.invalid has no address: check the name \(ENOTFOUND\)\.$/));
   });
 
   it.each<[string, number, unknown, object]>([

@@ -1,13 +1,14 @@
 import { hash } from 'node:crypto';
 import { redact, shorten } from '../platforms/common-verdict.js';
+import type { ConnectionName } from '../platforms/connection-name.js';
 import type { Conversion } from '../platforms/conversion.js';
 import { PAYLOAD_VERSION } from '../platforms/payload-version.js';
-import type { Connection, Platform, PlatformName, PlatformResponse, Verdict } from '../platforms/platform.js';
-import { type AccessTokens, CredentialsRefused } from './access-tokens.js';
+import type { Connection, PlatformResponse, Verdict } from '../platforms/platform.js';
+import { type AccessTokens, CredentialsRefused, type TokenOwner } from './access-tokens.js';
 import { NoResponse, type PlatformClient } from './platform-client.js';
 
 export interface ConnectionTest {
-  readonly platform: PlatformName;
+  readonly platform: ConnectionName;
   readonly ok: boolean;
   readonly status: string;
   /** Whether a conversion was sent, in the platform's test mode. */
@@ -38,21 +39,20 @@ function sampleConversion(nowMs: number): Conversion {
 
 /** Tests a connection in the platform's test mode. If the platform has none, checks credentials and payload only. */
 export async function testConnection(
-  site: string,
-  platform: Platform,
+  owner: TokenOwner,
   connection: Connection,
   client: PlatformClient,
   tokens: AccessTokens,
   nowMs: number,
 ): Promise<ConnectionTest> {
-  const { name } = platform;
+  const { name, platform } = owner;
   const payload = platform.payload(sampleConversion(nowMs), connection.settings);
   if ('skip' in payload) {
     const reason = `a purchase without a visit would be skipped: ${payload.skip}`;
     return { platform: name, ok: false, status: 'skipped', sent: false, reason };
   }
   try {
-    const accessToken = await tokens.get(site, platform, connection);
+    const accessToken = await tokens.get(owner, connection);
     const call = { connection, group: payload.group, accessToken, nowMs };
     const test = platform.test?.(JSON.stringify(payload.item), call);
     if (!test) {
@@ -61,7 +61,7 @@ export async function testConnection(
       return { platform: name, ok: true, status: 'validated', sent: false, reason };
     }
     const response = await client.request(platform, test.request, connection);
-    return toConnectionTest(platform, test.verdict(response), test.sent, response);
+    return toConnectionTest(owner, test.verdict(response), test.sent, response);
   } catch (error) {
     if (error instanceof NoResponse)
       return { platform: name, ok: false, status: 'failed', sent: false, reason: error.message };
@@ -72,12 +72,11 @@ export async function testConnection(
 }
 
 function toConnectionTest(
-  platform: Platform,
+  { name, platform }: TokenOwner,
   verdict: Verdict,
   sent: boolean,
   response: PlatformResponse,
 ): ConnectionTest {
-  const { name } = platform;
   const { kind } = verdict;
   if (kind === 'delivered' || kind === 'accepted') return { platform: name, ok: true, status: kind, sent };
   const status = kind === 'unauthorized' || kind === 'misconfigured' ? kind : 'failed';

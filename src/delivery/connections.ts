@@ -1,14 +1,15 @@
 import { Injectable } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { Logger } from '../kernel/logger.js';
+import type { ConnectionName } from '../platforms/connection-name.js';
 import { platformOf } from '../platforms/index.js';
-import type { Connection, Platform, PlatformName } from '../platforms/platform.js';
+import type { Connection, Platform } from '../platforms/platform.js';
 import { ParkConnection, PauseConnection, ResumeConnection } from '../sites/connection.commands.js';
 import type { SiteConnection } from '../sites/connection.js';
 import type { Site } from '../sites/site.js';
 import { SiteDirectory } from '../sites/site-directory.js';
 
-/** A platform that a site is connected to. */
+/** A connection of a site. */
 export interface Destination {
   readonly site: Site;
   readonly platform: Platform;
@@ -29,8 +30,8 @@ export class Connections {
     private readonly commands: CommandBus,
   ) {}
 
-  /** As of now; undefined if the platform is not connected. */
-  find(host: string, name: PlatformName): Destination | undefined {
+  /** As of now; undefined if there is no such connection. */
+  find(host: string, name: ConnectionName): Destination | undefined {
     const platform = platformOf(name);
     const loadedSite = this.directory.find(host);
     const found = loadedSite?.connections.get(name);
@@ -46,7 +47,7 @@ export class Connections {
     };
   }
 
-  async park(site: string, platform: PlatformName, reason: string): Promise<void> {
+  async park(site: string, platform: ConnectionName, reason: string): Promise<void> {
     await this.commands.execute(new ParkConnection('system', site, platform, reason));
     await this.changed(
       'The platform refuses the credentials or the settings: connection parked until they are fixed',
@@ -55,24 +56,24 @@ export class Connections {
     );
   }
 
-  async pause(site: string, platform: PlatformName, reason: string): Promise<void> {
+  async pause(site: string, platform: ConnectionName, reason: string): Promise<void> {
     await this.commands.execute(new PauseConnection('system', site, platform, reason));
     await this.changed('The receiver accepts no more conversions: connection paused', site, platform);
   }
 
-  async resume(site: string, platform: PlatformName): Promise<void> {
+  async resume(site: string, platform: ConnectionName): Promise<void> {
     await this.commands.execute(new ResumeConnection('system', site, platform));
     await this.changed('A parked connection works again: connection resumed', site, platform);
   }
 
   /** Reads the secrets from the database: another instance may have replaced the refresh token. */
-  async reload(site: string, platform: Platform): Promise<Connection | undefined> {
-    await this.directory.reloadSecrets(site, platform.name);
-    return this.find(site, platform.name)?.connection;
+  async reload(site: string, name: ConnectionName): Promise<Connection | undefined> {
+    await this.directory.reloadSecrets(site, name);
+    return this.find(site, name)?.connection;
   }
 
   /** Refreshes the directory before the queue continues, so that it continues in the new state. */
-  private async changed(message: string, site: string, platform: PlatformName): Promise<void> {
+  private async changed(message: string, site: string, platform: ConnectionName): Promise<void> {
     await this.directory.refresh();
     this.logger.warn(message, { site, platform });
   }

@@ -161,6 +161,18 @@ describe('the delivery of a correction', () => {
     expect(await deliver(refund, settings)).toMatchObject({ status: 'skipped', reason: 'event_not_selected' });
   });
 
+  it('corrects only what the same connection has sent', async () => {
+    const platforms = ['google_ads', 'google_ads:second'] as const;
+    const purchase = await orders.receive({ platforms });
+    await orders.record(purchase, 'skipped', { reason: 'event_not_selected' });
+    await orders.record(purchase, 'delivered', { platform: 'google_ads:second' });
+    orders.nowMs += 2 * DAY_MS;
+    const refund = await orders.refund(30, { platforms });
+    expect(await deliver(refund)).toMatchObject({ status: 'skipped', reason: 'order_not_sent' });
+    const named = { platform: 'google_ads:second' } as const;
+    expect(await deliver(refund, GOOGLE, googleAds, named)).toMatchObject({ status: 'delivered' });
+  });
+
   it('is skipped after an opt-out', async () => {
     await orders.record(await orders.receive(), 'delivered');
     orders.nowMs += 2 * DAY_MS;

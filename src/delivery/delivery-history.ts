@@ -1,6 +1,7 @@
 import type { Outcome } from '../events/delivery.events.js';
 import type { StoredEvent } from '../log/event.js';
-import type { Platform, PlatformName } from '../platforms/platform.js';
+import type { ConnectionName } from '../platforms/connection-name.js';
+import type { Platform } from '../platforms/platform.js';
 import type { SiteConnection } from '../sites/connection.js';
 import { type Delivery, foldDeliveries, isOutcome, resultOf } from './delivery.js';
 import type { OrderHistory } from './order.js';
@@ -9,7 +10,7 @@ import { type ReceivedConversion, withReopenedVisit } from './received-conversio
 
 /** Everything the log contains about one delivery. */
 export interface DeliveryHistory {
-  readonly platform: PlatformName;
+  readonly platform: ConnectionName;
   readonly status: string;
   readonly reason?: string;
   /** Oldest first. */

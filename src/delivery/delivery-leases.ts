@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { PlatformName } from '../platforms/platform.js';
+import type { ConnectionName } from '../platforms/connection-name.js';
 import { hasEnded } from '../postgres/lease.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { type AttemptPermit, type AttemptWindow, permitLeased } from './attempt-window.js';
@@ -14,7 +14,7 @@ const FORGOTTEN_AFTER_MS = 600_000;
 
 export interface DeliveryKey {
   readonly conversion: string;
-  readonly platform: PlatformName;
+  readonly platform: ConnectionName;
 }
 
 /** Not a later one of the same process: the bytes of a release may arrive late, too. */

@@ -1,14 +1,18 @@
 import { Injectable } from '@nestjs/common';
 import { Counter, Registry } from 'prom-client';
 import type { Outcome } from '../events/delivery.events.js';
+import { ConnectionLabels } from './connection-labels.js';
 
-/** Counts outcomes by platform and status. */
+/** Counts outcomes by connection and status. */
 @Injectable()
 export class DeliveryMetrics {
   private readonly outcomes: Counter<'platform' | 'status'>;
   private readonly counters = new Map<string, { inc(): void }>();
 
-  constructor(registry: Registry) {
+  constructor(
+    private readonly labels: ConnectionLabels,
+    registry: Registry,
+  ) {
     this.outcomes = new Counter({
       name: 'cc_deliveries_total',
       help: 'Outcomes of delivery attempts',
@@ -18,9 +22,10 @@ export class DeliveryMetrics {
   }
 
   count({ platform, status }: Outcome): void {
-    const key = `${platform} ${status}`;
+    const label = this.labels.of(platform);
+    const key = `${label} ${status}`;
     // Cached, because a labelled increment builds and hashes its labels every time.
-    const counter = this.counters.get(key) ?? this.outcomes.labels(platform, status);
+    const counter = this.counters.get(key) ?? this.outcomes.labels(label, status);
     this.counters.set(key, counter);
     counter.inc();
   }

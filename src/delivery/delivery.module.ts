@@ -12,6 +12,7 @@ import { SitesModule } from '../sites/sites.module.js';
 import { AccessTokens } from './access-tokens.js';
 import { ATTEMPT_WINDOW, type AttemptWindow, WINDOW } from './attempt-window.js';
 import { Confirmations } from './confirmations.js';
+import { ConnectionLabels } from './connection-labels.js';
 import { Connections } from './connections.js';
 import { DeliveryService } from './delivery.service.js';
 import { DeliveryLeases } from './delivery-leases.js';
@@ -43,6 +44,7 @@ import { DatabaseTokenStore } from './token-store.js';
       },
       inject: [PlatformClient, Postgres, SiteSecrets, Connections],
     },
+    ConnectionLabels,
     DeliveryMetrics,
     PlatformDelivery,
     Confirmations,

@@ -1,7 +1,7 @@
 import type { Outcome } from '../events/delivery.events.js';
 import { LogUnavailable } from '../kernel/errors.js';
 import type { EventLog } from '../log/event-log.js';
-import type { PlatformName } from '../platforms/platform.js';
+import type { ConnectionName } from '../platforms/connection-name.js';
 import type { AttemptPermit } from './attempt-window.js';
 import { type Results, resultOf } from './delivery.js';
 import { OutcomeRecorder } from './outcome-recorder.js';
@@ -19,7 +19,7 @@ export type SagaEnd = 'settled' | 'owed' | 'refused';
  */
 export class DeliverySaga {
   private readonly collected: Results = {};
-  private readonly unsettled: Set<PlatformName>;
+  private readonly unsettled: Set<ConnectionName>;
   private readonly recorder: OutcomeRecorder;
   private unrecorded: Outcome[] = [];
   private recording = false;
@@ -56,7 +56,7 @@ export class DeliverySaga {
   }
 
   /** Nothing was sent to the platform: it is too late for this process to begin. */
-  withdraw(platform: PlatformName): void {
+  withdraw(platform: ConnectionName): void {
     this.unsettled.delete(platform);
     this.isWithdrawn = true;
     this.proceed();

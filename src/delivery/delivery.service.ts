@@ -1,12 +1,12 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { DeliveryPlan } from '../events/conversion.events.js';
+import { messageOf } from '../kernel/errors.js';
 import { withLogTimeout } from '../kernel/log-timeout.js';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { Shutdown } from '../kernel/shutdown.js';
 import { EventLog } from '../log/event-log.js';
 import { PAYLOAD_VERSION } from '../platforms/payload-version.js';
-import type { PlatformName } from '../platforms/platform.js';
 import { Postgres } from '../postgres/postgres.js';
 import type { LoadedSite } from '../sites/site-directory.js';
 import { type AttemptWindow, permitFirstAttempts, WINDOW } from './attempt-window.js';
@@ -69,7 +69,7 @@ export class DeliveryService {
   async deliver(received: ReceivedConversion): Promise<Results> {
     const { platforms = [], conversionId } = received.data;
     if (platforms.length === 0) return {};
-    if (received.data.correction && !received.order) return this.deliverCorrection(received, platforms);
+    if (received.data.correction && !received.order) return this.deliverCorrection(received);
     const permit = permitFirstAttempts(Date.parse(received.time), this.postgres.clock.nowMs(), this.window);
     const onEnd = (end: SagaEnd) => {
       this.inFlight.delete(saga);
@@ -87,11 +87,19 @@ export class DeliveryService {
     return results;
   }
 
+  /** Starts the delivery of a stored conversion. What exceeds the queues in memory is deferred, and read from the log later. */
+  queue(received: ReceivedConversion): Results {
+    this.deliver(received).catch((error: unknown) => {
+      // Owed, so the scan of the log finds it.
+      this.logger.error('Starting the delivery of a conversion failed', { error: messageOf(error) });
+    });
+    return queuedResults(received);
+  }
+
   /** If its order cannot be read, the deliveries are owed, and found in the log. */
-  private async deliverCorrection(received: ReceivedConversion, platforms: readonly PlatformName[]): Promise<Results> {
+  private async deliverCorrection(received: ReceivedConversion): Promise<Results> {
     const correction = await withLogTimeout(withOrder(this.log, received)).catch(() => undefined);
-    if (correction) return this.deliver(correction);
-    return Object.fromEntries(platforms.map((platform) => [platform, resultOf(undefined, received.data.trial)]));
+    return correction ? this.deliver(correction) : queuedResults(received);
   }
 
   private tick(): void {
@@ -100,4 +108,8 @@ export class DeliveryService {
     for (const saga of this.inFlight) saga.tick(now);
     this.deliveries.tick();
   }
+}
+
+function queuedResults({ data: { platforms = [], trial } }: ReceivedConversion): Results {
+  return Object.fromEntries(platforms.map((platform) => [platform, resultOf(undefined, trial)]));
 }

@@ -1,6 +1,7 @@
 import { type Outcome, type OutcomeStatus, type OutcomeType } from '../events/delivery.events.js';
 import type { StoredEvent } from '../log/event.js';
-import type { PlatformName, RetryReason } from '../platforms/platform.js';
+import type { ConnectionName } from '../platforms/connection-name.js';
+import type { RetryReason } from '../platforms/platform.js';
 import { isUnknownOutcome } from '../platforms/unknown-outcome.js';
 
 export type DeferReason = RetryReason | 'authorization' | 'paused' | 'circuit_open' | 'pending';
@@ -24,11 +25,12 @@ export interface PlatformResult {
   readonly trial?: true;
 }
 
-export type Results = Partial<Record<PlatformName, PlatformResult>>;
+/** By name of the connection. */
+export type Results = Record<string, PlatformResult>;
 
 /** The state of a delivery, folded from the events of its conversion. */
 export interface Delivery {
-  readonly platform: PlatformName;
+  readonly platform: ConnectionName;
   readonly attempts: number;
   /** The newest outcome; undefined before the first. */
   readonly last: Outcome | undefined;
@@ -54,7 +56,7 @@ export function isOutcome(event: StoredEvent): event is StoredEvent<OutcomeType>
 
 /** Folds a conversion's stream into its deliveries: one for each platform connected when the conversion was received. */
 export function foldDeliveries(events: readonly StoredEvent[]): Delivery[] {
-  const deliveries = new Map<PlatformName, Delivery>();
+  const deliveries = new Map<ConnectionName, Delivery>();
   for (const event of events) {
     if (event.type === 'conversion.received.v1') {
       for (const platform of event.data.platforms ?? [])

@@ -4,6 +4,7 @@ import { withTimeout } from '../kernel/with-timeout.js';
 import { EventLog } from '../log/event-log.js';
 import { Postgres } from '../postgres/postgres.js';
 import { isHeldBack } from '../sites/connection.js';
+import { ConnectionLabels } from './connection-labels.js';
 import { Connections } from './connections.js';
 import { OwedDeliveriesScan } from './owed-deliveries.scan.js';
 import { reportOwed, scanLateMs } from './owed-report.js';
@@ -23,6 +24,7 @@ export class OwedMetrics {
     private readonly log: EventLog,
     private readonly scan: OwedDeliveriesScan,
     private readonly connections: Connections,
+    private readonly labels: ConnectionLabels,
     registry: Registry,
   ) {
     const count = (gauge: Gauge<'platform'>) => this.count(gauge);
@@ -65,7 +67,7 @@ export class OwedMetrics {
     this.countedMs = performance.now();
     this.lateMs = lateMs;
     gauge.reset();
-    for (const [platform, owed] of byPlatform) gauge.set({ platform }, owed);
+    for (const [name, owed] of byPlatform) gauge.inc({ platform: this.labels.of(name) }, owed);
   }
 
   private async oldestSeconds(): Promise<number> {

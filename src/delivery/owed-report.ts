@@ -1,6 +1,6 @@
 import { CONVERSION } from '../events/conversion.events.js';
 import type { EventLog } from '../log/event-log.js';
-import type { PlatformName } from '../platforms/platform.js';
+import type { ConnectionName } from '../platforms/connection-name.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { ATTEMPT_WINDOW } from './attempt-window.js';
 import { type OwedDelivery, SCAN_LEASE, UnsettledConversions } from './owed.js';
@@ -8,7 +8,7 @@ import { readUnsettled } from './read-unsettled.js';
 
 /** What is owed at one moment. */
 export interface OwedReport {
-  readonly byPlatform: ReadonlyMap<PlatformName, number>;
+  readonly byPlatform: ReadonlyMap<ConnectionName, number>;
   /** Of these, deliveries without any outcome. */
   readonly unattempted: number;
   /** How long ago the oldest one should have been attempted; 0 if none is late. Connections that hold back do not count. */
@@ -22,14 +22,14 @@ export interface OwedReport {
 export async function reportOwed(
   postgres: Postgres,
   unattempted: Iterable<OwedDelivery>,
-  isHeldBack: (site: string, platform: PlatformName) => boolean,
+  isHeldBack: (site: string, platform: ConnectionName) => boolean,
 ): Promise<OwedReport> {
-  const { rows } = await postgres.pool.query<{ site: string; platform: PlatformName; count: number; late: number }>(
+  const { rows } = await postgres.pool.query<{ site: string; platform: ConnectionName; count: number; late: number }>(
     `SELECT site, platform, count(*)::float8 AS count, date_part('epoch', to_timestamp($1) - min(due)) * 1000 AS late
        FROM cc.deliveries WHERE kind = 'send' GROUP BY site, platform`,
     [postgres.clock.nowMs() / 1_000],
   );
-  const byPlatform = new Map<PlatformName, number>();
+  const byPlatform = new Map<ConnectionName, number>();
   let lateMs = 0;
   for (const { site, platform, count, late } of rows) {
     byPlatform.set(platform, (byPlatform.get(platform) ?? 0) + count);

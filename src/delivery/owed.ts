@@ -1,5 +1,5 @@
 import type { EventField } from '../log/event-log.js';
-import type { PlatformName } from '../platforms/platform.js';
+import type { ConnectionName } from '../platforms/connection-name.js';
 
 /** Lease of the scan for owed deliveries. Its `reached`: every delivery of a conversion up to it has an outcome. */
 export const SCAN_LEASE = 'deliveries-scan';
@@ -12,12 +12,12 @@ export interface UnsettledConversion {
   readonly timeMs: number;
   /** When its deliveries are owed, by the monotonic clock. */
   readonly owedAtMs: number;
-  readonly platforms: Set<PlatformName>;
+  readonly platforms: Set<ConnectionName>;
 }
 
 export interface OwedDelivery {
   readonly conversion: string;
-  readonly platform: PlatformName;
+  readonly platform: ConnectionName;
   readonly owedAtMs: number;
 }
 
@@ -27,7 +27,7 @@ export interface OwedDelivery {
  */
 export class UnsettledConversions {
   private readonly byConversion = new Map<string, UnsettledConversion>();
-  private readonly parsed = new Map<string, readonly PlatformName[]>();
+  private readonly parsed = new Map<string, readonly ConnectionName[]>();
 
   /** `owedAtMs` is called once for each conversion: a later step of a clock makes nothing owed too early. */
   constructor(
@@ -80,7 +80,7 @@ export class UnsettledConversions {
   }
 
   /** Conversions share few lists of platforms, so each is parsed once. */
-  private parse(value: string): readonly PlatformName[] {
+  private parse(value: string): readonly ConnectionName[] {
     let platforms = this.parsed.get(value);
     if (!platforms) {
       platforms = toPlatforms(value);
@@ -94,8 +94,8 @@ export class UnsettledConversions {
 const PARSED_MAX = 1_000;
 
 /** A name, or a list of names. Anything else is no event of this service. */
-function toPlatforms(json: string): PlatformName[] {
+function toPlatforms(json: string): ConnectionName[] {
   const parsed: unknown = JSON.parse(json);
   const list = Array.isArray(parsed) ? parsed : [parsed];
-  return list.filter((name) => typeof name === 'string') as PlatformName[];
+  return list.filter((name) => typeof name === 'string') as ConnectionName[];
 }

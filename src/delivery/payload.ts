@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import type { ConnectionName } from '../platforms/connection-name.js';
 import type { Conversion } from '../platforms/conversion.js';
 import { isSelected, mappedEvent } from '../platforms/event-mapping.js';
 import { FIRST_PAYLOAD_VERSION } from '../platforms/payload-version.js';
@@ -20,8 +21,10 @@ export interface DeliveryPayload {
   readonly account: Account;
 }
 
-/** What an operator's request changes in the payload. */
+/** Whose payload it is, and what an operator's request changes in it. */
 export interface RequestedPayload {
+  /** The connection; undefined: the platform's first one. */
+  readonly platform?: ConnectionName | undefined;
   readonly eventId?: string | undefined;
   readonly payloadVersion?: number | undefined;
 }
@@ -58,7 +61,7 @@ function correctionPayload(
   settings: Settings,
   requested: RequestedPayload,
 ): Payload | Skip {
-  const order = correctedOrder(received, platform.name);
+  const order = correctedOrder(received, requested.platform ?? platform.name);
   if ('skip' in order) return order;
   const conversion = withDefaultConsent(toConversion(received, requested), received, settings);
   return platform.correction(conversion, order, settings);

@@ -1,6 +1,7 @@
 import type { Outcome } from '../events/delivery.events.js';
 import type { Logger } from '../kernel/logger.js';
 import type { Settings as ServiceSettings } from '../kernel/settings.js';
+import type { ConnectionName } from '../platforms/connection-name.js';
 import type { Call, Platform, PlatformResponse, Settings, Verdict } from '../platforms/platform.js';
 import type { AccessTokens } from './access-tokens.js';
 import type { Connections, Destination } from './connections.js';
@@ -56,7 +57,10 @@ describe('PlatformDelivery', () => {
       state: 'active',
     } as unknown as Destination;
     deliveries = new PlatformDelivery(
-      { find: () => destination } as unknown as Connections,
+      {
+        find: (_: string, platform: ConnectionName) =>
+          destination && { ...destination, siteConnection: { ...destination.siteConnection, platform } },
+      } as unknown as Connections,
       { get: async () => undefined } as unknown as AccessTokens,
       {
         request: async () => ({ status: 200, headers: {}, text: '', json: {} }) satisfies PlatformResponse,
@@ -255,6 +259,17 @@ describe('PlatformDelivery', () => {
     verdict = { kind: 'retry', reason: 'server_error' };
     const late = await deliver({ attempt: 2 }, hoursAgo(166.9995));
     expect(late).toMatchObject({ status: 'failed', reason: 'gave_up' });
+  });
+
+  it('has a queue and a circuit breaker for each connection of a platform', async () => {
+    verdict = { kind: 'retry', reason: 'server_error' };
+    await Promise.all(Array.from({ length: 100 }, () => deliver({ alone: true })));
+    verdict = { kind: 'delivered' };
+    expect(await deliver()).toMatchObject({ status: 'deferred', reason: 'circuit_open' });
+    expect(await deliver({ platform: 'meta:second' })).toMatchObject({
+      platform: 'meta:second',
+      status: 'delivered',
+    });
   });
 
   it('reports no outcome for a conversion it may not deliver', async () => {

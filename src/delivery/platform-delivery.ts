@@ -4,8 +4,9 @@ import { CLOCK, type Clock } from '../kernel/clock.js';
 import { messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
-import type { DeliveryLimits, Platform, PlatformName, Settings as PlatformSettings } from '../platforms/platform.js';
-import { AccessTokens } from './access-tokens.js';
+import type { ConnectionName } from '../platforms/connection-name.js';
+import type { DeliveryLimits, Settings as PlatformSettings } from '../platforms/platform.js';
+import { AccessTokens, type TokenOwner } from './access-tokens.js';
 import { isStillConnected } from './account.js';
 import { Connections, type Destination } from './connections.js';
 import { isoTime, type OutcomeDetails } from './delivery.js';
@@ -20,10 +21,10 @@ import { nextAttemptMs, type RetryRules, sendableUntilMs } from './retry-schedul
 /** Delay where the retry schedule does not apply: the queue is full, or the connection is parked or paused. */
 const HELD_DELAY_MS = 5_000;
 
-/** One attempt to deliver one conversion to one platform. */
+/** One attempt to deliver one conversion through one connection. */
 export interface DeliveryRequest {
   readonly received: ReceivedConversion;
-  readonly platform: PlatformName;
+  readonly platform: ConnectionName;
   readonly attempt: number;
   /** Event id of a delivery that an operator forced. */
   readonly eventId?: string | undefined;
@@ -100,13 +101,13 @@ export class PlatformDelivery {
   }
 
   /** How many more deliveries the connection's queue can accept now. */
-  capacity(site: string, name: PlatformName): number {
+  capacity(site: string, name: ConnectionName): number {
     const destination = this.connections.find(site, name);
     // A delivery to a disconnected platform fails without a request.
     return destination ? this.queueOf(destination).capacity : 1;
   }
 
-  isParked(site: string, name: PlatformName): boolean {
+  isParked(site: string, name: ConnectionName): boolean {
     return this.connections.find(site, name)?.siteConnection.state === 'parked';
   }
 
@@ -236,26 +237,26 @@ export class PlatformDelivery {
     return { ...details, status: 'deferred', unknown, nextTry: isoTime(next), giveUpAt: isoTime(untilMs) };
   }
 
-  private queueOf({ site, platform }: Destination): DestinationQueue {
-    const key = `${site.host} ${platform.name}`;
+  private queueOf({ site, platform, siteConnection: { platform: name } }: Destination): DestinationQueue {
+    const key = `${site.host} ${name}`;
     let queue = this.queues.get(key);
     if (!queue) {
-      queue = this.createQueue(site.host, platform);
+      queue = this.createQueue({ site: site.host, name, platform });
       this.queues.set(key, queue);
     }
     return queue;
   }
 
-  private createQueue(site: string, platform: Platform): DestinationQueue {
+  private createQueue(owner: TokenOwner): DestinationQueue {
     const { connections, tokens, client } = this;
-    const { name } = platform;
+    const { site, name, platform } = owner;
     return new DestinationQueue(
       platform,
       {
         nowMs: () => this.clock.nowMs(),
         destination: () => connections.find(site, name),
         request: (request, connection) => client.request(platform, request, connection),
-        accessToken: (connection, stale) => tokens.get(site, platform, connection, stale),
+        accessToken: (connection, stale) => tokens.get(owner, connection, stale),
         park: (reason) => connections.park(site, name, reason),
         pause: (reason) => connections.pause(site, name, reason),
         resume: () => connections.resume(site, name),

@@ -24,7 +24,8 @@ async function readOrder(
   log: ReadableLog,
   { site, position, data: { orderId, trial } }: ReceivedConversion,
 ): Promise<OrderHistory> {
-  const sameOrder = orderId === undefined ? [] : await log.find(site, orderId);
+  if (orderId === undefined) return { corrections: [] };
+  const sameOrder = await log.find(site, orderId);
   const received = sameOrder.filter(isReceived).filter(({ data }) => data.trial === trial);
   const corrections = received.filter(({ data }) => data.correction).slice(0, CORRECTIONS_MAX);
   if (!corrections.some((correction) => correction.position === position)) return { corrections: [], isTooLarge: true };

@@ -1,5 +1,5 @@
 import { type Actor, Command } from '../kernel/command.js';
-import type { PlatformName } from '../platforms/platform.js';
+import type { ConnectionName } from '../platforms/connection-name.js';
 
 /** Statuses that are not final, or that can change after an intervention. */
 export const REPLAY_STATUSES = ['failed', 'skipped', 'queued'] as const;
@@ -7,7 +7,7 @@ export type ReplayStatus = (typeof REPLAY_STATUSES)[number];
 
 export interface ReplayRequest {
   readonly site: string;
-  readonly platform: PlatformName;
+  readonly platform: ConnectionName;
   /** A position range (`after` exclusive, `until` inclusive), or one conversion. */
   readonly range: { readonly after: number; readonly until: number } | { readonly conversion: string };
   /** Position of the site's newest event. */

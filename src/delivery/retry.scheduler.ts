@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { Interval } from '@nestjs/schedule';
-import type { PlatformName } from '../platforms/platform.js';
+import type { ConnectionName } from '../platforms/connection-name.js';
 import { Postgres } from '../postgres/postgres.js';
 import { Confirmations } from './confirmations.js';
 import { unknownSinceOf, type WaitingDelivery } from './deliveries.projection.js';
@@ -20,7 +20,7 @@ const DUE_COLUMNS =
 
 interface ConnectionKey {
   readonly site: string;
-  readonly platform: PlatformName;
+  readonly platform: ConnectionName;
 }
 
 /** A delivery that is due. */

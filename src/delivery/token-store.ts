@@ -1,5 +1,6 @@
 import { withLogTimeout } from '../kernel/log-timeout.js';
-import type { Connection, Platform } from '../platforms/platform.js';
+import type { ConnectionName } from '../platforms/connection-name.js';
+import type { Connection } from '../platforms/platform.js';
 import { Lease, type LeaseDatabase } from '../postgres/lease.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';
 
@@ -40,14 +41,14 @@ export interface TokenStore {
   /** The database's time. */
   nowMs(): number;
   /** Undefined while another process has it. */
-  lock(site: string, platform: Platform): Promise<TokenLock | undefined>;
-  /** Undefined if the platform is not connected or has no refresh token. */
-  read(site: string, platform: Platform): Promise<StoredTokens | undefined>;
+  lock(site: string, name: ConnectionName): Promise<TokenLock | undefined>;
+  /** Undefined if it is not connected or has no refresh token. */
+  read(site: string, name: ConnectionName): Promise<StoredTokens | undefined>;
   /**
    * Stores the state, and its refresh token if that is a new one. False, and nothing is stored, if the stored refresh token
    * is no longer the expected one: an operator or another process has replaced it, or the platform was disconnected.
    */
-  replace(site: string, platform: Platform, expected: string, state: TokenState): Promise<boolean>;
+  replace(site: string, name: ConnectionName, expected: string, state: TokenState): Promise<boolean>;
 }
 
 /** Sealed with the other secrets of the connection. */
@@ -55,15 +56,15 @@ export class DatabaseTokenStore implements TokenStore {
   constructor(
     private readonly database: LeaseDatabase,
     private readonly secrets: SiteSecrets,
-    /** Undefined if the platform is not connected. */
-    private readonly connectionOf: (site: string, platform: Platform) => Promise<Connection | undefined>,
+    /** Undefined if it is not connected. */
+    private readonly connectionOf: (site: string, name: ConnectionName) => Promise<Connection | undefined>,
   ) {}
 
   nowMs(): number {
     return this.database.clock.nowMs();
   }
 
-  async lock(site: string, { name }: Platform): Promise<TokenLock | undefined> {
+  async lock(site: string, name: ConnectionName): Promise<TokenLock | undefined> {
     const taking = Lease.take(this.database, `token ${site} ${name}`, 0, LOCK_MS);
     try {
       return toLock(await withLogTimeout(taking));
@@ -74,9 +75,9 @@ export class DatabaseTokenStore implements TokenStore {
     }
   }
 
-  async read(site: string, platform: Platform): Promise<StoredTokens | undefined> {
-    const stored = await withLogTimeout(this.secrets.connectionSecrets(site, platform.name));
-    const connection = await this.connectionOf(site, platform);
+  async read(site: string, name: ConnectionName): Promise<StoredTokens | undefined> {
+    const stored = await withLogTimeout(this.secrets.connectionSecrets(site, name));
+    const connection = await this.connectionOf(site, name);
     const { [REFRESH_TOKEN]: refreshToken, [STATE]: stateText, ...secrets } = stored;
     if (!connection || refreshToken === undefined) return undefined;
     const state: TokenState = stateText === undefined ? {} : JSON.parse(stateText);
@@ -87,7 +88,7 @@ export class DatabaseTokenStore implements TokenStore {
     };
   }
 
-  replace(site: string, { name }: Platform, expected: string, state: TokenState): Promise<boolean> {
+  replace(site: string, name: ConnectionName, expected: string, state: TokenState): Promise<boolean> {
     const { refreshToken = expected } = state;
     const next = { [REFRESH_TOKEN]: refreshToken, [STATE]: JSON.stringify({ ...state, refreshToken }) };
     return withLogTimeout(this.secrets.replaceSecrets(site, name, { field: REFRESH_TOKEN, value: expected }, next));

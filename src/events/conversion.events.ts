@@ -1,3 +1,4 @@
+import type { ConnectionName } from '../platforms/connection-name.js';
 import {
   type Address,
   CONVERSION_SOURCES,
@@ -6,8 +7,16 @@ import {
   type Visit,
 } from '../platforms/conversion.js';
 import type { PersonalHashes } from '../platforms/personal-hashes.js';
-import { PLATFORM_NAMES, type PlatformName } from '../platforms/platform.js';
-import { type DataSchema, payloadVersion, position, type SchemasOf, strings, time, uuid } from './event-schema.js';
+import {
+  connectionName,
+  type DataSchema,
+  payloadVersion,
+  position,
+  type SchemasOf,
+  strings,
+  time,
+  uuid,
+} from './event-schema.js';
 import { type BotVerdict, botVerdictSchema } from './visitor.events.js';
 
 /** Category of the streams that hold one conversion and all its outcomes. */
@@ -28,7 +37,7 @@ export type WithheldReason =
 /** What any instance needs to deliver a received conversion, at any time. */
 export interface DeliveryPlan {
   /** Platforms that were connected when the conversion was received. */
-  readonly platforms?: readonly PlatformName[] | undefined;
+  readonly platforms?: readonly ConnectionName[] | undefined;
   /** Position of the site's newest event at that time: payloads are built with the settings as of this position. */
   readonly settings?: number | undefined;
   /** Version of the payloads, `platforms/payload-version.ts`. Absent before there was a second one. */
@@ -142,7 +151,7 @@ const properties: DataSchema<ConversionData>['properties'] = {
   },
   platforms: {
     type: 'array',
-    items: { type: 'string', enum: PLATFORM_NAMES },
+    items: connectionName,
     description: 'Platforms connected when the conversion was received. An outcome follows for each of them.',
   },
   settings: {

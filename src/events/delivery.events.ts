@@ -1,11 +1,12 @@
+import type { ConnectionName } from '../platforms/connection-name.js';
 import type { Visit } from '../platforms/conversion.js';
-import { PLATFORM_NAMES, type PlatformName } from '../platforms/platform.js';
 import type { AdConsent } from './conversion.events.js';
 import {
   type DataSchema,
   type EventSchema,
   type JsonSchema,
   payloadVersion,
+  connectionName as platform,
   position,
   type SchemasOf,
   time,
@@ -33,7 +34,7 @@ export type OutcomeStatus =
 /** The outcome of one attempt to deliver a conversion to a platform. */
 export interface Outcome {
   readonly conversionId: string;
-  readonly platform: PlatformName;
+  readonly platform: ConnectionName;
   /** Number of this outcome among all of this conversion at this platform, from 1. */
   readonly attempt: number;
   readonly status: OutcomeStatus;
@@ -69,7 +70,7 @@ export interface Outcome {
 /** An operator requested a delivery: with the same event id if the platform has not accepted it, with a new one when forced. */
 export interface SendRequest {
   readonly conversionId: string;
-  readonly platform: PlatformName;
+  readonly platform: ConnectionName;
   readonly eventId?: string | undefined;
   /** Number of earlier attempts. */
   readonly attempt: number;
@@ -86,7 +87,7 @@ export interface SendRequest {
 /** A visitor was identified after the conversion: a platform skipped for lack of an identifier gets one more attempt. */
 export interface Reopening {
   readonly conversionId: string;
-  readonly platform: PlatformName;
+  readonly platform: ConnectionName;
   /** Number of earlier attempts. */
   readonly attempt: number;
   /** Position of the event that identified the visitor. */
@@ -123,7 +124,6 @@ const SUMMARIES: Readonly<Record<OutcomeStatus, string>> = {
   validated: 'Trial key: the payload was built and checked, nothing was sent.',
 };
 
-const platform = { type: 'string', enum: PLATFORM_NAMES } as const;
 const earlierAttempts: JsonSchema = { type: 'integer', minimum: 0, description: 'Number of earlier attempts.' };
 const reopened: JsonSchema = {
   type: 'integer',

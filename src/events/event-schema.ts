@@ -1,3 +1,5 @@
+import { CONNECTION_NAME_PATTERN } from '../platforms/connection-name.js';
+
 /** The subset of JSON Schema, draft 2020-12, that describes events. */
 export interface JsonSchema {
   readonly type?: string | readonly string[];
@@ -40,6 +42,11 @@ export type SchemasOf<Event extends { type: string; data: object }> = {
   };
 };
 
+export const connectionName = {
+  type: 'string',
+  pattern: CONNECTION_NAME_PATTERN,
+  description: 'The platform; a further connection of the same platform has a name of its own after a colon.',
+} as const satisfies JsonSchema;
 export const uuid: JsonSchema = { type: 'string', format: 'uuid' };
 export const position: JsonSchema = { type: 'integer', minimum: 0, description: 'Position in the log.' };
 export const payloadVersion: JsonSchema = {

@@ -1,5 +1,13 @@
-import { PLATFORM_NAMES, type PlatformName, type Settings } from '../platforms/platform.js';
-import { type DataSchema, type JsonSchema, type SchemasOf, strings, uuid } from './event-schema.js';
+import type { ConnectionName } from '../platforms/connection-name.js';
+import type { Settings } from '../platforms/platform.js';
+import {
+  type DataSchema,
+  type JsonSchema,
+  connectionName as platform,
+  type SchemasOf,
+  strings,
+  uuid,
+} from './event-schema.js';
 
 /** Category of the streams that hold the configuration of one site. */
 export const SITE = 'site';
@@ -28,7 +36,7 @@ export interface SiteSettings {
 }
 
 export interface PlatformConnection {
-  readonly platform: PlatformName;
+  readonly platform: ConnectionName;
   readonly settings: Settings;
   readonly secretNames: readonly string[];
   readonly endpoint?: string;
@@ -39,11 +47,11 @@ export interface PlatformConnection {
 export type ConnectionEvent =
   /** The complete connection from now on: settings, names of secrets, endpoint. */
   | { type: 'site.platform_connected.v1'; data: PlatformConnection }
-  | { type: 'site.platform_disconnected.v1'; data: { platform: PlatformName } }
+  | { type: 'site.platform_disconnected.v1'; data: { platform: ConnectionName } }
   /** With a reason the platform caused it, without one an operator did. */
-  | { type: 'site.platform_paused.v1'; data: { platform: PlatformName; reason?: string } }
-  | { type: 'site.platform_resumed.v1'; data: { platform: PlatformName } }
-  | { type: 'site.platform_parked.v1'; data: { platform: PlatformName; reason: string } };
+  | { type: 'site.platform_paused.v1'; data: { platform: ConnectionName; reason?: string } }
+  | { type: 'site.platform_resumed.v1'; data: { platform: ConnectionName } }
+  | { type: 'site.platform_parked.v1'; data: { platform: ConnectionName; reason: string } };
 
 export type WebhookEvent =
   /** `newSecret`: the secret was set or changed. */
@@ -68,7 +76,6 @@ export type SiteEvent =
   | ConnectionEvent
   | WebhookEvent;
 
-const platform = { type: 'string', enum: PLATFORM_NAMES } as const;
 const empty = { type: 'object', properties: {}, required: [], additionalProperties: false } as const;
 const ofPlatform = {
   type: 'object',

@@ -23,6 +23,7 @@ function valuesOf(schema: JsonSchema): fc.Arbitrary<unknown> {
   const { type, properties, items } = schema;
   if ('const' in schema) return mostly(fc.constant(schema.const));
   if (schema.enum) return mostly(fc.constantFrom(...schema.enum));
+  if (schema.pattern) return mostly(fc.stringMatching(new RegExp(schema.pattern)));
   if (schema.format === 'uuid') return mostly(fc.uuid());
   if (type === 'array' && items) return mostly(fc.array(valuesOf(items), { maxLength: 2 }));
   if (type === 'object' && properties) {
@@ -64,7 +65,7 @@ describe('validation of events', () => {
     expect(validate({ ...data, value: -1 }, 'data')).toBe('data.value is less than 0');
     expect(validate({ ...data, value: '12' }, 'data')).toBe('data.value is not of type number');
     expect(validate({ ...data, platforms: ['meta', 'myspace'] }, 'data')).toBe(
-      'data.platforms[1] is not one of the allowed values',
+      'data.platforms[1] does not have the required format',
     );
     expect(validate({ ...data, secret: 1 }, 'data')).toBe('data has an unknown field');
     expect(validate([], 'data')).toBe('data is not of type object');

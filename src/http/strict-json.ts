@@ -8,6 +8,8 @@ const MESSAGES = {
   empty: 'The body is empty: send a JSON object.',
   encoding: 'The body is not valid UTF-8: encode the JSON as UTF-8.',
   syntax: 'The body is not valid JSON: send one complete JSON object.',
+  not_an_array: 'The body is not a JSON array: send the conversions inside [ ].',
+  too_many: 'The body has too many conversions: send several batches.',
   not_an_object: 'The body is not a JSON object: send the fields inside { }.',
   too_deep: `The body is nested more than ${MAX_JSON_DEPTH} levels deep: send a flatter object.`,
   duplicate_key: 'The body has an object with the same key twice: send every key once.',

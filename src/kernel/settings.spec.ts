@@ -14,6 +14,7 @@ describe('readSettings', () => {
       authFailureLimit: 20,
       authFailureWindowMs: 15 * 60_000,
       maxBodyBytes: 65_536,
+      maxBatchBytes: 4_194_304,
       dedupWindowMs: 24 * 60 * 60_000,
       inboundDeadlineMs: 8_000,
       logLevel: 'info',

@@ -100,6 +100,12 @@ export const DEFINITIONS = {
     'How long a shutdown may take. Set it below the grace period of your orchestrator (Docker: 10 s, Kubernetes: 30 s).',
   ),
   maxBodyBytes: setting('MAX_BODY_BYTES', '65536', wholeNumber(1, 16 * 1024 * 1024), 'Largest request body, in bytes.'),
+  maxBatchBytes: setting(
+    'MAX_BATCH_BYTES',
+    '4194304',
+    wholeNumber(1, 64 * 1024 * 1024),
+    'Largest body of a batch of conversions, in bytes. Each conversion in it is limited by `MAX_BODY_BYTES`.',
+  ),
   dedupWindowMs: setting(
     'DEDUP_WINDOW',
     '24h',

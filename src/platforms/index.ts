@@ -1,3 +1,4 @@
+import { platformNameOf } from './connection-name.js';
 import { ga4 } from './ga4/index.js';
 import { googleAds } from './google_ads/index.js';
 import { linkedin } from './linkedin/index.js';
@@ -28,6 +29,8 @@ export const PLATFORMS: readonly Platform[] = [
   webhook,
 ];
 
-export function platformOf(name: string): Platform | undefined {
+/** The platform that a connection is of; undefined if this version has no such platform. */
+export function platformOf(connection: string): Platform | undefined {
+  const name = platformNameOf(connection);
   return PLATFORMS.find((platform) => platform.name === name);
 }

@@ -113,7 +113,7 @@ describe('changedConnection', () => {
 
   it('names all missing fields', () => {
     expect(() => change({}, newConnection(platform))).toThrow(
-      'meta requires pixel_id (Number of the pixel), access_token (Token of a system user). Set it with --set <name>=<value>.',
+      'meta requires pixel_id (Number of the pixel), access_token (Token of a system user). Set it with --set <name>=<value>. docs/platforms/meta.md describes where to find it.',
     );
   });
 

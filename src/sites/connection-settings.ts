@@ -116,7 +116,9 @@ function requireFields({ name, fields }: Platform, { settings, secrets }: Connec
   });
   if (missing.length === 0) return;
   const list = missing.map((field) => `${field.name} (${field.help.replace(/\.$/, '')})`).join(', ');
-  throw new UserError(`${name} requires ${list}. Set it with --set <name>=<value>.`);
+  throw new UserError(
+    `${name} requires ${list}. Set it with --set <name>=<value>. docs/platforms/${name}.md describes where to find it.`,
+  );
 }
 
 function parseEndpoint(text: string): string | undefined {

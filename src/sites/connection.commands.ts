@@ -1,5 +1,6 @@
 import type { Actor } from '../kernel/command.js';
-import type { Platform, PlatformName } from '../platforms/platform.js';
+import type { ConnectionName } from '../platforms/connection-name.js';
+import type { Platform } from '../platforms/platform.js';
 import type { SiteConnection } from './connection.js';
 import type { ConnectRequest } from './connection-settings.js';
 import { SiteCommand } from './site.commands.js';
@@ -10,13 +11,15 @@ export interface ConnectedPlatform {
   readonly generatedSecret?: string | undefined;
 }
 
-/** Connects a platform, or changes the settings of its connection that the request names. */
+/** Makes a connection, or changes the settings that the request names. */
 export class ConnectPlatform extends SiteCommand<ConnectedPlatform> {
   constructor(
     actor: Actor,
     host: string,
     readonly platform: Platform,
     readonly request: ConnectRequest,
+    /** Of the connection; the platform's, unless it is a further one of the platform. */
+    readonly name: ConnectionName = platform.name,
   ) {
     super(actor, host);
   }
@@ -26,7 +29,7 @@ abstract class ConnectionCommand extends SiteCommand<SiteConnection> {
   constructor(
     actor: Actor,
     host: string,
-    readonly platform: PlatformName,
+    readonly platform: ConnectionName,
   ) {
     super(actor, host);
   }
@@ -39,7 +42,7 @@ export class PauseConnection extends ConnectionCommand {
   constructor(
     actor: Actor,
     host: string,
-    platform: PlatformName,
+    platform: ConnectionName,
     readonly reason?: string,
   ) {
     super(actor, host, platform);
@@ -53,7 +56,7 @@ export class ParkConnection extends ConnectionCommand {
   constructor(
     actor: Actor,
     host: string,
-    platform: PlatformName,
+    platform: ConnectionName,
     readonly reason: string,
   ) {
     super(actor, host, platform);

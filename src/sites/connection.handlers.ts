@@ -2,7 +2,8 @@ import type { ICommandHandler } from '@nestjs/cqrs';
 import type { ConnectionEvent } from '../events/site.events.js';
 import { CommandHandler } from '../kernel/command.js';
 import { UserError } from '../kernel/errors.js';
-import type { Connection, Platform, PlatformName } from '../platforms/platform.js';
+import type { ConnectionName } from '../platforms/connection-name.js';
+import type { Connection, Platform } from '../platforms/platform.js';
 import {
   type ConnectedPlatform,
   ConnectPlatform,
@@ -24,6 +25,9 @@ import type { Site } from './site.js';
 import type { SiteRepository } from './site-repository.js';
 import type { SiteSecrets } from './site-secrets.js';
 
+/** Each is one more delivery of every conversion. */
+const CONNECTIONS_MAX = 50;
+
 @CommandHandler(ConnectPlatform)
 export class ConnectPlatformHandler implements ICommandHandler<ConnectPlatform> {
   constructor(
@@ -31,24 +35,24 @@ export class ConnectPlatformHandler implements ICommandHandler<ConnectPlatform> 
     private readonly secrets: SiteSecrets,
   ) {}
 
-  async execute({ host, actor, platform, request }: ConnectPlatform): Promise<ConnectedPlatform> {
+  async execute({ host, actor, platform, request, name }: ConnectPlatform): Promise<ConnectedPlatform> {
     const newSecret = generateWebhookSecret();
     let generatedSecret: string | undefined;
     let earlierNames: readonly string[] = [];
     const site = await this.sites.change(host, actor, async (site) => {
-      const before = site.connections.find((connection) => connection.platform === platform.name);
+      const before = site.connections.find((connection) => connection.platform === name);
+      requireRoom(site, before);
       const current = await this.currentConnection(site.host, platform, before);
       const next = changedConnection(platform, current, request, newSecret);
       generatedSecret = next.generatedSecret;
       earlierNames = before?.secretNames ?? [];
       const changed = Object.entries(next.secrets).filter(([name, value]) => current.secrets[name] !== value);
-      if (changed.length > 0)
-        await this.secrets.storeConnectionSecrets(site.host, platform.name, Object.fromEntries(changed));
-      return connectPlatform(platform.name, before, next, changed.length > 0);
+      if (changed.length > 0) await this.secrets.storeConnectionSecrets(site.host, name, Object.fromEntries(changed));
+      return connectPlatform(name, before, next, changed.length > 0);
     });
-    const connection = findConnection(site, platform.name);
+    const connection = findConnection(site, name);
     const dropped = earlierNames.filter((name) => !connection.secretNames.includes(name));
-    await this.secrets.deleteConnectionSecrets(site.host, platform.name, dropped);
+    await this.secrets.deleteConnectionSecrets(site.host, name, dropped);
     return { connection, generatedSecret };
   }
 
@@ -60,7 +64,7 @@ export class ConnectPlatformHandler implements ICommandHandler<ConnectPlatform> 
   ): Promise<Connection> {
     if (!before || before.disconnected) return newConnection(platform);
     const { settings, endpoint, secretNames } = before;
-    const stored = Object.entries(await this.secrets.connectionSecrets(host, platform.name));
+    const stored = Object.entries(await this.secrets.connectionSecrets(host, before.platform));
     const secrets = Object.fromEntries(stored.filter(([name]) => secretNames.includes(name)));
     return { settings, secrets, endpoint };
   }
@@ -129,17 +133,26 @@ async function changeConnection(
   return { site, connection: findConnection(site, platform) };
 }
 
-function findConnection(site: Site, platform: PlatformName): SiteConnection {
+function findConnection(site: Site, platform: ConnectionName): SiteConnection {
   const connection = site.connections.find((candidate) => candidate.platform === platform);
   if (!connection) throw notConnected(site, platform);
   return connection;
+}
+
+/** A new connection, or one that was disconnected, counts towards the limit. */
+function requireRoom({ host, connections }: Site, before: SiteConnection | undefined): void {
+  if (before && !before.disconnected) return;
+  if (connections.filter(({ disconnected }) => !disconnected).length < CONNECTIONS_MAX) return;
+  throw new UserError(
+    `${host} has ${CONNECTIONS_MAX} connections, the maximum. Disconnect one first: "platforms list --site ${host}" lists them.`,
+  );
 }
 
 function requireConnected({ platform, disconnected }: SiteConnection, site: Site): void {
   if (disconnected) throw notConnected(site, platform);
 }
 
-function notConnected({ host }: Site, platform: PlatformName): UserError {
+function notConnected({ host }: Site, platform: ConnectionName): UserError {
   return new UserError(
     `${platform} is not connected to ${host}. Connect it with "platforms connect ${platform} --site ${host}".`,
   );

@@ -1,11 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type ConnectionEvent, type PlatformConnection } from '../events/site.events.js';
 import type { StoredEvent } from '../log/event.js';
-import type { Connection, PlatformName, Settings } from '../platforms/platform.js';
+import type { ConnectionName } from '../platforms/connection-name.js';
+import type { Connection, Settings } from '../platforms/platform.js';
 
 /** A site's connection to a platform, folded from the site's events. Its secrets are stored sealed in `cc.secrets`. */
 export interface SiteConnection {
-  readonly platform: PlatformName;
+  /** The connection's name: the platform's, or `<platform>:<name>`. */
+  readonly platform: ConnectionName;
   /** `parked`: the platform rejects the credentials or the settings. `paused` with a reason: the receiver asked for no more requests. */
   readonly state: 'active' | 'paused' | 'parked';
   readonly reason?: string;
@@ -107,7 +109,7 @@ function isReactivatedByConnecting({ state, reason }: SiteConnection): boolean {
 
 /** The event that changes the connection to `next`; undefined if nothing changes. */
 export function connectPlatform(
-  platform: PlatformName,
+  platform: ConnectionName,
   before: SiteConnection | undefined,
   next: Connection,
   secretsChanged: boolean,

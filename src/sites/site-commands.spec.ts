@@ -2,6 +2,7 @@ import { InMemoryLog } from '../../test/support/in-memory-log.js';
 import { SITE } from '../events/site.events.js';
 import type { CommandDispatcher } from '../kernel/command.js';
 import type { EventLog } from '../log/event-log.js';
+import type { ConnectionName } from '../platforms/connection-name.js';
 import { segment } from '../platforms/segment/index.js';
 import { hashApiKey } from './api-key.js';
 import {
@@ -194,8 +195,8 @@ describe('site commands', () => {
   });
 
   describe('connections', () => {
-    const connect = (set: Record<string, string>) =>
-      commands.execute(new ConnectPlatform('cli', HOST, segment, { set }));
+    const connect = (set: Record<string, string>, name?: ConnectionName) =>
+      commands.execute(new ConnectPlatform('cli', HOST, segment, { set }, name));
 
     it('keep secrets out of the log and delete them when disconnected', async () => {
       const { connection } = await connect({ write_key: 's3cr3t' });
@@ -214,6 +215,42 @@ describe('site commands', () => {
       });
       expect(await commands.execute(new PauseConnection('cli', HOST, 'segment'))).toMatchObject({ state: 'paused' });
       expect(await commands.execute(new ResumeConnection('cli', HOST, 'segment'))).toMatchObject({ state: 'active' });
+    });
+
+    it('of the same platform have settings, secrets and a state of their own', async () => {
+      await connect({ write_key: 'one', events: 'purchase' });
+      const { connection } = await connect({ write_key: 'two' }, 'segment:eu');
+      expect(connection).toMatchObject({ platform: 'segment:eu', settings: {} });
+      await connect({ events: 'lead' }, 'segment:eu');
+      await commands.execute(new ParkConnection('system', HOST, 'segment:eu', 'HTTP 401'));
+      const states = (await sites.get(HOST)).connections.map(({ platform, state, settings }) => [
+        platform,
+        state,
+        settings['events'],
+      ]);
+      expect(states).toEqual([
+        ['segment', 'active', 'purchase'],
+        ['segment:eu', 'parked', 'lead'],
+      ]);
+      await commands.execute(new DisconnectPlatform('cli', HOST, 'segment'));
+      expect(await secrets.connectionSecrets(HOST, 'segment')).toEqual({});
+      expect(await secrets.connectionSecrets(HOST, 'segment:eu')).toEqual({ write_key: 'two' });
+      await expect(commands.execute(new PauseConnection('cli', HOST, 'segment:us'))).rejects.toThrow(
+        'segment:us is not connected',
+      );
+    });
+
+    it('are at most 50, of which disconnected ones do not count', async () => {
+      await connect({ write_key: 'w' });
+      for (let number = 1; number < 50; number += 1) await connect({ write_key: 'w' }, `segment:n${number}`);
+      await expect(connect({ write_key: 'secret' }, 'segment:more')).rejects.toThrow(
+        `${HOST} has 50 connections, the maximum. Disconnect one first`,
+      );
+      expect(await secrets.connectionSecrets(HOST, 'segment:more')).toEqual({});
+      await connect({ events: 'lead' }, 'segment:n7');
+      await commands.execute(new DisconnectPlatform('cli', HOST, 'segment:n7'));
+      await connect({ write_key: 'w' }, 'segment:more');
+      await expect(connect({ write_key: 'w' }, 'segment:n7')).rejects.toThrow('the maximum');
     });
 
     it('that are disconnected reject an operator and ignore the platform', async () => {

@@ -7,7 +7,7 @@ import { derivedUuid } from '../kernel/uuid.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import type { Follower } from '../log/follower.js';
-import { PLATFORM_NAMES, type PlatformName } from '../platforms/platform.js';
+import { type ConnectionName, compareConnections, isConnectionName } from '../platforms/connection-name.js';
 import { API_KEY_LENGTH, hashApiKey, looksLikeApiKey } from './api-key.js';
 import { AuthThrottle } from './auth-throttle.js';
 import type { SiteConnection } from './connection.js';
@@ -38,7 +38,7 @@ export interface LoadedSite {
   readonly dedupSecret: string;
   readonly keysByHash: ReadonlyMap<string, SiteKey>;
   /** Without disconnected ones, in the order of a receipt. */
-  readonly connections: ReadonlyMap<PlatformName, LoadedConnection>;
+  readonly connections: ReadonlyMap<ConnectionName, LoadedConnection>;
   /** Position of the newest applied event of the site. Reading the settings as of this position gives the same ones. */
   readonly settingsPosition: number;
 }
@@ -118,7 +118,7 @@ export class SiteDirectory {
   }
 
   /** After a secret was replaced by this or another instance, which no event reports. */
-  async reloadSecrets(host: string, platform: PlatformName): Promise<void> {
+  async reloadSecrets(host: string, platform: ConnectionName): Promise<void> {
     await this.serialise(async () => {
       const secrets = await withLogTimeout(this.secrets.connectionSecrets(host, platform));
       const loaded = this.find(host);
@@ -198,7 +198,7 @@ export class SiteDirectory {
     for (const loaded of this.all()) this.byHost.set(loaded.site.host, loaded);
   }
 
-  private warnAboutMissingSecrets(host: string, connections: ReadonlyMap<PlatformName, LoadedConnection>): void {
+  private warnAboutMissingSecrets(host: string, connections: ReadonlyMap<ConnectionName, LoadedConnection>): void {
     for (const [platform, { missingSecrets }] of connections) {
       if (missingSecrets.length === 0) continue;
       const names = missingSecrets.join(', ');
@@ -212,15 +212,16 @@ export class SiteDirectory {
 
 function loadConnections(
   site: Site,
-  secretsOf: (platform: PlatformName) => ConnectionSecrets | undefined,
-): Map<PlatformName, LoadedConnection> {
-  const connections = new Map<PlatformName, LoadedConnection>();
-  for (const platform of PLATFORM_NAMES) {
-    const connection = site.connections.find((candidate) => candidate.platform === platform);
-    if (connection && !connection.disconnected)
-      connections.set(platform, loadConnection(connection, secretsOf(platform) ?? {}));
-  }
-  return connections;
+  secretsOf: (platform: ConnectionName) => ConnectionSecrets | undefined,
+): Map<ConnectionName, LoadedConnection> {
+  const connected = site.connections.filter(
+    ({ platform, disconnected }) => !disconnected && isConnectionName(platform),
+  );
+  return new Map(
+    connected
+      .sort((one, other) => compareConnections(one.platform, other.platform))
+      .map((connection) => [connection.platform, loadConnection(connection, secretsOf(connection.platform) ?? {})]),
+  );
 }
 
 function loadConnection(connection: SiteConnection, stored: ConnectionSecrets): LoadedConnection {

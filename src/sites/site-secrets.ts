@@ -2,13 +2,13 @@ import { randomBytes } from 'node:crypto';
 import type { Pool } from 'pg';
 import { UserError } from '../kernel/errors.js';
 import type { CountedByKey, Sealer } from '../kernel/sealing.js';
-import type { PlatformName } from '../platforms/platform.js';
+import type { ConnectionName } from '../platforms/connection-name.js';
 import { KEY_CHECK, recordKey } from './key-check.js';
 
 const DEDUP = 'dedup';
 
-/** The owner of a secret: a connected platform, or the webhook that receives totals. */
-type SecretOwner = PlatformName | 'outbound';
+/** The owner of a secret: a connection, or the webhook that receives totals. */
+type SecretOwner = ConnectionName | 'outbound';
 
 interface SealedSecret {
   readonly site: string;
@@ -89,7 +89,7 @@ export class SiteSecrets {
    */
   async replaceSecrets(
     site: string,
-    platform: PlatformName,
+    platform: ConnectionName,
     expected: { readonly field: string; readonly value: string },
     values: ConnectionSecrets,
   ): Promise<boolean> {
@@ -116,7 +116,7 @@ export class SiteSecrets {
   }
 
   /** Must follow the event that no longer names them, because they may be needed until then. */
-  async deleteConnectionSecrets(site: string, platform: PlatformName, fields: readonly string[]): Promise<void> {
+  async deleteConnectionSecrets(site: string, platform: ConnectionName, fields: readonly string[]): Promise<void> {
     // What is known about a refresh token goes with it.
     const all = fields.includes('refresh_token') ? [...fields, 'refresh_state'] : fields;
     const names = all.map((field) => `${platform}.${field}`);

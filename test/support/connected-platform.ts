@@ -93,7 +93,8 @@ export class ConnectedPlatform {
   }
 
   accessToken(connection = this.connection, stale?: string): Promise<string | undefined> {
-    return this.tokens.get(SITE, this.platform, connection, stale);
+    const { platform } = this;
+    return this.tokens.get({ site: SITE, name: platform.name, platform }, connection, stale);
   }
 
   buildPayload(conversion: Conversion, settings: Settings = {}): DeliveryPayload | Skip {

@@ -3,8 +3,8 @@ import { foldDeliveries, resultOf } from '../../delivery/delivery.js';
 import { buildPayload, settingsAsOf } from '../../delivery/payload.js';
 import type { ReceivedConversion } from '../../delivery/received-conversion.js';
 import type { StoredEvent } from '../../log/event.js';
+import type { ConnectionName } from '../../platforms/connection-name.js';
 import { platformOf } from '../../platforms/index.js';
-import type { PlatformName } from '../../platforms/platform.js';
 import type { Site } from '../../sites/site.js';
 import type { ShadowRules } from './shadow-rules.js';
 
@@ -16,7 +16,7 @@ export interface DeliveryOutcome {
 }
 
 /** The outcomes in a conversion's stream. A delivery counts as sent unless it was skipped, or failed without a payload. */
-export function recordedOutcomes(stream: readonly StoredEvent[]): Map<PlatformName, DeliveryOutcome> {
+export function recordedOutcomes(stream: readonly StoredEvent[]): Map<ConnectionName, DeliveryOutcome> {
   const [first] = stream;
   const trial = first?.type === 'conversion.received.v1' && first.data.trial;
   return new Map(
@@ -34,10 +34,10 @@ export function simulatedOutcomes(
   received: StoredOpening & Pick<ReceivedConversion, 'order'>,
   site: Site,
   rules: ShadowRules,
-): Map<PlatformName, DeliveryOutcome> {
+): Map<ConnectionName, DeliveryOutcome> {
   const { platforms, settings: settingsPosition, trial, consent } = received.data;
   const connected = site.connections.filter(({ disconnected }) => !disconnected).map(({ platform }) => platform);
-  const outcomes = new Map<PlatformName, DeliveryOutcome>();
+  const outcomes = new Map<ConnectionName, DeliveryOutcome>();
   for (const name of platforms ?? connected) {
     const platform = platformOf(name);
     const connection = site.connections.find((candidate) => candidate.platform === name);
@@ -50,7 +50,7 @@ export function simulatedOutcomes(
       settingsAsOf(connection, settingsPosition ?? received.position),
       rules.settings[name] ?? {},
     );
-    const payload = buildPayload(received, platform, settings, {});
+    const payload = buildPayload(received, platform, settings, { platform: name });
     if ('skip' in payload) outcomes.set(name, { status: `skipped: ${payload.skip}` });
     else outcomes.set(name, { status: trial ? 'validated' : 'sent', bodySha256: payload.bodySha256 });
   }

@@ -2,7 +2,7 @@ import type { StoredOpening } from '../../conversions/conversion.js';
 import { dedupKey, dedupWindowOf } from '../../conversions/dedup-key.js';
 import { filterReason } from '../../conversions/filter.js';
 import type { StoredEvent } from '../../log/event.js';
-import type { PlatformName } from '../../platforms/platform.js';
+import type { ConnectionName } from '../../platforms/connection-name.js';
 import { evolve, type Site } from '../../sites/site.js';
 import { filtersBots } from '../../visitors/matcher.js';
 
@@ -10,8 +10,8 @@ import { filtersBots } from '../../visitors/matcher.js';
 export interface ShadowRules {
   readonly dedupWindowMs?: number | undefined;
   readonly botThreshold?: number | undefined;
-  /** By platform and name; an empty value removes a setting. */
-  readonly settings: Readonly<Partial<Record<PlatformName, Readonly<Record<string, string>>>>>;
+  /** By connection and name; an empty value removes a setting. */
+  readonly settings: Readonly<Partial<Record<ConnectionName, Readonly<Record<string, string>>>>>;
 }
 
 /** The decision on a request: the type of its opening event. */

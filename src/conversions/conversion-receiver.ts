@@ -1,0 +1,135 @@
+import type { Results } from '../delivery/delivery.js';
+import type { DeliveryService } from '../delivery/delivery.service.js';
+import type { ReceivedConversion } from '../delivery/received-conversion.js';
+import { CONVERSION } from '../events/conversion.events.js';
+import type { Clock } from '../kernel/clock.js';
+import { withLogTimeout } from '../kernel/log-timeout.js';
+import type { Pause } from '../kernel/turns.js';
+import { uuidv7 } from '../kernel/uuid.js';
+import type { AppendOutcome, StoredEvent } from '../log/event.js';
+import type { EventLog } from '../log/event-log.js';
+import { type Matcher, matchAtReceipt } from '../visitors/matcher.js';
+import { isOpening, type OpeningEvent } from './conversion.js';
+import { type Decision, decide, sentData } from './decide-conversion.js';
+import { differences } from './differences.js';
+import { hashPersonal } from './hash-personal.js';
+import { receiptOf } from './receipt.js';
+import type { ReceiveConversion, Received } from './receive-conversion.command.js';
+
+/** A conversion that is in the log. */
+export interface StoredConversion {
+  /** What was stored: received, deduplicated or filtered. */
+  readonly opening: OpeningEvent;
+  readonly warning: string | undefined;
+  /** Present if it is to be delivered. */
+  readonly received?: ReceivedConversion;
+}
+
+interface Prepared extends Decision {
+  readonly command: ReceiveConversion;
+}
+
+type Settled<Value> = PromiseSettledResult<Value>;
+
+const NO_PAUSE: Pause = async () => {};
+
+/** Matches conversions with visits and stores them. Delivers nothing. */
+export class ConversionReceiver {
+  constructor(
+    private readonly log: EventLog,
+    private readonly matcher: Matcher,
+    private readonly deliveries: Pick<DeliveryService, 'planFor'>,
+    private readonly clock: Clock,
+  ) {}
+
+  /** One result per command. Of conversions with the same dedup key the first in this order counts. */
+  async receive(commands: readonly ReceiveConversion[], pause = NO_PAUSE): Promise<Settled<StoredConversion>[]> {
+    const preparing: Promise<Prepared>[] = [];
+    for (const command of commands) {
+      await pause();
+      const prepared = this.prepare(command);
+      // Handled below: until then it must not count as an unhandled rejection.
+      prepared.catch(() => {});
+      preparing.push(prepared);
+    }
+    const prepared = await Promise.allSettled(preparing);
+    // All in one turn and in order, so that they share commits and none overtakes another.
+    const outcomes = await mapSettled(prepared, (each) => this.append(each.command, each.opening, each.claim));
+    return this.storeDuplicates(prepared, outcomes);
+  }
+
+  private async prepare(command: ReceiveConversion): Promise<Prepared> {
+    const { loadedSite, fields, rules } = command;
+    const { site } = loadedSite;
+    const hashes = hashPersonal(fields, site.settings.country ?? undefined);
+    const record = await this.matcher.find(site, hashes.subject);
+    const match = matchAtReceipt(record, site.settings, this.clock.nowMs(), rules.identifierTtlMs, fields.occurredAt);
+    return { command, ...decide(command, hashes, match, uuidv7(), this.deliveries.planFor(loadedSite)) };
+  }
+
+  /** Replaces those whose dedup key an earlier conversion holds by duplicates, which are stored as well. */
+  private async storeDuplicates(
+    prepared: readonly Settled<Prepared>[],
+    outcomes: readonly Settled<AppendOutcome>[],
+  ): Promise<Settled<StoredConversion>[]> {
+    const holders = new Set<string>();
+    for (const each of outcomes)
+      if (each.status === 'fulfilled' && each.value.status === 'claimed') holders.add(each.value.by);
+    const firsts = holders.size === 0 ? Promise.resolve(new Map<string, StoredEvent>()) : this.readFirsts([...holders]);
+    return mapSettled(outcomes, async (outcome, index) => {
+      const { command, opening, warning } = (prepared[index] as PromiseFulfilledResult<Prepared>).value;
+      if (outcome.status === 'conflict') throw new Error('A new conversion cannot conflict');
+      if (outcome.status === 'appended') {
+        const { position, time } = outcome;
+        const { host } = command.loadedSite.site;
+        if (opening.type !== 'conversion.received.v1') return { opening, warning };
+        return { opening, warning, received: { site: host, position, time, ...opening } };
+      }
+      const duplicate = duplicateOf(opening, outcome.by, (await firsts).get(outcome.by));
+      await this.append(command, duplicate);
+      return { opening: duplicate, warning };
+    });
+  }
+
+  private async readFirsts(ids: readonly string[]): Promise<Map<string, StoredEvent>> {
+    const openings = await withLogTimeout(this.log.readOpenings(CONVERSION, ids));
+    return new Map(openings.map((event) => [event.stream.slice(CONVERSION.length + 1), event]));
+  }
+
+  private append({ loadedSite, key }: ReceiveConversion, event: OpeningEvent, claim?: Decision['claim']) {
+    return this.log.append({
+      category: CONVERSION,
+      stream: event.data.conversionId,
+      expected: 'new',
+      site: loadedSite.site.host,
+      actor: `key:${key.id}`,
+      events: [event],
+      claim,
+    });
+  }
+}
+
+/** The answer to the sender. */
+export function receivedOf({ opening, warning }: StoredConversion, results: Results): Received {
+  const { data } = opening;
+  const receipt = receiptOf(opening, results);
+  const first = 'firstConversionId' in data ? { firstConversionId: data.firstConversionId } : undefined;
+  const correction = data.correction === true;
+  return { conversionId: data.conversionId, ...first, receipt, correction, ...(warning && { warning }) };
+}
+
+function duplicateOf(opening: OpeningEvent, firstConversionId: string, first: StoredEvent | undefined): OpeningEvent {
+  const data = sentData(opening.data);
+  const differs = differences(first && isOpening(first) ? first : undefined, data, opening.personal);
+  return { ...opening, type: 'conversion.deduplicated.v1', data: { ...data, firstConversionId, differs } };
+}
+
+/** Maps the fulfilled ones, in order, and keeps the others. */
+function mapSettled<From, To>(
+  settled: readonly Settled<From>[],
+  map: (value: From, index: number) => Promise<To>,
+): Promise<Settled<To>[]> {
+  return Promise.allSettled(
+    settled.map((each, index) => (each.status === 'fulfilled' ? map(each.value, index) : Promise.reject(each.reason))),
+  );
+}

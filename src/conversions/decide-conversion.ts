@@ -1,0 +1,91 @@
+import type { ConversionData, ConversionPersonal, DeliveryPlan } from '../events/conversion.events.js';
+import type { DedupClaim } from '../log/event.js';
+import type { PersonalHashes } from '../platforms/personal-hashes.js';
+import { filtersBots, type Match, reachesBotThreshold } from '../visitors/matcher.js';
+import { addressWarning, storedItems, storedText } from './address-digest.js';
+import type { OpeningEvent } from './conversion.js';
+import { isCorrection } from './correction.js';
+import { dedupKey, dedupWindowOf } from './dedup-key.js';
+import { filterReason } from './filter.js';
+import type { ReceiveConversion } from './receive-conversion.command.js';
+import { sentPersonal } from './sent-personal.js';
+
+/** What is appended to the log for a conversion, unless it is a duplicate. */
+export interface Decision {
+  readonly opening: OpeningEvent;
+  readonly claim: DedupClaim;
+  /** For the sender. */
+  readonly warning: string | undefined;
+}
+
+/** The event to store and its dedup claim. The append decides whether it is a duplicate. */
+export function decide(
+  command: ReceiveConversion,
+  hashes: PersonalHashes,
+  match: Match,
+  conversionId: string,
+  plan: DeliveryPlan,
+): Decision {
+  const { loadedSite, key, fields, rules } = command;
+  const { settings } = loadedSite.site;
+  const { dedupSecret } = loadedSite;
+  const event = storedText(dedupSecret, fields.event);
+  const orderId = fields.orderId === undefined ? undefined : storedText(dedupSecret, fields.orderId);
+  const items = fields.items && storedItems(dedupSecret, fields.items);
+  const correction = isCorrection(loadedSite, fields.event) ? true : undefined;
+  // Fields that were not sent are undefined here and absent in the log.
+  const data: ConversionData = {
+    conversionId,
+    event,
+    value: fields.value,
+    currency: fields.currency,
+    orderId,
+    occurredAt: fields.occurredAt,
+    source: fields.source,
+    items,
+    keyId: key.id,
+    trial: key.trial,
+    correction,
+  };
+  const { visit, bot, isBot, botVisitors } = match;
+  const stated = sentPersonal(fields, dedupSecret, match.withheld !== undefined);
+  const personal: ConversionPersonal = stated ? { ...hashes, ...stated } : hashes;
+  const botData = {
+    ...(bot && bot.score > 0 && { bot, ...(reachesBotThreshold(bot, settings) && { judged: true as const }) }),
+    ...(botVisitors !== undefined && { botVisitors }),
+  };
+  // A conversion that was counted must be corrected, whatever the site filters now.
+  const reason = correction
+    ? undefined
+    : (filterReason(settings, hashes.subject, fields.email) ??
+      (isBot && filtersBots(settings, fields.orderId) ? 'bot' : undefined));
+  const reference = orderId;
+  const opening: OpeningEvent = reason
+    ? { type: 'conversion.filtered.v1', data: { ...data, ...botData, reason }, personal, reference }
+    : {
+        type: 'conversion.received.v1',
+        data: { ...data, ...matchData(match), ...botData, ...plan },
+        personal: visit ? { ...personal, visit } : personal,
+        reference,
+      };
+  const claim: DedupClaim = {
+    key: dedupKey(dedupSecret, data, hashes.subject),
+    windowMs: dedupWindowOf(settings, rules.dedupWindowMs),
+    weak: reason !== undefined,
+  };
+  const sent = { event: fields.event, orderId: fields.orderId, externalId: fields.externalId, items: fields.items };
+  const stored = { event, orderId, externalId: stated?.externalId, items };
+  return { opening, claim, warning: addressWarning(sent, stored) };
+}
+
+/** The match without personal data; undefined when there is neither a visit nor a consent. */
+function matchData({ visit, consent, withheld }: Match): Partial<ConversionData> | undefined {
+  if (!visit && !withheld && consent === 'unknown') return undefined;
+  return { ...(visit && { matched: true }), consent, ...(withheld && { withheld }) };
+}
+
+/** The fields of the sender only: a duplicate is neither matched nor sent. */
+export function sentData(data: ConversionData): ConversionData {
+  const { conversionId, event, value, currency, orderId, occurredAt, source, items, keyId, trial, correction } = data;
+  return { conversionId, event, value, currency, orderId, occurredAt, source, items, keyId, trial, correction };
+}
