@@ -92,6 +92,10 @@ describe('corrections', () => {
     expect(await send({ ...REFUND, orderId: undefined })).toMatchObject({
       ...{ status: 400, json: { ok: false, error: 'orderId is required for refund' } },
     });
+    const batch = await post(service, site, [{ ...REFUND, orderId: undefined }], { path: '/__cc/inbound/batch' });
+    expect(JSON.parse(batch.body).results).toEqual([
+      { ok: false, error: 'orderId is required for refund', status: 400 },
+    ]);
 
     const first = await send(REFUND);
     expect(first.json).toMatchObject({

@@ -16,7 +16,10 @@ import { ReceiveConversion } from './receive-conversion.command.js';
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const RULES = { dedupWindowMs: DAY_MS, identifierTtlMs: 90 * DAY_MS };
 const NO_VISIT: VisitorRecord = { identifiers: [], consent: [] };
-const SITE = { site: { host: 'shop.example', settings: DEFAULT_SITE_SETTINGS }, dedupSecret: 's' } as LoadedSite;
+const SITE = {
+  site: { host: 'shop.example', settings: DEFAULT_SITE_SETTINGS },
+  ...{ dedupSecret: 's', connections: new Map() },
+} as unknown as LoadedSite;
 
 /** Fails the appends of an order. */
 class FailingLog extends InMemoryLog {
