@@ -8,7 +8,7 @@ const LAYERS = [
   ['platforms'],
   ['events'],
   ['log'],
-  ['sites', 'kafka'],
+  ['sites', 'kafka', 'users'],
   ['checkpoints'],
   ['delivery'],
   ['visitors'],
@@ -16,7 +16,7 @@ const LAYERS = [
   ['history'],
   ['operations', 'sandbox', 'kafka-broker'],
   ['app'],
-  ['cli'],
+  ['cli', 'admin'],
 ];
 
 const src = join(process.cwd(), 'src');

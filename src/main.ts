@@ -1,8 +1,11 @@
 import 'reflect-metadata';
 import { setFlagsFromString } from 'node:v8';
+import { AdminThread } from './app/admin-thread.js';
 import { startService } from './app/service.js';
 import { messageOf, UserError } from './kernel/errors.js';
+import { Logger } from './kernel/logger.js';
 import { readSettings } from './kernel/settings.js';
+import { Shutdown } from './kernel/shutdown.js';
 import { describeUnknownSetting, findUnknownSettings } from './kernel/unknown-settings.js';
 
 // Requests in flight are promoted to the old generation and die soon after. Collecting at 1.5 times the live heap instead of
@@ -11,8 +14,14 @@ setFlagsFromString('--heap-growing-percent=50');
 
 try {
   for (const unknown of findUnknownSettings(process.env)) process.stderr.write(`${describeUnknownSetting(unknown)}\n`);
-  const { banner } = await startService(readSettings(process.env));
+  const settings = readSettings(process.env);
+  const { app, banner } = await startService(settings);
   process.stdout.write(banner);
+  if (settings.adminPort !== undefined) {
+    const admin = new AdminThread(new URL('./admin-worker.js', import.meta.url), app.get(Logger));
+    app.get(Shutdown).accompany(() => admin.stop());
+    admin.start();
+  }
 } catch (error) {
   // One line for an error that the user can fix; a stack trace only for a bug.
   process.stderr.write(

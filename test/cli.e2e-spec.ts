@@ -1014,7 +1014,7 @@ function spawnCli(...argv: string[]) {
 
 async function startService() {
   const child = spawn(process.execPath, [join(built, 'main.js')], {
-    env: { ...environment, PORT: '0', DEMO_PLATFORMS: 'false' },
+    env: { ...environment, PORT: '0', ADMIN_PORT: 'off', DEMO_PLATFORMS: 'false' },
   });
   children.push(child);
   let stderr = '';

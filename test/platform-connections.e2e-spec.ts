@@ -175,6 +175,27 @@ describe('connection', () => {
     ]);
   });
 
+  it('can be one of several of a platform, each with a name', async () => {
+    await connectMeta();
+    const options = ['--site', SITE, '--set', 'pixel_id=123', '--set', `access_token=${TOKEN}`];
+    const second = await json('platforms', 'connect', 'meta', '--name', 'second', ...options);
+    expect(second).toMatchObject({ platform: 'meta:second', state: 'active', sameAccountAs: 'meta' });
+    const { stderr } = await cli('platforms', 'connect', 'meta:third', ...options);
+    expect(stderr).toMatch(/^meta sends to the same account: the platform gets every conversion twice, /);
+    await json('platforms', 'pause', 'meta', '--name', 'second', '--site', SITE);
+    await json('platforms', 'disconnect', 'meta:third', '--site', SITE);
+    const list: { platform: string; state?: string }[] = await json('platforms', 'list', '--site', SITE);
+    expect(list.slice(1, 4).map(({ platform, state }) => [platform, state])).toEqual([
+      ['meta', 'active'],
+      ['meta:second', 'paused'],
+      ['tiktok', undefined],
+    ]);
+    expect((await cli('platforms', 'resume', 'meta:third', '--site', SITE)).stderr).toMatch(
+      /^meta:third is not connected/,
+    );
+    expect((await cli('sync', 'log', '--site', SITE, '--platform', 'meta:Third')).stderr).toContain('not "Third"');
+  });
+
   it('stores its secrets before the event that refers to them', async () => {
     const { append } = log;
     const stored: unknown[] = [];

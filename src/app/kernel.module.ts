@@ -44,6 +44,8 @@ export class KernelModule implements OnApplicationShutdown {
   ) {}
 
   async onApplicationShutdown(): Promise<void> {
+    // They use the embedded server, which stops when it has no users left.
+    await this.shutdown.within(this.shutdown.companionsStopped(), 0.03);
     await this.shutdown.within(this.postgres.close(), 0);
   }
 }

@@ -1,7 +1,8 @@
 import type { Command } from 'commander';
 import { DisableInbound, EnableInbound } from '../sites/site.commands.js';
+import { siteDocument } from '../sites/site-document.js';
 import type { Session } from './session.js';
-import { siteCard, siteDocument } from './site-output.js';
+import { siteCard } from './site-output.js';
 import { commandGroup, subcommand } from './subcommand.js';
 
 export function addInbound(program: Command, session: Session): void {

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { IssueKey, RevokeKey } from '../sites/key.commands.js';
-import type { SiteKey } from '../sites/site.js';
+import { listKeys } from '../sites/list-keys.js';
 import { card, table } from './output.js';
-import type { CliDependencies, Session } from './session.js';
+import type { Session } from './session.js';
 import { commandGroup, subcommand } from './subcommand.js';
 
 export function addKeys(program: Command, session: Session): void {
@@ -77,22 +77,4 @@ export function addKeys(program: Command, session: Session): void {
       const key = (await listKeys(dependencies, site.host)).find((candidate) => candidate.id === revoked.id);
       await output.show(json, key, () => card({ ...key }));
     });
-}
-
-/** From the projections, after they have caught up with the log. */
-async function listKeys({ postgres, projections }: CliDependencies, host: string) {
-  await projections.catchUp('sites');
-  await projections.catchUp('key_usage');
-  const [{ SiteRow }, { KeyUsageRow }] = await Promise.all([
-    import('../sites/site-row.js'),
-    import('../sites/key-usage-row.js'),
-  ]);
-  const row = await (await postgres.repository(SiteRow)).findOneBy({ host });
-  const keys = row?.keys ?? [];
-  const { In } = await import('typeorm');
-  const usage = await (await postgres.repository(KeyUsageRow)).findBy({ keyId: In(keys.map((key) => key.id)) });
-  const lastUsed = new Map(usage.map(({ keyId, lastUsedAt }) => [keyId, lastUsedAt.toISOString()]));
-  return keys.map(({ id, name, prefix, trial, createdAt, status }: SiteKey) => {
-    return { id, name, prefix, trial, createdAt, lastUsedAt: lastUsed.get(id) ?? null, status };
-  });
 }

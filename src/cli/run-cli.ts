@@ -15,6 +15,7 @@ import { Session } from './session.js';
 import { addSites } from './sites.commands.js';
 import { CommanderExit, throwOnExit, UsageError } from './subcommand.js';
 import { addSync } from './sync.commands.js';
+import { addUsers } from './users.commands.js';
 import { addVisitors } from './visitors.commands.js';
 import { addWebhook } from './webhook.commands.js';
 
@@ -61,6 +62,7 @@ export async function runCli(argv: readonly string[], environment: CliEnvironmen
     addHistory,
     addProjections,
     addVisitors,
+    addUsers,
     addDoctor,
   ])
     add(program, session);

@@ -1,29 +1,9 @@
 import { dedupWindowOf } from '../conversions/dedup-key.js';
 import { type SiteSettings } from '../events/site.events.js';
 import { formatDuration } from '../kernel/durations.js';
+import { type SiteFields, siteDocument } from '../sites/site-document.js';
 import { SITE_FLAGS } from '../sites/site-settings.js';
 import { card } from './output.js';
-
-interface SiteFields {
-  readonly id: string;
-  readonly host: string;
-  readonly aliases: readonly string[];
-  readonly inbound: boolean;
-  readonly settings: SiteSettings;
-  readonly createdAt: string | Date;
-  readonly removed?: boolean | undefined;
-}
-
-export function siteDocument({ id, host, aliases, inbound, createdAt, removed }: SiteFields) {
-  return {
-    id,
-    host,
-    aliases,
-    inbound,
-    createdAt: new Date(createdAt).toISOString(),
-    ...(removed && { removed: true as const }),
-  };
-}
 
 /** With the effective settings: a site without a dedup window uses the service's. */
 export function siteWithSettings(site: SiteFields, defaultWindowMs: number) {

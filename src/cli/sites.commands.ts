@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
 import { AddSite, ChangeAliases, ChangeSiteSettings, RemoveSite } from '../sites/site.commands.js';
+import { siteDocument } from '../sites/site-document.js';
 import { SITE_FLAGS } from '../sites/site-settings.js';
 import { card, table } from './output.js';
 import type { Session } from './session.js';
-import { settingsCard, siteCard, siteDocument, siteWithSettings } from './site-output.js';
+import { settingsCard, siteCard, siteWithSettings } from './site-output.js';
 import { collect, commandGroup, subcommand, UsageError } from './subcommand.js';
 
 /** Placeholder and help text of each option. */

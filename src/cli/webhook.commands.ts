@@ -1,18 +1,11 @@
 import { type Command, Option } from 'commander';
-import { newestCheckpoint } from '../checkpoints/checkpoints.js';
-import { OUTBOUND } from '../events/outbound.events.js';
-import { UserError } from '../kernel/errors.js';
-import { pushNow } from '../outbound/push-now.js';
-import { type WebhookSecrets, webhookSecrets } from '../outbound/push-request.js';
-import { openHttpClient, Pusher, pusherOptions, type Receiver } from '../outbound/pusher.js';
-import { streamOf } from '../outbound/reporting-window.js';
-import type { Site } from '../sites/site.js';
+import { lastPush, pushTotals, testWebhook } from '../outbound/operate-webhook.js';
+import { webhookDocument } from '../outbound/webhook-document.js';
 import { DisableWebhook, EnableWebhook, SetWebhook } from '../sites/webhook.commands.js';
 import { requireWebhook, type SiteWebhook } from '../sites/webhook.js';
 import { card } from './output.js';
 import type { CliDependencies, Session } from './session.js';
 import { commandGroup, subcommand } from './subcommand.js';
-import { webhookCard, webhookDocument } from './webhook-output.js';
 
 interface SiteOptions {
   readonly site: string;
@@ -68,28 +61,18 @@ export function addWebhook(program: Command, session: Session): void {
     .requiredOption('--site <host>', 'site of the webhook')
     .action(async ({ site, json }: SiteOptions) => {
       const dependencies = await session.open();
-      const receiver = await receiverOf(dependencies, await dependencies.sites.get(site));
-      const { url, enabled } = receiver.webhook;
-      const startedMs = performance.now();
-      const { accepted: ok, ...answer } = await withPusher(dependencies, (pusher) => pusher.test(receiver));
-      const durationMs = Math.round(performance.now() - startedMs);
-      const document = { url, enabled, ok, ...answerDocument(answer), durationMs };
+      const document = await testWebhook(dependencies, await dependencies.sites.get(site), 'cli');
       await output.show(json, document, () => card(document));
-      if (!ok) session.exitCode = 1;
-      if (!ok && !json) output.note(rejectedText('reason' in answer ? answer.reason : ''));
+      if (!document.ok) session.exitCode = 1;
+      if (!document.ok && !json) output.note(rejectedText(document.reason ?? ''));
     });
 
   subcommand(webhook, 'push', 'Close the reporting window and push its totals now', 'webhook push --site shop.example')
     .requiredOption('--site <host>', 'site of the totals')
     .action(async ({ site, json }: SiteOptions) => {
       const dependencies = await session.open();
-      const { sites, postgres, settings } = dependencies;
-      const found = await sites.get(site);
-      const receiver = await receiverOf(dependencies, found);
-      if (!receiver.webhook.enabled) throw disabled(found.host, receiver.webhook);
-      const pushed = await withPusher(dependencies, (pusher) =>
-        pushNow(postgres, pusher, receiver, settings.outboundTimeoutMs),
-      );
+      const { sites } = dependencies;
+      const pushed = await pushTotals(dependencies, await sites.get(site), 'cli');
       const document = webhookDocument(requireWebhook(await sites.get(site)), pushed);
       await output.show(json, document, () => webhookCard(document));
       if (pushed.type === 'outbound.delivered.v1') return;
@@ -122,48 +105,24 @@ export function addWebhook(program: Command, session: Session): void {
     json: true | undefined,
     generatedSecret?: string,
   ): Promise<void> {
-    const [end] = await log.readEnds(OUTBOUND, [streamOf(host)]);
-    const document = webhookDocument(webhook, end, generatedSecret);
+    const document = webhookDocument(webhook, await lastPush(log, host), generatedSecret);
     await output.show(json, document, () => webhookCard(document));
   }
-}
-
-async function receiverOf({ secrets }: CliDependencies, site: Site): Promise<Receiver & { secrets: WebhookSecrets }> {
-  const webhook = requireWebhook(site);
-  const stored = webhookSecrets(webhook, await secrets.connectionSecrets(site.host, 'outbound'));
-  if (!stored)
-    throw new UserError(
-      `SECRET_KEY does not open the secret of ${site.host}'s webhook. Use the key that sealed it, or set it again: "webhook set --site ${site.host} --url … --secret …".`,
-    );
-  return { site: site.host, webhook, secrets: stored };
-}
-
-async function withPusher<Result>(
-  { postgres, log, commands, settings }: CliDependencies,
-  work: (pusher: Pusher) => Promise<Result>,
-): Promise<Result> {
-  const pusher = new Pusher(log, commands, openHttpClient(settings), {
-    ...pusherOptions(settings, 'cli', postgres.clock),
-    checkpoint: () => newestCheckpoint(postgres.pool),
-  });
-  try {
-    return await work(pusher);
-  } finally {
-    await pusher.end();
-  }
-}
-
-function answerDocument({ httpStatus, reason }: { httpStatus?: number; reason?: string }) {
-  return { ...(httpStatus !== undefined && { httpStatus }), ...(reason !== undefined && { reason }) };
 }
 
 function rejectedText(reason: string): string {
   return `The receiver did not accept the push: ${reason}. Fix the receiver and run the command again.`;
 }
 
-function disabled(host: string, { reason }: SiteWebhook): UserError {
-  const why = reason === undefined ? '' : ` (${reason})`;
-  return new UserError(
-    `The webhook of ${host} is disabled${why}. "webhook enable --site ${host}" resumes pushing, starting with the totals held back.`,
-  );
+export function webhookCard({ lastPush, ...webhook }: ReturnType<typeof webhookDocument>): string {
+  if (!lastPush) return card({ ...webhook, 'last push': undefined });
+  const { id, status, time, attempt, conversions, bot_traffic_removed, windowStart, windowEnd, ...rest } = lastPush;
+  return card({
+    ...webhook,
+    'last push': `${status} ${time}, attempt ${attempt}`,
+    ...('reason' in rest && { 'push reason': rest.reason }),
+    ...('nextTry' in rest && { 'next attempt': rest.nextTry }),
+    'reporting window': `${id}, ${windowStart} to ${windowEnd}`,
+    totals: `${conversions} conversions, ${bot_traffic_removed} bot traffic removed`,
+  });
 }

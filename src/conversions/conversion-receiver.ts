@@ -114,8 +114,8 @@ export function receivedOf({ opening, warning }: StoredConversion, results: Resu
   const { data } = opening;
   const receipt = receiptOf(opening, results);
   const first = 'firstConversionId' in data ? { firstConversionId: data.firstConversionId } : undefined;
-  const correction = data.correction === true;
-  return { conversionId: data.conversionId, ...first, receipt, correction, ...(warning && { warning }) };
+  const { conversionId, correction } = data;
+  return { conversionId, ...first, receipt, ...(correction && { correction }), ...(warning && { warning }) };
 }
 
 function duplicateOf(opening: OpeningEvent, firstConversionId: string, first: StoredEvent | undefined): OpeningEvent {

@@ -37,7 +37,7 @@ export class InboundMetrics {
   }
 }
 
-export function outcomeOf(receipt: Receipt, isCorrection: boolean): InboundOutcome {
+export function outcomeOf(receipt: Receipt, isCorrection = false): InboundOutcome {
   if ('deduped' in receipt) return 'deduplicated';
   if ('filtered' in receipt) return 'filtered';
   return isCorrection ? 'corrected' : 'received';

@@ -10,7 +10,7 @@ export interface Received {
   readonly firstConversionId?: string;
   readonly receipt: Receipt;
   /** It corrects another conversion, and is not counted as one. */
-  readonly correction: boolean;
+  readonly correction?: true;
   /** For the sender. */
   readonly warning?: string;
 }

@@ -3,8 +3,9 @@ import { redact, shorten } from '../platforms/common-verdict.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
 import type { Conversion } from '../platforms/conversion.js';
 import { PAYLOAD_VERSION } from '../platforms/payload-version.js';
-import type { Connection, PlatformResponse, Verdict } from '../platforms/platform.js';
+import type { Call, Connection, Payload, PlatformResponse, Verdict } from '../platforms/platform.js';
 import { type AccessTokens, CredentialsRefused, type TokenOwner } from './access-tokens.js';
+import { partsOf } from './payload.js';
 import { NoResponse, type PlatformClient } from './platform-client.js';
 
 export interface ConnectionTest {
@@ -53,15 +54,7 @@ export async function testConnection(
   }
   try {
     const accessToken = await tokens.get(owner, connection);
-    const call = { connection, group: payload.group, accessToken, nowMs };
-    const test = platform.test?.(JSON.stringify(payload.item), call);
-    if (!test) {
-      const checked = accessToken === undefined ? 'the payload was built' : 'the payload was built and a token fetched';
-      const reason = `the platform has no test mode: ${checked}, nothing was sent`;
-      return { platform: name, ok: true, status: 'validated', sent: false, reason };
-    }
-    const response = await client.request(platform, test.request, connection);
-    return toConnectionTest(owner, test.verdict(response), test.sent, response);
+    return await testPayload(owner, payload, { connection, group: payload.group, accessToken, nowMs }, client);
   } catch (error) {
     if (error instanceof NoResponse)
       return { platform: name, ok: false, status: 'failed', sent: false, reason: error.message };
@@ -69,6 +62,36 @@ export async function testConnection(
       return { platform: name, ok: false, status: 'unauthorized', sent: false, reason: error.message };
     throw error;
   }
+}
+
+/** For each of several conversion actions, until one fails. */
+async function testPayload(
+  owner: TokenOwner,
+  payload: Payload,
+  call: Call,
+  client: PlatformClient,
+): Promise<ConnectionTest> {
+  const parts = partsOf(payload);
+  if (!parts) return testItem(owner, JSON.stringify(payload.item), call, client);
+  let test: ConnectionTest | undefined;
+  for (const { action, body } of parts) {
+    test = await testItem(owner, body, call, client);
+    if (!test.ok) return { ...test, reason: `${action}: ${test.reason}` };
+  }
+  return test as ConnectionTest;
+}
+
+async function testItem(owner: TokenOwner, item: string, call: Call, client: PlatformClient): Promise<ConnectionTest> {
+  const { name, platform } = owner;
+  const test = platform.test?.(item, call);
+  if (!test) {
+    const checked =
+      call.accessToken === undefined ? 'the payload was built' : 'the payload was built and a token fetched';
+    const reason = `the platform has no test mode: ${checked}, nothing was sent`;
+    return { platform: name, ok: true, status: 'validated', sent: false, reason };
+  }
+  const response = await client.request(platform, test.request, call.connection);
+  return toConnectionTest(owner, test.verdict(response), test.sent, response);
 }
 
 function toConnectionTest(

@@ -12,13 +12,21 @@ import { withSentIdentifiers } from './sent-identifiers.js';
 
 /** A platform's payload as it is sent. */
 export interface DeliveryPayload {
-  /** JSON. */
+  /** JSON; with `parts` the list of them. */
   readonly body: string;
   readonly bodySha256: string;
   /** Payloads of different groups cannot share a request. */
   readonly group: string | undefined;
   /** Where it is sent. */
   readonly account: Account;
+  /** One for each conversion action, if there are several. */
+  readonly parts?: readonly PayloadPart[] | undefined;
+}
+
+export interface PayloadPart {
+  readonly action: string;
+  /** JSON. */
+  readonly body: string;
 }
 
 /** Whose payload it is, and what an operator's request changes in it. */
@@ -41,7 +49,20 @@ export function buildPayload(
     : conversionPayload(received, platform, settings, requested);
   if ('skip' in payload) return payload;
   const body = JSON.stringify(payload.item);
-  return { body, bodySha256: hash('sha256', body), group: payload.group, account: accountOf(platform, settings) };
+  const { group } = payload;
+  return {
+    body,
+    bodySha256: hash('sha256', body),
+    group,
+    account: accountOf(platform, settings),
+    parts: partsOf(payload),
+  };
+}
+
+/** Undefined if the payload is for one action, or the platform has no actions. */
+export function partsOf({ item, actions }: Payload): PayloadPart[] | undefined {
+  const items = item as readonly object[];
+  return actions?.map((action, index) => ({ action, body: JSON.stringify(items[index]) }));
 }
 
 /** Whether the connection sends the event as a correction. Otherwise it is sent under a mapped name, or not at all. */

@@ -17,6 +17,7 @@ import { buildPayload, type DeliveryPayload, isCorrectedBy, settingsAsOf } from 
 import { PlatformClient } from './platform-client.js';
 import { ageOf, type ReceivedConversion } from './received-conversion.js';
 import { nextAttemptMs, type RetryRules, sendableUntilMs } from './retry-schedule.js';
+import { enqueueParts } from './several-actions.js';
 
 /** Delay where the retry schedule does not apply: the queue is full, or the connection is parked or paused. */
 const HELD_DELAY_MS = 5_000;
@@ -87,17 +88,20 @@ export class PlatformDelivery {
       finish(payload);
       return;
     }
-    this.queueOf(destination).enqueue({
+    const queue = this.queueOf(destination);
+    const queued = {
       payload,
       bound: request.unknownSince !== undefined,
       alone: request.alone ?? false,
       probe: request.probe ?? false,
       mayDeliver: request.mayDeliver,
-      done: (result) => {
+      done: (result: AttemptResult) => {
         if (result.status === 'withdrawn') done(undefined);
         else finish(this.toDetails(result, payload, request, destination));
       },
-    });
+    };
+    if (payload.parts) enqueueParts(queue, queued, payload.parts);
+    else queue.enqueue(queued);
   }
 
   /** How many more deliveries the connection's queue can accept now. */

@@ -35,3 +35,11 @@ export function isLoopback(address: string | undefined): boolean {
   if (address === undefined || isIP(address) === 0) return false;
   return address.startsWith('127.') || address === '::1' || address.startsWith('::ffff:127.');
 }
+
+/** IPv6 clients are limited by /64 network, because one client usually owns all addresses of it. */
+export function networkOf(address: string | undefined): string {
+  if (address === undefined || !address.includes(':') || !ipaddr.isValid(address)) return address ?? '';
+  const parsed = ipaddr.process(address);
+  if (parsed.kind() === 'ipv4') return parsed.toString();
+  return (parsed as ipaddr.IPv6).parts.slice(0, 4).join(':');
+}

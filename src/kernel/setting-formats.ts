@@ -54,6 +54,15 @@ export function wholeNumber(least: number, most: number): Format<number> {
   };
 }
 
+/** Undefined: do not listen. */
+export const portOrOff: Format<number | undefined> = {
+  text: 'whole number, 0 to 65535, or `off`',
+  parse: (value) => (value === 'off' ? undefined : wholeNumber(0, 65_535).parse(value)),
+};
+
+/** Scheme, host and port, without a path. */
+export const origin: Format<string> = { text: 'URL without a path', parse: parseOrigin };
+
 /** What may be used in a day (UTC). */
 export interface DailyBudget {
   /** Distinct ones. */
@@ -114,6 +123,13 @@ function parseBrokers(value: string): string[] {
 function parseHeaderName(value: string): string {
   if (!/^[\w-]+$/.test(value)) throw new Error(`"${value}" is not the name of a header`);
   return value.toLowerCase();
+}
+
+function parseOrigin(value: string): string {
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  if (!url || !/^https?:$/.test(url.protocol) || `${url.pathname}${url.search}${url.hash}${url.username}` !== '/')
+    throw new Error(`"${value}" is not a URL such as https://admin.example, without a path`);
+  return url.origin;
 }
 
 function parsePostgresUrl(value: string): string {

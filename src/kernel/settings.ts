@@ -14,8 +14,10 @@ import {
   headerName,
   name,
   oneOf,
+  origin,
   path,
   pemFile,
+  portOrOff,
   postgresUrl,
   secret,
   text,
@@ -86,6 +88,23 @@ export const DEFINITIONS = {
     '',
     addresses,
     'Clients that may read `/metrics` and `/docs`, in addition to this machine.',
+  ),
+  adminPort: setting(
+    'ADMIN_PORT',
+    '8081',
+    portOrOff,
+    'Port of the management API; 0 chooses any free port, `off` disables it.',
+  ),
+  adminHost: setting(
+    'ADMIN_HOST',
+    '127.0.0.1',
+    text,
+    'Address of the management API. Beyond this machine it needs `ADMIN_URL` with https, and `TLS_CERT` or `TRUSTED_PROXIES`.',
+  ),
+  adminUrl: optional(
+    'ADMIN_URL',
+    origin,
+    'Address under which browsers reach the management API, such as `https://admin.example`; the only accepted host and origin.',
   ),
   logLevel: setting(
     'LOG_LEVEL',
@@ -277,6 +296,7 @@ export function readSettings(environment: NodeJS.ProcessEnv) {
   const settings = Object.fromEntries(values) as Values;
   if (!settings.tlsCert !== !settings.tlsKey)
     throw new UserError('TLS_CERT and TLS_KEY go together: set both, or neither.');
+  requireSafeAdminAddress(settings);
   const sasl = [settings.kafkaSaslMechanism, settings.kafkaSaslUsername, settings.kafkaSaslPassword];
   if (sasl.some(Boolean) && !sasl.every(Boolean)) {
     throw new UserError(
@@ -300,6 +320,19 @@ export function readSettings(environment: NodeJS.ProcessEnv) {
   }
   // Next to the embedded server's data, not inside it: a backup of the database must not contain it.
   return { ...settings, erasureList: settings.erasureList ?? resolve(settings.dataDir, 'erasures') };
+}
+
+/** Passwords and secrets pass through the management API: never in plain HTTP over a network, never under an unknown name. */
+function requireSafeAdminAddress({ adminPort, adminHost, adminUrl, tlsCert, trustedProxies }: Values): void {
+  if (adminPort === undefined || isLoopbackHost(adminHost)) return;
+  if (!adminUrl?.startsWith('https:'))
+    throw new UserError(
+      `ADMIN_HOST ${adminHost} is reachable from other machines: set ADMIN_URL to the https URL that browsers use.`,
+    );
+  if (!tlsCert && trustedProxies.length === 0)
+    throw new UserError(
+      `ADMIN_HOST ${adminHost} is reachable from other machines: set TLS_CERT and TLS_KEY, or TRUSTED_PROXIES to the proxy that terminates TLS.`,
+    );
 }
 
 /** An empty value counts as not set. */

@@ -8,12 +8,26 @@ const EXIT_BEFORE_END = 0.05;
  */
 export class Shutdown {
   private deadline: number | undefined;
+  private readonly companions: (() => Promise<void>)[] = [];
+  private stopping: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly graceMs: number) {}
 
+  /** Adds what runs beside the application: it is stopped as soon as the shutdown begins. */
+  accompany(stop: () => Promise<void>): void {
+    this.companions.push(stop);
+  }
+
+  /** Resolves when everything that runs beside the application has stopped. */
+  companionsStopped(): Promise<unknown> {
+    return this.stopping;
+  }
+
   /** Starts the grace period, once. */
   begin(): void {
-    this.deadline ??= performance.now() + this.graceMs * (1 - EXIT_BEFORE_END);
+    if (this.deadline !== undefined) return;
+    this.deadline = performance.now() + this.graceMs * (1 - EXIT_BEFORE_END);
+    this.stopping = Promise.allSettled(this.companions.map((stop) => stop()));
   }
 
   /** Begins, and ends the process with 0 at the deadline: a stage may wait for a database that does not answer. */

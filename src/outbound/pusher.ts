@@ -2,7 +2,7 @@ import { OUTBOUND, type OutboundEvent, type ReportingWindow } from '../events/ou
 import { HttpClient } from '../http/client/http-client.js';
 import { SendFailure } from '../http/client/send-failure.js';
 import type { Clock } from '../kernel/clock.js';
-import type { CommandExecutor } from '../kernel/command.js';
+import type { Actor, CommandExecutor } from '../kernel/command.js';
 import { LogUnavailable } from '../kernel/errors.js';
 import type { Settings } from '../kernel/settings.js';
 import { uuidv7 } from '../kernel/uuid.js';
@@ -20,7 +20,7 @@ const RECORD_RETRY_MS = 500;
 const CONNECTIONS_MAX = 128;
 
 export interface PusherOptions extends RetryRules {
-  readonly actor: 'system' | 'cli';
+  readonly actor: Actor;
   /** The clock for ticks and attempts. */
   readonly now: () => number;
   /** The newest signed checkpoint of the log. */

@@ -7,7 +7,7 @@ import type { EventLog } from '../log/event-log.js';
 /** Events per query, so that each query is short even when no event matches. */
 const PAGE_EVENTS = 20_000;
 
-const ATTEMPT_TYPES = [
+export const ATTEMPT_TYPES = [
   'conversion.delivered.v1',
   'conversion.accepted.v1',
   'conversion.confirmed.v1',

@@ -1,11 +1,14 @@
 import { SAMPLE_CONVERSIONS } from '../../test/support/sample-conversions.js';
 import {
+  actionsProblem,
   checkCustomField,
   customFields,
   customObject,
   FIELD_SOURCES,
   isSelected,
+  mappedActions,
   mappedEvent,
+  payloadFor,
 } from './event-mapping.js';
 import { FIRST_PAYLOAD_VERSION } from './payload-version.js';
 
@@ -30,6 +33,38 @@ describe('event selection and mapping', () => {
     [{ events: '' }, 'purchase', false],
   ])('with %j and event %s returns %p', (settings, event, sent) => {
     expect(isSelected(settings, event)).toBe(sent);
+  });
+});
+
+describe('conversion actions', () => {
+  it('are one id or several', () => {
+    expect(mappedActions({ 'event.purchase': '111' }, 'purchase')).toEqual(['111']);
+    expect(mappedActions({ 'event.purchase': '111, 222' }, 'purchase')).toEqual(['111', '222']);
+    expect(mappedActions({}, 'purchase')).toBeUndefined();
+  });
+
+  it.each<[string, string | undefined]>([
+    ['1', undefined],
+    ['1,2, 3', undefined],
+    ['', 'event.a must be an id; separate several with commas'],
+    ['1,', 'event.a must be an id; separate several with commas'],
+    ['1;2', 'event.a must be an id; separate several with commas'],
+    ['1,x', 'event.a must be an id; separate several with commas'],
+    ['1,2,1', 'event.a has the same id twice'],
+    ['1,2,3,4,5,6,7,8,9,10', undefined],
+    ['1,2,3,4,5,6,7,8,9,10,11', 'event.a has more than 10 ids'],
+  ])('are checked: %j', (value, problem) => {
+    expect(actionsProblem('event.a', value, /^\d+$/, 'an id')).toBe(problem);
+  });
+
+  it('have one item each, and a single one has no list', () => {
+    const itemFor = (action: string) => ({ action });
+    expect(payloadFor(['1'], itemFor)).toEqual({ item: { action: '1' } });
+    expect(payloadFor(['1', '2'], itemFor, 'g')).toEqual({
+      item: [{ action: '1' }, { action: '2' }],
+      actions: ['1', '2'],
+      group: 'g',
+    });
   });
 });
 

@@ -2,11 +2,39 @@ import type { Conversion } from './conversion.js';
 import { externalIdOf } from './external-id.js';
 import { unitsIn } from './items.js';
 import { FIRST_PAYLOAD_VERSION } from './payload-version.js';
-import type { Settings } from './platform.js';
+import type { Payload, Settings } from './platform.js';
 
 /** The platform's name or id of an event, if the connection maps it: `event.<ours>=<theirs>`. */
 export function mappedEvent(settings: Settings, event: string): string | undefined {
   return settings[`event.${event}`];
+}
+
+/** As many destinations as one request to Google's Data Manager may have. */
+const ACTIONS_MAX = 10;
+
+/** Where the platform's id of an event is that of a conversion action or rule, there may be several: `event.<ours>=111,222`. */
+export function mappedActions(settings: Settings, event: string): readonly string[] | undefined {
+  const mapped = mappedEvent(settings, event);
+  return mapped === undefined ? undefined : idsIn(mapped);
+}
+
+/** What is wrong with the ids that an event is mapped to; `what` describes a valid one. */
+export function actionsProblem(name: string, value: string, id: RegExp, what: string): string | undefined {
+  const ids = idsIn(value);
+  if (!ids.every((each) => id.test(each))) return `${name} must be ${what}; separate several with commas`;
+  if (new Set(ids).size < ids.length) return `${name} has the same id twice`;
+  return ids.length > ACTIONS_MAX ? `${name} has more than ${ACTIONS_MAX} ids` : undefined;
+}
+
+function idsIn(list: string): string[] {
+  return list.split(',').map((id) => id.trim());
+}
+
+/** The payload of a conversion for each of these actions. */
+export function payloadFor(actions: readonly string[], itemFor: (action: string) => object, group?: string): Payload {
+  const [action = '', ...others] = actions;
+  const several = others.length > 0 && { item: actions.map(itemFor), actions };
+  return { ...(several || { item: itemFor(action) }), ...(group !== undefined && { group }) };
 }
 
 /** `events=purchase,lead` selects the events that are sent; without it all are. */

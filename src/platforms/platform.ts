@@ -126,8 +126,10 @@ export interface Call {
 }
 
 export interface Payload {
-  /** Plain JSON. */
+  /** Plain JSON. With `actions` a list of items, one for each of them. */
   readonly item: object;
+  /** The conversion actions or rules that the conversion is for, where each needs an item of its own. */
+  readonly actions?: readonly string[];
   /** Payloads of different groups cannot share a request, for example because they go to different URLs. */
   readonly group?: string;
 }

@@ -50,6 +50,7 @@ export interface ControlRequest {
   readonly times?: number;
   readonly status?: number | string;
   readonly reason?: string;
+  readonly action?: string;
 }
 
 /**

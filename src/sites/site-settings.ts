@@ -144,6 +144,8 @@ function shortText(text: string): string {
 /** Stores the hash of an address, never the address itself; later addresses are compared by hash. */
 function blockedAddress(text: string): string {
   const address = normaliseEmail(text);
+  // As it is listed, to remove it.
+  if (/^[0-9a-f]{64}$/.test(address)) return address;
   if (address.startsWith('@')) return `@${host(address.slice(1))}`;
   if (!isEmail(address)) throw new Error('give an email address, or a domain such as @example.com');
   return subjectOf(address);

@@ -1,4 +1,4 @@
-import ipaddr from 'ipaddr.js';
+import { networkOf } from '../kernel/addresses.js';
 
 const PRUNE_EVERY_MS = 10_000;
 /** At this number new callers are rejected until idle ones are pruned, so a flood of addresses uses bounded memory. */
@@ -41,12 +41,4 @@ export class CallRate {
     const refillMs = (this.burst / this.perSecond) * 1_000;
     for (const [key, { updatedMs }] of this.buckets) if (nowMs - updatedMs > refillMs) this.buckets.delete(key);
   }
-}
-
-/** IPv6 clients are limited by /64 network, because one client usually owns all addresses of it. */
-export function networkOf(address: string | undefined): string {
-  if (address === undefined || !address.includes(':') || !ipaddr.isValid(address)) return address ?? '';
-  const parsed = ipaddr.process(address);
-  if (parsed.kind() === 'ipv4') return parsed.toString();
-  return (parsed as ipaddr.IPv6).parts.slice(0, 4).join(':');
 }

@@ -1,5 +1,5 @@
+import { networkOf } from '../kernel/addresses.js';
 import type { DailyBudget } from '../kernel/setting-formats.js';
-import { networkOf } from './call-rate.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 /** Callers beyond this number are bound by the site's budget alone, so that a flood of addresses uses bounded memory. */

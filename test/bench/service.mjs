@@ -24,6 +24,7 @@ async function start(dataDir, command, args, { detached = false, settings = {}, 
   const port = await freePort();
   const env = {
     PORT: String(port),
+    ADMIN_PORT: '0',
     DATA_DIR: dataDir,
     LOG_LEVEL: 'warn',
     DATABASE_URL: undefined,

@@ -34,6 +34,7 @@ const FAULT_EVERY_MS = [800, 2_500];
 const SLACK_MS = 1_000;
 const ENVIRONMENT = {
   PORT: '0',
+  ADMIN_PORT: 'off',
   LOG_LEVEL: 'warn',
   DEMO_PLATFORMS: 'false',
   OUTBOUND_ALLOW_PRIVATE: 'true',

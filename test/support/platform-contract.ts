@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { partsOf } from '../../src/delivery/payload.js';
 import type { ClickKind, Conversion } from '../../src/platforms/conversion.js';
 import type { Connection, Platform, PlatformRequest, Settings } from '../../src/platforms/platform.js';
 import { answer, itRetriesUnreadable200 } from './platform-answers.js';
@@ -18,6 +19,8 @@ export interface PlatformContract {
   readonly payload?: PayloadContract;
   readonly request?: RequestContract;
   readonly testCode?: TestCodeContract;
+  /** Settings that map a purchase to several conversion actions or rules; the request is in `fixtures/several-actions.json`. */
+  readonly severalActions?: Settings;
   /** The verdict on each answer to a request with one conversion. */
   readonly verdicts?: readonly (readonly [status: number, body: unknown, verdict: object])[];
   /** Bodies that are not a success, although the status is 200. */
@@ -69,6 +72,7 @@ export function describePlatformContract(platform: Platform, contract: PlatformC
   const { connection, payload, request, testCode, verdicts, unreadable } = contract;
   describe(platform.name, () => {
     describeGoldenFixtures(platform, connection, contract.accessToken);
+    if (contract.severalActions) describeSeveralActions(platform, contract, contract.severalActions);
     describeSettings(platform, contract);
     if (payload) describePayload(platform, connection.settings, payload);
     if (request) describeRequest(platform, connection, request);
@@ -93,26 +97,42 @@ export function describePlatformContract(platform: Platform, contract: PlatformC
 function describeGoldenFixtures(platform: Platform, connection: Connection, accessToken: string | undefined): void {
   describe('request matches the fixture', () => {
     it.each(Object.entries(SAMPLE_CONVERSIONS))('%s', (name, conversion) => {
-      const payload = platform.payload(conversion, connection.settings);
-      const sent =
-        'skip' in payload
-          ? payload
-          : withParsedBody(
-              platform.request([JSON.stringify(payload.item)], {
-                connection,
-                group: payload.group,
-                accessToken,
-                nowMs: NOW_MS,
-              }),
-            );
-      const file = fixtureFile(platform, name);
-      if (process.env['UPDATE_FIXTURES']) {
-        mkdirSync(dirname(file), { recursive: true });
-        writeFileSync(file, `${JSON.stringify(sent, null, 2)}\n`);
-      }
-      expect(sent).toEqual(JSON.parse(readFileSync(file, 'utf8')));
+      expectFixture(platform, name, requestFor(platform, conversion, connection, accessToken));
     });
   });
+}
+
+function describeSeveralActions(platform: Platform, contract: PlatformContract, severalActions: Settings): void {
+  const connection = { ...contract.connection, settings: { ...contract.connection.settings, ...severalActions } };
+
+  it('accepts several conversion actions, and sends a conversion to each', () => {
+    expect(platform.check?.(connection)).toBeUndefined();
+    const sent = requestFor(platform, SAMPLE_CONVERSIONS['with-click-id'], connection, contract.accessToken);
+    expectFixture(platform, 'several-actions', sent);
+  });
+
+  it('refuses a list with something else than ids', () => {
+    const [[name, ids] = ['', '']] = Object.entries(severalActions);
+    for (const value of [`${ids},`, `${ids},${ids}`, `${ids}, a b`])
+      expect(platform.check?.({ ...connection, settings: { ...connection.settings, [name]: value } })).toContain(name);
+  });
+}
+
+function requestFor(platform: Platform, conversion: Conversion, connection: Connection, accessToken?: string): object {
+  const payload = platform.payload(conversion, connection.settings);
+  if ('skip' in payload) return payload;
+  const { item, group } = payload;
+  const items = partsOf(payload)?.map(({ body }) => body) ?? [JSON.stringify(item)];
+  return withParsedBody(platform.request(items, { connection, group, accessToken, nowMs: NOW_MS }));
+}
+
+function expectFixture(platform: Platform, name: string, sent: object): void {
+  const file = fixtureFile(platform, name);
+  if (process.env['UPDATE_FIXTURES']) {
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, `${JSON.stringify(sent, null, 2)}\n`);
+  }
+  expect(sent).toEqual(JSON.parse(readFileSync(file, 'utf8')));
 }
 
 function fixtureFile({ name }: Platform, fixture: string): string {

@@ -35,6 +35,7 @@ export async function spawnService(dataDir: string, env: Record<string, string> 
       PATH: process.env['PATH'] ?? '',
       DATA_DIR: dataDir,
       PORT: '0',
+      ADMIN_PORT: 'off',
       LOG_LEVEL: 'warn',
       DEMO_PLATFORMS: 'false',
       ...env,

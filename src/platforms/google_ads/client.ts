@@ -1,7 +1,7 @@
 import type { Call, Connection, PlatformRequest, Settings, TestCall, TokenRequest } from '../platform.js';
 import { endpointUrl, refreshTokenForm } from '../platform.js';
 import { ADJUSTMENTS } from './correction.js';
-import { UPLOAD } from './payload.js';
+import { ACTION_SEPARATOR, UPLOAD } from './payload.js';
 import { versionOf } from './settings.js';
 import { validateVerdict } from './verdict.js';
 
@@ -47,16 +47,19 @@ function buildRequest(items: readonly string[], call: Call, flag: string): Platf
 function ingestRequest(items: readonly string[], call: Call, flag: string): PlatformRequest {
   const { connection, group, accessToken } = call;
   const { customer_id, login_customer_id } = connection.settings;
-  const destination = JSON.stringify({
+  const actions = group?.split(ACTION_SEPARATOR) ?? [];
+  const destinations = actions.map((action) => ({
+    // Several destinations must differ in it. An event without references is sent to all of them.
+    reference: actions.length > 1 ? action : undefined,
     loginAccount: login_customer_id === undefined ? undefined : account(login_customer_id),
     operatingAccount: account(customer_id),
-    productDestinationId: group,
-  });
+    productDestinationId: action,
+  }));
   return {
     method: 'POST',
     url: endpointUrl(connection, DATA_MANAGER, `/${versionOf(connection.settings, 'api_version')}/events:ingest`),
     headers: { authorization: `Bearer ${accessToken ?? ''}`, 'content-type': 'application/json' },
-    body: `{"destinations":[${destination}],"encoding":"HEX","events":[${items.join(',')}]${flag}}`,
+    body: `{"destinations":${JSON.stringify(destinations)},"encoding":"HEX","events":[${items.join(',')}]${flag}}`,
   };
 }
 

@@ -37,6 +37,15 @@ describe('a correction at google_ads', () => {
     },
   );
 
+  it('adjusts all conversion actions of the event', () => {
+    const several = { 'event.purchase': '1,2' };
+    expect(correction(REFUND, ORDER, { ...SETTINGS, ...several })).toHaveProperty('group', '1,2');
+    expect(correction(REFUND, ORDER, { ...UPLOAD, ...several })).toMatchObject({
+      item: [{ conversionAction: expect.stringMatching(/\/1$/) }, { conversionAction: expect.stringMatching(/\/2$/) }],
+      ...{ actions: ['1', '2'], group: 'adjustments' },
+    });
+  });
+
   it('needs an identifier at the Data Manager only', () => {
     const unidentified = { ...REFUND, hashes: { subject: '' } };
     expect(correction(unidentified, ORDER, SETTINGS)).toEqual({ skip: 'no_identifier' });

@@ -1,8 +1,8 @@
 import type { Conversion, CorrectedOrder } from '../conversion.js';
-import { mappedEvent } from '../event-mapping.js';
+import { mappedActions, payloadFor } from '../event-mapping.js';
 import type { DeliveryLimits, LimitedConversion, Payload, Settings, Skip } from '../platform.js';
 import { eventSourceOf } from './details.js';
-import { actionName, consentOf, identifiersOf, uploadTime, userDataOf } from './payload.js';
+import { ACTION_SEPARATOR, actionName, consentOf, identifiersOf, uploadTime, userDataOf } from './payload.js';
 import { isUpload } from './settings.js';
 
 /** The group of payloads for the adjustments of the legacy upload. */
@@ -14,10 +14,10 @@ const ADJUSTABLE_FOR_MS = 54 * DAY_MS;
 const NO_LIMITS: DeliveryLimits = {};
 
 export function correction(conversion: Conversion, order: CorrectedOrder, settings: Settings): Payload | Skip {
-  const action = mappedEvent(settings, order.event);
-  if (action === undefined) return { skip: 'event_not_mapped' };
+  const actions = mappedActions(settings, order.event);
+  if (actions === undefined) return { skip: 'event_not_mapped' };
   if (conversion.consent === 'denied') return { skip: 'consent_denied' };
-  if (isUpload(settings)) return { item: adjustment(order, action, settings), group: ADJUSTMENTS };
+  if (isUpload(settings)) return payloadFor(actions, (action) => adjustment(order, action, settings), ADJUSTMENTS);
   const identifiers = identifiersOf(conversion);
   const userData = userDataOf(conversion, identifiers);
   if (identifiers.click === undefined && userData === undefined) return { skip: 'no_identifier' };
@@ -33,7 +33,7 @@ export function correction(conversion: Conversion, order: CorrectedOrder, settin
       conversionValue: order.remaining,
       currency: order.currency,
     },
-    group: action,
+    group: actions.join(ACTION_SEPARATOR),
   };
 }
 

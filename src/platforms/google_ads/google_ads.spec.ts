@@ -72,6 +72,7 @@ const NO_REQUEST_ID = [
 describePlatformContract(googleAds, {
   connection: CONNECTION,
   accessToken: 'ya29',
+  severalActions: { 'event.purchase': '987654321, 987654329' },
   secretSettings: ['client_secret', 'refresh_token', 'developer_token'],
   payload: {
     otherSettings: UPLOAD_SETTINGS,
@@ -701,6 +702,17 @@ describe('google_ads', () => {
         url: 'https://datamanager.googleapis.com/v1/requestStatus:retrieve?requestId=REQ%2F1%26x',
         headers: { authorization: 'Bearer ya29' },
       });
+    });
+
+    it('combines the conversion actions of the request', () => {
+      const failed = [{ recordCount: '1', reason: 'PROCESSING_ERROR_REASON_INVALID_CLICK' }];
+      const destination = { productDestinationId: '222' };
+      const requestStatusPerDestination = [
+        { requestStatus: 'SUCCESS' },
+        { destination, requestStatus: 'FAILED', errorInfo: { errorCounts: failed } },
+      ];
+      const reason = 'delivered, but not to 222: INVALID_CLICK';
+      expect(confirm(answer(200, { requestStatusPerDestination }))).toEqual({ kind: 'rejected', reason });
     });
 
     it.each<[string, string[], object]>([

@@ -1,12 +1,13 @@
 import type { Conversion } from '../conversion.js';
-import { customFields, mappedEvent } from '../event-mapping.js';
+import { customFields, mappedActions, payloadFor } from '../event-mapping.js';
 import { digestOf } from '../personal-hashes.js';
 import type { Payload, Settings, Skip } from '../platform.js';
 import { addressOf, cartData, eventSourceOf, uploadCartData } from './details.js';
 import { isUpload } from './settings.js';
 
-/** The group of payloads for the legacy upload. The group of Data Manager payloads is the conversion action's id. */
+/** The group of payloads for the legacy upload. The group of Data Manager payloads is the list of conversion actions. */
 export const UPLOAD = 'upload';
+export const ACTION_SEPARATOR = ',';
 
 type ClickId = { readonly gclid: string } | { readonly gbraid: string } | { readonly wbraid: string };
 
@@ -18,8 +19,8 @@ export interface Identifiers {
 }
 
 export function payload(conversion: Conversion, settings: Settings): Payload | Skip {
-  const action = mappedEvent(settings, conversion.event);
-  if (action === undefined) return { skip: 'event_not_mapped' };
+  const actions = mappedActions(settings, conversion.event);
+  if (actions === undefined) return { skip: 'event_not_mapped' };
   // Google's policy: without consent to ad_user_data nothing may be sent, not even with consent denied.
   if (conversion.consent === 'denied') return { skip: 'consent_denied' };
   const identifiers = identifiersOf(conversion);
@@ -27,8 +28,9 @@ export function payload(conversion: Conversion, settings: Settings): Payload | S
   if (click === undefined && settings['require_click_id'] === 'yes') return { skip: 'no_click_identifier' };
   if (click === undefined && email === undefined && phone === undefined) return { skip: 'no_identifier' };
   return isUpload(settings)
-    ? { item: clickConversion(conversion, action, identifiers, settings), group: UPLOAD }
-    : { item: dataManagerEvent(conversion, identifiers, settings), group: action };
+    ? payloadFor(actions, (action) => clickConversion(conversion, action, identifiers, settings), UPLOAD)
+    : // The Data Manager sends one event to all destinations of a request.
+      { item: dataManagerEvent(conversion, identifiers, settings), group: actions.join(ACTION_SEPARATOR) };
 }
 
 export function identifiersOf(conversion: Conversion): Identifiers {

@@ -1,6 +1,7 @@
-import { at, listAt, shorten, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
+import { listAt, shorten, textAt, unreadable, verdictOfStatus } from '../common-verdict.js';
 import { rowOf, verdictOfRow } from '../error-table.js';
 import type { PlatformResponse, Verdict } from '../platform.js';
+import { combineVerdicts } from '../several-actions.js';
 import { PROCESSING_ERRORS } from './errors.js';
 
 const PREFIX = /^PROCESSING_ERROR_(?:REASON_)?/;
@@ -14,8 +15,18 @@ export function confirmationVerdict(response: PlatformResponse): Verdict {
   if (statusVerdict?.kind === 'unauthorized') return statusVerdict;
   // An error of the status request is not an error of the conversion.
   if (statusVerdict !== undefined) return requestStatusAgain(statusVerdict);
-  // A request has one destination.
-  const found = at(response.json, 'requestStatusPerDestination', 0);
+  // In the order of the destinations in the request: one for each conversion action.
+  const statuses = listAt(response.json, 'requestStatusPerDestination');
+  if (statuses.length === 0) return requestStatusAgain(unreadable(response));
+  return combineVerdicts(
+    statuses.map((status, index) => ({
+      action: textAt(status, 'destination', 'productDestinationId') ?? `destination ${index + 1}`,
+      verdict: verdictOfDestination(status, response),
+    })),
+  );
+}
+
+function verdictOfDestination(found: unknown, response: PlatformResponse): Verdict {
   const reasons = errorReasons(found);
   switch (textAt(found, 'requestStatus')) {
     case 'SUCCESS':

@@ -1,3 +1,4 @@
+import { actionsProblem } from '../event-mapping.js';
 import {
   digitsOnly,
   oneOf,
@@ -11,6 +12,7 @@ import type { Connection, Field, Settings } from '../platform.js';
 
 const TEN_DIGITS = /^\d{10}$/;
 const DIGITS = /^\d+$/;
+const ACTION = 'the id of a conversion action, digits only: it is the ctId in the URL of its page in Google Ads';
 
 const FALLBACK = { mode: 'data_manager', api_version: 'v1', upload_api_version: 'v25' } as const;
 
@@ -81,9 +83,8 @@ export const fields: readonly Field[] = [
 
 export function check({ settings }: Connection): string | undefined {
   for (const [name, value] of Object.entries(settings)) {
-    if (name.startsWith('event.') && !DIGITS.test(value)) {
-      return `${name} must be the id of a conversion action, digits only: it is the ctId in the URL of its page in Google Ads`;
-    }
+    const problem = name.startsWith('event.') ? actionsProblem(name, value, DIGITS, ACTION) : undefined;
+    if (problem !== undefined) return problem;
     if (name.startsWith('field.') && isUpload(settings)) {
       return `${name} cannot be sent with mode=upload: leave it out, or use mode=data_manager`;
     }

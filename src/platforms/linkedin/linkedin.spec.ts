@@ -23,6 +23,7 @@ const METHOD = "Incorrect conversions information provided. Conversion's method 
 
 describePlatformContract(linkedin, {
   connection,
+  severalActions: { 'event.purchase': '23456,23457' },
   payload: { unmappedEvents: ['lead', 'Booked a demo', 'toString'], clickId: 'li_fat_id' },
   verdicts: [
     [

@@ -1,5 +1,5 @@
 import type { Conversion } from '../conversion.js';
-import { mappedEvent } from '../event-mapping.js';
+import { mappedActions, payloadFor } from '../event-mapping.js';
 import { formedExternalId } from '../external-id.js';
 import { amountText, withholdsPersonal } from '../payload-fields.js';
 import { listOf } from '../personal-hashes.js';
@@ -7,21 +7,18 @@ import type { Payload, Settings, Skip } from '../platform.js';
 
 /** Names are never sent, because LinkedIn requires them in plain text. */
 export function payload(conversion: Conversion, settings: Settings): Payload | Skip {
-  const rule = mappedEvent(settings, conversion.event);
-  if (rule === undefined) return { skip: 'event_not_mapped' };
+  const rules = mappedActions(settings, conversion.event);
+  if (rules === undefined) return { skip: 'event_not_mapped' };
   // LinkedIn has no field for an opt-out, and requires an identifier.
   if (withholdsPersonal(conversion)) return { skip: 'consent_denied' };
   const { value, currency } = conversion;
-  return {
-    item: {
-      conversion: `urn:lla:llaPartnerConversion:${rule}`,
-      conversionHappenedAt: conversion.timeMs,
-      eventId: conversion.eventId,
-      conversionValue:
-        value === undefined ? undefined : { currencyCode: currency, amount: amountText(value, currency) },
-      user: { userIds: userIds(conversion), externalIds: listOf(formedExternalId(conversion, settings, undefined)) },
-    },
-  };
+  return payloadFor(rules, (rule) => ({
+    conversion: `urn:lla:llaPartnerConversion:${rule}`,
+    conversionHappenedAt: conversion.timeMs,
+    eventId: conversion.eventId,
+    conversionValue: value === undefined ? undefined : { currencyCode: currency, amount: amountText(value, currency) },
+    user: { userIds: userIds(conversion), externalIds: listOf(formedExternalId(conversion, settings, undefined)) },
+  }));
 }
 
 function userIds({ visit, hashes }: Conversion): object[] {

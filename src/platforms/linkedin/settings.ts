@@ -1,9 +1,13 @@
+import { actionsProblem } from '../event-mapping.js';
 import { externalIdForm } from '../external-id.js';
 import { visibleAscii } from '../fields.js';
 import type { Connection, Field } from '../platform.js';
 
 /** LinkedIn retires each version after a year, so it can be set without a new release of this service. */
 export const API_VERSION = '202608';
+
+const RULE_ID = /^\d{1,20}$/;
+const RULE = 'the id of a conversion rule, digits only';
 
 export const fields: readonly Field[] = [
   {
@@ -51,8 +55,8 @@ function credentialsProblem(settings: Connection['settings'], secrets: Connectio
 
 function mappingProblem(settings: Connection['settings']): string | undefined {
   for (const [name, value] of Object.entries(settings)) {
-    if (name.startsWith('event.') && !/^\d{1,20}$/.test(value))
-      return `${name} must be the id of a conversion rule, digits only`;
+    const problem = name.startsWith('event.') ? actionsProblem(name, value, RULE_ID, RULE) : undefined;
+    if (problem !== undefined) return problem;
     if (name.startsWith('field.')) return `${name}: LinkedIn accepts no custom fields`;
   }
   return undefined;

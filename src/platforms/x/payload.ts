@@ -1,13 +1,13 @@
 import type { Conversion, Item } from '../conversion.js';
-import { mappedEvent } from '../event-mapping.js';
+import { mappedActions, payloadFor } from '../event-mapping.js';
 import { unitsIn } from '../items.js';
 import { amountText, withholdsPersonal } from '../payload-fields.js';
 import { FIRST_PAYLOAD_VERSION } from '../payload-version.js';
 import type { Payload, Settings, Skip } from '../platform.js';
 
 export function payload(conversion: Conversion, settings: Settings): Payload | Skip {
-  const eventId = mappedEvent(settings, conversion.event);
-  if (eventId === undefined) return { skip: 'event_not_mapped' };
+  const eventIds = mappedActions(settings, conversion.event);
+  if (eventIds === undefined) return { skip: 'event_not_mapped' };
   // X has no field for an opt-out, and requires an identifier.
   if (withholdsPersonal(conversion)) return { skip: 'consent_denied' };
   const { items, currency } = conversion;
@@ -17,18 +17,16 @@ export function payload(conversion: Conversion, settings: Settings): Payload | S
   const contents = items && contentsOf(items, hasAmounts);
   const hasAny = value !== undefined || contents?.some(({ content_price }) => content_price !== undefined);
   const hasCurrency = hasAny && conversion.payloadVersion > FIRST_PAYLOAD_VERSION;
-  return {
-    item: {
-      conversion_time: new Date(conversion.timeMs).toISOString(),
-      event_id: eventId,
-      conversion_id: conversion.eventId,
-      value: value === undefined ? undefined : amountText(value, currency),
-      price_currency: hasCurrency ? currency : undefined,
-      identifiers: identifiersOf(conversion),
-      number_items: items && unitsIn(items),
-      contents,
-    },
-  };
+  return payloadFor(eventIds, (eventId) => ({
+    conversion_time: new Date(conversion.timeMs).toISOString(),
+    event_id: eventId,
+    conversion_id: conversion.eventId,
+    value: value === undefined ? undefined : amountText(value, currency),
+    price_currency: hasCurrency ? currency : undefined,
+    identifiers: identifiersOf(conversion),
+    number_items: items && unitsIn(items),
+    contents,
+  }));
 }
 
 /** X calls the category of a product its type. Unlike the amount of a conversion, a price is a number. */

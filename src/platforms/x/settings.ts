@@ -1,7 +1,11 @@
+import { actionsProblem } from '../event-mapping.js';
 import { requiredField, requiredSecret } from '../fields.js';
 import type { Connection, Field } from '../platform.js';
 
 export const API_VERSION = '12';
+
+const EVENT_ID = /^[A-Za-z0-9-]{1,60}$/;
+const EVENT = 'the id of an event, such as tw-o8z6j-o87ne';
 
 export const fields: readonly Field[] = [
   requiredField('pixel_id', 'Id of the X pixel, such as o8z6j: Tools > Events Manager.', (value) =>
@@ -26,8 +30,8 @@ export const fields: readonly Field[] = [
 
 export function check({ settings }: Connection): string | undefined {
   for (const [name, value] of Object.entries(settings)) {
-    if (name.startsWith('event.') && !/^[A-Za-z0-9-]{1,60}$/.test(value))
-      return `${name} must be the id of an event, such as tw-o8z6j-o87ne`;
+    const problem = name.startsWith('event.') ? actionsProblem(name, value, EVENT_ID, EVENT) : undefined;
+    if (problem !== undefined) return problem;
     if (name.startsWith('field.')) return `${name}: X accepts no custom fields`;
   }
   return undefined;

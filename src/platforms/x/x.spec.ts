@@ -25,6 +25,7 @@ const error = (code: string) => ({ errors: [{ code, parameter: 'event_id', messa
 
 describePlatformContract(x, {
   connection,
+  severalActions: { 'event.purchase': 'tw-o8z6j-o87ne,tw-o8z6j-o87nf' },
   payload: { unmappedEvents: ['signup', 'Booked a demo', 'toString'], clickId: 'twclid' },
   request: {
     endpoint: [

@@ -15,6 +15,7 @@ import { RemovedSites0000000000029 } from './0029-removed-sites.js';
 import { ServiceLogin0000000000030 } from './0030-service-login.js';
 import { VisitorTrust0000000000031 } from './0031-visitor-trust.js';
 import { ScanFromTheStart0000000000032 } from './0032-scan-from-the-start.js';
+import { Users0000000000037 } from './0037-users.js';
 
 export interface Migration extends MigrationInterface {
   readonly name: string;
@@ -43,6 +44,7 @@ export const MIGRATIONS: readonly (new () => Migration)[] = [
   ServiceLogin0000000000030,
   VisitorTrust0000000000031,
   ScanFromTheStart0000000000032,
+  Users0000000000037,
 ];
 
 /** The number at the end of a migration's name. */

@@ -18,7 +18,9 @@ export function ingestAnswer(request: SandboxRequest): SandboxAnswer {
   // A validation is not recorded.
   if (body['validateOnly'] === true) return jsonAnswer(200, {});
   const denied = events.filter(isDenied).length;
-  return jsonAnswer(200, { requestId: newRequestId(request.memory, events.length, denied) }, received);
+  const actions = listIn(body, 'destinations').map(actionOf);
+  const requestId = newRequestId(request.memory, { events: events.length, denied, actions });
+  return jsonAnswer(200, { requestId }, received);
 }
 
 export const ingestFailures: FailureAnswers = {
@@ -48,26 +50,33 @@ function receivedEvents(
   violations: readonly (readonly Violation[])[],
   accepted: boolean,
 ): ReceivedItem[] {
-  return events.map((event, index) => {
+  return events.flatMap((event, index) => {
     const { transactionId, adIdentifiers, eventTimestamp, conversionValue } = objectOf(event);
-    const action = conversionActionOf(body, event);
     const eventId = isText(transactionId) ? transactionId : `${clickIdOf(adIdentifiers)} ${textOf(eventTimestamp)}`;
     const problems = (violations[index] ?? []).map(({ field, description }) => `${field} ${description}`);
     if (isDenied(event))
       problems.push(`events[${index}].consent.adUserData is denied: the conversion must not be sent`);
     // The same transaction with another value restates the conversion.
-    const dedupKey = `${action} ${eventId} ${textOf(conversionValue)}`;
-    return receivedItem(event, { eventId, event: action, problems, accepted, dedupKey });
+    return conversionActionsOf(body, event).map((action) => {
+      const dedupKey = `${action} ${eventId} ${textOf(conversionValue)}`;
+      return receivedItem(event, { eventId, event: action, problems, accepted, dedupKey });
+    });
   });
 }
 
-/** The conversion action of the event's first destination; without references an event has all destinations. */
-function conversionActionOf(body: JsonObject, event: unknown): string {
-  const destinations = listIn(body, 'destinations').filter(isObject);
+/** The conversion actions of the event's destinations; without references an event has all destinations. */
+function conversionActionsOf(body: JsonObject, event: unknown): readonly string[] {
+  const destinations = listIn(body, 'destinations');
   const references = listIn(event, 'destinationReferences');
   const chosen =
-    references.length === 0 ? destinations[0] : destinations.find(({ reference }) => references.includes(reference));
-  return textOf(chosen?.['productDestinationId']);
+    references.length === 0
+      ? destinations
+      : destinations.filter((destination) => references.includes(objectOf(destination)['reference']));
+  return chosen.length === 0 ? [''] : chosen.map(actionOf);
+}
+
+function actionOf(destination: unknown): string {
+  return textOf(objectOf(destination)['productDestinationId']);
 }
 
 function isDenied(event: unknown): boolean {

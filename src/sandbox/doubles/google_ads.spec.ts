@@ -54,8 +54,22 @@ describe('double of google_ads: Data Manager', () => {
   ])('accepts a conversion with %s', (_, body) => {
     const { status, json, received } = ingest(body);
     expect(status).toBe(200);
-    expect(json).toEqual({ requestId: 'sandbox-1-1-0' });
+    expect(json).toEqual({ requestId: 'sandbox-1-1-0-987654321' });
     expect(received).toMatchObject([{ event: '987654321', problems: [], accepted: true }]);
+  });
+
+  it('records an event once for each destination, and reports their status separately', () => {
+    const [destination] = minimal.destinations;
+    const memory: Memory = new Map();
+    const destinations = [destination, { ...destination, reference: 'second', productDestinationId: '111' }];
+    const { json, received } = ingest({ ...minimal, destinations }, HEADERS, memory);
+    expect(received?.map(({ event, dedupKey }) => [event, dedupKey])).toEqual([
+      ['987654321', '987654321 ORD-1001 129.9'],
+      ['111', '111 ORD-1001 129.9'],
+    ]);
+    googleAds.control?.({ mode: 'status', status: 'FAILED', reason: 'CLICK_NOT_FOUND', action: '111' }, memory);
+    const statuses = retrieve(json.requestId, memory).json.requestStatusPerDestination as { requestStatus: string }[];
+    expect(statuses.map(({ requestStatus }) => requestStatus)).toEqual(['SUCCESS', 'FAILED']);
   });
 
   it('deduplicates by transaction id and value, and without an id by click id and time', () => {
@@ -203,6 +217,7 @@ describe('double of google_ads: Data Manager', () => {
     expect(received?.[0]?.problems).toEqual([expect.stringContaining('denied')]);
     const { requestStatusPerDestination } = retrieve(json.requestId, memory).json;
     expect(requestStatusPerDestination[0]).toEqual({
+      destination: { productDestinationId: '987654321' },
       requestStatus: 'PARTIAL_SUCCESS',
       errorInfo: { errorCounts: [{ recordCount: '1', reason: 'PROCESSING_ERROR_REASON_DENIED_CONSENT' }] },
       eventsIngestionStatus: { recordCount: '2' },
@@ -238,7 +253,7 @@ describe('double of google_ads: request status', () => {
     });
   });
 
-  it.each(['', 'sandbox-2-1-0', 'REQ'])('is not found for the id %j', (unknown) => {
+  it.each(['', 'sandbox-2-1-0-987654321', 'REQ'])('is not found for the id %j', (unknown) => {
     expect(retrieve(unknown, memory).status).toBe(404);
   });
 

@@ -46,6 +46,7 @@ describe('double of linkedin', () => {
     expect(received?.[0]).toEqual({
       eventId: 'evt-1001',
       event: element.conversion,
+      dedupKey: `${element.conversion} evt-1001`,
       problems: [],
       accepted: true,
       bodySha256: hash('sha256', JSON.stringify(element)),

@@ -198,7 +198,9 @@ function received(
   return elements.map((element, index) => {
     const { eventId, conversion } = objectOf(element);
     const problems = (faults[index] ?? []).map(({ path, problem }) => `${path} ${problem}`);
-    return receivedItem(element, { eventId, event: conversion, problems, accepted });
+    // The same conversion may be sent for several rules.
+    const dedupKey = `${conversion} ${eventId}`;
+    return receivedItem(element, { eventId, event: conversion, problems, accepted, dedupKey });
   });
 }
 

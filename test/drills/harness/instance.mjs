@@ -53,6 +53,7 @@ export class Instance {
     const child = spawn(process.execPath, ['--enable-source-maps', join(ROOT, 'dist/main.js')], {
       env: {
         PATH: process.env.PATH,
+        ADMIN_PORT: 'off',
         ...this.env,
         ...env,
         DRILL_ROOT: ROOT,

@@ -1,6 +1,5 @@
-import type { End } from '../outbound/reporting-window.js';
 import type { SiteWebhook } from '../sites/webhook.js';
-import { card } from './output.js';
+import type { End } from './reporting-window.js';
 
 /** A site's webhook and its latest push. The secret is included only if it was just generated. */
 export function webhookDocument({ url, enabled, reason, since }: SiteWebhook, end: End, secret?: string) {
@@ -23,17 +22,4 @@ function pushDocument(end: NonNullable<End>, enabled: boolean) {
   if (end.type === 'outbound.delivered.v1') return { ...attempted, status: 'delivered' };
   const { reason, nextTry } = end.data;
   return { ...attempted, status: 'failed', reason, ...(enabled && nextTry !== undefined && { nextTry }) };
-}
-
-export function webhookCard({ lastPush, ...webhook }: ReturnType<typeof webhookDocument>): string {
-  if (!lastPush) return card({ ...webhook, 'last push': undefined });
-  const { id, status, time, attempt, conversions, bot_traffic_removed, windowStart, windowEnd, ...rest } = lastPush;
-  return card({
-    ...webhook,
-    'last push': `${status} ${time}, attempt ${attempt}`,
-    ...('reason' in rest && { 'push reason': rest.reason }),
-    ...('nextTry' in rest && { 'next attempt': rest.nextTry }),
-    'reporting window': `${id}, ${windowStart} to ${windowEnd}`,
-    totals: `${conversions} conversions, ${bot_traffic_removed} bot traffic removed`,
-  });
 }

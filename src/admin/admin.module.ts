@@ -1,0 +1,123 @@
+import {
+  type DynamicModule,
+  Global,
+  Module,
+  type OnApplicationShutdown,
+  StandardSchemaSerializerInterceptor,
+  StandardSchemaValidationPipe,
+} from '@nestjs/common';
+import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR, APP_PIPE, Reflector } from '@nestjs/core';
+import { CqrsModule } from '@nestjs/cqrs';
+import { allProjections } from '../app/projections.js';
+import { CLOCK } from '../kernel/clock.js';
+import { provideCommandHandler } from '../kernel/command-handler.provider.js';
+import { Logger } from '../kernel/logger.js';
+import { Sealer } from '../kernel/sealing.js';
+import { SETTINGS, type Settings } from '../kernel/settings.js';
+import { EventLog } from '../log/event-log.js';
+import { PostgresEventLog } from '../log/postgres-event-log.js';
+import { ProjectionRunner } from '../log/projection-runner.js';
+import { Postgres } from '../postgres/postgres.js';
+// The entities that the controllers read: TypeORM knows only those that are imported when it starts.
+import '../sites/key-usage-row.js';
+import '../sites/site-row.js';
+import { SITE_COMMAND_HANDLERS } from '../sites/site-command-handlers.js';
+import { SiteRepository } from '../sites/site-repository.js';
+import { SiteSecrets } from '../sites/site-secrets.js';
+import { UsersModule } from '../users/users.module.js';
+import { AccessGuard } from './access.guard.js';
+import { Dependencies } from './dependencies.js';
+import { EventsController } from './events.controller.js';
+import { IdempotencyInterceptor } from './idempotency.interceptor.js';
+import { KeysController } from './keys.controller.js';
+import { InvalidRequest, ProblemFilter } from './problem.filter.js';
+import { SameHost } from './same-host.js';
+import { SessionController } from './session.controller.js';
+import { SitesController } from './sites.controller.js';
+import { TokensController } from './tokens.controller.js';
+import { UsersController } from './users.controller.js';
+import { WebhookController } from './webhook.controller.js';
+
+export interface AdminOptions {
+  readonly settings: Settings;
+  readonly logger: Logger;
+  readonly sealer: Sealer;
+  readonly postgres: Postgres;
+}
+
+/** What the controllers use: the classes of the command line, as providers. Nothing here runs in the background. */
+@Global()
+@Module({})
+class AdminKernelModule implements OnApplicationShutdown {
+  static with({ settings, logger, sealer, postgres }: AdminOptions): DynamicModule {
+    const onMessage = (line: string) => logger.warn(line);
+    const log = new PostgresEventLog(postgres, { onMessage });
+    const secrets = new SiteSecrets(postgres.pool, sealer);
+    const providers = [
+      { provide: SETTINGS, useValue: settings },
+      { provide: Logger, useValue: logger },
+      { provide: Sealer, useValue: sealer },
+      { provide: Postgres, useValue: postgres },
+      { provide: CLOCK, useValue: postgres.clock },
+      { provide: EventLog, useValue: log },
+      { provide: SiteSecrets, useValue: secrets },
+      { provide: SiteRepository, useValue: new SiteRepository(log) },
+      { provide: ProjectionRunner, useValue: new ProjectionRunner(postgres, allProjections(secrets), onMessage) },
+      { provide: SameHost, useValue: new SameHost(settings) },
+    ];
+    return { module: AdminKernelModule, providers, exports: providers.map(({ provide }) => provide) };
+  }
+
+  constructor(
+    private readonly log: EventLog,
+    private readonly postgres: Postgres,
+  ) {}
+
+  async onApplicationShutdown(): Promise<void> {
+    await this.log.close();
+    await this.postgres.close();
+  }
+}
+
+/** The management API. It has a listener of its own, which the public one knows nothing of. */
+@Module({
+  imports: [CqrsModule, UsersModule],
+  controllers: [
+    SessionController,
+    UsersController,
+    TokensController,
+    SitesController,
+    KeysController,
+    WebhookController,
+    EventsController,
+  ],
+  providers: [
+    Dependencies,
+    ...SITE_COMMAND_HANDLERS.map((Handler) => provideCommandHandler(Handler, [SiteRepository, SiteSecrets])),
+    { provide: APP_FILTER, useClass: ProblemFilter },
+    { provide: APP_GUARD, useClass: AccessGuard },
+    { provide: APP_INTERCEPTOR, useClass: IdempotencyInterceptor },
+    {
+      provide: APP_INTERCEPTOR,
+      useFactory: (reflector: Reflector) => new StandardSchemaSerializerInterceptor(reflector),
+      inject: [Reflector],
+    },
+    {
+      provide: APP_PIPE,
+      useValue: new StandardSchemaValidationPipe({
+        exceptionFactory: (issues) =>
+          new InvalidRequest(
+            issues.map(({ path = [], message }) => ({
+              field: path.map((part) => String(typeof part === 'object' ? part.key : part)).join('.'),
+              message,
+            })),
+          ),
+      }),
+    },
+  ],
+})
+export class AdminModule {
+  static with(options: AdminOptions): DynamicModule {
+    return { module: AdminModule, imports: [AdminKernelModule.with(options)] };
+  }
+}

@@ -1,0 +1,54 @@
+import type { NestFastifyApplication } from '@nestjs/platform-fastify';
+import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
+import { z } from 'zod';
+
+const PROBLEM = {
+  type: 'object',
+  description: 'RFC 9457.',
+  required: ['title', 'status', 'detail'],
+  properties: {
+    title: { type: 'string' },
+    status: { type: 'integer' },
+    detail: { type: 'string', description: 'What is wrong, and what to do about it.' },
+    errors: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['field', 'message'],
+        properties: { field: { type: 'string' }, message: { type: 'string' } },
+      },
+    },
+  },
+};
+
+/** OpenAPI 3.1, generated from the controllers and the schemas that check requests and answers. */
+export function adminDocument(app: NestFastifyApplication): OpenAPIObject {
+  const head = new DocumentBuilder()
+    .setOpenAPIVersion('3.1.0')
+    .setTitle('Clean Conversions management API')
+    .setDescription('Sites, keys, users and tokens. Every change is an event of the log that names who made it.')
+    .setVersion('1')
+    .setLicense('Apache-2.0', 'https://www.apache.org/licenses/LICENSE-2.0')
+    .addBearerAuth({ type: 'http', scheme: 'bearer', description: 'An API token.' }, 'token')
+    .addCookieAuth('__Host-cc_session', { type: 'apiKey', in: 'cookie' }, 'session')
+    .build();
+  const document = SwaggerModule.createDocument(app, head, { standardSchemaConverter: toJsonSchema });
+  document.components = { ...document.components, schemas: { ...document.components?.schemas, Problem: PROBLEM } };
+  for (const path of Object.values(document.paths)) {
+    for (const operation of Object.values(path) as { responses?: Record<string, object> }[]) {
+      if (operation.responses) operation.responses['default'] = problemResponse();
+    }
+  }
+  return document;
+}
+
+function problemResponse(): object {
+  const schema = { $ref: '#/components/schemas/Problem' };
+  return { description: 'An error.', content: { 'application/problem+json': { schema } } };
+}
+
+function toJsonSchema(schema: unknown, { schemaType }: { schemaType: 'input' | 'output' }) {
+  if (!(schema instanceof z.ZodType)) return undefined;
+  const { $schema, $defs, ...converted } = z.toJSONSchema(schema, { io: schemaType, reused: 'inline' });
+  return { schema: converted as never, components: ($defs ?? {}) as never };
+}

@@ -1,0 +1,128 @@
+import { Controller, Get, Param, Query } from '@nestjs/common';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import { z } from 'zod';
+import { EVENT_SCHEMAS } from '../events/index.js';
+import { SITE } from '../events/site.events.js';
+import { type BackwardsOptions, pageBackwards } from '../history/page-backwards.js';
+import { redactEvent } from '../history/redact-event.js';
+import type { EventsOf, StoredEvent } from '../log/event.js';
+import { ATTEMPT_TYPES, lineOf } from '../outbound/sync-log.js';
+import { CONNECTION_NAME_PATTERN } from '../platforms/connection-name.js';
+import { Requires } from './access.decorators.js';
+import { Dependencies } from './dependencies.js';
+import { Returns } from './returns.decorator.js';
+import { host, time } from './schemas.js';
+import { findSite } from './sites.controller.js';
+
+const pageQuery = z.object({
+  cursor: z.coerce.number().int().min(1).optional().meta({ description: '`next` of the page before.' }),
+  limit: z.coerce.number().int().min(1).max(500).default(50),
+});
+const eventsQuery = pageQuery
+  .extend({ type: z.enum(Object.keys(EVENT_SCHEMAS) as [string, ...string[]]).optional() })
+  .strict();
+const syncQuery = pageQuery
+  .extend({
+    platform: z.string().regex(new RegExp(CONNECTION_NAME_PATTERN)).optional(),
+    status: z.string().max(20).optional(),
+  })
+  .strict();
+
+const next = z.int().optional().meta({
+  description: 'Cursor of the next page. Without it there is none; a page may have fewer items than its limit.',
+});
+
+const eventSchema = z
+  .object({
+    position: z.int(),
+    id: z.uuid(),
+    type: z.string(),
+    stream: z.string(),
+    version: z.int(),
+    site: z.string(),
+    time,
+    actor: z.string(),
+    data: z.record(z.string(), z.unknown()),
+  })
+  .meta({ id: 'Event', description: 'As on the topics: without personal data.' });
+
+const syncLineSchema = z
+  .object({
+    position: z.int(),
+    time,
+    kind: z.enum(['delivery', 'push']),
+    platform: z.string().optional(),
+    conversionId: z.uuid().optional(),
+    attempt: z.int(),
+    status: z.string(),
+    reason: z.string().optional(),
+    httpStatus: z.int().optional(),
+    durationMs: z.int(),
+    nextTry: time.optional(),
+    window: z.record(z.string(), z.unknown()).optional(),
+    payload: z.object({ conversions: z.int(), bot_traffic_removed: z.int() }).optional(),
+  })
+  .meta({ id: 'SyncLine' });
+
+const pageOf = <Item extends z.ZodType>(item: Item) => z.object({ items: z.array(item), next });
+
+@ApiTags('Events')
+@Controller('sites/:site')
+export class EventsController {
+  constructor(private readonly dependencies: Dependencies) {}
+
+  @Get('events')
+  @Requires('read')
+  @ApiOperation({ summary: 'The events of a site, newest first' })
+  @Returns(pageOf(eventSchema), 'One page.')
+  async list(
+    @Param('site', { schema: host }) name: string,
+    @Query({ schema: eventsQuery }) { cursor, limit, type }: z.output<typeof eventsQuery>,
+  ) {
+    const { host: site } = await findSite(this.dependencies.sites, name);
+    return this.page({ site, cursor, limit, ...(type !== undefined && { types: [type] }) }, redactEvent);
+  }
+
+  @Get('sync-log')
+  @Requires('read')
+  @ApiOperation({ summary: 'Attempts to deliver conversions and to push totals, newest first' })
+  @Returns(pageOf(syncLineSchema), 'One page.')
+  async syncLog(
+    @Param('site', { schema: host }) name: string,
+    @Query({ schema: syncQuery }) { cursor, limit, platform, status }: z.output<typeof syncQuery>,
+  ) {
+    const { host: site } = await findSite(this.dependencies.sites, name);
+    const matches = (event: StoredEvent<(typeof ATTEMPT_TYPES)[number]>) => {
+      const line = lineOf(event);
+      return (platform ?? line.platform) === line.platform && (status ?? line.status) === line.status;
+    };
+    return this.page({ site, cursor, limit, types: ATTEMPT_TYPES, matches }, (event) => {
+      return { position: event.position, ...lineOf(event) };
+    });
+  }
+
+  @Get('audit')
+  @Requires('read')
+  @ApiOperation({ summary: 'Who changed the site and its settings, newest first' })
+  @Returns(
+    pageOf(eventSchema),
+    'One page. The actor of each event says who: a user, a token, the command line or the service.',
+  )
+  async audit(
+    @Param('site', { schema: host }) name: string,
+    @Query({ schema: pageQuery.strict() }) { cursor, limit }: z.output<typeof pageQuery>,
+  ) {
+    const { host: site } = await findSite(this.dependencies.sites, name);
+    return this.page({ site, cursor, limit, categories: [SITE] }, redactEvent);
+  }
+
+  private async page<Type extends string>(
+    { cursor, ...options }: Omit<BackwardsOptions<Type>, 'before'> & { cursor: number | undefined },
+    document: (event: EventsOf<Type>) => object,
+  ) {
+    const { log } = this.dependencies;
+    const before = cursor ?? (await log.head()) + 1;
+    const { events, ...more } = await pageBackwards<Type>(log, { ...options, before });
+    return { items: events.map(document), ...more };
+  }
+}

@@ -1,0 +1,53 @@
+import { Body, Controller, Delete, Get, HttpStatus, NotFoundException, Param, Post } from '@nestjs/common';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import { z } from 'zod';
+import { IssueKey, RevokeKey } from '../sites/key.commands.js';
+import { listKeys } from '../sites/list-keys.js';
+import type { Principal } from '../users/access.js';
+import { Caller, Requires } from './access.decorators.js';
+import { Dependencies } from './dependencies.js';
+import { Returns } from './returns.decorator.js';
+import { host, issuedKeySchema, keySchema, listOf, newKeySchema } from './schemas.js';
+import { findSite } from './sites.controller.js';
+
+@ApiTags('Inbound keys')
+@Controller('sites/:site/keys')
+export class KeysController {
+  constructor(private readonly dependencies: Dependencies) {}
+
+  @Get()
+  @Requires('read')
+  @ApiOperation({ summary: 'List the inbound keys of a site' })
+  @Returns(listOf(keySchema), 'The keys, also revoked ones.')
+  async list(@Param('site', { schema: host }) name: string) {
+    return { items: await listKeys(this.dependencies, (await findSite(this.dependencies.sites, name)).host) };
+  }
+
+  @Post()
+  @Requires('write')
+  @ApiOperation({ summary: 'Create an inbound key' })
+  @Returns(issuedKeySchema, 'The key. It is shown this once.', HttpStatus.CREATED)
+  async create(
+    @Param('site', { schema: host }) name: string,
+    @Body({ schema: newKeySchema }) key: z.output<typeof newKeySchema>,
+    @Caller() { actor }: Principal,
+  ) {
+    const site = await findSite(this.dependencies.sites, name);
+    return this.dependencies.commands.execute(new IssueKey(actor, site.host, key.name, key.trial));
+  }
+
+  @Delete(':id')
+  @Requires('write')
+  @ApiOperation({ summary: 'Revoke an inbound key at once' })
+  @Returns(keySchema, 'The revoked key.')
+  async revoke(
+    @Param('site', { schema: host }) name: string,
+    @Param('id', { schema: z.uuid() }) id: string,
+    @Caller() { actor }: Principal,
+  ) {
+    const site = await findSite(this.dependencies.sites, name);
+    if (!site.keys.some((key) => key.id === id)) throw new NotFoundException(`${name} has no key ${id}.`);
+    await this.dependencies.commands.execute(new RevokeKey(actor, site.host, id));
+    return (await listKeys(this.dependencies, site.host)).find((key) => key.id === id);
+  }
+}

@@ -1,0 +1,74 @@
+import { STATUS_CODES } from 'node:http';
+import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, HttpStatus } from '@nestjs/common';
+import type { FastifyReply } from 'fastify';
+import { LogUnavailable, messageOf, UserError } from '../kernel/errors.js';
+import { Logger } from '../kernel/logger.js';
+import { TooManyPasswords } from '../users/password.js';
+
+interface Problem {
+  readonly status: number;
+  readonly detail: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** What is wrong with each field of a request. */
+  readonly errors?: readonly { readonly field: string; readonly message: string }[];
+}
+
+/** A request that does not match the schema of its route. */
+export class InvalidRequest extends Error {
+  override readonly name = 'InvalidRequest';
+  constructor(readonly errors: readonly { readonly field: string; readonly message: string }[]) {
+    super('The request is not valid.');
+  }
+}
+
+/** Answers errors as RFC 9457 describes. Server errors are logged, and their details are not sent to the caller. */
+@Catch()
+export class ProblemFilter implements ExceptionFilter {
+  constructor(private readonly logger: Logger) {}
+
+  catch(error: unknown, host: ArgumentsHost): void {
+    const reply = host.switchToHttp().getResponse<FastifyReply>();
+    const { status, headers, ...members } = this.describe(error);
+    void reply
+      .status(status)
+      .headers(headers ?? {})
+      .type('application/problem+json; charset=utf-8')
+      .send(JSON.stringify({ title: STATUS_CODES[status] ?? 'Error', status, ...members }));
+  }
+
+  private describe(error: unknown): Problem {
+    if (error instanceof InvalidRequest)
+      return { status: HttpStatus.BAD_REQUEST, detail: messageOf(error), errors: error.errors };
+    if (error instanceof UserError) return { status: HttpStatus.UNPROCESSABLE_ENTITY, detail: messageOf(error) };
+    if (error instanceof TooManyPasswords)
+      return busy(HttpStatus.SERVICE_UNAVAILABLE, 'Too many people sign in at the moment. Try again in a few seconds.');
+    if (error instanceof LogUnavailable)
+      return busy(HttpStatus.SERVICE_UNAVAILABLE, 'The log cannot be written at the moment. Try again.');
+    const status = statusOf(error);
+    if (status === HttpStatus.UNAUTHORIZED)
+      return { status, detail: messageOf(error), headers: { 'www-authenticate': 'Bearer' } };
+    if (status < HttpStatus.INTERNAL_SERVER_ERROR) return { status, detail: messageOf(error) };
+    this.logger.error('Request to the management API failed', { error: messageOf(error) });
+    return { status, detail: 'The request failed because of an error in the service, which is in its log.' };
+  }
+}
+
+/** Whether the request was refused before it changed anything. */
+export function isRefusal(error: unknown): boolean {
+  return (
+    error instanceof UserError ||
+    error instanceof InvalidRequest ||
+    (error instanceof HttpException && error.getStatus() < HttpStatus.INTERNAL_SERVER_ERROR)
+  );
+}
+
+function busy(status: number, detail: string): Problem {
+  return { status, detail, headers: { 'retry-after': '5' } };
+}
+
+function statusOf(error: unknown): number {
+  if (error instanceof HttpException) return error.getStatus();
+  // Fastify's errors, such as a body that is not JSON.
+  const { statusCode } = error as { statusCode?: unknown };
+  return typeof statusCode === 'number' ? statusCode : HttpStatus.INTERNAL_SERVER_ERROR;
+}

@@ -1,0 +1,102 @@
+import { z } from 'zod';
+import { ROLES, SCOPES } from '../users/access.js';
+
+/** In the form of events and the command line: ISO 8601 with milliseconds, UTC. */
+export const time = z.iso.datetime({ precision: 3 });
+export const host = z.string().min(1).max(253).meta({ example: 'shop.example' });
+const label = z.string().trim().min(1).max(100);
+
+export const siteSchema = z
+  .object({
+    id: z.uuid(),
+    host,
+    aliases: z.array(host),
+    inbound: z.boolean().meta({ description: 'Whether conversions are accepted.' }),
+    createdAt: time,
+    removed: z.literal(true).optional(),
+  })
+  .meta({ id: 'Site' });
+
+export const keySchema = z
+  .object({
+    id: z.uuid(),
+    name: z.string(),
+    prefix: z.string(),
+    trial: z.boolean(),
+    status: z.enum(['active', 'revoked']),
+    createdAt: time,
+    lastUsedAt: time.nullable(),
+  })
+  .meta({ id: 'Key' });
+
+export const newKeySchema = z.object({ name: label, trial: z.boolean().default(false) }).strict();
+
+export const issuedKeySchema = keySchema
+  .omit({ lastUsedAt: true })
+  .extend({ key: z.string().meta({ description: 'The key itself. It cannot be shown again.' }) })
+  .meta({ id: 'IssuedKey' });
+
+export const userSchema = z
+  .object({
+    id: z.uuid(),
+    email: z.string(),
+    name: z.string(),
+    role: z.enum(ROLES),
+    sites: z.array(host).nullable().meta({ description: 'Null: all sites, including those added later.' }),
+    disabled: z.boolean(),
+    createdAt: time,
+  })
+  .meta({ id: 'User' });
+
+const siteList = z.array(host).max(1_000).nullable();
+
+export const newUserSchema = z
+  .object({ email: z.string().max(254), name: label.optional(), role: z.enum(ROLES), sites: siteList.default(null) })
+  .strict();
+
+export const userChangeSchema = z
+  .object({ name: label, role: z.enum(ROLES), sites: siteList, disabled: z.boolean() })
+  .partial()
+  .strict();
+
+export const linkSchema = z
+  .object({
+    user: userSchema,
+    link: z.string().meta({ description: 'Opens a page to choose a password, once, for a day.' }),
+  })
+  .meta({ id: 'SignInLink' });
+
+export const tokenSchema = z
+  .object({
+    id: z.uuid(),
+    ownerId: z.uuid(),
+    name: z.string(),
+    prefix: z.string(),
+    scopes: z.array(z.enum(SCOPES)),
+    sites: z.array(host).nullable(),
+    createdAt: time,
+    lastUsedAt: time.nullable(),
+    expiresAt: time.nullable(),
+    revoked: z.boolean(),
+  })
+  .meta({ id: 'Token' });
+
+export const newTokenSchema = z
+  .object({
+    name: label,
+    scopes: z.array(z.enum(SCOPES)).min(1),
+    sites: siteList.default(null),
+    expiresInDays: z.int().min(1).max(3_650).optional(),
+  })
+  .strict();
+
+export const createdTokenSchema = tokenSchema
+  .extend({ token: z.string().meta({ description: 'The token itself. It cannot be shown again.' }) })
+  .meta({ id: 'CreatedToken' });
+
+export const signInSchema = z.object({ email: z.string().max(254), password: z.string().max(1_000) }).strict();
+export const choosePasswordSchema = z.object({ link: z.string().max(200), password: z.string().max(1_000) }).strict();
+
+export const newSiteSchema = z.object({ host, aliases: z.array(host).max(50).default([]) }).strict();
+
+export const listOf = <Item extends z.ZodType>(item: Item) => z.object({ items: z.array(item) });

@@ -1,0 +1,107 @@
+import {
+  Body,
+  Controller,
+  Delete,
+  Get,
+  HttpException,
+  HttpStatus,
+  NotFoundException,
+  Post,
+  Req,
+  Res,
+  UnauthorizedException,
+} from '@nestjs/common';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
+import type { z } from 'zod';
+import type { Principal } from '../users/access.js';
+import { SessionsService } from '../users/sessions.service.js';
+import { SignInThrottle } from '../users/sign-in-throttle.js';
+import type { UserRow } from '../users/user.row.js';
+import { userDocument } from '../users/user-document.js';
+import { UsersService } from '../users/users.service.js';
+import { type AdminRequest, Anonymous, Caller, Requires, RequiresUser } from './access.decorators.js';
+import { Returns, ReturnsNothing } from './returns.decorator.js';
+import { SameHost } from './same-host.js';
+import { choosePasswordSchema, signInSchema, userSchema } from './schemas.js';
+import { endedSessionCookie, readSessionCookie, sessionCookie } from './session-cookie.js';
+
+@ApiTags('Session')
+@Controller()
+export class SessionController {
+  constructor(
+    private readonly users: UsersService,
+    private readonly sessions: SessionsService,
+    private readonly throttle: SignInThrottle,
+    private readonly hosts: SameHost,
+  ) {}
+
+  @Post('session')
+  @Anonymous()
+  @ApiOperation({ summary: 'Sign in' })
+  @Returns(userSchema, 'Signed in; the answer sets the session cookie.')
+  async signIn(
+    @Body({ schema: signInSchema }) { email, password }: z.output<typeof signInSchema>,
+    @Req() request: AdminRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
+    const address = this.hosts.address(request.raw);
+    if (!(await this.throttle.admit(email, address)))
+      throw new HttpException('Too many attempts to sign in. Wait 15 minutes.', HttpStatus.TOO_MANY_REQUESTS);
+    const user = await this.users.authenticate(email, password);
+    if (!user) throw new UnauthorizedException('The email address or the password is wrong.');
+    await this.throttle.forget(email, address);
+    return this.open(user, reply);
+  }
+
+  @Post('session/password')
+  @Anonymous()
+  @ApiOperation({ summary: 'Choose a password with a sign-in link, and sign in' })
+  @Returns(userSchema, 'Signed in; the answer sets the session cookie.')
+  async choosePassword(
+    @Body({ schema: choosePasswordSchema }) { link, password }: z.output<typeof choosePasswordSchema>,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
+    const user = await this.users.choosePassword(link, password);
+    if (!user)
+      throw new UnauthorizedException('The link is unknown, used or expired. Ask an administrator for another.');
+    return this.open(user, reply);
+  }
+
+  @Get('session')
+  @Requires('read')
+  @ApiOperation({ summary: 'The user that the session or the token belongs to' })
+  @Returns(userSchema, 'The user.')
+  async show(@Caller() { userId }: Principal) {
+    const user = await this.users.find(userId);
+    if (!user) throw new NotFoundException('The user does not exist any more.');
+    return userDocument(user);
+  }
+
+  @Delete('session')
+  @Anonymous()
+  @ApiOperation({ summary: 'Sign out in this browser' })
+  @ReturnsNothing('Signed out, or was not signed in.')
+  async signOut(@Req() request: AdminRequest, @Res({ passthrough: true }) reply: FastifyReply): Promise<void> {
+    const cookie = readSessionCookie(request.headers.cookie);
+    if (cookie !== undefined) await this.sessions.close(cookie);
+    void reply.header('set-cookie', endedSessionCookie());
+  }
+
+  @Delete('sessions')
+  @RequiresUser('read')
+  @ApiOperation({ summary: 'Sign out everywhere' })
+  @ReturnsNothing('All sessions of the user are ended.')
+  async signOutEverywhere(
+    @Caller() { userId }: Principal,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ): Promise<void> {
+    await this.sessions.closeAll(userId);
+    void reply.header('set-cookie', endedSessionCookie());
+  }
+
+  private async open(user: UserRow, reply: FastifyReply) {
+    void reply.header('set-cookie', sessionCookie(await this.sessions.open(user.id)));
+    return userDocument(user);
+  }
+}

@@ -1,0 +1,149 @@
+import {
+  Body,
+  Controller,
+  Delete,
+  ForbiddenException,
+  Get,
+  HttpStatus,
+  Inject,
+  NotFoundException,
+  Param,
+  Patch,
+  Post,
+  Put,
+} from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import { z } from 'zod';
+import { dedupWindowOf } from '../conversions/dedup-key.js';
+import { formatDuration } from '../kernel/durations.js';
+import { SETTINGS, type Settings } from '../kernel/settings.js';
+import {
+  AddSite,
+  ChangeAliases,
+  ChangeSiteSettings,
+  DisableInbound,
+  EnableInbound,
+  RemoveSite,
+} from '../sites/site.commands.js';
+import type { Site } from '../sites/site.js';
+import { siteDocument } from '../sites/site-document.js';
+import { SiteRepository } from '../sites/site-repository.js';
+import { type Principal, seesSite } from '../users/access.js';
+import { Caller, Requires } from './access.decorators.js';
+import { Returns } from './returns.decorator.js';
+import { host, listOf, newSiteSchema, siteSchema } from './schemas.js';
+import { settingsChangeSchema, settingsRequest, siteSettingsSchema } from './site-settings.schema.js';
+
+const aliasesSchema = z
+  .object({ add: z.array(host).max(50).default([]), remove: z.array(host).max(50).default([]) })
+  .strict();
+const inboundSchema = z.object({ enabled: z.boolean() }).strict();
+
+@ApiTags('Sites')
+@Controller('sites')
+export class SitesController {
+  constructor(
+    private readonly sites: SiteRepository,
+    private readonly commands: CommandBus,
+    @Inject(SETTINGS) private readonly settings: Settings,
+  ) {}
+
+  @Get()
+  @Requires('read')
+  @ApiOperation({ summary: 'List sites' })
+  @Returns(listOf(siteSchema), 'The sites that you may see.')
+  async list(@Caller() caller: Principal) {
+    const sites = await this.sites.all();
+    return { items: sites.filter((site) => seesSite(caller, site.host)).map(siteDocument) };
+  }
+
+  @Post()
+  @Requires('write')
+  @ApiOperation({ summary: 'Add a site' })
+  @Returns(siteSchema, 'The site. It accepts no conversions until inbound is enabled.', HttpStatus.CREATED)
+  async add(
+    @Body({ schema: newSiteSchema }) site: z.output<typeof newSiteSchema>,
+    @Caller() { actor, sites }: Principal,
+  ) {
+    if (sites !== 'all') throw new ForbiddenException('Only a caller with access to all sites can add one.');
+    return siteDocument(await this.commands.execute(new AddSite(actor, site.host, site.aliases)));
+  }
+
+  @Get(':site')
+  @Requires('read')
+  @ApiOperation({ summary: 'Show a site' })
+  @Returns(siteSchema, 'The site.')
+  async show(@Param('site', { schema: host }) name: string) {
+    return siteDocument(await findSite(this.sites, name));
+  }
+
+  @Delete(':site')
+  @Requires('write')
+  @ApiOperation({ summary: 'Remove a site: its keys are revoked and its platforms disconnected. Events stay.' })
+  @Returns(siteSchema, 'The site as it was removed.')
+  async remove(@Param('site', { schema: host }) name: string, @Caller() { actor }: Principal) {
+    const site = await findSite(this.sites, name);
+    return siteDocument(await this.commands.execute(new RemoveSite(actor, site.host)));
+  }
+
+  @Put(':site/inbound')
+  @Requires('write')
+  @ApiOperation({ summary: 'Accept conversions for a site, or refuse them' })
+  @Returns(siteSchema, 'The site.')
+  async setInbound(
+    @Param('site', { schema: host }) name: string,
+    @Body({ schema: inboundSchema }) { enabled }: z.output<typeof inboundSchema>,
+    @Caller() { actor }: Principal,
+  ) {
+    const site = await findSite(this.sites, name);
+    const Change = enabled ? EnableInbound : DisableInbound;
+    return siteDocument(await this.commands.execute(new Change(actor, site.host)));
+  }
+
+  @Patch(':site/aliases')
+  @Requires('write')
+  @ApiOperation({ summary: 'Add and remove other hosts of a site' })
+  @Returns(siteSchema, 'The site.')
+  async changeAliases(
+    @Param('site', { schema: host }) name: string,
+    @Body({ schema: aliasesSchema }) request: z.output<typeof aliasesSchema>,
+    @Caller() { actor }: Principal,
+  ) {
+    const site = await findSite(this.sites, name);
+    return siteDocument(await this.commands.execute(new ChangeAliases(actor, site.host, request)));
+  }
+
+  @Get(':site/settings')
+  @Requires('read')
+  @ApiOperation({ summary: 'Show the settings of a site' })
+  @Returns(siteSettingsSchema, 'The settings in effect.')
+  async showSettings(@Param('site', { schema: host }) name: string) {
+    return this.effective(await findSite(this.sites, name));
+  }
+
+  @Patch(':site/settings')
+  @Requires('write')
+  @ApiOperation({ summary: 'Change settings of a site: duplicates, bots, consent, lists of blocked addresses' })
+  @Returns(siteSettingsSchema, 'The settings after the change.')
+  async changeSettings(
+    @Param('site', { schema: host }) name: string,
+    @Body({ schema: settingsChangeSchema }) change: z.output<typeof settingsChangeSchema>,
+    @Caller() { actor }: Principal,
+  ) {
+    const site = await findSite(this.sites, name);
+    const command = new ChangeSiteSettings(actor, site.host, settingsRequest(change));
+    return this.effective(await this.commands.execute(command));
+  }
+
+  private effective({ settings }: Site) {
+    return { ...settings, dedupWindow: formatDuration(dedupWindowOf(settings, this.settings.dedupWindowMs)) };
+  }
+}
+
+/** By its host, not by an alias: access is given by host. */
+export async function findSite(sites: SiteRepository, name: string) {
+  const site = (await sites.all()).find((candidate) => candidate.host === name);
+  if (!site) throw new NotFoundException(`There is no site ${name}.`);
+  return site;
+}

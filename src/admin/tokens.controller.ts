@@ -1,0 +1,57 @@
+import {
+  Body,
+  Controller,
+  Delete,
+  ForbiddenException,
+  Get,
+  HttpStatus,
+  NotFoundException,
+  Param,
+  Post,
+} from '@nestjs/common';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import { z } from 'zod';
+import { may, type Principal, seesSite } from '../users/access.js';
+import { TokensService } from '../users/tokens.service.js';
+import { tokenDocument } from '../users/user-document.js';
+import { Caller, RequiresUser } from './access.decorators.js';
+import { Returns, ReturnsNothing } from './returns.decorator.js';
+import { createdTokenSchema, listOf, newTokenSchema, tokenSchema } from './schemas.js';
+
+@ApiTags('Tokens')
+@Controller('tokens')
+@RequiresUser('read')
+export class TokensController {
+  constructor(private readonly tokens: TokensService) {}
+
+  @Get()
+  @ApiOperation({ summary: 'List API tokens: your own, or all of them as an administrator' })
+  @Returns(listOf(tokenSchema), 'The tokens, also revoked ones.')
+  async list(@Caller() caller: Principal) {
+    return { items: (await this.tokens.list(ownerLimit(caller))).map(tokenDocument) };
+  }
+
+  @Post()
+  @ApiOperation({ summary: 'Create an API token' })
+  @Returns(createdTokenSchema, 'The token. It is shown this once.', HttpStatus.CREATED)
+  async create(@Body({ schema: newTokenSchema }) token: z.output<typeof newTokenSchema>, @Caller() caller: Principal) {
+    const lacking = token.scopes.find((scope) => !may(caller, scope));
+    if (lacking !== undefined) throw new ForbiddenException(`You do not have the permission "${lacking}" yourself.`);
+    const hidden = token.sites?.find((host) => !seesSite(caller, host));
+    if (hidden !== undefined) throw new NotFoundException(`There is no site ${hidden}.`);
+    const created = await this.tokens.create(caller.userId, token);
+    return { ...tokenDocument(created.row), token: created.token };
+  }
+
+  @Delete(':id')
+  @ApiOperation({ summary: 'Revoke an API token at once' })
+  @ReturnsNothing('The token is revoked.')
+  async revoke(@Param('id', { schema: z.uuid() }) id: string, @Caller() caller: Principal): Promise<void> {
+    if (!(await this.tokens.revoke(id, ownerLimit(caller)))) throw new NotFoundException(`There is no token ${id}.`);
+  }
+}
+
+/** Administrators see the tokens of all users. */
+function ownerLimit(caller: Principal): string | undefined {
+  return may(caller, 'administer') ? undefined : caller.userId;
+}

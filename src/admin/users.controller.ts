@@ -1,0 +1,76 @@
+import { Body, Controller, Get, HttpStatus, Inject, NotFoundException, Param, Patch, Post } from '@nestjs/common';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import { z } from 'zod';
+import { SETTINGS, type Settings } from '../kernel/settings.js';
+import type { UserRow } from '../users/user.row.js';
+import { signInLink, userDocument } from '../users/user-document.js';
+import { UsersService } from '../users/users.service.js';
+import { RequiresUser } from './access.decorators.js';
+import { Returns } from './returns.decorator.js';
+import { linkSchema, listOf, newUserSchema, userChangeSchema, userSchema } from './schemas.js';
+
+const id = z.uuid();
+
+@ApiTags('Users')
+@Controller('users')
+@RequiresUser('administer')
+export class UsersController {
+  constructor(
+    private readonly users: UsersService,
+    @Inject(SETTINGS) private readonly settings: Settings,
+  ) {}
+
+  @Get()
+  @ApiOperation({ summary: 'List users' })
+  @Returns(listOf(userSchema), 'All users.')
+  async list() {
+    return { items: (await this.users.list()).map(userDocument) };
+  }
+
+  @Post()
+  @ApiOperation({ summary: 'Add a user' })
+  @Returns(linkSchema, 'The user, and a link with which they choose a password.', HttpStatus.CREATED)
+  async add(@Body({ schema: newUserSchema }) user: z.output<typeof newUserSchema>) {
+    return this.withLink(await this.users.add(user));
+  }
+
+  @Get(':id')
+  @ApiOperation({ summary: 'Show a user' })
+  @Returns(userSchema, 'The user.')
+  async show(@Param('id', { schema: id }) userId: string) {
+    return userDocument(await this.find(userId));
+  }
+
+  @Patch(':id')
+  @ApiOperation({ summary: 'Change the name, role, sites or state of a user' })
+  @Returns(userSchema, 'The user after the change. A disabled user is signed out everywhere.')
+  async change(
+    @Param('id', { schema: id }) userId: string,
+    @Body({ schema: userChangeSchema }) change: z.output<typeof userChangeSchema>,
+  ) {
+    const changed = await this.users.change(userId, change);
+    if (!changed) throw unknownUser(userId);
+    return userDocument(changed);
+  }
+
+  @Post(':id/reset')
+  @ApiOperation({ summary: 'End the sessions and the password of a user' })
+  @Returns(linkSchema, 'The user, and a link with which they choose a new password.')
+  async reset(@Param('id', { schema: id }) userId: string) {
+    return this.withLink(await this.find(userId));
+  }
+
+  private async find(userId: string): Promise<UserRow> {
+    const user = await this.users.find(userId);
+    if (!user) throw unknownUser(userId);
+    return user;
+  }
+
+  private async withLink(user: UserRow) {
+    return { user: userDocument(user), link: signInLink(this.settings, await this.users.reset(user.id)) };
+  }
+}
+
+function unknownUser(userId: string): NotFoundException {
+  return new NotFoundException(`There is no user ${userId}.`);
+}

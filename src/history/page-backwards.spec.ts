@@ -1,0 +1,47 @@
+import fc from 'fast-check';
+import { InMemoryLog } from '../../test/support/in-memory-log.js';
+import type { StoredEvent } from '../log/event.js';
+import { pageBackwards } from './page-backwards.js';
+
+async function logOf(sites: readonly string[]): Promise<InMemoryLog> {
+  const log = new InMemoryLog();
+  for (const [index, site] of sites.entries()) {
+    const events = [{ type: 'site.registered.v1', data: { host: site, aliases: [], index } }] as never;
+    await log.append({ category: 'site', stream: `s${index}`, expected: 'any', site, actor: 'system', events });
+  }
+  return log;
+}
+
+describe('paging backwards', () => {
+  it('returns every matching event once, newest first', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.constantFrom('a.example', 'b.example'), { maxLength: 30 }),
+        fc.integer({ min: 1, max: 7 }),
+        async (sites, limit) => {
+          const log = await logOf(sites);
+          const matches = ({ position }: StoredEvent) => position % 3 !== 0;
+          const seen: number[] = [];
+          let before: number | undefined = (await log.head()) + 1;
+          while (before !== undefined) {
+            const page: Awaited<ReturnType<typeof pageBackwards>> = await pageBackwards(log, {
+              site: 'a.example',
+              before,
+              limit,
+              matches,
+            });
+            expect(page.events.length).toBeLessThanOrEqual(limit);
+            seen.push(...page.events.map(({ position }) => position));
+            before = page.next;
+          }
+          const all = (await log.read({ site: 'a.example' })).filter(matches).map(({ position }) => position);
+          expect(seen).toEqual(all.reverse());
+        },
+      ),
+    );
+  });
+
+  it('is done on an empty log', async () => {
+    expect(await pageBackwards(new InMemoryLog(), { before: 1, limit: 10 })).toEqual({ events: [] });
+  });
+});

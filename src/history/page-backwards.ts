@@ -1,0 +1,44 @@
+import type { EventsOf } from '../log/event.js';
+import type { EventLog } from '../log/event-log.js';
+import type { ReadOptions } from '../log/event-reader.js';
+
+/** Positions per query, so that each query is short even when no event matches. */
+const WINDOW_POSITIONS = 50_000;
+const EVENTS_MAX = 1_000;
+const DEADLINE_MS = 1_000;
+
+export interface BackwardsOptions<Type extends string>
+  extends Pick<ReadOptions<Type>, 'categories' | 'types' | 'site'> {
+  /** Exclusive. */
+  readonly before: number;
+  readonly limit: number;
+  readonly matches?: (event: EventsOf<Type>) => boolean;
+}
+
+export interface BackwardsPage<Event> {
+  /** Newest first. There may be fewer than the limit although there are more: a page takes a second at most. */
+  readonly events: Event[];
+  /** The next page is before this position. Undefined: there are no more. */
+  readonly next?: number;
+}
+
+/** The newest matching events before a position. The work of one page is bounded, however rare the events are. */
+export async function pageBackwards<Type extends string = string>(
+  log: EventLog,
+  { before, limit, matches = () => true, ...filter }: BackwardsOptions<Type>,
+): Promise<BackwardsPage<EventsOf<Type>>> {
+  const events: EventsOf<Type>[] = [];
+  const untilMs = performance.now() + DEADLINE_MS;
+  let at = before;
+  while (at > 1 && events.length < limit && performance.now() < untilMs) {
+    const after = Math.max(0, at - 1 - WINDOW_POSITIONS);
+    const found = await log.read<Type>({ ...filter, after, until: at - 1, limit: EVENTS_MAX, newest: true });
+    const isWhole = found.length < EVENTS_MAX;
+    for (let event = found.pop(); event && events.length < limit; event = found.pop()) {
+      at = event.position;
+      if (matches(event)) events.push(event);
+    }
+    if (isWhole && events.length < limit) at = after + 1;
+  }
+  return { events, ...(at > 1 && { next: at }) };
+}

@@ -1,0 +1,23 @@
+import { type SiteSettings } from '../events/site.events.js';
+
+/** A site as folded from the log, or as a row of its projection. */
+export interface SiteFields {
+  readonly id: string;
+  readonly host: string;
+  readonly aliases: readonly string[];
+  readonly inbound: boolean;
+  readonly settings: SiteSettings;
+  readonly createdAt: string | Date;
+  readonly removed?: boolean | undefined;
+}
+
+export function siteDocument({ id, host, aliases, inbound, createdAt, removed }: SiteFields) {
+  return {
+    id,
+    host,
+    aliases,
+    inbound,
+    createdAt: new Date(createdAt).toISOString(),
+    ...(removed && { removed: true as const }),
+  };
+}

@@ -1,0 +1,72 @@
+import type { Actor } from '../kernel/command.js';
+
+export const ROLES = ['admin', 'operator', 'analyst'] as const;
+export type Role = (typeof ROLES)[number];
+
+/** What a token may be created for. */
+export const SCOPES = ['read', 'write', 'erase'] as const;
+export type Scope = (typeof SCOPES)[number];
+
+/** `administer`: users and everything else that concerns the whole installation. No token has it. */
+export type Permission = Scope | 'administer';
+
+const PERMISSIONS: Readonly<Record<Role, readonly Permission[]>> = {
+  admin: ['read', 'write', 'erase', 'administer'],
+  operator: ['read', 'write', 'erase'],
+  analyst: ['read'],
+};
+
+/** Hosts, or all sites including those added later. */
+export type SiteAccess = 'all' | readonly string[];
+
+/** A user as far as access is concerned. */
+export interface UserAccess {
+  readonly id: string;
+  readonly role: Role;
+  readonly sites: SiteAccess;
+}
+
+/** A token can do what its scopes and sites allow, and never more than its owner can do at the moment. */
+export interface TokenAccess {
+  readonly id: string;
+  readonly scopes: readonly Scope[];
+  readonly sites: SiteAccess;
+  readonly owner: UserAccess;
+}
+
+/** Who makes a request, and what it may do. */
+export interface Principal {
+  readonly actor: Actor;
+  readonly userId: string;
+  readonly permissions: readonly Permission[];
+  readonly sites: SiteAccess;
+}
+
+export function userPrincipal({ id, role, sites }: UserAccess): Principal {
+  // An administrator without all sites could give them to itself.
+  return { actor: `user:${id}`, userId: id, permissions: PERMISSIONS[role], sites: role === 'admin' ? 'all' : sites };
+}
+
+export function tokenPrincipal({ id, scopes, sites, owner }: TokenAccess): Principal {
+  const limit = userPrincipal(owner);
+  return {
+    actor: `token:${id}`,
+    userId: owner.id,
+    permissions: scopes.filter((scope) => limit.permissions.includes(scope)),
+    sites: commonSites(sites, limit.sites),
+  };
+}
+
+export function may({ permissions }: Principal, permission: Permission): boolean {
+  return permissions.includes(permission);
+}
+
+/** Whether the site's data may be seen at all. What may be done with it is a matter of permissions. */
+export function seesSite({ sites }: Principal, host: string): boolean {
+  return sites === 'all' || sites.includes(host);
+}
+
+function commonSites(one: SiteAccess, other: SiteAccess): SiteAccess {
+  if (one === 'all') return other;
+  return other === 'all' ? one : one.filter((host) => other.includes(host));
+}

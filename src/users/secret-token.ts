@@ -1,0 +1,16 @@
+import { hash, randomBytes } from 'node:crypto';
+
+/** A random secret and the digest that is stored of it. 256 random bits need no slow hash. */
+export interface SecretToken {
+  readonly text: string;
+  readonly hash: Buffer;
+}
+
+export function generateSecretToken(prefix = ''): SecretToken {
+  const text = prefix + randomBytes(32).toString('base64url');
+  return { text, hash: hashSecretToken(text) };
+}
+
+export function hashSecretToken(text: string): Buffer {
+  return hash('sha256', text, 'buffer');
+}

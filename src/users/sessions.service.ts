@@ -1,0 +1,56 @@
+import { Injectable } from '@nestjs/common';
+import { Postgres } from '../postgres/postgres.js';
+import { generateSecretToken, hashSecretToken } from './secret-token.js';
+import { UserRow, UserSessionRow } from './user.row.js';
+
+/** A session ends when it has not been used for so long, and after its maximum age in any case. */
+const IDLE_HOURS = 12;
+export const SESSION_DAYS = 7;
+/** The time of the last use is exact to this, so that not every request writes. */
+const USE_RECORDED_EVERY = '1 minute';
+
+@Injectable()
+export class SessionsService {
+  constructor(private readonly postgres: Postgres) {}
+
+  /** Returns the value of the cookie. It is always a new one: a value that another person knows must not become valid. */
+  async open(userId: string): Promise<string> {
+    const { text, hash } = generateSecretToken();
+    await this.postgres.pool.query(
+      `WITH ended AS (DELETE FROM user_sessions WHERE expires_at < now() OR last_used_at < now() - make_interval(hours => $4))
+       INSERT INTO user_sessions (hash, user_id, expires_at) VALUES ($1, $2, now() + make_interval(days => $3))`,
+      [hash, userId, SESSION_DAYS, IDLE_HOURS],
+    );
+    return text;
+  }
+
+  /** The user of a valid session. Read from the database each time: a session that was ended elsewhere ends at once. */
+  async find(cookie: string): Promise<UserRow | undefined> {
+    const { Raw, IsNull } = await import('typeorm');
+    const sessions = await this.postgres.repository(UserSessionRow);
+    const hash = hashSecretToken(cookie);
+    const session = await sessions.findOne({
+      where: {
+        hash,
+        expiresAt: Raw((column) => `${column} > now()`),
+        lastUsedAt: Raw((column) => `${column} > now() - make_interval(hours => ${IDLE_HOURS})`),
+        user: { disabledAt: IsNull() },
+      },
+      relations: { user: true },
+    });
+    if (!session) return undefined;
+    await this.postgres.pool.query(
+      `UPDATE user_sessions SET last_used_at = now() WHERE hash = $1 AND last_used_at < now() - $2::interval`,
+      [hash, USE_RECORDED_EVERY],
+    );
+    return session.user;
+  }
+
+  async close(cookie: string): Promise<void> {
+    await (await this.postgres.repository(UserSessionRow)).delete({ hash: hashSecretToken(cookie) });
+  }
+
+  async closeAll(userId: string): Promise<void> {
+    await (await this.postgres.repository(UserSessionRow)).delete({ userId });
+  }
+}

@@ -1,0 +1,52 @@
+import { hash } from 'node:crypto';
+import { Injectable } from '@nestjs/common';
+import { networkOf } from '../kernel/addresses.js';
+import { normaliseEmail } from '../kernel/email.js';
+import { Postgres } from '../postgres/postgres.js';
+
+const WINDOW_MINUTES = 15;
+/** Attempts within the window. The limit of an account is high: otherwise anyone could keep its owner out. */
+const LIMITS = { accountFromNetwork: 10, network: 50, account: 200 };
+
+/** Limits attempts to sign in, on all instances together. */
+@Injectable()
+export class SignInThrottle {
+  constructor(private readonly postgres: Postgres) {}
+
+  /**
+   * Counts an attempt before its password is checked, so that many at once do not pass together. Returns false if there were
+   * too many.
+   */
+  async admit(email: string, address: string | undefined): Promise<boolean> {
+    const keys = keysOf(email, address);
+    const { rows } = await this.postgres.pool.query<{ admitted: boolean }>(
+      `WITH old AS (DELETE FROM sign_in_attempts WHERE at < now() - make_interval(mins => $3)),
+            added AS (INSERT INTO sign_in_attempts (key) SELECT unnest($1::bytea[]))
+       SELECT bool_and(earlier < "limit") AS admitted
+         FROM unnest($1::bytea[], $2::integer[]) AS keys (key, "limit")
+        CROSS JOIN LATERAL (SELECT count(*) AS earlier FROM sign_in_attempts a
+                             WHERE a.key = keys.key AND a.at > now() - make_interval(mins => $3)) AS counted`,
+      [keys.map(([key]) => key), keys.map(([, limit]) => limit), WINDOW_MINUTES],
+    );
+    return rows[0]?.admitted ?? false;
+  }
+
+  /** After a successful sign-in: the attempts of this person do not count any more. */
+  async forget(email: string, address: string | undefined): Promise<void> {
+    const [key] = keysOf(email, address)[0] as [Buffer, number];
+    await this.postgres.pool.query('DELETE FROM sign_in_attempts WHERE key = $1', [key]);
+  }
+}
+
+function keysOf(email: string, address: string | undefined): [Buffer, number][] {
+  const [account, network] = [normaliseEmail(email), networkOf(address)];
+  return [
+    [digest('both', account, network), LIMITS.accountFromNetwork],
+    [digest('network', network), LIMITS.network],
+    [digest('account', account), LIMITS.account],
+  ];
+}
+
+function digest(...parts: string[]): Buffer {
+  return hash('sha256', JSON.stringify(parts), 'buffer');
+}

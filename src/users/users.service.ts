@@ -1,0 +1,130 @@
+import { Injectable } from '@nestjs/common';
+import { isEmail, normaliseEmail } from '../kernel/email.js';
+import { UserError } from '../kernel/errors.js';
+import { uuidv7 } from '../kernel/uuid.js';
+import { Postgres } from '../postgres/postgres.js';
+import type { Role } from './access.js';
+import { PasswordHasher, requireStrongPassword } from './password.js';
+import { generateSecretToken, hashSecretToken } from './secret-token.js';
+import { UserRow } from './user.row.js';
+
+const LINK_HOURS = 24;
+
+export interface NewUser {
+  readonly email: string;
+  readonly name?: string | undefined;
+  readonly role: Role;
+  /** Null: all sites. */
+  readonly sites: string[] | null;
+}
+
+export interface UserChange {
+  readonly name?: string | undefined;
+  readonly role?: Role | undefined;
+  readonly sites?: string[] | null | undefined;
+  readonly disabled?: boolean | undefined;
+}
+
+@Injectable()
+export class UsersService {
+  constructor(
+    private readonly postgres: Postgres,
+    private readonly passwords: PasswordHasher,
+  ) {}
+
+  async list(): Promise<UserRow[]> {
+    return (await this.users()).find({ order: { createdAt: 'ASC', id: 'ASC' } });
+  }
+
+  async find(id: string): Promise<UserRow | null> {
+    return (await this.users()).findOneBy({ id });
+  }
+
+  async findByEmail(email: string): Promise<UserRow | null> {
+    return (await this.users()).findOneBy({ email: normaliseEmail(email) });
+  }
+
+  async add({ email, name, role, sites }: NewUser): Promise<UserRow> {
+    const address = normaliseEmail(email);
+    if (!isEmail(address)) throw new UserError('The email address of the user is not valid.');
+    const id = uuidv7();
+    const { rowCount } = await this.postgres.pool.query(
+      `INSERT INTO users (id, email, name, role, sites) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (email) DO NOTHING`,
+      [id, address, name ?? address, role, sites],
+    );
+    if (rowCount === 0) throw new UserError('There is a user with this email address already.');
+    return (await this.find(id)) as UserRow;
+  }
+
+  /** Refuses to leave the installation without an administrator who can sign in. */
+  async change(id: string, { name, role, sites, disabled }: UserChange): Promise<UserRow | undefined> {
+    const client = await this.postgres.pool.connect();
+    try {
+      await client.query('BEGIN');
+      // One change at a time: two administrators must not remove each other.
+      await client.query('LOCK TABLE users IN SHARE ROW EXCLUSIVE MODE');
+      const { rowCount } = await client.query(
+        `UPDATE users SET name = coalesce($2, name), role = coalesce($3, role),
+                sites = CASE WHEN $4 THEN $5::text[] ELSE sites END,
+                disabled_at = CASE $6::boolean WHEN true THEN coalesce(disabled_at, now()) WHEN false THEN NULL ELSE disabled_at END
+          WHERE id = $1`,
+        [id, name, role, sites !== undefined, sites ?? null, disabled],
+      );
+      const { rows } = await client.query(`SELECT FROM users WHERE role = 'admin' AND disabled_at IS NULL LIMIT 1`);
+      if (rows.length === 0)
+        throw new UserError('This is the last administrator. Make another user an administrator first.');
+      if (disabled) await client.query('DELETE FROM user_sessions WHERE user_id = $1', [id]);
+      await client.query('COMMIT');
+      return rowCount === 0 ? undefined : ((await this.find(id)) as UserRow);
+    } catch (error) {
+      await client.query('ROLLBACK').catch(() => {});
+      throw error;
+    } finally {
+      client.release();
+    }
+  }
+
+  /** Ends all sessions and the password of a user, and returns what a link to choose a new one contains. */
+  async reset(id: string): Promise<string> {
+    const { text, hash } = generateSecretToken();
+    await this.postgres.pool.query(
+      `WITH ended AS (DELETE FROM user_sessions WHERE user_id = $1),
+            earlier AS (DELETE FROM sign_in_links WHERE user_id = $1),
+            changed AS (UPDATE users SET password_hash = NULL WHERE id = $1)
+       INSERT INTO sign_in_links (hash, user_id, expires_at) VALUES ($2, $1, now() + make_interval(hours => $3))`,
+      [id, hash, LINK_HOURS],
+    );
+    return text;
+  }
+
+  /** Sets the password of the user that the link belongs to. Undefined if the link is unknown, used or expired. */
+  async choosePassword(link: string, password: string): Promise<UserRow | undefined> {
+    const hash = hashSecretToken(link);
+    const { rows } = await this.postgres.pool.query<{ id: string; email: string }>(
+      `SELECT u.id, u.email FROM sign_in_links l JOIN users u ON u.id = l.user_id
+        WHERE l.hash = $1 AND l.expires_at > now() AND u.disabled_at IS NULL`,
+      [hash],
+    );
+    const [user] = rows;
+    if (!user) return undefined;
+    requireStrongPassword(password, user.email);
+    const stored = await this.passwords.hash(password);
+    const { rowCount } = await this.postgres.pool.query(
+      `WITH used AS (DELETE FROM sign_in_links WHERE hash = $1 AND expires_at > now() RETURNING user_id)
+       UPDATE users SET password_hash = $2 FROM used WHERE users.id = used.user_id AND disabled_at IS NULL`,
+      [hash, stored],
+    );
+    return rowCount === 1 ? ((await this.find(user.id)) ?? undefined) : undefined;
+  }
+
+  /** Undefined unless the password is that of an active user. */
+  async authenticate(email: string, password: string): Promise<UserRow | undefined> {
+    const user = await this.findByEmail(email);
+    const isRight = await this.passwords.matches(password, user?.passwordHash);
+    return user && isRight && user.disabledAt === null ? user : undefined;
+  }
+
+  private users() {
+    return this.postgres.repository(UserRow);
+  }
+}

@@ -1,0 +1,105 @@
+import { jest } from '@jest/globals';
+import { EventLog } from '../src/log/event-log.js';
+import { PostgresEventLog } from '../src/log/postgres-event-log.js';
+import { type AdminClient, startTestAdmin, type TestAdmin } from './support/admin.js';
+import { createMigratedDatabase } from './support/databases.js';
+import { startTestServer, type TestServer } from './support/postgres-server.js';
+
+jest.setTimeout(60_000);
+
+const METHODS = ['get', 'post', 'put', 'patch', 'delete'];
+/** Routes for signing in and out, which need no session. */
+const ANONYMOUS = ['POST /session', 'POST /session/password', 'DELETE /session'];
+/** Changes that every user may make, because they concern only the user's own sessions and tokens. */
+const OWN = ['DELETE /sessions', 'POST /tokens', 'DELETE /tokens/{id}'];
+const ID = '01980000-0000-7000-8000-000000000000';
+
+let server: TestServer;
+let admin: TestAdmin;
+let log: EventLog;
+let routes: string[];
+
+beforeAll(async () => {
+  server = await startTestServer();
+  admin = await startTestAdmin(await createMigratedDatabase(server));
+  log = new PostgresEventLog(admin.postgres);
+  const { body: document } = await admin.anonymous('/openapi.json');
+  routes = Object.entries(document.paths as Record<string, object>).flatMap(([path, operations]) =>
+    Object.keys(operations)
+      .filter((method) => METHODS.includes(method))
+      .map((method) => `${method.toUpperCase()} ${path.replace('/api/v1', '')}`),
+  );
+  const boss = await admin.signedIn('admin');
+  await boss('/sites', { method: 'POST', body: { host: 'own.example' } });
+  await boss('/sites', { method: 'POST', body: { host: 'other.example' } });
+});
+afterAll(async () => {
+  await log?.close();
+  await admin?.stop();
+  await server.stop();
+}, 60_000);
+
+/** The status of each route for a caller, with this site in the path. */
+async function statuses(caller: AdminClient, site: string, list: readonly string[]): Promise<[string, number][]> {
+  const found: [string, number][] = [];
+  for (const route of list) {
+    const [method, path] = route.split(' ') as [string, string];
+    const target = path.replace('{site}', site).replaceAll(/\{\w+\}/g, ID);
+    found.push([route, (await caller(target, { method })).status]);
+  }
+  return found;
+}
+
+const all = (list: readonly string[], status: number) => list.map((route) => [route, status]);
+const isChange = (route: string) => !route.startsWith('GET ');
+
+describe('access to the management API', () => {
+  it('covers every route of the document', () => {
+    expect(routes.length).toBeGreaterThan(10);
+    expect(routes).toEqual(expect.arrayContaining([...ANONYMOUS, ...OWN]));
+  });
+
+  it('answers 401 without a session or a token', async () => {
+    const closed = routes.filter((route) => !ANONYMOUS.includes(route));
+    expect(await statuses(admin.anonymous, 'own.example', closed)).toEqual(all(closed, 401));
+    for (const headers of [{ authorization: 'Bearer cct_wrong-wrong-wrong-wrong' }, { authorization: 'Basic YTpi' }])
+      expect(await statuses(admin.withHeaders(headers), 'own.example', closed)).toEqual(all(closed, 401));
+  });
+
+  it('answers 404 about a site of others to every role, and changes nothing', async () => {
+    const aboutSites = routes.filter((route) => route.includes('{site}'));
+    const head = await log.head();
+    for (const role of ['operator', 'analyst'] as const) {
+      const caller = await admin.signedIn(role, ['own.example']);
+      expect(await statuses(caller, 'other.example', aboutSites)).toEqual(all(aboutSites, 404));
+      const { body } = await caller('/tokens', { method: 'POST', body: { name: 'all', scopes: ['read'] } });
+      const token = admin.withHeaders({ authorization: `Bearer ${body.token}` });
+      expect(await statuses(token, 'other.example', aboutSites)).toEqual(all(aboutSites, 404));
+    }
+    expect(await log.head()).toBe(head);
+  });
+
+  it('answers 403 to every change by an analyst', async () => {
+    const changes = routes.filter((route) => isChange(route) && ![...ANONYMOUS, ...OWN].includes(route));
+    const analyst = await admin.signedIn('analyst');
+    expect(await statuses(analyst, 'own.example', changes)).toEqual(all(changes, 403));
+    const boss = await admin.signedIn('admin');
+    const { body } = await boss('/tokens', { method: 'POST', body: { name: 'reads', scopes: ['read'] } });
+    const token = admin.withHeaders({ authorization: `Bearer ${body.token}` });
+    expect(await statuses(token, 'own.example', changes)).toEqual(all(changes, 403));
+  });
+
+  it('lets only administrators manage users, and no token manage users or tokens', async () => {
+    const ofUsers = routes.filter((route) => route.includes(' /users'));
+    const operator = await admin.signedIn('operator');
+    expect(await statuses(operator, 'own.example', ofUsers)).toEqual(all(ofUsers, 403));
+    const boss = await admin.signedIn('admin');
+    const { body } = await boss('/tokens', {
+      method: 'POST',
+      body: { name: 'full', scopes: ['read', 'write', 'erase'] },
+    });
+    const token = admin.withHeaders({ authorization: `Bearer ${body.token}` });
+    const forUsers = routes.filter((route) => route.includes(' /users') || route.includes(' /tokens'));
+    expect(await statuses(token, 'own.example', forUsers)).toEqual(all(forUsers, 403));
+  });
+});

@@ -1,0 +1,287 @@
+import { jest } from '@jest/globals';
+import { EventLog } from '../src/log/event-log.js';
+import { PostgresEventLog } from '../src/log/postgres-event-log.js';
+import { cookieOf, PASSWORD, startTestAdmin, type TestAdmin } from './support/admin.js';
+import { createMigratedDatabase } from './support/databases.js';
+import { startTestServer, type TestServer } from './support/postgres-server.js';
+import { startReceiver } from './support/webhook-receiver.js';
+
+jest.setTimeout(60_000);
+
+let server: TestServer;
+let admin: TestAdmin;
+let log: EventLog;
+
+beforeAll(async () => {
+  server = await startTestServer();
+  admin = await startTestAdmin(await createMigratedDatabase(server));
+  log = new PostgresEventLog(admin.postgres);
+});
+afterAll(async () => {
+  await log?.close();
+  await admin?.stop();
+  await server.stop();
+}, 60_000);
+
+describe('management API', () => {
+  it('signs a user in with a link, once, and then with the password', async () => {
+    const { id, email } = await admin.addUser('admin');
+    const link = await admin.users.reset(id);
+    const first = await admin.anonymous('/session/password', { method: 'POST', body: { link, password: PASSWORD } });
+    expect(first.status).toBe(200);
+    expect(first.body).toMatchObject({ id, email, role: 'admin' });
+    const again = await admin.anonymous('/session/password', { method: 'POST', body: { link, password: PASSWORD } });
+    expect(again.status).toBe(401);
+    const signedIn = await admin.anonymous('/session', { method: 'POST', body: { email, password: PASSWORD } });
+    expect(signedIn.status).toBe(200);
+    expect(String(signedIn.headers['set-cookie'])).toMatch(
+      /^__Host-cc_session=[\w-]{43}; Path=\/; Secure; HttpOnly; SameSite=Strict; Max-Age=604800$/,
+    );
+    const caller = admin.withHeaders({ cookie: cookieOf(signedIn) });
+    expect((await caller('/session')).body.email).toBe(email);
+  });
+
+  it('records who made a change', async () => {
+    const operator = await admin.signedIn('operator');
+    const { body: user } = await operator('/session');
+    const added = await operator('/sites', { method: 'POST', body: { host: 'actor.example' } });
+    expect(added).toMatchObject({ status: 201, body: { host: 'actor.example', inbound: false } });
+    const created = await operator('/tokens', { method: 'POST', body: { name: 'CI', scopes: ['read', 'write'] } });
+    const token = admin.withHeaders({ authorization: `Bearer ${created.body.token}` });
+    const key = await token('/sites/actor.example/keys', { method: 'POST', body: { name: 'Shop' } });
+    expect(key).toMatchObject({ status: 201, body: { name: 'Shop', key: expect.stringMatching(/^cc_/) } });
+    expect(key.body.hash).toBeUndefined();
+    const events = await log.read({ categories: ['site'], site: 'actor.example' });
+    expect(events.map(({ type, actor }) => [type, actor])).toEqual([
+      ['site.registered.v1', `user:${user.id}`],
+      ['site.key_issued.v1', `token:${created.body.id}`],
+    ]);
+  });
+
+  it('refuses a change with the session cookie from a page of another origin', async () => {
+    const operator = await admin.signedIn('operator');
+    const body = { host: 'csrf.example' };
+    const withoutHeader = await operator('/sites', { method: 'POST', body, headers: { 'x-cc-csrf': undefined } });
+    expect(withoutHeader.status).toBe(403);
+    const fromElsewhere = await operator('/sites', {
+      method: 'POST',
+      body,
+      headers: { origin: 'https://evil.example' },
+    });
+    expect(fromElsewhere.status).toBe(421);
+    const rebound = await operator('/sites', { headers: { host: 'evil.example:8081' } });
+    expect(rebound).toMatchObject({ status: 421, body: { detail: expect.stringContaining('Use localhost') } });
+    const own = await operator('/sites', {
+      method: 'POST',
+      body,
+      headers: { origin: admin.url, host: new URL(admin.url).host },
+    });
+    expect(own.status).toBe(201);
+  });
+
+  it('opens a new session at each sign-in and ends all of them on request', async () => {
+    const { id, email } = await admin.addUser('analyst');
+    const link = await admin.users.reset(id);
+    const chosen = `__Host-cc_session=${'A'.repeat(43)}`;
+    const first = await admin.anonymous('/session/password', {
+      method: 'POST',
+      body: { link, password: PASSWORD },
+      headers: { cookie: chosen },
+    });
+    expect(cookieOf(first)).not.toBe(chosen);
+    expect((await admin.withHeaders({ cookie: chosen })('/session')).status).toBe(401);
+    const second = await admin.anonymous('/session', { method: 'POST', body: { email, password: PASSWORD } });
+    const [one, other] = [first, second].map((reply) =>
+      admin.withHeaders({ cookie: cookieOf(reply), 'x-cc-csrf': '1' }),
+    ) as [typeof admin.anonymous, typeof admin.anonymous];
+    expect((await one('/session')).status).toBe(200);
+    expect((await one('/session', { method: 'DELETE' })).status).toBe(204);
+    expect((await one('/session')).status).toBe(401);
+    expect((await other('/session')).status).toBe(200);
+    expect((await other('/sessions', { method: 'DELETE' })).status).toBe(204);
+    expect((await other('/session')).status).toBe(401);
+  });
+
+  it('ends the sessions and tokens of a disabled user, and keeps the last administrator', async () => {
+    const boss = await admin.signedIn('admin');
+    const operator = await admin.signedIn('operator');
+    const { body: user } = await operator('/session');
+    const { body: created } = await operator('/tokens', { method: 'POST', body: { name: 'CI', scopes: ['read'] } });
+    const token = admin.withHeaders({ authorization: `Bearer ${created.token}` });
+    expect((await token('/sites')).status).toBe(200);
+    expect((await boss(`/users/${user.id}`, { method: 'PATCH', body: { disabled: true } })).body.disabled).toBe(true);
+    expect((await operator('/session')).status).toBe(401);
+    expect((await token('/sites')).status).toBe(401);
+    for (const { id, role } of (await boss('/users')).body.items) {
+      if (role === 'admin') await boss(`/users/${id}`, { method: 'PATCH', body: { role: 'analyst' } });
+    }
+    const { rows } = await admin.postgres.pool.query(
+      `SELECT FROM cc.users WHERE role = 'admin' AND disabled_at IS NULL`,
+    );
+    expect(rows).toHaveLength(1);
+  });
+
+  it('limits a token to its scopes and sites, and to what its owner may do now', async () => {
+    const boss = await admin.signedIn('admin');
+    for (const host of ['one.example', 'two.example']) await boss('/sites', { method: 'POST', body: { host } });
+    const operator = await admin.signedIn('operator', ['one.example']);
+    const { body: user } = await operator('/session');
+    expect((await operator('/sites')).body.items.map(({ host }: { host: string }) => host)).toEqual(['one.example']);
+    const elsewhere = { name: 'CI', scopes: ['read'], sites: ['two.example'] };
+    expect((await operator('/tokens', { method: 'POST', body: elsewhere })).status).toBe(404);
+    const { body: created } = await operator('/tokens', { method: 'POST', body: { name: 'CI', scopes: ['write'] } });
+    const token = admin.withHeaders({ authorization: `Bearer ${created.token}` });
+    expect((await token('/sites')).status).toBe(403);
+    expect((await token('/sites/two.example/inbound', { method: 'PUT', body: { enabled: true } })).status).toBe(404);
+    expect((await token('/sites/one.example/inbound', { method: 'PUT', body: { enabled: true } })).status).toBe(200);
+    expect((await token('/tokens', { method: 'POST', body: { name: 'more', scopes: ['write'] } })).status).toBe(403);
+    await boss(`/users/${user.id}`, { method: 'PATCH', body: { role: 'analyst' } });
+    expect((await token('/sites/one.example/inbound', { method: 'PUT', body: { enabled: false } })).status).toBe(403);
+  });
+
+  it('revokes a token on another instance at once', async () => {
+    const operator = await admin.signedIn('operator');
+    const { body: created } = await operator('/tokens', { method: 'POST', body: { name: 'CI', scopes: ['read'] } });
+    const other = await startTestAdmin(admin.databaseUrl);
+    try {
+      const token = other.withHeaders({ authorization: `Bearer ${created.token}` });
+      expect((await token('/sites')).status).toBe(200);
+      expect((await operator(`/tokens/${created.id}`, { method: 'DELETE' })).status).toBe(204);
+      expect((await token('/sites')).status).toBe(401);
+    } finally {
+      await other.stop();
+    }
+  });
+
+  it('answers 429 after ten wrong passwords, also to the right one', async () => {
+    const { id, email } = await admin.addUser('analyst');
+    const link = await admin.users.reset(id);
+    await admin.anonymous('/session/password', { method: 'POST', body: { link, password: PASSWORD } });
+    const wrong = { method: 'POST', body: { email, password: 'wrong horse battery staple' } };
+    const tries = [];
+    for (let count = 0; count < 11; count += 1) tries.push((await admin.anonymous('/session', wrong)).status);
+    expect(tries).toEqual([...Array(10).fill(401), 429]);
+    const right = await admin.anonymous('/session', { method: 'POST', body: { email, password: PASSWORD } });
+    expect(right.status).toBe(429);
+    await admin.postgres.pool.query('DELETE FROM cc.sign_in_attempts');
+  });
+
+  it('carries out a write with an Idempotency-Key once', async () => {
+    const operator = await admin.signedIn('operator');
+    await operator('/sites', { method: 'POST', body: { host: 'once.example' } });
+    const call = { method: 'POST', body: { name: 'Shop' }, headers: { 'idempotency-key': 'abc' } };
+    const first = await operator('/sites/once.example/keys', call);
+    const second = await operator('/sites/once.example/keys', call);
+    expect(second).toMatchObject({ status: 201, body: first.body, headers: { 'idempotency-replayed': 'true' } });
+    expect((await operator('/sites/once.example/keys')).body.items).toHaveLength(1);
+    const other = await operator('/sites/once.example/keys', { ...call, body: { name: 'Other' } });
+    expect(other.status).toBe(422);
+    const { rows } = await admin.postgres.pool.query<{ answer: Buffer }>('SELECT answer FROM cc.idempotency_keys');
+    expect(rows.some(({ answer }) => answer.includes(first.body.key))).toBe(false);
+    const refused = { method: 'POST', body: { host: 'not a host' }, headers: { 'idempotency-key': 'def' } };
+    expect((await operator('/sites', refused)).status).toBe(422);
+    const corrected = { ...refused, body: { host: 'corrected.example' } };
+    expect((await operator('/sites', corrected)).status).toBe(201);
+  });
+
+  it('names each invalid field', async () => {
+    const operator = await admin.signedIn('operator');
+    const reply = await operator('/tokens', { method: 'POST', body: { name: '', scopes: ['all'], more: 1 } });
+    expect(reply.status).toBe(400);
+    expect(reply.headers['content-type']).toBe('application/problem+json; charset=utf-8');
+    expect(reply.body.errors.map(({ field }: { field: string }) => field)).toEqual(['name', 'scopes.0', '']);
+    const broken = await operator('/tokens', { method: 'POST', body: '{' });
+    expect(broken).toMatchObject({ status: 400, body: { status: 400 } });
+    expect((await operator('/nothing')).body).toMatchObject({ status: 404 });
+  });
+
+  it('changes the settings of a site, also lists of hashed addresses', async () => {
+    const operator = await admin.signedIn('operator');
+    await operator('/sites', { method: 'POST', body: { host: 'settings.example' } });
+    const path = '/sites/settings.example/settings';
+    expect((await operator(path)).body).toMatchObject({ dedupWindow: '24h', blocked: [], botFilter: 'leads' });
+    const body = {
+      dedupWindow: '48h',
+      consentRequired: true,
+      blocked: { add: ['spam@mail.example', '@spam.example'] },
+    };
+    const changed = await operator(path, { method: 'PATCH', body });
+    expect(changed.body).toMatchObject({ dedupWindow: '2d', consentRequired: true });
+    const [hash] = changed.body.blocked as string[];
+    expect(changed.body.blocked).toEqual([expect.stringMatching(/^[0-9a-f]{64}$/), '@spam.example']);
+    const removed = await operator(path, { method: 'PATCH', body: { dedupWindow: null, blocked: { remove: [hash] } } });
+    expect(removed.body).toMatchObject({ dedupWindow: '24h', blocked: ['@spam.example'] });
+    const wrong = await operator(path, { method: 'PATCH', body: { dedupWindow: 'soon' } });
+    expect(wrong).toMatchObject({ status: 422, body: { detail: expect.stringContaining('--dedup-window') } });
+    const aliases = { method: 'PATCH', body: { add: ['www.settings.example'] } };
+    expect((await operator('/sites/settings.example/aliases', aliases)).body.aliases).toEqual(['www.settings.example']);
+  });
+
+  it('lists events, the sync log and the audit trail page by page, without personal data and secrets', async () => {
+    const operator = await admin.signedIn('operator');
+    const { body: user } = await operator('/session');
+    await operator('/sites', { method: 'POST', body: { host: 'pages.example' } });
+    for (const enabled of [true, false, true, false])
+      await operator('/sites/pages.example/inbound', { method: 'PUT', body: { enabled } });
+    await operator('/sites/pages.example/keys', { method: 'POST', body: { name: 'Shop' } });
+    const outcome = { conversionId: '01980000-0000-7000-8000-000000000001', platform: 'meta', attempt: 1 } as const;
+    const events = [
+      { type: 'conversion.failed.v1', data: { ...outcome, status: 'failed', reason: 'bad event', durationMs: 12 } },
+      { type: 'conversion.delivered.v1', data: { ...outcome, attempt: 2, status: 'delivered', durationMs: 8 } },
+    ] as never;
+    const stream = { category: 'conversion', stream: outcome.conversionId, expected: 'any' } as const;
+    await log.append({ ...stream, site: 'pages.example', actor: 'system', events });
+
+    const types: string[] = [];
+    for (let cursor: number | undefined, pages = 0; pages === 0 || cursor !== undefined; pages += 1) {
+      const query = cursor === undefined ? '' : `&cursor=${cursor}`;
+      const { body: page } = await operator(`/sites/pages.example/audit?limit=2${query}`);
+      types.push(...page.items.map(({ type, actor }: { type: string; actor: string }) => `${type} ${actor}`));
+      expect(JSON.stringify(page)).not.toContain('"hash"');
+      cursor = page.next;
+    }
+    expect(types).toEqual(
+      [
+        'site.key_issued.v1',
+        'site.inbound_disabled.v1',
+        'site.inbound_enabled.v1',
+        'site.inbound_disabled.v1',
+        'site.inbound_enabled.v1',
+        'site.registered.v1',
+      ].map((type) => `${type} user:${user.id}`),
+    );
+    const failed = await operator('/sites/pages.example/sync-log?platform=meta&status=failed');
+    expect(failed.body.items).toMatchObject([{ kind: 'delivery', platform: 'meta', reason: 'bad event', attempt: 1 }]);
+    const delivered = await operator('/sites/pages.example/events?type=conversion.delivered.v1');
+    expect(delivered.body.items).toMatchObject([{ type: 'conversion.delivered.v1', data: { attempt: 2 } }]);
+    expect(delivered.body.items[0].personal).toBeUndefined();
+    for (const query of ['limit=0', 'limit=1000', 'cursor=x', 'other=1'])
+      expect((await operator(`/sites/pages.example/events?${query}`)).status).toBe(400);
+  });
+
+  it('sets, tests and pushes a webhook', async () => {
+    const receiver = await startReceiver();
+    const local = await startTestAdmin(admin.databaseUrl, { OUTBOUND_ALLOW_PRIVATE: 'true' });
+    try {
+      const operator = await local.signedIn('operator');
+      const { body: user } = await operator('/session');
+      await operator('/sites', { method: 'POST', body: { host: 'hook.example' } });
+      expect((await operator('/sites/hook.example/webhook')).status).toBe(404);
+      const set = await operator('/sites/hook.example/webhook', { method: 'PUT', body: { url: receiver.url } });
+      expect(set.body).toMatchObject({ url: receiver.url, enabled: true, secret: expect.stringMatching(/^whsec_/) });
+      expect((await operator('/sites/hook.example/webhook')).body.secret).toBeUndefined();
+      const tested = await operator('/sites/hook.example/webhook/test', { method: 'POST' });
+      expect(tested.body).toMatchObject({ ok: true, httpStatus: 200 });
+      const pushed = await operator('/sites/hook.example/webhook/push', { method: 'POST' });
+      expect(pushed.body.lastPush).toMatchObject({ status: 'delivered', conversions: 0 });
+      const events = await log.read({ categories: ['outbound'], site: 'hook.example' });
+      expect(new Set(events.map(({ actor }) => actor))).toEqual(new Set([`user:${user.id}`]));
+      const off = { method: 'PUT', body: { enabled: false } };
+      expect((await operator('/sites/hook.example/webhook/enabled', off)).body.enabled).toBe(false);
+      expect((await operator('/sites/hook.example/webhook/push', { method: 'POST' })).status).toBe(422);
+    } finally {
+      await local.stop();
+      await receiver.stop();
+    }
+  });
+});

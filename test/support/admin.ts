@@ -1,0 +1,110 @@
+import 'reflect-metadata';
+import { randomBytes } from 'node:crypto';
+import { request } from 'undici';
+import { startAdmin } from '../../src/admin/admin.js';
+import { Logger } from '../../src/kernel/logger.js';
+import { openSealer } from '../../src/kernel/secret-key.js';
+import { readSettings } from '../../src/kernel/settings.js';
+import type { Postgres } from '../../src/postgres/postgres.js';
+import type { Role } from '../../src/users/access.js';
+import { PasswordHasher } from '../../src/users/password.js';
+import { UsersService } from '../../src/users/users.service.js';
+import { openDatabase } from './databases.js';
+import { SECRET_KEY } from './service.js';
+
+export const PASSWORD = 'correct horse battery staple';
+
+export interface AdminReply {
+  readonly status: number;
+  readonly headers: Record<string, string | string[] | undefined>;
+  /** Parsed, or undefined without a body. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests compare parts of it.
+  readonly body: any;
+}
+
+export interface AdminCall {
+  readonly method?: string;
+  readonly body?: unknown;
+  /** Without the ones whose value is undefined. */
+  readonly headers?: Record<string, string | undefined>;
+}
+
+/** Calls the API as one caller. */
+export type AdminClient = (path: string, call?: AdminCall) => Promise<AdminReply>;
+
+/** An instance of the management API in this process, on a free port. */
+export interface TestAdmin {
+  readonly url: string;
+  readonly databaseUrl: string;
+  readonly postgres: Postgres;
+  readonly users: UsersService;
+  /** Without a session or a token. */
+  readonly anonymous: AdminClient;
+  withHeaders(headers: Record<string, string>): AdminClient;
+  /** A new user, signed in. */
+  signedIn(role: Role, sites?: string[] | null): Promise<AdminClient>;
+  addUser(role: Role, sites?: string[] | null): Promise<{ id: string; email: string }>;
+  stop(): Promise<void>;
+}
+
+export async function startTestAdmin(
+  databaseUrl: string,
+  environment: Record<string, string> = {},
+): Promise<TestAdmin> {
+  const required = { ADMIN_PORT: '0', LOG_LEVEL: 'silent', DATABASE_URL: databaseUrl, SECRET_KEY };
+  const settings = readSettings({ ...required, ...environment });
+  const postgres = await openDatabase(databaseUrl);
+  const { app, url } = await startAdmin({
+    settings,
+    postgres,
+    sealer: openSealer(settings),
+    logger: new Logger(settings.logLevel),
+  });
+  const users = new UsersService(postgres, new PasswordHasher());
+  const withHeaders = (own: Record<string, string>): AdminClient => {
+    return async (path, { method = 'GET', body, headers = {} } = {}) => {
+      const type: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' };
+      const reply = await request(`${url}/api/v1${path}`, {
+        method: method as 'GET',
+        headers: defined({ ...type, ...own, ...headers }),
+        ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      });
+      const text = await reply.body.text();
+      return { status: reply.statusCode, headers: reply.headers, body: text === '' ? undefined : JSON.parse(text) };
+    };
+  };
+  const anonymous = withHeaders({});
+  const addUser = async (role: Role, sites: string[] | null = null) => {
+    const email = `${role}-${randomBytes(4).toString('hex')}@team.example`;
+    const { id } = await users.add({ email, role, sites });
+    return { id, email };
+  };
+  return {
+    url,
+    databaseUrl,
+    postgres,
+    users,
+    anonymous,
+    withHeaders,
+    addUser,
+    async signedIn(role, sites = null) {
+      const { id } = await addUser(role, sites);
+      const link = await users.reset(id);
+      const reply = await anonymous('/session/password', { method: 'POST', body: { link, password: PASSWORD } });
+      return withHeaders({ cookie: cookieOf(reply), 'x-cc-csrf': '1' });
+    },
+    stop: () => app.close(),
+  };
+}
+
+function defined(headers: Record<string, string | undefined>): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).filter(([, value]) => value !== undefined)) as Record<
+    string,
+    string
+  >;
+}
+
+/** Name and value of the cookie that an answer sets. */
+export function cookieOf({ headers }: AdminReply): string {
+  return String(headers['set-cookie']).split(';')[0] as string;
+}
