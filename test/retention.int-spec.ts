@@ -9,7 +9,7 @@ import { OUTBOUND, type ReportingWindow } from '../src/events/outbound.events.js
 import { holdLog, RelayCheckpoints } from '../src/kafka/relay-checkpoint.js';
 import { Sealer } from '../src/kernel/sealing.js';
 import { readSettings } from '../src/kernel/settings.js';
-import { uuidv7 } from '../src/kernel/uuid.js';
+import { derivedUuid, uuidv7 } from '../src/kernel/uuid.js';
 import type { NewEvent } from '../src/log/event.js';
 import type { EventLog } from '../src/log/event-log.js';
 import { keepPartitionsAhead } from '../src/log/partitions.js';
@@ -107,6 +107,21 @@ describe('log retention', () => {
     expect(await drop()).toBe(3);
     expect(messages).toEqual([]);
     expect(await log.read({ until: 3 * PARTITION_EVENTS - 1 })).toEqual([]);
+  });
+
+  it('remembers the removed streams with a derived id', async () => {
+    const [derived, random] = [derivedUuid('line 1'), uuidv7()];
+    for (const stream of [derived, random]) await log.append({ ...thing(stream), category: CONVERSION });
+    expect(await log.findOpened(CONVERSION, [derived, random])).toEqual(
+      new Map([
+        [derived, 'thing.happened.v1'],
+        [random, 'thing.happened.v1'],
+      ]),
+    );
+    await fill();
+    await catchUp();
+    expect(await drop()).toBeGreaterThan(0);
+    expect(await log.findOpened(CONVERSION, [derived, random])).toEqual(new Map([[derived, undefined]]));
   });
 
   it('waits for a projection that is behind', async () => {

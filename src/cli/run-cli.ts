@@ -1,6 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import { Command } from 'commander';
 import { messageOf, UserError } from '../kernel/errors.js';
+import { addConversions } from './conversions.commands.js';
 import { addDoctor } from './doctor.commands.js';
 import { addEvents } from './events.commands.js';
 import { addHistory } from './history.commands.js';
@@ -36,7 +37,7 @@ export interface CliEnvironment {
 export async function runCli(argv: readonly string[], environment: CliEnvironment): Promise<number> {
   const { env, stdout, stderr, stdin, stop = new AbortController().signal } = environment;
   const output = new Output(stdout, stderr);
-  const session = new Session(env, output, stop, new SecretInput(stdin));
+  const session = new Session(env, output, stop, new SecretInput(stdin), stdin);
   const program = throwOnExit(new Command('clean-conversions'))
     .description(
       'Manage the sites, keys, platforms, events and projections of Clean Conversions, with or without a running service.',
@@ -55,6 +56,7 @@ export async function runCli(argv: readonly string[], environment: CliEnvironmen
     addInbound,
     addKeys,
     addPlatforms,
+    addConversions,
     addWebhook,
     addSync,
     addEvents,

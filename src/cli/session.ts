@@ -1,3 +1,4 @@
+import type { Readable } from 'node:stream';
 import { allProjections } from '../app/projections.js';
 import type { CommandDispatcher } from '../kernel/command.js';
 import type { Sealer } from '../kernel/sealing.js';
@@ -37,6 +38,7 @@ export class Session {
     /** Aborted by Ctrl-C. */
     readonly stop: AbortSignal,
     readonly input: SecretInput,
+    readonly stdin?: Readable | undefined,
   ) {}
 
   /** Throws if SECRET_KEY is not the one of the service: what it seals, the service could not open. */

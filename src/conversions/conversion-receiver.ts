@@ -118,7 +118,11 @@ export function receivedOf({ opening, warning }: StoredConversion, results: Resu
   return { conversionId, ...first, receipt, ...(correction && { correction }), ...(warning && { warning }) };
 }
 
-function duplicateOf(opening: OpeningEvent, firstConversionId: string, first: StoredEvent | undefined): OpeningEvent {
+export function duplicateOf(
+  opening: OpeningEvent,
+  firstConversionId: string,
+  first: StoredEvent | undefined,
+): OpeningEvent {
   const data = sentData(opening.data);
   const differs = differences(first && isOpening(first) ? first : undefined, data, opening.personal);
   return { ...opening, type: 'conversion.deduplicated.v1', data: { ...data, firstConversionId, differs } };

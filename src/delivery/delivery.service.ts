@@ -6,18 +6,17 @@ import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { Shutdown } from '../kernel/shutdown.js';
 import { EventLog } from '../log/event-log.js';
-import { PAYLOAD_VERSION } from '../platforms/payload-version.js';
 import { Postgres } from '../postgres/postgres.js';
 import type { LoadedSite } from '../sites/site-directory.js';
 import { type AttemptWindow, permitFirstAttempts, WINDOW } from './attempt-window.js';
 import { type Results, resultOf } from './delivery.js';
 import { DeliverySaga, type SagaEnd } from './delivery.saga.js';
+import { deliveryPlanOf } from './delivery-plan.js';
 import { PlatformDelivery } from './platform-delivery.js';
 import { withOrder } from './read-order.js';
 import type { ReceivedConversion } from './received-conversion.js';
 
 const TICK_MS = 200;
-const NOT_CONNECTED: DeliveryPlan = {};
 
 /** Makes the first attempts to deliver the conversions that this process receives: one saga for each. */
 @Injectable()
@@ -53,15 +52,11 @@ export class DeliveryService {
 
   /** The delivery fields of a new conversion of this site. Empty while no platform is connected. */
   planFor(site: LoadedSite): DeliveryPlan {
-    if (site.connections.size === 0) return NOT_CONNECTED;
-    const cached = this.plans.get(site);
-    if (cached) return cached;
-    const plan = {
-      platforms: [...site.connections.keys()],
-      settings: site.settingsPosition,
-      payloadVersion: PAYLOAD_VERSION,
-    };
-    this.plans.set(site, plan);
+    let plan = this.plans.get(site);
+    if (!plan) {
+      plan = deliveryPlanOf(site);
+      this.plans.set(site, plan);
+    }
     return plan;
   }
 

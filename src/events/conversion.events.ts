@@ -22,6 +22,9 @@ import { type BotVerdict, botVerdictSchema } from './visitor.events.js';
 /** Category of the streams that hold one conversion and all its outcomes. */
 export const CONVERSION = 'conversion';
 
+/** `keyId` of conversions that were imported from a file: no API key was used. */
+export const IMPORT_KEY_ID = '00000000-0000-0000-0000-000000000000';
+
 /** What platforms are told about the person's consent. `unknown`: never stated, or the record could not be read. */
 export type AdConsent = 'granted' | 'denied' | 'unknown';
 
@@ -142,7 +145,10 @@ const properties: DataSchema<ConversionData>['properties'] = {
   },
   source: { type: 'string', enum: CONVERSION_SOURCES, description: 'Where it happened.' },
   items: { type: 'array', items: itemSchema, description: 'Lines of the order.' },
-  keyId: { ...uuid, description: 'Id of the API key that the request carried.' },
+  keyId: {
+    ...uuid,
+    description: `Id of the API key that the request carried; ${IMPORT_KEY_ID} if it was imported from a file.`,
+  },
   trial: { type: 'boolean', description: 'Sent with a trial key: counted in no total, delivered to no platform.' },
   correction: {
     type: 'boolean',

@@ -27,6 +27,12 @@ export abstract class EventLog {
     streams: readonly string[],
   ): Promise<StreamEvent<Category>[]>;
 
+  /**
+   * The type of the first event of those of these streams that exist. Also finds streams with a derived id (UUIDv8) that retention
+   * has removed, without a type: such an id must not be used again.
+   */
+  abstract findOpened(category: string, streams: readonly string[]): Promise<Map<string, string | undefined>>;
+
   /** The last event of each of these streams. */
   abstract readEnds<Category extends string>(
     category: Category,

@@ -147,6 +147,22 @@ export async function readOpenings<Category extends string>(
   return rows.map((row) => toEvent<StreamEvent<Category>>(row));
 }
 
+/** By index, in every partition. */
+export async function findOpened(
+  source: Queryable,
+  category: string,
+  streams: readonly string[],
+): Promise<Map<string, string | undefined>> {
+  const { rows } = await source.query<{ stream: string; type: string | null }>({
+    name: 'find-opened',
+    text: `SELECT s.stream, e.type FROM unnest($1::uuid[]) AS s (stream) CROSS JOIN LATERAL (
+             SELECT type FROM cc.events WHERE stream = s.stream AND version = 1 AND category = $2 LIMIT 1) e
+           UNION ALL SELECT stream, null FROM cc.removed_streams WHERE stream = ANY ($1)`,
+    values: [streams, category],
+  });
+  return new Map(rows.map(({ stream, type }) => [stream, type ?? undefined]));
+}
+
 /** The last event of each of these streams, by index: the cost does not depend on their length. */
 export async function readEnds<Category extends string>(
   source: Queryable,

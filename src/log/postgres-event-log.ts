@@ -11,6 +11,7 @@ import {
   countEvents,
   type EventCount,
   findByReference,
+  findOpened,
   type ReadOptions,
   readEnds,
   readEvents,
@@ -85,6 +86,10 @@ export class PostgresEventLog extends EventLog {
     streams: readonly string[],
   ): Promise<StreamEvent<Category>[]> {
     return readOpenings(this.postgres.pool, category, streams);
+  }
+
+  findOpened(category: string, streams: readonly string[]): Promise<Map<string, string | undefined>> {
+    return findOpened(this.postgres.pool, category, streams);
   }
 
   readEnds<Category extends string>(category: Category, streams: readonly string[]): Promise<StreamEvent<Category>[]> {

@@ -147,6 +147,12 @@ async function thinPartition(
     [RETAINED_CATEGORIES],
   );
   await keepDigests(client, first, beyond);
+  await client.query(
+    // A derived id is a UUIDv8: whoever derives it again must find that it was used.
+    `INSERT INTO cc.removed_streams SELECT stream FROM cc.events_${first}
+      WHERE version = 1 AND category <> ALL ($1) AND get_byte(uuid_send(stream), 6) >> 4 = 8 ON CONFLICT DO NOTHING`,
+    [RETAINED_CATEGORIES],
+  );
   await client.query(`SET LOCAL lock_timeout = ${DROP_TIMEOUT_MS}`);
   await client.query('SELECT pg_advisory_xact_lock($1)', [PARTITION_LOCK]);
   // Before the DROP, because appends take their lock first, and then those of the tables.

@@ -193,6 +193,9 @@ export function describeEventLog(log: () => EventLog): void {
           [`thing-${other}`, 1],
         ]),
       );
+      const opened = await log().findOpened('thing', streams);
+      expect([...opened.keys()].sort()).toEqual([one, other].sort());
+      expect(await log().findOpened('item', streams)).toEqual(new Map());
       expect(versions(await log().readEnds('thing', streams))).toEqual(
         new Map([
           [`thing-${one}`, 3],

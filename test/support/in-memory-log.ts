@@ -108,6 +108,11 @@ export class InMemoryLog extends EventLog {
     );
   }
 
+  async findOpened(category: string, streams: readonly string[]) {
+    const openings = await this.readOpenings(category, streams);
+    return new Map(openings.map(({ stream, type }) => [stream.slice(category.length + 1), type as string | undefined]));
+  }
+
   async readOpenings<Category extends string>(category: Category, streams: readonly string[]) {
     const names = streams.map((stream) => `${category}-${stream}`);
     return this.all().filter(

@@ -1,3 +1,4 @@
+import { IMPORT_KEY_ID } from '../../events/conversion.events.js';
 import { SITE } from '../../events/site.events.js';
 import type { SealedRow } from '../../log/sealed-row.js';
 import type { EventCheck } from '../verify.js';
@@ -27,7 +28,8 @@ export function originsCheck(): EventCheck {
       if (!sites.has(site))
         violations.add(`the ${type} at position ${row.position} belongs to ${site}, which did not exist then`);
       const keyId = OPENINGS.has(type) ? (row.data() as { keyId?: string }).keyId : undefined;
-      if (keyId !== undefined) checkKey(row, keyId);
+      const isImported = keyId === IMPORT_KEY_ID && actor === 'cli';
+      if (keyId !== undefined && !isImported) checkKey(row, keyId);
       if (!actor.startsWith(KEY_ACTOR)) return;
       const actorKey = actor.slice(KEY_ACTOR.length);
       if (keyId === undefined) checkKey(row, actorKey);

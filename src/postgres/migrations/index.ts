@@ -15,6 +15,7 @@ import { RemovedSites0000000000029 } from './0029-removed-sites.js';
 import { ServiceLogin0000000000030 } from './0030-service-login.js';
 import { VisitorTrust0000000000031 } from './0031-visitor-trust.js';
 import { ScanFromTheStart0000000000032 } from './0032-scan-from-the-start.js';
+import { RemovedStreams0000000000034 } from './0034-removed-streams.js';
 import { Users0000000000037 } from './0037-users.js';
 
 export interface Migration extends MigrationInterface {
@@ -44,6 +45,7 @@ export const MIGRATIONS: readonly (new () => Migration)[] = [
   ServiceLogin0000000000030,
   VisitorTrust0000000000031,
   ScanFromTheStart0000000000032,
+  RemovedStreams0000000000034,
   Users0000000000037,
 ];
 

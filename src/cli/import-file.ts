@@ -1,0 +1,180 @@
+import { randomUUID } from 'node:crypto';
+import { extname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ConversionImporter } from '../conversions/import/conversion-importer.js';
+import { openCsv } from '../conversions/import/csv-lines.js';
+import { DryRunLog } from '../conversions/import/dry-run-log.js';
+import type { LineSource, ReadOptions } from '../conversions/import/import-options.js';
+import { type ImportCounts, type ImportResult, requireSite, runImport } from '../conversions/import/import-run.js';
+import { openNdjson } from '../conversions/import/ndjson-lines.js';
+import { RejectedFile } from '../conversions/import/rejected-file.js';
+import { type Encoding, openSource, type SourceBytes } from '../conversions/import/source-bytes.js';
+import { deliveryPlanOf } from '../delivery/delivery-plan.js';
+import { IMPORT_KEY_ID } from '../events/conversion.events.js';
+import { UserError } from '../kernel/errors.js';
+import { findClaims } from '../log/claims.js';
+import type { SiteKey } from '../sites/site.js';
+import { type LoadedSite, SiteDirectory } from '../sites/site-directory.js';
+import { openErasureList } from '../visitors/erasure-list.js';
+import { Matcher } from '../visitors/matcher.js';
+import { ImportProgress } from './import-progress.js';
+import { table } from './output.js';
+import type { CliDependencies, Session } from './session.js';
+
+export type FileFormat = 'csv' | 'ndjson';
+
+export interface ImportRequest {
+  /** `-`: standard input. */
+  readonly file: string;
+  readonly host: string;
+  readonly format?: FileFormat | undefined;
+  readonly encoding?: Encoding | undefined;
+  readonly rejected?: string | undefined;
+  readonly isTrial: boolean;
+  readonly isDryRun: boolean;
+  readonly isZoneStated: boolean;
+  readonly json?: true | undefined;
+  readonly read: ReadOptions;
+}
+
+const INTERRUPTED = 'Interrupted. Run the same command again to continue: what was imported is skipped.';
+const PAUSE_MS = 500;
+const PAUSE_MAX_MS = 5_000;
+
+export async function importFile(session: Session, request: ImportRequest): Promise<void> {
+  const { stdin, stop } = session;
+  try {
+    const bytes = await openSource(request.file, stdin, request.encoding, stop);
+    try {
+      const format = formatOf(request, bytes.start);
+      const source = format === 'csv' ? await openCsv(bytes, request.read) : openNdjson(bytes, request.read);
+      await importSource(session, request, bytes, source, format);
+    } finally {
+      bytes.close();
+    }
+  } catch (error) {
+    throw stop.aborted ? new UserError(INTERRUPTED) : error;
+  }
+  if (stop.aborted) throw new UserError(INTERRUPTED);
+}
+
+async function importSource(
+  session: Session,
+  request: ImportRequest,
+  bytes: SourceBytes,
+  source: LineSource,
+  format: FileFormat,
+): Promise<void> {
+  const { output, stop } = session;
+  const dependencies = await session.open();
+  const { postgres, log, settings, sites } = dependencies;
+  const { host } = await sites.get(request.host);
+  const site = await followSite(dependencies, host);
+  const erased = await readErased(dependencies, host);
+  const matcher = new Matcher(postgres, () => {});
+  const dryRun = request.isDryRun
+    ? new DryRunLog(log, (name, keys) => findClaims(postgres.pool, name, keys), postgres.clock)
+    : undefined;
+  const progress = new ImportProgress(output, bytes);
+  const importer = new ConversionImporter({
+    log: dryRun ?? log,
+    matcher,
+    clock: postgres.clock,
+    planOf: deliveryPlanOf,
+    pause: async (round, reason) => {
+      progress.waiting(round, reason);
+      await sleep(Math.min(PAUSE_MAX_MS, PAUSE_MS * 2 ** round), undefined, { signal: stop });
+    },
+  });
+  const rejected = request.isDryRun
+    ? undefined
+    : new RejectedFile(rejectedPath(request, format), source.rejectedHeader);
+  const counts: ImportCounts = { accepted: 0, deduplicated: 0, filtered: 0, rejected: 0 };
+  let result: ImportResult | undefined;
+  try {
+    result = await runImport(
+      {
+        source,
+        key: importKey(request.isTrial),
+        rules: settings,
+        clock: postgres.clock,
+        stop,
+        site,
+        store: (commands) => importer.store(commands),
+        isErased: (subject) => erased.has(subject),
+        rejected,
+        onProgress: (current) => progress.show(current),
+      },
+      counts,
+    );
+  } finally {
+    await matcher.close();
+    output.endProgress();
+    const hasFile = (await rejected?.finish()) === true;
+    await showCounts(session, request, counts, hasFile ? rejected?.path : undefined);
+    if (dryRun?.isFull)
+      output.note(
+        'The file has more lines than a dry run remembers: duplicates among the last are counted as accepted.',
+      );
+  }
+  noteTimes(session, request, result);
+}
+
+/** Its settings and connections are followed while the import runs. */
+async function followSite(
+  { log, secrets, postgres, settings }: CliDependencies,
+  host: string,
+): Promise<() => LoadedSite> {
+  const directory = new SiteDirectory(log, secrets, {
+    authFailureLimit: settings.authFailureLimit,
+    authFailureWindowMs: settings.authFailureWindowMs,
+    instance: randomUUID(),
+    clock: postgres.clock,
+  });
+  await directory.start();
+  const site = () => requireSite(directory.find(host), host);
+  site();
+  return site;
+}
+
+/** People whose data must not return with an old export. */
+async function readErased({ settings, sealer, postgres }: CliDependencies, host: string): Promise<ReadonlySet<string>> {
+  const list = await openErasureList(settings.erasureList, sealer, postgres.pool).read();
+  return new Set(list.filter(({ site }) => site === host).map(({ subject }) => subject));
+}
+
+function importKey(trial: boolean): SiteKey {
+  return { id: IMPORT_KEY_ID, name: 'import', prefix: '', hash: '', trial, createdAt: '', status: 'active' };
+}
+
+/** By the name of the file, otherwise by its first character. */
+function formatOf({ format, file }: ImportRequest, start: Buffer): FileFormat {
+  if (format) return format;
+  const extension = extname(file).toLowerCase();
+  if (extension === '.csv' || extension === '.tsv') return 'csv';
+  if (extension === '.ndjson' || extension === '.jsonl') return 'ndjson';
+  return /^\s*\{/.test(start.toString()) ? 'ndjson' : 'csv';
+}
+
+function rejectedPath({ rejected, file }: ImportRequest, format: FileFormat): string {
+  return rejected ?? `${file === '-' ? 'stdin' : file}.rejected.${format}`;
+}
+
+async function showCounts(
+  { output }: Session,
+  { json }: ImportRequest,
+  counts: ImportCounts,
+  rejectedFile: string | undefined,
+): Promise<void> {
+  const document = { ...counts, ...(rejectedFile !== undefined && { rejectedFile }) };
+  await output.show(json, document, () =>
+    table(Object.entries(counts), { OUTCOME: ([name]) => name, LINES: ([, count]) => count }),
+  );
+  if (rejectedFile !== undefined && !json)
+    output.note(`The rejected lines are in ${rejectedFile}, with their reasons. Correct them and import that file.`);
+}
+
+function noteTimes({ output }: Session, { isZoneStated }: ImportRequest, { zoneless }: ImportResult): void {
+  if (zoneless > 0 && !isZoneStated)
+    output.note(`${zoneless} times without an offset were read as UTC. --timezone Europe/Berlin states another zone.`);
+}

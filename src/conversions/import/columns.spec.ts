@@ -1,0 +1,78 @@
+import { COLUMNS_MAX, readColumns } from './columns.js';
+
+const NONE: ReadonlyMap<string, string> = new Map();
+
+function columnsOf(header: string[], map = NONE, defaults = NONE): Record<string, number> {
+  return Object.fromEntries(readColumns(header, map, defaults).map(({ field, index }) => [field, index]));
+}
+
+describe('the columns of a file', () => {
+  it('are recognised without regard to case, spaces and punctuation', () => {
+    expect(
+      columnsOf(['E-Mail', 'EVENT', 'order_id', 'First name', 'Occurred At', 'GCLID', 'clickIds.fbp', 'Notes']),
+    ).toEqual({
+      email: 0,
+      event: 1,
+      orderId: 2,
+      firstName: 3,
+      occurredAt: 4,
+      'clickIds.gclid': 5,
+      'clickIds.fbp': 6,
+    });
+  });
+
+  it('of the template for Google Ads are recognised', () => {
+    const header = [
+      'Google Click ID',
+      'Conversion Name',
+      'Conversion Time',
+      'Conversion Value',
+      'Conversion Currency',
+      'Email',
+    ];
+    expect(columnsOf(header)).toEqual({
+      'clickIds.gclid': 0,
+      event: 1,
+      occurredAt: 2,
+      value: 3,
+      currency: 4,
+      email: 5,
+    });
+  });
+
+  it('are those that the operator names, before any that would match', () => {
+    const map = new Map([
+      ['email', 'Kunden-Mail'],
+      ['source', ''],
+    ]);
+    expect(columnsOf(['Email', 'Kunden-Mail', 'event', 'source'], map)).toEqual({ email: 1, event: 2 });
+  });
+
+  it('must include an address and an event, or the error names the columns and the option', () => {
+    expect(() => columnsOf(['Mail', 'Art'])).toThrow(
+      /No column holds email or hashed_email. The file has "Mail", "Art". Name the column with --map email=<column>/,
+    );
+    expect(() => columnsOf(['email', 'Art'])).toThrow(/No column holds event.*--map event=<column>.*--default event=/);
+    expect(columnsOf(['email'], NONE, new Map([['event', 'lead']]))).toEqual({ email: 0, event: -1 });
+  });
+
+  it('must be unambiguous', () => {
+    expect(() => columnsOf(['email', 'E-Mail', 'event'])).toThrow('"email" and "E-Mail" both mean email');
+  });
+
+  it('that the operator names must exist', () => {
+    expect(() => columnsOf(['email', 'event'], new Map([['value', 'Betrag']]))).toThrow(
+      /--map value=Betrag: there is no such/,
+    );
+  });
+
+  it('are limited in number', () => {
+    expect(() => columnsOf(Array.from({ length: COLUMNS_MAX + 1 }, (_, at) => `c${at}`))).toThrow('1001 columns');
+  });
+
+  it('of a file without a header show no address in the error', () => {
+    expect(() => columnsOf(['jane@example.com', 'purchase'])).toThrow(
+      expect.not.objectContaining({ message: expect.stringContaining('jane') }),
+    );
+  });
+});

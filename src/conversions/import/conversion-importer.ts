@@ -1,0 +1,188 @@
+import { CONVERSION, type DeliveryPlan } from '../../events/conversion.events.js';
+import type { Clock } from '../../kernel/clock.js';
+import { LogUnavailable, messageOf } from '../../kernel/errors.js';
+import { withLogTimeout } from '../../kernel/log-timeout.js';
+import type { AppendOutcome, DedupClaim } from '../../log/event.js';
+import type { EventLog } from '../../log/event-log.js';
+import type { PersonalHashes } from '../../platforms/personal-hashes.js';
+import type { LoadedSite } from '../../sites/site-directory.js';
+import { type Matcher, matchAtReceipt } from '../../visitors/matcher.js';
+import type { OpeningEvent } from '../conversion.js';
+import { duplicateOf } from '../conversion-receiver.js';
+import { correctionProblem } from '../correction.js';
+import { type Decision as Decided, decide } from '../decide-conversion.js';
+import { hashPersonal } from '../hash-personal.js';
+import type { ReceiveConversion } from '../receive-conversion.command.js';
+import { lineId } from './line-id.js';
+
+export type LineOutcome = 'accepted' | 'deduplicated' | 'filtered' | { readonly rejected: string };
+
+export interface ImporterDependencies {
+  readonly log: Pick<EventLog, 'append' | 'findOpened' | 'readOpenings'>;
+  readonly matcher: Pick<Matcher, 'find'>;
+  readonly clock: Clock;
+  planOf(site: LoadedSite): DeliveryPlan;
+  /** Waits before the log is tried again. Rejects when the import is interrupted. */
+  pause(round: number, reason: string): Promise<void>;
+}
+
+/** A visitor record that cannot be read is read again this often: a conversion without its click is worth less. */
+const UNREADABLE_ROUNDS = 5;
+const FILTERED = 'conversion.filtered.v1';
+
+interface Line {
+  readonly command: ReceiveConversion;
+  readonly hashes: PersonalHashes;
+  id: string;
+  /** Of an append without an answer: what is stored under the id may be this line itself. */
+  isInDoubt?: true;
+  outcome?: LineOutcome;
+}
+
+interface Decision extends Decided {
+  readonly line: Line;
+}
+
+/**
+ * Stores conversions under ids that are derived from them, so that each is stored once however often it is imported. Deliveries
+ * are left to the service, which finds them in the log.
+ */
+export class ConversionImporter {
+  /** Ids of lines that are being stored, so that a second such line in the file is a duplicate. */
+  private readonly inFlight = new Set<string>();
+
+  constructor(private readonly dependencies: ImporterDependencies) {}
+
+  /** One outcome per conversion. While the log is unavailable it waits; `pause` ends that by throwing. */
+  async store(commands: readonly ReceiveConversion[]): Promise<LineOutcome[]> {
+    const lines = commands.map((command) => this.toLine(command));
+    const own: Line[] = [];
+    for (const line of lines) {
+      const problem = correctionProblem(line.command.loadedSite, line.command.fields);
+      if (problem !== undefined) line.outcome = { rejected: problem };
+      else if (this.inFlight.has(line.id)) line.outcome = 'deduplicated';
+      else {
+        this.inFlight.add(line.id);
+        own.push(line);
+      }
+    }
+    const ids = own.map(({ id }) => id);
+    try {
+      await this.storeAll(own);
+    } finally {
+      for (const id of ids) this.inFlight.delete(id);
+    }
+    return lines.map(({ outcome }) => outcome as LineOutcome);
+  }
+
+  private toLine(command: ReceiveConversion): Line {
+    const hashes = hashPersonal(command.fields, command.loadedSite.site.settings.country ?? undefined);
+    return { command, hashes, id: lineId(command, hashes) };
+  }
+
+  private async storeAll(lines: readonly Line[]): Promise<void> {
+    for (let round = 0; ; round += 1) {
+      const open = lines.filter(({ outcome }) => outcome === undefined);
+      if (open.length === 0) return;
+      try {
+        await this.tryAll(open, round < UNREADABLE_ROUNDS);
+      } catch (error) {
+        if (!(error instanceof LogUnavailable)) throw error;
+        await this.dependencies.pause(round, error.message);
+      }
+    }
+  }
+
+  private async tryAll(lines: readonly Line[], requiresRecords: boolean): Promise<void> {
+    const { log } = this.dependencies;
+    const find = (ids: readonly string[]) => withLogTimeout(log.findOpened(CONVERSION, ids));
+    const opened = await find(lines.map(({ id }) => id));
+    for (const line of lines)
+      if (opened.has(line.id) && opened.get(line.id) !== FILTERED)
+        line.outcome = storedBefore(line, opened.get(line.id));
+    const undecided = lines.filter(({ outcome }) => outcome === undefined);
+    const decided = await Promise.all(undecided.map((line) => this.decide(line, requiresRecords)));
+    const wasFiltered = decided.filter(({ line }) => opened.has(line.id));
+    const decisions = decided.filter(({ line }) => !opened.has(line.id));
+    if (wasFiltered.length > 0) decisions.push(...(await this.decideAgain(wasFiltered, find, requiresRecords)));
+    const results = await Promise.allSettled(decisions.map((decision) => this.append(decision)));
+    const failure = results.find((result) => result.status === 'rejected');
+    if (failure) throw failure.reason;
+  }
+
+  /** Lines that were filtered when they were imported before, and may not be any more. */
+  private async decideAgain(
+    decisions: readonly Decision[],
+    find: (ids: readonly string[]) => Promise<Map<string, string | undefined>>,
+    requiresRecords: boolean,
+  ): Promise<Decision[]> {
+    const counted: Line[] = [];
+    for (const { line, opening } of decisions) {
+      if (opening.type === FILTERED) line.outcome = storedBefore(line, FILTERED);
+      else {
+        line.id = lineId(line.command, line.hashes, true);
+        counted.push(line);
+      }
+    }
+    const opened = await find(counted.map(({ id }) => id));
+    for (const line of counted) if (opened.has(line.id)) line.outcome = storedBefore(line, opened.get(line.id));
+    const open = counted.filter(({ outcome }) => outcome === undefined);
+    return Promise.all(open.map((line) => this.decide(line, requiresRecords)));
+  }
+
+  private async decide(line: Line, requiresRecord: boolean): Promise<Decision> {
+    const { matcher, clock, planOf } = this.dependencies;
+    const { command, hashes, id } = line;
+    const { loadedSite, fields, rules } = command;
+    const { site } = loadedSite;
+    const record = await matcher.find(site, hashes.subject);
+    if (record.consent === 'unreadable' && requiresRecord)
+      throw new LogUnavailable('The visitor records cannot be read');
+    const match = matchAtReceipt(record, site.settings, clock.nowMs(), rules.identifierTtlMs, fields.occurredAt);
+    return { line, ...decide(command, hashes, match, id, planOf(loadedSite)) };
+  }
+
+  private async append({ line, opening, claim }: Decision): Promise<void> {
+    const outcome = await this.appendTo(line, opening, claim);
+    if (outcome === undefined) return;
+    if (outcome.status === 'appended') line.outcome = opening.type === FILTERED ? 'filtered' : 'accepted';
+    // Stored by an append that had no answer, or by another import of the same line.
+    else if (outcome.status === 'conflict' || outcome.by === line.id) line.outcome = storedBefore(line, opening.type);
+    else await this.appendDuplicate(line, opening, outcome.by);
+  }
+
+  /** Of a conversion that was posted within the dedup window. Under the id of the line, so that it stays a duplicate. */
+  private async appendDuplicate(line: Line, opening: OpeningEvent, firstConversionId: string): Promise<void> {
+    const [first] = await withLogTimeout(this.dependencies.log.readOpenings(CONVERSION, [firstConversionId]));
+    const duplicate = duplicateOf(opening, firstConversionId, first);
+    if (await this.appendTo(line, duplicate)) line.outcome = 'deduplicated';
+  }
+
+  /** Undefined if the log refuses the event, which then has an outcome. */
+  private async appendTo(line: Line, event: OpeningEvent, claim?: DedupClaim): Promise<AppendOutcome | undefined> {
+    try {
+      return await this.dependencies.log.append({
+        category: CONVERSION,
+        stream: line.id,
+        expected: 'new',
+        site: line.command.loadedSite.site.host,
+        actor: 'cli',
+        events: [event],
+        claim,
+      });
+    } catch (error) {
+      if (error instanceof LogUnavailable) {
+        line.isInDoubt = true;
+        throw error;
+      }
+      line.outcome = { rejected: messageOf(error) };
+      return undefined;
+    }
+  }
+}
+
+/** Of an id that is stored already, with this first event: by this import if it is in doubt, otherwise by an earlier one. */
+function storedBefore({ isInDoubt }: Line, type: string | undefined): LineOutcome {
+  if (!isInDoubt || type === 'conversion.deduplicated.v1') return 'deduplicated';
+  return type === FILTERED ? 'filtered' : 'accepted';
+}

@@ -1,0 +1,120 @@
+import { type CsvError, parse } from 'csv-parse';
+import { UserError } from '../../kernel/errors.js';
+import { type Column, REASON_COLUMN, readColumns } from './columns.js';
+import { readDefaults, readRow } from './csv-row.js';
+import { type Delimiter, detectDelimiter, formatRecord, statedDelimiter } from './delimiter.js';
+import { LINE_MAX_BYTES, type LineSource, type ReadOptions, type SourceLine } from './import-options.js';
+import type { SourceBytes } from './source-bytes.js';
+
+const BYTE_ORDER_MARK = '\ufeff';
+
+/** Reads the header at once, so that a missing column is an error before anything is stored. */
+export async function openCsv(source: SourceBytes, options: ReadOptions): Promise<LineSource> {
+  readDefaults(options);
+  const [firstLine = ''] = source.start.toString().split(/\r\n|\n|\r/, 1);
+  const stated = statedDelimiter(firstLine);
+  const delimiter = stated ?? detectDelimiter(firstRecord(source.start.toString()));
+  const records = readRecords(source, delimiter);
+  if (stated) await records.next();
+  const { value: header, done } = await records.next();
+  if (done) throw new UserError('The file has no header.');
+  const columns = readColumns(
+    header.map((name) => name.trim()),
+    options.map,
+    options.defaults,
+  );
+  const reasonAt = header.indexOf(REASON_COLUMN);
+  const format = (cells: readonly string[], reason: string) => {
+    // A file of rejected lines that is imported again has the column already.
+    const others = reasonAt === -1 ? cells : cells.filter((_, index) => index !== reasonAt);
+    return `${formatRecord([reason, ...others], delimiter)}\n`;
+  };
+  const mark = source.hasMark ? BYTE_ORDER_MARK : '';
+  return {
+    rejectedHeader: mark + format(header, REASON_COLUMN),
+    lines: readLines(records, header.length, columns, options, format),
+  };
+}
+
+async function* readLines(
+  records: AsyncGenerator<string[]>,
+  width: number,
+  columns: readonly Column[],
+  options: ReadOptions,
+  format: (cells: readonly string[], reason: string) => string,
+): AsyncGenerator<SourceLine> {
+  for await (const cells of records) {
+    // Spreadsheets write rows of delimiters where something was deleted.
+    if (cells.every((cell) => cell.trim() === '')) continue;
+    const extra = cells.length > width && cells.slice(width).some((cell) => cell.trim() !== '');
+    const reading = extra
+      ? { error: `the line has ${cells.length} fields, and the header ${width}: quote fields with delimiters` }
+      : readRow(cells, columns, options);
+    yield { reading, rawBody: '', rejected: (reason) => format(cells, reason) };
+  }
+}
+
+/** Collects the records of each chunk by itself: the parser's stream drops what precedes an error in the same chunk. */
+async function* readRecords(source: SourceBytes, delimiter: Delimiter): AsyncGenerator<string[]> {
+  let records: string[][] = [];
+  let failure: Error | undefined;
+  const parser = parse({
+    delimiter,
+    record_delimiter: ['\r\n', '\n', '\r'],
+    relax_column_count: true,
+    relax_quotes: true,
+    skip_empty_lines: true,
+    max_record_size: LINE_MAX_BYTES,
+    on_record: (record: string[]) => {
+      records.push(record);
+      return null;
+    },
+  });
+  const fail = (error?: Error | null) => {
+    failure ??= error ?? undefined;
+  };
+  parser.on('error', fail);
+  parser.resume();
+  let count = 0;
+  function* taken(): Generator<string[]> {
+    const parsed = records;
+    records = [];
+    count += parsed.length;
+    yield* parsed;
+    if (failure !== undefined) throw describeFailure(failure, count);
+  }
+  for await (const chunk of source.chunks) {
+    await new Promise<void>((resolve) => parser.write(chunk, (error) => resolve(fail(error))));
+    yield* taken();
+  }
+  await new Promise<void>((resolve) => parser.end((error?: Error) => resolve(fail(error))));
+  yield* taken();
+}
+
+/** The parser's own messages quote the file, which holds personal data. */
+function describeFailure(error: unknown, records: number): unknown {
+  const { code, lines } = error as CsvError & { lines?: number };
+  const where = `Record ${records + 1} of the file${lines === undefined ? '' : ` (about line ${lines})`}`;
+  if (code === 'CSV_MAX_RECORD_SIZE')
+    return new UserError(
+      `${where} is longer than ${LINE_MAX_BYTES / 1024} KiB: probably a quote is not closed. ${AGAIN}`,
+    );
+  if (code === 'CSV_QUOTE_NOT_CLOSED') return new UserError(`${where} has a quote that is not closed. ${AGAIN}`);
+  if (typeof code === 'string' && code.startsWith('CSV_'))
+    return new UserError(`${where} is not valid CSV (${code}). ${AGAIN}`);
+  return error;
+}
+
+const AGAIN = 'Correct the file and run the same command again: what was imported before it is skipped.';
+
+/** The header may contain line breaks within quotes. */
+function firstRecord(start: string): string {
+  let isQuoted = false;
+  for (let at = 0; at < start.length; at++) {
+    if (start[at] === '"') isQuoted = !isQuoted;
+    else if (!isQuoted && (start[at] === '\n' || start[at] === '\r')) {
+      if (start.slice(0, at).trim() !== '') return start.slice(0, at);
+    }
+  }
+  return start;
+}

@@ -1,0 +1,67 @@
+import { MalformedBody, parseStrictJson } from '../../http/strict-json.js';
+import { UserError } from '../../kernel/errors.js';
+import { readAmount } from './amounts.js';
+import type { Column } from './columns.js';
+import type { LineReading, ReadOptions } from './import-options.js';
+import { readLocalTime } from './local-times.js';
+
+type Body = Record<string, unknown>;
+
+const CLICK_ID = 'clickIds.';
+/** `4,50123E+12`: a spreadsheet has dropped the last digits, so that different orders would become one. */
+const SHORTENED_NUMBER = /^\d([.,]\d+)?E\+?\d+$/i;
+
+/** The body that the endpoint would get for a row. An empty cell is an absent field. */
+export function readRow(cells: readonly string[], columns: readonly Column[], options: ReadOptions): LineReading {
+  const body: Body = {};
+  let isZoneless: true | undefined;
+  for (const { field, index } of columns) {
+    const text = cells[index]?.trim() || options.defaults.get(field);
+    if (text === undefined || text === '') continue;
+    if (text.includes('\0')) return { error: `${field} contains a NUL character` };
+    if (text.includes('\ufffd')) return { error: `${field} is not valid UTF-8: give --encoding windows-1252` };
+    if (field === 'value') {
+      const amount = readAmount(text, options.decimalMark);
+      if (typeof amount !== 'number') return amount;
+      body['value'] = amount;
+    } else if (field === 'occurredAt') {
+      const time = readLocalTime(text, options.times);
+      if ('error' in time) return time;
+      isZoneless = time.isZoneless;
+      body['occurredAt'] = new Date(time.ms).toISOString();
+    } else if (field === 'items') {
+      const items = readJson(text);
+      if (items === undefined) return { error: 'items must be a list in JSON' };
+      body['items'] = items;
+    } else if ((field === 'orderId' || field === 'externalId') && SHORTENED_NUMBER.test(text)) {
+      return { error: `${field} was shortened by a spreadsheet: export it as text` };
+    } else if (field.startsWith(CLICK_ID)) {
+      body['clickIds'] = { ...(body['clickIds'] as object), [field.slice(CLICK_ID.length)]: text };
+    } else body[field] = text;
+  }
+  // Without it the amount would become dollars although the file has a column for the currency.
+  if (
+    body['value'] !== undefined &&
+    body['currency'] === undefined &&
+    columns.some(({ field }) => field === 'currency')
+  )
+    return { error: 'currency must be an ISO 4217 code' };
+  return { body, isZoneless };
+}
+
+function readJson(text: string): unknown {
+  try {
+    return parseStrictJson(Buffer.from(`{"items":${text}}`))['items'];
+  } catch (error) {
+    if (error instanceof MalformedBody) return undefined;
+    throw error;
+  }
+}
+
+/** The defaults as fields of a body. Throws if one of them is invalid, because it would reject every line. */
+export function readDefaults(options: ReadOptions): Readonly<Body> {
+  const columns = [...options.defaults.keys()].map((field) => ({ field, index: -1 }));
+  const reading = readRow([], columns, options);
+  if ('error' in reading) throw new UserError(`--default: ${reading.error}.`);
+  return reading.body;
+}

@@ -1,0 +1,39 @@
+import type { DecimalMark } from './amounts.js';
+import type { TimeFormat } from './local-times.js';
+
+/** How the operator says that the file is to be read. */
+export interface ReadOptions {
+  /** Header of the file, by field; an empty one leaves the field out. */
+  readonly map: ReadonlyMap<string, string>;
+  /** Values of fields, for lines that have none. */
+  readonly defaults: ReadonlyMap<string, string>;
+  readonly times: TimeFormat;
+  readonly decimalMark?: DecimalMark | undefined;
+}
+
+/** A line as a body of the endpoint, or why it cannot be one. */
+export type LineReading =
+  | {
+      readonly body: Record<string, unknown>;
+      /** A time of the line has no offset. */
+      readonly isZoneless?: boolean | undefined;
+    }
+  | { readonly error: string };
+
+/** One line of a file, before its fields are checked. */
+export interface SourceLine {
+  readonly reading: LineReading;
+  /** For the digits of large numbers. */
+  readonly rawBody: Buffer | string;
+  /** The line as it stands in the file of rejected lines. */
+  rejected(reason: string): string;
+}
+
+export interface LineSource {
+  /** What precedes the first line in the file of rejected lines. */
+  readonly rejectedHeader: string;
+  readonly lines: AsyncIterable<SourceLine>;
+}
+
+/** Records that are longer are broken: an unclosed quote makes one of the rest of the file. */
+export const LINE_MAX_BYTES = 1024 * 1024;

@@ -1,0 +1,115 @@
+import type { Clock } from '../../kernel/clock.js';
+import { subjectOf } from '../../kernel/email.js';
+import { UserError } from '../../kernel/errors.js';
+import type { SiteKey } from '../../sites/site.js';
+import type { LoadedSite } from '../../sites/site-directory.js';
+import { readInboundFields } from '../inbound-fields.js';
+import { ReceiveConversion, type ReceiveRules } from '../receive-conversion.command.js';
+import type { LineOutcome } from './conversion-importer.js';
+import type { LineSource, SourceLine } from './import-options.js';
+import type { RejectedFile } from './rejected-file.js';
+
+export interface ImportCounts {
+  accepted: number;
+  deduplicated: number;
+  filtered: number;
+  rejected: number;
+}
+
+export interface ImportRun {
+  readonly source: LineSource;
+  readonly key: SiteKey;
+  readonly rules: ReceiveRules;
+  readonly clock: Clock;
+  readonly stop: AbortSignal;
+  /** The site as of now. */
+  site(): LoadedSite;
+  /** One outcome per conversion. */
+  store(commands: readonly ReceiveConversion[]): Promise<LineOutcome[]>;
+  /** Whether the person has been erased, and must not return with an old export. */
+  isErased(subject: string): boolean;
+  /** Undefined in a dry run. */
+  readonly rejected: RejectedFile | undefined;
+  onProgress(counts: Readonly<ImportCounts>): void;
+}
+
+export interface ImportResult {
+  /** Number of lines whose time has no offset. */
+  readonly zoneless: number;
+}
+
+/** Lines that are looked up and stored together. Large enough that commits are shared by many. */
+const WINDOW_LINES = 500;
+/** While one is being stored, others are read, looked up and matched. */
+const WINDOWS_IN_FLIGHT = 4;
+
+const ERASED = 'the person was erased with "visitors erase": what happened since can be sent to the endpoint';
+
+interface ReadLine {
+  readonly line: SourceLine;
+  readonly command: ReceiveConversion;
+}
+
+/** Reads the source to its end, or until it is interrupted, in constant memory. Counts what was stored, also if it fails. */
+export async function runImport(run: ImportRun, counts: ImportCounts): Promise<ImportResult> {
+  const windows = new Set<Promise<void>>();
+  let failure: { error: unknown } | undefined;
+  let window: ReadLine[] = [];
+  let zoneless = 0;
+  const dispatch = async () => {
+    const lines = window;
+    window = [];
+    const storing = storeWindow(run, lines, counts).catch((error: unknown) => {
+      failure ??= { error };
+    });
+    windows.add(storing);
+    void storing.then(() => windows.delete(storing));
+    while (windows.size >= WINDOWS_IN_FLIGHT) await Promise.race(windows);
+    run.onProgress(counts);
+  };
+  try {
+    for await (const line of run.source.lines) {
+      if (failure || run.stop.aborted) break;
+      if ('isZoneless' in line.reading && line.reading.isZoneless) zoneless += 1;
+      const command = toCommand(run, line);
+      if (typeof command === 'string') await reject(run, line, command, counts);
+      else if (window.push({ line, command }) >= WINDOW_LINES) await dispatch();
+    }
+  } catch (error) {
+    failure ??= { error };
+  }
+  // Of a file that is broken further on, what precedes the fault is stored.
+  if (window.length > 0 && !run.stop.aborted) await dispatch();
+  await Promise.all(windows);
+  if (failure && !run.stop.aborted) throw failure.error;
+  return { zoneless };
+}
+
+/** The command, or why the line is rejected. */
+function toCommand(run: ImportRun, line: SourceLine): ReceiveConversion | string {
+  if ('error' in line.reading) return line.reading.error;
+  const reading = readInboundFields(line.reading.body, line.rawBody, run.clock);
+  if (!reading.ok) return reading.error;
+  const { email, hashedEmail } = reading.fields;
+  if (run.isErased(email === undefined ? (hashedEmail as string) : subjectOf(email))) return ERASED;
+  return new ReceiveConversion(run.site(), run.key, reading.fields, run.rules);
+}
+
+async function storeWindow(run: ImportRun, lines: readonly ReadLine[], counts: ImportCounts): Promise<void> {
+  const outcomes = await run.store(lines.map(({ command }) => command));
+  for (const [index, outcome] of outcomes.entries()) {
+    if (typeof outcome === 'string') counts[outcome] += 1;
+    else await reject(run, (lines[index] as ReadLine).line, outcome.rejected, counts);
+  }
+}
+
+async function reject(run: ImportRun, line: SourceLine, reason: string, counts: ImportCounts): Promise<void> {
+  counts.rejected += 1;
+  await run.rejected?.add(line.rejected(reason));
+}
+
+/** The site, or an error if it was removed meanwhile. */
+export function requireSite(site: LoadedSite | undefined, host: string): LoadedSite {
+  if (!site) throw new UserError(`Site ${host} was removed. The import has stopped.`);
+  return site;
+}

@@ -1,0 +1,69 @@
+import { type FileHandle, lstat, open, rename, rm } from 'node:fs/promises';
+import { messageOf, UserError } from '../../kernel/errors.js';
+
+const WRITE_CHARACTERS = 64 * 1024;
+
+/**
+ * The rejected lines with their reasons, readable by the owner only. Written beside the final name and renamed at the end, so that
+ * the file is never half of one; created exclusively, so that nothing is written through a link.
+ */
+export class RejectedFile {
+  private file: FileHandle | undefined;
+  private waiting: string[] = [];
+  private waitingCharacters = 0;
+
+  constructor(
+    readonly path: string,
+    private readonly header: string,
+  ) {}
+
+  private get partial(): string {
+    return `${this.path}.partial`;
+  }
+
+  async add(line: string): Promise<void> {
+    this.file ??= await this.create();
+    this.waiting.push(line);
+    this.waitingCharacters += line.length;
+    if (this.waitingCharacters >= WRITE_CHARACTERS) await this.write(this.file);
+  }
+
+  /** Returns whether there is a file, which then has its final name. */
+  async finish(): Promise<boolean> {
+    const { file } = this;
+    if (!file) return false;
+    this.file = undefined;
+    try {
+      await this.write(file);
+      await file.sync();
+      const [own, named] = await Promise.all([file.stat(), lstat(this.partial).catch(() => undefined)]);
+      if (named?.ino !== own.ino)
+        throw new UserError(`Another import of the same file has replaced ${this.partial}. Run one at a time.`);
+      await rename(this.partial, this.path);
+    } finally {
+      await file.close();
+    }
+    return true;
+  }
+
+  /** What a killed import left behind is replaced. */
+  private async create(): Promise<FileHandle> {
+    try {
+      await rm(this.partial, { force: true });
+      const file = await open(this.partial, 'wx', 0o600);
+      await file.writeFile(this.header);
+      return file;
+    } catch (error) {
+      throw new UserError(
+        `The rejected lines cannot be written to ${this.path}: ${messageOf(error)}. Name another file with --rejected <file>.`,
+      );
+    }
+  }
+
+  private async write(file: FileHandle): Promise<void> {
+    const text = this.waiting.join('');
+    this.waiting = [];
+    this.waitingCharacters = 0;
+    if (text !== '') await file.appendFile(text);
+  }
+}
