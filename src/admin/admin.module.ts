@@ -33,6 +33,8 @@ import { KeysController } from './keys.controller.js';
 import { InvalidRequest, ProblemFilter } from './problem.filter.js';
 import { SameHost } from './same-host.js';
 import { SessionController } from './session.controller.js';
+import { SignInController } from './sign-in.controller.js';
+import { SignInProvider } from './sign-in-provider.js';
 import { SitesController } from './sites.controller.js';
 import { TokensController } from './tokens.controller.js';
 import { UsersController } from './users.controller.js';
@@ -84,6 +86,7 @@ class AdminKernelModule implements OnApplicationShutdown {
   imports: [CqrsModule, UsersModule],
   controllers: [
     SessionController,
+    SignInController,
     UsersController,
     TokensController,
     SitesController,
@@ -93,6 +96,7 @@ class AdminKernelModule implements OnApplicationShutdown {
   ],
   providers: [
     Dependencies,
+    SignInProvider,
     ...SITE_COMMAND_HANDLERS.map((Handler) => provideCommandHandler(Handler, [SiteRepository, SiteSecrets])),
     { provide: APP_FILTER, useClass: ProblemFilter },
     { provide: APP_GUARD, useClass: AccessGuard },

@@ -26,6 +26,7 @@ import { batchFormatOf } from './inbound-route.js';
 import { type LineReading, readBatch } from './read-batch.js';
 import { ReceiveBatch } from './receive-batch.command.js';
 import { ReceiveConversion, type Received } from './receive-conversion.command.js';
+import { RejectionRecorder } from './rejection-recorder.js';
 
 /** `POST /__cc/inbound/batch`: many conversions, each answered as if it had been sent alone, with its status. */
 @Injectable()
@@ -36,6 +37,7 @@ export class InboundBatch {
   constructor(
     private readonly commands: CommandBus,
     private readonly metrics: InboundMetrics,
+    private readonly rejections: RejectionRecorder,
     private readonly logger: Logger,
     @Inject(CLOCK) private readonly clock: Clock,
     @Inject(SETTINGS) private readonly settings: Settings,
@@ -61,7 +63,8 @@ export class InboundBatch {
     }
   }
 
-  private async receive(body: Buffer, format: BatchFormat, { loadedSite, key }: Caller): Promise<CountedAnswer> {
+  private async receive(body: Buffer, format: BatchFormat, caller: Caller): Promise<CountedAnswer> {
+    const { loadedSite, key } = caller;
     const { clock, settings } = this;
     const limits = { maxLineBytes: settings.maxBodyBytes, clock, pause: pauseBetweenTurns() };
     const readings = (await readBatch(body, format, limits)).map((reading) => checked(reading, loadedSite));
@@ -69,13 +72,14 @@ export class InboundBatch {
       reading.ok ? [new ReceiveConversion(loadedSite, key, reading.fields, settings)] : [],
     );
     const results = (await this.commands.execute(new ReceiveBatch(conversions))).values();
-    return jsonAnswer(200, { ok: true, results: readings.map((reading) => this.entryOf(reading, results)) });
+    return jsonAnswer(200, { ok: true, results: readings.map((reading) => this.entryOf(reading, results, caller)) });
   }
 
   /** Takes the next result if the conversion was accepted. */
-  private entryOf(reading: LineReading, results: Iterator<PromiseSettledResult<Received>>): object {
+  private entryOf(reading: LineReading, results: Iterator<PromiseSettledResult<Received>>, caller: Caller): object {
     if (!reading.ok) {
-      const { error, status, outcome } = reading;
+      const { error, status, outcome, reason } = reading;
+      this.rejections.count(caller, reason);
       this.metrics.count(outcome);
       return { ok: false, error, status };
     }
@@ -96,5 +100,5 @@ export class InboundBatch {
 /** What depends on the connections of the site. */
 function checked(reading: LineReading, site: LoadedSite): LineReading {
   const error = reading.ok ? correctionProblem(site, reading.fields) : undefined;
-  return error === undefined ? reading : { ok: false, error, status: 400, outcome: 'invalid' };
+  return error === undefined ? reading : { ok: false, error, status: 400, outcome: 'invalid', reason: 'orderId' };
 }

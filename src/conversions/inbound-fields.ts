@@ -5,8 +5,11 @@ import { isEmail, normaliseEmail } from '../kernel/email.js';
 import { readCurrency } from './currencies.js';
 import type { InboundField, InboundFields } from './inbound-field.js';
 import { OPTIONAL_FIELDS } from './optional-fields.js';
+import { fieldRejection, type RejectionReason } from './rejection-reason.js';
 
-export type InboundReading = { ok: true; fields: InboundFields } | { ok: false; error: string };
+export type InboundReading =
+  | { ok: true; fields: InboundFields }
+  | { ok: false; error: string; reason: RejectionReason };
 
 /** The fields of the specification. Fields are checked in this order, and the response contains the message of the first that fails. */
 const SPECIFIED_FIELDS: readonly InboundField[] = [
@@ -180,13 +183,13 @@ export function readInboundFields(
   const fields = {} as InboundFields; // The required fields are set below, or an error is returned.
   for (const { name, read } of SPECIFIED_FIELDS) {
     const error = read(body[name] ?? undefined, fields, rawBody, clock);
-    if (error !== undefined) return { ok: false, error };
+    if (error !== undefined) return { ok: false, error, reason: fieldRejection(name, error) };
   }
   for (const { name, read } of OPTIONAL_FIELDS) {
     const sent = body[name];
     if (sent === undefined || sent === null || sent === '') continue; // Most requests have none of them.
     const error = read(sent, fields, rawBody, clock);
-    if (error !== undefined) return { ok: false, error };
+    if (error !== undefined) return { ok: false, error, reason: fieldRejection(name, error) };
   }
   return { ok: true, fields };
 }

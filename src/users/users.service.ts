@@ -4,6 +4,7 @@ import { UserError } from '../kernel/errors.js';
 import { uuidv7 } from '../kernel/uuid.js';
 import { Postgres } from '../postgres/postgres.js';
 import type { Role } from './access.js';
+import { type ExternalIdentity, identityDigest } from './external-identity.js';
 import { PasswordHasher, requireStrongPassword } from './password.js';
 import { generateSecretToken, hashSecretToken } from './secret-token.js';
 import { UserRow } from './user.row.js';
@@ -115,6 +116,33 @@ export class UsersService {
       [hash, stored],
     );
     return rowCount === 1 ? ((await this.find(user.id)) ?? undefined) : undefined;
+  }
+
+  /**
+   * The active user of an account at the sign-in provider: the one that it was linked to, otherwise the one with its verified
+   * email address, which is linked from now on. A person who is not a user becomes one only if the provider states a role.
+   */
+  async findOrAddByIdentity(identity: ExternalIdentity): Promise<UserRow | undefined> {
+    const { email, name, role } = identity;
+    // Without a role at the provider a person has no access, also with an account here.
+    if (role === null) return undefined;
+    const digest = identityDigest(identity);
+    const address = email === undefined ? undefined : normaliseEmail(email);
+    await this.postgres.pool.query(
+      `UPDATE users SET identity = $1 WHERE email = $2 AND identity IS NULL
+          AND NOT EXISTS (SELECT FROM users WHERE identity = $1)`,
+      [digest, address],
+    );
+    if (role !== undefined && address !== undefined && isEmail(address))
+      await this.postgres.pool.query(
+        `INSERT INTO users (id, email, name, role, sites, identity) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,
+        // Sites are given by an administrator; a role at the provider says nothing about them.
+        [uuidv7(), address, name ?? address, role, role === 'admin' ? null : [], digest],
+      );
+    const user = await (await this.users()).findOneBy({ identity: digest });
+    if (!user || user.disabledAt !== null) return undefined;
+    if (role === undefined || role === user.role) return user;
+    return this.change(user.id, { role });
   }
 
   /** Undefined unless the password is that of an active user. */
