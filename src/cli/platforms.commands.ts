@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { connectionToSameAccount } from '../delivery/account.js';
+import { testStoredConnection } from '../delivery/stored-connection.js';
 import { PLATFORMS } from '../platforms/index.js';
 import {
   ConnectPlatform,
@@ -7,19 +8,14 @@ import {
   PauseConnection,
   ResumeConnection,
 } from '../sites/connection.commands.js';
+import { connectionDocument, listedConnections, platformDocument } from '../sites/connection-document.js';
+import { adviceAfterTest } from './connection-advice.js';
 import { card, table } from './output.js';
 import { NAME_HELP, readConnectionName } from './platform-argument.js';
-import {
-  connectionCard,
-  connectionDocument,
-  listedConnections,
-  platformDocument,
-  settingsText,
-} from './platform-output.js';
+import { connectionCard, settingsText } from './platform-output.js';
 import { addPreview } from './preview.command.js';
 import type { SecretInput } from './secret-input.js';
 import type { Session } from './session.js';
-import { adviceAfterTest, testStoredConnection } from './stored-connection.js';
 import { collect, commandGroup, readSetting, subcommand } from './subcommand.js';
 
 export function addPlatforms(program: Command, session: Session): void {
