@@ -49,12 +49,15 @@ export class InboundBatch {
     if (!format || headers['content-encoding'] !== undefined) return NOT_A_BATCH;
     const leave = this.slots.enter(caller.loadedSite.site.host);
     if (!leave) return TOO_MANY_BATCHES;
-    // The body of a client that has disconnected is never read to its end.
+    // The body of a client that disconnects, or has done so while its key was checked, is never read to its end.
+    let isReading = true;
     request.once('close', () => {
-      if (!request.complete) leave();
+      if (isReading) leave();
     });
+    if (request.closed) leave();
     try {
       const body = await readBody(request, this.settings.maxBatchBytes);
+      isReading = false;
       return body ? await this.receive(body, format, caller) : this.tooLarge;
     } finally {
       leave();
