@@ -9,6 +9,7 @@ import {
   ResumeConnection,
 } from '../sites/connection.commands.js';
 import { connectionDocument, listedConnections, platformDocument } from '../sites/connection-document.js';
+import { CLI_ACTOR } from './cli-actor.js';
 import { adviceAfterTest } from './connection-advice.js';
 import { card, table } from './output.js';
 import { NAME_HELP, readConnectionName } from './platform-argument.js';
@@ -87,7 +88,7 @@ export function addPlatforms(program: Command, session: Session): void {
       const { sites, commands } = await session.open();
       const { host, connections } = await sites.get(options.site);
       const { connection, generatedSecret } = await commands.execute(
-        new ConnectPlatform('cli', host, platform, { set, endpoint: options.endpoint }, name),
+        new ConnectPlatform(CLI_ACTOR, host, platform, { set, endpoint: options.endpoint }, name),
       );
       const other = connectionToSameAccount(platform, connection, connections);
       const document = {
@@ -143,7 +144,7 @@ export function addPlatforms(program: Command, session: Session): void {
         const { name } = readConnectionName(argument, option);
         const { sites, commands } = await session.open();
         const { host } = await sites.get(site);
-        const document = connectionDocument(await commands.execute(new ConnectionCommand('cli', host, name)));
+        const document = connectionDocument(await commands.execute(new ConnectionCommand(CLI_ACTOR, host, name)));
         await output.show(json, document, () => connectionCard(document));
       });
   }
