@@ -52,8 +52,7 @@ export class SignInController {
       void reply.header('set-cookie', ended).redirect(`/sign-in?refused=${outcome.refusal}`, 303);
       return;
     }
-    const session = sessionCookie(await this.sessions.open(outcome.userId));
-    void reply.header('set-cookie', [ended, session]).redirect('/', 303);
+    void reply.header('set-cookie', [ended, sessionCookie(outcome.session)]).redirect('/', 303);
   }
 
   @Get('sign-out')
@@ -66,14 +65,15 @@ export class SignInController {
   }
 
   /** The reasons of a refusal are for the page, which explains them. Details are in the log. */
-  private async signIn(request: AdminRequest): Promise<{ userId: string } | { refusal: string }> {
+  private async signIn(request: AdminRequest): Promise<{ session: string } | { refusal: string }> {
     const pending = this.readPending(request);
     if (!pending) return { refusal: 'expired' };
     const answer = new URL(request.url, this.originOf(request));
     try {
       const identity = await this.provider.finish(answer, pending);
       const user = await this.users.findOrAddByIdentity(identity);
-      return user ? { userId: user.id } : { refusal: 'unknown_user' };
+      const session = user && (await this.sessions.open(user));
+      return session === undefined ? { refusal: 'unknown_user' } : { session };
     } catch (error) {
       this.logger.warn('Sign-in at the provider failed', { reason: messageOf(error) });
       return { refusal: answer.searchParams.has('error') ? 'cancelled' : 'failed' };

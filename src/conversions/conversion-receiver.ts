@@ -134,7 +134,8 @@ export function receivedOf({ opening, warning }: StoredConversion, results: Resu
   const { data } = opening;
   const receipt = receiptOf(opening, results);
   const first = 'firstConversionId' in data ? { firstConversionId: data.firstConversionId } : undefined;
-  return { conversionId: data.conversionId, ...first, receipt, ...(warning && { warning }) };
+  const { conversionId, correction } = data;
+  return { conversionId, ...first, receipt, ...(correction && { correction }), ...(warning && { warning }) };
 }
 
 export function duplicateOf(

@@ -9,7 +9,9 @@ import { LogUnavailable, messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { pauseBetweenTurns } from '../kernel/turns.js';
+import type { LoadedSite } from '../sites/site-directory.js';
 import { BatchSlots } from './batch-slots.js';
+import { correctionProblem } from './correction.js';
 import {
   type Caller,
   type CountedAnswer,
@@ -68,7 +70,7 @@ export class InboundBatch {
     const { loadedSite, key } = caller;
     const { clock, settings } = this;
     const limits = { maxLineBytes: settings.maxBodyBytes, clock, pause: pauseBetweenTurns() };
-    const readings = await readBatch(body, format, limits);
+    const readings = (await readBatch(body, format, limits)).map((reading) => checked(reading, loadedSite));
     const conversions = readings.flatMap((reading) =>
       reading.ok ? [new ReceiveConversion(loadedSite, key, reading.fields, settings)] : [],
     );
@@ -86,8 +88,8 @@ export class InboundBatch {
     }
     const result = results.next().value as PromiseSettledResult<Received>;
     if (result.status === 'fulfilled') {
-      const { receipt, ...rest } = result.value;
-      this.metrics.count(outcomeOf(receipt));
+      const { receipt, correction, ...rest } = result.value;
+      this.metrics.count(outcomeOf(receipt, correction));
       return { ...receipt, status: 200, ...rest };
     }
     this.metrics.count('unavailable');
@@ -96,4 +98,10 @@ export class InboundBatch {
     const [status, error] = isUnavailable ? [503, UNAVAILABLE_TEXT] : [500, INTERNAL_ERROR_TEXT];
     return { ok: false, error, status };
   }
+}
+
+/** What depends on the connections of the site. */
+function checked(reading: LineReading, site: LoadedSite): LineReading {
+  const error = reading.ok ? correctionProblem(site, reading.fields) : undefined;
+  return error === undefined ? reading : { ok: false, error, status: 400, outcome: 'invalid', reason: 'orderId' };
 }

@@ -19,7 +19,7 @@ const NO_VISIT: VisitorRecord = { identifiers: [], consent: [] };
 const BLOCKED = 'jane@blocked.example';
 const SITE = {
   site: { host: 'shop.example', settings: { ...DEFAULT_SITE_SETTINGS, blocked: ['@blocked.example'] } },
-  dedupSecret: 's',
+  ...{ dedupSecret: 's', connections: new Map() },
 } as unknown as LoadedSite;
 
 /** Fails the appends of an order. */

@@ -53,7 +53,8 @@ describe('an import', () => {
     });
   const commands = (lines: readonly InboundFields[], key = KEY) => {
     const site = { host: 'shop.example', settings: { ...DEFAULT_SITE_SETTINGS, ...settings } };
-    const loaded = { site, dedupSecret: 'secret' } as LoadedSite;
+    const connections = new Map([['ga4', { connection: { settings: { refund_event: 'refund' } } }]]);
+    const loaded = { site, dedupSecret: 'secret', connections } as unknown as LoadedSite;
     return lines.map((fields) => new ReceiveConversion(loaded, key, fields, RULES));
   };
   const types = async () => (await log.read()).map(({ type }) => type);
@@ -67,6 +68,16 @@ describe('an import', () => {
     ]);
     for (const { type, data } of events) expect(compileSchema(EVENT_SCHEMAS[type].data)(data, 'data')).toBeUndefined();
     expect(JSON.stringify(events)).not.toContain('jane');
+  });
+
+  it('stores each of several refunds of an order, and rejects one without an order', async () => {
+    const lines = [10, 20, 10].map((value) => order('A', { event: 'refund', value }));
+    const noOrder = order(undefined, { event: 'refund' });
+    expect(await importer().store(commands([...lines, noOrder]))).toEqual([
+      ...['accepted', 'accepted', 'deduplicated'],
+      { rejected: 'orderId is required for refund' },
+    ]);
+    expect((await log.read()).map(({ data }) => (data as { correction?: true }).correction)).toEqual([true, true]);
   });
 
   it('that is repeated after the dedup window changes nothing', async () => {

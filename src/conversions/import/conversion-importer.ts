@@ -10,6 +10,7 @@ import type { LoadedSite } from '../../sites/site-directory.js';
 import { type Matcher, matchAtReceipt } from '../../visitors/matcher.js';
 import type { OpeningEvent } from '../conversion.js';
 import { duplicateOf } from '../conversion-receiver.js';
+import { correctionProblem } from '../correction.js';
 import { type Decision as Decided, decide } from '../decide-conversion.js';
 import { hashPersonal } from '../hash-personal.js';
 import type { ReceiveConversion } from '../receive-conversion.command.js';
@@ -60,7 +61,9 @@ export class ConversionImporter {
     const lines = commands.map((command) => this.toLine(command));
     const own: Line[] = [];
     for (const line of lines) {
-      if (this.inFlight.has(line.id)) line.outcome = 'deduplicated';
+      const problem = correctionProblem(line.command.loadedSite, line.command.fields);
+      if (problem !== undefined) line.outcome = { rejected: problem };
+      else if (this.inFlight.has(line.id)) line.outcome = 'deduplicated';
       else {
         this.inFlight.add(line.id);
         own.push(line);

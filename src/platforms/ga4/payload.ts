@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { Conversion } from '../conversion.js';
+import type { Conversion, CorrectedOrder } from '../conversion.js';
 import { customFields, mappedEvent } from '../event-mapping.js';
 import { externalIdOf } from '../external-id.js';
 import { withoutQuery } from '../payload-fields.js';
@@ -21,7 +21,16 @@ const APP_INSTANCE = /^[0-9A-Fa-f]{32}$/;
 
 export function payload(conversion: Conversion, settings: Settings): Payload | Skip {
   const name = eventName(conversion.event, settings);
-  if (name === undefined) return { skip: 'event_not_mapped' };
+  return name === undefined ? { skip: 'event_not_mapped' } : eventPayload(conversion, name, settings);
+}
+
+/** Google Analytics adds up refunds, so each contains its own amount. */
+export function correction(conversion: Conversion, order: CorrectedOrder, settings: Settings): Payload | Skip {
+  const { eventId, refunded, currency } = order;
+  return eventPayload({ ...conversion, eventId, value: refunded, currency }, 'refund', settings);
+}
+
+function eventPayload(conversion: Conversion, name: string, settings: Settings): Payload | Skip {
   const cookie = isApp(settings) ? undefined : conversion.visit?.cookies._ga;
   const client = clientOf(conversion, cookie, settings);
   if (client === undefined) return { skip: 'no_client_identifier' };
