@@ -18,9 +18,7 @@ type DedupFields = Pick<
 export function dedupKey(secret: string, conversion: DedupFields, subject: string): string {
   const { trial, event, orderId, value, currency, occurredAt, correction } = conversion;
   const parts: (string | number | boolean | null)[] =
-    orderId === undefined
-      ? [trial, event, 'subject', subject]
-      : [trial, event, correction ? 'correction' : 'order', orderId];
+    orderId === undefined ? [trial, event, 'subject', subject] : [trial, event, 'order', orderId];
   if (orderId === undefined || correction) {
     parts.push(value ?? null, currency);
     if (occurredAt !== undefined) parts.push(occurredAt);
