@@ -69,7 +69,7 @@ function createAdminAdapter({ settings }: AdminOptions): FastifyAdapter {
     requestTimeout: 10_000,
     keepAliveTimeout: 65_000,
     forceCloseConnections: 'idle',
-    maxParamLength: PATH_PART_MAX,
+    routerOptions: { maxParamLength: PATH_PART_MAX },
     ...(isTls ? { https: { ...TIMEOUTS, cert: tlsCert, key: tlsKey, handshakeTimeout: 5_000 } } : { http: TIMEOUTS }),
     // Before the hooks below: the path cannot be decoded, or a part of it is too long.
     frameworkErrors: ({ statusCode = 400 }: FastifyError, _request: FastifyRequest, reply: FastifyReply) => {
