@@ -18,6 +18,7 @@ import { type LoadedSite, SiteDirectory } from '../sites/site-directory.js';
 import { openErasureList } from '../visitors/erasure-list.js';
 import { Matcher } from '../visitors/matcher.js';
 import { ImportProgress } from './import-progress.js';
+import { MemoryBound } from './memory-bound.js';
 import { table } from './output.js';
 import type { CliDependencies, Session } from './session.js';
 
@@ -76,6 +77,7 @@ async function importSource(
     ? new DryRunLog(log, (name, keys) => findClaims(postgres.pool, name, keys), postgres.clock)
     : undefined;
   const progress = new ImportProgress(output, bytes);
+  const memory = new MemoryBound();
   const importer = new ConversionImporter({
     log: dryRun ?? log,
     matcher,
@@ -101,9 +103,12 @@ async function importSource(
         stop,
         site,
         store: (commands) => importer.store(commands),
-        isErased: (subject) => erased.has(subject),
+        erased,
         rejected,
-        onProgress: (current) => progress.show(current),
+        onProgress: (current) => {
+          progress.show(current);
+          memory.check();
+        },
       },
       counts,
     );

@@ -155,8 +155,7 @@ export async function findOpened(
 ): Promise<Map<string, string | undefined>> {
   const { rows } = await source.query<{ stream: string; type: string | null }>({
     name: 'find-opened',
-    text: `SELECT s.stream, e.type FROM unnest($1::uuid[]) AS s (stream) CROSS JOIN LATERAL (
-             SELECT type FROM cc.events WHERE stream = s.stream AND version = 1 AND category = $2 LIMIT 1) e
+    text: `SELECT stream, type FROM cc.events WHERE stream = ANY ($1) AND version = 1 AND category = $2
            UNION ALL SELECT stream, null FROM cc.removed_streams WHERE stream = ANY ($1)`,
     values: [streams, category],
   });
