@@ -9,7 +9,9 @@ import { LogUnavailable, messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { pauseBetweenTurns } from '../kernel/turns.js';
+import type { LoadedSite } from '../sites/site-directory.js';
 import { BatchSlots } from './batch-slots.js';
+import { correctionProblem } from './correction.js';
 import {
   type Caller,
   type CountedAnswer,
@@ -49,12 +51,15 @@ export class InboundBatch {
     if (!format || headers['content-encoding'] !== undefined) return NOT_A_BATCH;
     const leave = this.slots.enter(caller.loadedSite.site.host);
     if (!leave) return TOO_MANY_BATCHES;
-    // The body of a client that has disconnected is never read to its end.
+    // The body of a client that disconnects, or has done so while its key was checked, is never read to its end.
+    let isReading = true;
     request.once('close', () => {
-      if (!request.complete) leave();
+      if (isReading) leave();
     });
+    if (request.closed) leave();
     try {
       const body = await readBody(request, this.settings.maxBatchBytes);
+      isReading = false;
       return body ? await this.receive(body, format, caller) : this.tooLarge;
     } finally {
       leave();
@@ -65,7 +70,7 @@ export class InboundBatch {
     const { loadedSite, key } = caller;
     const { clock, settings } = this;
     const limits = { maxLineBytes: settings.maxBodyBytes, clock, pause: pauseBetweenTurns() };
-    const readings = await readBatch(body, format, limits);
+    const readings = (await readBatch(body, format, limits)).map((reading) => checked(reading, loadedSite));
     const conversions = readings.flatMap((reading) =>
       reading.ok ? [new ReceiveConversion(loadedSite, key, reading.fields, settings)] : [],
     );
@@ -83,8 +88,8 @@ export class InboundBatch {
     }
     const result = results.next().value as PromiseSettledResult<Received>;
     if (result.status === 'fulfilled') {
-      const { receipt, ...rest } = result.value;
-      this.metrics.count(outcomeOf(receipt));
+      const { receipt, correction, ...rest } = result.value;
+      this.metrics.count(outcomeOf(receipt, correction));
       return { ...receipt, status: 200, ...rest };
     }
     this.metrics.count('unavailable');
@@ -93,4 +98,10 @@ export class InboundBatch {
     const [status, error] = isUnavailable ? [503, UNAVAILABLE_TEXT] : [500, INTERNAL_ERROR_TEXT];
     return { ok: false, error, status };
   }
+}
+
+/** What depends on the connections of the site. */
+function checked(reading: LineReading, site: LoadedSite): LineReading {
+  const error = reading.ok ? correctionProblem(site, reading.fields) : undefined;
+  return error === undefined ? reading : { ok: false, error, status: 400, outcome: 'invalid', reason: 'orderId' };
 }

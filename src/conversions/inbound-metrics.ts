@@ -5,6 +5,7 @@ import type { RejectionReason } from './rejection-reason.js';
 
 const OUTCOMES = [
   'received',
+  'corrected',
   'deduplicated',
   'filtered',
   'invalid',
@@ -53,6 +54,8 @@ export class InboundMetrics {
   }
 }
 
-export function outcomeOf(receipt: Receipt): InboundOutcome {
-  return 'deduped' in receipt ? 'deduplicated' : 'filtered' in receipt ? 'filtered' : 'received';
+export function outcomeOf(receipt: Receipt, isCorrection = false): InboundOutcome {
+  if ('deduped' in receipt) return 'deduplicated';
+  if ('filtered' in receipt) return 'filtered';
+  return isCorrection ? 'corrected' : 'received';
 }

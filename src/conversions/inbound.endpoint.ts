@@ -12,6 +12,7 @@ import { LogUnavailable, messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { SiteDirectory } from '../sites/site-directory.js';
+import { correctionProblem } from './correction.js';
 import {
   type Caller,
   type CountedAnswer,
@@ -98,6 +99,8 @@ export class InboundEndpoint implements OnModuleInit {
     if (!body) return this.tooLarge;
     const reading = readInboundFields(parseStrictJson(body), body, this.clock);
     if (!reading.ok) return { ...failureAnswer(400, reading.error), outcome: 'invalid', rejection: reading.reason };
+    const problem = correctionProblem(loadedSite, reading.fields);
+    if (problem !== undefined) return { ...failureAnswer(400, problem), outcome: 'invalid', rejection: 'orderId' };
     return received(await this.commands.execute(new ReceiveConversion(loadedSite, key, reading.fields, this.settings)));
   }
 
@@ -134,9 +137,9 @@ export class InboundEndpoint implements OnModuleInit {
   }
 }
 
-function received({ conversionId, firstConversionId, receipt, warning }: Received): CountedAnswer {
+function received({ conversionId, firstConversionId, receipt, correction, warning }: Received): CountedAnswer {
   const headers: Record<string, string> = { 'X-CC-Conversion-Id': conversionId };
   if (firstConversionId) headers['X-CC-First-Conversion-Id'] = firstConversionId;
   if (warning) headers['X-CC-Warning'] = warning;
-  return { ...jsonAnswer(200, receipt, headers), outcome: outcomeOf(receipt) };
+  return { ...jsonAnswer(200, receipt, headers), outcome: outcomeOf(receipt, correction) };
 }
