@@ -26,6 +26,7 @@ import { SiteRepository } from '../sites/site-repository.js';
 import { SiteSecrets } from '../sites/site-secrets.js';
 import { UsersModule } from '../users/users.module.js';
 import { AccessGuard } from './access.guard.js';
+import { ConnectionsController } from './connections.controller.js';
 import { Dependencies } from './dependencies.js';
 import { EventsController } from './events.controller.js';
 import { IdempotencyInterceptor } from './idempotency.interceptor.js';
@@ -93,6 +94,7 @@ class AdminKernelModule implements OnApplicationShutdown {
     KeysController,
     WebhookController,
     EventsController,
+    ConnectionsController,
   ],
   providers: [
     Dependencies,

@@ -17,6 +17,7 @@ import type { SiteKey } from '../sites/site.js';
 import { type LoadedSite, SiteDirectory } from '../sites/site-directory.js';
 import { openErasureList } from '../visitors/erasure-list.js';
 import { Matcher } from '../visitors/matcher.js';
+import { CLI_ACTOR } from './cli-actor.js';
 import { ImportProgress } from './import-progress.js';
 import { table } from './output.js';
 import type { CliDependencies, Session } from './session.js';
@@ -77,6 +78,7 @@ async function importSource(
     : undefined;
   const progress = new ImportProgress(output, bytes);
   const importer = new ConversionImporter({
+    actor: CLI_ACTOR,
     log: dryRun ?? log,
     matcher,
     clock: postgres.clock,

@@ -6,9 +6,10 @@ import { withReopenedVisit } from '../delivery/received-conversion.js';
 import { UserError } from '../kernel/errors.js';
 import type { StoredEvent } from '../log/event.js';
 import { PAYLOAD_VERSION } from '../platforms/payload-version.js';
+import { settingsAfter } from '../sites/named-connection.js';
 import { findByConversion, findByOrder } from './conversion-history.js';
 import { card } from './output.js';
-import { NAME_HELP, readConnectionName, settingsAfter } from './platform-argument.js';
+import { NAME_HELP, readConnectionName } from './platform-argument.js';
 import type { Session } from './session.js';
 import { collect, readSetting, subcommand, UsageError } from './subcommand.js';
 

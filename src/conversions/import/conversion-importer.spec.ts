@@ -43,6 +43,7 @@ describe('an import', () => {
   });
   const importer = (more: Partial<ImporterDependencies> = {}) =>
     new ConversionImporter({
+      actor: 'cli:ada',
       log,
       matcher: { find: async () => RECORD },
       clock: { nowMs: () => nowMs },
@@ -62,8 +63,8 @@ describe('an import', () => {
     expect(await importer().store(commands([order('A'), order('B')]))).toEqual(['accepted', 'accepted']);
     const events = await log.read();
     expect(events).toMatchObject([
-      { actor: 'cli', data: { orderId: 'A', keyId: IMPORT_KEY_ID, platforms: ['meta'] } },
-      { actor: 'cli', data: { orderId: 'B' } },
+      { actor: 'cli:ada', data: { orderId: 'A', keyId: IMPORT_KEY_ID, platforms: ['meta'] } },
+      { actor: 'cli:ada', data: { orderId: 'B' } },
     ]);
     for (const { type, data } of events) expect(compileSchema(EVENT_SCHEMAS[type].data)(data, 'data')).toBeUndefined();
     expect(JSON.stringify(events)).not.toContain('jane');

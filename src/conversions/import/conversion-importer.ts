@@ -1,5 +1,6 @@
 import { CONVERSION, type DeliveryPlan } from '../../events/conversion.events.js';
 import type { Clock } from '../../kernel/clock.js';
+import type { Actor } from '../../kernel/command.js';
 import { LogUnavailable, messageOf } from '../../kernel/errors.js';
 import { withLogTimeout } from '../../kernel/log-timeout.js';
 import type { AppendOutcome, DedupClaim } from '../../log/event.js';
@@ -18,6 +19,8 @@ import { lineId } from './line-id.js';
 export type LineOutcome = 'accepted' | 'deduplicated' | 'filtered' | { readonly rejected: string };
 
 export interface ImporterDependencies {
+  /** Who imports. */
+  readonly actor: Actor;
   readonly log: Pick<EventLog, 'append' | 'findOpened' | 'readOpenings'>;
   readonly matcher: Pick<Matcher, 'find'>;
   readonly clock: Clock;
@@ -166,7 +169,7 @@ export class ConversionImporter {
         stream: line.id,
         expected: 'new',
         site: line.command.loadedSite.site.host,
-        actor: 'cli',
+        actor: this.dependencies.actor,
         events: [event],
         claim,
       });
