@@ -14,7 +14,9 @@ queue.scheduleCheckPendingRequests = function scheduleIfPending() {
 };
 
 const [brokers = '127.0.0.1:9092', prefix = 'cc.'] = process.argv.slice(2);
-const topics = ['conversions', 'visitors', 'sites', 'auth', 'outbound', 'log'].map((name) => `${prefix}${name}`);
+const topics = ['conversions', 'visitors', 'sites', 'auth', 'inbound', 'outbound', 'log'].map(
+  (name) => `${prefix}${name}`,
+);
 const kafka = new Kafka({ clientId: 'reader', brokers: brokers.split(','), logLevel: logLevel.NOTHING });
 // With a fixed group id, Kafka remembers the position between runs.
 const consumer = kafka.consumer({ groupId: `reader-${randomUUID()}` });

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type ErrorRow, rowOf } from './platforms/error-table.js';
 import { PLATFORMS } from './platforms/index.js';
-import type { Platform, Verdict } from './platforms/platform.js';
+import type { LimitedConversion, Platform, Verdict } from './platforms/platform.js';
 import { changedConnection, newConnection } from './sites/connection-settings.js';
 
 const FOLDER = 'docs/platforms';
@@ -198,12 +198,13 @@ function isSaid(happens: string, word: string): boolean {
   return new RegExp(`^${word}\\b`).test(happens);
 }
 
-/** The age limits in hours, with every mode that the platform has. */
+/** The age limits in hours, with every mode that the platform has, also of store sales and corrections. */
 function ageLimitsOf({ limits, fields }: Platform): number[] {
   const mode = fields.find(({ name }) => name === 'mode');
   const modes = mode ? MODES.filter((value) => mode.check?.(value) === undefined) : [''];
-  const ages = modes.flatMap((mode) => limits?.({ mode })?.ageMaxMs ?? []);
-  return ages.map((ms) => ms / HOUR_MS);
+  const limited: LimitedConversion[] = [{}, { source: 'physical_store' }, { order: { timeMs: 0 } }];
+  const ages = modes.flatMap((mode) => limited.flatMap((one) => limits?.({ mode }, one)?.ageMaxMs ?? []));
+  return [...new Set(ages)].map((ms) => ms / HOUR_MS);
 }
 
 /** Every list of rows that `errors.ts` of the platform exports. */

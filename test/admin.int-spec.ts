@@ -284,4 +284,51 @@ describe('management API', () => {
       await receiver.stop();
     }
   });
+
+  it('connects platforms, several times under names, and never shows their secrets', async () => {
+    const operator = await admin.signedIn('operator');
+    const { body: user } = await operator('/session');
+    await operator('/sites', { method: 'POST', body: { host: 'ads.example' } });
+    const connect = (name: string, body: object) =>
+      operator(`/sites/ads.example/connections/${name}`, { method: 'PUT', body });
+    const settings = { pixel_id: '123456789012345', access_token: 'a-very-secret-token' };
+    const connected = await connect('meta', { settings });
+    expect(connected.body).toMatchObject({ platform: 'meta', connected: true, settings: { access_token: true } });
+    const second = await connect('meta:second', { settings });
+    expect(second.body).toMatchObject({ platform: 'meta:second', sameAccountAs: 'meta' });
+    const list = await operator('/sites/ads.example/connections');
+    const shown = list.body.items.filter((item: { connected: boolean }) => item.connected);
+    expect(shown).toMatchObject([
+      { platform: 'meta', state: 'active', secrets: ['access_token'] },
+      { platform: 'meta:second', state: 'active' },
+    ]);
+    expect(JSON.stringify(list.body)).not.toContain('a-very-secret-token');
+    const change = (path: string, method = 'POST') => operator(`/sites/ads.example/connections/${path}`, { method });
+    expect((await change('meta:second/pause')).body.state).toBe('paused');
+    expect((await change('meta:second/resume')).body.state).toBe('active');
+    expect((await change('meta:second', 'DELETE')).body.connected).toBe(false);
+    expect((await change('meta:second/pause')).status).toBe(404);
+    expect((await change('tiktok/test')).status).toBe(404);
+    expect((await connect('meta', { settings: { pixel_id: 'x' } })).status).toBe(422);
+    expect((await connect('nothing', { settings })).status).toBe(400);
+    expect((await connect('meta:__proto__', { settings })).status).toBe(400);
+    const events = await log.read({ categories: ['site'], site: 'ads.example' });
+    expect(events.every(({ actor }) => actor === `user:${user.id}`)).toBe(true);
+    expect(JSON.stringify(events)).not.toContain('a-very-secret-token');
+  });
+
+  it('lets only administrators choose the address that a platform is called at', async () => {
+    const [operator, boss] = [await admin.signedIn('operator'), await admin.signedIn('admin')];
+    await operator('/sites', { method: 'POST', body: { host: 'endpoint.example' } });
+    const settings = { pixel_id: '123456789012345', access_token: 'a-very-secret-token' };
+    const call = { method: 'PUT', body: { settings, endpoint: 'http://127.0.0.1:9/' } };
+    expect((await operator('/sites/endpoint.example/connections/meta', call)).status).toBe(403);
+    const { body: token } = await boss('/tokens', { method: 'POST', body: { name: 'CI', scopes: ['write'] } });
+    const program = admin.withHeaders({ authorization: `Bearer ${token.token}` });
+    expect((await program('/sites/endpoint.example/connections/meta', call)).status).toBe(403);
+    const connected = await boss('/sites/endpoint.example/connections/meta', call);
+    expect(connected).toMatchObject({ status: 200, body: { endpoint: 'http://127.0.0.1:9' } });
+    const tested = await operator('/sites/endpoint.example/connections/meta/test', { method: 'POST' });
+    expect(tested.body).toMatchObject({ ok: false, reason: expect.stringContaining('ECONNREFUSED') });
+  });
 });

@@ -663,7 +663,7 @@ describe('with a running service', () => {
 
       const { stdout } = await cli('events', 'show', '--order', 'ORD-1', '--site', ADS);
       expect(stdout).toMatch(/^Conversion .*\n.*order ORD-1\n {2}key Shop, cc_\w+…\n\n.* {2}received from key:/);
-      expect(stdout).toMatch(/cli requested delivery to meta\n.*cli requested delivery to meta as ORD-1-r2\n/);
+      expect(stdout).toMatch(/cli:\S+ requested delivery to meta\n.*cli:\S+ requested delivery to meta as ORD-1-r2\n/);
       expect(stdout).toMatch(
         /\nmeta: delivered\n.*attempt 1: failed, .+, HTTP 400, \d+ ms.*\n.*attempt 2: delivered, HTTP 200/,
       );

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { jest } from '@jest/globals';
 import { Client } from 'pg';
+import { runCli } from '../src/cli/run-cli.js';
 import { platformOf } from '../src/platforms/index.js';
 import type { Platform } from '../src/platforms/platform.js';
 import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
 import { ConnectPlatform } from '../src/sites/connection.commands.js';
+import { Collector } from './support/collector.js';
 import { accountOf } from './support/connected-platform.js';
 import { createDatabase } from './support/databases.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
@@ -20,6 +22,7 @@ import {
   type Reply,
   type RequestOptions,
   rawPost,
+  SECRET_KEY,
   startTestService,
   type TestService,
   type TestSite,
@@ -258,6 +261,69 @@ describe('a batch', () => {
     for (const { socket } of uploads) socket.destroy();
     const four = () => Promise.all(Array.from({ length: 4 }, () => postBatch(site, '[]')));
     await eventually(four, (replies) => replies.every(({ status }) => status === 200), { withinMs: 60_000 });
+  });
+});
+
+describe('refused conversions', () => {
+  it('are counted by site and reason in metrics and, after SIGTERM too, in the sync log, without what was sent', async () => {
+    const [site, other] = [await newSite(), await newSite()];
+    const instance = await startTestService(databaseUrl);
+    const secret = 'jane.secret';
+    const send = (body: unknown, options: RequestOptions = {}) => post(instance, site, body, options);
+    const batch = { path: `${INBOUND}/batch`, headers: LINES };
+    await send({ email: secret, event: 'purchase' });
+    await send({ event: secret });
+    await send(`{"${secret}"`);
+    await send('{}', { headers: { 'Content-Type': 'text/csv' } });
+    await send(`{"a":"${'x'.repeat(70_000)}"}`);
+    await send([JSON.stringify(purchase()), `{"email":"${secret}"}`, secret, 'null'].join('\n'), batch);
+    await send('', batch);
+    // Anonymous callers add nothing.
+    for (const key of [undefined, 'cc_wrong']) await send('{}', { headers: { 'X-CC-Api-Key': key } });
+    await send('{}', { headers: { Host: 'unknown.example' } });
+    await post(instance, other, { email: 'jane', event: secret });
+
+    const counted = [...(await metrics(instance))].filter(([name]) => name.startsWith('cc_inbound_rejected_total'));
+    const label = (host: string, reason: string) => `cc_inbound_rejected_total{site="${host}",reason="${reason}"}`;
+    const reasons = {
+      email: 2,
+      email_missing: 1,
+      syntax: 2,
+      content_type: 1,
+      too_large: 1,
+      not_an_object: 1,
+      empty: 1,
+    };
+    expect(new Map(counted)).toEqual(
+      new Map([
+        ...Object.entries(reasons).map(([reason, count]) => [label(site.host, reason), count] as const),
+        [label(other.host, 'email'), 1],
+      ]),
+    );
+    await instance.stop();
+
+    const syncLog = async (...options: string[]) => {
+      const [stdout, stderr] = [new Collector(), new Collector()];
+      const env = { DATABASE_URL: databaseUrl, SECRET_KEY };
+      expect(await runCli(['sync', 'log', '--site', site.host, ...options], { env, stdout, stderr })).toBe(0);
+      return stdout.text;
+    };
+    const json = await syncLog('--json', '--status', 'rejected');
+    const by = `key:${site.keyId}`;
+    expect(JSON.parse(json)).toEqual({
+      ...{ kind: 'inbound', status: 'rejected', count: 9, reasons, attempt: 0, durationMs: 0 },
+      time: expect.any(String),
+      since: expect.any(String),
+      sample: ['email', 'email_missing', 'syntax', 'content_type', 'too_large'].map((reason) => {
+        return { time: expect.any(String), reason, by };
+      }),
+    });
+    const text = await syncLog();
+    expect(text).toMatch(new RegExp(`inbound {3}rejected  2 email, .*  since .*  by ${by}\n`));
+    expect(json + text).not.toContain(secret);
+    const stored = await operator.log.read({ types: ['inbound.rejected.v1'] });
+    expect(stored.map((event) => event.site).sort()).toEqual([site.host, other.host].sort());
+    expect(JSON.stringify(stored)).not.toContain(secret);
   });
 });
 

@@ -26,6 +26,7 @@ import { SiteRepository } from '../sites/site-repository.js';
 import { SiteSecrets } from '../sites/site-secrets.js';
 import { UsersModule } from '../users/users.module.js';
 import { AccessGuard } from './access.guard.js';
+import { ConnectionsController } from './connections.controller.js';
 import { Dependencies } from './dependencies.js';
 import { EventsController } from './events.controller.js';
 import { IdempotencyInterceptor } from './idempotency.interceptor.js';
@@ -33,6 +34,8 @@ import { KeysController } from './keys.controller.js';
 import { InvalidRequest, ProblemFilter } from './problem.filter.js';
 import { SameHost } from './same-host.js';
 import { SessionController } from './session.controller.js';
+import { SignInController } from './sign-in.controller.js';
+import { SignInProvider } from './sign-in-provider.js';
 import { SitesController } from './sites.controller.js';
 import { TokensController } from './tokens.controller.js';
 import { UsersController } from './users.controller.js';
@@ -84,15 +87,18 @@ class AdminKernelModule implements OnApplicationShutdown {
   imports: [CqrsModule, UsersModule],
   controllers: [
     SessionController,
+    SignInController,
     UsersController,
     TokensController,
     SitesController,
     KeysController,
     WebhookController,
     EventsController,
+    ConnectionsController,
   ],
   providers: [
     Dependencies,
+    SignInProvider,
     ...SITE_COMMAND_HANDLERS.map((Handler) => provideCommandHandler(Handler, [SiteRepository, SiteSecrets])),
     { provide: APP_FILTER, useClass: ProblemFilter },
     { provide: APP_GUARD, useClass: AccessGuard },

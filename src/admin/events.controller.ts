@@ -50,7 +50,7 @@ const syncLineSchema = z
   .object({
     position: z.int(),
     time,
-    kind: z.enum(['delivery', 'push']),
+    kind: z.enum(['delivery', 'push', 'inbound']),
     platform: z.string().optional(),
     conversionId: z.uuid().optional(),
     attempt: z.int(),
@@ -61,6 +61,10 @@ const syncLineSchema = z
     nextTry: time.optional(),
     window: z.record(z.string(), z.unknown()).optional(),
     payload: z.object({ conversions: z.int(), bot_traffic_removed: z.int() }).optional(),
+    since: time.optional(),
+    count: z.int().optional(),
+    reasons: z.record(z.string(), z.int()).optional(),
+    sample: z.array(z.object({ time, reason: z.string(), by: z.string() })).optional(),
   })
   .meta({ id: 'SyncLine' });
 
@@ -85,7 +89,9 @@ export class EventsController {
 
   @Get('sync-log')
   @Requires('read')
-  @ApiOperation({ summary: 'Attempts to deliver conversions and to push totals, newest first' })
+  @ApiOperation({
+    summary: 'Attempts to deliver conversions and to push totals, and refused conversions, newest first',
+  })
   @Returns(pageOf(syncLineSchema), 'One page.')
   async syncLog(
     @Param('site', { schema: host }) name: string,
@@ -121,7 +127,8 @@ export class EventsController {
     document: (event: EventsOf<Type>) => object,
   ) {
     const { log } = this.dependencies;
-    const before = cursor ?? (await log.head()) + 1;
+    const end = (await log.head()) + 1;
+    const before = Math.min(cursor ?? end, end);
     const { events, ...more } = await pageBackwards<Type>(log, { ...options, before });
     return { items: events.map(document), ...more };
   }

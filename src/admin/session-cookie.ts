@@ -13,7 +13,11 @@ export function endedSessionCookie(): string {
 }
 
 export function readSessionCookie(header: string | undefined): string | undefined {
-  const found = header?.split(';').find((part) => part.trimStart().startsWith(`${NAME}=`));
-  const value = found?.trim().slice(NAME.length + 1);
+  const value = readCookie(header, NAME);
   return value !== undefined && /^[\w-]{43}$/.test(value) ? value : undefined;
+}
+
+export function readCookie(header: string | undefined, name: string): string | undefined {
+  const found = header?.split(';').find((part) => part.trimStart().startsWith(`${name}=`));
+  return found?.trim().slice(name.length + 1);
 }

@@ -49,9 +49,10 @@ export class SessionController {
     if (!(await this.throttle.admit(email, address)))
       throw new HttpException('Too many attempts to sign in. Wait 15 minutes.', HttpStatus.TOO_MANY_REQUESTS);
     const user = await this.users.authenticate(email, password);
-    if (!user) throw new UnauthorizedException('The email address or the password is wrong.');
+    if (!(user && (await this.open(user, reply))))
+      throw new UnauthorizedException('The email address or the password is wrong.');
     await this.throttle.forget(email, address);
-    return this.open(user, reply);
+    return userDocument(user);
   }
 
   @Post('session/password')
@@ -63,9 +64,9 @@ export class SessionController {
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
     const user = await this.users.choosePassword(link, password);
-    if (!user)
+    if (!(user && (await this.open(user, reply))))
       throw new UnauthorizedException('The link is unknown, used or expired. Ask an administrator for another.');
-    return this.open(user, reply);
+    return userDocument(user);
   }
 
   @Get('session')
@@ -100,8 +101,10 @@ export class SessionController {
     void reply.header('set-cookie', endedSessionCookie());
   }
 
-  private async open(user: UserRow, reply: FastifyReply) {
-    void reply.header('set-cookie', sessionCookie(await this.sessions.open(user.id)));
-    return userDocument(user);
+  /** False if the user has lost access meanwhile. */
+  private async open(user: UserRow, reply: FastifyReply): Promise<boolean> {
+    const session = await this.sessions.open(user);
+    if (session !== undefined) void reply.header('set-cookie', sessionCookie(session));
+    return session !== undefined;
   }
 }

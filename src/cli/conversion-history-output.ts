@@ -21,10 +21,10 @@ export function historyText({ conversion, deliveries, events }: ConversionHistor
   return `${lines.map(printable).join('\n')}\n`;
 }
 
-function requestText({ data }: StoredOpening): string {
-  const { event, value, currency, orderId, occurredAt, source, items, trial } = data;
+function requestText({ data }: Pick<StoredOpening, 'data'>): string {
+  const { event, value, currency, orderId, occurredAt, source, items, trial, correction } = data;
   const parts = [
-    event,
+    correction ? `${event}, a correction` : event,
     value === undefined ? 'no value' : `${value} ${currency}`,
     orderId === undefined ? 'no order' : `order ${orderId}`,
     items && `${items.length} ${items.length === 1 ? 'item' : 'items'}`,
@@ -38,7 +38,9 @@ function requestText({ data }: StoredOpening): string {
 function eventText(event: StoredEvent, opening: StoredEvent): string {
   switch (event.type) {
     case 'conversion.received.v1':
-      return `received from ${event.actor}`;
+      return event.stream === opening.stream
+        ? `received from ${event.actor}`
+        : `correction ${event.data.conversionId} received from ${event.actor}: ${requestText(event)}`;
     case 'conversion.filtered.v1':
       return `filtered, ${event.data.reason}, from ${event.actor}`;
     case 'conversion.deduplicated.v1': {

@@ -1,6 +1,7 @@
 import { isOpening, type StoredOpening } from '../conversions/conversion.js';
 import { findOrder } from '../conversions/find-order.js';
 import { type DeliveryHistory, deliveryHistories } from '../delivery/delivery-history.js';
+import { withOrder } from '../delivery/read-order.js';
 import { type AdConsent, CONVERSION } from '../events/conversion.events.js';
 import { UserError } from '../kernel/errors.js';
 import { isUuid } from '../kernel/uuid.js';
@@ -22,7 +23,7 @@ export interface ConversionHistory {
   readonly match: Visit | null;
   readonly consent: AdConsent | null;
   readonly deliveries: readonly DeliveryHistory[];
-  /** The events of the conversion and of its duplicates. */
+  /** The events of the conversion, and the receipt of its duplicates and corrections. */
   readonly events: readonly StoredEvent[];
 }
 
@@ -50,7 +51,7 @@ export async function findByConversion(
   return buildHistory(dependencies, await readConversion(dependencies.log, host, conversionId));
 }
 
-/** The newest conversion with the order id that is not a duplicate. */
+/** The newest conversion with the order id that is not a duplicate, nor a correction if there is another one. */
 export async function findByOrder(
   dependencies: CliDependencies,
   host: string,
@@ -58,7 +59,8 @@ export async function findByOrder(
 ): Promise<ConversionHistory> {
   const { log, secrets } = dependencies;
   const openings = await findOrder(log, host, await secrets.dedupSecret(host), orderId);
-  const opening = openings.filter((event) => !isDuplicate(event)).at(-1);
+  const originals = openings.filter((event) => !isDuplicate(event));
+  const opening = originals.findLast(({ data }) => !data.correction) ?? originals.at(-1);
   if (!opening) {
     throw new UserError(
       `${host} has no conversion with order ${orderId}. "events tail --site ${host}" shows the newest events.`,
@@ -72,11 +74,16 @@ async function buildHistory(
   own: [StoredOpening, ...StoredEvent[]],
 ): Promise<ConversionHistory> {
   const [opening] = own;
-  const { conversionId, orderId, keyId, consent } = opening.data;
+  const { conversionId, orderId, keyId, consent, trial } = opening.data;
   const sameOrder = orderId === undefined ? [] : await log.find(opening.site, orderId);
-  const duplicates = sameOrder.filter((event) => isDuplicate(event) && event.data.firstConversionId === conversionId);
+  const related = sameOrder.filter((event) => {
+    if (isDuplicate(event)) return event.data.firstConversionId === conversionId;
+    const isCorrection = event.type === 'conversion.received.v1' && event.data.correction;
+    return isCorrection && !opening.data.correction && event.data.trial === trial;
+  });
   const { keys, connections } = await sites.get(opening.site);
   const key = keys.find(({ id }) => id === keyId);
+  const { order } = await withOrder(log, opening);
   return {
     conversion: {
       ...opening.data,
@@ -86,8 +93,8 @@ async function buildHistory(
     },
     match: opening.personal?.visit ?? null,
     consent: consent ?? null,
-    deliveries: deliveryHistories(own, connections, platformOf),
-    events: [...own, ...duplicates].sort((one, other) => one.position - other.position),
+    deliveries: deliveryHistories(own, connections, platformOf, order),
+    events: [...own, ...related].sort((one, other) => one.position - other.position),
   };
 }
 

@@ -11,6 +11,7 @@ import { usesKafka } from '../kafka/client.js';
 import { messageOf, UserError } from '../kernel/errors.js';
 import { findTokens } from '../kernel/jws.js';
 import type { Settings } from '../kernel/settings.js';
+import { CLI_ACTOR } from './cli-actor.js';
 import { card } from './output.js';
 import type { CliDependencies, Session } from './session.js';
 import { subcommand } from './subcommand.js';
@@ -46,7 +47,7 @@ export function addCheckpoint(history: Command, session: Session): void {
     'history rotate-key',
   ).action(async ({ json }: { json?: true }) => {
     const { log, keys } = await openKeys(session);
-    const { id, publicKey } = await rotateKey(keys, log, 'cli');
+    const { id, publicKey } = await rotateKey(keys, log, CLI_ACTOR);
     await output.show(
       json,
       { key: id, publicKey },

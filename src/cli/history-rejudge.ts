@@ -7,6 +7,7 @@ import { BotScorer, loadBotList } from '../visitors/bots/bot-scorer.js';
 import { type RescoreResult, RescoreVisits, type VerdictChange } from '../visitors/rescore-visits.command.js';
 import { RescoreVisitsHandler } from '../visitors/rescore-visits.handler.js';
 import { FROM_HELP, OPTIONAL_TO_HELP, readBound } from './bound-argument.js';
+import { CLI_ACTOR } from './cli-actor.js';
 import { table } from './output.js';
 import { noteRemoved } from './removed-events.js';
 import type { Session } from './session.js';
@@ -51,7 +52,7 @@ export function addRejudge(history: Command, session: Session): void {
       });
       const result = await withReaderHold(postgres, 'history rejudge', after, (hold) => {
         noteRemoved(output, { after, until }, hold);
-        return handler.execute(new RescoreVisits('cli', site, after, until, apply));
+        return handler.execute(new RescoreVisits(CLI_ACTOR, site, after, until, apply));
       });
       output.endProgress();
       const threshold = site.settings.botThreshold;

@@ -17,6 +17,7 @@ import type { SiteKey } from '../sites/site.js';
 import { type LoadedSite, SiteDirectory } from '../sites/site-directory.js';
 import { openErasureList } from '../visitors/erasure-list.js';
 import { Matcher } from '../visitors/matcher.js';
+import { CLI_ACTOR } from './cli-actor.js';
 import { ImportProgress } from './import-progress.js';
 import { MemoryBound } from './memory-bound.js';
 import { table } from './output.js';
@@ -79,6 +80,7 @@ async function importSource(
   const progress = new ImportProgress(output, bytes);
   const memory = new MemoryBound();
   const importer = new ConversionImporter({
+    actor: CLI_ACTOR,
     log: dryRun ?? log,
     matcher,
     clock: postgres.clock,

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { DisableInbound, EnableInbound } from '../sites/site.commands.js';
 import { siteDocument } from '../sites/site-document.js';
+import { CLI_ACTOR } from './cli-actor.js';
 import type { Session } from './session.js';
 import { siteCard } from './site-output.js';
 import { commandGroup, subcommand } from './subcommand.js';
@@ -23,7 +24,7 @@ export function addInbound(program: Command, session: Session): void {
   ): Promise<void> {
     const { sites, commands } = await session.open();
     const { host } = await sites.get(hostOrAlias);
-    const site = siteDocument(await commands.execute(new InboundCommand('cli', host)));
+    const site = siteDocument(await commands.execute(new InboundCommand(CLI_ACTOR, host)));
     await session.output.show(json, site, () => siteCard(site));
   }
 }

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { IssueKey, RevokeKey } from '../sites/key.commands.js';
 import { listKeys } from '../sites/list-keys.js';
+import { CLI_ACTOR } from './cli-actor.js';
 import { card, table } from './output.js';
 import type { Session } from './session.js';
 import { commandGroup, subcommand } from './subcommand.js';
@@ -21,7 +22,7 @@ export function addKeys(program: Command, session: Session): void {
     .action(async ({ site: host, name, trial, json }: { site: string; name: string; trial?: true; json?: true }) => {
       const { sites, commands } = await session.open();
       const site = await sites.get(host);
-      const issued = await commands.execute(new IssueKey('cli', site.host, name, trial ?? false));
+      const issued = await commands.execute(new IssueKey(CLI_ACTOR, site.host, name, trial ?? false));
       const key = {
         id: issued.id,
         name: issued.name,
@@ -73,7 +74,7 @@ export function addKeys(program: Command, session: Session): void {
     .action(async (id: string, { site: host, json }: { site: string; json?: true }) => {
       const dependencies = await session.open();
       const site = await dependencies.sites.get(host);
-      const revoked = await dependencies.commands.execute(new RevokeKey('cli', site.host, id.toLowerCase()));
+      const revoked = await dependencies.commands.execute(new RevokeKey(CLI_ACTOR, site.host, id.toLowerCase()));
       const key = (await listKeys(dependencies, site.host)).find((candidate) => candidate.id === revoked.id);
       await output.show(json, key, () => card({ ...key }));
     });

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { connectionToSameAccount } from '../delivery/account.js';
+import { testStoredConnection } from '../delivery/stored-connection.js';
 import { PLATFORMS } from '../platforms/index.js';
 import {
   ConnectPlatform,
@@ -7,19 +8,15 @@ import {
   PauseConnection,
   ResumeConnection,
 } from '../sites/connection.commands.js';
+import { connectionDocument, listedConnections, platformDocument } from '../sites/connection-document.js';
+import { CLI_ACTOR } from './cli-actor.js';
+import { adviceAfterTest } from './connection-advice.js';
 import { card, table } from './output.js';
 import { NAME_HELP, readConnectionName } from './platform-argument.js';
-import {
-  connectionCard,
-  connectionDocument,
-  listedConnections,
-  platformDocument,
-  settingsText,
-} from './platform-output.js';
+import { connectionCard, settingsText } from './platform-output.js';
 import { addPreview } from './preview.command.js';
 import type { SecretInput } from './secret-input.js';
 import type { Session } from './session.js';
-import { adviceAfterTest, testStoredConnection } from './stored-connection.js';
 import { collect, commandGroup, readSetting, subcommand } from './subcommand.js';
 
 export function addPlatforms(program: Command, session: Session): void {
@@ -91,7 +88,7 @@ export function addPlatforms(program: Command, session: Session): void {
       const { sites, commands } = await session.open();
       const { host, connections } = await sites.get(options.site);
       const { connection, generatedSecret } = await commands.execute(
-        new ConnectPlatform('cli', host, platform, { set, endpoint: options.endpoint }, name),
+        new ConnectPlatform(CLI_ACTOR, host, platform, { set, endpoint: options.endpoint }, name),
       );
       const other = connectionToSameAccount(platform, connection, connections);
       const document = {
@@ -147,7 +144,7 @@ export function addPlatforms(program: Command, session: Session): void {
         const { name } = readConnectionName(argument, option);
         const { sites, commands } = await session.open();
         const { host } = await sites.get(site);
-        const document = connectionDocument(await commands.execute(new ConnectionCommand('cli', host, name)));
+        const document = connectionDocument(await commands.execute(new ConnectionCommand(CLI_ACTOR, host, name)));
         await output.show(json, document, () => connectionCard(document));
       });
   }

@@ -1,13 +1,15 @@
 import { type Command, Option } from 'commander';
 import { foldDeliveries } from '../delivery/delivery.js';
 import { buildPayload } from '../delivery/payload.js';
+import { withOrder } from '../delivery/read-order.js';
 import { withReopenedVisit } from '../delivery/received-conversion.js';
 import { UserError } from '../kernel/errors.js';
 import type { StoredEvent } from '../log/event.js';
 import { PAYLOAD_VERSION } from '../platforms/payload-version.js';
+import { settingsAfter } from '../sites/named-connection.js';
 import { findByConversion, findByOrder } from './conversion-history.js';
 import { card } from './output.js';
-import { NAME_HELP, readConnectionName, settingsAfter } from './platform-argument.js';
+import { NAME_HELP, readConnectionName } from './platform-argument.js';
 import type { Session } from './session.js';
 import { collect, readSetting, subcommand, UsageError } from './subcommand.js';
 
@@ -45,8 +47,9 @@ export function addPreview(platforms: Command, session: Session): void {
         conversion === undefined
           ? await findByOrder(dependencies, site.host, order as string)
           : await findByConversion(dependencies, site.host, conversion);
-      const received = receivedOf(events, target.name);
-      const payload = buildPayload(received, target.platform, settings, { payloadVersion: PAYLOAD_VERSION });
+      const received = await withOrder(dependencies.log, receivedOf(events, target.name));
+      const requested = { platform: target.name, payloadVersion: PAYLOAD_VERSION };
+      const payload = buildPayload(received, target.platform, settings, requested);
       const document = {
         platform: target.name,
         conversionId: received.data.conversionId,

@@ -16,11 +16,13 @@ import { UserError } from '../kernel/errors.js';
 import type { EventLog } from '../log/event-log.js';
 import { withReaderHold } from '../log/retention-holds.js';
 import type { SiteConnection } from '../sites/connection.js';
+import { connectionOf } from '../sites/named-connection.js';
 import type { Site } from '../sites/site.js';
 import { FROM_HELP, OPTIONAL_TO_HELP, readBound, TO_HELP } from './bound-argument.js';
+import { CLI_ACTOR } from './cli-actor.js';
 import { readConversion, statusOf } from './conversion-history.js';
 import { progressBar, table } from './output.js';
-import { connectionOf, PLATFORM_HELP, readConnectionName } from './platform-argument.js';
+import { PLATFORM_HELP, readConnectionName } from './platform-argument.js';
 import { noteRemoved } from './removed-events.js';
 import type { Session } from './session.js';
 import { collect, commandGroup, subcommand, UsageError } from './subcommand.js';
@@ -96,7 +98,7 @@ export function addReplay(program: Command, session: Session): void {
         force,
         dryRun,
       };
-      const command = new ReplayDeliveries('cli', request);
+      const command = new ReplayDeliveries(CLI_ACTOR, request);
       const progress = (checked: number) => {
         if (session.stop.aborted) {
           throw new UserError(

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { AddSite, ChangeAliases, ChangeSiteSettings, RemoveSite } from '../sites/site.commands.js';
 import { siteDocument } from '../sites/site-document.js';
 import { SITE_FLAGS } from '../sites/site-settings.js';
+import { CLI_ACTOR } from './cli-actor.js';
 import { card, table } from './output.js';
 import type { Session } from './session.js';
 import { settingsCard, siteCard, siteWithSettings } from './site-output.js';
@@ -39,7 +40,7 @@ export function addSites(program: Command, session: Session): void {
     .option('--alias <host>', 'another host of the same site; may be repeated', collect)
     .action(async (host: string, { alias, json }: { alias?: string[]; json?: true }) => {
       const { commands } = await session.open();
-      const site = siteDocument(await commands.execute(new AddSite('cli', host, alias)));
+      const site = siteDocument(await commands.execute(new AddSite(CLI_ACTOR, host, alias)));
       await output.show(json, site, () => siteCard(site));
       if (!json)
         output.note(`Next: "inbound enable ${site.host}", then "keys create --site ${site.host} --name <label>".`);
@@ -104,8 +105,9 @@ export function addSites(program: Command, session: Session): void {
       }
       const { sites, commands, settings } = await session.open();
       const { host } = await sites.get(hostOrAlias);
-      let changed = await commands.execute(new ChangeAliases('cli', host, aliases));
-      if (hasSettings) changed = await commands.execute(new ChangeSiteSettings('cli', host, { set: values, unset }));
+      let changed = await commands.execute(new ChangeAliases(CLI_ACTOR, host, aliases));
+      if (hasSettings)
+        changed = await commands.execute(new ChangeSiteSettings(CLI_ACTOR, host, { set: values, unset }));
       const site = siteWithSettings(changed, settings.dedupWindowMs);
       await output.show(options.json, site, () => `${siteCard(site)}\n${settingsCard(site.settings)}`);
     });
@@ -119,7 +121,7 @@ export function addSites(program: Command, session: Session): void {
     const { sites, commands } = await session.open();
     // By its host only: an alias must not lead to another site than the one that was meant.
     const { connections } = await sites.get(host);
-    const removed = await commands.execute(new RemoveSite('cli', host));
+    const removed = await commands.execute(new RemoveSite(CLI_ACTOR, host));
     const disconnected = connections.filter((connection) => !connection.disconnected).map(({ platform }) => platform);
     await output.show(json, { host: removed.host, removed: true, disconnected }, () =>
       card({ host: removed.host, removed: true, disconnected }),

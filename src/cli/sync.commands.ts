@@ -24,12 +24,15 @@ export function addSync(program: Command, session: Session): void {
   subcommand(
     sync,
     'log',
-    'List all attempts to deliver conversions and to push totals, oldest first',
+    'List all attempts to deliver conversions and to push totals, and refused conversions, oldest first',
     'sync log --site shop.example --from 2025-03-01 --status failed',
   )
     .requiredOption('--site <host>', 'site of the attempts')
     .option('--platform <platform>', `only deliveries ${PLATFORM_HELP}`)
-    .option('--status <status>', 'only attempts with this status: delivered, accepted, deferred, failed, skipped …')
+    .option(
+      '--status <status>',
+      'only attempts with this status: delivered, accepted, deferred, failed, skipped, rejected …',
+    )
     .option('--from <when>', FROM_HELP, readBound)
     .option('--to <when>', TO_HELP, readBound)
     .action(async ({ site, platform, status, from, to, json }: LogOptions) => {
@@ -57,6 +60,7 @@ function jsonLine(line: SyncLine): string {
 }
 
 function textLine(line: SyncLine): string {
+  if (line.kind === 'inbound') return inboundLine(line);
   const { time, kind, platform, conversionId, window, payload, attempt, status, httpStatus, reason } = line;
   const target = platform ?? `${payload?.conversions} + ${payload?.bot_traffic_removed}`;
   const details = [httpStatus, `${line.durationMs} ms`, reason, line.nextTry && `next attempt ${line.nextTry}`];
@@ -69,5 +73,12 @@ function textLine(line: SyncLine): string {
     status.padEnd(9),
     details.filter((part) => part !== undefined).join(', '),
   ];
+  return `${printable(cells.join('  '))}\n`;
+}
+
+function inboundLine({ time, kind, status, since, reasons = {}, sample = [] }: SyncLine): string {
+  const counts = Object.entries(reasons).map(([reason, count]) => `${count} ${reason}`);
+  const senders = new Set(sample.map(({ by }) => by));
+  const cells = [time, kind.padEnd(8), status, counts.join(', '), `since ${since}`, `by ${[...senders].join(', ')}`];
   return `${printable(cells.join('  '))}\n`;
 }

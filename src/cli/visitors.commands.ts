@@ -9,6 +9,7 @@ import { EraseSubjectHandler, RerunErasuresHandler } from '../visitors/erase-sub
 import { Erasure } from '../visitors/erasure.js';
 import { openErasureList } from '../visitors/erasure-list.js';
 import { type ShownVisitor, showVisitor } from '../visitors/show-visitor.js';
+import { CLI_ACTOR } from './cli-actor.js';
 import { card } from './output.js';
 import type { Session } from './session.js';
 import { commandGroup, subcommand, UsageError } from './subcommand.js';
@@ -56,7 +57,7 @@ export function addVisitors(program: Command, session: Session): void {
       const { sites, postgres, log, settings } = await session.open();
       const site = await sites.get(host);
       const subject = subjectFrom(person.includes('@') ? { email: person } : { hash: person });
-      await new StateConsentHandler(log).execute(new StateConsent('cli', site.host, subject, value));
+      await new StateConsentHandler(log).execute(new StateConsent(CLI_ACTOR, site.host, subject, value));
       const nowMs = postgres.clock.nowMs();
       const record = await showVisitor(postgres.pool, site, subject, nowMs, settings.identifierTtlMs);
       const { consent, statements } = record as ShownVisitor;
@@ -80,12 +81,12 @@ export function addVisitors(program: Command, session: Session): void {
       const list = openErasureList(settings.erasureList, sealer, postgres.pool);
       if (rerun) {
         const onProgress = (done: number, total: number) => output.progress(`Erasing ${done} of ${total}`);
-        const erased = await new RerunErasuresHandler(erasure, list, onProgress).execute(new RerunErasures('cli'));
+        const erased = await new RerunErasuresHandler(erasure, list, onProgress).execute(new RerunErasures(CLI_ACTOR));
         return output.show(json, erased, () => card({ ...erased }));
       }
       const { host } = await sites.get(person.site as string);
       await secrets.recordKey();
-      const command = new EraseSubject('cli', host, subjectFrom(person));
+      const command = new EraseSubject(CLI_ACTOR, host, subjectFrom(person));
       const erased = { site: host, ...(await new EraseSubjectHandler(erasure, list).execute(command)) };
       await output.show(json, erased, () => card({ ...erased }));
     });

@@ -3,6 +3,7 @@ import { lastPush, pushTotals, testWebhook } from '../outbound/operate-webhook.j
 import { webhookDocument } from '../outbound/webhook-document.js';
 import { DisableWebhook, EnableWebhook, SetWebhook } from '../sites/webhook.commands.js';
 import { requireWebhook, type SiteWebhook } from '../sites/webhook.js';
+import { CLI_ACTOR } from './cli-actor.js';
 import { card } from './output.js';
 import type { CliDependencies, Session } from './session.js';
 import { commandGroup, subcommand } from './subcommand.js';
@@ -36,7 +37,7 @@ export function addWebhook(program: Command, session: Session): void {
           ? session.input.file('--secret-file', options.secretFile)
           : options.secret && (await session.input.value('--secret', options.secret));
       const request = { url, secret, allowPrivate: settings.outboundAllowPrivate };
-      const { webhook, generatedSecret } = await commands.execute(new SetWebhook('cli', host, request));
+      const { webhook, generatedSecret } = await commands.execute(new SetWebhook(CLI_ACTOR, host, request));
       await show(dependencies, host, webhook, options.json, generatedSecret);
       if (options.json) return;
       if (generatedSecret !== undefined)
@@ -61,7 +62,7 @@ export function addWebhook(program: Command, session: Session): void {
     .requiredOption('--site <host>', 'site of the webhook')
     .action(async ({ site, json }: SiteOptions) => {
       const dependencies = await session.open();
-      const document = await testWebhook(dependencies, await dependencies.sites.get(site), 'cli');
+      const document = await testWebhook(dependencies, await dependencies.sites.get(site), CLI_ACTOR);
       await output.show(json, document, () => card(document));
       if (!document.ok) session.exitCode = 1;
       if (!document.ok && !json) output.note(rejectedText(document.reason ?? ''));
@@ -72,7 +73,7 @@ export function addWebhook(program: Command, session: Session): void {
     .action(async ({ site, json }: SiteOptions) => {
       const dependencies = await session.open();
       const { sites } = dependencies;
-      const pushed = await pushTotals(dependencies, await sites.get(site), 'cli');
+      const pushed = await pushTotals(dependencies, await sites.get(site), CLI_ACTOR);
       const document = webhookDocument(requireWebhook(await sites.get(site)), pushed);
       await output.show(json, document, () => webhookCard(document));
       if (pushed.type === 'outbound.delivered.v1') return;
@@ -93,7 +94,7 @@ export function addWebhook(program: Command, session: Session): void {
       .action(async ({ site, json }: SiteOptions) => {
         const dependencies = await session.open();
         const { host } = await dependencies.sites.get(site);
-        const changed = await dependencies.commands.execute(new WebhookCommand('cli', host));
+        const changed = await dependencies.commands.execute(new WebhookCommand(CLI_ACTOR, host));
         await show(dependencies, host, changed, json);
       });
   }

@@ -3,6 +3,7 @@ import type { DeliveryService } from '../delivery/delivery.service.js';
 import type { ReceivedConversion } from '../delivery/received-conversion.js';
 import { CONVERSION } from '../events/conversion.events.js';
 import type { Clock } from '../kernel/clock.js';
+import { LogUnavailable } from '../kernel/errors.js';
 import { withLogTimeout } from '../kernel/log-timeout.js';
 import type { Pause } from '../kernel/turns.js';
 import { uuidv7 } from '../kernel/uuid.js';
@@ -29,6 +30,13 @@ interface Prepared extends Decision {
   readonly command: ReceiveConversion;
 }
 
+/** The first of several conversions that claim the same dedup key. */
+interface Claimant {
+  readonly stream: string;
+  readonly weak: boolean;
+  readonly outcome: Promise<AppendOutcome>;
+}
+
 type Settled<Value> = PromiseSettledResult<Value>;
 
 const NO_PAUSE: Pause = async () => {};
@@ -53,9 +61,21 @@ export class ConversionReceiver {
       preparing.push(prepared);
     }
     const prepared = await Promise.allSettled(preparing);
-    // All in one turn and in order, so that they share commits and none overtakes another.
-    const outcomes = await mapSettled(prepared, (each) => this.append(each.command, each.opening, each.claim));
-    return this.storeDuplicates(prepared, outcomes);
+    return this.storeDuplicates(prepared, await this.appendAll(prepared));
+  }
+
+  /** All in one turn and in order, so that they share commits and none overtakes another. */
+  private appendAll(prepared: readonly Settled<Prepared>[]): Promise<Settled<AppendOutcome>[]> {
+    const claimants = new Map<string, Claimant>();
+    return mapSettled(prepared, ({ command, opening, claim }) => {
+      const append = () => this.append(command, opening, claim);
+      const key = `${command.loadedSite.site.host} ${claim.key}`;
+      const earlier = claimants.get(key);
+      if (earlier && isDecidedBy(earlier, claim)) return outcomeAfter(earlier, append);
+      const outcome = append();
+      claimants.set(key, { stream: opening.data.conversionId, weak: claim.weak, outcome });
+      return outcome;
+    });
   }
 
   private async prepare(command: ReceiveConversion): Promise<Prepared> {
@@ -114,7 +134,8 @@ export function receivedOf({ opening, warning }: StoredConversion, results: Resu
   const { data } = opening;
   const receipt = receiptOf(opening, results);
   const first = 'firstConversionId' in data ? { firstConversionId: data.firstConversionId } : undefined;
-  return { conversionId: data.conversionId, ...first, receipt, ...(warning && { warning }) };
+  const { conversionId, correction } = data;
+  return { conversionId, ...first, receipt, ...(correction && { correction }), ...(warning && { warning }) };
 }
 
 export function duplicateOf(
@@ -125,6 +146,26 @@ export function duplicateOf(
   const data = sentData(opening.data);
   const differs = differences(first && isOpening(first) ? first : undefined, data, opening.personal);
   return { ...opening, type: 'conversion.deduplicated.v1', data: { ...data, firstConversionId, differs } };
+}
+
+/** Whether the claim is refused if the earlier one is stored, and otherwise for the same reason. */
+function isDecidedBy(earlier: Claimant, { weak, windowMs }: Decision['claim']): boolean {
+  return windowMs > 0 && (weak || !earlier.weak);
+}
+
+/** The log stores one claim of a key per commit: hundreds of them would take longer than an append may wait. */
+async function outcomeAfter(
+  { stream, outcome }: Claimant,
+  append: () => Promise<AppendOutcome>,
+): Promise<AppendOutcome> {
+  try {
+    const first = await outcome;
+    return first.status === 'appended' ? { status: 'claimed', by: stream } : first;
+  } catch (error) {
+    if (error instanceof LogUnavailable) throw error;
+    // The log refused the earlier one for good, which says nothing about this one.
+    return append();
+  }
 }
 
 /** Maps the fulfilled ones, in order, and keeps the others. */

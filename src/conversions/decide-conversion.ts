@@ -4,6 +4,7 @@ import type { PersonalHashes } from '../platforms/personal-hashes.js';
 import { filtersBots, type Match, reachesBotThreshold } from '../visitors/matcher.js';
 import { addressWarning, storedItems, storedText } from './address-digest.js';
 import type { OpeningEvent } from './conversion.js';
+import { isCorrection } from './correction.js';
 import { dedupKey, dedupWindowOf } from './dedup-key.js';
 import { filterReason } from './filter.js';
 import type { ReceiveConversion } from './receive-conversion.command.js';
@@ -31,6 +32,7 @@ export function decide(
   const event = storedText(dedupSecret, fields.event);
   const orderId = fields.orderId === undefined ? undefined : storedText(dedupSecret, fields.orderId);
   const items = fields.items && storedItems(dedupSecret, fields.items);
+  const correction = isCorrection(loadedSite, fields.event) ? true : undefined;
   // Fields that were not sent are undefined here and absent in the log.
   const data: ConversionData = {
     conversionId,
@@ -43,6 +45,7 @@ export function decide(
     items,
     keyId: key.id,
     trial: key.trial,
+    correction,
   };
   const { visit, bot, isBot, botVisitors } = match;
   const stated = sentPersonal(fields, dedupSecret, match.withheld !== undefined);
@@ -51,9 +54,11 @@ export function decide(
     ...(bot && bot.score > 0 && { bot, ...(reachesBotThreshold(bot, settings) && { judged: true as const }) }),
     ...(botVisitors !== undefined && { botVisitors }),
   };
-  const reason =
-    filterReason(settings, hashes.subject, fields.email) ??
-    (isBot && filtersBots(settings, fields.orderId) ? 'bot' : undefined);
+  // A conversion that was counted must be corrected, whatever the site filters now.
+  const reason = correction
+    ? undefined
+    : (filterReason(settings, hashes.subject, fields.email) ??
+      (isBot && filtersBots(settings, fields.orderId) ? 'bot' : undefined));
   const reference = orderId;
   const opening: OpeningEvent = reason
     ? { type: 'conversion.filtered.v1', data: { ...data, ...botData, reason }, personal, reference }
@@ -74,13 +79,18 @@ export function decide(
 }
 
 /** The match without personal data; undefined when there is neither a visit nor a consent. */
-function matchData({ visit, consent, withheld }: Match): Partial<ConversionData> | undefined {
-  if (!visit && !withheld && consent === 'unknown') return undefined;
-  return { ...(visit && { matched: true }), consent, ...(withheld && { withheld }) };
+function matchData({ visit, consent, withheld, personalization }: Match): Partial<ConversionData> | undefined {
+  if (!visit && !withheld && consent === 'unknown' && !personalization) return undefined;
+  return {
+    ...(visit && { matched: true }),
+    consent,
+    ...(personalization && { personalization }),
+    ...(withheld && { withheld }),
+  };
 }
 
 /** The fields of the sender only: a duplicate is neither matched nor sent. */
 export function sentData(data: ConversionData): ConversionData {
-  const { conversionId, event, value, currency, orderId, occurredAt, source, items, keyId, trial } = data;
-  return { conversionId, event, value, currency, orderId, occurredAt, source, items, keyId, trial };
+  const { conversionId, event, value, currency, orderId, occurredAt, source, items, keyId, trial, correction } = data;
+  return { conversionId, event, value, currency, orderId, occurredAt, source, items, keyId, trial, correction };
 }

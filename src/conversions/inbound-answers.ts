@@ -4,11 +4,16 @@ import type { SiteKey } from '../sites/site.js';
 import type { LoadedSite } from '../sites/site-directory.js';
 import type { InboundOutcome } from './inbound-metrics.js';
 import { INBOUND_PATH } from './inbound-route.js';
+import type { RejectionReason } from './rejection-reason.js';
 
 /** Long enough for a database failover, short enough that the conversion is not delayed much. */
 const RETRY_AFTER = { 'Retry-After': '2' };
 
-export type CountedAnswer = Answer & { readonly outcome?: InboundOutcome };
+export type CountedAnswer = Answer & {
+  readonly outcome?: InboundOutcome;
+  /** Why the conversion of an authenticated sender was refused. */
+  readonly rejection?: RejectionReason;
+};
 
 /** The authenticated sender. */
 export interface Caller {
@@ -24,6 +29,7 @@ export const NO_CONVERSION: CountedAnswer = failureAnswer(404, 'Conversion not f
 export const NOT_JSON: CountedAnswer = {
   ...textAnswer(415, 'Send the body as application/json in UTF-8, without Content-Encoding.'),
   outcome: 'malformed',
+  rejection: 'content_type',
 };
 export const UNAVAILABLE_TEXT = 'Temporarily unavailable: send the conversion again';
 export const UNAVAILABLE: CountedAnswer = {
@@ -38,9 +44,11 @@ export const INTERNAL_ERROR: CountedAnswer = {
 export const NOT_A_BATCH: CountedAnswer = {
   ...textAnswer(415, 'Send the body as application/json or application/x-ndjson in UTF-8, without Content-Encoding.'),
   outcome: 'malformed',
+  rejection: 'content_type',
 };
+export const TOO_MANY_BATCHES_TEXT = 'Too many batches at once: send this one again';
 export const TOO_MANY_BATCHES: CountedAnswer = {
-  ...failureAnswer(503, 'Too many batches at once: send this one again', RETRY_AFTER),
+  ...failureAnswer(503, TOO_MANY_BATCHES_TEXT, RETRY_AFTER),
   outcome: 'unavailable',
 };
 
@@ -48,12 +56,13 @@ export function methodNotAllowed(allow: string): CountedAnswer {
   return { ...textAnswer(405, `Use ${allow} here.`, { Allow: allow }), outcome: 'malformed' };
 }
 
-export function malformed({ message }: MalformedBody): CountedAnswer {
-  return { ...textAnswer(400, message), outcome: 'malformed' };
+export function malformed({ message, kind }: MalformedBody): CountedAnswer {
+  return { ...textAnswer(400, message), outcome: 'malformed', rejection: kind };
 }
 
 export function tooLarge(maxBytes: number, advice: string): CountedAnswer {
-  return { ...textAnswer(413, `The body is larger than ${maxBytes} bytes. ${advice}`), outcome: 'malformed' };
+  const text = `The body is larger than ${maxBytes} bytes. ${advice}`;
+  return { ...textAnswer(413, text), outcome: 'malformed', rejection: 'too_large' };
 }
 
 export function throttled(retryAfterS: number): CountedAnswer {

@@ -9,7 +9,9 @@ import { LogUnavailable, messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { pauseBetweenTurns } from '../kernel/turns.js';
+import type { LoadedSite } from '../sites/site-directory.js';
 import { BatchSlots } from './batch-slots.js';
+import { correctionProblem } from './correction.js';
 import {
   type Caller,
   type CountedAnswer,
@@ -24,6 +26,7 @@ import { batchFormatOf } from './inbound-route.js';
 import { type LineReading, readBatch } from './read-batch.js';
 import { ReceiveBatch } from './receive-batch.command.js';
 import { ReceiveConversion, type Received } from './receive-conversion.command.js';
+import { RejectionRecorder } from './rejection-recorder.js';
 
 /** `POST /__cc/inbound/batch`: many conversions, each answered as if it had been sent alone, with its status. */
 @Injectable()
@@ -34,6 +37,7 @@ export class InboundBatch {
   constructor(
     private readonly commands: CommandBus,
     private readonly metrics: InboundMetrics,
+    private readonly rejections: RejectionRecorder,
     private readonly logger: Logger,
     @Inject(CLOCK) private readonly clock: Clock,
     @Inject(SETTINGS) private readonly settings: Settings,
@@ -47,40 +51,45 @@ export class InboundBatch {
     if (!format || headers['content-encoding'] !== undefined) return NOT_A_BATCH;
     const leave = this.slots.enter(caller.loadedSite.site.host);
     if (!leave) return TOO_MANY_BATCHES;
-    // The body of a client that has disconnected is never read to its end.
+    // The body of a client that disconnects, or has done so while its key was checked, is never read to its end.
+    let isReading = true;
     request.once('close', () => {
-      if (!request.complete) leave();
+      if (isReading) leave();
     });
+    if (request.closed) leave();
     try {
       const body = await readBody(request, this.settings.maxBatchBytes);
+      isReading = false;
       return body ? await this.receive(body, format, caller) : this.tooLarge;
     } finally {
       leave();
     }
   }
 
-  private async receive(body: Buffer, format: BatchFormat, { loadedSite, key }: Caller): Promise<CountedAnswer> {
+  private async receive(body: Buffer, format: BatchFormat, caller: Caller): Promise<CountedAnswer> {
+    const { loadedSite, key } = caller;
     const { clock, settings } = this;
     const limits = { maxLineBytes: settings.maxBodyBytes, clock, pause: pauseBetweenTurns() };
-    const readings = await readBatch(body, format, limits);
+    const readings = (await readBatch(body, format, limits)).map((reading) => checked(reading, loadedSite));
     const conversions = readings.flatMap((reading) =>
       reading.ok ? [new ReceiveConversion(loadedSite, key, reading.fields, settings)] : [],
     );
     const results = (await this.commands.execute(new ReceiveBatch(conversions))).values();
-    return jsonAnswer(200, { ok: true, results: readings.map((reading) => this.entryOf(reading, results)) });
+    return jsonAnswer(200, { ok: true, results: readings.map((reading) => this.entryOf(reading, results, caller)) });
   }
 
   /** Takes the next result if the conversion was accepted. */
-  private entryOf(reading: LineReading, results: Iterator<PromiseSettledResult<Received>>): object {
+  private entryOf(reading: LineReading, results: Iterator<PromiseSettledResult<Received>>, caller: Caller): object {
     if (!reading.ok) {
-      const { error, status, outcome } = reading;
+      const { error, status, outcome, reason } = reading;
+      this.rejections.count(caller, reason);
       this.metrics.count(outcome);
       return { ok: false, error, status };
     }
     const result = results.next().value as PromiseSettledResult<Received>;
     if (result.status === 'fulfilled') {
-      const { receipt, ...rest } = result.value;
-      this.metrics.count(outcomeOf(receipt));
+      const { receipt, correction, ...rest } = result.value;
+      this.metrics.count(outcomeOf(receipt, correction));
       return { ...receipt, status: 200, ...rest };
     }
     this.metrics.count('unavailable');
@@ -89,4 +98,10 @@ export class InboundBatch {
     const [status, error] = isUnavailable ? [503, UNAVAILABLE_TEXT] : [500, INTERNAL_ERROR_TEXT];
     return { ok: false, error, status };
   }
+}
+
+/** What depends on the connections of the site. */
+function checked(reading: LineReading, site: LoadedSite): LineReading {
+  const error = reading.ok ? correctionProblem(site, reading.fields) : undefined;
+  return error === undefined ? reading : { ok: false, error, status: 400, outcome: 'invalid', reason: 'orderId' };
 }

@@ -1,9 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { Counter, Registry } from 'prom-client';
 import type { Receipt } from './receipt.js';
+import type { RejectionReason } from './rejection-reason.js';
 
 const OUTCOMES = [
   'received',
+  'corrected',
   'deduplicated',
   'filtered',
   'invalid',
@@ -15,9 +17,14 @@ const OUTCOMES = [
 ] as const;
 export type InboundOutcome = (typeof OUTCOMES)[number];
 
+/** Sites with a label of their own. Only sites with bad rows count, so this is enough for most operators. */
+const SITES_MAX = 1_000;
+
 @Injectable()
 export class InboundMetrics {
   private readonly counters: Record<InboundOutcome, { inc(): void }>;
+  private readonly rejections: Counter<'site' | 'reason'>;
+  private readonly sites = new Set<string>();
 
   constructor(registry: Registry) {
     const requests = new Counter({
@@ -26,9 +33,20 @@ export class InboundMetrics {
       labelNames: ['outcome'],
       registers: [registry],
     });
+    this.rejections = new Counter({
+      name: 'cc_inbound_rejected_total',
+      help: 'Conversions of authenticated senders that were refused, by site and reason',
+      labelNames: ['site', 'reason'],
+      registers: [registry],
+    });
     // Resolved once: a labelled increment would hash its labels on every request.
     this.counters = Object.fromEntries(OUTCOMES.map((outcome) => [outcome, requests.labels(outcome)])) as never;
     for (const outcome of OUTCOMES) requests.labels(outcome).inc(0);
+  }
+
+  countRejection(host: string, reason: RejectionReason): void {
+    if (this.sites.size < SITES_MAX) this.sites.add(host);
+    this.rejections.inc({ site: this.sites.has(host) ? host : 'other', reason });
   }
 
   count(outcome: InboundOutcome): void {
@@ -36,6 +54,8 @@ export class InboundMetrics {
   }
 }
 
-export function outcomeOf(receipt: Receipt): InboundOutcome {
-  return 'deduped' in receipt ? 'deduplicated' : 'filtered' in receipt ? 'filtered' : 'received';
+export function outcomeOf(receipt: Receipt, isCorrection = false): InboundOutcome {
+  if ('deduped' in receipt) return 'deduplicated';
+  if ('filtered' in receipt) return 'filtered';
+  return isCorrection ? 'corrected' : 'received';
 }

@@ -12,6 +12,7 @@ import { LogUnavailable, messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { SiteDirectory } from '../sites/site-directory.js';
+import { correctionProblem } from './correction.js';
 import {
   type Caller,
   type CountedAnswer,
@@ -34,6 +35,7 @@ import { InboundMetrics, outcomeOf } from './inbound-metrics.js';
 import { INBOUND_PATH, type InboundRoute, isJsonContentType, routeInbound } from './inbound-route.js';
 import { Receipts } from './receipts.js';
 import { ReceiveConversion, type Received } from './receive-conversion.command.js';
+import { RejectionRecorder } from './rejection-recorder.js';
 
 /**
  * `POST /__cc/inbound` and `/__cc/inbound/batch`, and `GET` of receipts. The checks run in the order that the API documents; the body is read only
@@ -51,6 +53,7 @@ export class InboundEndpoint implements OnModuleInit {
     private readonly receipts: Receipts,
     private readonly batch: InboundBatch,
     private readonly metrics: InboundMetrics,
+    private readonly rejections: RejectionRecorder,
     private readonly logger: Logger,
     @Inject(CLOCK) private readonly clock: Clock,
     @Inject(SETTINGS) private readonly settings: Settings,
@@ -81,14 +84,23 @@ export class InboundEndpoint implements OnModuleInit {
     const caller = this.authenticate(request);
     if ('status' in caller) return caller;
     if (route.kind === 'receipt') return this.showReceipt(route, caller);
-    if (route.kind === 'batch') return this.batch.answer(request, caller);
+    const answer = await (route.kind === 'batch'
+      ? this.batch.answer(request, caller)
+      : this.receive(request, caller)
+    ).catch((error: unknown) => this.answerToFailure(error));
+    if (answer.rejection) this.rejections.count(caller, answer.rejection);
+    return answer;
+  }
+
+  private async receive(request: IncomingMessage, { loadedSite, key }: Caller): Promise<CountedAnswer> {
     const { headers } = request;
     if (!isJsonContentType(headers['content-type']) || headers['content-encoding'] !== undefined) return NOT_JSON;
     const body = await readBody(request, this.settings.maxBodyBytes);
     if (!body) return this.tooLarge;
     const reading = readInboundFields(parseStrictJson(body), body, this.clock);
-    if (!reading.ok) return { ...failureAnswer(400, reading.error), outcome: 'invalid' };
-    const { loadedSite, key } = caller;
+    if (!reading.ok) return { ...failureAnswer(400, reading.error), outcome: 'invalid', rejection: reading.reason };
+    const problem = correctionProblem(loadedSite, reading.fields);
+    if (problem !== undefined) return { ...failureAnswer(400, problem), outcome: 'invalid', rejection: 'orderId' };
     return received(await this.commands.execute(new ReceiveConversion(loadedSite, key, reading.fields, this.settings)));
   }
 
@@ -125,9 +137,9 @@ export class InboundEndpoint implements OnModuleInit {
   }
 }
 
-function received({ conversionId, firstConversionId, receipt, warning }: Received): CountedAnswer {
+function received({ conversionId, firstConversionId, receipt, correction, warning }: Received): CountedAnswer {
   const headers: Record<string, string> = { 'X-CC-Conversion-Id': conversionId };
   if (firstConversionId) headers['X-CC-First-Conversion-Id'] = firstConversionId;
   if (warning) headers['X-CC-Warning'] = warning;
-  return { ...jsonAnswer(200, receipt, headers), outcome: outcomeOf(receipt) };
+  return { ...jsonAnswer(200, receipt, headers), outcome: outcomeOf(receipt, correction) };
 }

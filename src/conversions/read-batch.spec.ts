@@ -22,16 +22,19 @@ describe('readBatch', () => {
   });
 
   it.each([
-    ['null', 'The conversion is not a JSON object: send the fields inside { }.'],
-    ['[]', 'The conversion is not a JSON object: send the fields inside { }.'],
-    ['{"a":1,"a":1}', 'The conversion has an object with the same key twice: send every key once.'],
-    [`{"a":${'['.repeat(8)}${']'.repeat(8)}}`, /^The conversion is nested more than 8 levels deep/],
-    ['{"a":"\\u0000"}', /^The conversion has a \\u0000/],
-    ['{"a":"\\ud800"}', /^The conversion has a \\u0000 or half/],
-    ['{"__proto__":1}', 'The conversion has a key named __proto__: remove it.'],
-    [Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]), /^The conversion is not valid UTF-8/],
-  ])('rejects %s alone', async (line, error) => {
-    const failure = { ok: false, status: 400, outcome: 'malformed', error: expect.stringMatching(error) };
+    ['null', 'The conversion is not a JSON object: send the fields inside { }.', 'not_an_object'],
+    ['[]', 'The conversion is not a JSON object: send the fields inside { }.', 'not_an_object'],
+    ['{"a":1,"a":1}', 'The conversion has an object with the same key twice: send every key once.', 'duplicate_key'],
+    [`{"a":${'['.repeat(8)}${']'.repeat(8)}}`, /^The conversion is nested more than 8 levels deep/, 'too_deep'],
+    ['{"a":"\\u0000"}', /^The conversion has a \\u0000/, 'forbidden_character'],
+    ['{"a":"\\ud800"}', /^The conversion has a \\u0000 or half/, 'forbidden_character'],
+    ['{"__proto__":1}', 'The conversion has a key named __proto__: remove it.', 'forbidden_key'],
+    [Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]), /^The conversion is not valid UTF-8/, 'encoding'],
+  ])('rejects %s alone', async (line, error, reason) => {
+    const failure = expect.objectContaining({
+      ...{ ok: false, status: 400, outcome: 'malformed', reason },
+      error: expect.stringMatching(error),
+    });
     const body = Buffer.concat([`${PURCHASE}\n`, line, `\n${PURCHASE}`].map((part) => Buffer.from(part)));
     expect(await read(body)).toEqual([ok, failure, ok]);
     const array = Buffer.concat([`[${PURCHASE},`, line, `,${PURCHASE}]`].map((part) => Buffer.from(part)));

@@ -3,6 +3,7 @@ import { MalformedBody, parseStrictJson } from '../http/strict-json.js';
 import type { Clock } from '../kernel/clock.js';
 import type { Pause } from '../kernel/turns.js';
 import { type InboundReading, readInboundFields } from './inbound-fields.js';
+import type { RejectionReason } from './rejection-reason.js';
 
 /** Conversions in one batch. */
 export const LINES_MAX = 1_000;
@@ -15,6 +16,7 @@ export interface LineFailure {
   readonly status: 400 | 413;
   readonly outcome: 'invalid' | 'malformed';
   readonly error: string;
+  readonly reason: RejectionReason;
 }
 
 export interface ReadBatchOptions {
@@ -45,7 +47,7 @@ function readLine(line: Buffer, format: BatchFormat, index: number, options: Rea
   const { maxLineBytes, clock } = options;
   if (line.length > maxLineBytes) {
     const error = `The conversion is larger than ${maxLineBytes} bytes.`;
-    return { ok: false, status: 413, outcome: 'malformed', error };
+    return { ok: false, status: 413, outcome: 'malformed', error, reason: 'too_large' };
   }
   try {
     const reading = readInboundFields(parseStrictJson(line), line, clock);
@@ -58,11 +60,7 @@ function readLine(line: Buffer, format: BatchFormat, index: number, options: Rea
         'syntax',
         `The body is not valid JSON in element ${index}, counted from 0: correct it there.`,
       );
-    return {
-      ok: false,
-      status: 400,
-      outcome: 'malformed',
-      error: error.message.replace(/^The body/, 'The conversion'),
-    };
+    const message = error.message.replace(/^The body/, 'The conversion');
+    return { ok: false, status: 400, outcome: 'malformed', error: message, reason: error.kind };
   }
 }

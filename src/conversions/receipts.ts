@@ -26,7 +26,7 @@ export class Receipts {
   }
 
   /**
-   * The newest conversion of the order that is not a duplicate, optionally of one event name. Trial keys see only trial
+   * The newest conversion of the order that is not a duplicate; corrections only by their event name. Trial keys see only trial
    * conversions, other keys only real ones.
    */
   async byOrder(
@@ -39,7 +39,7 @@ export class Receipts {
     if (orderId.includes('\0')) return undefined;
     const events = event === undefined ? undefined : storedForms(dedupSecret, event);
     const openings = (await withLogTimeout(findOrder(this.log, host, dedupSecret, orderId))).filter(
-      ({ data }) => data.trial === trial && (events === undefined || events.includes(data.event)),
+      ({ data }) => data.trial === trial && (events === undefined ? !data.correction : events.includes(data.event)),
     );
     const first = openings.filter(({ type }) => type !== 'conversion.deduplicated.v1').at(-1);
     return first && this.read(host, first.data.conversionId);

@@ -16,11 +16,17 @@ import { ReceiveConversion } from './receive-conversion.command.js';
 const DAY_MS = 24 * 60 * 60 * 1_000;
 const RULES = { dedupWindowMs: DAY_MS, identifierTtlMs: 90 * DAY_MS };
 const NO_VISIT: VisitorRecord = { identifiers: [], consent: [] };
-const SITE = { site: { host: 'shop.example', settings: DEFAULT_SITE_SETTINGS }, dedupSecret: 's' } as LoadedSite;
+const BLOCKED = 'jane@blocked.example';
+const SITE = {
+  site: { host: 'shop.example', settings: { ...DEFAULT_SITE_SETTINGS, blocked: ['@blocked.example'] } },
+  ...{ dedupSecret: 's', connections: new Map() },
+} as unknown as LoadedSite;
 
 /** Fails the appends of an order. */
 class FailingLog extends InMemoryLog {
   attempts = 0;
+  readonly claimed: string[] = [];
+  failNext: Error | undefined;
 
   constructor(private readonly failures: Readonly<Record<string, Error>> = {}) {
     super();
@@ -28,7 +34,9 @@ class FailingLog extends InMemoryLog {
 
   override append(request: AppendRequest) {
     this.attempts += 1;
-    const failure = this.failures[request.events[0].reference ?? ''];
+    if (request.claim) this.claimed.push(request.claim.key);
+    const failure = this.failNext ?? this.failures[request.events[0].reference ?? ''];
+    this.failNext = undefined;
     return failure ? Promise.reject(failure) : super.append(request);
   }
 }
@@ -46,15 +54,17 @@ function setUp(failures?: Record<string, Error>, find: Matcher['find'] = async (
   const shutdown = new Shutdown(10_000);
   const clock = { nowMs: () => Date.now() };
   const handler = new ReceiveBatchHandler(log, { find } as Matcher, deliveries, clock, shutdown);
-  const receive = async (orders: readonly string[]) => {
-    const fields = (orderId: string): InboundFields => ({
-      email: 'jane@example.com',
-      event: 'lead',
-      currency: 'EUR',
-      orderId,
-    });
+  const receive = async (orders: readonly string[], emails: readonly string[] = []) => {
     const key = { id: 'k1', trial: false } as SiteKey;
-    const commands = orders.map((order) => new ReceiveConversion(SITE, key, fields(order), RULES));
+    const commands = orders.map((orderId, index) => {
+      const fields: InboundFields = {
+        email: emails[index] ?? 'jane@example.com',
+        event: 'lead',
+        currency: 'EUR',
+        orderId,
+      };
+      return new ReceiveConversion(SITE, key, fields, RULES);
+    });
     return handler.execute(new ReceiveBatch(commands));
   };
   return { log, delivered, shutdown, receive };
@@ -99,6 +109,41 @@ describe('a batch', () => {
     expect(delivered).toHaveLength(2);
     const events = await log.read({ types: ['conversion.deduplicated.v1'] });
     expect(events.map(({ data }) => data.differs)).toEqual([[], []]);
+  });
+
+  it('claims a dedup key once, however often it occurs', async () => {
+    const { log, receive } = setUp();
+    await receive(Array.from({ length: 200 }, () => 'A'));
+    // A second claim would wait for the commit of the first.
+    expect(log.claimed).toHaveLength(1);
+    expect(await log.read({ types: ['conversion.deduplicated.v1'] })).toHaveLength(199);
+  });
+
+  it('stores the conversion after a filtered one with its dedup key, and no further one', async () => {
+    const { log, delivered, receive } = setUp();
+    const results = values(await receive(['A', 'A', 'A', 'A'], [BLOCKED, BLOCKED, 'jane@example.com', BLOCKED]));
+    expect(results).toMatchObject([
+      { receipt: { filtered: true } },
+      { receipt: { deduped: true } },
+      { receipt: { event: 'lead' } },
+      { receipt: { deduped: true } },
+    ]);
+    const [first, second, third, fourth] = results as { conversionId: string; firstConversionId?: string }[];
+    expect([second?.firstConversionId, fourth?.firstConversionId]).toEqual([first?.conversionId, third?.conversionId]);
+    expect(delivered).toHaveLength(1);
+    expect(log.claimed).toHaveLength(2);
+  });
+
+  it('attempts a conversion by itself if the log refuses an earlier one with its dedup key for good', async () => {
+    const refused = new Error('The log refused the event');
+    const { log, delivered, receive } = setUp();
+    log.failNext = refused;
+    expect(values(await receive(['A', 'A', 'A']))).toMatchObject([
+      refused,
+      { receipt: { event: 'lead' } },
+      { receipt: { deduped: true } },
+    ]);
+    expect(delivered).toHaveLength(1);
   });
 
   it('answers for each conversion that is refused, and stores the others', async () => {

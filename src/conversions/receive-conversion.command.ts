@@ -9,6 +9,8 @@ export interface Received {
   /** The conversion that a duplicate repeats. */
   readonly firstConversionId?: string;
   readonly receipt: Receipt;
+  /** It corrects another conversion, and is not counted as one. */
+  readonly correction?: true;
   /** For the sender. */
   readonly warning?: string;
 }

@@ -1,10 +1,12 @@
 import { EVENT_SCHEMAS } from '../events/index.js';
 import { type SiteSettings } from '../events/site.events.js';
 import { compileSchema } from '../events/validate.js';
+import type { Settings } from '../platforms/platform.js';
 import type { SiteKey } from '../sites/site.js';
 import type { LoadedSite } from '../sites/site-directory.js';
 import { DEFAULT_SITE_SETTINGS } from '../sites/site-settings.js';
 import type { Match } from '../visitors/matcher.js';
+import { correctionProblem } from './correction.js';
 import { decide } from './decide-conversion.js';
 import { hashPersonal } from './hash-personal.js';
 import type { InboundFields } from './inbound-field.js';
@@ -28,9 +30,11 @@ function decided(
   settings: Partial<SiteSettings> = {},
   key: Partial<SiteKey> = {},
   match: Match = NO_MATCH,
+  connected: Settings = {},
 ) {
   const site = { host: 'shop.example', settings: { ...DEFAULT_SITE_SETTINGS, ...settings } };
-  const open = { site, dedupSecret: 'secret' } as LoadedSite;
+  const connections = new Map([['ga4', { connection: { settings: connected } }]]);
+  const open = { site, dedupSecret: 'secret', connections } as unknown as LoadedSite;
   const sent = { ...purchase, ...fields };
   for (const [name, value] of Object.entries(sent)) if (value === undefined) delete sent[name as keyof typeof sent];
   const command = new ReceiveConversion(open, { id: 'k1', trial: false, ...key } as SiteKey, sent, RULES);
@@ -125,6 +129,47 @@ describe('decide', () => {
       platforms: ['meta'],
       settings: 7,
       instance: 'i1',
+    });
+  });
+
+  describe('of an event that a connection names in refund_event', () => {
+    const refund = (fields: Partial<InboundFields> = {}, settings: Partial<SiteSettings> = {}, match = NO_MATCH) =>
+      decided({ event: 'refund', ...fields }, settings, {}, match, { refund_event: 'refund' });
+
+    it('is a correction, and a conversion without the setting', () => {
+      expect(refund().opening).toMatchObject({
+        ...{ type: 'conversion.received.v1', data: { event: 'refund', correction: true }, reference: 'A' },
+      });
+      expect(decided({ event: 'refund' }).opening.data.correction).toBeUndefined();
+      expect(refund({ event: 'purchase' }).opening.data.correction).toBeUndefined();
+    });
+
+    it('is not filtered: its conversion may have been counted', () => {
+      const bot: Match = { consent: 'unknown', bot: { score: 60, reasons: ['headless'], list: 'v1' }, isBot: true };
+      expect(refund({}, { blocked: [JANE] }).opening.type).toBe('conversion.received.v1');
+      expect(refund({}, { botFilter: 'all', botMode: 'enforce' }, bot).opening.type).toBe('conversion.received.v1');
+    });
+
+    it('is a duplicate only with the same order, amount, currency and time', () => {
+      const keys = [
+        ...[{}, { value: 5 }, { value: undefined as never }, { currency: 'USD' }, { orderId: 'B' }],
+        { occurredAt: '2026-03-01T10:15:30.000Z' },
+      ].map((fields) => refund(fields).claim.key);
+      expect(new Set(keys).size).toBe(keys.length);
+      expect(refund().claim.key).toBe(keys[0]);
+      expect(refund({ email: 'other@example.com' }).claim.key).toBe(keys[0]);
+      expect(decided({ event: 'refund' }).claim.key).not.toBe(keys[0]);
+    });
+
+    it('requires an order', () => {
+      const site = (connected: Settings) =>
+        ({ connections: new Map([['ga4', { connection: { settings: connected } }]]) }) as unknown as LoadedSite;
+      const { orderId: _, ...fields } = { ...purchase, event: 'refund' };
+      const enabled = site({ refund_event: 'refund' });
+      expect(correctionProblem(enabled, fields)).toBe('orderId is required for refund');
+      expect(correctionProblem(enabled, { ...fields, orderId: 'A' })).toBeUndefined();
+      expect(correctionProblem(enabled, { ...fields, event: 'purchase' })).toBeUndefined();
+      expect(correctionProblem(site({}), fields)).toBeUndefined();
     });
   });
 

@@ -4,6 +4,7 @@ import type { ConnectionName } from '../platforms/connection-name.js';
 import type { Platform } from '../platforms/platform.js';
 import type { SiteConnection } from '../sites/connection.js';
 import { type Delivery, foldDeliveries, isOutcome, resultOf } from './delivery.js';
+import type { OrderHistory } from './order.js';
 import { buildPayload, settingsAsOf } from './payload.js';
 import { type ReceivedConversion, withReopenedVisit } from './received-conversion.js';
 
@@ -20,11 +21,12 @@ export interface DeliveryHistory {
   readonly payloadIsExact?: boolean;
 }
 
-/** Built from a conversion's stream and the connections of its site with all their settings versions. */
+/** Built from a conversion's stream, the order of a correction, and the connections of its site with all their settings versions. */
 export function deliveryHistories(
   events: readonly StoredEvent[],
   connections: readonly SiteConnection[],
   platformOf: (name: string) => Platform | undefined,
+  order?: OrderHistory,
 ): DeliveryHistory[] {
   const [opening] = events;
   if (opening?.type !== 'conversion.received.v1') return [];
@@ -42,7 +44,7 @@ export function deliveryHistories(
       ...(reason !== undefined && { reason }),
       attempts,
       ...rebuildPayload(
-        withReopenedVisit(opening, events, delivery.reopened),
+        withReopenedVisit({ ...opening, ...(order && { order }) }, events, delivery.reopened),
         delivery,
         connection,
         platformOf(platform),

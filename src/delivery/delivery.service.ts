@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { DeliveryPlan } from '../events/conversion.events.js';
 import { messageOf } from '../kernel/errors.js';
+import { withLogTimeout } from '../kernel/log-timeout.js';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { Shutdown } from '../kernel/shutdown.js';
@@ -12,6 +13,7 @@ import { type Results, resultOf } from './delivery.js';
 import { DeliverySaga, type SagaEnd } from './delivery.saga.js';
 import { deliveryPlanOf } from './delivery-plan.js';
 import { PlatformDelivery } from './platform-delivery.js';
+import { withOrder } from './read-order.js';
 import type { ReceivedConversion } from './received-conversion.js';
 
 const TICK_MS = 200;
@@ -62,6 +64,7 @@ export class DeliveryService {
   async deliver(received: ReceivedConversion): Promise<Results> {
     const { platforms = [], conversionId } = received.data;
     if (platforms.length === 0) return {};
+    if (received.data.correction && !received.order) return this.deliverCorrection(received);
     const permit = permitFirstAttempts(Date.parse(received.time), this.postgres.clock.nowMs(), this.window);
     const onEnd = (end: SagaEnd) => {
       this.inFlight.delete(saga);
@@ -85,8 +88,13 @@ export class DeliveryService {
       // Owed, so the scan of the log finds it.
       this.logger.error('Starting the delivery of a conversion failed', { error: messageOf(error) });
     });
-    const { platforms = [], trial } = received.data;
-    return Object.fromEntries(platforms.map((platform) => [platform, resultOf(undefined, trial)]));
+    return queuedResults(received);
+  }
+
+  /** If its order cannot be read, the deliveries are owed, and found in the log. */
+  private async deliverCorrection(received: ReceivedConversion): Promise<Results> {
+    const correction = await withLogTimeout(withOrder(this.log, received)).catch(() => undefined);
+    return correction ? this.deliver(correction) : queuedResults(received);
   }
 
   private tick(): void {
@@ -95,4 +103,8 @@ export class DeliveryService {
     for (const saga of this.inFlight) saga.tick(now);
     this.deliveries.tick();
   }
+}
+
+function queuedResults({ data: { platforms = [], trial } }: ReceivedConversion): Results {
+  return Object.fromEntries(platforms.map((platform) => [platform, resultOf(undefined, trial)]));
 }

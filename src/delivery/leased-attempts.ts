@@ -9,6 +9,7 @@ import type { AttemptPermit } from './attempt-window.js';
 import { isOutcome } from './delivery.js';
 import { type DeliveryKey, DeliveryLeases, type HeldLease, keyOf } from './delivery-leases.js';
 import { OutcomeRecorder } from './outcome-recorder.js';
+import { withOrder } from './read-order.js';
 import { type ReceivedConversion, withReopenedVisit } from './received-conversion.js';
 
 const APPEND_RETRY_MS = 1_000;
@@ -159,7 +160,7 @@ export class LeasedAttempts {
     }
     for (const event of openings) {
       const stream = streams.get(event.stream.slice(CONVERSION.length + 1));
-      if (stream && event.type === 'conversion.received.v1') stream.received = event;
+      if (stream && event.type === 'conversion.received.v1') stream.received = await withOrder(this.log, event);
     }
     for (const { conversion, reopened } of due) {
       const stream = streams.get(conversion);

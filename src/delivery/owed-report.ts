@@ -52,6 +52,7 @@ export async function findUnattempted(postgres: Postgres, log: EventLog): Promis
   const unsettled = new UnsettledConversions(
     await readProgress(postgres),
     (receivedMs) => now - (databaseMs - receivedMs) + ATTEMPT_WINDOW.owedAfterMs,
+    Number.POSITIVE_INFINITY,
   );
   await readUnsettled(log, unsettled, await log.head(), () => true);
   return [...unsettled.owed(now)];

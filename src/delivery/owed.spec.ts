@@ -1,5 +1,7 @@
-import type { EventField } from '../log/event-log.js';
+import fc from 'fast-check';
+import type { EventField, FieldOptions } from '../log/event-log.js';
 import { UnsettledConversions } from './owed.js';
+import { readUnsettled } from './read-unsettled.js';
 
 const OWED_AFTER_MS = 40;
 
@@ -63,5 +65,44 @@ describe('UnsettledConversions', () => {
     apply('d', undefined);
     apply('d', 7);
     expect(owed()).toEqual(['d meta']);
+  });
+
+  it('remembers a limited number of conversions, and reads the others again', async () => {
+    const platforms = fc.subarray(['meta', 'ga4', 'x'], { minLength: 1 });
+    const rounds = fc.array(fc.tuple(fc.array(platforms, { maxLength: 8 }), fc.nat(6)), { maxLength: 12 });
+    await fc.assert(
+      fc.asyncProperty(rounds, fc.integer({ min: 1, max: 5 }), async (rounds, max) => {
+        const events: EventField[] = [];
+        const append = (event: Pick<EventField, 'stream' | 'isOpening' | 'value'>) =>
+          events.push({ ...event, position: events.length + 1, timeMs: 0 });
+        const log = {
+          readFields: async ({ after, until }: FieldOptions) =>
+            events.filter(({ position }) => position > after && position <= until),
+        };
+        const [limited, unlimited] = [max, Number.POSITIVE_INFINITY].map(
+          (each) => new UnsettledConversions(0, () => 0, each),
+        ) as [UnsettledConversions, UnsettledConversions];
+        const round = async (received: string[][], attempts: number) => {
+          for (const each of received)
+            append({ stream: `c${events.length}`, isOpening: true, value: JSON.stringify(each) });
+          for (const fold of [limited, unlimited]) await readUnsettled(log, fold, events.length, () => true);
+          const [some, all] = [[...limited.owed(1)], [...unlimited.owed(1)]];
+          const isPart = some.every(({ conversion }, index) => conversion === all[index]?.conversion);
+          const remembered = new Set(some.map(({ conversion }) => conversion)).size;
+          expect({ isPart, isLimited: remembered <= max, settledUpTo: limited.settledUpTo }).toEqual({
+            isPart: true,
+            isLimited: true,
+            settledUpTo: unlimited.settledUpTo,
+          });
+          for (const { conversion, platform } of some.slice(0, attempts))
+            append({ stream: conversion, isOpening: false, value: JSON.stringify(platform) });
+          return all.length;
+        };
+        for (const [received, attempts] of rounds) await round(received, attempts);
+        for (let left = 500; left > 0 && (await round([], events.length)) > 0; left -= 1);
+        expect([[...unlimited.owed(1)], limited.settledUpTo]).toEqual([[], events.length]);
+      }),
+      { seed: 16, numRuns: 60 },
+    );
   });
 });

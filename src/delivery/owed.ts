@@ -4,15 +4,16 @@ import type { ConnectionName } from '../platforms/connection-name.js';
 /** Lease of the scan for owed deliveries. Its `reached`: every delivery of a conversion up to it has an outcome. */
 export const SCAN_LEASE = 'deliveries-scan';
 
-/** Platforms of a received conversion that have no outcome yet. */
-export interface UnsettledConversion {
-  readonly conversion: string;
+/** Conversions in memory: some 60 MB. An import stores more: those are read again when half of these are settled. */
+const REMEMBERED_MAX = 100_000;
+
+/** A received conversion without an outcome for some of its platforms. */
+interface UnsettledConversion {
   readonly position: number;
-  /** Time of the event, in milliseconds. */
-  readonly timeMs: number;
   /** When its deliveries are owed, by the monotonic clock. */
   readonly owedAtMs: number;
-  readonly platforms: Set<ConnectionName>;
+  /** Those without an outcome. While they are all, the list is the same for all conversions, which saves most of the memory. */
+  platforms: readonly ConnectionName[];
 }
 
 export interface OwedDelivery {
@@ -28,11 +29,14 @@ export interface OwedDelivery {
 export class UnsettledConversions {
   private readonly byConversion = new Map<string, UnsettledConversion>();
   private readonly parsed = new Map<string, readonly ConnectionName[]>();
+  /** Position of the first conversion that is not remembered. Later ones are not either, so that they stay in log order. */
+  private missedFrom: number | undefined;
 
-  /** `owedAtMs` is called once for each conversion: a later step of a clock makes nothing owed too early. */
+  /** `owedAtMs` is called when a conversion is read: a later step of a clock makes nothing owed too early. */
   constructor(
     private position: number,
     private readonly owedAtMs: (receivedMs: number) => number,
+    private readonly rememberedMax = REMEMBERED_MAX,
   ) {}
 
   /** Everything up to here was read. */
@@ -43,12 +47,12 @@ export class UnsettledConversions {
   /** Every conversion up to here is settled. */
   get settledUpTo(): number {
     for (const { position } of this.byConversion.values()) return position - 1;
-    return this.position;
+    return this.missedFrom === undefined ? this.position : this.missedFrom - 1;
   }
 
-  /** In log order. */
+  /** In log order, of those that are remembered. */
   *owed(nowMs: number): Generator<OwedDelivery> {
-    for (const { conversion, owedAtMs, platforms } of this.byConversion.values()) {
+    for (const [conversion, { owedAtMs, platforms }] of this.byConversion) {
       if (owedAtMs <= nowMs) for (const platform of platforms) yield { conversion, platform, owedAtMs };
     }
   }
@@ -58,20 +62,24 @@ export class UnsettledConversions {
     if (value === null) return;
     if (isOpening) {
       const platforms = this.parse(value);
-      if (platforms.length > 0)
-        this.byConversion.set(stream, {
-          conversion: stream,
-          position,
-          timeMs,
-          owedAtMs: this.owedAtMs(timeMs),
-          platforms: new Set(platforms),
-        });
+      if (platforms.length === 0) return;
+      if (this.byConversion.size >= this.rememberedMax) this.missedFrom ??= position;
+      if (this.missedFrom === undefined)
+        this.byConversion.set(stream, { position, owedAtMs: this.owedAtMs(timeMs), platforms });
       return;
     }
     const conversion = this.byConversion.get(stream);
     if (!conversion) return;
-    for (const platform of this.parse(value)) conversion.platforms.delete(platform);
-    if (conversion.platforms.size === 0) this.byConversion.delete(stream);
+    const settled = this.parse(value);
+    conversion.platforms = conversion.platforms.filter((platform) => !settled.includes(platform));
+    if (conversion.platforms.length === 0) this.byConversion.delete(stream);
+  }
+
+  /** Goes back to the first conversion that is not remembered, once there is room for more. */
+  readMissedAgain(): void {
+    if (this.missedFrom === undefined || this.byConversion.size > this.rememberedMax / 2) return;
+    this.position = this.missedFrom - 1;
+    this.missedFrom = undefined;
   }
 
   /** The rest of the position range contains no event for this fold. */

@@ -1,11 +1,13 @@
 import { hash } from 'node:crypto';
+import type { ConnectionName } from '../platforms/connection-name.js';
 import type { Conversion } from '../platforms/conversion.js';
-import { isSelected } from '../platforms/event-mapping.js';
+import { isSelected, mappedEvent } from '../platforms/event-mapping.js';
 import { FIRST_PAYLOAD_VERSION } from '../platforms/payload-version.js';
 import type { Payload, Platform, Settings, Skip } from '../platforms/platform.js';
 import { type SiteConnection, settingsAt } from '../sites/connection.js';
 import { type Account, accountOf } from './account.js';
-import { occurredMsOf, type ReceivedConversion } from './received-conversion.js';
+import { correctedOrder } from './order.js';
+import { eventIdOf, occurredMsOf, type ReceivedConversion } from './received-conversion.js';
 import { withSentIdentifiers } from './sent-identifiers.js';
 
 /** A platform's payload as it is sent. */
@@ -27,8 +29,10 @@ export interface PayloadPart {
   readonly body: string;
 }
 
-/** What an operator's request changes in the payload. */
+/** Whose payload it is, and what an operator's request changes in it. */
 export interface RequestedPayload {
+  /** The connection; undefined: the platform's first one. */
+  readonly platform?: ConnectionName | undefined;
   readonly eventId?: string | undefined;
   readonly payloadVersion?: number | undefined;
 }
@@ -40,8 +44,9 @@ export function buildPayload(
   settings: Settings,
   requested: RequestedPayload,
 ): DeliveryPayload | Skip {
-  if (!isSelected(settings, received.data.event)) return { skip: 'event_not_selected' };
-  const payload = platform.payload(withDefaultConsent(toConversion(received, requested), received, settings), settings);
+  const payload = isCorrectedBy(platform, settings, received)
+    ? correctionPayload(received, platform, settings, requested)
+    : conversionPayload(received, platform, settings, requested);
   if ('skip' in payload) return payload;
   const body = JSON.stringify(payload.item);
   const { group } = payload;
@@ -58,6 +63,43 @@ export function buildPayload(
 export function partsOf({ item, actions }: Payload): PayloadPart[] | undefined {
   const items = item as readonly object[];
   return actions?.map((action, index) => ({ action, body: JSON.stringify(items[index]) }));
+}
+
+/** Whether the connection sends the event as a correction. Otherwise it is sent under a mapped name, or not at all. */
+export function isCorrectedBy(
+  platform: Platform,
+  settings: Settings,
+  { data }: ReceivedConversion,
+): platform is CorrectingPlatform {
+  return data.correction === true && platform.correction !== undefined && settings['refund_event'] === data.event;
+}
+
+type CorrectingPlatform = Platform & Required<Pick<Platform, 'correction'>>;
+
+function correctionPayload(
+  received: ReceivedConversion,
+  platform: CorrectingPlatform,
+  settings: Settings,
+  requested: RequestedPayload,
+): Payload | Skip {
+  const order = correctedOrder(received, requested.platform ?? platform.name);
+  if ('skip' in order) return order;
+  const conversion = withDefaultConsent(toConversion(received, requested), received, settings);
+  return platform.correction(conversion, order, settings);
+}
+
+function conversionPayload(
+  received: ReceivedConversion,
+  platform: Platform,
+  settings: Settings,
+  requested: RequestedPayload,
+): Payload | Skip {
+  const { event, correction } = received.data;
+  if (!isSelected(settings, event)) return { skip: 'event_not_selected' };
+  // A refund must not become a conversion, unless the connection has a name for it.
+  if (correction && mappedEvent(settings, event) === undefined)
+    return platform.correction ? { skip: 'event_not_selected' } : { skip: 'correction_not_supported' };
+  return platform.payload(withDefaultConsent(toConversion(received, requested), received, settings), settings);
 }
 
 /** The connection's settings as of a position; the current ones if the position is undefined or precedes all versions. */
@@ -94,7 +136,7 @@ function createConversion(received: ReceivedConversion, { eventId, payloadVersio
   const timeMs = occurredMsOf(received);
   return {
     id: data.conversionId,
-    eventId: eventId ?? data.orderId ?? data.conversionId,
+    eventId: eventId ?? eventIdOf(data),
     event: data.event,
     value: data.value,
     currency: data.currency,
@@ -107,6 +149,7 @@ function createConversion(received: ReceivedConversion, { eventId, payloadVersio
     address,
     visit: withSentIdentifiers(visit, { clickIds, ipAddress, userAgent }, timeMs),
     consent: data.consent ?? 'unknown',
+    personalization: data.personalization,
     payloadVersion: payloadVersion ?? data.payloadVersion ?? FIRST_PAYLOAD_VERSION,
   };
 }

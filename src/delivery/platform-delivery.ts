@@ -5,14 +5,15 @@ import { messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
-import type { DeliveryLimits } from '../platforms/platform.js';
+import type { DeliveryLimits, Settings as PlatformSettings } from '../platforms/platform.js';
 import { AccessTokens, type TokenOwner } from './access-tokens.js';
 import { isStillConnected } from './account.js';
 import { Connections, type Destination } from './connections.js';
 import { isoTime, type OutcomeDetails } from './delivery.js';
 import { DeliveryMetrics } from './delivery-metrics.js';
 import { type AttemptResult, DestinationQueue } from './destination-queue.js';
-import { buildPayload, type DeliveryPayload, settingsAsOf } from './payload.js';
+import { correctedOrder, orderState } from './order.js';
+import { buildPayload, type DeliveryPayload, isCorrectedBy, settingsAsOf } from './payload.js';
 import { PlatformClient } from './platform-client.js';
 import { ageOf, type ReceivedConversion } from './received-conversion.js';
 import { nextAttemptMs, type RetryRules, sendableUntilMs } from './retry-schedule.js';
@@ -136,8 +137,21 @@ export class PlatformDelivery {
     if (!received.personal) return { status: 'failed', reason: 'erased' };
     if (received.data.withheld !== undefined && site.settings.withhold === 'everything')
       return { status: 'skipped', reason: 'consent_denied' };
-    if (this.clock.nowMs() <= this.sendableUntilMs(request, destination)) return undefined;
+    if (this.clock.nowMs() <= this.sendableUntilMs(request, destination)) return this.waitOf(request, destination);
     return attempt > 1 ? GAVE_UP : { status: 'skipped', reason: 'too_old' };
+  }
+
+  /** The outcome of a correction that has to wait for its order, or comes too late. Of a trial nothing is sent. */
+  private waitOf(request: DeliveryRequest, destination: Destination): OutcomeDetails | undefined {
+    const { received, platform, bodySha256 } = request;
+    const settings = this.settingsOf(request, destination);
+    if (received.data.trial || !isCorrectedBy(destination.platform, settings, received)) return undefined;
+    const state = orderState(received, platform);
+    if (typeof state === 'object') return { status: 'skipped', reason: state.skip };
+    const { earliestMs = 0 } = this.limitsOf(request, destination);
+    const waitMs = earliestMs - this.clock.nowMs();
+    if (state === 'ready' && waitMs <= 0) return undefined;
+    return this.deferred(request, destination, { reason: 'order_pending', bodySha256 }, waitMs);
   }
 
   private sendableUntilMs(
@@ -145,20 +159,33 @@ export class PlatformDelivery {
     destination: Destination,
     unknownSince = unknownSinceOf(request),
   ): number {
-    const { platform, siteConnection } = destination;
     const age = {
       ...ageOf(request.received),
       unknownSinceMs: unknownSince === undefined ? undefined : Date.parse(unknownSince),
     };
-    const limits = platform.limits?.(settingsAsOf(siteConnection, positionOf(request, destination))) ?? NO_LIMITS;
-    return sendableUntilMs(age, limits, this.rules);
+    return sendableUntilMs(age, this.limitsOf(request, destination), this.rules);
+  }
+
+  private limitsOf(request: DeliveryRequest, destination: Destination): DeliveryLimits {
+    const { platform } = destination;
+    if (!platform.limits) return NO_LIMITS;
+    const { received } = request;
+    const settings = this.settingsOf(request, destination);
+    const isCorrection = received.order && isCorrectedBy(platform, settings, received);
+    const order = isCorrection ? correctedOrder(received, request.platform) : undefined;
+    const { source } = received.data;
+    return platform.limits(settings, { source, order: order && 'skip' in order ? undefined : order });
+  }
+
+  private settingsOf(request: DeliveryRequest, destination: Destination): PlatformSettings {
+    return settingsAsOf(destination.siteConnection, positionOf(request, destination));
   }
 
   private checkedPayload(request: DeliveryRequest, destination: Destination): DeliveryPayload | OutcomeDetails {
     const { received, unknownSince } = request;
     const { platform, siteConnection } = destination;
     const position = positionOf(request, destination);
-    const payload = buildPayload(received, platform, settingsAsOf(siteConnection, position), request);
+    const payload = buildPayload(received, platform, this.settingsOf(request, destination), request);
     if ('skip' in payload) return { status: 'skipped', reason: payload.skip };
     const { bodySha256 } = payload;
     if (unknownSince !== undefined) {

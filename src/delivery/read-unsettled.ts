@@ -11,6 +11,7 @@ export async function readUnsettled(
   until: number,
   onPage: () => boolean,
 ): Promise<void> {
+  unsettled.readMissedAgain();
   while (unsettled.readUpTo < until) {
     const page = await log.readFields({
       after: unsettled.readUpTo,

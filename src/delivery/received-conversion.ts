@@ -1,11 +1,21 @@
+import type { ConversionData } from '../events/conversion.events.js';
 import type { StoredEvent } from '../log/event.js';
+import type { OrderHistory } from './order.js';
 import type { DeliveryAge } from './retry-schedule.js';
 
 /** The part of a `conversion.received.v1` event that a delivery needs. */
 export type ReceivedConversion = Pick<
   StoredEvent<'conversion.received.v1'>,
   'site' | 'position' | 'time' | 'data' | 'personal'
->;
+> & {
+  /** Of a correction, see `read-order.ts`. */
+  readonly order?: OrderHistory;
+};
+
+/** The event id that platforms get, unless an operator forces another one. Several corrections can have one order. */
+export function eventIdOf({ orderId, conversionId, correction }: ConversionData): string {
+  return correction ? conversionId : (orderId ?? conversionId);
+}
 
 /** When it occurred, as its sender states, otherwise when it was received. A sender's clock that is ahead does not count. */
 export function occurredMsOf({ time, data }: Pick<ReceivedConversion, 'time' | 'data'>): number {

@@ -7,6 +7,7 @@ import type { EventLog } from '../log/event-log.js';
 import { PAYLOAD_VERSION } from '../platforms/payload-version.js';
 import { ATTEMPT_WINDOW } from './attempt-window.js';
 import { type Delivery, foldDeliveries, resultOf } from './delivery.js';
+import { eventIdOf } from './received-conversion.js';
 import { type ReplayCounts, ReplayDeliveries, type ReplayRequest } from './replay-deliveries.command.js';
 
 const PAGE_EVENTS = 500;
@@ -72,7 +73,7 @@ export class ReplayDeliveriesHandler implements ICommandHandler<ReplayDeliveries
     delivery: Delivery,
     { request: { platform, settingsPosition, force }, actor }: ReplayDeliveries,
   ): Promise<boolean> {
-    const eventId = force ? nextEventId(data.orderId ?? data.conversionId, events) : delivery.eventId;
+    const eventId = force ? nextEventId(eventIdOf(data), events) : delivery.eventId;
     const request: SendRequest = {
       conversionId: data.conversionId,
       platform,

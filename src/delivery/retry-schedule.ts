@@ -25,8 +25,8 @@ export interface DeliveryAge {
  * platform may have accepted it, a later duplicate might be counted twice.
  */
 export function sendableUntilMs(age: DeliveryAge, limits: DeliveryLimits, rules: RetryRules): number {
-  const { ageMaxMs, dedupWindowMs } = limits;
-  const byAge = ageMaxMs === undefined ? age.receivedMs + rules.giveUpMs : age.occurredMs + ageMaxMs - HOUR_MS;
+  const { ageMaxMs, agesFromMs = age.occurredMs, dedupWindowMs } = limits;
+  const byAge = ageMaxMs === undefined ? age.receivedMs + rules.giveUpMs : agesFromMs + ageMaxMs - HOUR_MS;
   if (age.unknownSinceMs === undefined) return byAge;
   const windowMs = dedupWindowMs === undefined ? rules.giveUpMs : dedupWindowMs - HOUR_MS;
   return Math.min(byAge, age.unknownSinceMs + windowMs);

@@ -63,9 +63,13 @@ export interface ConversionData extends DeliveryPlan {
   readonly items?: readonly Item[] | undefined;
   readonly keyId: string;
   readonly trial: boolean;
+  /** Corrects the conversion of the order, as a connection of the site requests for this event. Counted in no total. */
+  readonly correction?: true | undefined;
   /** Matched to a visit, which is in the personal part. */
   readonly matched?: true;
   readonly consent?: AdConsent;
+  /** Consent to personalised advertising; absent if it is not known. */
+  readonly personalization?: 'granted' | 'denied';
   readonly withheld?: WithheldReason;
   readonly bot?: BotVerdict;
   /** The bot score reached the site's threshold. */
@@ -107,7 +111,7 @@ export interface ConversionPersonal extends PersonalHashes, SentIdentifiers {
 
 /** The first event of a conversion's stream: the decision on the request. */
 export type ConversionEvent =
-  /** Counted in the totals and delivered to the platforms. */
+  /** Counted in the totals, unless it is a correction, and delivered to the platforms. */
   | { type: 'conversion.received.v1'; data: ConversionData; personal: ConversionPersonal }
   /** A duplicate within the site's dedup window. `differs` names the fields that differ from the first conversion. */
   | {
@@ -148,6 +152,11 @@ const properties: DataSchema<ConversionData>['properties'] = {
     description: `Id of the API key that the request carried; ${IMPORT_KEY_ID} if it was imported from a file.`,
   },
   trial: { type: 'boolean', description: 'Sent with a trial key: counted in no total, delivered to no platform.' },
+  correction: {
+    type: 'boolean',
+    const: true,
+    description: 'A correction, such as a refund, of the conversion of the order: counted in no total.',
+  },
   platforms: {
     type: 'array',
     items: connectionName,
@@ -164,6 +173,11 @@ const properties: DataSchema<ConversionData>['properties'] = {
   },
   matched: { type: 'boolean', const: true, description: 'The conversion was matched to a visit.' },
   consent: { type: 'string', enum: ['granted', 'denied', 'unknown'], description: 'What platforms are told.' },
+  personalization: {
+    type: 'string',
+    enum: ['granted', 'denied'],
+    description: 'Consent to personalised advertising, if it is known.',
+  },
   withheld: {
     type: 'string',
     enum: ['opted_out', 'consent_missing', 'consent_unreadable'],
@@ -182,7 +196,8 @@ const common = { type: 'object', required, additionalProperties: false } as cons
 
 export const conversionSchemas: SchemasOf<ConversionEvent> = {
   'conversion.received.v1': {
-    summary: 'A conversion was accepted. It counts, and is delivered to the connected platforms.',
+    summary:
+      'A conversion was accepted. It counts, unless it is a correction, and is delivered to the connected platforms.',
     data: { ...common, properties },
   },
   'conversion.deduplicated.v1': {

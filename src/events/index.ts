@@ -2,6 +2,7 @@ import { type AuthEvent, authSchemas } from './auth.events.js';
 import { type ConversionEvent, conversionSchemas } from './conversion.events.js';
 import { type DeliveryEvent, deliverySchemas } from './delivery.events.js';
 import type { EventSchema } from './event-schema.js';
+import { type InboundEvent, inboundSchemas } from './inbound.events.js';
 import { type LogEvent, logSchemas } from './log.events.js';
 import { type OutboundEvent, outboundSchemas } from './outbound.events.js';
 import { type SiteEvent, siteSchemas } from './site.events.js';
@@ -14,6 +15,7 @@ export type DomainEvent =
   | VisitorEvent
   | SiteEvent
   | AuthEvent
+  | InboundEvent
   | OutboundEvent
   | LogEvent;
 
@@ -29,6 +31,7 @@ export const EVENT_SCHEMAS: Readonly<Record<EventType, EventSchema>> = {
   ...siteSchemas,
   ...authSchemas,
   ...visitorSchemas,
+  ...inboundSchemas,
   ...outboundSchemas,
   ...logSchemas,
 };

@@ -16,6 +16,18 @@ describe('splitBatch of lines', () => {
   ])('%j', (body, lines) => {
     expect(split(body, 'lines')).toEqual(lines);
   });
+
+  it('finds the lines of any text that are not blank', () => {
+    const text = fc
+      .array(fc.constantFrom('\n', '\n', '\r', ' ', '\t', 'a', '{"b":"\u2028"}'))
+      .map((parts) => parts.join(''));
+    fc.assert(
+      fc.property(text, (body) => {
+        expect(split(body, 'lines')).toEqual(body.split('\n').filter((line) => /[^ \t\r]/.test(line)));
+      }),
+      { seed: 16, numRuns: 500 },
+    );
+  });
 });
 
 describe('splitBatch of an array', () => {

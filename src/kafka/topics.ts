@@ -9,6 +9,7 @@ export const TOPIC_OF_CATEGORY: Readonly<Record<string, string>> = {
   visitor: 'visitors',
   site: 'sites',
   auth: 'auth',
+  inbound: 'inbound',
   outbound: 'outbound',
   log: 'log',
 };

@@ -1,7 +1,7 @@
 import type { Command as CqrsCommand, ICommandHandler } from '@nestjs/cqrs';
 
-/** Who executes a command, as stored in the `actor` field of the resulting events. */
-export type Actor = 'cli' | 'system' | `user:${string}` | `token:${string}`;
+/** Who executes a command, as stored in the `actor` field of the resulting events. Before version 0.3, `cli` had no user. */
+export type Actor = 'cli' | `cli:${string}` | 'system' | `user:${string}` | `token:${string}`;
 
 /**
  * A request to change state; its handler returns `Result`. It has the type of the `Command` of @nestjs/cqrs, so

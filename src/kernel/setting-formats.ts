@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { type AddressRange, addressRanges } from './addresses.js';
+import { type AddressRange, addressRanges, isLoopbackHost } from './addresses.js';
 import { formatDuration, parseDurationMs } from './durations.js';
 
 /** Describes the format of a setting for `docs/settings.md`, and parses it. */
@@ -62,6 +62,9 @@ export const portOrOff: Format<number | undefined> = {
 
 /** Scheme, host and port, without a path. */
 export const origin: Format<string> = { text: 'URL without a path', parse: parseOrigin };
+
+/** With https, or on this machine. */
+export const issuerUrl: Format<string> = { text: '`https://` URL', parse: parseIssuer };
 
 /** What may be used in a day (UTC). */
 export interface DailyBudget {
@@ -130,6 +133,13 @@ function parseOrigin(value: string): string {
   if (!url || !/^https?:$/.test(url.protocol) || `${url.pathname}${url.search}${url.hash}${url.username}` !== '/')
     throw new Error(`"${value}" is not a URL such as https://admin.example, without a path`);
   return url.origin;
+}
+
+function parseIssuer(value: string): string {
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopbackHost(url.hostname));
+  if (!isSafe) throw new Error(`"${value}" is not a URL such as https://id.example`);
+  return value;
 }
 
 function parsePostgresUrl(value: string): string {

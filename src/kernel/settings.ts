@@ -12,6 +12,7 @@ import {
   type Format,
   flag,
   headerName,
+  issuerUrl,
   name,
   oneOf,
   origin,
@@ -105,6 +106,18 @@ export const DEFINITIONS = {
     'ADMIN_URL',
     origin,
     'Address under which browsers reach the management API, such as `https://admin.example`; the only accepted host and origin.',
+  ),
+  oidcIssuer: optional(
+    'OIDC_ISSUER',
+    issuerUrl,
+    'OpenID Connect provider at which users of the [management API](api.md) sign in.',
+  ),
+  oidcClientId: optional('OIDC_CLIENT_ID', text, 'Client id at the provider.'),
+  oidcClientSecret: optional('OIDC_CLIENT_SECRET', text, 'Client secret at the provider.'),
+  oidcRoleClaim: optional(
+    'OIDC_ROLE_CLAIM',
+    name,
+    'Claim of the ID token that contains the role: `admin`, `operator` or `analyst`. Without it, roles are set here.',
   ),
   logLevel: setting(
     'LOG_LEVEL',
@@ -297,6 +310,9 @@ export function readSettings(environment: NodeJS.ProcessEnv) {
   if (!settings.tlsCert !== !settings.tlsKey)
     throw new UserError('TLS_CERT and TLS_KEY go together: set both, or neither.');
   requireSafeAdminAddress(settings);
+  const oidc = [settings.oidcIssuer, settings.oidcClientId, settings.oidcClientSecret];
+  if (oidc.some(Boolean) && !oidc.every(Boolean))
+    throw new UserError('OIDC_ISSUER, OIDC_CLIENT_ID and OIDC_CLIENT_SECRET go together: set all three, or none.');
   const sasl = [settings.kafkaSaslMechanism, settings.kafkaSaslUsername, settings.kafkaSaslPassword];
   if (sasl.some(Boolean) && !sasl.every(Boolean)) {
     throw new UserError(

@@ -7,6 +7,7 @@ const CHANNELS: Readonly<Record<string, string>> = {
   visitor: 'Visits, identified visitors, consent and bot verdicts.',
   site: 'Sites, their keys, settings and platform connections.',
   auth: 'Failed authentication attempts.',
+  inbound: 'Counts of conversions that were refused.',
   outbound: 'Pushes of totals to webhooks.',
   log: 'The log itself: steps of its clock, and keys that sign its checkpoints.',
 };
@@ -15,6 +16,7 @@ const TOPICS: Readonly<Record<string, string>> = {
   visitor: 'visitors',
   site: 'sites',
   auth: 'auth',
+  inbound: 'inbound',
   outbound: 'outbound',
   log: 'log',
 };

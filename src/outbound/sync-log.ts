@@ -1,5 +1,6 @@
 import { isOutcome } from '../delivery/delivery.js';
 import type { OutcomeType } from '../events/delivery.events.js';
+import type { RejectedConversions } from '../events/inbound.events.js';
 import type { FailedPushAttempt, ReportingWindow, Totals } from '../events/outbound.events.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
@@ -18,12 +19,13 @@ export const ATTEMPT_TYPES = [
   'conversion.validated.v1',
   'outbound.delivered.v1',
   'outbound.failed.v1',
+  'inbound.rejected.v1',
 ] as const;
 
-/** One attempt to deliver a conversion to a platform or to push totals to the webhook. */
+/** One attempt to deliver a conversion or to push totals to the webhook, or the conversions that were refused for some time. */
 export interface SyncLine {
   readonly time: string;
-  readonly kind: 'delivery' | 'push';
+  readonly kind: 'delivery' | 'push' | 'inbound';
   readonly platform?: string;
   readonly conversionId?: string;
   readonly attempt: number;
@@ -35,6 +37,11 @@ export interface SyncLine {
   /** Reporting window of a push. */
   readonly window?: Omit<ReportingWindow, 'body'>;
   readonly payload?: Totals;
+  /** Of refused conversions. */
+  readonly since?: string;
+  readonly count?: number;
+  readonly reasons?: RejectedConversions['reasons'];
+  readonly sample?: RejectedConversions['sample'];
 }
 
 export interface SyncFilter {
@@ -66,8 +73,14 @@ export async function* readSyncLog(
 
 type PushOutcomeType = 'outbound.delivered.v1' | 'outbound.failed.v1';
 
-export function lineOf(event: StoredEvent<OutcomeType | PushOutcomeType>): SyncLine {
-  return isOutcome(event) ? deliveryLine(event) : pushLine(event);
+export function lineOf(event: StoredEvent<OutcomeType | PushOutcomeType | 'inbound.rejected.v1'>): SyncLine {
+  if (isOutcome(event)) return deliveryLine(event);
+  return event.type === 'inbound.rejected.v1' ? rejectionLine(event) : pushLine(event);
+}
+
+/** Nothing was sent, so there is neither an attempt nor a duration. */
+function rejectionLine({ time, data }: StoredEvent<'inbound.rejected.v1'>): SyncLine {
+  return { time, kind: 'inbound', attempt: 0, status: 'rejected', durationMs: 0, ...data };
 }
 
 function deliveryLine({ time, data }: StoredEvent<OutcomeType>): SyncLine {

@@ -26,8 +26,32 @@ export interface Conversion {
   readonly visit?: Visit | undefined;
   /** `unknown`: no consent was recorded, or it could not be read. */
   readonly consent: 'granted' | 'denied' | 'unknown';
+  /** Consent to personalised advertising, where a platform has a field for it; undefined if it is not known. */
+  readonly personalization?: 'granted' | 'denied' | undefined;
   /** See `payload-version.ts`. */
   readonly payloadVersion: number;
+}
+
+/**
+ * The order that a correction refers to: its conversion, and what is left of its value. It depends only on events up to the
+ * correction, and is therefore the same in every attempt.
+ */
+export interface CorrectedOrder {
+  /** The event id that the platform accepted the conversion with. */
+  readonly eventId: string;
+  /** Our name of the event that is corrected. */
+  readonly event: string;
+  readonly currency: string;
+  /** When the conversion occurred. */
+  readonly timeMs: number;
+  /** When the platform accepted it; undefined: it has not yet. */
+  readonly settledMs?: number | undefined;
+  /** What this correction refunds; undefined if the value of the order is not known. */
+  readonly refunded?: number | undefined;
+  /** The value of the order after this correction and all earlier ones; 0: it is refunded completely. */
+  readonly remaining: number;
+  /** When it is corrected, in whole seconds: later than the conversion and all earlier corrections. */
+  readonly correctedMs: number;
 }
 
 /** Where a conversion happened. */

@@ -1,6 +1,8 @@
 import { hash } from 'node:crypto';
 import type { Conversion } from './conversion.js';
+import { externalIdHash } from './customer-hashes.js';
 import { oneOf } from './fields.js';
+import { FIRST_PAYLOAD_VERSION } from './payload-version.js';
 import type { Field, Settings } from './platform.js';
 
 /** The sender's id of the customer. Personal, so after an opt-out there is none. */
@@ -28,5 +30,7 @@ export function formedExternalId(
   const id = externalIdOf(conversion);
   const form = settings['external_id'] ?? fallback;
   if (id === undefined || form === undefined) return undefined;
-  return form === 'plain' ? id : hash('sha256', id);
+  if (form === 'plain') return id;
+  // The first version hashed an id that was a SHA-256 already once more.
+  return conversion.payloadVersion === FIRST_PAYLOAD_VERSION ? hash('sha256', id) : externalIdHash(id);
 }

@@ -16,6 +16,13 @@ export const digitsOnly: FieldCheck = (value) => (/^\d+$/.test(value) ? undefine
 export const testEventCode: FieldCheck = (value) =>
   /^[\w-]+$/.test(value) ? undefined : 'must be letters and digits only, such as TEST12345';
 
+/** Of platforms with corrections. */
+export const refundEventField: Field = {
+  name: 'refund_event',
+  help: 'An event of yours, such as refund, that corrects the conversion of its order instead of being one.',
+  check: (value) => ([...value].length <= 100 ? undefined : 'must be the name of an event of at most 100 characters'),
+};
+
 export function oneOf(...values: readonly string[]): FieldCheck {
   return (value) => (values.includes(value) ? undefined : `must be ${values.join(' or ')}`);
 }

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { PLATFORMS } from './index.js';
+import { meta } from './meta/index.js';
 import type { PlatformName, Settings } from './platform.js';
 
 const HOUR_MS = 3_600_000;
@@ -31,8 +32,16 @@ describe('limits', () => {
   it.each(rows)('of $name $mode are as documented', ({ name, mode, age, window }) => {
     const platform = PLATFORMS.find((candidate) => candidate.name === name);
     const settings: Settings = mode === undefined ? {} : { mode };
-    const { ageMaxMs, dedupWindowMs } = platform?.limits?.(settings) ?? {};
+    const { ageMaxMs, dedupWindowMs } = platform?.limits?.(settings, {}) ?? {};
     expect([ageMaxMs, dedupWindowMs]).toEqual([age, window]);
+  });
+
+  it('of meta are longer for store sales', () => {
+    expect(meta.limits?.({}, { source: 'physical_store' })).toEqual({
+      ...{ ageMaxMs: 62 * DAY_MS, dedupWindowMs: 48 * HOUR_MS },
+    });
+    expect(meta.limits?.({}, { source: 'crm' })).toMatchObject({ ageMaxMs: 7 * DAY_MS });
+    expect(text).toContain('source `physical_store` for 62 days');
   });
 
   it('name settings of the platform as its account', () => {

@@ -1,4 +1,4 @@
-import type { Conversion } from './conversion.js';
+import type { Conversion, ConversionSource, CorrectedOrder } from './conversion.js';
 
 /** In the order of a receipt. */
 export const PLATFORM_NAMES = [
@@ -40,8 +40,8 @@ export interface Platform {
   readonly account: readonly string[];
   /** The maximum number of conversions in one request. */
   readonly batchMax: number;
-  /** How long a conversion may be sent, which may depend on the endpoint that the settings select. Undefined: no limit is known. */
-  limits?(settings: Settings): DeliveryLimits;
+  /** When a conversion may be sent, which may depend on the endpoint that the settings select. Undefined: no limit is known. */
+  limits?(settings: Settings, limited: LimitedConversion): DeliveryLimits;
   /** Answers a wrong credential like a right one, so nothing is sent to an account other than the connected one. */
   readonly hidesRefusals?: boolean;
 
@@ -50,6 +50,11 @@ export interface Platform {
    * clock, so that an attempt after one with an unknown outcome sends the same payload.
    */
   payload(conversion: Conversion, settings: Settings): Payload | Skip;
+  /**
+   * Builds the payload of a correction, for events that the connection names in `refund_event`. Undefined: the platform has no
+   * corrections.
+   */
+  correction?(correction: Conversion, order: CorrectedOrder, settings: Settings): Payload | Skip;
   /** Builds one request with these payloads, each as JSON text; they all have the same `group`. */
   request(items: readonly string[], call: Call): PlatformRequest;
   /** Interprets the answer: one verdict on all payloads, or one for each in their order. */
@@ -65,12 +70,23 @@ export interface Platform {
   test?(item: string, call: Call): TestCall | undefined;
 }
 
+/** What limits depend on besides the settings. */
+export interface LimitedConversion {
+  readonly source?: ConversionSource | undefined;
+  /** Of a correction. */
+  readonly order?: Pick<CorrectedOrder, 'timeMs' | 'settledMs'> | undefined;
+}
+
 /** A limit that is undefined is not known. */
 export interface DeliveryLimits {
   /** The platform may count a duplicate sent later than this twice. */
   readonly dedupWindowMs?: number;
   /** The platform rejects older conversions. */
   readonly ageMaxMs?: number;
+  /** Since when the age counts, if not since the conversion occurred. */
+  readonly agesFromMs?: number;
+  /** The platform rejects it before this time. */
+  readonly earliestMs?: number;
 }
 
 /** One setting of a connection. */
@@ -126,7 +142,19 @@ export type SkipReason =
   | 'value_required'
   | 'consent_denied'
   | 'too_old'
-  | 'event_not_selected';
+  | 'event_not_selected'
+  /** The platform has no corrections, and the connection maps the event to none of its events. */
+  | 'correction_not_supported'
+  /** The log has no conversion of the order before the correction. */
+  | 'order_unknown'
+  /** The platform did not get the conversion of the order, or refused it. */
+  | 'order_not_sent'
+  /** Earlier corrections have refunded the whole order. */
+  | 'already_refunded'
+  /** The platform has accepted a later correction of the order, which includes this one. */
+  | 'superseded'
+  | 'currency_differs'
+  | 'too_many_corrections';
 
 export interface Skip {
   readonly skip: SkipReason;

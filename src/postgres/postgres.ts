@@ -18,6 +18,8 @@ import {
 } from './service-role.js';
 
 const POOL_SIZE = 8;
+/** A connection can die unnoticed (a failover, a firewall): no query may then wait on it forever. */
+const LIMITS = { connectionTimeoutMillis: 5_000, query_timeout: 30_000, keepAlive: true };
 const RECONNECT_EVERY_MS = 500;
 const SAMPLE_CLOCK_EVERY_MS = 1_000;
 /** A connection that died unnoticed costs one sample: the next one uses another connection. */
@@ -81,15 +83,21 @@ export class Postgres {
 
   /** TypeORM reads the projections that the command line and the API show. The hot path does not use it. */
   async repository<Row extends ObjectLiteral>(entity: EntityTarget<Row>) {
-    this.readModels ??= this.openReadModels();
+    this.readModels ??= this.openReadModels().catch((error: unknown) => {
+      // The database may be restarting: the next call tries again.
+      this.readModels = undefined;
+      throw error;
+    });
     return (await this.readModels).getRepository(entity);
   }
 
   /** Registers every entity that is imported by now, so that one data source serves all of them. */
   private async openReadModels(): Promise<DataSource> {
     const { DataSource, getMetadataArgsStorage } = await loadTypeorm();
+    const target = typeormTarget(this.service.target, 'read-models', serviceOptions(this.service));
     return new DataSource({
-      ...typeormTarget(this.service.target, 'read-models', serviceOptions(this.service)),
+      ...target,
+      extra: { ...target.extra, ...LIMITS },
       entities: getMetadataArgsStorage().tables.map(({ target }) => target),
       poolSize: 2,
     }).initialize();
@@ -139,10 +147,7 @@ async function openPool(target: ClientConfig, { onMessage, waitMs = 0 }: Postgre
       max: POOL_SIZE,
       // Always one: it shows that this instance runs, to an embedded server and to the upgrade of a later version.
       min: 1,
-      connectionTimeoutMillis: 5_000,
-      // A connection can die unnoticed (a failover, a firewall): no query may then wait on it forever.
-      query_timeout: 30_000,
-      keepAlive: true,
+      ...LIMITS,
     });
     // The pool replaces an idle connection that the server closed at the next query.
     pool.on('error', () => {});

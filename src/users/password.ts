@@ -14,6 +14,7 @@ const SALT_BYTES = 16;
 const HASH_BYTES = 32;
 const LENGTH_MIN = 12;
 const LENGTH_MAX = 256;
+const NAME_LENGTH_MIN = 4;
 
 const CONCURRENCY_MAX = 2;
 const WAITING_MAX = 20;
@@ -80,6 +81,8 @@ export function requireStrongPassword(password: string, email: string): void {
   if (password.length < LENGTH_MIN || password.length > LENGTH_MAX)
     throw new UserError(`Choose a password of ${LENGTH_MIN} to ${LENGTH_MAX} characters.`);
   const name = email.split('@')[0] as string;
-  if (new Set(password).size < 5 || password.toLowerCase().includes(name.toLowerCase()))
+  // A short name is part of many good passwords.
+  const hasName = name.length >= NAME_LENGTH_MIN && password.toLowerCase().includes(name.toLowerCase());
+  if (new Set(password).size < 5 || hasName)
     throw new UserError('Choose a password with more different characters, and without your email address.');
 }

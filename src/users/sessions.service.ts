@@ -13,15 +13,21 @@ const USE_RECORDED_EVERY = '1 minute';
 export class SessionsService {
   constructor(private readonly postgres: Postgres) {}
 
-  /** Returns the value of the cookie. It is always a new one: a value that another person knows must not become valid. */
-  async open(userId: string): Promise<string> {
+  /**
+   * Returns the value of the cookie. It is always a new one: a value that another person knows must not become valid. Undefined
+   * if the user was disabled or got another password since it was read: that ended the sessions, and must end this one too.
+   */
+  async open({ id, passwordHash }: Pick<UserRow, 'id' | 'passwordHash'>): Promise<string | undefined> {
     const { text, hash } = generateSecretToken();
-    await this.postgres.pool.query(
+    const { rowCount } = await this.postgres.pool.query(
       `WITH ended AS (DELETE FROM user_sessions WHERE expires_at < now() OR last_used_at < now() - make_interval(hours => $4))
-       INSERT INTO user_sessions (hash, user_id, expires_at) VALUES ($1, $2, now() + make_interval(days => $3))`,
-      [hash, userId, SESSION_DAYS, IDLE_HOURS],
+       INSERT INTO user_sessions (hash, user_id, expires_at)
+       SELECT $1, id, now() + make_interval(days => $3) FROM users
+        WHERE id = $2 AND disabled_at IS NULL AND password_hash IS NOT DISTINCT FROM $5
+          FOR SHARE`,
+      [hash, id, SESSION_DAYS, IDLE_HOURS, passwordHash],
     );
-    return text;
+    return rowCount === 1 ? text : undefined;
   }
 
   /** The user of a valid session. Read from the database each time: a session that was ended elsewhere ends at once. */

@@ -15,17 +15,19 @@ export class SignInThrottle {
 
   /**
    * Counts an attempt before its password is checked, so that many at once do not pass together. Returns false if there were
-   * too many.
+   * too many. Refused attempts are not counted: one network could otherwise use up the limit of an account, and fill the table.
    */
   async admit(email: string, address: string | undefined): Promise<boolean> {
     const keys = keysOf(email, address);
     const { rows } = await this.postgres.pool.query<{ admitted: boolean }>(
       `WITH old AS (DELETE FROM sign_in_attempts WHERE at < now() - make_interval(mins => $3)),
-            added AS (INSERT INTO sign_in_attempts (key) SELECT unnest($1::bytea[]))
-       SELECT bool_and(earlier < "limit") AS admitted
-         FROM unnest($1::bytea[], $2::integer[]) AS keys (key, "limit")
-        CROSS JOIN LATERAL (SELECT count(*) AS earlier FROM sign_in_attempts a
-                             WHERE a.key = keys.key AND a.at > now() - make_interval(mins => $3)) AS counted`,
+            counted AS (
+              SELECT bool_and(earlier < "limit") AS admitted
+                FROM unnest($1::bytea[], $2::integer[]) AS keys (key, "limit")
+               CROSS JOIN LATERAL (SELECT count(*) AS earlier FROM sign_in_attempts a
+                                    WHERE a.key = keys.key AND a.at > now() - make_interval(mins => $3)) AS attempts),
+            added AS (INSERT INTO sign_in_attempts (key) SELECT unnest($1::bytea[]) FROM counted WHERE admitted)
+       SELECT admitted FROM counted`,
       [keys.map(([key]) => key), keys.map(([, limit]) => limit), WINDOW_MINUTES],
     );
     return rows[0]?.admitted ?? false;

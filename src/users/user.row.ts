@@ -24,6 +24,10 @@ export class UserRow {
   @Column('text', { name: 'password_hash', nullable: true })
   passwordHash!: string | null;
 
+  /** Digest of the account at the sign-in provider. */
+  @Column('bytea', { nullable: true })
+  identity!: Buffer | null;
+
   @Column('timestamptz', { name: 'disabled_at', nullable: true })
   disabledAt!: Date | null;
 

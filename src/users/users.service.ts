@@ -1,14 +1,17 @@
 import { Injectable } from '@nestjs/common';
+import type { PoolClient } from 'pg';
 import { isEmail, normaliseEmail } from '../kernel/email.js';
 import { UserError } from '../kernel/errors.js';
 import { uuidv7 } from '../kernel/uuid.js';
 import { Postgres } from '../postgres/postgres.js';
 import type { Role } from './access.js';
+import { type ExternalIdentity, identityDigest } from './external-identity.js';
 import { PasswordHasher, requireStrongPassword } from './password.js';
 import { generateSecretToken, hashSecretToken } from './secret-token.js';
 import { UserRow } from './user.row.js';
 
 const LINK_HOURS = 24;
+const ACTIVE_ADMIN = `SELECT FROM users WHERE role = 'admin' AND disabled_at IS NULL LIMIT 1`;
 
 export interface NewUser {
   readonly email: string;
@@ -58,11 +61,10 @@ export class UsersService {
 
   /** Refuses to leave the installation without an administrator who can sign in. */
   async change(id: string, { name, role, sites, disabled }: UserChange): Promise<UserRow | undefined> {
-    const client = await this.postgres.pool.connect();
-    try {
-      await client.query('BEGIN');
+    const changed = await this.transaction(async (client) => {
       // One change at a time: two administrators must not remove each other.
       await client.query('LOCK TABLE users IN SHARE ROW EXCLUSIVE MODE');
+      const before = await client.query(ACTIVE_ADMIN);
       const { rowCount } = await client.query(
         `UPDATE users SET name = coalesce($2, name), role = coalesce($3, role),
                 sites = CASE WHEN $4 THEN $5::text[] ELSE sites END,
@@ -70,30 +72,27 @@ export class UsersService {
           WHERE id = $1`,
         [id, name, role, sites !== undefined, sites ?? null, disabled],
       );
-      const { rows } = await client.query(`SELECT FROM users WHERE role = 'admin' AND disabled_at IS NULL LIMIT 1`);
-      if (rows.length === 0)
+      const after = await client.query(ACTIVE_ADMIN);
+      if (before.rowCount === 1 && after.rowCount === 0)
         throw new UserError('This is the last administrator. Make another user an administrator first.');
-      if (disabled) await client.query('DELETE FROM user_sessions WHERE user_id = $1', [id]);
-      await client.query('COMMIT');
-      return rowCount === 0 ? undefined : ((await this.find(id)) as UserRow);
-    } catch (error) {
-      await client.query('ROLLBACK').catch(() => {});
-      throw error;
-    } finally {
-      client.release();
-    }
+      if (disabled) await endAccess(client, id);
+      return rowCount === 1;
+    });
+    return changed ? ((await this.find(id)) as UserRow) : undefined;
   }
 
   /** Ends all sessions and the password of a user, and returns what a link to choose a new one contains. */
   async reset(id: string): Promise<string> {
     const { text, hash } = generateSecretToken();
-    await this.postgres.pool.query(
-      `WITH ended AS (DELETE FROM user_sessions WHERE user_id = $1),
-            earlier AS (DELETE FROM sign_in_links WHERE user_id = $1),
-            changed AS (UPDATE users SET password_hash = NULL WHERE id = $1)
-       INSERT INTO sign_in_links (hash, user_id, expires_at) VALUES ($2, $1, now() + make_interval(hours => $3))`,
-      [id, hash, LINK_HOURS],
-    );
+    await this.transaction(async (client) => {
+      // First, because it locks the row: a session that is being opened meanwhile is seen by what follows.
+      await client.query('UPDATE users SET password_hash = NULL WHERE id = $1', [id]);
+      await endAccess(client, id);
+      await client.query(
+        'INSERT INTO sign_in_links (hash, user_id, expires_at) VALUES ($1, $2, now() + make_interval(hours => $3))',
+        [hash, id, LINK_HOURS],
+      );
+    });
     return text;
   }
 
@@ -117,6 +116,33 @@ export class UsersService {
     return rowCount === 1 ? ((await this.find(user.id)) ?? undefined) : undefined;
   }
 
+  /**
+   * The active user of an account at the sign-in provider: the one that it was linked to, otherwise the one with its verified
+   * email address, which is linked from now on. A person who is not a user becomes one only if the provider states a role.
+   */
+  async findOrAddByIdentity(identity: ExternalIdentity): Promise<UserRow | undefined> {
+    const { email, name, role } = identity;
+    // Without a role at the provider a person has no access, also with an account here.
+    if (role === null) return undefined;
+    const digest = identityDigest(identity);
+    const address = email === undefined ? undefined : normaliseEmail(email);
+    await this.postgres.pool.query(
+      `UPDATE users SET identity = $1 WHERE email = $2 AND identity IS NULL
+          AND NOT EXISTS (SELECT FROM users WHERE identity = $1)`,
+      [digest, address],
+    );
+    if (role !== undefined && address !== undefined && isEmail(address))
+      await this.postgres.pool.query(
+        `INSERT INTO users (id, email, name, role, sites, identity) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,
+        // Sites are given by an administrator; a role at the provider says nothing about them.
+        [uuidv7(), address, name ?? address, role, role === 'admin' ? null : [], digest],
+      );
+    const user = await (await this.users()).findOneBy({ identity: digest });
+    if (!user || user.disabledAt !== null) return undefined;
+    if (role === undefined || role === user.role) return user;
+    return this.change(user.id, { role });
+  }
+
   /** Undefined unless the password is that of an active user. */
   async authenticate(email: string, password: string): Promise<UserRow | undefined> {
     const user = await this.findByEmail(email);
@@ -127,4 +153,28 @@ export class UsersService {
   private users() {
     return this.postgres.repository(UserRow);
   }
+
+  private async transaction<Result>(work: (client: PoolClient) => Promise<Result>): Promise<Result> {
+    const client = await this.postgres.pool.connect();
+    try {
+      await client.query('BEGIN');
+      const result = await work(client);
+      await client.query('COMMIT');
+      client.release();
+      return result;
+    } catch (error) {
+      // A connection that cannot roll back is closed, not used again.
+      await client.query('ROLLBACK').then(
+        () => client.release(),
+        () => client.release(true),
+      );
+      throw error;
+    }
+  }
+}
+
+/** What a user can still enter with, apart from the password. */
+async function endAccess(client: PoolClient, userId: string): Promise<void> {
+  await client.query('DELETE FROM user_sessions WHERE user_id = $1', [userId]);
+  await client.query('DELETE FROM sign_in_links WHERE user_id = $1', [userId]);
 }

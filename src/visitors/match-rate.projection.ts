@@ -12,7 +12,7 @@ interface DayCounts {
 
 const TYPES = ['conversion.received.v1', 'conversion.reopened.v1'];
 
-/** Received conversions by day, and how many of them were matched to a visit. Reads no personal data. */
+/** Received conversions by day, without corrections, and how many of them were matched to a visit. Reads no personal data. */
 export const matchRateProjection: Projection = {
   name: 'match_rate',
   tables: ['match_rate'],
@@ -21,15 +21,12 @@ export const matchRateProjection: Projection = {
   async fold(page: Page): Promise<void> {
     const days = new Map<string, DayCounts>();
     for (const { type, site, minute, values, count } of await page.count(TYPES, [
-      'trial',
-      'matched',
-      'judged',
-      'joins',
+      ...['trial', 'matched', 'judged', 'joins', 'correction'],
     ])) {
-      const [trial, matched, judged, joins] = values;
+      const [trial, matched, judged, joins, correction] = values;
       const isLate = type === 'conversion.reopened.v1';
       const day = isLate ? joins : new Date(minute).toISOString().slice(0, 10);
-      if (trial === 'true' || !day) continue;
+      if (trial === 'true' || correction === 'true' || !day) continue;
       const key = `${site} ${day}`;
       const counts = days.get(key) ?? { site, day, conversions: 0, matched: 0, late: 0, judged: 0 };
       days.set(key, {

@@ -30,8 +30,14 @@ export const unmatchedProjection: Projection = {
     if (skippedAt.size === 0) return;
     const conversions = [...skippedAt.keys()].map((stream) => stream.slice(CONVERSION.length + 1));
     const rows = (await page.openings(CONVERSION, conversions))
-      // Erased people are not matched again, and trial conversions are never sent.
-      .filter((event) => event.type === 'conversion.received.v1' && event.personal !== null && !event.data.trial)
+      // Erased people are not matched again, trial conversions are never sent, and corrections count in no match rate.
+      .filter(
+        (event) =>
+          event.type === 'conversion.received.v1' &&
+          event.personal !== null &&
+          !event.data.trial &&
+          !event.data.correction,
+      )
       .map(({ stream, site, personal, position, time }) => ({
         conversion: stream.slice(CONVERSION.length + 1),
         ...{ site, subject: personal?.subject, position, skipped: skippedAt.get(stream), time },

@@ -90,7 +90,7 @@ function makeLateMatches(
     platform: platformOf,
     catchUpUnmatched: () => projections.catchUp('unmatched'),
     sendableUntilMs: (received, platform, settings) =>
-      sendableUntilMs(ageOf(received), platform.limits?.(settings) ?? {}, rules),
+      sendableUntilMs(ageOf(received), platform.limits?.(settings, received.data) ?? {}, rules),
     identifierTtlMs: settings.identifierTtlMs,
     clock: postgres.clock,
   });

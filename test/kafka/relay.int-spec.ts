@@ -69,7 +69,7 @@ if (missing) console.warn(`SKIPPED: all Kafka tests. ${missing}.`);
         cc_version: String(event?.version),
       });
       expect(topic).toBe(
-        `${relayed.prefix}${{ auth: 'auth', outbound: 'outbound', log: 'log' }[key.split('-')[0] as string] ?? `${key.split('-')[0]}s`}`,
+        `${relayed.prefix}${{ auth: 'auth', inbound: 'inbound', outbound: 'outbound', log: 'log' }[key.split('-')[0] as string] ?? `${key.split('-')[0]}s`}`,
       );
       expect(partition).toBe(shardOf(key, 3));
     }

@@ -13,7 +13,9 @@ import { type ServiceProcess, sharedDatabase, spawnService } from './service-pro
 const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 
 /** The topics of a service with the default prefix. */
-export const TOPICS = ['conversions', 'visitors', 'sites', 'auth', 'outbound', 'log'].map((name) => `cc.${name}`);
+export const TOPICS = ['conversions', 'visitors', 'sites', 'auth', 'inbound', 'outbound', 'log'].map(
+  (name) => `cc.${name}`,
+);
 
 /** One or more service processes with Kafka, and direct access to their log. */
 export class KafkaEnabledService {

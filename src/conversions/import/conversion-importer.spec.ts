@@ -43,6 +43,7 @@ describe('an import', () => {
   });
   const importer = (more: Partial<ImporterDependencies> = {}) =>
     new ConversionImporter({
+      actor: 'cli:ada',
       log,
       matcher: { find: async () => RECORD },
       clock: { nowMs: () => nowMs },
@@ -52,7 +53,8 @@ describe('an import', () => {
     });
   const commands = (lines: readonly InboundFields[], key = KEY) => {
     const site = { host: 'shop.example', settings: { ...DEFAULT_SITE_SETTINGS, ...settings } };
-    const loaded = { site, dedupSecret: 'secret' } as LoadedSite;
+    const connections = new Map([['ga4', { connection: { settings: { refund_event: 'refund' } } }]]);
+    const loaded = { site, dedupSecret: 'secret', connections } as unknown as LoadedSite;
     return lines.map((fields) => new ReceiveConversion(loaded, key, fields, RULES));
   };
   const types = async () => (await log.read()).map(({ type }) => type);
@@ -61,11 +63,21 @@ describe('an import', () => {
     expect(await importer().store(commands([order('A'), order('B')]))).toEqual(['accepted', 'accepted']);
     const events = await log.read();
     expect(events).toMatchObject([
-      { actor: 'cli', data: { orderId: 'A', keyId: IMPORT_KEY_ID, platforms: ['meta'] } },
-      { actor: 'cli', data: { orderId: 'B' } },
+      { actor: 'cli:ada', data: { orderId: 'A', keyId: IMPORT_KEY_ID, platforms: ['meta'] } },
+      { actor: 'cli:ada', data: { orderId: 'B' } },
     ]);
     for (const { type, data } of events) expect(compileSchema(EVENT_SCHEMAS[type].data)(data, 'data')).toBeUndefined();
     expect(JSON.stringify(events)).not.toContain('jane');
+  });
+
+  it('stores each of several refunds of an order, and rejects one without an order', async () => {
+    const lines = [10, 20, 10].map((value) => order('A', { event: 'refund', value }));
+    const noOrder = order(undefined, { event: 'refund' });
+    expect(await importer().store(commands([...lines, noOrder]))).toEqual([
+      ...['accepted', 'accepted', 'deduplicated'],
+      { rejected: 'orderId is required for refund' },
+    ]);
+    expect((await log.read()).map(({ data }) => (data as { correction?: true }).correction)).toEqual([true, true]);
   });
 
   it('that is repeated after the dedup window changes nothing', async () => {

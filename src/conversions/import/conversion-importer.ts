@@ -1,5 +1,6 @@
 import { CONVERSION, type DeliveryPlan } from '../../events/conversion.events.js';
 import type { Clock } from '../../kernel/clock.js';
+import type { Actor } from '../../kernel/command.js';
 import { LogUnavailable, messageOf } from '../../kernel/errors.js';
 import { withLogTimeout } from '../../kernel/log-timeout.js';
 import type { AppendOutcome, DedupClaim } from '../../log/event.js';
@@ -9,6 +10,7 @@ import type { LoadedSite } from '../../sites/site-directory.js';
 import { type Matcher, matchAtReceipt } from '../../visitors/matcher.js';
 import type { OpeningEvent } from '../conversion.js';
 import { duplicateOf } from '../conversion-receiver.js';
+import { correctionProblem } from '../correction.js';
 import { type Decision as Decided, decide } from '../decide-conversion.js';
 import { hashPersonal } from '../hash-personal.js';
 import type { ReceiveConversion } from '../receive-conversion.command.js';
@@ -17,6 +19,8 @@ import { lineId } from './line-id.js';
 export type LineOutcome = 'accepted' | 'deduplicated' | 'filtered' | { readonly rejected: string };
 
 export interface ImporterDependencies {
+  /** Who imports. */
+  readonly actor: Actor;
   readonly log: Pick<EventLog, 'append' | 'findOpened' | 'readOpenings'>;
   readonly matcher: Pick<Matcher, 'find'>;
   readonly clock: Clock;
@@ -57,7 +61,9 @@ export class ConversionImporter {
     const lines = commands.map((command) => this.toLine(command));
     const own: Line[] = [];
     for (const line of lines) {
-      if (this.inFlight.has(line.id)) line.outcome = 'deduplicated';
+      const problem = correctionProblem(line.command.loadedSite, line.command.fields);
+      if (problem !== undefined) line.outcome = { rejected: problem };
+      else if (this.inFlight.has(line.id)) line.outcome = 'deduplicated';
       else {
         this.inFlight.add(line.id);
         own.push(line);
@@ -163,7 +169,7 @@ export class ConversionImporter {
         stream: line.id,
         expected: 'new',
         site: line.command.loadedSite.site.host,
-        actor: 'cli',
+        actor: this.dependencies.actor,
         events: [event],
         claim,
       });

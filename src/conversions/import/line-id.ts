@@ -1,6 +1,7 @@
 import { derivedUuid } from '../../kernel/uuid.js';
 import type { PersonalHashes } from '../../platforms/personal-hashes.js';
 import { storedText } from '../address-digest.js';
+import { isCorrection } from '../correction.js';
 import { dedupKey } from '../dedup-key.js';
 import type { ReceiveConversion } from '../receive-conversion.command.js';
 
@@ -23,6 +24,7 @@ export function lineId(
     value,
     currency,
     occurredAt,
+    correction: isCorrection(loadedSite, event) || undefined,
   };
   const name = `imported ${dedupSecret} ${dedupKey(dedupSecret, conversion, subject)}`;
   return derivedUuid(afterFilter ? `${name} after filter` : name);

@@ -28,7 +28,7 @@ export function originsCheck(): EventCheck {
       if (!sites.has(site))
         violations.add(`the ${type} at position ${row.position} belongs to ${site}, which did not exist then`);
       const keyId = OPENINGS.has(type) ? (row.data() as { keyId?: string }).keyId : undefined;
-      const isImported = keyId === IMPORT_KEY_ID && actor === 'cli';
+      const isImported = keyId === IMPORT_KEY_ID && /^cli(:|$)/.test(actor);
       if (keyId !== undefined && !isImported) checkKey(row, keyId);
       if (!actor.startsWith(KEY_ACTOR)) return;
       const actorKey = actor.slice(KEY_ACTOR.length);

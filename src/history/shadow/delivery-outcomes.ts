@@ -1,6 +1,7 @@
 import type { StoredOpening } from '../../conversions/conversion.js';
 import { foldDeliveries, resultOf } from '../../delivery/delivery.js';
 import { buildPayload, settingsAsOf } from '../../delivery/payload.js';
+import type { ReceivedConversion } from '../../delivery/received-conversion.js';
 import type { StoredEvent } from '../../log/event.js';
 import type { ConnectionName } from '../../platforms/connection-name.js';
 import { platformOf } from '../../platforms/index.js';
@@ -30,7 +31,7 @@ export function recordedOutcomes(stream: readonly StoredEvent[]): Map<Connection
 
 /** The outcome that the conversion would have under the rules. Payloads are built by the platforms' code and not sent. */
 export function simulatedOutcomes(
-  received: StoredOpening,
+  received: StoredOpening & Pick<ReceivedConversion, 'order'>,
   site: Site,
   rules: ShadowRules,
 ): Map<ConnectionName, DeliveryOutcome> {
@@ -49,7 +50,7 @@ export function simulatedOutcomes(
       settingsAsOf(connection, settingsPosition ?? received.position),
       rules.settings[name] ?? {},
     );
-    const payload = buildPayload(received, platform, settings, {});
+    const payload = buildPayload(received, platform, settings, { platform: name });
     if ('skip' in payload) outcomes.set(name, { status: `skipped: ${payload.skip}` });
     else outcomes.set(name, { status: trial ? 'validated' : 'sent', bodySha256: payload.bodySha256 });
   }

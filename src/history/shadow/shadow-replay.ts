@@ -1,5 +1,6 @@
 import type { ClientBase } from 'pg';
 import { isOpening, type StoredOpening } from '../../conversions/conversion.js';
+import { withOrder } from '../../delivery/read-order.js';
 import { CONVERSION } from '../../events/conversion.events.js';
 import { SITE } from '../../events/site.events.js';
 import type { StoredEvent } from '../../log/event.js';
@@ -54,7 +55,10 @@ export async function shadowReplay(
       if (would === undefined || (would === 'received' && !event.personal)) comparison.undecided += 1;
       else {
         const recorded = was === 'received' ? recordedOutcomes(streams.get(event.stream) ?? [event]) : NONE;
-        const simulated = would === 'received' ? simulatedOutcomes(event, timeline.at(event.position), rules) : NONE;
+        const simulated =
+          would === 'received'
+            ? simulatedOutcomes(await withOrder(log, event), timeline.at(event.position), rules)
+            : NONE;
         comparison.add({ was, would }, recorded, simulated);
       }
     }

@@ -78,7 +78,8 @@ export class ShadowRulesEngine {
   }
 
   private isFiltered({ type, data, personal }: StoredOpening, { settings }: Site, firstWasFiltered: boolean): boolean {
-    const { bot } = data;
+    const { bot, correction } = data;
+    if (correction) return false;
     const isBot = bot && bot.score >= (this.rules.botThreshold ?? settings.botThreshold);
     // What was filtered as a bot stays so: versions before 0.3 filtered orders too.
     const filters = filtersBots(settings, data.orderId) || ('reason' in data && data.reason === 'bot');

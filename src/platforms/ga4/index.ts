@@ -1,6 +1,6 @@
 import type { Platform } from '../platform.js';
 import { BASE, request, test } from './client.js';
-import { payload } from './payload.js';
+import { correction, payload } from './payload.js';
 import { check, fields } from './settings.js';
 import { verdict } from './verdict.js';
 
@@ -17,6 +17,7 @@ export const ga4: Platform = {
   hidesRefusals: true,
   baseUrl: () => BASE,
   payload,
+  correction,
   request,
   verdict,
   test,

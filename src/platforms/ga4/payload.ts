@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { Conversion } from '../conversion.js';
+import type { Conversion, CorrectedOrder } from '../conversion.js';
 import { customFields, mappedEvent } from '../event-mapping.js';
 import { externalIdOf } from '../external-id.js';
 import { withoutQuery } from '../payload-fields.js';
@@ -21,7 +21,16 @@ const APP_INSTANCE = /^[0-9A-Fa-f]{32}$/;
 
 export function payload(conversion: Conversion, settings: Settings): Payload | Skip {
   const name = eventName(conversion.event, settings);
-  if (name === undefined) return { skip: 'event_not_mapped' };
+  return name === undefined ? { skip: 'event_not_mapped' } : eventPayload(conversion, name, settings);
+}
+
+/** Google Analytics adds up refunds, so each contains its own amount. */
+export function correction(conversion: Conversion, order: CorrectedOrder, settings: Settings): Payload | Skip {
+  const { eventId, refunded, currency } = order;
+  return eventPayload({ ...conversion, eventId, value: refunded, currency }, 'refund', settings);
+}
+
+function eventPayload(conversion: Conversion, name: string, settings: Settings): Payload | Skip {
   const cookie = isApp(settings) ? undefined : conversion.visit?.cookies._ga;
   const client = clientOf(conversion, cookie, settings);
   if (client === undefined) return { skip: 'no_client_identifier' };
@@ -85,11 +94,14 @@ function syntheticClientId({ hashes }: Conversion, settings: Settings): string |
   return `${Number.parseInt(digest.slice(0, 8), 16)}.${Number.parseInt(digest.slice(8, 16), 16)}`;
 }
 
-/** Granted consent does not cover `ad_personalization`: a visitor can decline it separately. */
-function consentOf({ consent }: Conversion): object | undefined {
-  if (consent === 'granted') return { ad_user_data: 'GRANTED' };
+/** Granted consent does not cover `ad_personalization`, which a visitor can decline separately. An opt-out covers both. */
+function consentOf({ consent, personalization }: Conversion): object | undefined {
   if (consent === 'denied') return { ad_user_data: 'DENIED', ad_personalization: 'DENIED' };
-  return undefined;
+  if (consent !== 'granted' && personalization === undefined) return undefined;
+  return {
+    ad_user_data: consent === 'granted' ? 'GRANTED' : undefined,
+    ad_personalization: personalization?.toUpperCase(),
+  };
 }
 
 /** Google deduplicates purchases by it, so an id that is too long is replaced by its hash instead of left out. */

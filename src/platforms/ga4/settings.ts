@@ -1,4 +1,4 @@
-import { oneOf, requiredSecret } from '../fields.js';
+import { oneOf, refundEventField, requiredSecret } from '../fields.js';
 import type { Connection, Field, Settings } from '../platform.js';
 import { isEventName, isParameterName } from './names.js';
 
@@ -31,6 +31,7 @@ export const fields: readonly Field[] = [
     help: 'user_id: externalId is sent as the user id, plain. app_instance_id: it is the id of the app instance (firebase_app_id).',
     check: oneOf('user_id', 'app_instance_id'),
   },
+  refundEventField,
 ];
 
 /** Google Analytics never reports an invalid name, so it has to be refused here. */

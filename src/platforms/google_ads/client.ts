@@ -1,5 +1,6 @@
 import type { Call, Connection, PlatformRequest, Settings, TestCall, TokenRequest } from '../platform.js';
 import { endpointUrl, refreshTokenForm } from '../platform.js';
+import { ADJUSTMENTS } from './correction.js';
 import { ACTION_SEPARATOR, UPLOAD } from './payload.js';
 import { versionOf } from './settings.js';
 import { validateVerdict } from './verdict.js';
@@ -13,14 +14,13 @@ export function baseUrl({ mode }: Settings): string {
 }
 
 export function request(items: readonly string[], call: Call): PlatformRequest {
-  return call.group === UPLOAD ? uploadRequest(items, call, '') : ingestRequest(items, call, '');
+  return buildRequest(items, call, '');
 }
 
 /** Google validates the conversion and does not record it. */
 export function test(item: string, call: Call): TestCall {
   const flag = ',"validateOnly":true';
-  const request = call.group === UPLOAD ? uploadRequest([item], call, flag) : ingestRequest([item], call, flag);
-  return { request, sent: true, verdict: validateVerdict };
+  return { request: buildRequest([item], call, flag), sent: true, verdict: validateVerdict };
 }
 
 export function statusRequest(requestId: string, { connection, accessToken }: Call): PlatformRequest {
@@ -35,6 +35,13 @@ export function statusRequest(requestId: string, { connection, accessToken }: Ca
 export function token(connection: Connection): TokenRequest | undefined {
   const form = refreshTokenForm(connection);
   return form && { url: endpointUrl(connection, OAUTH, '/token'), form };
+}
+
+function buildRequest(items: readonly string[], call: Call, flag: string): PlatformRequest {
+  if (call.group === UPLOAD) return uploadRequest(items, call, 'uploadClickConversions', 'conversions', flag);
+  if (call.group === ADJUSTMENTS)
+    return uploadRequest(items, call, 'uploadConversionAdjustments', 'conversionAdjustments', flag);
+  return ingestRequest(items, call, flag);
 }
 
 function ingestRequest(items: readonly string[], call: Call, flag: string): PlatformRequest {
@@ -60,20 +67,26 @@ function account(accountId: string | undefined): object {
   return { accountType: 'GOOGLE_ADS', accountId };
 }
 
-function uploadRequest(items: readonly string[], call: Call, flag: string): PlatformRequest {
+function uploadRequest(
+  items: readonly string[],
+  call: Call,
+  method: string,
+  field: string,
+  flag: string,
+): PlatformRequest {
   const { connection, accessToken } = call;
   const { customer_id, login_customer_id } = connection.settings;
   const { developer_token } = connection.secrets;
   const version = versionOf(connection.settings, 'upload_api_version');
   return {
     method: 'POST',
-    url: endpointUrl(connection, GOOGLE_ADS, `/${version}/customers/${customer_id}:uploadClickConversions`),
+    url: endpointUrl(connection, GOOGLE_ADS, `/${version}/customers/${customer_id}:${method}`),
     headers: {
       authorization: `Bearer ${accessToken ?? ''}`,
       'content-type': 'application/json',
       ...(developer_token !== undefined && { 'developer-token': developer_token }),
       ...(login_customer_id !== undefined && { 'login-customer-id': login_customer_id }),
     },
-    body: `{"conversions":[${items.join(',')}],"partialFailure":true${flag}}`,
+    body: `{"${field}":[${items.join(',')}],"partialFailure":true${flag}}`,
   };
 }

@@ -76,6 +76,13 @@ export const UPLOAD_ERRORS: readonly ErrorRow[] = [
     verdict: 'server_error',
     unknown: false,
   },
+  // Of adjustments: Google has this one, or a later one of the order, which includes it.
+  {
+    codes: ['CONVERSION_ALREADY_RETRACTED', 'RESTATEMENT_ALREADY_EXISTS', 'MORE_RECENT_RESTATEMENT_FOUND'],
+    verdict: 'delivered',
+  },
+  { codes: ['TOO_RECENT_CONVERSION'], verdict: 'server_error', afterMs: SIX_HOURS_MS, unknown: false },
+  { codes: ['DUPLICATE_ADJUSTMENT_IN_REQUEST'], verdict: 'server_error', unknown: false },
   // Another request changed the same resource at the same time.
   { codes: ['CONCURRENT_MODIFICATION'], verdict: 'server_error', unknown: false },
   { codes: ['internalError'], verdict: 'server_error' },

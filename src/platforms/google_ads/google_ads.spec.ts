@@ -577,15 +577,24 @@ describe('google_ads', () => {
         UPLOAD_ERRORS,
         {
           ...FIXABLE,
-          delivered: ['ORDER_ID_ALREADY_IN_USE', 'CLICK_CONVERSION_ALREADY_EXISTS'],
+          delivered: [
+            ...['ORDER_ID_ALREADY_IN_USE', 'CLICK_CONVERSION_ALREADY_EXISTS', 'CONVERSION_ALREADY_RETRACTED'],
+            ...['RESTATEMENT_ALREADY_EXISTS', 'MORE_RECENT_RESTATEMENT_FOUND'],
+          ],
           server_error: [
             ...['TOO_RECENT_EVENT', 'TOO_RECENT_CLICK', 'TOO_RECENT_CONVERSION_ACTION', 'DUPLICATE_ORDER_ID'],
             ...['DUPLICATE_CLICK_CONVERSION_IN_REQUEST', 'CONCURRENT_MODIFICATION', 'internalError'],
+            ...['TOO_RECENT_CONVERSION', 'DUPLICATE_ADJUSTMENT_IN_REQUEST'],
           ],
           throttled: ['quotaError'],
           unauthorized: [...FIXABLE.unauthorized, 'authenticationError', 'authorizationError'],
         },
-        { rejected: ['CLICK_NOT_FOUND', 'UNPARSEABLE_GCLID', 'DATA_CONSTRAINT_VIOLATION'] },
+        {
+          rejected: [
+            ...['CLICK_NOT_FOUND', 'UNPARSEABLE_GCLID', 'DATA_CONSTRAINT_VIOLATION', 'CONVERSION_NOT_FOUND'],
+            ...['CONVERSION_EXPIRED', 'ADJUSTMENT_PRECEDES_CONVERSION', 'TOO_MANY_ADJUSTMENTS'],
+          ],
+        },
         (code) => {
           const isCategory = /^[a-z]/.test(String(code));
           const errorCode = isCategory ? { [code]: 'OTHER' } : { conversionUploadError: code };

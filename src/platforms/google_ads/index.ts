@@ -1,6 +1,7 @@
 import { fixOf } from '../error-table.js';
 import type { Platform } from '../platform.js';
 import { baseUrl, request, statusRequest, test, token } from './client.js';
+import { correction, limits } from './correction.js';
 import { UPLOAD_ERRORS } from './errors.js';
 import { payload } from './payload.js';
 import { confirmationVerdict } from './request-status.js';
@@ -13,8 +14,10 @@ export const googleAds: Platform = {
   check,
   account: ['customer_id', 'mode'],
   batchMax: 2_000,
+  limits,
   baseUrl,
   payload,
+  correction,
   request,
   verdict,
   fix: (reason) => fixOf(UPLOAD_ERRORS, reason),

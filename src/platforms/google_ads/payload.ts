@@ -11,7 +11,8 @@ export const ACTION_SEPARATOR = ',';
 
 type ClickId = { readonly gclid: string } | { readonly gbraid: string } | { readonly wbraid: string };
 
-interface Match {
+/** What Google recognises the person by. */
+export interface Identifiers {
   readonly click: ClickId | undefined;
   readonly email: string | undefined;
   readonly phone: string | undefined;
@@ -22,16 +23,19 @@ export function payload(conversion: Conversion, settings: Settings): Payload | S
   if (actions === undefined) return { skip: 'event_not_mapped' };
   // Google's policy: without consent to ad_user_data nothing may be sent, not even with consent denied.
   if (conversion.consent === 'denied') return { skip: 'consent_denied' };
-  const click = clickOf(conversion);
+  const identifiers = identifiersOf(conversion);
+  const { click, email, phone } = identifiers;
   if (click === undefined && settings['require_click_id'] === 'yes') return { skip: 'no_click_identifier' };
-  const email = digestOf(conversion.hashes, 'emailGoogle') || undefined;
-  const { phone } = conversion.hashes;
   if (click === undefined && email === undefined && phone === undefined) return { skip: 'no_identifier' };
-  const match: Match = { click, email, phone };
   return isUpload(settings)
-    ? payloadFor(actions, (action) => clickConversion(conversion, action, match, settings), UPLOAD)
+    ? payloadFor(actions, (action) => clickConversion(conversion, action, identifiers, settings), UPLOAD)
     : // The Data Manager sends one event to all destinations of a request.
-      { item: dataManagerEvent(conversion, match, settings), group: actions.join(ACTION_SEPARATOR) };
+      { item: dataManagerEvent(conversion, identifiers, settings), group: actions.join(ACTION_SEPARATOR) };
+}
+
+export function identifiersOf(conversion: Conversion): Identifiers {
+  const email = digestOf(conversion.hashes, 'emailGoogle') || undefined;
+  return { click: clickOf(conversion), email, phone: conversion.hashes.phone };
 }
 
 /** Only one click id is sent, the most exact first. Google refuses two braids, and a braid adds nothing to a gclid. */
@@ -48,14 +52,9 @@ function isBraid(click: ClickId | undefined): boolean {
   return click !== undefined && !('gclid' in click);
 }
 
-function dataManagerEvent(conversion: Conversion, { click, email, phone }: Match, settings: Settings): object {
+function dataManagerEvent(conversion: Conversion, identifiers: Identifiers, settings: Settings): object {
   const { value } = conversion;
-  const userIdentifiers: object[] = [];
-  if (email !== undefined) userIdentifiers.push({ emailAddress: email });
-  if (phone !== undefined) userIdentifiers.push({ phoneNumber: phone });
-  const address = addressOf(conversion);
-  const cart = isBraid(click) ? undefined : cartData(conversion, settings);
-  if (address !== undefined) userIdentifiers.push({ address });
+  const cart = isBraid(identifiers.click) ? undefined : cartData(conversion, settings);
   const customVariables = Object.entries(customFields(settings, conversion)).map(([variable, content]) => ({
     variable,
     value: String(content),
@@ -64,10 +63,9 @@ function dataManagerEvent(conversion: Conversion, { click, email, phone }: Match
     eventTimestamp: new Date(conversion.timeMs).toISOString(),
     transactionId: conversion.eventId,
     eventSource: eventSourceOf(conversion, settings),
-    adIdentifiers: click,
-    userData: userIdentifiers.length > 0 ? { userIdentifiers } : undefined,
-    // adPersonalization is left out: a visitor can grant one and decline the other.
-    consent: conversion.consent === 'granted' ? { adUserData: 'CONSENT_GRANTED' } : undefined,
+    adIdentifiers: identifiers.click,
+    userData: userDataOf(conversion, identifiers),
+    consent: consentOf(conversion),
     conversionValue: value,
     currency: value === undefined && cart === undefined ? undefined : conversion.currency,
     customVariables: customVariables.length > 0 ? customVariables : undefined,
@@ -75,10 +73,28 @@ function dataManagerEvent(conversion: Conversion, { click, email, phone }: Match
   };
 }
 
+export function userDataOf(conversion: Conversion, { email, phone }: Identifiers): object | undefined {
+  const userIdentifiers: object[] = [];
+  if (email !== undefined) userIdentifiers.push({ emailAddress: email });
+  if (phone !== undefined) userIdentifiers.push({ phoneNumber: phone });
+  const address = addressOf(conversion);
+  if (address !== undefined) userIdentifiers.push({ address });
+  return userIdentifiers.length > 0 ? { userIdentifiers } : undefined;
+}
+
+/** A visitor can grant one and decline the other. The upload accepts no adPersonalization. */
+export function consentOf({ consent, personalization }: Conversion): object | undefined {
+  if (consent !== 'granted' && personalization === undefined) return undefined;
+  return {
+    adUserData: consent === 'granted' ? 'CONSENT_GRANTED' : undefined,
+    adPersonalization: personalization && (personalization === 'granted' ? 'CONSENT_GRANTED' : 'CONSENT_DENIED'),
+  };
+}
+
 function clickConversion(
   conversion: Conversion,
   action: string,
-  { click, email, phone }: Match,
+  { click, email, phone }: Identifiers,
   settings: Settings,
 ): object {
   const { value } = conversion;
@@ -91,7 +107,7 @@ function clickConversion(
   const cart = isBraid(click) ? undefined : uploadCartData(conversion, settings);
   return {
     ...click,
-    conversionAction: `customers/${settings['customer_id']}/conversionActions/${action}`,
+    conversionAction: actionName(action, settings),
     conversionDateTime: uploadTime(conversion.timeMs),
     conversionValue: value,
     currencyCode: value === undefined && cart === undefined ? undefined : conversion.currency,
@@ -102,8 +118,12 @@ function clickConversion(
   };
 }
 
+export function actionName(action: string, settings: Settings): string {
+  return `customers/${settings['customer_id']}/conversionActions/${action}`;
+}
+
 /** In the format `2026-03-01 10:15:30+00:00`. */
-function uploadTime(timeMs: number): string {
+export function uploadTime(timeMs: number): string {
   const iso = new Date(timeMs).toISOString();
   return `${iso.slice(0, 10)} ${iso.slice(11, 19)}+00:00`;
 }

@@ -1,5 +1,13 @@
 import { actionsProblem } from '../event-mapping.js';
-import { digitsOnly, oneOf, requiredField, requiredSecret, versionField, visibleAscii } from '../fields.js';
+import {
+  digitsOnly,
+  oneOf,
+  refundEventField,
+  requiredField,
+  requiredSecret,
+  versionField,
+  visibleAscii,
+} from '../fields.js';
 import type { Connection, Field, Settings } from '../platform.js';
 
 const TEN_DIGITS = /^\d{10}$/;
@@ -70,6 +78,7 @@ export const fields: readonly Field[] = [
   },
   versionField('api_version', 'Version of the Data Manager API.', FALLBACK.api_version),
   versionField('upload_api_version', 'With mode=upload: version of the Google Ads API.', FALLBACK.upload_api_version),
+  refundEventField,
 ];
 
 export function check({ settings }: Connection): string | undefined {

@@ -18,7 +18,7 @@ import { verdictOfUploadError } from './upload-errors.js';
 /** The fields that a successful answer to `validateOnly` may have. */
 const VALIDATION_FIELDS = new Set(['requestId', 'fieldWarnings', 'results', 'jobId']);
 /** `events[3].currency`, `conversions[0]`. */
-const ITEM_PATH = /^(?:events|conversions)\[(\d+)\]\.?(.*)$/s;
+const ITEM_PATH = /^(?:events|conversions|conversionAdjustments|conversion_adjustments)\[(\d+)\]\.?(.*)$/s;
 
 /** An error and its location: the index of a payload, or the part of the request that all payloads share. */
 interface Problem {

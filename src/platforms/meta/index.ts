@@ -7,7 +7,10 @@ import { check, fields } from './settings.js';
 import { verdict } from './verdict.js';
 
 const HOUR_MS = 60 * 60 * 1_000;
-const LIMITS = { dedupWindowMs: 48 * HOUR_MS, ageMaxMs: 7 * 24 * HOUR_MS };
+const DAY_MS = 24 * HOUR_MS;
+const LIMITS = { dedupWindowMs: 48 * HOUR_MS, ageMaxMs: 7 * DAY_MS };
+/** Shops upload their sales late, so Meta accepts those for longer. */
+const STORE_LIMITS = { ...LIMITS, ageMaxMs: 62 * DAY_MS };
 
 export const meta: Platform = {
   name: 'meta',
@@ -15,7 +18,7 @@ export const meta: Platform = {
   check,
   account: ['pixel_id'],
   batchMax: 1_000,
-  limits: () => LIMITS,
+  limits: (_, { source }) => (source === 'physical_store' ? STORE_LIMITS : LIMITS),
   baseUrl: () => BASE,
   payload,
   request,

@@ -17,6 +17,7 @@ import { VisitorTrust0000000000031 } from './0031-visitor-trust.js';
 import { ScanFromTheStart0000000000032 } from './0032-scan-from-the-start.js';
 import { RemovedStreams0000000000034 } from './0034-removed-streams.js';
 import { Users0000000000037 } from './0037-users.js';
+import { UserIdentity0000000000038 } from './0038-user-identity.js';
 
 export interface Migration extends MigrationInterface {
   readonly name: string;
@@ -47,6 +48,7 @@ export const MIGRATIONS: readonly (new () => Migration)[] = [
   ScanFromTheStart0000000000032,
   RemovedStreams0000000000034,
   Users0000000000037,
+  UserIdentity0000000000038,
 ];
 
 /** The number at the end of a migration's name. */

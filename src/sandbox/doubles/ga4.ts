@@ -225,8 +225,8 @@ function checkEvent(add: Add, event: unknown): void {
   if ((value !== undefined || isPriced || currency !== undefined) && check.currency(currency) !== undefined) {
     add('events.params.currency', 'has an amount without a currency', 'VALUE_REQUIRED');
   }
-  if (name === 'purchase' && !isText(params['transaction_id'])) {
-    add('events.params.transaction_id', 'is a purchase without transaction_id', 'VALUE_REQUIRED');
+  if ((name === 'purchase' || name === 'refund') && !isText(params['transaction_id'])) {
+    add('events.params.transaction_id', `is a ${name} without transaction_id`, 'VALUE_REQUIRED');
   }
 }
 
@@ -282,7 +282,8 @@ function receivedEvents(body: unknown, problemsOf: (index: number) => readonly s
       event: name,
       problems,
       accepted: problems.length === 0,
-      dedupKey: `${textOf(name)} ${eventId}`,
+      // A transaction can have several refunds, which add up.
+      dedupKey: [textOf(name), eventId, ...(name === 'refund' ? [textOf(envelope['timestamp_micros'])] : [])].join(' '),
     };
     return receivedItem({ ...envelope, events: [event] }, about);
   });

@@ -51,14 +51,16 @@ function receivedEvents(
   accepted: boolean,
 ): ReceivedItem[] {
   return events.flatMap((event, index) => {
-    const { transactionId, adIdentifiers, eventTimestamp } = objectOf(event);
+    const { transactionId, adIdentifiers, eventTimestamp, conversionValue } = objectOf(event);
     const eventId = isText(transactionId) ? transactionId : `${clickIdOf(adIdentifiers)} ${textOf(eventTimestamp)}`;
     const problems = (violations[index] ?? []).map(({ field, description }) => `${field} ${description}`);
     if (isDenied(event))
       problems.push(`events[${index}].consent.adUserData is denied: the conversion must not be sent`);
-    return conversionActionsOf(body, event).map((action) =>
-      receivedItem(event, { eventId, event: action, problems, accepted, dedupKey: `${action} ${eventId}` }),
-    );
+    // The same transaction with another value restates the conversion.
+    return conversionActionsOf(body, event).map((action) => {
+      const dedupKey = `${action} ${eventId} ${textOf(conversionValue)}`;
+      return receivedItem(event, { eventId, event: action, problems, accepted, dedupKey });
+    });
   });
 }
 

@@ -64,20 +64,20 @@ describe('double of google_ads: Data Manager', () => {
     const destinations = [destination, { ...destination, reference: 'second', productDestinationId: '111' }];
     const { json, received } = ingest({ ...minimal, destinations }, HEADERS, memory);
     expect(received?.map(({ event, dedupKey }) => [event, dedupKey])).toEqual([
-      ['987654321', '987654321 ORD-1001'],
-      ['111', '111 ORD-1001'],
+      ['987654321', '987654321 ORD-1001 129.9'],
+      ['111', '111 ORD-1001 129.9'],
     ]);
     googleAds.control?.({ mode: 'status', status: 'FAILED', reason: 'CLICK_NOT_FOUND', action: '111' }, memory);
     const statuses = retrieve(json.requestId, memory).json.requestStatusPerDestination as { requestStatus: string }[];
     expect(statuses.map(({ requestStatus }) => requestStatus)).toEqual(['SUCCESS', 'FAILED']);
   });
 
-  it('deduplicates by transaction id, and without one by click id and time', () => {
+  it('deduplicates by transaction id and value, and without an id by click id and time', () => {
     const { transactionId: _, ...anonymous } = byClick;
     const { received } = ingest({ ...minimal, events: [byClick, anonymous] });
     expect(received?.map(({ dedupKey }) => dedupKey)).toEqual([
-      '987654321 ORD-1001',
-      '987654321 GCLID 2026-03-01T10:15:30Z',
+      '987654321 ORD-1001 129.9',
+      '987654321 GCLID 2026-03-01T10:15:30Z 129.9',
     ]);
     expect(received?.[0]?.bodySha256).toBe(hash('sha256', JSON.stringify(byClick)));
   });

@@ -1,13 +1,16 @@
 import { bearerToken, credentialFailure, jsonAnswer } from '../answers.js';
 import type { CallKind, FailureKind, PlatformDouble, SandboxAnswer, SandboxRequest } from '../double.js';
 import { tokenAnswer, tokenFailures } from '../token-endpoint.js';
-import { clickUploadAnswer, clickUploadFailures, UPLOAD_PATH } from './google-click-upload.js';
+import { adjustments } from './google-adjustments.js';
+import { clickUpload } from './google-click-upload.js';
 import { INGEST_PATH, ingestAnswer, ingestFailures } from './google-ingest.js';
 import { controlStatus, STATUS_PATH, statusAnswer } from './google-request-status.js';
 
 const TOKEN_PATH = '/token';
 
-/** The Data Manager API, the legacy click upload, and their token endpoint. */
+const UPLOADS = [clickUpload, adjustments];
+
+/** The Data Manager API, the legacy uploads of clicks and adjustments, and their token endpoint. */
 export const googleAds: PlatformDouble = {
   name: 'google_ads',
 
@@ -23,7 +26,8 @@ export const googleAds: PlatformDouble = {
     if (refusal) return fail(refusal, request);
     if (method === 'POST' && path === INGEST_PATH) return ingestAnswer(request);
     if (method === 'GET' && path === STATUS_PATH) return statusAnswer(request);
-    if (method === 'POST' && UPLOAD_PATH.test(path)) return clickUploadAnswer(request);
+    const upload = method === 'POST' ? uploadAt(path) : undefined;
+    if (upload) return upload.answer(request);
     return jsonAnswer(404, { error: { code: 404, status: 'NOT_FOUND', message: 'Requested entity was not found.' } });
   },
 
@@ -33,6 +37,10 @@ export const googleAds: PlatformDouble = {
 
 function fail(kind: FailureKind, request: SandboxRequest): SandboxAnswer {
   if (request.path === TOKEN_PATH) return tokenFailures[kind](request);
-  const failures = UPLOAD_PATH.test(request.path) ? clickUploadFailures : ingestFailures;
+  const failures = uploadAt(request.path)?.failures ?? ingestFailures;
   return failures[kind](request);
+}
+
+function uploadAt(path: string) {
+  return UPLOADS.find((upload) => upload.path.test(path));
 }

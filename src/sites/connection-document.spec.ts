@@ -1,7 +1,7 @@
 import type { ConnectionName } from '../platforms/connection-name.js';
 import { PLATFORM_NAMES, type PlatformName } from '../platforms/platform.js';
-import type { SiteConnection } from '../sites/connection.js';
-import { connectionDocument, listedConnections } from './platform-output.js';
+import type { SiteConnection } from './connection.js';
+import { connectionDocument, listedConnections } from './connection-document.js';
 
 const SINCE = '2026-03-01T10:00:00.000Z';
 

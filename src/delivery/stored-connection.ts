@@ -1,16 +1,24 @@
-import { AccessTokens } from '../delivery/access-tokens.js';
-import { type ConnectionTest, testConnection } from '../delivery/connection-test.js';
-import { PlatformClient } from '../delivery/platform-client.js';
-import { DatabaseTokenStore } from '../delivery/token-store.js';
 import { UserError } from '../kernel/errors.js';
+import type { Settings } from '../kernel/settings.js';
 import type { Connection } from '../platforms/platform.js';
+import type { Postgres } from '../postgres/postgres.js';
+import { connectionOf, type NamedConnection } from '../sites/named-connection.js';
 import type { Site } from '../sites/site.js';
-import { connectionOf, type NamedConnection } from './platform-argument.js';
-import type { CliDependencies } from './session.js';
+import type { SiteSecrets } from '../sites/site-secrets.js';
+import { AccessTokens } from './access-tokens.js';
+import { type ConnectionTest, testConnection } from './connection-test.js';
+import { PlatformClient } from './platform-client.js';
+import { DatabaseTokenStore } from './token-store.js';
+
+export interface TestDependencies {
+  readonly settings: Settings;
+  readonly postgres: Postgres;
+  readonly secrets: SiteSecrets;
+}
 
 /** Tests a site's stored connection with the same requests as the service. */
 export async function testStoredConnection(
-  dependencies: CliDependencies,
+  dependencies: TestDependencies,
   site: Site,
   target: NamedConnection,
 ): Promise<ConnectionTest> {
@@ -28,7 +36,7 @@ export async function testStoredConnection(
 }
 
 async function loadConnection(
-  { secrets }: CliDependencies,
+  { secrets }: Pick<TestDependencies, 'secrets'>,
   site: Site,
   { name }: NamedConnection,
 ): Promise<Connection> {
@@ -42,16 +50,4 @@ async function loadConnection(
     );
   }
   return { settings, secrets: stored, endpoint };
-}
-
-/** The operator's next step after a connection test; undefined if there is none. */
-export function adviceAfterTest({ platform, ok, status }: ConnectionTest, site: Site): string | undefined {
-  const { host, connections } = site;
-  const connect = `"platforms connect ${platform} --site ${host} --set <name>=<value>"`;
-  if (status === 'unauthorized') return `Set new credentials with ${connect}.`;
-  if (!ok) return `"platforms list --site ${host}" shows its settings, ${connect} changes them.`;
-  const state = connections.find((connection) => connection.platform === platform)?.state;
-  return state === 'active'
-    ? undefined
-    : `It is ${state}: "platforms resume ${platform} --site ${host}" sends the queued conversions.`;
 }

@@ -1,0 +1,189 @@
+import { Body, Controller, Delete, ForbiddenException, Get, NotFoundException, Param, Post, Put } from '@nestjs/common';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import { z } from 'zod';
+import { connectionToSameAccount } from '../delivery/account.js';
+import { testStoredConnection } from '../delivery/stored-connection.js';
+import { CONNECTION_NAME_PATTERN, type ConnectionName } from '../platforms/connection-name.js';
+import { PLATFORMS, platformOf } from '../platforms/index.js';
+import type { Platform } from '../platforms/platform.js';
+import {
+  ConnectPlatform,
+  DisconnectPlatform,
+  PauseConnection,
+  ResumeConnection,
+} from '../sites/connection.commands.js';
+import { connectionDocument, listedConnections } from '../sites/connection-document.js';
+import { may, type Principal } from '../users/access.js';
+import { Caller, Requires } from './access.decorators.js';
+import { Dependencies } from './dependencies.js';
+import { Returns } from './returns.decorator.js';
+import { host, listOf, time } from './schemas.js';
+import { findSite } from './sites.controller.js';
+
+const connectionName = z.string().regex(new RegExp(CONNECTION_NAME_PATTERN)).meta({ example: 'meta:second' });
+
+const fieldSchema = z.object({ name: z.string(), secret: z.boolean(), required: z.boolean(), help: z.string() });
+const platformSchema = z.object({ platform: z.string(), fields: z.array(fieldSchema) }).meta({ id: 'Platform' });
+
+const connectionSchema = z
+  .object({
+    platform: connectionName,
+    connected: z.boolean(),
+    state: z.enum(['active', 'paused', 'parked']).optional(),
+    reason: z.string().optional().meta({ description: 'Why it is paused or parked.' }),
+    next: z.string().optional().meta({ description: 'What a person has to do before conversions are sent again.' }),
+    settings: z.record(z.string(), z.union([z.string(), z.literal(true)])).meta({ description: 'A secret is true.' }),
+    newDefaults: z.record(z.string(), z.string()).optional(),
+    endpoint: z.string().optional(),
+    since: time.optional(),
+    secrets: z.array(z.string()).optional().meta({ description: 'Names of the secrets that are set.' }),
+    secret: z.string().optional().meta({ description: 'Only if it was just generated. It cannot be shown again.' }),
+    sameAccountAs: connectionName
+      .optional()
+      .meta({ description: 'Another connection that sends to the same account.' }),
+  })
+  .meta({ id: 'Connection' });
+
+const connectSchema = z
+  .object({
+    settings: z
+      .record(z.string().max(200), z.string().max(5_000))
+      .default({})
+      .meta({ description: 'Settings and secrets to change. An empty text removes one.' }),
+    endpoint: z
+      .string()
+      .max(2_048)
+      .optional()
+      .meta({ description: "Base URL instead of the platform's own; for administrators only." }),
+  })
+  .strict();
+
+const testSchema = z
+  .object({
+    platform: connectionName,
+    ok: z.boolean(),
+    status: z.string(),
+    sent: z.boolean().meta({ description: "Whether a conversion was sent, in the platform's test mode." }),
+    reason: z.string().optional(),
+    fix: z.string().optional().meta({ description: 'What a person can do about it.' }),
+  })
+  .meta({ id: 'ConnectionTest' });
+
+@ApiTags('Connections')
+@Controller()
+export class ConnectionsController {
+  constructor(private readonly dependencies: Dependencies) {}
+
+  @Get('platforms')
+  @Requires('read')
+  @ApiOperation({ summary: 'List the platforms and their settings' })
+  @Returns(listOf(platformSchema), 'All platforms.')
+  platforms() {
+    return {
+      items: PLATFORMS.map(({ name, fields }) => ({
+        platform: name,
+        fields: fields.map(({ name, secret = false, required = false, help }) => ({ name, secret, required, help })),
+      })),
+    };
+  }
+
+  @Get('sites/:site/connections')
+  @Requires('read')
+  @ApiOperation({ summary: 'List the connections of a site' })
+  @Returns(listOf(connectionSchema), 'All connections, and the platforms that are not connected.')
+  async list(@Param('site', { schema: host }) name: string) {
+    return { items: listedConnections(await findSite(this.dependencies.sites, name)) };
+  }
+
+  @Put('sites/:site/connections/:connection')
+  @Requires('write')
+  @ApiOperation({ summary: 'Connect a platform, or change the given settings of a connection' })
+  @Returns(connectionSchema, 'The connection.')
+  async connect(
+    @Param('site', { schema: host }) name: string,
+    @Param('connection', { schema: connectionName }) connection: ConnectionName,
+    @Body({ schema: connectSchema }) { settings, endpoint }: z.output<typeof connectSchema>,
+    @Caller() caller: Principal,
+  ) {
+    // The service calls it from inside its network.
+    if (endpoint !== undefined && !may(caller, 'administer'))
+      throw new ForbiddenException('Only an administrator who is signed in can set the endpoint of a connection.');
+    const { sites, commands } = this.dependencies;
+    const site = await findSite(sites, name);
+    const platform = platformOf(connection) as Platform;
+    const { connection: connected, generatedSecret } = await commands.execute(
+      new ConnectPlatform(caller.actor, site.host, platform, { set: settings, endpoint }, connection),
+    );
+    const sameAccountAs = connectionToSameAccount(platform, connected, site.connections);
+    return {
+      ...connectionDocument(connected, generatedSecret),
+      ...(sameAccountAs !== undefined && { sameAccountAs }),
+    };
+  }
+
+  @Delete('sites/:site/connections/:connection')
+  @Requires('write')
+  @ApiOperation({ summary: 'Disconnect a platform and delete its secrets' })
+  @Returns(connectionSchema, 'The connection that was disconnected.')
+  disconnect(
+    @Param('site', { schema: host }) name: string,
+    @Param('connection', { schema: connectionName }) connection: ConnectionName,
+    @Caller() caller: Principal,
+  ) {
+    return this.change(DisconnectPlatform, name, connection, caller);
+  }
+
+  @Post('sites/:site/connections/:connection/pause')
+  @Requires('write')
+  @ApiOperation({ summary: 'Pause sending; new conversions are queued' })
+  @Returns(connectionSchema, 'The connection.')
+  pause(
+    @Param('site', { schema: host }) name: string,
+    @Param('connection', { schema: connectionName }) connection: ConnectionName,
+    @Caller() caller: Principal,
+  ) {
+    return this.change(PauseConnection, name, connection, caller);
+  }
+
+  @Post('sites/:site/connections/:connection/resume')
+  @Requires('write')
+  @ApiOperation({ summary: 'Resume sending, including queued conversions' })
+  @Returns(connectionSchema, 'The connection.')
+  resume(
+    @Param('site', { schema: host }) name: string,
+    @Param('connection', { schema: connectionName }) connection: ConnectionName,
+    @Caller() caller: Principal,
+  ) {
+    return this.change(ResumeConnection, name, connection, caller);
+  }
+
+  @Post('sites/:site/connections/:connection/test')
+  @Requires('write')
+  @ApiOperation({ summary: "Test a connection in the platform's test mode; without a test mode nothing is sent" })
+  @Returns(testSchema, 'What the platform answered.')
+  async test(
+    @Param('site', { schema: host }) name: string,
+    @Param('connection', { schema: connectionName }) connection: ConnectionName,
+  ) {
+    const site = await this.findConnected(name, connection);
+    const platform = platformOf(connection) as Platform;
+    return testStoredConnection(this.dependencies, site, { name: connection, platform });
+  }
+
+  private async change(
+    Command: typeof DisconnectPlatform | typeof PauseConnection | typeof ResumeConnection,
+    name: string,
+    connection: ConnectionName,
+    { actor }: Principal,
+  ) {
+    const site = await this.findConnected(name, connection);
+    return connectionDocument(await this.dependencies.commands.execute(new Command(actor, site.host, connection)));
+  }
+
+  private async findConnected(name: string, connection: ConnectionName) {
+    const site = await findSite(this.dependencies.sites, name);
+    const isConnected = site.connections.some((found) => found.platform === connection && !found.disconnected);
+    if (!isConnected) throw new NotFoundException(`${connection} is not connected to ${name}.`);
+    return site;
+  }
+}

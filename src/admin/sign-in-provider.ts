@@ -1,0 +1,88 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { Configuration } from 'openid-client';
+import { isLoopbackHost } from '../kernel/addresses.js';
+import { SETTINGS, type Settings } from '../kernel/settings.js';
+import { type ExternalIdentity, identityOf } from '../users/external-identity.js';
+
+const CLOCK_TOLERANCE_S = 60;
+
+/** What the browser keeps, sealed, between leaving for the provider and coming back. */
+export interface PendingSignIn {
+  readonly state: string;
+  readonly nonce: string;
+  readonly verifier: string;
+}
+
+/** OpenID Connect: sign-in at the provider of `OIDC_ISSUER`, by authorization code with PKCE. */
+@Injectable()
+export class SignInProvider {
+  private discovered: Promise<Configuration> | undefined;
+
+  constructor(@Inject(SETTINGS) private readonly settings: Settings) {}
+
+  get isConfigured(): boolean {
+    return this.settings.oidcIssuer !== undefined;
+  }
+
+  async begin(redirectUri: string): Promise<{ url: URL; pending: PendingSignIn }> {
+    const client = await loadClient();
+    const pending = {
+      state: client.randomState(),
+      nonce: client.randomNonce(),
+      verifier: client.randomPKCECodeVerifier(),
+    };
+    const url = client.buildAuthorizationUrl(await this.configuration(), {
+      redirect_uri: redirectUri,
+      scope: 'openid email profile',
+      state: pending.state,
+      nonce: pending.nonce,
+      code_challenge: await client.calculatePKCECodeChallenge(pending.verifier),
+      code_challenge_method: 'S256',
+    });
+    return { url, pending };
+  }
+
+  /** @param answer the URL that the provider sent the browser to. Throws if the answer is not one to this request. */
+  async finish(answer: URL, { state, nonce, verifier }: PendingSignIn): Promise<ExternalIdentity> {
+    const client = await loadClient();
+    const tokens = await client.authorizationCodeGrant(await this.configuration(), answer, {
+      expectedState: state,
+      expectedNonce: nonce,
+      pkceCodeVerifier: verifier,
+      idTokenExpected: true,
+    });
+    return identityOf({ ...tokens.claims() }, this.settings.oidcRoleClaim);
+  }
+
+  /** Where a person signs out at the provider; undefined if it has no such page. */
+  async signOutUrl(returnTo: string): Promise<URL | undefined> {
+    const configuration = await this.configuration();
+    if (!configuration.serverMetadata().end_session_endpoint) return undefined;
+    const client = await loadClient();
+    return client.buildEndSessionUrl(configuration, { post_logout_redirect_uri: returnTo });
+  }
+
+  /** Read again after a failure: the provider may have been unreachable. */
+  private configuration(): Promise<Configuration> {
+    this.discovered ??= this.discover().catch((error: unknown) => {
+      this.discovered = undefined;
+      throw error;
+    });
+    return this.discovered;
+  }
+
+  private async discover(): Promise<Configuration> {
+    const { oidcIssuer, oidcClientId, oidcClientSecret } = this.settings;
+    const client = await loadClient();
+    const issuer = new URL(oidcIssuer as string);
+    const metadata = { client_secret: oidcClientSecret as string, [client.clockTolerance]: CLOCK_TOLERANCE_S };
+    // Settings accept http for a provider on this machine only.
+    const execute = isLoopbackHost(issuer.hostname) ? [client.allowInsecureRequests] : [];
+    return client.discovery(issuer, oidcClientId as string, metadata, undefined, { execute });
+  }
+}
+
+/** Loaded on first use: most installations have no provider. */
+function loadClient() {
+  return import('openid-client');
+}

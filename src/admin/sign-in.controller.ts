@@ -1,0 +1,101 @@
+import { Controller, Get, Inject, NotFoundException, Req, Res } from '@nestjs/common';
+import { ApiExcludeEndpoint, ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
+import { messageOf } from '../kernel/errors.js';
+import { Logger } from '../kernel/logger.js';
+import { Sealer } from '../kernel/sealing.js';
+import { SETTINGS, type Settings } from '../kernel/settings.js';
+import { SessionsService } from '../users/sessions.service.js';
+import { UsersService } from '../users/users.service.js';
+import { type AdminRequest, Anonymous } from './access.decorators.js';
+import { readCookie, sessionCookie } from './session-cookie.js';
+import { type PendingSignIn, SignInProvider } from './sign-in-provider.js';
+
+/** Lax: the browser comes back from the provider, which is another site. */
+const PENDING = '__Host-cc_sign_in';
+const PENDING_ATTRIBUTES = 'Path=/; Secure; HttpOnly; SameSite=Lax';
+const PENDING_SECONDS = 600;
+
+/** Sign-in at a provider. Browsers navigate to these addresses, so they answer with redirects. */
+@ApiTags('Session')
+@Controller('session/provider')
+export class SignInController {
+  constructor(
+    private readonly provider: SignInProvider,
+    private readonly users: UsersService,
+    private readonly sessions: SessionsService,
+    private readonly sealer: Sealer,
+    private readonly logger: Logger,
+    @Inject(SETTINGS) private readonly settings: Settings,
+  ) {}
+
+  @Get()
+  @Anonymous()
+  @ApiExcludeEndpoint()
+  @ApiOperation({ summary: 'Go to the sign-in provider' })
+  async begin(@Req() request: AdminRequest, @Res() reply: FastifyReply): Promise<void> {
+    this.requireProvider();
+    const { url, pending } = await this.provider.begin(this.callbackOf(request));
+    const sealed = this.sealer.seal(Buffer.from(JSON.stringify(pending)), PENDING).toString('base64url');
+    void reply.header('set-cookie', `${PENDING}=${sealed}; ${PENDING_ATTRIBUTES}; Max-Age=${PENDING_SECONDS}`);
+    void reply.redirect(url.href, 303);
+  }
+
+  @Get('callback')
+  @Anonymous()
+  @ApiExcludeEndpoint()
+  async finish(@Req() request: AdminRequest, @Res() reply: FastifyReply): Promise<void> {
+    this.requireProvider();
+    const outcome = await this.signIn(request);
+    const ended = `${PENDING}=; ${PENDING_ATTRIBUTES}; Max-Age=0`;
+    if ('refusal' in outcome) {
+      void reply.header('set-cookie', ended).redirect(`/sign-in?refused=${outcome.refusal}`, 303);
+      return;
+    }
+    void reply.header('set-cookie', [ended, sessionCookie(outcome.session)]).redirect('/', 303);
+  }
+
+  @Get('sign-out')
+  @Anonymous()
+  @ApiExcludeEndpoint()
+  async signOut(@Req() request: AdminRequest, @Res() reply: FastifyReply): Promise<void> {
+    this.requireProvider();
+    const url = await this.provider.signOutUrl(`${this.originOf(request)}/`);
+    void reply.redirect(url?.href ?? '/', 303);
+  }
+
+  /** The reasons of a refusal are for the page, which explains them. Details are in the log. */
+  private async signIn(request: AdminRequest): Promise<{ session: string } | { refusal: string }> {
+    const pending = this.readPending(request);
+    if (!pending) return { refusal: 'expired' };
+    const answer = new URL(request.url, this.originOf(request));
+    try {
+      const identity = await this.provider.finish(answer, pending);
+      const user = await this.users.findOrAddByIdentity(identity);
+      const session = user && (await this.sessions.open(user));
+      return session === undefined ? { refusal: 'unknown_user' } : { session };
+    } catch (error) {
+      this.logger.warn('Sign-in at the provider failed', { reason: messageOf(error) });
+      return { refusal: answer.searchParams.has('error') ? 'cancelled' : 'failed' };
+    }
+  }
+
+  private readPending({ headers }: AdminRequest): PendingSignIn | undefined {
+    const value = readCookie(headers.cookie, PENDING);
+    const opened = value === undefined ? undefined : this.sealer.tryOpen(Buffer.from(value, 'base64url'), PENDING);
+    return opened && (JSON.parse(opened.plain.toString()) as PendingSignIn);
+  }
+
+  private callbackOf(request: AdminRequest): string {
+    return `${this.originOf(request)}/api/v1/session/provider/callback`;
+  }
+
+  /** The request's own name is one that was accepted. */
+  private originOf({ headers }: AdminRequest): string {
+    return this.settings.adminUrl ?? `http://${headers.host}`;
+  }
+
+  private requireProvider(): void {
+    if (!this.provider.isConfigured) throw new NotFoundException('No sign-in provider is configured (OIDC_ISSUER).');
+  }
+}

@@ -1,0 +1,98 @@
+import { InMemoryLog } from '../../test/support/in-memory-log.js';
+import { EVENT_SCHEMAS } from '../events/index.js';
+import { compileSchema } from '../events/validate.js';
+import { LogUnavailable } from '../kernel/errors.js';
+import type { AppendOutcome, AppendRequest } from '../log/event.js';
+import { fieldRejection } from './rejection-reason.js';
+import { Rejections } from './rejections.js';
+
+const NOW = '2026-03-01T10:00:00.000Z';
+const clock = { nowMs: () => Date.parse(NOW) };
+
+/** Answers the next appends with a failure: before or after the event is stored. */
+class UnreliableLog extends InMemoryLog {
+  failures: ('refused' | 'answer lost')[] = [];
+
+  override async append(request: AppendRequest): Promise<AppendOutcome> {
+    const failure = this.failures.shift();
+    if (failure === 'refused') throw new LogUnavailable('down');
+    const outcome = await super.append(request);
+    if (failure === 'answer lost') throw new LogUnavailable('The append timed out');
+    return outcome;
+  }
+}
+
+function setUp() {
+  const log = new UnreliableLog();
+  const rejections = new Rejections(log, clock);
+  const stored = async () =>
+    (await log.read({ types: ['inbound.rejected.v1'] })).map(({ site, data }) => ({ site, ...data }));
+  return { log, rejections, stored };
+}
+
+describe('Rejections', () => {
+  it('stores one event per site and flush, with counts per reason and a sample', async () => {
+    const { rejections, stored } = setUp();
+    for (let row = 0; row < 1_000; row += 1) rejections.count('a.example', 'key:1', row % 4 === 0 ? 'email' : 'syntax');
+    rejections.count('a.example', 'key:2', 'email');
+    rejections.count('b.example', 'cli:root', 'value');
+    await rejections.flush();
+    const events = await stored();
+    expect(events).toEqual([
+      {
+        site: 'a.example',
+        since: NOW,
+        count: 1_001,
+        reasons: { email: 251, syntax: 750 },
+        sample: [
+          { time: NOW, reason: 'email', by: 'key:1' },
+          { time: NOW, reason: 'syntax', by: 'key:1' },
+          { time: NOW, reason: 'email', by: 'key:2' },
+        ],
+      },
+      {
+        site: 'b.example',
+        since: NOW,
+        count: 1,
+        reasons: { value: 1 },
+        sample: [{ time: NOW, reason: 'value', by: 'cli:root' }],
+      },
+    ]);
+    const { site: _, ...data } = events[0] as (typeof events)[0];
+    expect(compileSchema(EVENT_SCHEMAS['inbound.rejected.v1'].data)(data, 'data')).toBeUndefined();
+    await rejections.flush();
+    expect(await stored()).toHaveLength(2);
+  });
+
+  it('keeps a sample of five, whatever the number of senders', async () => {
+    const { rejections, stored } = setUp();
+    for (let key = 0; key < 100; key += 1) rejections.count('a.example', `key:${key}`, 'email');
+    await rejections.flush();
+    expect((await stored())[0]?.sample).toHaveLength(5);
+  });
+
+  it.each(['refused', 'answer lost'] as const)('counts each once although an append is %s', async (failure) => {
+    const { log, rejections, stored } = setUp();
+    log.failures = [failure, failure];
+    rejections.count('a.example', 'key:1', 'email');
+    await expect(rejections.flush()).rejects.toThrow(LogUnavailable);
+    rejections.count('a.example', 'key:1', 'event_missing');
+    await rejections.flush().catch(() => {});
+    await rejections.flush();
+    await rejections.flush();
+    const events = await stored();
+    expect(events.map(({ reasons }) => reasons)).toEqual([{ email: 1 }, { event_missing: 1 }]);
+  });
+});
+
+describe('fieldRejection', () => {
+  it.each([
+    ['email', 'email is invalid', 'email'],
+    ['hashed_email', 'hashed_email must be a SHA-256 hex digest', 'hashed_email'],
+    ['hashed_email', 'email or hashed_email required', 'email_missing'],
+    ['event', 'event required', 'event_missing'],
+    ['items', 'items[0].price must be a non-negative number', 'items'],
+  ])('of %s, "%s" is %s', (field, error, reason) => {
+    expect(fieldRejection(field, error)).toBe(reason);
+  });
+});

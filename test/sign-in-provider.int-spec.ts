@@ -1,0 +1,192 @@
+import { jest } from '@jest/globals';
+import { request } from 'undici';
+import { startTestAdmin, type TestAdmin } from './support/admin.js';
+import { createMigratedDatabase } from './support/databases.js';
+import { CLIENT, startTestProvider, type TestProvider } from './support/oidc-provider.js';
+import { startTestServer, type TestServer } from './support/postgres-server.js';
+
+jest.setTimeout(60_000);
+
+let server: TestServer;
+let provider: TestProvider;
+let admin: TestAdmin;
+
+/** A browser as far as these pages need one: it keeps cookies by origin, follows redirects, and fills in the provider's forms. */
+class Browser {
+  private readonly cookies = new Map<string, Map<string, string>>();
+
+  async get(url: string): Promise<{ url: string; status: number; body: string; location: string | undefined }> {
+    return this.call('GET', url);
+  }
+
+  async call(method: 'GET' | 'POST', url: string, form?: Record<string, string>) {
+    const { origin } = new URL(url);
+    const jar = this.jar(origin);
+    const reply = await request(url, {
+      method,
+      headers: {
+        cookie: [...jar].map(([name, value]) => `${name}=${value}`).join('; '),
+        ...(form && { 'content-type': 'application/x-www-form-urlencoded' }),
+      },
+      ...(form && { body: new URLSearchParams(form).toString() }),
+    });
+    for (const line of [reply.headers['set-cookie'] ?? []].flat()) {
+      const [, name, value] = /^([^=]+)=([^;]*)/.exec(line) as unknown as [string, string, string];
+      if (/Max-Age=0|expires=Thu, 01 Jan 1970/i.test(line)) jar.delete(name);
+      else jar.set(name, value);
+    }
+    const location = reply.headers['location'];
+    const body = await reply.body.text();
+    const target = location === undefined ? undefined : new URL(String(location), url).href;
+    return { url, status: reply.statusCode, body, location: target };
+  }
+
+  jar(origin: string): Map<string, string> {
+    const jar = this.cookies.get(origin) ?? new Map<string, string>();
+    this.cookies.set(origin, jar);
+    return jar;
+  }
+
+  /** Goes to the provider, signs in and agrees, until the browser is sent back. Returns the address of the callback. */
+  async signInAtProvider(login: string): Promise<string> {
+    let page = await this.get(`${admin.url}/api/v1/session/provider`);
+    for (let steps = 0; steps < 15; steps += 1) {
+      const { location } = page;
+      if (location?.includes('/session/provider/callback')) return location;
+      if (location !== undefined) page = await this.get(location);
+      else {
+        const [, action] = /<form[^>]*action="([^"]+)"/.exec(page.body) as unknown as [string, string];
+        const [, prompt] = /name="prompt" value="([^"]+)"/.exec(page.body) as unknown as [string, string];
+        page = await this.call('POST', new URL(action, page.url).href, { prompt, login, password: 'any' });
+      }
+    }
+    throw new Error(`Did not come back from the provider: ${page.status} ${page.body}`);
+  }
+}
+
+beforeAll(async () => {
+  server = await startTestServer();
+  provider = await startTestProvider();
+  admin = await startTestAdmin(await createMigratedDatabase(server), {
+    OIDC_ISSUER: provider.issuer,
+    OIDC_CLIENT_ID: CLIENT.id,
+    OIDC_CLIENT_SECRET: CLIENT.secret,
+  });
+  provider.register(admin.url);
+});
+afterAll(async () => {
+  await admin?.stop();
+  await provider?.stop();
+  await server.stop();
+}, 60_000);
+
+/** The user that the browser is signed in as. */
+async function userOf(browser: Browser) {
+  const session = browser.jar(admin.url).get('__Host-cc_session');
+  return session === undefined
+    ? undefined
+    : (await admin.withHeaders({ cookie: `__Host-cc_session=${session}` })('/session')).body;
+}
+
+describe('sign-in at an OpenID Connect provider', () => {
+  it('signs a user in by verified email address, and afterwards by account', async () => {
+    const { id, email } = await admin.addUser('operator');
+    provider.people.set('ada', { email, email_verified: true, name: 'Ada' });
+    const browser = new Browser();
+    const back = await browser.get(await browser.signInAtProvider('ada'));
+    expect(back).toMatchObject({ status: 303, location: `${admin.url}/` });
+    expect(await userOf(browser)).toMatchObject({ id, role: 'operator' });
+    // The address now belongs to another account at the provider.
+    provider.people.set('ada', { email: 'renamed@team.example', email_verified: true });
+    provider.people.set('eve', { email, email_verified: true });
+    const [renamed, other] = [new Browser(), new Browser()];
+    await renamed.get(await renamed.signInAtProvider('ada'));
+    expect(await userOf(renamed)).toMatchObject({ id });
+    const refused = await other.get(await other.signInAtProvider('eve'));
+    expect(refused.location).toBe(`${admin.url}/sign-in?refused=unknown_user`);
+    expect(await userOf(other)).toBeUndefined();
+  });
+
+  it('refuses unknown users, unverified addresses and disabled users', async () => {
+    const { email } = await admin.addUser('analyst');
+    const disabled = await admin.addUser('analyst');
+    await admin.addUser('admin');
+    await admin.users.change(disabled.id, { disabled: true });
+    provider.people.set('unknown', { email: 'unknown@team.example', email_verified: true });
+    provider.people.set('unverified', { email, email_verified: false });
+    provider.people.set('disabled', { email: disabled.email, email_verified: true });
+    for (const login of ['unknown', 'unverified', 'disabled']) {
+      const browser = new Browser();
+      const back = await browser.get(await browser.signInAtProvider(login));
+      expect(back.location).toBe(`${admin.url}/sign-in?refused=unknown_user`);
+      expect(await userOf(browser)).toBeUndefined();
+    }
+  });
+
+  it('refuses an answer for another browser, a repeated one and a cancelled one', async () => {
+    const { email } = await admin.addUser('operator');
+    provider.people.set('bob', { email, email_verified: true });
+    const [browser, victim] = [new Browser(), new Browser()];
+    const callback = await browser.signInAtProvider('bob');
+    expect((await victim.get(callback)).location).toBe(`${admin.url}/sign-in?refused=expired`);
+    // With a request of its own, whose state differs.
+    await victim.get(`${admin.url}/api/v1/session/provider`);
+    expect((await victim.get(callback)).location).toBe(`${admin.url}/sign-in?refused=failed`);
+    expect(await userOf(victim)).toBeUndefined();
+    const pending = browser.jar(admin.url).get('__Host-cc_sign_in') as string;
+    expect((await browser.get(callback)).location).toBe(`${admin.url}/`);
+    // A code works once, also with the state that belongs to it.
+    browser.jar(admin.url).set('__Host-cc_sign_in', pending);
+    expect((await browser.get(callback)).location).toBe(`${admin.url}/sign-in?refused=failed`);
+    const state = new URL(callback).searchParams.get('state');
+    browser.jar(admin.url).set('__Host-cc_sign_in', pending);
+    const cancelled = new URL(callback);
+    cancelled.search = `?error=access_denied&state=${state}&iss=${encodeURIComponent(provider.issuer)}`;
+    expect((await browser.get(cancelled.href)).location).toBe(`${admin.url}/sign-in?refused=cancelled`);
+  });
+
+  it('takes roles from a claim, adds users that have one, and refuses those who lost it', async () => {
+    const mapped = await startTestAdmin(admin.databaseUrl, {
+      OIDC_ISSUER: provider.issuer,
+      OIDC_CLIENT_ID: CLIENT.id,
+      OIDC_CLIENT_SECRET: CLIENT.secret,
+      OIDC_ROLE_CLAIM: 'roles',
+    });
+    const direct = admin;
+    admin = mapped;
+    provider.register(mapped.url);
+    try {
+      const person = { email: 'carol@team.example', email_verified: true, name: 'Carol' };
+      const signIn = async (roles: unknown) => {
+        provider.people.set('carol', { ...person, roles });
+        const browser = new Browser();
+        await browser.get(await browser.signInAtProvider('carol'));
+        return userOf(browser);
+      };
+      expect(await signIn(['staff'])).toBeUndefined();
+      expect(await signIn(['staff', 'analyst'])).toMatchObject({ email: person.email, role: 'analyst', sites: [] });
+      expect(await signIn('operator')).toMatchObject({ role: 'operator' });
+      expect(await signIn([])).toBeUndefined();
+    } finally {
+      admin = direct;
+      provider.register(direct.url);
+      await mapped.stop();
+    }
+  });
+
+  it('signs out at the provider and comes back', async () => {
+    const out = await new Browser().get(`${admin.url}/api/v1/session/provider/sign-out`);
+    const url = new URL(out.location as string);
+    expect(url.origin).toBe(provider.issuer);
+    expect(url.searchParams.get('post_logout_redirect_uri')).toBe(`${admin.url}/`);
+  });
+
+  it('is not there without a provider', async () => {
+    const plain = await startTestAdmin(admin.databaseUrl);
+    try {
+      expect((await plain.anonymous('/session/provider')).status).toBe(404);
+    } finally {
+      await plain.stop();
+    }
+  });
+});

@@ -1,0 +1,64 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { jest } from '@jest/globals';
+import Provider, { type Configuration } from 'oidc-provider';
+
+export const CLIENT = { id: 'clean-conversions', secret: 'a secret of the client, long enough' };
+
+/** A real OpenID Connect provider on loopback, whose people sign in with any password. */
+export interface TestProvider {
+  readonly issuer: string;
+  /** Claims by login. A person without claims does not exist. */
+  readonly people: Map<string, Record<string, unknown>>;
+  /** Accepts sign-ins for an application at this address. */
+  register(application: string): void;
+  stop(): Promise<void>;
+}
+
+export async function startTestProvider(): Promise<TestProvider> {
+  const people = new Map<string, Record<string, unknown>>();
+  const server: Server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    issuer,
+    people,
+    register: (application) => {
+      // It warns that its sample pages and keys are not for production.
+      const warning = jest.spyOn(console, 'warn').mockImplementation(() => {});
+      const provider = new Provider(issuer, configuration(application, people));
+      warning.mockRestore();
+      server.removeAllListeners('request').on('request', provider.callback());
+    },
+    stop: () => {
+      server.closeAllConnections();
+      return new Promise((resolve) => server.close(() => resolve()));
+    },
+  };
+}
+
+function configuration(application: string, people: ReadonlyMap<string, Record<string, unknown>>): Configuration {
+  return {
+    clients: [
+      {
+        client_id: CLIENT.id,
+        client_secret: CLIENT.secret,
+        redirect_uris: [`${application}/api/v1/session/provider/callback`],
+        post_logout_redirect_uris: [`${application}/`],
+        response_types: ['code'],
+        grant_types: ['authorization_code'],
+      },
+    ],
+    claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name', 'roles'] },
+    // Claims in the ID token, as most providers do.
+    conformIdTokenClaims: false,
+    ttl: { AccessToken: 60, AuthorizationCode: 60, Grant: 60, IdToken: 60, Interaction: 60, Session: 60 },
+    pkce: { required: () => true },
+    cookies: { keys: ['one key of the test'] },
+    features: { devInteractions: { enabled: true }, rpInitiatedLogout: { enabled: true } },
+    findAccount: (_context: unknown, id: string) => {
+      const claims = people.get(id);
+      return claims && { accountId: id, claims: () => ({ sub: id, ...claims }) };
+    },
+  };
+}
