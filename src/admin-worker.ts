@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { parentPort } from 'node:worker_threads';
-import { startAdmin } from './admin/admin.js';
+import { startAdmin, stopAdmin } from './admin/admin.js';
 import type { AdminMessage } from './app/admin-thread.js';
 import { messageOf } from './kernel/errors.js';
 import { Logger } from './kernel/logger.js';
@@ -16,9 +16,9 @@ const report = (message: AdminMessage) => parentPort?.postMessage(message);
 
 const postgres = await Postgres.open({ databaseUrl, dataDir, onMessage: (line) => logger.warn(line) });
 try {
-  const { app, url } = await startAdmin({ settings, logger, sealer: openSealer(settings), postgres });
-  parentPort?.once('message', () => void app.close().then(() => parentPort?.close()));
-  report({ kind: 'listening', url });
+  const admin = await startAdmin({ settings, logger, sealer: openSealer(settings), postgres });
+  parentPort?.once('message', () => void stopAdmin(admin, settings.shutdownGraceMs).then(() => parentPort?.close()));
+  report({ kind: 'listening', url: admin.url });
 } catch (error) {
   await postgres.close();
   report({ kind: 'failed', reason: messageOf(error) });

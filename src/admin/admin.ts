@@ -2,12 +2,20 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { parseStrictJson } from '../http/strict-json.js';
 import { isLoopbackHost } from '../kernel/addresses.js';
 import { AdminModule, type AdminOptions } from './admin.module.js';
 import { adminDocument } from './document.js';
+import { PROBLEM_TYPE, problemBody } from './problem.filter.js';
 import { SameHost } from './same-host.js';
 
 const BODY_MAX_BYTES = 1024 * 1024;
+/** A host name has 253 characters, each of which may be percent-encoded. */
+const PATH_PART_MAX = 3 * 253;
+/** The process has a limit of open files, which conversions need too. */
+const CONNECTIONS_MAX = 500;
+const TIMEOUTS = { headersTimeout: 5_000, connectionsCheckingInterval: 1_000 };
 
 /** On every answer. */
 const HEADERS = {
@@ -31,6 +39,7 @@ export async function startAdmin(options: AdminOptions): Promise<RunningAdmin> {
   const app = await NestFactory.create<NestFastifyApplication>(AdminModule.with(options), createAdminAdapter(options), {
     logger,
     abortOnError: false,
+    bodyParser: false,
   });
   app.setGlobalPrefix('api/v1');
   const document = JSON.stringify(adminDocument(app));
@@ -45,6 +54,12 @@ export async function startAdmin(options: AdminOptions): Promise<RunningAdmin> {
   return { app, url: settings.adminUrl ?? `http://localhost:${port}` };
 }
 
+/** Requests that are being answered are finished, unless that takes more than half of the grace period. */
+export async function stopAdmin({ app }: RunningAdmin, graceMs: number): Promise<void> {
+  const timer = setTimeout(() => (app.getHttpServer() as Server).closeAllConnections(), graceMs / 2);
+  await app.close().finally(() => clearTimeout(timer));
+}
+
 function createAdminAdapter({ settings }: AdminOptions): FastifyAdapter {
   const { tlsCert, tlsKey, adminHost } = settings;
   const isTls = tlsCert && tlsKey && !isLoopbackHost(adminHost);
@@ -53,18 +68,36 @@ function createAdminAdapter({ settings }: AdminOptions): FastifyAdapter {
     bodyLimit: BODY_MAX_BYTES,
     requestTimeout: 10_000,
     keepAliveTimeout: 65_000,
-    forceCloseConnections: true,
-    ...(isTls && { https: { cert: tlsCert, key: tlsKey } }),
+    forceCloseConnections: 'idle',
+    maxParamLength: PATH_PART_MAX,
+    ...(isTls ? { https: { ...TIMEOUTS, cert: tlsCert, key: tlsKey, handshakeTimeout: 5_000 } } : { http: TIMEOUTS }),
+    // Before the hooks below: the path cannot be decoded, or a part of it is too long.
+    frameworkErrors: ({ statusCode = 400 }: FastifyError, _request: FastifyRequest, reply: FastifyReply) => {
+      void reply.headers(HEADERS).status(statusCode).type(PROBLEM_TYPE);
+      void reply.send(problemBody(statusCode, { detail: 'The path is not valid.' }));
+    },
+  });
+  const instance = adapter.getInstance();
+  instance.server.maxConnections = CONNECTIONS_MAX;
+  // Only JSON that PostgreSQL can store; no forms, which pages of other origins can send.
+  instance.removeAllContentTypeParsers();
+  instance.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
+    try {
+      // Clients send the type with a request that has no body, too.
+      done(null, body.length === 0 ? undefined : parseStrictJson(body as Buffer));
+    } catch (error) {
+      done(error as Error);
+    }
   });
   const hosts = new SameHost(settings);
-  adapter.getInstance().addHook('onRequest', (request, reply, next) => {
+  instance.addHook('onRequest', (request, reply, next) => {
     void reply.headers(HEADERS);
     const refusal = hosts.refusal(request.raw);
     if (refusal === undefined) return next();
     void reply
       .status(421)
-      .type('application/problem+json; charset=utf-8')
-      .send(JSON.stringify({ title: 'Misdirected Request', status: 421, detail: refusal }));
+      .type(PROBLEM_TYPE)
+      .send(problemBody(421, { detail: refusal }));
   });
   return adapter;
 }

@@ -127,7 +127,8 @@ export class EventsController {
     document: (event: EventsOf<Type>) => object,
   ) {
     const { log } = this.dependencies;
-    const before = cursor ?? (await log.head()) + 1;
+    const end = (await log.head()) + 1;
+    const before = Math.min(cursor ?? end, end);
     const { events, ...more } = await pageBackwards<Type>(log, { ...options, before });
     return { items: events.map(document), ...more };
   }

@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, HttpStatus } from '@nestjs/common';
 import type { FastifyReply } from 'fastify';
+import { MalformedBody } from '../http/strict-json.js';
 import { LogUnavailable, messageOf, UserError } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { TooManyPasswords } from '../users/password.js';
@@ -11,6 +12,12 @@ interface Problem {
   readonly headers?: Readonly<Record<string, string>>;
   /** What is wrong with each field of a request. */
   readonly errors?: readonly { readonly field: string; readonly message: string }[];
+}
+
+export const PROBLEM_TYPE = 'application/problem+json; charset=utf-8';
+
+export function problemBody(status: number, members: Omit<Problem, 'status' | 'headers'>): string {
+  return JSON.stringify({ title: STATUS_CODES[status] ?? 'Error', status, ...members });
 }
 
 /** A request that does not match the schema of its route. */
@@ -32,13 +39,14 @@ export class ProblemFilter implements ExceptionFilter {
     void reply
       .status(status)
       .headers(headers ?? {})
-      .type('application/problem+json; charset=utf-8')
-      .send(JSON.stringify({ title: STATUS_CODES[status] ?? 'Error', status, ...members }));
+      .type(PROBLEM_TYPE)
+      .send(problemBody(status, members));
   }
 
   private describe(error: unknown): Problem {
     if (error instanceof InvalidRequest)
       return { status: HttpStatus.BAD_REQUEST, detail: messageOf(error), errors: error.errors };
+    if (error instanceof MalformedBody) return { status: HttpStatus.BAD_REQUEST, detail: messageOf(error) };
     if (error instanceof UserError) return { status: HttpStatus.UNPROCESSABLE_ENTITY, detail: messageOf(error) };
     if (error instanceof TooManyPasswords)
       return busy(HttpStatus.SERVICE_UNAVAILABLE, 'Too many people sign in at the moment. Try again in a few seconds.');

@@ -11,6 +11,7 @@ import {
   Patch,
   Post,
   Put,
+  UnprocessableEntityException,
 } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
@@ -108,10 +109,15 @@ export class SitesController {
   async changeAliases(
     @Param('site', { schema: host }) name: string,
     @Body({ schema: aliasesSchema }) request: z.output<typeof aliasesSchema>,
-    @Caller() { actor }: Principal,
+    @Caller() caller: Principal,
   ) {
     const site = await findSite(this.sites, name);
-    return siteDocument(await this.commands.execute(new ChangeAliases(actor, site.host, request)));
+    for (const alias of request.add) {
+      const owner = await this.sites.findOwner(alias);
+      // The command would name the site that has it already.
+      if (owner && !seesSite(caller, owner.host)) throw new UnprocessableEntityException(`${alias} is in use.`);
+    }
+    return siteDocument(await this.commands.execute(new ChangeAliases(caller.actor, site.host, request)));
   }
 
   @Get(':site/settings')

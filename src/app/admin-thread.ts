@@ -24,7 +24,9 @@ export class AdminThread {
     private readonly logger: Logger,
   ) {}
 
+  /** Does nothing after `stop`, which may come first. */
   start(): void {
+    if (this.isStopping) return;
     const worker = new Worker(this.script, { resourceLimits: { maxOldGenerationSizeMb: HEAP_MAX_MB } });
     let reason = 'the thread ended';
     worker.on('message', (message: AdminMessage) => {

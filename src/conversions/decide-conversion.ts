@@ -79,9 +79,14 @@ export function decide(
 }
 
 /** The match without personal data; undefined when there is neither a visit nor a consent. */
-function matchData({ visit, consent, withheld }: Match): Partial<ConversionData> | undefined {
-  if (!visit && !withheld && consent === 'unknown') return undefined;
-  return { ...(visit && { matched: true }), consent, ...(withheld && { withheld }) };
+function matchData({ visit, consent, withheld, personalization }: Match): Partial<ConversionData> | undefined {
+  if (!visit && !withheld && consent === 'unknown' && !personalization) return undefined;
+  return {
+    ...(visit && { matched: true }),
+    consent,
+    ...(personalization && { personalization }),
+    ...(withheld && { withheld }),
+  };
 }
 
 /** The fields of the sender only: a duplicate is neither matched nor sent. */

@@ -149,6 +149,7 @@ function createConversion(received: ReceivedConversion, { eventId, payloadVersio
     address,
     visit: withSentIdentifiers(visit, { clickIds, ipAddress, userAgent }, timeMs),
     consent: data.consent ?? 'unknown',
+    personalization: data.personalization,
     payloadVersion: payloadVersion ?? data.payloadVersion ?? FIRST_PAYLOAD_VERSION,
   };
 }

@@ -68,6 +68,8 @@ export interface ConversionData extends DeliveryPlan {
   /** Matched to a visit, which is in the personal part. */
   readonly matched?: true;
   readonly consent?: AdConsent;
+  /** Consent to personalised advertising; absent if it is not known. */
+  readonly personalization?: 'granted' | 'denied';
   readonly withheld?: WithheldReason;
   readonly bot?: BotVerdict;
   /** The bot score reached the site's threshold. */
@@ -171,6 +173,11 @@ const properties: DataSchema<ConversionData>['properties'] = {
   },
   matched: { type: 'boolean', const: true, description: 'The conversion was matched to a visit.' },
   consent: { type: 'string', enum: ['granted', 'denied', 'unknown'], description: 'What platforms are told.' },
+  personalization: {
+    type: 'string',
+    enum: ['granted', 'denied'],
+    description: 'Consent to personalised advertising, if it is known.',
+  },
   withheld: {
     type: 'string',
     enum: ['opted_out', 'consent_missing', 'consent_unreadable'],

@@ -15,7 +15,9 @@ export class Shutdown {
 
   /** Adds what runs beside the application: it is stopped as soon as the shutdown begins. */
   accompany(stop: () => Promise<void>): void {
-    this.companions.push(stop);
+    if (this.deadline === undefined) this.companions.push(stop);
+    // The signal came while the service started.
+    else this.stopping = Promise.allSettled([this.stopping, stop()]);
   }
 
   /** Resolves when everything that runs beside the application has stopped. */

@@ -26,6 +26,8 @@ export interface Conversion {
   readonly visit?: Visit | undefined;
   /** `unknown`: no consent was recorded, or it could not be read. */
   readonly consent: 'granted' | 'denied' | 'unknown';
+  /** Consent to personalised advertising, where a platform has a field for it; undefined if it is not known. */
+  readonly personalization?: 'granted' | 'denied' | undefined;
   /** See `payload-version.ts`. */
   readonly payloadVersion: number;
 }

@@ -6,7 +6,7 @@
  * A change of any platform's payload for conversions that could be sent before needs a new version:
  * 2: X receives the currency of amounts. After an opt-out X, LinkedIn and Microsoft's offline conversions
  *    receive nothing, and Segment no hashed email. A dot in the name of a custom field leads to an object inside. LinkedIn and
- *    Microsoft receive a customer id that is a SHA-256 already unchanged.
+ *    Microsoft receive a customer id that is a SHA-256 already unchanged. Google receives consent to personalised advertising.
  */
 export const PAYLOAD_VERSION = 2;
 

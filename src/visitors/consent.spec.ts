@@ -1,4 +1,5 @@
-import { decideConsent, meaningOf, readConsent } from './consent.js';
+import type { ConsentState } from '../events/visitor.events.js';
+import { type ConsentingVisitor, decideConsent, meaningOf, readConsent, type StoredStatement } from './consent.js';
 
 const YES = { ad_storage: 'granted', ad_user_data: 'granted' } as const;
 
@@ -31,6 +32,46 @@ describe('consent', () => {
     const [JANE, OTHER, OPERATOR, UNRECOGNISED, BEFORE] = ['aa', 'bb', '00', '01', ''];
     const visitor = (id: string, own: { speaker?: string; granted?: true } = { speaker: id }) => ({ id, visit: own });
     const opted = { consent: 'denied', withheld: 'opted_out' };
+
+    describe('to personalised advertising', () => {
+      const ALL = { ...YES, ad_personalization: 'granted' } as const;
+      const NOT_PERSONAL = { ...YES, ad_personalization: 'denied' } as const;
+      const both = [visitor(JANE), visitor(OTHER)];
+      const jane = (state: ConsentState): StoredStatement => [JANE, 1, state];
+      const other = (state: ConsentState): StoredStatement => [OTHER, 2, state];
+
+      it.each<[string, StoredStatement[], ConsentingVisitor[], object]>([
+        ['granted by all', [jane(ALL), other(ALL)], both, { personalization: 'granted' }],
+        ['granted without a visit', [jane(ALL)], [], { personalization: 'granted' }],
+        ['granted by the operator', [[OPERATOR, 2, ALL], jane(YES)], both, { personalization: 'granted' }],
+        ['not stated', [jane(YES)], [visitor(JANE)], {}],
+        ['not stated by one', [jane(ALL), other(YES)], both, {}],
+        ['not stated by the operator', [[OPERATOR, 2, YES], jane(ALL)], both, {}],
+        ['not stated with a visit', [], [visitor(JANE, { granted: true })], {}],
+        ['denied by one', [jane(ALL), other(NOT_PERSONAL)], both, { personalization: 'denied' }],
+        [
+          'denied by one without a visit',
+          [jane(ALL), other(NOT_PERSONAL)],
+          [visitor(JANE)],
+          { personalization: 'denied' },
+        ],
+        [
+          'denied after the operator’s statement',
+          [[OPERATOR, 1, ALL], other(NOT_PERSONAL)],
+          both,
+          { personalization: 'denied' },
+        ],
+      ])('is separate: %s', (_, statements, visitors, expected) => {
+        expect(decideConsent(statements, visitors, false)).toEqual({ consent: 'granted', ...expected });
+      });
+
+      it('is not granted while consent itself is not, and a denial counts also then', () => {
+        const only = (value: 'granted' | 'denied') => decideConsent([jane({ ad_personalization: value })], [], false);
+        expect(only('granted')).toEqual({ consent: 'unknown' });
+        expect(only('denied')).toEqual({ consent: 'unknown', personalization: 'denied' });
+        expect(decideConsent([jane({ ...ALL, ad_storage: 'denied' })], [], false)).toEqual(opted);
+      });
+    });
 
     it.each([
       ['granted by the only visitor', [[JANE, 1, YES]], [visitor(JANE)], { consent: 'granted' }],

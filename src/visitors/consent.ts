@@ -38,6 +38,8 @@ export interface ConsentDecision {
   /** The value that platforms receive. */
   readonly consent: 'granted' | 'denied' | 'unknown';
   readonly withheld?: WithheldReason;
+  /** Consent to personalised advertising, which a person can decline separately; undefined if it is not known. */
+  readonly personalization?: 'granted' | 'denied' | undefined;
 }
 
 /** A visitor that contributed to a person's record. */
@@ -62,21 +64,37 @@ export function decideConsent(
   const ruling = meaningOf(operator?.[2]);
   if (ruling === 'denied' || later.some(([, , state]) => meaningOf(state) === 'denied'))
     return { consent: 'denied', withheld: 'opted_out' };
-  if (ruling === 'granted') return { consent: 'granted' };
+  const stated = [...(operator ? [operator] : []), ...later].map(([, , state]) => state.ad_personalization);
+  const personalization = stated.includes('denied') ? ({ personalization: 'denied' } as const) : undefined;
+  if (ruling === 'granted') return { consent: 'granted', ...(personalization ?? grantedBy([operator?.[2]])) };
   const contributing = visitors.filter(({ visit }) => visit !== undefined);
   const meanings =
     contributing.length > 0
       ? contributing.map((visitor) => ownConsent(visitor, statements))
       : statements.map(([, , state]) => meaningOf(state));
-  if (meanings.length > 0 && meanings.every((meaning) => meaning === 'granted')) return { consent: 'granted' };
-  return isRequired ? { consent: 'denied', withheld: 'consent_missing' } : { consent: 'unknown' };
+  if (meanings.length > 0 && meanings.every((meaning) => meaning === 'granted')) {
+    const own = contributing.length > 0 ? contributing.map((visitor) => ownStatement(visitor, statements)) : statements;
+    return { consent: 'granted', ...(personalization ?? grantedBy(own.map((statement) => statement?.[2]))) };
+  }
+  return isRequired ? { consent: 'denied', withheld: 'consent_missing' } : { consent: 'unknown', ...personalization };
 }
 
-function ownConsent(
+/** Granted only if all of them say so. */
+function grantedBy(
+  states: readonly (ConsentState | undefined)[],
+): Pick<ConsentDecision, 'personalization'> | undefined {
+  return states.every((state) => state?.ad_personalization === 'granted') ? { personalization: 'granted' } : undefined;
+}
+
+function ownStatement(
   { id, visit }: ConsentingVisitor,
   statements: readonly StoredStatement[],
-): ConsentDecision['consent'] {
-  const own = statements.find(([speaker]) => speaker === (id === '' ? '' : visit?.speaker));
+): StoredStatement | undefined {
+  return statements.find(([speaker]) => speaker === (id === '' ? '' : visit?.speaker));
+}
+
+function ownConsent(visitor: ConsentingVisitor, statements: readonly StoredStatement[]): ConsentDecision['consent'] {
+  const own = ownStatement(visitor, statements);
   if (own) return meaningOf(own[2]);
-  return visit?.granted ? 'granted' : 'unknown';
+  return visitor.visit?.granted ? 'granted' : 'unknown';
 }

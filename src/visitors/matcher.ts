@@ -15,6 +15,8 @@ export interface Match {
   readonly visit?: Visit | undefined;
   readonly consent: 'granted' | 'denied' | 'unknown';
   readonly withheld?: WithheldReason | undefined;
+  /** Consent to personalised advertising; undefined if it is not known. */
+  readonly personalization?: 'granted' | 'denied' | undefined;
   /** Verdict on the newest visitor that is not a bot, or on the newest bot if all are. */
   readonly bot?: BotVerdict | undefined;
   /** Every visitor of the person is judged a bot. */
@@ -68,13 +70,14 @@ export function matchOf(
   // Those whose visit must not be used count here as well: the others must not outvote them.
   const consenting: readonly ConsentingVisitor[] =
     seen === undefined ? trusted : trustedOf(visitorsOf(record.identifiers, asOfMs, ttlMs));
-  const { consent, withheld } = decideConsent(
+  const { consent, withheld, personalization } = decideConsent(
     record.consent,
     record.isPartial ? [...consenting, UNREAD_VISITOR] : consenting,
     settings.consentRequired,
   );
   return {
     consent,
+    ...(personalization && { personalization }),
     bot: newestVerdict(isBot ? bots : visitors.filter((visitor) => !isJudgedBot(visitor))),
     ...(isBot && { isBot }),
     ...(trusted.length < visitors.length && { botVisitors: bots.length }),

@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { randomBytes } from 'node:crypto';
 import { request } from 'undici';
-import { startAdmin } from '../../src/admin/admin.js';
+import { startAdmin, stopAdmin } from '../../src/admin/admin.js';
 import { Logger } from '../../src/kernel/logger.js';
 import { openSealer } from '../../src/kernel/secret-key.js';
 import { readSettings } from '../../src/kernel/settings.js';
@@ -54,12 +54,13 @@ export async function startTestAdmin(
   const required = { ADMIN_PORT: '0', LOG_LEVEL: 'silent', DATABASE_URL: databaseUrl, SECRET_KEY };
   const settings = readSettings({ ...required, ...environment });
   const postgres = await openDatabase(databaseUrl);
-  const { app, url } = await startAdmin({
+  const running = await startAdmin({
     settings,
     postgres,
     sealer: openSealer(settings),
     logger: new Logger(settings.logLevel),
   });
+  const { url } = running;
   const users = new UsersService(postgres, new PasswordHasher());
   const withHeaders = (own: Record<string, string>): AdminClient => {
     return async (path, { method = 'GET', body, headers = {} } = {}) => {
@@ -93,7 +94,7 @@ export async function startTestAdmin(
       const reply = await anonymous('/session/password', { method: 'POST', body: { link, password: PASSWORD } });
       return withHeaders({ cookie: cookieOf(reply), 'x-cc-csrf': '1' });
     },
-    stop: () => app.close(),
+    stop: () => stopAdmin(running, settings.shutdownGraceMs),
   };
 }
 

@@ -94,11 +94,14 @@ function syntheticClientId({ hashes }: Conversion, settings: Settings): string |
   return `${Number.parseInt(digest.slice(0, 8), 16)}.${Number.parseInt(digest.slice(8, 16), 16)}`;
 }
 
-/** Granted consent does not cover `ad_personalization`: a visitor can decline it separately. */
-function consentOf({ consent }: Conversion): object | undefined {
-  if (consent === 'granted') return { ad_user_data: 'GRANTED' };
+/** Granted consent does not cover `ad_personalization`, which a visitor can decline separately. An opt-out covers both. */
+function consentOf({ consent, personalization }: Conversion): object | undefined {
   if (consent === 'denied') return { ad_user_data: 'DENIED', ad_personalization: 'DENIED' };
-  return undefined;
+  if (consent !== 'granted' && personalization === undefined) return undefined;
+  return {
+    ad_user_data: consent === 'granted' ? 'GRANTED' : undefined,
+    ad_personalization: personalization?.toUpperCase(),
+  };
 }
 
 /** Google deduplicates purchases by it, so an id that is too long is replaced by its hash instead of left out. */

@@ -82,9 +82,13 @@ export function userDataOf(conversion: Conversion, { email, phone }: Identifiers
   return userIdentifiers.length > 0 ? { userIdentifiers } : undefined;
 }
 
-/** adPersonalization is left out: a visitor can grant one and decline the other. */
-export function consentOf({ consent }: Conversion): object | undefined {
-  return consent === 'granted' ? { adUserData: 'CONSENT_GRANTED' } : undefined;
+/** A visitor can grant one and decline the other. The upload accepts no adPersonalization. */
+export function consentOf({ consent, personalization }: Conversion): object | undefined {
+  if (consent !== 'granted' && personalization === undefined) return undefined;
+  return {
+    adUserData: consent === 'granted' ? 'CONSENT_GRANTED' : undefined,
+    adPersonalization: personalization && (personalization === 'granted' ? 'CONSENT_GRANTED' : 'CONSENT_DENIED'),
+  };
 }
 
 function clickConversion(

@@ -1,0 +1,89 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { jest } from '@jest/globals';
+import { startTestAdmin, type TestAdmin } from './support/admin.js';
+import { createMigratedDatabase } from './support/databases.js';
+import { startTestServer, type TestServer } from './support/postgres-server.js';
+import { eventually } from './support/service.js';
+
+jest.setTimeout(60_000);
+
+let server: TestServer;
+let admin: TestAdmin;
+
+beforeAll(async () => {
+  server = await startTestServer();
+  admin = await startTestAdmin(await createMigratedDatabase(server));
+});
+afterAll(async () => {
+  await admin?.stop();
+  await server.stop();
+}, 60_000);
+
+const JSON_TYPE = { 'content-type': 'application/json' };
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
+const TWICE = '{"email":"a@shop.example","email":"b@shop.example","password":"x"}';
+const NUL = JSON.stringify({ email: 'ada\u0000@shop.example', password: 'x' });
+
+function open({ url }: TestAdmin): Socket {
+  return connect(Number(new URL(url).port), '127.0.0.1');
+}
+
+describe('requests to the management API', () => {
+  it.each([
+    ['a path that cannot be decoded', '/api/v1/%zz', {}, 400],
+    ['a part of the path that is too long', `/api/v1/sites/${'a'.repeat(1_000)}`, {}, 414],
+    ['another type of body', '/api/v1/session', { method: 'POST', body: 'a=1', headers: FORM }, 415],
+    ['a text that cannot be stored', '/api/v1/session', { method: 'POST', body: NUL, headers: JSON_TYPE }, 400],
+    ['the same field twice', '/api/v1/session', { method: 'POST', body: TWICE, headers: JSON_TYPE }, 400],
+    ['no body', '/api/v1/session', { method: 'POST', headers: JSON_TYPE }, 400],
+  ])('answers %s with a problem', async (_, path, call, status) => {
+    const reply = await fetch(`${admin.url}${path}`, call);
+    expect(reply.status).toBe(status);
+    expect(reply.headers.get('content-type')).toBe('application/problem+json; charset=utf-8');
+    expect(await reply.json()).toMatchObject({ status, detail: expect.any(String) });
+  });
+
+  it('finds a site with a long name', async () => {
+    const boss = await admin.signedIn('admin');
+    const host = `${'a'.repeat(60)}.${'b'.repeat(60)}.example`;
+    await boss('/sites', { method: 'POST', body: { host } });
+    expect((await boss(`/sites/${host}`)).body).toMatchObject({ host });
+  });
+
+  it('does not say which site of others has a host', async () => {
+    const boss = await admin.signedIn('admin');
+    await boss('/sites', { method: 'POST', body: { host: 'own.example' } });
+    await boss('/sites', { method: 'POST', body: { host: 'other.example', aliases: ['shared.example'] } });
+    const operator = await admin.signedIn('operator', ['own.example']);
+    const call = { method: 'PATCH', body: { add: ['shared.example'] } };
+    const refused = await operator('/sites/own.example/aliases', call);
+    expect(refused).toMatchObject({ status: 422, body: { detail: 'shared.example is in use.' } });
+    const named = await boss('/sites/own.example/aliases', call);
+    expect(named).toMatchObject({ status: 422, body: { detail: expect.stringContaining('other.example') } });
+  });
+
+  it('ends a list at its end, whatever the cursor is', async () => {
+    const boss = await admin.signedIn('admin');
+    await boss('/sites', { method: 'POST', body: { host: 'list.example' } });
+    const { body } = await boss(`/sites/list.example/audit?cursor=${Number.MAX_SAFE_INTEGER}`);
+    expect(body).toMatchObject({ items: [{ type: 'site.registered.v1' }] });
+    expect(body.next).toBeUndefined();
+  });
+
+  it('are answered when the API stops, and one that does not end is cut off', async () => {
+    const other = await startTestAdmin(admin.databaseUrl, { SHUTDOWN_GRACE: '20s' });
+    const { email } = await other.addUser('analyst');
+    const slow = open(other);
+    slow.write('POST /api/v1/session HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n');
+    slow.write('Content-Type: application/json\r\n\r\n{');
+    const cut = once(slow, 'close');
+    slow.on('error', () => {}).resume();
+    const answer = other.anonymous('/session', { method: 'POST', body: { email, password: 'wrong' } });
+    // Counted before the password is hashed, which takes a moment.
+    const attempts = async () => (await admin.postgres.pool.query('SELECT FROM cc.sign_in_attempts')).rowCount;
+    await eventually(attempts, (count) => Number(count) > 0, { withinMs: 60_000 });
+    await Promise.all([other.stop(), cut]);
+    expect((await answer).status).toBe(401);
+  });
+});
