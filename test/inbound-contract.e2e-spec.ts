@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { jest } from '@jest/globals';
+import { Ajv } from 'ajv';
 import { Client } from 'pg';
 import { runCli } from '../src/cli/run-cli.js';
 import { inboundBodySchema } from '../src/conversions/inbound-fields.js';
@@ -224,8 +225,10 @@ describe('a rejection', () => {
   it('of a method names the allowed one and needs no key', async () => {
     const methods = ['GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'HEAD'];
     for (const method of methods) {
+      // A receipt can be read with the query `orderId` only.
+      const allow = method === 'GET' ? 'POST' : 'POST, GET';
       const reply = await send(service, { method, path: INBOUND, headers: { Host: 'unknown.example' } });
-      expect(reply).toMatchObject({ status: 405, type: TEXT_TYPE, headers: { allow: 'POST' } });
+      expect(reply).toMatchObject({ status: 405, type: TEXT_TYPE, headers: { allow } });
     }
     expect(await send(service, { path: `${INBOUND}?order=5` })).toMatchObject({ status: 405 });
     for (const method of ['POST', 'PUT', 'DELETE']) {
@@ -1116,9 +1119,74 @@ describe('the API documentation', () => {
     expect(schema).toEqual(JSON.parse(JSON.stringify(inboundBodySchema)));
     const fields = ['email', 'hashed_email', 'event', 'value', 'currency', 'orderId', 'firstName', 'lastName', 'phone'];
     expect(Object.keys(schema.properties)).toEqual(expect.arrayContaining(fields));
-    expect(Object.keys(described.responses)).toEqual(['200', '400', '401', '403', '413', '415', '429', '503']);
+    const statuses = [200, 400, 401, 403, 405, 408, 413, 415, 429, 431, 500, 503].map(String);
+    expect(Object.keys(described.responses)).toEqual(statuses);
     expect(get.parameters.map(({ name }: { name: string }) => name)).toEqual(['orderId', 'event']);
     expect(JSON.parse(body).paths).toHaveProperty([`${INBOUND}/{id}`, 'get']);
+  });
+
+  it('describes status, headers and body of every answer', async () => {
+    const described = JSON.parse((await send(service, { path: '/docs/openapi.json' })).body).paths;
+    const ajv = new Ajv({ strict: false, allErrors: true, formats: { uuid: true } });
+    const site = await newSite();
+    const body = purchase();
+    const sent = await post(service, site, body);
+    const key = { Host: site.host, 'X-CC-Api-Key': site.key };
+    const wrong = { headers: { 'X-CC-Api-Key': 'cc_wrong' } };
+    const type = (value: string) => ({ headers: { 'Content-Type': value } });
+    const [inbound, batch, id] = [INBOUND, `${INBOUND}/batch`, `${INBOUND}/{id}`];
+    const replies: [path: string, method: string, status: number, reply: Reply][] = [
+      [inbound, 'post', 200, sent],
+      [inbound, 'post', 200, await post(service, site, body)],
+      [inbound, 'post', 200, await post(service, site, purchase({ orderId: 'jane@example.com' }))],
+      [inbound, 'post', 400, await post(service, site, {})],
+      [inbound, 'post', 400, await post(service, site, '[')],
+      [inbound, 'post', 401, await post(service, site, body, wrong)],
+      [inbound, 'post', 403, await post(service, site, body, { headers: { Host: 'unknown.example' } })],
+      [inbound, 'post', 405, await post(service, site, body, { method: 'PUT' })],
+      [inbound, 'post', 413, await post(service, site, TOO_LARGE)],
+      [inbound, 'post', 415, await post(service, site, body, type('text/csv'))],
+      [inbound, 'post', 431, await post(service, site, body, { headers: { 'X-Long': 'x'.repeat(17_000) } })],
+      [inbound, 'get', 200, await getReceipt(service, site, `?orderId=${body['orderId']}`)],
+      [inbound, 'get', 404, await getReceipt(service, site, '?orderId=none')],
+      [inbound, 'get', 405, await getReceipt(service, site, '')],
+      [id, 'get', 200, await getReceipt(service, site, `/${conversionId(sent)}`)],
+      [id, 'get', 404, await getReceipt(service, site, `/${randomUUID()}`)],
+      [id, 'get', 405, await getReceipt(service, site, `/${randomUUID()}`, { method: 'DELETE' })],
+      [batch, 'post', 200, await post(service, site, [purchase(), body, {}, null], { path: batch })],
+      [batch, 'post', 400, await post(service, site, '{}', { path: batch })],
+      [batch, 'post', 405, await post(service, site, '[]', { path: batch, method: 'PUT' })],
+      [batch, 'post', 415, await post(service, site, '[]', { path: batch, ...type('text/csv') })],
+      ['/__cc/tag.js', 'get', 200, await send(service, { path: '/__cc/tag.js', headers: key })],
+      ['/__cc/tag.js', 'get', 404, await send(service, { path: '/__cc/tag.js' })],
+      ['/__cc/tag.js', 'get', 405, await send(service, { path: '/__cc/tag.js', method: 'PUT', headers: key })],
+      ['/__cc/collect', 'post', 403, await post(service, site, '{"v":1}', { path: '/__cc/collect' })],
+      ['/__cc/collect', 'post', 405, await send(service, { path: '/__cc/collect', headers: key })],
+      ['/healthz', 'get', 200, await send(service, { path: '/healthz' })],
+      ['/healthz', 'get', 405, await send(service, { path: '/healthz', method: 'POST' })],
+      ['/readyz', 'get', 200, await send(service, { path: '/readyz' })],
+    ];
+    // Of HTTP itself.
+    const framing = ['content-type', 'content-length', 'date', 'connection', 'keep-alive', 'transfer-encoding'];
+    for (const [path, method, status, reply] of replies) {
+      const name = `${method} ${path} ${status}`;
+      expect([name, reply.status]).toEqual([name, status]);
+      const { headers = {}, content } = described[path][method].responses[status];
+      const media = reply.type.split(';')[0] as string;
+      const json = media === 'application/json';
+      const isValid = content[media] && ajv.compile(content[media].schema);
+      expect([name, media, isValid?.(json ? JSON.parse(reply.body) : reply.body), isValid?.errors]).toEqual([
+        ...[name, media, true, null],
+      ]);
+      const names = Object.keys(headers).map((header) => header.toLowerCase());
+      const undescribed = Object.keys(reply.headers).filter(
+        (header) => !framing.includes(header) && !names.includes(header),
+      );
+      const required = Object.keys(headers).filter((header) => headers[header].required);
+      const missing = required.filter((header) => reply.headers[header.toLowerCase()] === undefined);
+      // A malformed body and a request that is not HTTP share a status, and only one of them has headers.
+      expect([name, status === 400 ? [] : undescribed, missing]).toEqual([name, [], []]);
+    }
   });
 
   it('serves the HTML page and every asset it loads', async () => {

@@ -19,8 +19,8 @@ export const clickIdsSchema = {
     SENT_CLICK_IDS.map((name) => [
       name,
       name === 'fbc' || name === 'fbp'
-        ? { type: 'string', maxLength: LENGTH_MAX, pattern: META_COOKIE.source }
-        : { type: 'string', maxLength: LENGTH_MAX, pattern: '^[!-?A-~]*$' },
+        ? { type: ['string', 'null'], maxLength: LENGTH_MAX, pattern: META_COOKIE.source }
+        : { type: ['string', 'null'], maxLength: LENGTH_MAX, pattern: '^[!-?A-~]*$' },
     ]),
   ),
   additionalProperties: false,

@@ -46,8 +46,9 @@ export const NOT_A_BATCH: CountedAnswer = {
   outcome: 'malformed',
   rejection: 'content_type',
 };
+export const TOO_MANY_BATCHES_TEXT = 'Too many batches at once: send this one again';
 export const TOO_MANY_BATCHES: CountedAnswer = {
-  ...failureAnswer(503, 'Too many batches at once: send this one again', RETRY_AFTER),
+  ...failureAnswer(503, TOO_MANY_BATCHES_TEXT, RETRY_AFTER),
   outcome: 'unavailable',
 };
 

@@ -2,7 +2,7 @@ import { integerText } from '../http/strict-json.js';
 import type { Clock } from '../kernel/clock.js';
 import { fitsCodePoints } from '../kernel/code-points.js';
 import { isEmail, normaliseEmail } from '../kernel/email.js';
-import { readCurrency } from './currencies.js';
+import { CURRENCIES, readCurrency } from './currencies.js';
 import type { InboundField, InboundFields } from './inbound-field.js';
 import { OPTIONAL_FIELDS } from './optional-fields.js';
 import { fieldRejection, type RejectionReason } from './rejection-reason.js';
@@ -55,6 +55,7 @@ const SPECIFIED_FIELDS: readonly InboundField[] = [
       type: 'string',
       minLength: 1,
       maxLength: 100,
+      pattern: '\\S',
       description: 'Event name, e.g. purchase, lead, signup.',
       example: 'purchase',
     },
@@ -83,9 +84,9 @@ const SPECIFIED_FIELDS: readonly InboundField[] = [
     name: 'currency',
     schema: {
       type: 'string',
-      pattern: '^[A-Za-z]{3}$',
+      enum: [...CURRENCIES],
       default: 'USD',
-      description: 'ISO 4217 code of the value, in any case.',
+      description: 'ISO 4217 code of the value. Lower case is accepted too.',
       example: 'EUR',
     },
     read: (sent, fields) => {
@@ -99,7 +100,7 @@ const SPECIFIED_FIELDS: readonly InboundField[] = [
     name: 'orderId',
     schema: {
       anyOf: [
-        { type: 'string', minLength: 1, maxLength: 255 },
+        { type: 'string', minLength: 1, maxLength: 255, pattern: '\\S' },
         { type: 'integer', minimum: 0 },
       ],
       description: 'Order or transaction identifier; a repeat within the dedup window is not counted again.',
@@ -162,13 +163,39 @@ const SPECIFIED_FIELDS: readonly InboundField[] = [
   },
 ];
 
+const ABSENT = { enum: [null] };
+const ABSENT_OR_EMPTY = { enum: [null, ''] };
+
+/** The schema of a field with the values that are the same as an absent field. */
+function orAbsent({ name, schema }: InboundField, absent: object): [string, Readonly<Record<string, unknown>>] {
+  const { description, example, default: value, ...constraint } = schema;
+  return [name, { description, example, ...(value !== undefined && { default: value }), anyOf: [constraint, absent] }];
+}
+
+const EMAIL = SPECIFIED_FIELDS[0] as InboundField;
+const HASHED_EMAIL = SPECIFIED_FIELDS[1] as InboundField;
+const EVENT = SPECIFIED_FIELDS[2] as InboundField;
+
 /** The request body as JSON Schema, for the OpenAPI document. */
 export const inboundBodySchema = {
   type: 'object',
   description: 'One conversion. Unknown fields are ignored, and null is the same as absent.',
-  properties: Object.fromEntries([...SPECIFIED_FIELDS, ...OPTIONAL_FIELDS].map(({ name, schema }) => [name, schema])),
+  properties: Object.fromEntries([
+    orAbsent(EMAIL, ABSENT_OR_EMPTY),
+    // Not checked where there is an email, so its constraint is below.
+    [HASHED_EMAIL.name, { description: HASHED_EMAIL.schema['description'], example: HASHED_EMAIL.schema['example'] }],
+    [EVENT.name, EVENT.schema],
+    ...SPECIFIED_FIELDS.slice(3).map((field) => orAbsent(field, ABSENT)),
+    ...OPTIONAL_FIELDS.map((field) => orAbsent(field, ABSENT_OR_EMPTY)),
+  ]) as Record<string, Readonly<Record<string, unknown>>>,
   required: ['event'],
-  anyOf: [{ required: ['email'] }, { required: ['hashed_email'] }],
+  anyOf: [
+    { required: ['email'], properties: { email: { type: 'string', minLength: 1 } } },
+    {
+      required: ['hashed_email'],
+      properties: { email: ABSENT_OR_EMPTY, hashed_email: HASHED_EMAIL.schema },
+    },
+  ],
 };
 
 /**

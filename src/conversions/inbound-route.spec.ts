@@ -12,7 +12,7 @@ describe('routeInbound', () => {
     ['GET', '/__cc/inbound?orderId=A%201', { kind: 'receipt', orderId: 'A 1', event: undefined }],
     ['GET', '/__cc/inbound?orderId=A&event=lead', { kind: 'receipt', orderId: 'A', event: 'lead' }],
     ['GET', '/__cc/inbound', { kind: 'refused', allow: 'POST' }],
-    ['PUT', '/__cc/inbound', { kind: 'refused', allow: 'POST' }],
+    ['PUT', '/__cc/inbound', { kind: 'refused', allow: 'POST, GET' }],
     ['DELETE', '/__cc/inbound/abc', { kind: 'refused', allow: 'GET' }],
     ['POST', '/__cc/inbound/abc', { kind: 'refused', allow: 'GET' }],
     ['GET', '/__cc/inbound/', { kind: 'unknown' }],

@@ -3,12 +3,15 @@ import type { BatchFormat } from '../http/batch-body.js';
 export const INBOUND_PATH = '/__cc/inbound';
 const BATCH_PATH = `${INBOUND_PATH}/batch`;
 
+/** The methods of each path. */
+export const ALLOWED = { inbound: 'POST, GET', batch: 'POST', receipt: 'GET' } as const;
+
 export type InboundRoute =
   | { readonly kind: 'receive' }
   | { readonly kind: 'batch' }
   | { readonly kind: 'receipt'; readonly id: string }
   | { readonly kind: 'receipt'; readonly orderId: string; readonly event: string | undefined }
-  | { readonly kind: 'refused'; readonly allow: 'POST' | 'GET' }
+  | { readonly kind: 'refused'; readonly allow: string }
   | { readonly kind: 'unknown' };
 
 const RECEIVE: InboundRoute = { kind: 'receive' };
@@ -20,13 +23,14 @@ export function routeInbound(method: string | undefined, url: string): InboundRo
     if (method === 'POST') return RECEIVE;
     const orderId = searchParams.get('orderId');
     // Without `orderId` there is nothing to look up, so only POST is allowed.
-    if (method !== 'GET' || orderId === null) return { kind: 'refused', allow: 'POST' };
+    if (method !== 'GET') return { kind: 'refused', allow: ALLOWED.inbound };
+    if (orderId === null) return { kind: 'refused', allow: 'POST' };
     return { kind: 'receipt', orderId, event: searchParams.get('event') ?? undefined };
   }
-  if (pathname === BATCH_PATH) return method === 'POST' ? { kind: 'batch' } : { kind: 'refused', allow: 'POST' };
+  if (pathname === BATCH_PATH) return method === 'POST' ? { kind: 'batch' } : { kind: 'refused', allow: ALLOWED.batch };
   const id = pathname.slice(INBOUND_PATH.length + 1);
   if (id === '' || id.includes('/')) return { kind: 'unknown' };
-  return method === 'GET' ? { kind: 'receipt', id } : { kind: 'refused', allow: 'GET' };
+  return method === 'GET' ? { kind: 'receipt', id } : { kind: 'refused', allow: ALLOWED.receipt };
 }
 
 const JSON_TYPE = 'application/json';

@@ -5,7 +5,7 @@ import { fitsCodePoints } from '../kernel/code-points.js';
 import { containsEmail } from '../kernel/email.js';
 import { type Address, CONVERSION_SOURCES, type ConversionSource } from '../platforms/conversion.js';
 import { clickIdsSchema, readClickIds } from './click-ids.js';
-import { readCountry } from './countries.js';
+import { COUNTRIES, readCountry } from './countries.js';
 import type { InboundField } from './inbound-field.js';
 import { itemsSchema, readItems } from './items.js';
 import { readTimeMs } from './occurred-at.js';
@@ -71,8 +71,9 @@ export const OPTIONAL_FIELDS: readonly InboundField[] = [
     name: 'country',
     schema: {
       type: 'string',
-      pattern: '^[A-Za-z]{2}$',
-      description: 'ISO 3166 alpha-2 code, in any case. Also completes a phone number without a country code.',
+      enum: [...COUNTRIES],
+      description:
+        'ISO 3166 alpha-2 code. Lower case is accepted too. Also completes a phone number without a country code.',
       example: 'DE',
     },
     read: (sent, fields) => {

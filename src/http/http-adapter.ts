@@ -1,6 +1,6 @@
 import type { ServerOptions } from 'node:http';
 import type { Socket } from 'node:net';
-import { NotFoundException } from '@nestjs/common';
+import { MethodNotAllowedException, NotFoundException } from '@nestjs/common';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Settings } from '../kernel/settings.js';
@@ -22,6 +22,9 @@ const LIMITS: ServerOptions = {
   maxHeaderSize: MAX_HEADER_BYTES,
   noDelay: true,
 };
+
+/** Another method is not allowed there. Other paths are not public: whether they exist is not told. */
+const PROBES: readonly string[] = ['/healthz', '/readyz'];
 
 export function createAdapter(settings: Settings, hotRoutes: HotRoutes): FastifyAdapter {
   const { tlsCert, tlsKey } = settings;
@@ -50,7 +53,11 @@ export function createAdapter(settings: Settings, hotRoutes: HotRoutes): Fastify
   // An unknown path is answered with 404 before its body is parsed.
   adapter.getInstance().addHook('onRequest', (request, reply, next) => {
     void reply.headers(ANSWER_HEADERS);
-    next(request.is404 ? new NotFoundException() : undefined);
+    if (!request.is404) return next();
+    const [path = ''] = request.url.split('?', 1);
+    if (!PROBES.includes(path)) return next(new NotFoundException());
+    void reply.header('Allow', 'GET, HEAD');
+    next(new MethodNotAllowedException());
   });
   return adapter;
 }

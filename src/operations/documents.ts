@@ -5,7 +5,9 @@ import type { FastifyReply } from 'fastify';
 import { inboundPaths } from '../conversions/inbound.openapi.js';
 import { ANSWER_HEADERS } from '../http/answer.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
+import { tagPaths } from '../visitors/tag.openapi.js';
 import { asyncApiDocument } from './asyncapi.js';
+import { operationsPaths } from './operations.openapi.js';
 import { OperatorsOnly } from './operators-only.guard.js';
 
 /** Serves the OpenAPI and AsyncAPI documents, which are generated from the schemas in use, and the Swagger UI. */
@@ -28,10 +30,11 @@ export function serveDocuments(app: NestFastifyApplication): void {
     .setLicense('Apache-2.0', 'https://www.apache.org/licenses/LICENSE-2.0')
     .addApiKey({ type: 'apiKey', name: 'X-CC-Api-Key', in: 'header' }, 'key')
     .build();
-  const createDocument = () => {
-    const document = SwaggerModule.createDocument(app, head);
-    return { ...document, paths: { ...inboundPaths, ...document.paths } };
-  };
+  const createDocument = () => ({
+    ...head,
+    openapi: '3.1.0',
+    paths: { ...inboundPaths, ...tagPaths, ...operationsPaths },
+  });
   SwaggerModule.setup('docs', app, createDocument, {
     jsonDocumentUrl: 'docs/openapi.json',
     // No YAML: its path is not below /docs, so the guard above would not cover it.

@@ -1,5 +1,4 @@
 import { Controller, Get, HttpStatus, Res } from '@nestjs/common';
-import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { HotRoutes } from '../http/hot-routes.js';
 import { KafkaService } from '../kafka/kafka.module.js';
@@ -10,7 +9,6 @@ import { Postgres } from '../postgres/postgres.js';
 const CHECK_TIMEOUT_MS = 1_000;
 const NO_ANSWER = 'the database does not answer';
 
-@ApiTags('Operations')
 @Controller()
 export class HealthController {
   constructor(
@@ -22,7 +20,6 @@ export class HealthController {
   ) {}
 
   @Get('healthz')
-  @ApiOperation({ summary: 'Whether the process is alive' })
   alive() {
     return { ok: true };
   }
@@ -32,7 +29,6 @@ export class HealthController {
    * clocks are only reported: ages are judged by the database's clock.
    */
   @Get('readyz')
-  @ApiOperation({ summary: 'Whether conversions can be accepted' })
   async ready(@Res({ passthrough: true }) reply: FastifyReply) {
     const log = await this.checkLog();
     const { clock } = this.postgres;

@@ -1,13 +1,11 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Controller, Get, Res, UseGuards } from '@nestjs/common';
-import { ApiExcludeController } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { ProjectionRunner } from '../log/projection-runner.js';
 import { Postgres } from '../postgres/postgres.js';
 import { OperatorsOnly } from './operators-only.guard.js';
 
-@ApiExcludeController()
 @Controller('metrics')
 @UseGuards(OperatorsOnly)
 export class MetricsController {
