@@ -694,6 +694,10 @@ describe('with a running service', () => {
       expect(await json('events', 'show', '--order', 'PREVIEW', '--site', ADS)).toMatchObject({
         deliveries: expect.arrayContaining([expect.objectContaining({ platform: 'x', status: 'delivered' })]),
       });
+      expect(await json(...preview('meta', '--sample', '--set', 'field.order=orderId'))).toMatchObject({
+        ...{ platform: 'meta', sample: true, status: 'sent' },
+        payload: { event_name: 'Purchase', custom_data: { order: 'ORD-1', value: 129.9, currency: 'EUR' } },
+      });
       expect(await usageErrorOf(...preview('meta'))).toMatch(/^Select a conversion with --order/);
       expect(await errorOf(...preview('meta', '--order', 'PREVIEW', '--set', 'field.a=email'))).toMatch(
         /must be one of/,

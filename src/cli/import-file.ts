@@ -19,6 +19,7 @@ import { openErasureList } from '../visitors/erasure-list.js';
 import { Matcher } from '../visitors/matcher.js';
 import { CLI_ACTOR } from './cli-actor.js';
 import { ImportProgress } from './import-progress.js';
+import { MemoryBound } from './memory-bound.js';
 import { table } from './output.js';
 import type { CliDependencies, Session } from './session.js';
 
@@ -77,6 +78,7 @@ async function importSource(
     ? new DryRunLog(log, (name, keys) => findClaims(postgres.pool, name, keys), postgres.clock)
     : undefined;
   const progress = new ImportProgress(output, bytes);
+  const memory = new MemoryBound();
   const importer = new ConversionImporter({
     actor: CLI_ACTOR,
     log: dryRun ?? log,
@@ -103,9 +105,12 @@ async function importSource(
         stop,
         site,
         store: (commands) => importer.store(commands),
-        isErased: (subject) => erased.has(subject),
+        erased,
         rejected,
-        onProgress: (current) => progress.show(current),
+        onProgress: (current) => {
+          progress.show(current);
+          memory.check();
+        },
       },
       counts,
     );

@@ -2,7 +2,8 @@ import { type Command, Option } from 'commander';
 import { foldDeliveries } from '../delivery/delivery.js';
 import { buildPayload } from '../delivery/payload.js';
 import { withOrder } from '../delivery/read-order.js';
-import { withReopenedVisit } from '../delivery/received-conversion.js';
+import { type ReceivedConversion, withReopenedVisit } from '../delivery/received-conversion.js';
+import { sampleReceived } from '../delivery/sample-conversion.js';
 import { UserError } from '../kernel/errors.js';
 import type { StoredEvent } from '../log/event.js';
 import { PAYLOAD_VERSION } from '../platforms/payload-version.js';
@@ -10,7 +11,7 @@ import { settingsAfter } from '../sites/named-connection.js';
 import { findByConversion, findByOrder } from './conversion-history.js';
 import { card } from './output.js';
 import { NAME_HELP, readConnectionName } from './platform-argument.js';
-import type { Session } from './session.js';
+import type { CliDependencies, Session } from './session.js';
 import { collect, readSetting, subcommand, UsageError } from './subcommand.js';
 
 interface PreviewOptions {
@@ -18,6 +19,7 @@ interface PreviewOptions {
   readonly name?: string;
   readonly order?: string;
   readonly conversion?: string;
+  readonly sample?: true;
   readonly set?: string[];
   readonly json?: true;
 }
@@ -27,32 +29,36 @@ export function addPreview(platforms: Command, session: Session): void {
   subcommand(
     platforms,
     'preview <platform>',
-    'Show what the platform would get for a stored conversion. Nothing is sent or stored.',
+    'Show what the platform would get for a stored conversion or a sample. Nothing is sent or stored.',
     'platforms preview meta --site shop.example --order ORD-1 --set field.plan=orderId',
   )
     .requiredOption('--site <host>', 'site that the connection belongs to')
     .option('--name <name>', NAME_HELP)
     .option('--order <orderId>', "the sender's order id")
     .addOption(new Option('--conversion <id>', 'id of the conversion').conflicts('order'))
+    .addOption(
+      new Option('--sample', 'a fictitious purchase with all fields, instead of a stored one').conflicts([
+        'order',
+        'conversion',
+      ]),
+    )
     .option('--set <name=value>', 'with this setting instead of the current one; may be repeated', collect)
     .action(async (argument: string, options: PreviewOptions) => {
-      const { order, conversion } = options;
-      if ((order ?? conversion) === undefined)
-        throw new UsageError('Select a conversion with --order <orderId> or --conversion <id>.');
+      const { order, conversion, sample } = options;
+      if ((order ?? conversion ?? sample) === undefined)
+        throw new UsageError('Select a conversion with --order <orderId> or --conversion <id>, or give --sample.');
       const target = readConnectionName(argument, options.name);
       const dependencies = await session.open();
       const site = await dependencies.sites.get(options.site);
       const settings = settingsAfter(site, target, readChanges(options.set));
-      const { events } =
-        conversion === undefined
-          ? await findByOrder(dependencies, site.host, order as string)
-          : await findByConversion(dependencies, site.host, conversion);
-      const received = await withOrder(dependencies.log, receivedOf(events, target.name));
+      const received = sample
+        ? sampleReceived(dependencies.postgres.clock.nowMs())
+        : await findReceived(dependencies, site.host, target.name, options);
       const requested = { platform: target.name, payloadVersion: PAYLOAD_VERSION };
       const payload = buildPayload(received, target.platform, settings, requested);
       const document = {
         platform: target.name,
-        conversionId: received.data.conversionId,
+        ...(sample ? { sample: true } : { conversionId: received.data.conversionId }),
         ...('skip' in payload
           ? { status: 'skipped', reason: payload.skip }
           : { status: 'sent', payload: JSON.parse(payload.body) as unknown }),
@@ -66,6 +72,19 @@ export function addPreview(platforms: Command, session: Session): void {
 
 function readChanges(texts: readonly string[] = []): Record<string, string> {
   return Object.fromEntries(texts.map((text) => readSetting('--set', 'field.plan=orderId', text)));
+}
+
+async function findReceived(
+  dependencies: CliDependencies,
+  host: string,
+  connection: string,
+  { order, conversion }: PreviewOptions,
+): Promise<ReceivedConversion> {
+  const { events } =
+    conversion === undefined
+      ? await findByOrder(dependencies, host, order as string)
+      : await findByConversion(dependencies, host, conversion);
+  return withOrder(dependencies.log, receivedOf(events, connection));
 }
 
 /** The conversion with the visit that the newest delivery of the connection has. */

@@ -6,6 +6,8 @@ import type { ReceivedConversion } from './received-conversion.js';
 
 /** Bounds the work for one correction. Later ones of the order are not sent. */
 const CORRECTIONS_MAX = 100;
+/** Conversions and corrections that are read of an order: any number of them can be sent, each with other values. */
+const OLDEST = { types: ['conversion.received.v1', 'conversion.filtered.v1'], limit: 2 * CORRECTIONS_MAX };
 /** Of several conversions of an order, the one that is refunded. */
 const PURCHASE = 'purchase';
 
@@ -25,7 +27,7 @@ async function readOrder(
   { site, position, data: { orderId, trial } }: ReceivedConversion,
 ): Promise<OrderHistory> {
   if (orderId === undefined) return { corrections: [] };
-  const sameOrder = await log.find(site, orderId);
+  const sameOrder = await log.find(site, orderId, OLDEST);
   const received = sameOrder.filter(isReceived).filter(({ data }) => data.trial === trial);
   const corrections = received.filter(({ data }) => data.correction).slice(0, CORRECTIONS_MAX);
   if (!corrections.some((correction) => correction.position === position)) return { corrections: [], isTooLarge: true };

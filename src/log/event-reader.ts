@@ -155,8 +155,7 @@ export async function findOpened(
 ): Promise<Map<string, string | undefined>> {
   const { rows } = await source.query<{ stream: string; type: string | null }>({
     name: 'find-opened',
-    text: `SELECT s.stream, e.type FROM unnest($1::uuid[]) AS s (stream) CROSS JOIN LATERAL (
-             SELECT type FROM cc.events WHERE stream = s.stream AND version = 1 AND category = $2 LIMIT 1) e
+    text: `SELECT stream, type FROM cc.events WHERE stream = ANY ($1) AND version = 1 AND category = $2
            UNION ALL SELECT stream, null FROM cc.removed_streams WHERE stream = ANY ($1)`,
     values: [streams, category],
   });
@@ -194,15 +193,44 @@ export async function readStreams<Category extends string>(
   return rows.map((row) => toEvent<StreamEvent<Category>>(row));
 }
 
+export interface OldestOptions {
+  readonly types: readonly string[];
+  readonly limit: number;
+}
+
+const HAS_REFERENCE = `e.reference IS NOT NULL AND e.site = $1 AND e.reference = $2
+  AND hashtextextended(e.reference, hashtextextended(e.site, 0)) = hashtextextended($2, hashtextextended($1, 0))`;
+
 /** All events of a site with this reference, in log order. */
 export async function findByReference(source: Queryable, site: string, reference: string): Promise<StoredEvent[]> {
   const { rows } = await source.query<Row>({
     name: 'find-by-reference',
-    text: `SELECT ${COLUMNS} FROM ${FROM}
-            WHERE e.reference IS NOT NULL AND e.site = $1 AND e.reference = $2
-              AND hashtextextended(e.reference, hashtextextended(e.site, 0)) = hashtextextended($2, hashtextextended($1, 0))
-            ORDER BY e.position`,
+    text: `SELECT ${COLUMNS} FROM ${FROM} WHERE ${HAS_REFERENCE} ORDER BY e.position`,
     values: [site, reference],
+  });
+  return rows.map((row) => toEvent(row));
+}
+
+/**
+ * The oldest of them, for callers whose work must not grow with what a sender repeats. In two steps: with a LIMIT the planner might
+ * scan the log in order of position instead of using the index on references.
+ */
+export async function findOldestByReference(
+  source: Queryable,
+  site: string,
+  reference: string,
+  { types, limit }: OldestOptions,
+): Promise<StoredEvent[]> {
+  const found = await source.query<{ position: number }>({
+    name: 'find-positions-by-reference',
+    text: `SELECT e.position::float8 FROM cc.events e WHERE ${HAS_REFERENCE} AND e.type = ANY ($3)`,
+    values: [site, reference, types],
+  });
+  const positions = found.rows.map(({ position }) => position).sort((one, other) => one - other);
+  const { rows } = await source.query<Row>({
+    name: 'find-by-positions',
+    text: `SELECT ${COLUMNS} FROM ${FROM} WHERE e.position = ANY ($1::bigint[]) ORDER BY e.position`,
+    values: [positions.slice(0, limit)],
   });
   return rows.map((row) => toEvent(row));
 }

@@ -11,7 +11,9 @@ import {
   countEvents,
   type EventCount,
   findByReference,
+  findOldestByReference,
   findOpened,
+  type OldestOptions,
   type ReadOptions,
   readEnds,
   readEvents,
@@ -104,8 +106,9 @@ export class PostgresEventLog extends EventLog {
     return readSubjects(this.postgres.pool, options);
   }
 
-  find(site: string, reference: string): Promise<StoredEvent[]> {
-    return findByReference(this.postgres.pool, site, reference);
+  find(site: string, reference: string, oldest?: OldestOptions): Promise<StoredEvent[]> {
+    const { pool } = this.postgres;
+    return oldest ? findOldestByReference(pool, site, reference, oldest) : findByReference(pool, site, reference);
   }
 
   head(): Promise<number> {

@@ -1,4 +1,4 @@
-// npm run bench [-- --quick] [--against DIR] [--platforms | --visitors | --kafka | --outbound | --history | --seals | --scan | --grow] [--json | --markdown]
+// npm run bench [-- --quick] [--against DIR] [--platforms | --visitors | --kafka | --outbound | --history | --seals | --scan | --import | --grow] [--json | --markdown]
 // Measures the service, a raw echo, a naive design and peers, and prints one table. See `--help`.
 
 import { existsSync } from 'node:fs';
@@ -10,6 +10,7 @@ import { killAllProcesses, stopAllChildren, stopWatchedServers } from './childre
 import { hasCounters } from './counters.mjs';
 import { prepareGenerator } from './generator.mjs';
 import { historyRun } from './history.mjs';
+import { importRun } from './import.mjs';
 import { kafkaRun } from './kafka.mjs';
 import { largeLogRun } from './large-log.mjs';
 import { outboundRun } from './outbound.mjs';
@@ -33,6 +34,7 @@ const HELP = `npm run bench [-- options]
   --history    the history part: export and rebuild, compared with a plain COPY
   --seals      the seals part: cost of the hash chain in PostgreSQL's CPU and WAL; at most four minutes
   --scan       the scan part: finding owed deliveries in the log
+  --import     the import part: a CSV file compared with appends, and a million rows whose import is killed three times
   --events N   with --grow, --outbound, --history and --scan: number of events (default 10,000,000, with --history and
                --scan 1,000,000)
   --claims N   with --grow: how many of the newest conversions hold a live dedup claim (default 1,000,000)
@@ -86,6 +88,10 @@ const SEALS = { rounds: 9, seconds: 3 };
 /** Overrides for the history part. */
 const HISTORY = { rounds: 3 };
 
+/** Overrides for the import part. */
+const IMPORT_STANDARD = { rounds: 3, importRows: 200_000, largeRows: 1_000_000 };
+const IMPORT_QUICK = { importRows: 20_000, largeRows: 100_000 };
+
 /** Parts with their own table, run instead of the standard run. */
 const PARTS = {
   platforms: { run: platformsRun, title: 'with platforms' },
@@ -94,6 +100,7 @@ const PARTS = {
   outbound: { run: outboundRun, title: 'outbound webhook' },
   history: { run: historyRun, title: 'export and rebuild' },
   scan: { run: scanRun, title: 'scan for owed deliveries' },
+  import: { run: importRun, title: 'import of files' },
   seals: { run: sealsRun, title: 'seals of the log' },
 };
 
@@ -136,6 +143,7 @@ async function main() {
     ...(options.kafka && (options.quick ? KAFKA_QUICK : KAFKA_STANDARD)),
     ...((options.history || options.scan) && !options.quick && HISTORY),
     ...(options.seals && !options.quick && SEALS),
+    ...(options.import && (options.quick ? IMPORT_QUICK : IMPORT_STANDARD)),
     events: Number(
       options.events ?? (options.history || options.scan ? (options.quick ? 100_000 : 1_000_000) : 10_000_000),
     ),

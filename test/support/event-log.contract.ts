@@ -57,6 +57,17 @@ export function describeEventLog(log: () => EventLog): void {
       expect(await log().find('other.example', 'ORD-1')).toEqual([]);
     });
 
+    it('finds the oldest events of some types with a reference', async () => {
+      const reference = uuidv7();
+      const types = ['thing.happened.v1', 'thing.ended.v1', 'thing.happened.v1', 'thing.happened.v1'];
+      for (const [at, type] of types.entries())
+        await log().append(thing(uuidv7(), { events: [{ type, data: { at }, reference }] }));
+      const find = async (limit: number) =>
+        (await log().find('shop.example', reference, { types: ['thing.happened.v1'], limit })).map(({ data }) => data);
+      expect(await find(2)).toEqual([{ at: 0 }, { at: 2 }]);
+      expect(await find(9)).toEqual([{ at: 0 }, { at: 2 }, { at: 3 }]);
+    });
+
     it('omits fields that are undefined', async () => {
       const stream = uuidv7();
       await log().append(thing(stream, { events: [{ type: 'thing.happened.v1', data: { a: undefined, b: null } }] }));

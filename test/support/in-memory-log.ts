@@ -8,7 +8,13 @@ import {
   type FieldOptions,
   type SubjectOptions,
 } from '../../src/log/event-log.js';
-import { type CountOptions, countAmong, type EventCount, type ReadOptions } from '../../src/log/event-reader.js';
+import {
+  type CountOptions,
+  countAmong,
+  type EventCount,
+  type OldestOptions,
+  type ReadOptions,
+} from '../../src/log/event-reader.js';
 import { Follower, type FollowOptions } from '../../src/log/follower.js';
 
 interface DedupClaim {
@@ -125,10 +131,12 @@ export class InMemoryLog extends EventLog {
     return ends.filter((end) => end !== undefined) as StreamEvent<Category>[];
   }
 
-  async find(site: string, reference: string): Promise<StoredEvent[]> {
+  async find(site: string, reference: string, oldest?: OldestOptions): Promise<StoredEvent[]> {
     return this.events
       .filter((stored) => stored.event.site === site && stored.reference === reference)
-      .map(({ event }) => event);
+      .map(({ event }) => event)
+      .filter(({ type }) => oldest === undefined || oldest.types.includes(type))
+      .slice(0, oldest?.limit);
   }
 
   async count({ after, until, site, types, by }: CountOptions): Promise<EventCount[]> {

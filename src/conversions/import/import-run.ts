@@ -3,6 +3,7 @@ import { subjectOf } from '../../kernel/email.js';
 import { UserError } from '../../kernel/errors.js';
 import type { SiteKey } from '../../sites/site.js';
 import type { LoadedSite } from '../../sites/site-directory.js';
+import type { InboundFields } from '../inbound-field.js';
 import { readInboundFields } from '../inbound-fields.js';
 import { ReceiveConversion, type ReceiveRules } from '../receive-conversion.command.js';
 import type { LineOutcome } from './conversion-importer.js';
@@ -26,8 +27,8 @@ export interface ImportRun {
   site(): LoadedSite;
   /** One outcome per conversion. */
   store(commands: readonly ReceiveConversion[]): Promise<LineOutcome[]>;
-  /** Whether the person has been erased, and must not return with an old export. */
-  isErased(subject: string): boolean;
+  /** People who were erased, and must not return with an old export. */
+  readonly erased: ReadonlySet<string>;
   /** Undefined in a dry run. */
   readonly rejected: RejectedFile | undefined;
   onProgress(counts: Readonly<ImportCounts>): void;
@@ -39,9 +40,9 @@ export interface ImportResult {
 }
 
 /** Lines that are looked up and stored together. Large enough that commits are shared by many. */
-const WINDOW_LINES = 500;
+const WINDOW_LINES = 200;
 /** While one is being stored, others are read, looked up and matched. */
-const WINDOWS_IN_FLIGHT = 4;
+const WINDOWS_IN_FLIGHT = 3;
 
 const ERASED = 'the person was erased with "visitors erase": what happened since can be sent to the endpoint';
 
@@ -90,9 +91,12 @@ function toCommand(run: ImportRun, line: SourceLine): ReceiveConversion | string
   if ('error' in line.reading) return line.reading.error;
   const reading = readInboundFields(line.reading.body, line.rawBody, run.clock);
   if (!reading.ok) return reading.error;
-  const { email, hashedEmail } = reading.fields;
-  if (run.isErased(email === undefined ? (hashedEmail as string) : subjectOf(email))) return ERASED;
+  if (run.erased.size > 0 && run.erased.has(subjectFrom(reading.fields))) return ERASED;
   return new ReceiveConversion(run.site(), run.key, reading.fields, run.rules);
+}
+
+function subjectFrom({ email, hashedEmail }: InboundFields): string {
+  return email === undefined ? (hashedEmail as string) : subjectOf(email);
 }
 
 async function storeWindow(run: ImportRun, lines: readonly ReadLine[], counts: ImportCounts): Promise<void> {

@@ -6,7 +6,7 @@ import { messageOf, UserError } from '../../kernel/errors.js';
 export const ENCODINGS = ['utf-8', 'utf-16le', 'utf-16be', 'windows-1252'] as const;
 export type Encoding = (typeof ENCODINGS)[number];
 
-const CHUNK_BYTES = 256 * 1024;
+const CHUNK_BYTES = 64 * 1024;
 /** The bytes by which a format is recognised. */
 const START_BYTES = 4 * 1024;
 
