@@ -19,7 +19,7 @@ export const clickIdsSchema = {
     SENT_CLICK_IDS.map((name) => [
       name,
       name === 'fbc' || name === 'fbp'
-        ? { type: ['string', 'null'], maxLength: LENGTH_MAX, pattern: META_COOKIE.source }
+        ? { type: ['string', 'null'], maxLength: LENGTH_MAX, pattern: `^$|${META_COOKIE.source}` }
         : { type: ['string', 'null'], maxLength: LENGTH_MAX, pattern: '^[!-?A-~]*$' },
     ]),
   ),
