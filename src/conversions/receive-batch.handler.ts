@@ -4,12 +4,12 @@ import type { Clock } from '../kernel/clock.js';
 import { CommandHandler } from '../kernel/command.js';
 import { LogUnavailable } from '../kernel/errors.js';
 import type { Shutdown } from '../kernel/shutdown.js';
-import { pauseBetweenTurns } from '../kernel/turns.js';
+import { type Pause, pauseBetweenTurns } from '../kernel/turns.js';
 import type { EventLog } from '../log/event-log.js';
 import type { Matcher } from '../visitors/matcher.js';
-import { ConversionReceiver, receivedOf } from './conversion-receiver.js';
+import { ConversionReceiver, receivedOf, type StoredConversion } from './conversion-receiver.js';
 import { ReceiveBatch } from './receive-batch.command.js';
-import type { Received } from './receive-conversion.command.js';
+import type { ReceiveConversion, Received } from './receive-conversion.command.js';
 
 /** Conversions that wait for one commit. A single request waits for at most one such slice of each batch in progress. */
 const SLICE = 200;
@@ -17,7 +17,7 @@ const SLICE = 200;
 const BEGIN_WITHIN_MS = 10_000;
 
 /**
- * Stores a batch, slice by slice, and starts its deliveries without waiting for them. Once the log is unavailable, or the service
+ * Stores a batch, slice by slice, then starts its deliveries without waiting for them. Once the log is unavailable, or the service
  * is about to end, the rest of the batch is not attempted.
  */
 @CommandHandler(ReceiveBatch)
@@ -35,33 +35,40 @@ export class ReceiveBatchHandler implements ICommandHandler<ReceiveBatch> {
   }
 
   async execute({ conversions }: ReceiveBatch): Promise<PromiseSettledResult<Received>[]> {
-    const beginUntil = performance.now() + BEGIN_WITHIN_MS;
     const pause = pauseBetweenTurns();
     const results: PromiseSettledResult<Received>[] = [];
-    let isAvailable = true;
-    for (let start = 0; start < conversions.length; start += SLICE) {
-      const slice = conversions.slice(start, start + SLICE);
-      if (!isAvailable || this.shutdown.isUrgent || performance.now() > beginUntil) {
-        results.push(...slice.map(() => NOT_ATTEMPTED));
-        continue;
-      }
-      for (const stored of await this.receiver.receive(slice, pause)) {
-        if (stored.status === 'rejected') {
-          if (stored.reason instanceof LogUnavailable) isAvailable = false;
-          results.push(stored);
-          continue;
-        }
-        await pause();
-        const { received } = stored.value;
-        const queued = received ? this.deliveries.queue(received) : {};
-        results.push({ status: 'fulfilled', value: receivedOf(stored.value, queued) });
-      }
+    // After the last one is stored: deliveries would slow down the commits that the sender waits for.
+    for (const stored of await this.storeAll(conversions, pause)) {
+      await pause();
+      results.push(stored.status === 'rejected' ? stored : { status: 'fulfilled', value: this.deliver(stored.value) });
     }
     return results;
   }
+
+  private async storeAll(
+    conversions: readonly ReceiveConversion[],
+    pause: Pause,
+  ): Promise<PromiseSettledResult<StoredConversion>[]> {
+    const beginUntil = performance.now() + BEGIN_WITHIN_MS;
+    const results: PromiseSettledResult<StoredConversion>[] = [];
+    let isAvailable = true;
+    for (let start = 0; start < conversions.length; start += SLICE) {
+      const slice = conversions.slice(start, start + SLICE);
+      const isAttempted = isAvailable && !this.shutdown.isUrgent && performance.now() <= beginUntil;
+      const stored = isAttempted ? await this.receiver.receive(slice, pause) : slice.map(() => NOT_ATTEMPTED);
+      if (stored.some((each) => each.status === 'rejected' && each.reason instanceof LogUnavailable))
+        isAvailable = false;
+      results.push(...stored);
+    }
+    return results;
+  }
+
+  private deliver(stored: StoredConversion): Received {
+    return receivedOf(stored, stored.received ? this.deliveries.queue(stored.received) : {});
+  }
 }
 
-const NOT_ATTEMPTED: PromiseSettledResult<Received> = {
+const NOT_ATTEMPTED: PromiseRejectedResult = {
   status: 'rejected',
   reason: new LogUnavailable('The rest of the batch was not attempted'),
 };
