@@ -2,8 +2,9 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
 /** Of the process, whose code and caches take 100 MB. */
-const COLLECT_ABOVE_BYTES = 160e6;
-const STEP_BYTES = 16e6;
+const COLLECT_ABOVE_BYTES = 150e6;
+/** Memory is returned to the system some time after a collection: another one at once would find nothing. */
+const CHECKS_BETWEEN = 10;
 
 /**
  * Keeps a long run below 200 MB. Left alone, V8 lets the garbage of many short-lived objects grow to several times what is
@@ -11,15 +12,15 @@ const STEP_BYTES = 16e6;
  */
 export class MemoryBound {
   private collect: (() => void) | undefined;
-  private above = COLLECT_ABOVE_BYTES;
+  private checks = 0;
 
-  /** Cheap enough to be called for every few hundred lines. */
+  /** Cheap enough to be called for every hundred lines. */
   check(): void {
-    if (process.memoryUsage.rss() < this.above) return;
+    this.checks += 1;
+    if (this.checks < CHECKS_BETWEEN || process.memoryUsage.rss() < COLLECT_ABOVE_BYTES) return;
+    this.checks = 0;
     this.collect ??= exposedCollector();
     this.collect();
-    // What is in use may be more on another system: then a collection is worth it only after further growth.
-    this.above = Math.max(COLLECT_ABOVE_BYTES, process.memoryUsage.rss() + STEP_BYTES);
   }
 }
 

@@ -40,7 +40,7 @@ export interface ImportResult {
 }
 
 /** Lines that are looked up and stored together. Large enough that commits are shared by many. */
-const WINDOW_LINES = 200;
+const WINDOW_LINES = 100;
 /** While one is being stored, others are read, looked up and matched. */
 const WINDOWS_IN_FLIGHT = 3;
 
