@@ -320,7 +320,8 @@ describe('management API', () => {
   it('lets only administrators choose the address that a platform is called at', async () => {
     const [operator, boss] = [await admin.signedIn('operator'), await admin.signedIn('admin')];
     await operator('/sites', { method: 'POST', body: { host: 'endpoint.example' } });
-    const settings = { pixel_id: '123456789012345', access_token: 'a-very-secret-token' };
+    // With a test event code, the test sends a conversion.
+    const settings = { pixel_id: '123456789012345', access_token: 'a-very-secret-token', test_event_code: 'TEST1' };
     const call = { method: 'PUT', body: { settings, endpoint: 'http://127.0.0.1:9/' } };
     expect((await operator('/sites/endpoint.example/connections/meta', call)).status).toBe(403);
     const { body: token } = await boss('/tokens', { method: 'POST', body: { name: 'CI', scopes: ['write'] } });
