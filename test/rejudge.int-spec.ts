@@ -119,7 +119,7 @@ describe('history rejudge', () => {
     expect(events[1]).toMatchObject({
       type: 'visitor.rejudged.v1',
       version: 2,
-      actor: 'cli',
+      actor: expect.stringMatching(/^cli:/),
       site: SITE,
       data: {
         bot: { score: 90, reasons: ['declared_crawler'], list: 'ours-1/rules-1' },
