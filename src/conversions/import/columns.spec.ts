@@ -1,4 +1,5 @@
-import { COLUMNS_MAX, readColumns } from './columns.js';
+import { inboundBodySchema } from '../inbound-fields.js';
+import { COLUMNS_MAX, IMPORT_FIELDS, readColumns } from './columns.js';
 
 const NONE: ReadonlyMap<string, string> = new Map();
 
@@ -7,6 +8,11 @@ function columnsOf(header: string[], map = NONE, defaults = NONE): Record<string
 }
 
 describe('the columns of a file', () => {
+  it('can hold every field of the endpoint', () => {
+    const imported = new Set(IMPORT_FIELDS.map((field) => field.split('.')[0]));
+    expect(imported).toEqual(new Set(Object.keys(inboundBodySchema.properties)));
+  });
+
   it('are recognised without regard to case, spaces and punctuation', () => {
     expect(
       columnsOf(['E-Mail', 'EVENT', 'order_id', 'First name', 'Occurred At', 'GCLID', 'clickIds.fbp', 'Notes']),
