@@ -30,6 +30,7 @@ import { ConnectionsController } from './connections.controller.js';
 import { Dependencies } from './dependencies.js';
 import { EventsController } from './events.controller.js';
 import { IdempotencyInterceptor } from './idempotency.interceptor.js';
+import { InstallationController } from './installation.controller.js';
 import { KeysController } from './keys.controller.js';
 import { InvalidRequest, ProblemFilter } from './problem.filter.js';
 import { SameHost } from './same-host.js';
@@ -91,6 +92,7 @@ class AdminKernelModule implements OnApplicationShutdown {
     UsersController,
     TokensController,
     SitesController,
+    InstallationController,
     KeysController,
     WebhookController,
     EventsController,
