@@ -3,7 +3,7 @@ const PLATFORM_TITLES: Readonly<Record<string, string>> = {
   meta: 'Meta',
   tiktok: 'TikTok',
   microsoft_ads: 'Microsoft Ads',
-  ga4: 'Google Analytics 4',
+  ga4: 'GA4',
   segment: 'Segment',
   linkedin: 'LinkedIn',
   pinterest: 'Pinterest',

@@ -26,7 +26,10 @@ describe('navigation of the dashboard', () => {
 
   it('finds pages by all the words that were typed, the current site first', () => {
     const sites = ['a.example', 'b.example'];
-    expect(findDestinations('sync', sites, 'b.example').map(({ detail }) => detail)).toEqual(['b.example', 'a.example']);
+    expect(findDestinations('sync', sites, 'b.example').map(({ detail }) => detail)).toEqual([
+      'b.example',
+      'a.example',
+    ]);
     expect(findDestinations('keys a.ex', sites, undefined)).toEqual([
       { title: 'Inbound keys', detail: 'a.example', path: '/sites/a.example/keys' },
     ]);

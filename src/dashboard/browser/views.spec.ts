@@ -1,5 +1,11 @@
 import { auditAction, auditActor, auditDetail } from './audit-view.js';
-import { changedSettings, connectionState, fieldTitle, orderedConnections, withoutCommands } from './connection-view.js';
+import {
+  changedSettings,
+  connectionState,
+  fieldTitle,
+  orderedConnections,
+  withoutCommands,
+} from './connection-view.js';
 import { curlLine, tagSnippet } from './curl-line.js';
 import { fieldError, toProblem } from './problem.js';
 import { readFilters, withFilter } from './sync-log-filters.js';
@@ -21,7 +27,8 @@ describe('a connection on the page', () => {
   });
 
   it('is explained without commands of the command line', () => {
-    const next = 'Create a new access token. "platforms connect meta --site a.example --set <name>=<value>" changes it.';
+    const next =
+      'Create a new access token. "platforms connect meta --site a.example --set <name>=<value>" changes it.';
     expect(withoutCommands(next)).toBe('Create a new access token.');
     expect(withoutCommands('"platforms resume meta --site a.example" resumes sending.')).toBeUndefined();
     expect(withoutCommands(undefined)).toBeUndefined();
@@ -51,7 +58,12 @@ describe('a connection on the page', () => {
 
 describe('a problem', () => {
   it('is shown as the API described it', () => {
-    const problem = { title: 'Bad Request', status: 400, detail: 'No.', errors: [{ field: 'name', message: 'Too long' }] };
+    const problem = {
+      title: 'Bad Request',
+      status: 400,
+      detail: 'No.',
+      errors: [{ field: 'name', message: 'Too long' }],
+    };
     expect(toProblem(400, problem)).toBe(problem);
     expect(fieldError(problem, 'name')).toBe('Too long');
     expect(fieldError(problem, 'other')).toBeUndefined();
@@ -88,7 +100,9 @@ describe('what is copied', () => {
       /^curl http:\/\/localhost:8080\/__cc\/inbound -H 'Host: shop\.example' -H 'X-CC-Api-Key: cc_1'/,
     );
     expect(curlLine('localhost', 'cc_1', 'http://localhost:8080')).not.toContain('Host:');
-    expect(curlLine('shop.example', 'cc_1', undefined)).toMatch(/^curl https:\/\/shop\.example\/__cc\/inbound -H 'X-CC/);
+    expect(curlLine('shop.example', 'cc_1', undefined)).toMatch(
+      /^curl https:\/\/shop\.example\/__cc\/inbound -H 'X-CC/,
+    );
   });
 
   it('loads the tag from the host of the site', () => {

@@ -39,11 +39,7 @@ export function TextField({ label, help, error, onValue, ...input }: InputProps)
     <Field label={label} help={help} error={error}>
       {(control) => (
         // The types tie every kind of input to its roles, of which none is set here.
-        <input
-          {...(input as { type: 'text' })}
-          {...control}
-          onInput={(event) => onValue(event.currentTarget.value)}
-        />
+        <input {...(input as { type: 'text' })} {...control} onInput={(event) => onValue(event.currentTarget.value)} />
       )}
     </Field>
   );

@@ -4,6 +4,8 @@ export interface Column<Row> {
   readonly title: string;
   /** Right-aligned, with digits of one width. */
   readonly isNumber?: boolean;
+  /** Breaks into lines. */
+  readonly isText?: boolean;
   /** Hidden on narrow screens. */
   readonly isMinor?: boolean;
   /** For buttons, whose column needs no visible title. */
@@ -48,6 +50,6 @@ export function Table<Row>({ label, columns, rows, rowKey }: TableProps<Row>) {
   );
 }
 
-function classOf<Row>({ isNumber, isMinor, isAction }: Column<Row>): string {
-  return [isNumber && 'number', isMinor && 'minor', isAction && 'action'].filter(Boolean).join(' ');
+function classOf<Row>({ isNumber, isText, isMinor, isAction }: Column<Row>): string {
+  return [isNumber && 'number', isText && 'text', isMinor && 'minor', isAction && 'action'].filter(Boolean).join(' ');
 }

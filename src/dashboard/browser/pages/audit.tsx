@@ -38,7 +38,7 @@ export function Audit({ site }: { site: Site }) {
                 { title: 'Time', cell: ({ time }) => <Time time={time} /> },
                 { title: 'Who', cell: ({ actor }) => auditActor(actor, names) },
                 { title: 'Change', cell: ({ type }) => <strong>{auditAction(type)}</strong> },
-                { title: 'Details', cell: ({ data }) => <span class="dim">{auditDetail(data)}</span> },
+                { title: 'Details', isText: true, cell: ({ data }) => <span class="dim">{auditDetail(data)}</span> },
                 { title: 'Position', isNumber: true, isMinor: true, cell: ({ position }) => position },
               ]}
             />

@@ -100,8 +100,12 @@ function Lines({ lines }: { lines: readonly SyncLine[] }) {
         { title: 'Time', cell: ({ time }) => <Time time={time} /> },
         { title: 'What', cell: What },
         { title: 'Outcome', cell: ({ status }) => <StatusBadge status={status} /> },
-        { title: 'Reason', cell: Reason },
-        { title: 'Conversion', isMinor: true, cell: ({ conversionId }) => <code>{conversionId ?? ''}</code> },
+        { title: 'Reason', isText: true, cell: Reason },
+        {
+          title: 'Conversion',
+          isMinor: true,
+          cell: ({ conversionId = '' }) => <code title={conversionId}>{conversionId.slice(-12)}</code>,
+        },
         { title: 'Attempt', isNumber: true, isMinor: true, cell: ({ attempt }) => (attempt === 0 ? '' : attempt) },
         {
           title: 'Duration',
