@@ -28,7 +28,10 @@ import { UsersModule } from '../users/users.module.js';
 import { AccessGuard } from './access.guard.js';
 import { ConnectionsController } from './connections.controller.js';
 import { ConversionsController } from './conversions.controller.js';
+import { Credentials } from './credentials.js';
 import { Dependencies } from './dependencies.js';
+import { EventStreamController } from './event-stream.controller.js';
+import { EventStreams } from './event-streams.js';
 import { EventsController } from './events.controller.js';
 import { IdempotencyInterceptor } from './idempotency.interceptor.js';
 import { KeysController } from './keys.controller.js';
@@ -94,12 +97,15 @@ class AdminKernelModule implements OnApplicationShutdown {
     SitesController,
     KeysController,
     WebhookController,
+    EventStreamController,
     EventsController,
     ConnectionsController,
     ConversionsController,
   ],
   providers: [
+    Credentials,
     Dependencies,
+    EventStreams,
     SignInProvider,
     ...SITE_COMMAND_HANDLERS.map((Handler) => provideCommandHandler(Handler, [SiteRepository, SiteSecrets])),
     { provide: APP_FILTER, useClass: ProblemFilter },
