@@ -37,6 +37,7 @@ import { SessionController } from './session.controller.js';
 import { SignInController } from './sign-in.controller.js';
 import { SignInProvider } from './sign-in-provider.js';
 import { SitesController } from './sites.controller.js';
+import { StatisticsController } from './statistics.controller.js';
 import { TokensController } from './tokens.controller.js';
 import { UsersController } from './users.controller.js';
 import { WebhookController } from './webhook.controller.js';
@@ -95,6 +96,7 @@ class AdminKernelModule implements OnApplicationShutdown {
     WebhookController,
     EventsController,
     ConnectionsController,
+    StatisticsController,
   ],
   providers: [
     Dependencies,
