@@ -60,8 +60,8 @@ async function catchUp(): Promise<void> {
 }
 
 /** Rows of other times than the present, which no event has. */
-async function insert(table: string, rows: readonly { readonly site: string }[]): Promise<void> {
-  for (const { site } of rows) inserted.push([table, site]);
+async function insert(table: string, rows: readonly Record<string, string | number>[]): Promise<void> {
+  for (const { site } of rows) inserted.push([table, site as string]);
   await admin.postgres.pool.query(
     `INSERT INTO cc.${table} SELECT * FROM json_populate_recordset(null::cc.${table}, $1)`,
     [JSON.stringify(rows)],
