@@ -25,11 +25,15 @@ import { SITE_COMMAND_HANDLERS } from '../sites/site-command-handlers.js';
 import { SiteRepository } from '../sites/site-repository.js';
 import { SiteSecrets } from '../sites/site-secrets.js';
 import { UsersModule } from '../users/users.module.js';
+import { EraseSubjectHandler } from '../visitors/erase-subject.handler.js';
+import { Erasure } from '../visitors/erasure.js';
+import { ErasureList, openErasureList } from '../visitors/erasure-list.js';
 import { AccessGuard } from './access.guard.js';
 import { ConnectionsController } from './connections.controller.js';
 import { ConversionsController } from './conversions.controller.js';
 import { Credentials } from './credentials.js';
 import { Dependencies } from './dependencies.js';
+import { ErasuresController } from './erasures.controller.js';
 import { EventStreamController } from './event-stream.controller.js';
 import { EventStreams } from './event-streams.js';
 import { EventsController } from './events.controller.js';
@@ -41,6 +45,7 @@ import { SessionController } from './session.controller.js';
 import { SignInController } from './sign-in.controller.js';
 import { SignInProvider } from './sign-in-provider.js';
 import { SitesController } from './sites.controller.js';
+import { StatisticsController } from './statistics.controller.js';
 import { TokensController } from './tokens.controller.js';
 import { UsersController } from './users.controller.js';
 import { WebhookController } from './webhook.controller.js';
@@ -60,6 +65,7 @@ class AdminKernelModule implements OnApplicationShutdown {
     const onMessage = (line: string) => logger.warn(line);
     const log = new PostgresEventLog(postgres, { onMessage });
     const secrets = new SiteSecrets(postgres.pool, sealer);
+    const projections = allProjections(secrets);
     const providers = [
       { provide: SETTINGS, useValue: settings },
       { provide: Logger, useValue: logger },
@@ -69,7 +75,9 @@ class AdminKernelModule implements OnApplicationShutdown {
       { provide: EventLog, useValue: log },
       { provide: SiteSecrets, useValue: secrets },
       { provide: SiteRepository, useValue: new SiteRepository(log) },
-      { provide: ProjectionRunner, useValue: new ProjectionRunner(postgres, allProjections(secrets), onMessage) },
+      { provide: ProjectionRunner, useValue: new ProjectionRunner(postgres, projections, onMessage) },
+      { provide: Erasure, useValue: new Erasure(postgres, projections) },
+      { provide: ErasureList, useValue: openErasureList(settings.erasureList, sealer, postgres.pool) },
       { provide: SameHost, useValue: new SameHost(settings) },
     ];
     return { module: AdminKernelModule, providers, exports: providers.map(({ provide }) => provide) };
@@ -100,7 +108,9 @@ class AdminKernelModule implements OnApplicationShutdown {
     EventStreamController,
     EventsController,
     ConnectionsController,
+    StatisticsController,
     ConversionsController,
+    ErasuresController,
   ],
   providers: [
     Credentials,
@@ -108,6 +118,7 @@ class AdminKernelModule implements OnApplicationShutdown {
     EventStreams,
     SignInProvider,
     ...SITE_COMMAND_HANDLERS.map((Handler) => provideCommandHandler(Handler, [SiteRepository, SiteSecrets])),
+    provideCommandHandler(EraseSubjectHandler, [Erasure, ErasureList, SiteSecrets]),
     { provide: APP_FILTER, useClass: ProblemFilter },
     { provide: APP_GUARD, useClass: AccessGuard },
     { provide: APP_INTERCEPTOR, useClass: IdempotencyInterceptor },
