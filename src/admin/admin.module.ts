@@ -27,6 +27,7 @@ import { SiteSecrets } from '../sites/site-secrets.js';
 import { UsersModule } from '../users/users.module.js';
 import { AccessGuard } from './access.guard.js';
 import { ConnectionsController } from './connections.controller.js';
+import { ConversionsController } from './conversions.controller.js';
 import { Dependencies } from './dependencies.js';
 import { EventsController } from './events.controller.js';
 import { IdempotencyInterceptor } from './idempotency.interceptor.js';
@@ -95,6 +96,7 @@ class AdminKernelModule implements OnApplicationShutdown {
     WebhookController,
     EventsController,
     ConnectionsController,
+    ConversionsController,
   ],
   providers: [
     Dependencies,
