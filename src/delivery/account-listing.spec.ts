@@ -1,9 +1,10 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { answer } from '../../test/support/platform-answers.js';
 import { UserError } from '../kernel/errors.js';
-import type { AccountOption, AccountOptions, RefusalKind } from '../platforms/account-options.js';
+import type { RefusalKind } from '../platforms/account-listing.js';
+import type { AccountOption, AccountOptions } from '../platforms/account-options.js';
 import { PLATFORMS } from '../platforms/index.js';
 import type { Connection, Platform, PlatformRequest, PlatformResponse, Settings } from '../platforms/platform.js';
 import { listAccount } from './account-listing.js';
@@ -31,10 +32,12 @@ interface RecordedListing {
   readonly listed?: AccountOptions;
 }
 
-const LISTING = PLATFORMS.filter(({ listAccount }) => listAccount !== undefined);
-
-const fileOf = ({ name }: Platform) => join(process.cwd(), 'src/platforms', name, 'fixtures/listing.json');
-const recordedOf = (platform: Platform): RecordedListing => JSON.parse(readFileSync(fileOf(platform), 'utf8'));
+/** Every `listing*.json` in the fixtures of a platform. */
+const LISTINGS = PLATFORMS.filter(({ listAccount }) => listAccount).flatMap((platform) => {
+  const folder = join(process.cwd(), 'src/platforms', platform.name, 'fixtures');
+  const files = readdirSync(folder).filter((file) => /^listing.*\.json$/.test(file));
+  return files.map((file) => ({ platform, name: `${platform.name}, ${file}`, path: join(folder, file) }));
+});
 
 function list(
   platform: Platform,
@@ -54,8 +57,8 @@ function list(
   return { listed, requests };
 }
 
-describe.each(LISTING)('the account of $name', (platform) => {
-  const recorded = recordedOf(platform);
+describe.each(LISTINGS)('the account of $name', ({ platform, path }) => {
+  const recorded: RecordedListing = JSON.parse(readFileSync(path, 'utf8'));
   const { exchanges, refusals } = recorded;
   const replay = (_: PlatformRequest, index: number) => {
     const { status = 200, body } = exchanges[index] ?? { body: {} };
@@ -68,7 +71,7 @@ describe.each(LISTING)('the account of $name', (platform) => {
     if (process.env['UPDATE_FIXTURES'] === '1') {
       const withRequests = requests.map((request, index) => ({ ...exchanges[index], request }));
       const updated = { ...recorded, exchanges: withRequests, listed: result };
-      writeFileSync(fileOf(platform), `${JSON.stringify(updated, null, 2)}\n`);
+      writeFileSync(path, `${JSON.stringify(updated, null, 2)}\n`);
       return;
     }
     expect(requests).toEqual(exchanges.map(({ request }) => request));
@@ -159,6 +162,12 @@ function isClean({ value, label, problem = '' }: AccountOption): boolean {
 
 /** More than are listed. */
 const MANY = Array.from({ length: 2_100 }, (_, id) => ({ id: String(1_000_000_000 + id), name: `n${id}` }));
+
+it('every platform that lists has a recorded listing', () => {
+  const listing = PLATFORMS.filter(({ listAccount }) => listAccount).map(({ name }) => name);
+  expect([...new Set(LISTINGS.map(({ platform }) => platform.name))]).toEqual(listing);
+  expect(listing.length).toBe(8);
+});
 
 /** Values that no parser expects. */
 function hostile(): fc.Arbitrary<unknown> {

@@ -1,5 +1,6 @@
 import { UserError } from '../kernel/errors.js';
-import { type AccountOptions, type Listing, ListingRefused, OptionList } from '../platforms/account-options.js';
+import { type Listing, ListingRefused } from '../platforms/account-listing.js';
+import { type AccountOptions, OptionList } from '../platforms/account-options.js';
 import type { Connection, Platform } from '../platforms/platform.js';
 import { type AccessTokens, CredentialsRefused, type TokenOwner } from './access-tokens.js';
 import { NoResponse, type PlatformClient } from './platform-client.js';

@@ -1,6 +1,5 @@
-import { UserError } from '../kernel/errors.js';
-import { at, redact } from './common-verdict.js';
-import type { Call, Field, PlatformRequest, PlatformResponse, Settings } from './platform.js';
+import { at } from './common-verdict.js';
+import type { Field, Settings } from './platform.js';
 
 /** What a person's account at a platform has, to pick from when a connection is set up. */
 export interface AccountOptions {
@@ -28,36 +27,10 @@ export interface AccountOption {
   readonly problem?: string;
 }
 
-export interface ListingCall extends Call {
-  /** List what belongs to this account, instead of to the first ones: the value of an option that others belong to. */
-  readonly account?: string | undefined;
-}
-
-/**
- * Yields a request at a time and gets its answer, so that the listing of a platform needs no I/O. Adds what it finds to the
- * list, and throws `ListingRefused`.
- */
-export type Listing = Generator<PlatformRequest, void, PlatformResponse>;
-
-export type RefusalKind = 'unauthorized' | 'forbidden' | 'throttled' | 'unavailable' | 'refused';
-
-/** The platform does not list what the account has. */
-export class ListingRefused extends UserError {
-  constructor(
-    readonly kind: RefusalKind,
-    message: string,
-  ) {
-    super(message);
-  }
-}
-
 const OPTIONS_MAX = 2_000;
-const PAGES_MAX = 10;
-/** Of so many accounts it is listed what they have, unless the call is for a certain one. */
-const ACCOUNTS_OPENED_MAX = 10;
 
 const LABEL_MAX = 120;
-const ID = /^[\w.:-]{1,64}$/;
+const ID = /^\w[\w.:-]{0,63}$/;
 /** Control and formatting characters (among them those that change the direction of text), unpaired surrogates, line ends. */
 const UNSHOWABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]+/gu;
 
@@ -72,8 +45,9 @@ export class OptionList {
 
   /** Ignores what is listed already, and a value that could not be set. Returns whether the option was added. */
   add({ label, also, ...option }: Omit<AccountOption, 'label'> & { readonly label: unknown }): boolean {
-    const { setting, value } = option;
-    const key = `${setting ?? ''} ${value}`;
+    const { setting, value, parent } = option;
+    // Several accounts may have events of the same name.
+    const key = setting === 'event' ? `event ${parent} ${value}` : `${setting ?? ''} ${value}`;
     const isValid = ID.test(value) || (setting === 'event' && isName(value));
     if (!isValid || this.byKey.has(key) || !this.accepts({ ...also, ...(setting && { [setting]: value }) }))
       return false;
@@ -131,91 +105,4 @@ export function idAt(value: unknown, ...path: (string | number)[]): string | und
 /** A name that can be the value of `event.<ours>` as it is. */
 function isName(value: string): boolean {
   return value !== '' && value === cleanLabel(value);
-}
-
-/** Requests page after page. `read` returns the cursor of the next one, if there is one. */
-export function* pages(
-  list: OptionList,
-  request: (cursor: string | undefined) => PlatformRequest,
-  read: (response: PlatformResponse) => string | undefined,
-): Listing {
-  let cursor: string | undefined;
-  for (let page = 0; page < PAGES_MAX; page += 1) {
-    const next = read(yield request(cursor));
-    if (next === undefined || next === '' || next === cursor) return;
-    cursor = next;
-  }
-  list.truncate();
-}
-
-/**
- * Lists what the accounts have: the one that the call is for, or else the first ones. An account that cannot be listed says so, and
- * the others are still listed.
- */
-export function* eachAccount(
-  list: OptionList,
-  accounts: readonly string[],
-  { account: chosen }: ListingCall,
-  listOne: (account: string) => Listing,
-): Listing {
-  if (chosen !== undefined && !accounts.includes(chosen))
-    throw new ListingRefused('refused', `The account ${cleanLabel(chosen)} is not among those that can be listed.`);
-  let opened = 0;
-  for (const account of accounts) {
-    if (chosen === undefined ? opened >= ACCOUNTS_OPENED_MAX : account !== chosen) {
-      list.mark(account, { unlisted: true });
-      continue;
-    }
-    opened += 1;
-    try {
-      yield* listOne(account);
-    } catch (error) {
-      if (!(error instanceof ListingRefused) || !isOfOneAccount(error)) throw error;
-      list.mark(account, { problem: error.message });
-    }
-  }
-}
-
-function isOfOneAccount({ kind }: ListingRefused): boolean {
-  return kind === 'forbidden' || kind === 'refused';
-}
-
-/** What a platform says in its error messages. */
-export interface ListingWords {
-  readonly platform: string;
-  /** What to do after a refused token. */
-  readonly renew: string;
-  /** What to do if the token may not list. */
-  readonly permit: string;
-}
-
-export function refusalOf(
-  kind: RefusalKind,
-  { platform, renew, permit }: ListingWords,
-  { status }: PlatformResponse,
-  reason: string | undefined,
-  advice = permit,
-): ListingRefused {
-  const said = redact(reason ?? '') || `HTTP ${status}`;
-  switch (kind) {
-    case 'unauthorized':
-      return new ListingRefused(kind, `${platform} does not accept the access token (${said}). ${renew}`);
-    case 'forbidden':
-      return new ListingRefused(kind, `${platform} does not allow the list (${said}). ${advice}`);
-    case 'throttled':
-      return new ListingRefused(kind, `${platform} gets too many requests (${said}). Try again in some minutes.`);
-    case 'unavailable':
-      return new ListingRefused(kind, `${platform} has a temporary problem (${said}). Try again later.`);
-    case 'refused':
-      return new ListingRefused(kind, `${platform} did not list the account (${said}). Set the ids by hand.`);
-  }
-}
-
-/** By the HTTP status alone; undefined for a 2xx. */
-export function kindOfStatus({ status }: PlatformResponse): RefusalKind | undefined {
-  if (status >= 200 && status < 300) return undefined;
-  if (status === 401) return 'unauthorized';
-  if (status === 403) return 'forbidden';
-  if (status === 429) return 'throttled';
-  return status === 408 || status >= 500 ? 'unavailable' : 'refused';
 }

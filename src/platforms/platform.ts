@@ -1,4 +1,5 @@
-import type { Listing, ListingCall, OptionList } from './account-options.js';
+import type { Listing, ListingCall } from './account-listing.js';
+import type { OptionList } from './account-options.js';
 import type { Conversion, ConversionSource, CorrectedOrder } from './conversion.js';
 
 /** In the order of a receipt. */

@@ -1,14 +1,13 @@
 import {
+  type AnswerError,
   eachAccount,
-  idAt,
-  kindOfStatus,
   type Listing,
   type ListingCall,
-  type ListingRefused,
   type ListingWords,
-  type OptionList,
-  refusalOf,
-} from '../account-options.js';
+  listedIn,
+  refusalIn,
+} from '../account-listing.js';
+import { idAt, type OptionList } from '../account-options.js';
 import { at, joined, listAt, textAt } from '../common-verdict.js';
 import { endpointUrl, type PlatformRequest, type PlatformResponse } from '../platform.js';
 import { GOOGLE_ADS, googleAdsHeaders } from './client.js';
@@ -54,8 +53,9 @@ interface Customer {
 /** Customers with direct access, those below managers, and their conversion actions. */
 export function* listAccount(call: ListingCall, list: OptionList): Listing {
   const found = yield accessibleRequest(call);
-  throwIfRefused(found);
-  const direct = listAt(found.json, 'resourceNames').flatMap((name) => idOfResource(name) ?? []);
+  const direct = listAt(listedIn(found, WORDS, errorOf(found)), 'resourceNames').flatMap(
+    (name) => idOfResource(name) ?? [],
+  );
   const first = call.connection.settings['login_customer_id'] ?? call.connection.settings['customer_id'];
   const logins = [...direct].sort((a, b) => Number(b === first) - Number(a === first));
   const isDirect = new Set(direct);
@@ -77,7 +77,7 @@ function* customersBelow(
   list: OptionList,
 ): Generator<PlatformRequest, Customer[], PlatformResponse> {
   const response = yield searchRequest(call, { id: login, login }, CLIENTS_QUERY);
-  const refused = refusalIn(response);
+  const refused = refusalIn(response, WORDS, errorOf(response));
   // Also listed: accounts that were cancelled, which cannot be read.
   if (refused && refused.kind !== 'forbidden') throw refused;
   if (refused) {
@@ -102,8 +102,9 @@ function* customersBelow(
 
 function* conversionActions(customer: Customer, call: ListingCall, list: OptionList): Listing {
   const response = yield searchRequest(call, customer, actionsQuery(isUpload(call.connection.settings)));
-  throwIfRefused(response);
-  const rows = listAt(response.json, 'results').map((row) => at(row, 'conversionAction'));
+  const rows = listAt(listedIn(response, WORDS, errorOf(response)), 'results').map((row) =>
+    at(row, 'conversionAction'),
+  );
   if (rows.length >= ROWS_MAX) list.truncate();
   for (const row of rows) {
     const value = idAt(row, 'id');
@@ -159,18 +160,10 @@ function idOfResource(name: unknown): string | undefined {
   return typeof name === 'string' ? /^customers\/(\d{10})$/.exec(name)?.[1] : undefined;
 }
 
-function throwIfRefused(response: PlatformResponse): void {
-  const refused = refusalIn(response);
-  if (refused) throw refused;
-}
-
-function refusalIn(response: PlatformResponse): ListingRefused | undefined {
-  const { json } = response;
-  const kind = kindOfStatus(response) ?? (typeof json === 'object' && json !== null ? undefined : 'refused');
-  if (kind === undefined) return undefined;
+function errorOf({ json }: PlatformResponse): AnswerError {
   const code = codeOf(json);
   const advice = PROJECT_ADVICE.find(([codes]) => codes.test(code ?? ''))?.[1];
-  return refusalOf(kind, WORDS, response, joined(code, textAt(json, 'error', 'message')), advice);
+  return { reason: joined(code, textAt(json, 'error', 'message')), advice };
 }
 
 /** The code of the Google Ads API, else the reason of the Google API, else its status. */
