@@ -31,8 +31,11 @@ import { ErasureList, openErasureList } from '../visitors/erasure-list.js';
 import { AccessGuard } from './access.guard.js';
 import { ConnectionsController } from './connections.controller.js';
 import { ConversionsController } from './conversions.controller.js';
+import { Credentials } from './credentials.js';
 import { Dependencies } from './dependencies.js';
 import { ErasuresController } from './erasures.controller.js';
+import { EventStreamController } from './event-stream.controller.js';
+import { EventStreams } from './event-streams.js';
 import { EventsController } from './events.controller.js';
 import { IdempotencyInterceptor } from './idempotency.interceptor.js';
 import { InstallationController } from './installation.controller.js';
@@ -43,6 +46,7 @@ import { SessionController } from './session.controller.js';
 import { SignInController } from './sign-in.controller.js';
 import { SignInProvider } from './sign-in-provider.js';
 import { SitesController } from './sites.controller.js';
+import { StatisticsController } from './statistics.controller.js';
 import { TokensController } from './tokens.controller.js';
 import { UsersController } from './users.controller.js';
 import { WebhookController } from './webhook.controller.js';
@@ -103,13 +107,17 @@ class AdminKernelModule implements OnApplicationShutdown {
     InstallationController,
     KeysController,
     WebhookController,
+    EventStreamController,
     EventsController,
     ConnectionsController,
+    StatisticsController,
     ConversionsController,
     ErasuresController,
   ],
   providers: [
+    Credentials,
     Dependencies,
+    EventStreams,
     SignInProvider,
     ...SITE_COMMAND_HANDLERS.map((Handler) => provideCommandHandler(Handler, [SiteRepository, SiteSecrets])),
     provideCommandHandler(EraseSubjectHandler, [Erasure, ErasureList, SiteSecrets]),
