@@ -6,7 +6,9 @@ import { Requires } from './access.decorators.js';
 import { Returns } from './returns.decorator.js';
 
 const installationSchema = z
-  .object({ localUrl: z.string().meta({ description: 'Where conversions are accepted on the machine of the service.' }) })
+  .object({
+    localUrl: z.string().meta({ description: 'Where conversions are accepted on the machine of the service.' }),
+  })
   .meta({ id: 'Installation' });
 
 @ApiTags('Installation')
