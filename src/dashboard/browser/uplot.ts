@@ -1,0 +1,4 @@
+import 'uplot/dist/uPlot.min.css';
+import Plot from 'uplot';
+
+export default Plot;
