@@ -29,11 +29,13 @@ import { EraseSubjectHandler } from '../visitors/erase-subject.handler.js';
 import { Erasure } from '../visitors/erasure.js';
 import { ErasureList, openErasureList } from '../visitors/erasure-list.js';
 import { AccessGuard } from './access.guard.js';
+import { AttentionController } from './attention.controller.js';
 import { ConnectionsController } from './connections.controller.js';
 import { ConversionsController } from './conversions.controller.js';
 import { Dependencies } from './dependencies.js';
 import { ErasuresController } from './erasures.controller.js';
 import { EventsController } from './events.controller.js';
+import { HealthController } from './health.controller.js';
 import { IdempotencyInterceptor } from './idempotency.interceptor.js';
 import { KeysController } from './keys.controller.js';
 import { InvalidRequest, ProblemFilter } from './problem.filter.js';
@@ -104,6 +106,8 @@ class AdminKernelModule implements OnApplicationShutdown {
     WebhookController,
     EventsController,
     ConnectionsController,
+    AttentionController,
+    HealthController,
     StatisticsController,
     ConversionsController,
     ErasuresController,
