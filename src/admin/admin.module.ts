@@ -32,8 +32,11 @@ import { AccessGuard } from './access.guard.js';
 import { AttentionController } from './attention.controller.js';
 import { ConnectionsController } from './connections.controller.js';
 import { ConversionsController } from './conversions.controller.js';
+import { Credentials } from './credentials.js';
 import { Dependencies } from './dependencies.js';
 import { ErasuresController } from './erasures.controller.js';
+import { EventStreamController } from './event-stream.controller.js';
+import { EventStreams } from './event-streams.js';
 import { EventsController } from './events.controller.js';
 import { HealthController } from './health.controller.js';
 import { IdempotencyInterceptor } from './idempotency.interceptor.js';
@@ -104,6 +107,7 @@ class AdminKernelModule implements OnApplicationShutdown {
     SitesController,
     KeysController,
     WebhookController,
+    EventStreamController,
     EventsController,
     ConnectionsController,
     AttentionController,
@@ -113,7 +117,9 @@ class AdminKernelModule implements OnApplicationShutdown {
     ErasuresController,
   ],
   providers: [
+    Credentials,
     Dependencies,
+    EventStreams,
     SignInProvider,
     ...SITE_COMMAND_HANDLERS.map((Handler) => provideCommandHandler(Handler, [SiteRepository, SiteSecrets])),
     provideCommandHandler(EraseSubjectHandler, [Erasure, ErasureList, SiteSecrets]),
