@@ -1,5 +1,6 @@
 import type { Schemas } from './api.js';
-import type { Tone } from './format.js';
+import { auditDetail } from './audit-view.js';
+import { connectionTitle, formatDuration, formatMoney, type Tone } from './format.js';
 
 export type LiveEvent = Schemas['Event'];
 
@@ -7,8 +8,9 @@ export type LiveEvent = Schemas['Event'];
 export const EVENT_GROUPS = [
   ['conversions', 'Conversions', /^conversion\.(?:received|deduplicated|filtered)\./],
   ['deliveries', 'Deliveries', /^conversion\./],
-  ['visits', 'Visits', /^(?:visitor|visit|identity|consent)\./],
+  ['visits', 'Visits', /^visitor\./],
   ['pushes', 'Pushes', /^outbound\./],
+  ['refused', 'Refused requests', /^(?:auth|inbound)\./],
   ['changes', 'Changes of the site', /^site\./],
 ] as const;
 
@@ -37,10 +39,41 @@ export function eventTitle(type: string): string {
 }
 
 export function eventTone(type: string): Tone {
-  if (/\.(?:failed|rejected|auth_failed|platform_parked)/.test(type)) return 'bad';
+  if (/\.(?:failed|rejected|throttled|platform_parked)/.test(type)) return 'bad';
   if (/\.(?:filtered|deferred|skipped)/.test(type)) return 'warn';
   if (/\.(?:delivered|accepted|confirmed)/.test(type)) return 'ok';
   return type.startsWith('conversion.received') ? 'wait' : 'plain';
+}
+
+/** What an event says about a conversion or a delivery, in the order in which it is read. Others list their values. */
+export function eventDetail({ type, data }: Pick<LiveEvent, 'type' | 'data'>): string {
+  const group = groupOf(type);
+  if (group !== 'conversions' && group !== 'deliveries') return auditDetail(data);
+  const { orderId, event, value, currency, platform, reason, durationMs, attempt } = data as Partial<EventData>;
+  const isRetry = attempt !== undefined && attempt > 1;
+  return [
+    orderId,
+    event,
+    value !== undefined && currency !== undefined && formatMoney(value, currency),
+    platform !== undefined && connectionTitle(platform),
+    isRetry && `attempt ${attempt}`,
+    durationMs !== undefined && formatDuration(durationMs),
+    reason,
+  ]
+    .filter(Boolean)
+    .join(' · ');
+}
+
+/** The values of events that are shown. Events of one type have some of them. */
+interface EventData {
+  readonly orderId: string;
+  readonly event: string;
+  readonly value: number;
+  readonly currency: string;
+  readonly platform: string;
+  readonly reason: string;
+  readonly durationMs: number;
+  readonly attempt: number;
 }
 
 export function conversionIdOf({ data }: Pick<LiveEvent, 'data'>): string | undefined {

@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type uPlot from 'uplot';
 import { connectionTitle } from '../format.js';
 import type { Series } from '../overview-view.js';
@@ -14,6 +14,7 @@ const LINES = [
 /** Conversions, bots and duplicates over time, with what happened to connections. */
 export function Chart({ series }: { series: Series }) {
   const ref = useRef<HTMLDivElement>(null);
+  const [isFailed, setFailed] = useState(false);
   useEffect(() => {
     const element = ref.current;
     if (!element) return;
@@ -21,16 +22,16 @@ export function Chart({ series }: { series: Series }) {
     let isGone = false;
     const draw = async () => {
       // Its own file, which only this page loads.
-      const { default: Plot } = await import('../uplot.js');
+      const { default: Plot } = await import('uplot');
       if (isGone) return;
       plot?.destroy();
       plot = new Plot(optionsOf(series, element.clientWidth), dataOf(series), element);
     };
-    void draw();
+    const redraw = () => void draw().catch(() => setFailed(true));
+    redraw();
     const resize = new ResizeObserver(() => plot?.setSize({ width: element.clientWidth, height: HEIGHT }));
     resize.observe(element);
     const scheme = matchMedia('(prefers-color-scheme: dark)');
-    const redraw = () => void draw();
     scheme.addEventListener('change', redraw);
     const theme = new MutationObserver(redraw);
     theme.observe(document.documentElement, { attributeFilter: ['data-theme'] });
@@ -46,6 +47,7 @@ export function Chart({ series }: { series: Series }) {
   return (
     <figure class="chart">
       <div ref={ref} role="img" aria-label={`Conversions over time, ${total} in total`} />
+      {isFailed && <p class="state">The chart cannot be drawn in this browser.</p>}
       <figcaption>
         {LINES.map(([title, color]) => (
           <span key={title}>
@@ -89,7 +91,7 @@ function optionsOf(series: Series, width: number): uPlot.Options {
     cursor: { y: false },
     padding: [16, 8, 0, 0],
     axes: [
-      { ...axis, font: `12px ${style.fontFamily}` },
+      { ...axis, font: `12px ${style.fontFamily}`, grid: { show: false }, space: 80 },
       {
         ...axis,
         font: `12px ${style.fontFamily}`,

@@ -1,7 +1,6 @@
 import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { api, dataOf } from '../api.js';
-import { auditDetail } from '../audit-view.js';
 import { Badge } from '../components/badge.js';
 import { Page } from '../components/panel.js';
 import { Empty, Show } from '../components/states.js';
@@ -12,6 +11,7 @@ import {
   addEvents,
   conversionIdOf,
   EVENT_GROUPS,
+  eventDetail,
   eventTitle,
   eventTone,
   groupOf,
@@ -107,7 +107,7 @@ function Events({ site, events }: { site: string; events: readonly LiveEvent[] }
       columns={[
         { title: 'Time', cell: ({ time }) => <Time time={time} /> },
         { title: 'Event', cell: (event) => <EventName site={site} event={event} /> },
-        { title: 'Details', isText: true, cell: ({ data }) => <span class="dim">{auditDetail(data)}</span> },
+        { title: 'Details', isText: true, cell: (event) => <span class="dim">{eventDetail(event)}</span> },
         { title: 'Position', isNumber: true, isMinor: true, cell: ({ position }) => position },
       ]}
     />

@@ -103,7 +103,7 @@ function Figures({ totals, before, days }: { totals: Totals; before: Totals; day
         title="Conversions"
         value={formatNumber(totals.conversions)}
         change={changeOf(totals.conversions, before.conversions)}
-        note={days === 1 ? 'vs. the day before' : `vs. the ${days} days before`}
+        note={`${before.conversions === 0 ? 'none in' : 'vs.'} the ${days === 1 ? 'day' : `${days} days`} before`}
       />
       <Tile
         title="Value"
@@ -187,7 +187,7 @@ function Platforms({ site, series, connections }: PlatformsProps) {
 }
 
 function Acceptance({ share }: { share: number | null }) {
-  if (share === null) return <span class="dim">nothing sent</span>;
+  if (share === null) return <span class="dim">none settled</span>;
   return (
     <span class={share < 0.9 ? 'share bad' : 'share'}>
       <meter aria-hidden="true" min={0} max={1} value={share} />

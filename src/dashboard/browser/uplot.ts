@@ -1,4 +1,0 @@
-import 'uplot/dist/uPlot.min.css';
-import Plot from 'uplot';
-
-export default Plot;
