@@ -30,3 +30,8 @@ export function bannerText(url: string, demo: Demo | undefined): string {
   lines.push(`  API documentation: ${base}/docs    Stop: Ctrl-C`, '');
   return `${lines.join('\n')}\n`;
 }
+
+/** Follows the banner while there is no user. */
+export function firstLinkText(link: string): string {
+  return `  Create the first administrator, once, within 24 hours:\n    ${link}\n\n`;
+}
