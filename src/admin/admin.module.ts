@@ -29,6 +29,7 @@ import { EraseSubjectHandler } from '../visitors/erase-subject.handler.js';
 import { Erasure } from '../visitors/erasure.js';
 import { ErasureList, openErasureList } from '../visitors/erasure-list.js';
 import { AccessGuard } from './access.guard.js';
+import { AttentionController } from './attention.controller.js';
 import { ConnectionsController } from './connections.controller.js';
 import { ConversionsController } from './conversions.controller.js';
 import { Credentials } from './credentials.js';
@@ -37,6 +38,7 @@ import { ErasuresController } from './erasures.controller.js';
 import { EventStreamController } from './event-stream.controller.js';
 import { EventStreams } from './event-streams.js';
 import { EventsController } from './events.controller.js';
+import { HealthController } from './health.controller.js';
 import { IdempotencyInterceptor } from './idempotency.interceptor.js';
 import { InstallationController } from './installation.controller.js';
 import { KeysController } from './keys.controller.js';
@@ -110,6 +112,8 @@ class AdminKernelModule implements OnApplicationShutdown {
     EventStreamController,
     EventsController,
     ConnectionsController,
+    AttentionController,
+    HealthController,
     StatisticsController,
     ConversionsController,
     ErasuresController,
