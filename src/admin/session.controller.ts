@@ -26,8 +26,9 @@ import { UsersService } from '../users/users.service.js';
 import { type AdminRequest, Anonymous, Caller, Requires, RequiresUser } from './access.decorators.js';
 import { Returns, ReturnsNothing } from './returns.decorator.js';
 import { SameHost } from './same-host.js';
-import { choosePasswordSchema, signInSchema, userSchema } from './schemas.js';
+import { choosePasswordSchema, signInOptionsSchema, signInSchema, userSchema } from './schemas.js';
 import { endedSessionCookie, readSessionCookie, sessionCookie } from './session-cookie.js';
+import { SignInProvider } from './sign-in-provider.js';
 
 @ApiTags('Session')
 @Controller()
@@ -39,6 +40,7 @@ export class SessionController {
     private readonly hosts: SameHost,
     private readonly first: FirstAdministrator,
     @Inject(SETTINGS) private readonly settings: Settings,
+    private readonly provider: SignInProvider,
   ) {}
 
   @Post('session')
@@ -74,6 +76,14 @@ export class SessionController {
     if (!(user && (await this.open(user, reply))))
       throw new UnauthorizedException('The link is unknown, used or expired. Ask an administrator for another.');
     return userDocument(user);
+  }
+
+  @Get('session/options')
+  @Anonymous()
+  @ApiOperation({ summary: 'How users sign in' })
+  @Returns(signInOptionsSchema, 'Whether there is a sign-in provider, and whether there are users.')
+  async options() {
+    return { provider: this.provider.isConfigured, hasUsers: await this.users.exist() };
   }
 
   @Get('session')
