@@ -39,6 +39,7 @@ import { EventStreams } from './event-streams.js';
 import { EventsController } from './events.controller.js';
 import { IdempotencyInterceptor } from './idempotency.interceptor.js';
 import { KeysController } from './keys.controller.js';
+import { PreviewController } from './preview.controller.js';
 import { InvalidRequest, ProblemFilter } from './problem.filter.js';
 import { SameHost } from './same-host.js';
 import { SessionController } from './session.controller.js';
@@ -110,6 +111,7 @@ class AdminKernelModule implements OnApplicationShutdown {
     ConnectionsController,
     StatisticsController,
     ConversionsController,
+    PreviewController,
     ErasuresController,
   ],
   providers: [
