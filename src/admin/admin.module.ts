@@ -40,6 +40,7 @@ import { EventStreams } from './event-streams.js';
 import { EventsController } from './events.controller.js';
 import { HealthController } from './health.controller.js';
 import { IdempotencyInterceptor } from './idempotency.interceptor.js';
+import { InstallationController } from './installation.controller.js';
 import { KeysController } from './keys.controller.js';
 import { InvalidRequest, ProblemFilter } from './problem.filter.js';
 import { SameHost } from './same-host.js';
@@ -105,6 +106,7 @@ class AdminKernelModule implements OnApplicationShutdown {
     UsersController,
     TokensController,
     SitesController,
+    InstallationController,
     KeysController,
     WebhookController,
     EventStreamController,
