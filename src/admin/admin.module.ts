@@ -42,6 +42,7 @@ import { HealthController } from './health.controller.js';
 import { IdempotencyInterceptor } from './idempotency.interceptor.js';
 import { InstallationController } from './installation.controller.js';
 import { KeysController } from './keys.controller.js';
+import { PreviewController } from './preview.controller.js';
 import { InvalidRequest, ProblemFilter } from './problem.filter.js';
 import { SameHost } from './same-host.js';
 import { SessionController } from './session.controller.js';
@@ -116,6 +117,7 @@ class AdminKernelModule implements OnApplicationShutdown {
     HealthController,
     StatisticsController,
     ConversionsController,
+    PreviewController,
     ErasuresController,
   ],
   providers: [
