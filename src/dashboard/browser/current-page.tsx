@@ -9,6 +9,7 @@ import { Consent } from './pages/consent.js';
 import { Conversion } from './pages/conversion.js';
 import { Conversions } from './pages/conversions.js';
 import { Duplicates } from './pages/duplicates.js';
+import { History } from './pages/history.js';
 import { Integrations } from './pages/integrations.js';
 import { Keys } from './pages/keys.js';
 import { Live } from './pages/live.js';
@@ -36,6 +37,7 @@ const SITE_COMPONENTS: Readonly<Record<SitePage, (props: { site: Site }) => prea
   traffic: Traffic,
   duplicates: Duplicates,
   mapping: Mapping,
+  history: History,
   audit: Audit,
 };
 

@@ -12,6 +12,7 @@ export const SITE_PAGES = [
   { page: 'traffic', title: 'Traffic filters', group: 'Configuration', key: 'f' },
   { page: 'duplicates', title: 'Duplicates', group: 'Configuration', key: 'd' },
   { page: 'mapping', title: 'Mapping', group: 'Configuration', key: 'm' },
+  { page: 'history', title: 'History', group: 'Records', key: 'h' },
   { page: 'audit', title: 'Audit', group: 'Records', key: 'a' },
 ] as const;
 
