@@ -35,6 +35,8 @@ import { Dependencies } from './dependencies.js';
 import { ErasuresController } from './erasures.controller.js';
 import { EventsController } from './events.controller.js';
 import { IdempotencyInterceptor } from './idempotency.interceptor.js';
+import { JobsController } from './jobs.controller.js';
+import { JOB_PROVIDERS } from './jobs.providers.js';
 import { KeysController } from './keys.controller.js';
 import { InvalidRequest, ProblemFilter } from './problem.filter.js';
 import { SameHost } from './same-host.js';
@@ -53,7 +55,7 @@ export interface AdminOptions {
   readonly postgres: Postgres;
 }
 
-/** What the controllers use: the classes of the command line, as providers. Nothing here runs in the background. */
+/** What the controllers use: the classes of the command line, as providers. */
 @Global()
 @Module({})
 class AdminKernelModule implements OnApplicationShutdown {
@@ -105,9 +107,11 @@ class AdminKernelModule implements OnApplicationShutdown {
     ConnectionsController,
     ConversionsController,
     ErasuresController,
+    JobsController,
   ],
   providers: [
     Dependencies,
+    ...JOB_PROVIDERS,
     SignInProvider,
     ...SITE_COMMAND_HANDLERS.map((Handler) => provideCommandHandler(Handler, [SiteRepository, SiteSecrets])),
     provideCommandHandler(EraseSubjectHandler, [Erasure, ErasureList, SiteSecrets]),
