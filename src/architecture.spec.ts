@@ -13,7 +13,7 @@ const LAYERS = [
   ['delivery'],
   ['visitors'],
   ['conversions', 'outbound'],
-  ['history'],
+  ['history', 'statistics'],
   ['jobs'],
   ['operations', 'sandbox', 'kafka-broker'],
   ['app'],

@@ -4,6 +4,7 @@ import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { type AdminClient, startTestAdmin, type TestAdmin } from './support/admin.js';
 import { createMigratedDatabase } from './support/databases.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
+import { storeConversion } from './support/stored-conversion.js';
 
 jest.setTimeout(60_000);
 
@@ -77,6 +78,20 @@ describe('access to the management API', () => {
       expect(await statuses(token, 'other.example', aboutSites)).toEqual(all(aboutSites, 404));
     }
     expect(await log.head()).toBe(head);
+  });
+
+  it('does not find what belongs to a site of others, in any role', async () => {
+    const settings = { pixel_id: '1', access_token: 'token' };
+    const id = await storeConversion(log, { site: 'other.example', orderId: 'ORD-1', settings, outcomes: [] });
+    for (const role of ['operator', 'analyst'] as const) {
+      const user = await admin.signedIn(role, ['own.example']);
+      const { body } = await user('/tokens', { method: 'POST', body: { name: 'all', scopes: ['read'] } });
+      for (const caller of [user, admin.withHeaders({ authorization: `Bearer ${body.token}` })]) {
+        expect((await caller(`/sites/own.example/conversions/${id}`)).status).toBe(404);
+        expect((await caller('/sites/own.example/conversions?order=ORD-1')).body.items).toEqual([]);
+        expect((await caller('/events?site=other.example')).status).toBe(404);
+      }
+    }
   });
 
   it('answers 403 to every change by an analyst', async () => {

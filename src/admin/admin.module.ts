@@ -31,8 +31,11 @@ import { ErasureList, openErasureList } from '../visitors/erasure-list.js';
 import { AccessGuard } from './access.guard.js';
 import { ConnectionsController } from './connections.controller.js';
 import { ConversionsController } from './conversions.controller.js';
+import { Credentials } from './credentials.js';
 import { Dependencies } from './dependencies.js';
 import { ErasuresController } from './erasures.controller.js';
+import { EventStreamController } from './event-stream.controller.js';
+import { EventStreams } from './event-streams.js';
 import { EventsController } from './events.controller.js';
 import { IdempotencyInterceptor } from './idempotency.interceptor.js';
 import { JobsController } from './jobs.controller.js';
@@ -44,6 +47,7 @@ import { SessionController } from './session.controller.js';
 import { SignInController } from './sign-in.controller.js';
 import { SignInProvider } from './sign-in-provider.js';
 import { SitesController } from './sites.controller.js';
+import { StatisticsController } from './statistics.controller.js';
 import { TokensController } from './tokens.controller.js';
 import { UsersController } from './users.controller.js';
 import { WebhookController } from './webhook.controller.js';
@@ -103,14 +107,18 @@ class AdminKernelModule implements OnApplicationShutdown {
     SitesController,
     KeysController,
     WebhookController,
+    EventStreamController,
     EventsController,
     ConnectionsController,
+    StatisticsController,
     ConversionsController,
     ErasuresController,
     JobsController,
   ],
   providers: [
+    Credentials,
     Dependencies,
+    EventStreams,
     ...JOB_PROVIDERS,
     SignInProvider,
     ...SITE_COMMAND_HANDLERS.map((Handler) => provideCommandHandler(Handler, [SiteRepository, SiteSecrets])),

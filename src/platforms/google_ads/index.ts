@@ -3,6 +3,7 @@ import type { Platform } from '../platform.js';
 import { baseUrl, request, statusRequest, test, token } from './client.js';
 import { correction, limits } from './correction.js';
 import { UPLOAD_ERRORS } from './errors.js';
+import { listAccount } from './list-account.js';
 import { payload } from './payload.js';
 import { confirmationVerdict } from './request-status.js';
 import { check, fields } from './settings.js';
@@ -24,4 +25,5 @@ export const googleAds: Platform = {
   token,
   confirmation: { request: statusRequest, verdict: confirmationVerdict },
   test,
+  listAccount,
 };

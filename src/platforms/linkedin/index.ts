@@ -1,5 +1,6 @@
 import type { Platform } from '../platform.js';
 import { BASE, request, token } from './client.js';
+import { listAccount } from './list-account.js';
 import { payload } from './payload.js';
 import { check, fields } from './settings.js';
 import { verdict } from './verdict.js';
@@ -20,4 +21,5 @@ export const linkedin: Platform = {
   request,
   verdict,
   token,
+  listAccount,
 };

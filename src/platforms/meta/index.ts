@@ -2,6 +2,7 @@ import { fixOf } from '../error-table.js';
 import type { Platform } from '../platform.js';
 import { BASE, request, test } from './client.js';
 import { ERRORS } from './errors.js';
+import { listAccount } from './list-account.js';
 import { payload } from './payload.js';
 import { check, fields } from './settings.js';
 import { verdict } from './verdict.js';
@@ -25,4 +26,5 @@ export const meta: Platform = {
   verdict,
   fix: (reason) => fixOf(ERRORS, reason),
   test,
+  listAccount,
 };

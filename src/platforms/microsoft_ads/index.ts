@@ -2,6 +2,7 @@ import { fixOf } from '../error-table.js';
 import type { Platform } from '../platform.js';
 import { baseUrl, request, test, token } from './client.js';
 import { ERRORS } from './errors.js';
+import { listAccount } from './list-account.js';
 import { payload } from './payload.js';
 import { check, fields, isOffline } from './settings.js';
 import { verdict } from './verdict.js';
@@ -24,4 +25,5 @@ export const microsoftAds: Platform = {
   fix: (reason) => fixOf(ERRORS, reason),
   token,
   test,
+  listAccount,
 };

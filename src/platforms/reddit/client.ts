@@ -4,7 +4,7 @@ import { verdict } from './verdict.js';
 export const BASE = 'https://ads-api.reddit.com';
 
 /** Reddit throttles the default user agents of HTTP libraries. */
-const USER_AGENT = 'clean-conversions/1 (server-side conversion relay)';
+export const USER_AGENT = 'clean-conversions/1 (server-side conversion relay)';
 
 export function request(items: readonly string[], call: Call): PlatformRequest {
   return post(`{"data":{"events":[${items.join(',')}]}}`, call);

@@ -1,5 +1,6 @@
 import type { Platform } from '../platform.js';
 import { BASE, request, test } from './client.js';
+import { listAccount } from './list-account.js';
 import { payload } from './payload.js';
 import { check, fields } from './settings.js';
 import { verdict } from './verdict.js';
@@ -19,4 +20,5 @@ export const reddit: Platform = {
   request,
   verdict,
   test,
+  listAccount,
 };

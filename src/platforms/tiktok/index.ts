@@ -2,6 +2,7 @@ import { fixOf } from '../error-table.js';
 import type { Platform } from '../platform.js';
 import { BASE, request, test } from './client.js';
 import { ERRORS } from './errors.js';
+import { listAccount } from './list-account.js';
 import { payload } from './payload.js';
 import { fields } from './settings.js';
 import { verdict } from './verdict.js';
@@ -23,4 +24,5 @@ export const tiktok: Platform = {
   verdict,
   fix: (reason) => fixOf(ERRORS, reason),
   test,
+  listAccount,
 };
