@@ -10,7 +10,7 @@ jest.setTimeout(60_000);
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'];
 /** Routes for signing in and out, which need no session. */
-const ANONYMOUS = ['POST /session', 'POST /session/password', 'DELETE /session'];
+const ANONYMOUS = ['GET /session/options', 'POST /session', 'POST /session/password', 'DELETE /session'];
 /** Changes that every user may make, because they concern only the user's own sessions and tokens. */
 const OWN = ['DELETE /sessions', 'POST /tokens', 'DELETE /tokens/{id}'];
 const ID = '01980000-0000-7000-8000-000000000000';

@@ -29,6 +29,7 @@ import { EraseSubjectHandler } from '../visitors/erase-subject.handler.js';
 import { Erasure } from '../visitors/erasure.js';
 import { ErasureList, openErasureList } from '../visitors/erasure-list.js';
 import { AccessGuard } from './access.guard.js';
+import { AttentionController } from './attention.controller.js';
 import { ConnectionsController } from './connections.controller.js';
 import { ConversionsController } from './conversions.controller.js';
 import { Credentials } from './credentials.js';
@@ -37,7 +38,9 @@ import { ErasuresController } from './erasures.controller.js';
 import { EventStreamController } from './event-stream.controller.js';
 import { EventStreams } from './event-streams.js';
 import { EventsController } from './events.controller.js';
+import { HealthController } from './health.controller.js';
 import { IdempotencyInterceptor } from './idempotency.interceptor.js';
+import { InstallationController } from './installation.controller.js';
 import { JobsController } from './jobs.controller.js';
 import { JOB_PROVIDERS } from './jobs.providers.js';
 import { KeysController } from './keys.controller.js';
@@ -105,11 +108,14 @@ class AdminKernelModule implements OnApplicationShutdown {
     UsersController,
     TokensController,
     SitesController,
+    InstallationController,
     KeysController,
     WebhookController,
     EventStreamController,
     EventsController,
     ConnectionsController,
+    AttentionController,
+    HealthController,
     StatisticsController,
     ConversionsController,
     ErasuresController,
