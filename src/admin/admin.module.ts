@@ -44,6 +44,7 @@ import { InstallationController } from './installation.controller.js';
 import { JobsController } from './jobs.controller.js';
 import { JOB_PROVIDERS } from './jobs.providers.js';
 import { KeysController } from './keys.controller.js';
+import { PreviewController } from './preview.controller.js';
 import { InvalidRequest, ProblemFilter } from './problem.filter.js';
 import { SameHost } from './same-host.js';
 import { SessionController } from './session.controller.js';
@@ -118,6 +119,7 @@ class AdminKernelModule implements OnApplicationShutdown {
     HealthController,
     StatisticsController,
     ConversionsController,
+    PreviewController,
     ErasuresController,
     JobsController,
   ],
