@@ -1,7 +1,7 @@
 import { jest } from '@jest/globals';
 import { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
-import { type AdminClient, startTestAdmin, type TestAdmin } from './support/admin.js';
+import { type AdminClient, type AdminReply, startTestAdmin, type TestAdmin } from './support/admin.js';
 import { createMigratedDatabase } from './support/databases.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
 import { eventually } from './support/service.js';
@@ -41,7 +41,7 @@ const start = (body: object) => operator(`/sites/${SITE}/jobs`, { method: 'POST'
 async function finished(body: object) {
   const { status, body: job } = await start(body);
   expect([status, job.state]).toEqual([202, 'queued']);
-  const isFinished = ({ state }: { state: string }) => state !== 'queued' && state !== 'running';
+  const isFinished = ({ state }: AdminReply['body']) => state !== 'queued' && state !== 'running';
   return eventually(async () => (await operator(`/jobs/${job.id}`)).body, isFinished, { withinMs: 60_000 });
 }
 

@@ -1,5 +1,6 @@
 import {
   type ConversionHistory,
+  type ConversionStream,
   conversionHistory,
   type HistoryDependencies,
   readOrderedConversion,
