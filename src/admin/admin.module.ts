@@ -9,6 +9,8 @@ import {
 import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR, APP_PIPE, Reflector } from '@nestjs/core';
 import { CqrsModule } from '@nestjs/cqrs';
 import { allProjections } from '../app/projections.js';
+import { OauthApps } from '../authorizations/oauth-apps.js';
+import { PlatformSignIns } from '../authorizations/platform-sign-ins.js';
 import { CLOCK } from '../kernel/clock.js';
 import { provideCommandHandler } from '../kernel/command-handler.provider.js';
 import { Logger } from '../kernel/logger.js';
@@ -31,6 +33,8 @@ import { Dependencies } from './dependencies.js';
 import { EventsController } from './events.controller.js';
 import { IdempotencyInterceptor } from './idempotency.interceptor.js';
 import { KeysController } from './keys.controller.js';
+import { OauthAppsController } from './oauth-apps.controller.js';
+import { PlatformSignInController } from './platform-sign-in.controller.js';
 import { InvalidRequest, ProblemFilter } from './problem.filter.js';
 import { SameHost } from './same-host.js';
 import { SessionController } from './session.controller.js';
@@ -67,6 +71,8 @@ class AdminKernelModule implements OnApplicationShutdown {
       { provide: SiteRepository, useValue: new SiteRepository(log) },
       { provide: ProjectionRunner, useValue: new ProjectionRunner(postgres, allProjections(secrets), onMessage) },
       { provide: SameHost, useValue: new SameHost(settings) },
+      { provide: OauthApps, useValue: new OauthApps(secrets) },
+      { provide: PlatformSignIns, useValue: new PlatformSignIns(postgres, sealer) },
     ];
     return { module: AdminKernelModule, providers, exports: providers.map(({ provide }) => provide) };
   }
@@ -95,6 +101,8 @@ class AdminKernelModule implements OnApplicationShutdown {
     WebhookController,
     EventsController,
     ConnectionsController,
+    OauthAppsController,
+    PlatformSignInController,
   ],
   providers: [
     Dependencies,

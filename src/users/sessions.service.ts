@@ -31,10 +31,13 @@ export class SessionsService {
   }
 
   /** The user of a valid session. Read from the database each time: a session that was ended elsewhere ends at once. */
-  async find(cookie: string): Promise<UserRow | undefined> {
+  find(cookie: string): Promise<UserRow | undefined> {
+    return this.findByHash(hashSecretToken(cookie));
+  }
+
+  async findByHash(hash: Buffer): Promise<UserRow | undefined> {
     const { Raw, IsNull } = await import('typeorm');
     const sessions = await this.postgres.repository(UserSessionRow);
-    const hash = hashSecretToken(cookie);
     const session = await sessions.findOne({
       where: {
         hash,

@@ -1,4 +1,5 @@
 import type { Platform } from '../platform.js';
+import { authorization } from './authorization.js';
 import { BASE, request, token } from './client.js';
 import { payload } from './payload.js';
 import { check, fields } from './settings.js';
@@ -20,4 +21,5 @@ export const linkedin: Platform = {
   request,
   verdict,
   token,
+  authorization,
 };

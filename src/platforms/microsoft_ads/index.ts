@@ -1,5 +1,6 @@
 import { fixOf } from '../error-table.js';
 import type { Platform } from '../platform.js';
+import { authorization } from './authorization.js';
 import { baseUrl, request, test, token } from './client.js';
 import { ERRORS } from './errors.js';
 import { payload } from './payload.js';
@@ -23,5 +24,6 @@ export const microsoftAds: Platform = {
   verdict,
   fix: (reason) => fixOf(ERRORS, reason),
   token,
+  authorization,
   test,
 };

@@ -1,5 +1,6 @@
 import type { Platform } from '../platform.js';
-import { BASE, request, test } from './client.js';
+import { authorization } from './authorization.js';
+import { BASE, request, test, token } from './client.js';
 import { payload } from './payload.js';
 import { check, fields } from './settings.js';
 import { verdict } from './verdict.js';
@@ -15,5 +16,7 @@ export const pinterest: Platform = {
   payload,
   request,
   verdict,
+  token,
+  authorization,
   test,
 };

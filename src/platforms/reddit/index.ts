@@ -1,5 +1,6 @@
 import type { Platform } from '../platform.js';
-import { BASE, request, test } from './client.js';
+import { authorization } from './authorization.js';
+import { BASE, request, test, token } from './client.js';
 import { payload } from './payload.js';
 import { check, fields } from './settings.js';
 import { verdict } from './verdict.js';
@@ -18,5 +19,7 @@ export const reddit: Platform = {
   payload,
   request,
   verdict,
+  token,
+  authorization,
   test,
 };

@@ -18,6 +18,7 @@ import { ScanFromTheStart0000000000032 } from './0032-scan-from-the-start.js';
 import { RemovedStreams0000000000034 } from './0034-removed-streams.js';
 import { Users0000000000037 } from './0037-users.js';
 import { UserIdentity0000000000038 } from './0038-user-identity.js';
+import { PlatformSignIns0000000000040 } from './0040-platform-sign-ins.js';
 
 export interface Migration extends MigrationInterface {
   readonly name: string;
@@ -49,6 +50,7 @@ export const MIGRATIONS: readonly (new () => Migration)[] = [
   RemovedStreams0000000000034,
   Users0000000000037,
   UserIdentity0000000000038,
+  PlatformSignIns0000000000040,
 ];
 
 /** The number at the end of a migration's name. */
