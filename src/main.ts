@@ -1,6 +1,6 @@
 import 'reflect-metadata';
 import { setFlagsFromString } from 'node:v8';
-import { AdminThread } from './app/admin-thread.js';
+import { AdminProcess } from './app/admin-process.js';
 import { startService } from './app/service.js';
 import { messageOf, UserError } from './kernel/errors.js';
 import { Logger } from './kernel/logger.js';
@@ -18,7 +18,11 @@ try {
   const { app, banner } = await startService(settings);
   process.stdout.write(banner);
   if (settings.adminPort !== undefined) {
-    const admin = new AdminThread(new URL('./admin-worker.js', import.meta.url), app.get(Logger));
+    const admin = new AdminProcess({
+      script: new URL('./admin-main.js', import.meta.url),
+      logger: app.get(Logger),
+      graceMs: settings.shutdownGraceMs,
+    });
     app.get(Shutdown).accompany(() => admin.stop());
     admin.start();
   }

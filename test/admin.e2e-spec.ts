@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -36,10 +36,13 @@ describe('the management API beside the service', () => {
   const start = (ADMIN_PORT: string) =>
     spawnService(dataDir, { DATABASE_URL: databaseUrl, SECRET_KEY, ADMIN_PORT, LOG_LEVEL: 'info' });
   const output = async () => service?.output() ?? '';
-  const adminUrl = async () => {
-    const text = await eventually(output, (text) => /"url":"http:/.test(text), { withinMs: 90_000 });
-    return /"url":"(http:[^"]+)"/.exec(text)?.[1] as string;
+  /** What the service logged about each process of the management API that listens, as soon as there are so many. */
+  const listening = async (count: number) => {
+    const lines = (text: string) => text.split('\n').filter((line) => line.includes('The management API listens'));
+    const text = await eventually(output, (text) => lines(text).length >= count, { withinMs: 90_000 });
+    return lines(text).map((line) => JSON.parse(line) as { url: string; process: number });
   };
+  const adminUrl = async () => (await listening(1))[0]?.url as string;
 
   it('has a port of its own and stops with the service', async () => {
     service = await start('0');
@@ -49,6 +52,30 @@ describe('the management API beside the service', () => {
     expect((await fetch(`${service.url}/api/v1/sites`)).status).toBe(404);
     expect(await service.end('SIGTERM')).toBe(0);
     await expect(fetch(`${url}/api/v1/sites`)).rejects.toThrow();
+  });
+
+  it('is started again after it was killed, and ends with a service that was killed', async () => {
+    service = await start('0');
+    const [first] = await listening(1);
+    process.kill(first?.process as number, 'SIGKILL');
+    const [, second] = await listening(2);
+    expect((await fetch(`${second?.url}/api/v1/sites`)).status).toBe(401);
+    expect((await fetch(`${service.url}/readyz`)).status).toBe(200);
+    await service.end('SIGKILL');
+    service = undefined;
+    await eventually(
+      () => isRunning(second?.process as number),
+      (running) => !running,
+      { withinMs: 60_000 },
+    );
+  });
+
+  it('stops before the embedded database, also while it starts', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'cc-admin-'));
+    const starting = await spawnService(folder, { ADMIN_PORT: '0', SHUTDOWN_GRACE: '60s' });
+    expect(await starting.end('SIGTERM')).toBe(0);
+    expect(existsSync(join(folder, 'postgres', 'postmaster.pid'))).toBe(false);
+    rmSync(folder, { recursive: true, force: true });
   });
 
   it('waits for its port while conversions are accepted', async () => {
@@ -63,3 +90,11 @@ describe('the management API beside the service', () => {
     expect((await fetch(`${await adminUrl()}/api/v1/sites`)).status).toBe(401);
   });
 });
+
+async function isRunning(pid: number): Promise<boolean> {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}

@@ -58,6 +58,28 @@ describe('management API', () => {
     ]);
   });
 
+  it('replaces a key, and both are listed with the end of the overlap', async () => {
+    const boss = await admin.signedIn('admin');
+    await boss('/sites', { method: 'POST', body: { host: 'rotate.example' } });
+    const keys = '/sites/rotate.example/keys';
+    const { body: old } = await boss(keys, { method: 'POST', body: { name: 'Shop' } });
+    const rotated = await boss(`${keys}/${old.id}/rotate`, { method: 'POST' });
+    expect(rotated).toMatchObject({ status: 201, body: { name: 'Shop', key: expect.stringMatching(/^cc_/) } });
+    const { id } = rotated.body;
+    const replaced = { id: old.id, status: 'active', newKeyId: id, expiresAt: expect.any(String), lastUsedAt: null };
+    expect((await boss(keys)).body.items).toEqual([
+      expect.objectContaining(replaced),
+      expect.not.objectContaining({ expiresAt: expect.anything() }),
+    ]);
+    const again = await boss(`${keys}/${old.id}/rotate`, { method: 'POST' });
+    expect(again).toMatchObject({ status: 422, body: { detail: expect.stringContaining(id) } });
+    await boss(`${keys}/${id}/rotate`, { method: 'POST', body: { overlap: '0s' } });
+    const statuses = (await boss(keys)).body.items.map(({ status }: { status: string }) => status);
+    expect(statuses).toEqual(['active', 'expired', 'active']);
+    const bad = await boss(`${keys}/${id}/rotate`, { method: 'POST', body: { overlap: '1 day' } });
+    expect(bad.status).toBe(422);
+  });
+
   it('refuses a change with the session cookie from a page of another origin', async () => {
     const operator = await admin.signedIn('operator');
     const body = { host: 'csrf.example' };

@@ -1,5 +1,5 @@
 import { jest } from '@jest/globals';
-import { findByOrder } from '../src/cli/conversion-history.js';
+import { findByOrder } from '../src/cli/conversion-argument.js';
 import type { CliDependencies } from '../src/cli/session.js';
 import { dedupProjection } from '../src/conversions/dedup.projection.js';
 import { shadowReplay } from '../src/history/shadow/shadow-replay.js';

@@ -969,7 +969,9 @@ describe('erasure', () => {
     })();
     const { pool } = operator.postgres;
     const list = openErasureList(join(dataDir, 'erasures'), new Sealer(Buffer.alloc(32)), pool);
-    const handler = new EraseSubjectHandler(new Erasure(operator.postgres, projections), list);
+    const handler = new EraseSubjectHandler(new Erasure(operator.postgres, projections), list, {
+      recordKey: async () => {},
+    });
     const erase = (email: string) => handler.execute(new EraseSubject('cli', site.host, subject(email)));
     const counts = await runConcurrently(4, erased, erase);
     expect(new Set(counts.map(({ events }) => events))).toEqual(new Set([3]));

@@ -27,9 +27,14 @@ import { SITE_COMMAND_HANDLERS } from '../sites/site-command-handlers.js';
 import { SiteRepository } from '../sites/site-repository.js';
 import { SiteSecrets } from '../sites/site-secrets.js';
 import { UsersModule } from '../users/users.module.js';
+import { EraseSubjectHandler } from '../visitors/erase-subject.handler.js';
+import { Erasure } from '../visitors/erasure.js';
+import { ErasureList, openErasureList } from '../visitors/erasure-list.js';
 import { AccessGuard } from './access.guard.js';
 import { ConnectionsController } from './connections.controller.js';
+import { ConversionsController } from './conversions.controller.js';
 import { Dependencies } from './dependencies.js';
+import { ErasuresController } from './erasures.controller.js';
 import { EventsController } from './events.controller.js';
 import { IdempotencyInterceptor } from './idempotency.interceptor.js';
 import { KeysController } from './keys.controller.js';
@@ -60,6 +65,7 @@ class AdminKernelModule implements OnApplicationShutdown {
     const onMessage = (line: string) => logger.warn(line);
     const log = new PostgresEventLog(postgres, { onMessage });
     const secrets = new SiteSecrets(postgres.pool, sealer);
+    const projections = allProjections(secrets);
     const providers = [
       { provide: SETTINGS, useValue: settings },
       { provide: Logger, useValue: logger },
@@ -69,7 +75,9 @@ class AdminKernelModule implements OnApplicationShutdown {
       { provide: EventLog, useValue: log },
       { provide: SiteSecrets, useValue: secrets },
       { provide: SiteRepository, useValue: new SiteRepository(log) },
-      { provide: ProjectionRunner, useValue: new ProjectionRunner(postgres, allProjections(secrets), onMessage) },
+      { provide: ProjectionRunner, useValue: new ProjectionRunner(postgres, projections, onMessage) },
+      { provide: Erasure, useValue: new Erasure(postgres, projections) },
+      { provide: ErasureList, useValue: openErasureList(settings.erasureList, sealer, postgres.pool) },
       { provide: SameHost, useValue: new SameHost(settings) },
       { provide: OauthApps, useValue: new OauthApps(secrets) },
       { provide: PlatformSignIns, useValue: new PlatformSignIns(postgres, sealer) },
@@ -101,6 +109,8 @@ class AdminKernelModule implements OnApplicationShutdown {
     WebhookController,
     EventsController,
     ConnectionsController,
+    ConversionsController,
+    ErasuresController,
     OauthAppsController,
     PlatformSignInController,
   ],
@@ -108,6 +118,7 @@ class AdminKernelModule implements OnApplicationShutdown {
     Dependencies,
     SignInProvider,
     ...SITE_COMMAND_HANDLERS.map((Handler) => provideCommandHandler(Handler, [SiteRepository, SiteSecrets])),
+    provideCommandHandler(EraseSubjectHandler, [Erasure, ErasureList, SiteSecrets]),
     { provide: APP_FILTER, useClass: ProblemFilter },
     { provide: APP_GUARD, useClass: AccessGuard },
     { provide: APP_INTERCEPTOR, useClass: IdempotencyInterceptor },

@@ -13,7 +13,7 @@ import { SameHost } from './same-host.js';
 const BODY_MAX_BYTES = 1024 * 1024;
 /** A host name has 253 characters, each of which may be percent-encoded. */
 const PATH_PART_MAX = 3 * 253;
-/** The process has a limit of open files, which conversions need too. */
+/** Each one takes memory and an open file, both of which are limited. */
 const CONNECTIONS_MAX = 500;
 const TIMEOUTS = { headersTimeout: 5_000, connectionsCheckingInterval: 1_000 };
 

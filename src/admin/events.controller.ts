@@ -3,21 +3,17 @@ import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
 import { EVENT_SCHEMAS } from '../events/index.js';
 import { SITE } from '../events/site.events.js';
-import { type BackwardsOptions, pageBackwards } from '../history/page-backwards.js';
 import { redactEvent } from '../history/redact-event.js';
-import type { EventsOf, StoredEvent } from '../log/event.js';
+import type { StoredEvent } from '../log/event.js';
 import { ATTEMPT_TYPES, lineOf } from '../outbound/sync-log.js';
 import { CONNECTION_NAME_PATTERN } from '../platforms/connection-name.js';
 import { Requires } from './access.decorators.js';
 import { Dependencies } from './dependencies.js';
+import { eventSchema, pageOf, pageOfEvents, pageQuery } from './event-pages.js';
 import { Returns } from './returns.decorator.js';
 import { host, time } from './schemas.js';
 import { findSite } from './sites.controller.js';
 
-const pageQuery = z.object({
-  cursor: z.coerce.number().int().min(1).optional().meta({ description: '`next` of the page before.' }),
-  limit: z.coerce.number().int().min(1).max(500).default(50),
-});
 const eventsQuery = pageQuery
   .extend({ type: z.enum(Object.keys(EVENT_SCHEMAS) as [string, ...string[]]).optional() })
   .strict();
@@ -27,24 +23,6 @@ const syncQuery = pageQuery
     status: z.string().max(20).optional(),
   })
   .strict();
-
-const next = z.int().optional().meta({
-  description: 'Cursor of the next page. Without it there is none; a page may have fewer items than its limit.',
-});
-
-const eventSchema = z
-  .object({
-    position: z.int(),
-    id: z.uuid(),
-    type: z.string(),
-    stream: z.string(),
-    version: z.int(),
-    site: z.string(),
-    time,
-    actor: z.string(),
-    data: z.record(z.string(), z.unknown()),
-  })
-  .meta({ id: 'Event', description: 'As on the topics: without personal data.' });
 
 const syncLineSchema = z
   .object({
@@ -68,8 +46,6 @@ const syncLineSchema = z
   })
   .meta({ id: 'SyncLine' });
 
-const pageOf = <Item extends z.ZodType>(item: Item) => z.object({ items: z.array(item), next });
-
 @ApiTags('Events')
 @Controller('sites/:site')
 export class EventsController {
@@ -84,7 +60,11 @@ export class EventsController {
     @Query({ schema: eventsQuery }) { cursor, limit, type }: z.output<typeof eventsQuery>,
   ) {
     const { host: site } = await findSite(this.dependencies.sites, name);
-    return this.page({ site, cursor, limit, ...(type !== undefined && { types: [type] }) }, redactEvent);
+    return pageOfEvents(
+      this.dependencies.log,
+      { site, cursor, limit, ...(type !== undefined && { types: [type] }) },
+      redactEvent,
+    );
   }
 
   @Get('sync-log')
@@ -102,7 +82,7 @@ export class EventsController {
       const line = lineOf(event);
       return (platform ?? line.platform) === line.platform && (status ?? line.status) === line.status;
     };
-    return this.page({ site, cursor, limit, types: ATTEMPT_TYPES, matches }, (event) => {
+    return pageOfEvents(this.dependencies.log, { site, cursor, limit, types: ATTEMPT_TYPES, matches }, (event) => {
       return { position: event.position, ...lineOf(event) };
     });
   }
@@ -119,17 +99,6 @@ export class EventsController {
     @Query({ schema: pageQuery.strict() }) { cursor, limit }: z.output<typeof pageQuery>,
   ) {
     const { host: site } = await findSite(this.dependencies.sites, name);
-    return this.page({ site, cursor, limit, categories: [SITE] }, redactEvent);
-  }
-
-  private async page<Type extends string>(
-    { cursor, ...options }: Omit<BackwardsOptions<Type>, 'before'> & { cursor: number | undefined },
-    document: (event: EventsOf<Type>) => object,
-  ) {
-    const { log } = this.dependencies;
-    const end = (await log.head()) + 1;
-    const before = Math.min(cursor ?? end, end);
-    const { events, ...more } = await pageBackwards<Type>(log, { ...options, before });
-    return { items: events.map(document), ...more };
+    return pageOfEvents(this.dependencies.log, { site, cursor, limit, categories: [SITE] }, redactEvent);
   }
 }

@@ -1,13 +1,14 @@
 import { Body, Controller, Delete, Get, HttpStatus, NotFoundException, Param, Post } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
-import { IssueKey, RevokeKey } from '../sites/key.commands.js';
+import { IssueKey, RevokeKey, RotateKey } from '../sites/key.commands.js';
+import { keyExpiry } from '../sites/key-rotation.js';
 import { listKeys } from '../sites/list-keys.js';
 import type { Principal } from '../users/access.js';
 import { Caller, Requires } from './access.decorators.js';
 import { Dependencies } from './dependencies.js';
 import { Returns } from './returns.decorator.js';
-import { host, issuedKeySchema, keySchema, listOf, newKeySchema } from './schemas.js';
+import { host, issuedKeySchema, keyRotationSchema, keySchema, listOf, newKeySchema } from './schemas.js';
 import { findSite } from './sites.controller.js';
 
 @ApiTags('Inbound keys')
@@ -36,6 +37,21 @@ export class KeysController {
     return this.dependencies.commands.execute(new IssueKey(actor, site.host, key.name, key.trial));
   }
 
+  @Post(':id/rotate')
+  @Requires('write')
+  @ApiOperation({ summary: 'Replace an inbound key: both are accepted until the overlap ends' })
+  @Returns(issuedKeySchema, 'The new key. It is shown this once.', HttpStatus.CREATED)
+  async rotate(
+    @Param('site', { schema: host }) name: string,
+    @Param('id', { schema: z.uuid() }) id: string,
+    @Body({ schema: keyRotationSchema }) { overlap }: z.output<typeof keyRotationSchema>,
+    @Caller() { actor }: Principal,
+  ) {
+    const { postgres, commands } = this.dependencies;
+    const site = await this.siteOfKey(name, id);
+    return commands.execute(new RotateKey(actor, site, id, keyExpiry(postgres.clock, overlap)));
+  }
+
   @Delete(':id')
   @Requires('write')
   @ApiOperation({ summary: 'Revoke an inbound key at once' })
@@ -45,9 +61,14 @@ export class KeysController {
     @Param('id', { schema: z.uuid() }) id: string,
     @Caller() { actor }: Principal,
   ) {
+    const site = await this.siteOfKey(name, id);
+    await this.dependencies.commands.execute(new RevokeKey(actor, site, id));
+    return (await listKeys(this.dependencies, site)).find((key) => key.id === id);
+  }
+
+  private async siteOfKey(name: string, id: string): Promise<string> {
     const site = await findSite(this.dependencies.sites, name);
     if (!site.keys.some((key) => key.id === id)) throw new NotFoundException(`${name} has no key ${id}.`);
-    await this.dependencies.commands.execute(new RevokeKey(actor, site.host, id));
-    return (await listKeys(this.dependencies, site.host)).find((key) => key.id === id);
+    return site.host;
   }
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { CONNECTION_NAME_PATTERN } from '../platforms/connection-name.js';
+import { OVERLAP_DEFAULT } from '../sites/key-rotation.js';
 import { ROLES, SCOPES } from '../users/access.js';
 
 /** In the form of events and the command line: ISO 8601 with milliseconds, UTC. */
@@ -25,16 +26,29 @@ export const keySchema = z
     name: z.string(),
     prefix: z.string(),
     trial: z.boolean(),
-    status: z.enum(['active', 'revoked']),
+    status: z.enum(['active', 'expired', 'revoked']),
     createdAt: time,
     lastUsedAt: time.nullable(),
+    newKeyId: z.uuid().optional().meta({ description: 'The key that replaces this one.' }),
+    expiresAt: time.optional().meta({ description: 'A replaced key is refused from this time on.' }),
   })
   .meta({ id: 'Key' });
+
+export const keyRotationSchema = z
+  .object({
+    overlap: z
+      .string()
+      .max(20)
+      .default(OVERLAP_DEFAULT)
+      .meta({ description: 'How long both keys are accepted: 0s to 90d.', example: OVERLAP_DEFAULT }),
+  })
+  .strict()
+  .default({ overlap: OVERLAP_DEFAULT });
 
 export const newKeySchema = z.object({ name: label, trial: z.boolean().default(false) }).strict();
 
 export const issuedKeySchema = keySchema
-  .omit({ lastUsedAt: true })
+  .omit({ lastUsedAt: true, newKeyId: true, expiresAt: true })
   .extend({ key: z.string().meta({ description: 'The key itself. It cannot be shown again.' }) })
   .meta({ id: 'IssuedKey' });
 

@@ -3,7 +3,7 @@ import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
 import { lastPush, pushTotals, testWebhook } from '../outbound/operate-webhook.js';
 import { webhookDocument } from '../outbound/webhook-document.js';
-import { DisableWebhook, EnableWebhook, SetWebhook } from '../sites/webhook.commands.js';
+import { DisableWebhook, EnableWebhook, RotateWebhookSecret, SetWebhook } from '../sites/webhook.commands.js';
 import type { SiteWebhook } from '../sites/webhook.js';
 import type { Principal } from '../users/access.js';
 import { Caller, Requires } from './access.decorators.js';
@@ -81,6 +81,18 @@ export class WebhookController {
     const request = { url, secret, allowPrivate: this.dependencies.settings.outboundAllowPrivate };
     const { webhook, generatedSecret } = await this.dependencies.commands.execute(
       new SetWebhook(actor, site.host, request),
+    );
+    return this.document(site.host, webhook, generatedSecret);
+  }
+
+  @Post('secret')
+  @Requires('write')
+  @ApiOperation({ summary: 'Replace the secret by a generated one; for 24 hours the previous one signs, too' })
+  @Returns(webhookSchema, 'The webhook with the new secret, which is shown this once.')
+  async rotateSecret(@Param('site', { schema: host }) name: string, @Caller() { actor }: Principal) {
+    const site = await this.find(name);
+    const { webhook, generatedSecret } = await this.dependencies.commands.execute(
+      new RotateWebhookSecret(actor, site.host),
     );
     return this.document(site.host, webhook, generatedSecret);
   }

@@ -10,7 +10,7 @@ export const DEMO_HOST = 'localhost';
 
 /**
  * Creates the demo site, in embedded mode only. Its key is stored in the data directory: every start can print it. A site
- * that an operator has removed, and a key that an operator has revoked, are not created again: then there is no key to print.
+ * that an operator has removed, and a key that an operator has revoked or rotated, are not created again: then there is no key to print.
  */
 export async function ensureDemoSite(
   dataDir: string,
@@ -22,7 +22,8 @@ export async function ensureDemoSite(
   await registerOnce(commands, directory);
   const site = directory.find(DEMO_HOST);
   const storedKey = readFileIfExists(file);
-  if (storedKey && site?.keysByHash.get(hashApiKey(storedKey))?.status === 'active') return storedKey;
+  const current = storedKey && site?.keysByHash.get(hashApiKey(storedKey));
+  if (current && current.status === 'active' && !current.rotation) return storedKey;
   // Without any key, the start that registered the site did not finish.
   if (site && site.keysByHash.size > 0) return undefined;
   await commands.execute(new EnableInbound('system', DEMO_HOST));

@@ -1,8 +1,8 @@
 import type { StoredOpening } from '../conversions/conversion.js';
 import { isOutcome } from '../delivery/delivery.js';
 import type { DeliveryHistory } from '../delivery/delivery-history.js';
+import type { ConversionHistory } from '../history/conversion-history.js';
 import type { StoredEvent } from '../log/event.js';
-import type { ConversionHistory } from './conversion-history.js';
 import { printable } from './output.js';
 
 /** The request and its events, followed by the deliveries of each platform. */

@@ -10,7 +10,7 @@ import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import { withReaderHold } from '../log/retention-holds.js';
 import { FROM_HELP, readBound, TO_HELP } from './bound-argument.js';
-import { findByConversion, findByOrder } from './conversion-history.js';
+import { findByConversion, findByOrder } from './conversion-argument.js';
 import { historyText } from './conversion-history-output.js';
 import { eventLine, ndjson } from './event-output.js';
 import { progressBar } from './output.js';

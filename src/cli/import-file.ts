@@ -69,10 +69,9 @@ async function importSource(
 ): Promise<void> {
   const { output, stop } = session;
   const dependencies = await session.open();
-  const { postgres, log, settings, sites } = dependencies;
+  const { postgres, log, settings, sealer, sites } = dependencies;
   const { host } = await sites.get(request.host);
   const site = await followSite(dependencies, host);
-  const erased = await readErased(dependencies, host);
   const matcher = new Matcher(postgres, () => {});
   const dryRun = request.isDryRun
     ? new DryRunLog(log, (name, keys) => findClaims(postgres.pool, name, keys), postgres.clock)
@@ -105,7 +104,7 @@ async function importSource(
         stop,
         site,
         store: (commands) => importer.store(commands),
-        erased,
+        erased: openErasureList(settings.erasureList, sealer, postgres.pool).subjectsOf(host),
         rejected,
         onProgress: (current) => {
           progress.show(current);
@@ -142,12 +141,6 @@ async function followSite(
   const site = () => requireSite(directory.find(host), host);
   site();
   return site;
-}
-
-/** People whose data must not return with an old export. */
-async function readErased({ settings, sealer, postgres }: CliDependencies, host: string): Promise<ReadonlySet<string>> {
-  const list = await openErasureList(settings.erasureList, sealer, postgres.pool).read();
-  return new Set(list.filter(({ site }) => site === host).map(({ subject }) => subject));
 }
 
 function importKey(trial: boolean): SiteKey {

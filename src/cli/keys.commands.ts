@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import { IssueKey, RevokeKey } from '../sites/key.commands.js';
+import { type IssuedKey, IssueKey, RevokeKey, RotateKey } from '../sites/key.commands.js';
+import { keyExpiry, OVERLAP_DEFAULT } from '../sites/key-rotation.js';
 import { listKeys } from '../sites/list-keys.js';
 import { CLI_ACTOR } from './cli-actor.js';
 import { card, table } from './output.js';
@@ -23,20 +24,8 @@ export function addKeys(program: Command, session: Session): void {
       const { sites, commands } = await session.open();
       const site = await sites.get(host);
       const issued = await commands.execute(new IssueKey(CLI_ACTOR, site.host, name, trial ?? false));
-      const key = {
-        id: issued.id,
-        name: issued.name,
-        prefix: issued.prefix,
-        key: issued.key,
-        trial: issued.trial,
-        createdAt: issued.createdAt,
-      };
-      await output.show(json, key, () =>
-        card({ key: key.key, name: key.name, trial: key.trial, id: key.id, created: key.createdAt }),
-      );
-      if (json) return;
-      output.note('Save the key now: only its hash is stored, so it cannot be shown again.');
-      if (!site.inbound)
+      await showIssued(json, issued);
+      if (!json && !site.inbound)
         output.note(`Inbound is disabled. Accept conversions for ${site.host} with "inbound enable ${site.host}".`);
     });
 
@@ -56,6 +45,7 @@ export function addKeys(program: Command, session: Session): void {
           NAME: (key) => key.name,
           PREFIX: (key) => key.prefix,
           STATUS: (key) => key.status,
+          EXPIRES: (key) => key.expiresAt,
           TRIAL: (key) => key.trial,
           CREATED: (key) => key.createdAt,
           'LAST USED': (key) => key.lastUsedAt ?? 'never',
@@ -78,4 +68,32 @@ export function addKeys(program: Command, session: Session): void {
       const key = (await listKeys(dependencies, site.host)).find((candidate) => candidate.id === revoked.id);
       await output.show(json, key, () => card({ ...key }));
     });
+
+  subcommand(
+    keys,
+    'rotate <id>',
+    'Replace a key by a new one, which is shown only once. Both are accepted until the overlap ends.',
+    'keys rotate 01980000-0000-7000-8000-000000000000 --site shop.example --overlap 24h',
+  )
+    .requiredOption('--site <host>', 'site that the key belongs to')
+    .option('--overlap <duration>', 'how long the old key is still accepted, 0s to 90d', OVERLAP_DEFAULT)
+    .action(async (id: string, { site: host, overlap, json }: { site: string; overlap: string; json?: true }) => {
+      const { sites, commands, postgres } = await session.open();
+      const site = await sites.get(host);
+      const expiresAt = keyExpiry(postgres.clock, overlap);
+      const issued = await commands.execute(new RotateKey(CLI_ACTOR, site.host, id.toLowerCase(), expiresAt));
+      await showIssued(json, issued);
+      if (!json)
+        output.note(`The old key is refused from ${expiresAt} on. "keys list" shows whether it is still used.`);
+    });
+
+  /** The only time that the key is shown. */
+  async function showIssued(
+    json: true | undefined,
+    { id, name, prefix, key, trial, createdAt }: IssuedKey,
+  ): Promise<void> {
+    const document = { id, name, prefix, key, trial, createdAt };
+    await output.show(json, document, () => card({ key, name, trial, id, created: createdAt }));
+    if (!json) output.note('Save the key now: only its hash is stored, so it cannot be shown again.');
+  }
 }

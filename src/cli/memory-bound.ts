@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm';
 
 /** Of the process, whose code and caches take 100 MB. */
 const COLLECT_ABOVE_BYTES = 150e6;
-/** Memory is returned to the system some time after a collection: another one at once would find nothing. */
+/** Asking for the memory in use is a system call. It also falls only some time after a collection. */
 const CHECKS_BETWEEN = 10;
 
 /**
@@ -17,8 +17,9 @@ export class MemoryBound {
   /** Cheap enough to be called for every hundred lines. */
   check(): void {
     this.checks += 1;
-    if (this.checks < CHECKS_BETWEEN || process.memoryUsage.rss() < COLLECT_ABOVE_BYTES) return;
+    if (this.checks < CHECKS_BETWEEN) return;
     this.checks = 0;
+    if (process.memoryUsage.rss() < COLLECT_ABOVE_BYTES) return;
     this.collect ??= exposedCollector();
     this.collect();
   }

@@ -8,7 +8,7 @@ import { UserError } from '../kernel/errors.js';
 import type { StoredEvent } from '../log/event.js';
 import { PAYLOAD_VERSION } from '../platforms/payload-version.js';
 import { settingsAfter } from '../sites/named-connection.js';
-import { findByConversion, findByOrder } from './conversion-history.js';
+import { findByConversion, findByOrder } from './conversion-argument.js';
 import { card } from './output.js';
 import { NAME_HELP, readConnectionName } from './platform-argument.js';
 import type { CliDependencies, Session } from './session.js';

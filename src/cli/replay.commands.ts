@@ -9,6 +9,7 @@ import {
 import { ReplayDeliveriesHandler } from '../delivery/replay-deliveries.handler.js';
 import { SITE } from '../events/site.events.js';
 import { type Bound, positionRangeOf } from '../history/bound.js';
+import { statusOf } from '../history/conversion-history.js';
 import { type Publish, replayEvents } from '../history/replay-events.js';
 import { usesKafka } from '../kafka/client.js';
 import { TopicPublisher } from '../kafka/topic-publisher.js';
@@ -20,7 +21,7 @@ import { connectionOf } from '../sites/named-connection.js';
 import type { Site } from '../sites/site.js';
 import { FROM_HELP, OPTIONAL_TO_HELP, readBound, TO_HELP } from './bound-argument.js';
 import { CLI_ACTOR } from './cli-actor.js';
-import { readConversion, statusOf } from './conversion-history.js';
+import { requireConversion } from './conversion-argument.js';
 import { progressBar, table } from './output.js';
 import { PLATFORM_HELP, readConnectionName } from './platform-argument.js';
 import { noteRemoved } from './removed-events.js';
@@ -197,7 +198,7 @@ async function rangeOf(
   { conversion, from, to }: DeliveriesOptions,
 ): Promise<ReplayRequest['range']> {
   if (conversion !== undefined) {
-    const [opening] = await readConversion(log, host, conversion);
+    const [opening] = await requireConversion(log, host, conversion);
     if (opening.type === 'conversion.received.v1') return { conversion: conversion.toLowerCase() };
     const status = statusOf(opening);
     throw new UserError(

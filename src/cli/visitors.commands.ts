@@ -1,6 +1,5 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { allProjections } from '../app/projections.js';
-import { isEmail, normaliseEmail, subjectOf } from '../kernel/email.js';
 import { UserError } from '../kernel/errors.js';
 import { StateConsent } from '../visitors/change-consent.command.js';
 import { StateConsentHandler } from '../visitors/change-consent.handler.js';
@@ -8,6 +7,7 @@ import { EraseSubject, RerunErasures } from '../visitors/erase-subject.command.j
 import { EraseSubjectHandler, RerunErasuresHandler } from '../visitors/erase-subject.handler.js';
 import { Erasure } from '../visitors/erasure.js';
 import { openErasureList } from '../visitors/erasure-list.js';
+import { personSubject } from '../visitors/person-subject.js';
 import { type ShownVisitor, showVisitor } from '../visitors/show-visitor.js';
 import { CLI_ACTOR } from './cli-actor.js';
 import { card } from './output.js';
@@ -18,6 +18,12 @@ interface PersonOptions {
   readonly site?: string;
   readonly email?: string;
   readonly hash?: string;
+}
+
+interface EraseOptions extends PersonOptions {
+  readonly json?: true;
+  readonly rerun?: true;
+  readonly dryRun?: true;
 }
 
 export function addVisitors(program: Command, session: Session): void {
@@ -73,8 +79,9 @@ export function addVisitors(program: Command, session: Session): void {
     .option('--site <host>', 'site that the person visited')
     .option('--email <address>', 'email address of the person')
     .option('--hash <sha256>', 'hash of the normalised address, instead of --email')
-    .option('--rerun', 'repeat all earlier erasures, after a backup was restored')
-    .action(async ({ json, rerun, ...person }: PersonOptions & { json?: true; rerun?: true }) => {
+    .option('--dry-run', 'count what would be erased, and erase nothing')
+    .addOption(new Option('--rerun', 'repeat all earlier erasures, after a backup was restored').conflicts('dryRun'))
+    .action(async ({ json, rerun, dryRun, ...person }: EraseOptions) => {
       if (!rerun && person.site === undefined) throw new UsageError('Give the site with --site <host>.');
       const { postgres, sites, secrets, settings, sealer } = await session.open();
       const erasure = new Erasure(postgres, allProjections(secrets));
@@ -85,21 +92,17 @@ export function addVisitors(program: Command, session: Session): void {
         return output.show(json, erased, () => card({ ...erased }));
       }
       const { host } = await sites.get(person.site as string);
-      await secrets.recordKey();
-      const command = new EraseSubject(CLI_ACTOR, host, subjectFrom(person));
-      const erased = { site: host, ...(await new EraseSubjectHandler(erasure, list).execute(command)) };
+      const subject = subjectFrom(person);
+      const counts = dryRun
+        ? await erasure.preview(host, subject)
+        : await new EraseSubjectHandler(erasure, list, secrets).execute(new EraseSubject(CLI_ACTOR, host, subject));
+      const erased = { site: host, ...(dryRun && { dryRun }), ...counts };
       await output.show(json, erased, () => card({ ...erased }));
     });
 }
 
 function subjectFrom({ email, hash }: PersonOptions): string {
-  if ((email === undefined) === (hash === undefined)) throw new UsageError('Give either --email or --hash.');
-  if (hash !== undefined) {
-    if (!/^[0-9a-f]{64}$/i.test(hash)) throw new UserError('The hash must be a SHA-256 hex digest of 64 characters.');
-    return hash.toLowerCase();
-  }
-  const address = normaliseEmail(email as string);
-  // The message does not repeat the address, because it is personal data.
-  if (!isEmail(address)) throw new UserError('This is not an email address. Give one such as jane@example.com.');
-  return subjectOf(address);
+  if (email !== undefined && hash === undefined) return personSubject({ email });
+  if (email === undefined && hash !== undefined) return personSubject({ hash });
+  throw new UsageError('Give either --email or --hash.');
 }

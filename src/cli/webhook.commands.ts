@@ -1,7 +1,13 @@
 import { type Command, Option } from 'commander';
 import { lastPush, pushTotals, testWebhook } from '../outbound/operate-webhook.js';
 import { webhookDocument } from '../outbound/webhook-document.js';
-import { DisableWebhook, EnableWebhook, SetWebhook } from '../sites/webhook.commands.js';
+import {
+  type ConfiguredWebhook,
+  DisableWebhook,
+  EnableWebhook,
+  RotateWebhookSecret,
+  SetWebhook,
+} from '../sites/webhook.commands.js';
 import { requireWebhook, type SiteWebhook } from '../sites/webhook.js';
 import { CLI_ACTOR } from './cli-actor.js';
 import { card } from './output.js';
@@ -37,12 +43,22 @@ export function addWebhook(program: Command, session: Session): void {
           ? session.input.file('--secret-file', options.secretFile)
           : options.secret && (await session.input.value('--secret', options.secret));
       const request = { url, secret, allowPrivate: settings.outboundAllowPrivate };
-      const { webhook, generatedSecret } = await commands.execute(new SetWebhook(CLI_ACTOR, host, request));
-      await show(dependencies, host, webhook, options.json, generatedSecret);
-      if (options.json) return;
-      if (generatedSecret !== undefined)
-        output.note('Save the secret now: it is stored sealed and cannot be shown again.');
-      if (!webhook.enabled) output.note(`It is disabled: "webhook enable --site ${host}" resumes pushing.`);
+      const configured = await commands.execute(new SetWebhook(CLI_ACTOR, host, request));
+      await showConfigured(dependencies, host, configured, options.json);
+    });
+
+  subcommand(
+    webhook,
+    'rotate-secret',
+    'Replace the secret by a generated one, which is shown only once; the previous one signs, too, for 24 h',
+    'webhook rotate-secret --site shop.example',
+  )
+    .requiredOption('--site <host>', 'site of the webhook')
+    .action(async ({ site, json }: SiteOptions) => {
+      const dependencies = await session.open();
+      const { host } = await dependencies.sites.get(site);
+      const rotated = await dependencies.commands.execute(new RotateWebhookSecret(CLI_ACTOR, host));
+      await showConfigured(dependencies, host, rotated, json);
     });
 
   subcommand(webhook, 'show', 'Show the webhook and its latest push', 'webhook show --site shop.example')
@@ -97,6 +113,19 @@ export function addWebhook(program: Command, session: Session): void {
         const changed = await dependencies.commands.execute(new WebhookCommand(CLI_ACTOR, host));
         await show(dependencies, host, changed, json);
       });
+  }
+
+  async function showConfigured(
+    dependencies: CliDependencies,
+    host: string,
+    { webhook, generatedSecret }: ConfiguredWebhook,
+    json: true | undefined,
+  ): Promise<void> {
+    await show(dependencies, host, webhook, json, generatedSecret);
+    if (json) return;
+    if (generatedSecret !== undefined)
+      output.note('Save the secret now: it is stored sealed and cannot be shown again.');
+    if (!webhook.enabled) output.note(`It is disabled: "webhook enable --site ${host}" resumes pushing.`);
   }
 
   async function show(

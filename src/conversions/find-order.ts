@@ -1,15 +1,17 @@
 import type { EventLog } from '../log/event-log.js';
+import type { OldestOptions } from '../log/event-reader.js';
 import { storedForms } from './address-digest.js';
 import { isOpening, type StoredOpening } from './conversion.js';
 
-/** The openings of all conversions with this order id, as its sender knows it, in log order. */
+/** The openings of all conversions with this order id, as its sender knows it, or of the oldest; in log order. */
 export async function findOrder(
   log: EventLog,
   host: string,
   siteSecret: string,
   orderId: string,
+  oldest?: OldestOptions,
 ): Promise<StoredOpening[]> {
-  const found = await Promise.all(storedForms(siteSecret, orderId).map((order) => log.find(host, order)));
+  const found = await Promise.all(storedForms(siteSecret, orderId).map((order) => log.find(host, order, oldest)));
   return found
     .flat()
     .filter(isOpening)

@@ -3,7 +3,7 @@ import { type JsonSchema, type SchemasOf } from './event-schema.js';
 /** Category of the streams that hold failed authentication attempts of one site. */
 export const AUTH = 'auth';
 
-export type AuthFailure = 'missing' | 'malformed' | 'unknown' | 'revoked';
+export type AuthFailure = 'missing' | 'malformed' | 'unknown' | 'revoked' | 'expired';
 
 export type AuthEvent =
   /** A request had no key, or one that does not belong to the site. `instance` has counted it already. */
@@ -18,7 +18,10 @@ export const authSchemas: SchemasOf<AuthEvent> = {
     summary: 'A request had no key, or one that does not belong to the site.',
     data: {
       type: 'object',
-      properties: { reason: { type: 'string', enum: ['missing', 'malformed', 'unknown', 'revoked'] }, instance },
+      properties: {
+        reason: { type: 'string', enum: ['missing', 'malformed', 'unknown', 'revoked', 'expired'] },
+        instance,
+      },
       required: ['reason', 'instance'],
       additionalProperties: false,
     },

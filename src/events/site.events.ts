@@ -6,6 +6,7 @@ import {
   connectionName as platform,
   type SchemasOf,
   strings,
+  time,
   uuid,
 } from './event-schema.js';
 
@@ -71,6 +72,8 @@ export type SiteEvent =
   | { type: 'site.inbound_disabled.v1'; data: Record<string, never> }
   | { type: 'site.key_issued.v1'; data: { keyId: string; name: string; prefix: string; hash: string; trial: boolean } }
   | { type: 'site.key_revoked.v1'; data: { keyId: string } }
+  /** A new key, issued just before, replaces this one, which is refused from `expiresAt` on. */
+  | { type: 'site.key_rotated.v1'; data: { keyId: string; newKeyId: string; expiresAt: string } }
   /** The new value of each setting that changed. */
   | { type: 'site.settings_changed.v1'; data: { settings: Partial<SiteSettings> } }
   | ConnectionEvent
@@ -152,6 +155,19 @@ export const siteSchemas: SchemasOf<SiteEvent> = {
   'site.key_revoked.v1': {
     summary: 'An API key was revoked.',
     data: { type: 'object', properties: { keyId: uuid }, required: ['keyId'], additionalProperties: false },
+  },
+  'site.key_rotated.v1': {
+    summary: 'An API key is replaced by a new one.',
+    data: {
+      type: 'object',
+      properties: {
+        keyId: uuid,
+        newKeyId: uuid,
+        expiresAt: { ...time, description: 'The replaced key is refused from this time on.' },
+      },
+      required: ['keyId', 'newKeyId', 'expiresAt'],
+      additionalProperties: false,
+    },
   },
   'site.settings_changed.v1': {
     summary: 'Settings of the site changed.',

@@ -11,6 +11,10 @@ import { APPEND_LOCK, erasureLock } from './projection-rebuild.js';
 /** The projection of dedup claims, which the append writes and this file erases. */
 const DEDUP = 'dedup';
 
+/** A key that was derived from a reference reveals nothing about the person; all others were derived from the subject. */
+const CLAIMS = `site = $1 AND stream = ANY (
+  SELECT stream FROM cc.events WHERE position = ANY ($2) AND reference IS NULL)`;
+
 /** Counts of what an erasure deleted. */
 export interface Erased {
   /** Events that lost their personal part. */
@@ -20,7 +24,7 @@ export interface Erased {
   readonly rows: ReadonlyMap<string, number>;
 }
 
-export interface ErasureOptions {
+export interface ErasureSearch {
   readonly site: string;
   /** In hex. */
   readonly subject: string;
@@ -28,6 +32,9 @@ export interface ErasureOptions {
   linkedSubjects(personal: readonly unknown[]): string[];
   /** All projections; those that declare `subjectColumns` lose the rows of the subject. */
   readonly projections: readonly Projection[];
+}
+
+export interface ErasureOptions extends ErasureSearch {
   /** The event that states the erasure. It is appended by the transaction that deletes. */
   record(erased: Erased): AppendRequest & { readonly expected: 'new' };
 }
@@ -55,7 +62,32 @@ export async function eraseSubject(postgres: Postgres, options: ErasureOptions):
   }
 }
 
-function lockedProjections({ projections }: ErasureOptions): string[] {
+/** Counts what `eraseSubject` would delete at the moment. Takes no lock, and nothing waits for it. */
+export async function countErasable(postgres: Postgres, search: ErasureSearch): Promise<Erased> {
+  const client = await postgres.connect('erasure');
+  try {
+    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+    const subjects = new Set([search.subject]);
+    const positions = await findWithLinked(client, search, subjects, Number.MAX_SAFE_INTEGER);
+    const { rows: claims } = await client.query<{ count: number }>(
+      `SELECT count(*)::float8 AS count FROM cc.dedup WHERE ${CLAIMS}`,
+      [search.site, positions],
+    );
+    const rows = new Map<string, number>();
+    for (const { table, condition, values } of subjectRows(search, subjects)) {
+      const found = await client.query<{ count: number }>(
+        `SELECT count(*)::float8 AS count FROM cc.${table} WHERE ${condition}`,
+        values,
+      );
+      rows.set(table, found.rows[0]?.count ?? 0);
+    }
+    return { events: positions.length, claims: claims[0]?.count ?? 0, rows };
+  } finally {
+    await client.end();
+  }
+}
+
+function lockedProjections({ projections }: ErasureSearch): string[] {
   return [...projections.filter(({ subjectColumns }) => subjectColumns).map(({ name }) => name), DEDUP];
 }
 
@@ -68,10 +100,7 @@ async function eraseOnce(
 ): Promise<Erased | undefined> {
   const { site, linkedSubjects } = options;
   const head = await readHead(client);
-  const found = await find(client, site, subjects, -1, head);
-  const linked = new Set(linkedSubjects(found.map(({ data }) => data)).filter((subject) => !subjects.has(subject)));
-  const foundLinked = await find(client, site, linked, -1, head);
-  for (const subject of linked) subjects.add(subject);
+  const found = await findWithLinked(client, options, subjects, head);
   await client.query('BEGIN');
   // Waits for folds that have read personal parts and not yet written their rows.
   await client.query('SELECT FROM cc.projections WHERE name = ANY ($1) ORDER BY name FOR UPDATE', [
@@ -83,13 +112,8 @@ async function eraseOnce(
     await client.query('ROLLBACK');
     return undefined;
   }
-  const positions = [...found, ...foundLinked, ...newer].map(({ position }) => position);
-  const claims = await client.query(
-    // A key that was derived from a reference reveals nothing about the person; all others were derived from the subject.
-    `DELETE FROM cc.dedup WHERE site = $1 AND stream = ANY (
-       SELECT stream FROM cc.events WHERE position = ANY ($2) AND reference IS NULL)`,
-    [site, positions],
-  );
+  const positions = [...found, ...newer.map(({ position }) => position)];
+  const claims = await client.query(`DELETE FROM cc.dedup WHERE ${CLAIMS}`, [site, positions]);
   const events = await deletePersonalParts(client, 'position = ANY ($1)', [positions]);
   const rows = await deleteRows(client, options, subjects);
   const erased = { events: totalOf(events), claims: claims.rowCount ?? 0, rows };
@@ -151,18 +175,40 @@ function totalOf(deleted: readonly { readonly count: number }[]): number {
 
 async function deleteRows(
   client: ClientBase,
-  { site, projections }: ErasureOptions,
+  search: ErasureSearch,
   subjects: ReadonlySet<string>,
 ): Promise<Map<string, number>> {
   const rows = new Map<string, number>();
-  for (const { table, column } of projections.flatMap(({ subjectColumns = [] }) => subjectColumns)) {
-    const { rowCount } = await client.query(`DELETE FROM cc.${table} WHERE site = $1 AND ${column} = ANY ($2)`, [
-      site,
-      bytesOf(subjects),
-    ]);
+  for (const { table, condition, values } of subjectRows(search, subjects)) {
+    const { rowCount } = await client.query(`DELETE FROM cc.${table} WHERE ${condition}`, values);
     rows.set(table, rowCount ?? 0);
   }
   return rows;
+}
+
+/** The rows of projections that are about the subjects. */
+function subjectRows({ site, projections }: ErasureSearch, subjects: ReadonlySet<string>) {
+  return projections
+    .flatMap(({ subjectColumns = [] }) => subjectColumns)
+    .map(({ table, column }) => ({
+      table,
+      condition: `site = $1 AND ${column} = ANY ($2)`,
+      values: [site, bytesOf(subjects)],
+    }));
+}
+
+/** Positions of the events about the subjects and those linked with them, which are added to `subjects`. */
+async function findWithLinked(
+  client: ClientBase,
+  { site, linkedSubjects }: ErasureSearch,
+  subjects: Set<string>,
+  until: number,
+): Promise<string[]> {
+  const found = await find(client, site, subjects, -1, until);
+  const linked = new Set(linkedSubjects(found.map(({ data }) => data)).filter((subject) => !subjects.has(subject)));
+  const foundLinked = await find(client, site, linked, -1, until);
+  for (const subject of linked) subjects.add(subject);
+  return [...found, ...foundLinked].map(({ position }) => position);
 }
 
 async function find(client: ClientBase, site: string, subjects: ReadonlySet<string>, after: number, until: number) {

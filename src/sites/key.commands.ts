@@ -27,3 +27,16 @@ export class RevokeKey extends SiteCommand<SiteKey> {
     super(actor, host);
   }
 }
+
+/** Replaces a key by a new one with the same name. */
+export class RotateKey extends SiteCommand<IssuedKey> {
+  constructor(
+    actor: Actor,
+    host: string,
+    readonly keyId: string,
+    /** The replaced key is refused from then on. */
+    readonly expiresAt: string,
+  ) {
+    super(actor, host);
+  }
+}

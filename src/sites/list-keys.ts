@@ -1,6 +1,6 @@
 import type { ProjectionRunner } from '../log/projection-runner.js';
 import type { Postgres } from '../postgres/postgres.js';
-import type { SiteKey } from './site.js';
+import { keyState, type SiteKey } from './site.js';
 
 /** The keys of a site from the projections, after they have caught up with the log. */
 export async function listKeys(
@@ -19,7 +19,18 @@ export async function listKeys(
   const keys = row?.keys ?? [];
   const usage = await (await postgres.repository(KeyUsageRow)).findBy({ keyId: In(keys.map((key) => key.id)) });
   const lastUsed = new Map(usage.map(({ keyId, lastUsedAt }) => [keyId, lastUsedAt.toISOString()]));
-  return keys.map(({ id, name, prefix, trial, createdAt, status }: SiteKey) => {
-    return { id, name, prefix, trial, createdAt, lastUsedAt: lastUsed.get(id) ?? null, status };
+  const nowMs = postgres.clock.nowMs();
+  return keys.map((key: SiteKey) => {
+    const { id, name, prefix, trial, createdAt, rotation } = key;
+    return {
+      id,
+      name,
+      prefix,
+      trial,
+      createdAt,
+      lastUsedAt: lastUsed.get(id) ?? null,
+      status: keyState(key, nowMs),
+      ...rotation,
+    };
   });
 }

@@ -7,7 +7,7 @@ import {
   PauseConnectionHandler,
   ResumeConnectionHandler,
 } from './connection.handlers.js';
-import { IssueKeyHandler, RevokeKeyHandler } from './key.handlers.js';
+import { IssueKeyHandler, RevokeKeyHandler, RotateKeyHandler } from './key.handlers.js';
 import {
   AddSiteHandler,
   ChangeAliasesHandler,
@@ -18,7 +18,12 @@ import {
 } from './site.handlers.js';
 import type { SiteRepository } from './site-repository.js';
 import type { SiteSecrets } from './site-secrets.js';
-import { DisableWebhookHandler, EnableWebhookHandler, SetWebhookHandler } from './webhook.handlers.js';
+import {
+  DisableWebhookHandler,
+  EnableWebhookHandler,
+  RotateWebhookSecretHandler,
+  SetWebhookHandler,
+} from './webhook.handlers.js';
 
 type SiteCommandHandler = new (sites: SiteRepository, secrets: SiteSecrets) => ICommandHandler;
 
@@ -31,12 +36,14 @@ export const SITE_COMMAND_HANDLERS: readonly SiteCommandHandler[] = [
   RemoveSiteHandler,
   IssueKeyHandler,
   RevokeKeyHandler,
+  RotateKeyHandler,
   ConnectPlatformHandler,
   DisconnectPlatformHandler,
   PauseConnectionHandler,
   ResumeConnectionHandler,
   ParkConnectionHandler,
   SetWebhookHandler,
+  RotateWebhookSecretHandler,
   EnableWebhookHandler,
   DisableWebhookHandler,
 ];

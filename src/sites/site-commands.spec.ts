@@ -12,7 +12,7 @@ import {
   PauseConnection,
   ResumeConnection,
 } from './connection.commands.js';
-import { IssueKey, RevokeKey } from './key.commands.js';
+import { IssueKey, RevokeKey, RotateKey } from './key.commands.js';
 import {
   AddSite,
   ChangeAliases,
@@ -21,10 +21,11 @@ import {
   EnableInbound,
   RemoveSite,
 } from './site.commands.js';
+import { keyState } from './site.js';
 import { siteCommandDispatcher } from './site-command-handlers.js';
 import { SiteRepository } from './site-repository.js';
 import type { ConnectionSecrets, SiteSecrets } from './site-secrets.js';
-import { DisableWebhook, EnableWebhook, SetWebhook } from './webhook.commands.js';
+import { DisableWebhook, EnableWebhook, RotateWebhookSecret, SetWebhook } from './webhook.commands.js';
 
 const HOST = 'shop.example';
 const WEBHOOK = { url: 'https://hooks.shop.example/totals', allowPrivate: false };
@@ -194,6 +195,41 @@ describe('site commands', () => {
     await expect(commands.execute(new RevokeKey('cli', HOST, 'none'))).rejects.toThrow('has no key none');
   });
 
+  describe('RotateKey', () => {
+    const EXPIRES = '2026-03-02T10:00:00.000Z';
+    const rotate = (id: string) => commands.execute(new RotateKey('user:ada', HOST, id, EXPIRES));
+
+    it('issues a key with the same name and kind, and says when the old one expires', async () => {
+      const old = await commands.execute(new IssueKey('cli', HOST, 'CRM', true));
+      const { key, ...issued } = await rotate(old.id);
+      expect(issued).toMatchObject({ name: 'CRM', trial: true, hash: hashApiKey(key), status: 'active' });
+      expect(issued.id).not.toBe(old.id);
+      const data = { keyId: old.id, newKeyId: issued.id, expiresAt: EXPIRES };
+      expect(await newest()).toMatchObject({ type: 'site.key_rotated.v1', actor: 'user:ada', data });
+      const { keys } = await sites.get(HOST);
+      expect(keys.map((found) => found.rotation)).toEqual([{ newKeyId: issued.id, expiresAt: EXPIRES }, undefined]);
+      expect(keys.map((found) => keyState(found, Date.parse(EXPIRES) - 1))).toEqual(['active', 'active']);
+      expect(keys.map((found) => keyState(found, Date.parse(EXPIRES)))).toEqual(['expired', 'active']);
+    });
+
+    it('refuses a key that is revoked or replaced, and an unknown one', async () => {
+      const old = await commands.execute(new IssueKey('cli', HOST, 'CRM', false));
+      const { id } = await rotate(old.id);
+      await expect(rotate(old.id)).rejects.toThrow(`was replaced by key ${id}`);
+      await commands.execute(new RevokeKey('cli', HOST, id));
+      await expect(rotate(id)).rejects.toThrow('is revoked');
+      await expect(rotate('none')).rejects.toThrow('has no key none');
+      expect((await sites.get(HOST)).keys).toHaveLength(2);
+    });
+
+    it('replaces a key once when two callers do it at the same time', async () => {
+      const { id } = await commands.execute(new IssueKey('cli', HOST, 'CRM', false));
+      const outcomes = await Promise.allSettled([rotate(id), rotate(id)]);
+      expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+      expect((await sites.get(HOST)).keys).toHaveLength(2);
+    });
+  });
+
   describe('connections', () => {
     const connect = (set: Record<string, string>, name?: ConnectionName) =>
       commands.execute(new ConnectPlatform('cli', HOST, segment, { set }, name));
@@ -265,6 +301,17 @@ describe('site commands', () => {
   });
 
   describe('webhook', () => {
+    it('gets a new secret, and the one before signs on', async () => {
+      await expect(commands.execute(new RotateWebhookSecret('cli', HOST))).rejects.toThrow('has no webhook');
+      const { generatedSecret: first } = await commands.execute(new SetWebhook('cli', HOST, WEBHOOK));
+      const { webhook, generatedSecret } = await commands.execute(new RotateWebhookSecret('user:ada', HOST));
+      expect(generatedSecret).not.toBe(first);
+      expect(await secrets.connectionSecrets(HOST, 'outbound')).toEqual({ secret: generatedSecret, previous: first });
+      const event = await newest();
+      expect(event).toMatchObject({ actor: 'user:ada', data: { url: WEBHOOK.url, newSecret: true } });
+      expect(webhook).toMatchObject({ url: WEBHOOK.url, enabled: true, secretSince: event?.time });
+    });
+
     it('gets a generated secret once and keeps the previous one when it changes', async () => {
       const { webhook, generatedSecret } = await commands.execute(new SetWebhook('cli', HOST, WEBHOOK));
       expect(webhook).toMatchObject({ url: WEBHOOK.url, enabled: true });

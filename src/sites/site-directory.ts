@@ -12,7 +12,7 @@ import { API_KEY_LENGTH, hashApiKey, looksLikeApiKey } from './api-key.js';
 import { AuthThrottle } from './auth-throttle.js';
 import type { SiteConnection } from './connection.js';
 import { normaliseHost } from './host.js';
-import { evolve, type Site, type SiteKey } from './site.js';
+import { evolve, keyState, type Site, type SiteKey } from './site.js';
 import type { ConnectionSecrets, SiteSecrets } from './site-secrets.js';
 
 /** A revocation takes effect on every instance within a second. An instance that read the log longer ago reads it first. */
@@ -135,9 +135,12 @@ export class SiteDirectory {
     // One hash lookup accepts a valid key. The reason of a failure is determined afterwards.
     const key =
       text !== undefined && text.length === API_KEY_LENGTH ? loaded.keysByHash.get(hashApiKey(text)) : undefined;
-    if (key?.status === 'active') return { ok: true, key };
-    const failure: AuthFailure = key ? 'revoked' : !text ? 'missing' : looksLikeApiKey(text) ? 'unknown' : 'malformed';
-    return { ok: false, retryAfterS: this.throttle.fail(loaded.site.host, failure, this.options.clock.nowMs()) };
+    const nowMs = this.options.clock.nowMs();
+    const state = key && keyState(key, nowMs);
+    if (key && state === 'active') return { ok: true, key };
+    const unknown = !text ? 'missing' : looksLikeApiKey(text) ? 'unknown' : 'malformed';
+    const failure: AuthFailure = state && state !== 'active' ? state : unknown;
+    return { ok: false, retryAfterS: this.throttle.fail(loaded.site.host, failure, nowMs) };
   }
 
   flushFailures(): void {

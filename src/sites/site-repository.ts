@@ -9,7 +9,8 @@ import { evolve, type Site } from './site.js';
 
 const ATTEMPTS_MAX = 5;
 
-type Decision = SiteEvent | undefined;
+/** Several events are appended together or not at all. */
+type Decision = SiteEvent | readonly [SiteEvent, ...SiteEvent[]] | undefined;
 
 /** Reads sites from the log, and changes them by appending the event that a decision returns. */
 export class SiteRepository {
@@ -58,7 +59,7 @@ export class SiteRepository {
   }
 
   /**
-   * Appends the event that `decide` returns for the current state; without an event the site stays as it is. `decide`
+   * Appends what `decide` returns for the current state; without an event the site stays as it is. `decide`
    * runs again when another writer changed the site in the meantime. An alias does not identify a site here.
    */
   async change(host: string, actor: Actor, decide: (site: Site) => Decision | Promise<Decision>): Promise<Site> {
@@ -75,9 +76,9 @@ export class SiteRepository {
     for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
       const history = await this.log.readStream(SITE, stream);
       const site = history.reduce(evolve, undefined as Site | undefined);
-      const event = await decide(site);
-      if (!event) return site as Site;
-      const events: [NewEvent] = [event];
+      const decision = await decide(site);
+      if (!decision) return site as Site;
+      const events: readonly [NewEvent, ...NewEvent[]] = 'type' in decision ? [decision] : decision;
       const expected = history.length;
       const outcome = await this.log.append({ category: SITE, stream, expected, site: host, actor, events });
       if (outcome.status === 'appended')

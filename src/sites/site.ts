@@ -13,6 +13,13 @@ export interface SiteKey {
   readonly trial: boolean;
   readonly createdAt: string;
   readonly status: 'active' | 'revoked';
+  /** Set when a new key replaced this one: until then both are accepted. */
+  readonly rotation?: { readonly newKeyId: string; readonly expiresAt: string } | undefined;
+}
+
+/** `expired`: the overlap with the key that replaced it has ended. No event says so. */
+export function keyState({ status, rotation }: SiteKey, nowMs: number): SiteKey['status'] | 'expired' {
+  return status === 'active' && rotation && nowMs >= Date.parse(rotation.expiresAt) ? 'expired' : status;
 }
 
 /** A customer's site with its API keys, platform connections and webhook, folded from its events. */
@@ -63,9 +70,11 @@ export function evolve(site: Site | undefined, event: StoredEvent): Site | undef
       const key: SiteKey = { id: keyId, name, prefix, hash, trial, createdAt: event.time, status: 'active' };
       return { ...site, keys: [...site.keys, key] };
     }
-    case 'site.key_revoked.v1': {
-      const { keyId } = event.data;
-      return { ...site, keys: site.keys.map((key) => (key.id === keyId ? { ...key, status: 'revoked' } : key)) };
+    case 'site.key_revoked.v1':
+      return withKey(site, event.data.keyId, { status: 'revoked' });
+    case 'site.key_rotated.v1': {
+      const { keyId, ...rotation } = event.data;
+      return withKey(site, keyId, { rotation });
     }
     case 'site.settings_changed.v1':
       return { ...site, settings: { ...site.settings, ...event.data.settings } };
@@ -82,4 +91,8 @@ export function evolve(site: Site | undefined, event: StoredEvent): Site | undef
     default:
       return site;
   }
+}
+
+function withKey(site: Site, keyId: string, change: Partial<SiteKey>): Site {
+  return { ...site, keys: site.keys.map((key) => (key.id === keyId ? { ...key, ...change } : key)) };
 }

@@ -19,6 +19,9 @@ export class SetWebhook extends SiteCommand<ConfiguredWebhook> {
   }
 }
 
+/** Replaces the secret by a generated one. For 24 h requests are also signed with the one before. */
+export class RotateWebhookSecret extends SiteCommand<ConfiguredWebhook> {}
+
 export class EnableWebhook extends SiteCommand<SiteWebhook> {}
 
 /** With a reason the service disables the webhook, without one an operator does. */

@@ -4,7 +4,13 @@ import { redactUrl } from '../kernel/redact-url.js';
 import { generateWebhookSecret } from './connection-settings.js';
 import type { SiteRepository } from './site-repository.js';
 import type { SiteSecrets } from './site-secrets.js';
-import { type ConfiguredWebhook, DisableWebhook, EnableWebhook, SetWebhook } from './webhook.commands.js';
+import {
+  type ConfiguredWebhook,
+  DisableWebhook,
+  EnableWebhook,
+  RotateWebhookSecret,
+  SetWebhook,
+} from './webhook.commands.js';
 import {
   configureWebhook,
   disableWebhook,
@@ -42,6 +48,29 @@ export class SetWebhookHandler implements ICommandHandler<SetWebhook> {
       return configureWebhook(site.webhook, redactUrl(url), isChanged, isMoved);
     });
     return { webhook: requireWebhook(site), generatedSecret };
+  }
+}
+
+@CommandHandler(RotateWebhookSecret)
+export class RotateWebhookSecretHandler implements ICommandHandler<RotateWebhookSecret> {
+  constructor(
+    private readonly sites: SiteRepository,
+    private readonly secrets: SiteSecrets,
+  ) {}
+
+  async execute({ host, actor }: RotateWebhookSecret): Promise<ConfiguredWebhook> {
+    const secret = generateWebhookSecret();
+    const site = await this.sites.change(host, actor, async (site) => {
+      const { url } = requireWebhook(site);
+      const { secret: stored } = await this.secrets.connectionSecrets(site.host, 'outbound');
+      // Stored already when the command is repeated after a concurrent change.
+      if (stored !== secret) {
+        const previous = stored === undefined ? {} : { previous: stored };
+        await this.secrets.storeConnectionSecrets(site.host, 'outbound', { secret, ...previous });
+      }
+      return { type: 'site.webhook_configured.v1', data: { url, newSecret: true } };
+    });
+    return { webhook: requireWebhook(site), generatedSecret: secret };
   }
 }
 

@@ -61,6 +61,11 @@ export function may({ permissions }: Principal, permission: Permission): boolean
   return permissions.includes(permission);
 }
 
+/** Personal parts and payloads: for those who operate the sites, not for those who only read figures. */
+export function seesPersonalData(principal: Principal): boolean {
+  return may(principal, 'write');
+}
+
 /** Whether the site's data may be seen at all. What may be done with it is a matter of permissions. */
 export function seesSite({ sites }: Principal, host: string): boolean {
   return sites === 'all' || sites.includes(host);

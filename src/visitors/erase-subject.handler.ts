@@ -1,5 +1,6 @@
 import type { ICommandHandler } from '@nestjs/cqrs';
 import { CommandHandler } from '../kernel/command.js';
+import type { SiteSecrets } from '../sites/site-secrets.js';
 import { type ErasedSubject, EraseSubject, RerunErasures } from './erase-subject.command.js';
 import type { Erasure } from './erasure.js';
 import type { ErasureList } from './erasure-list.js';
@@ -9,10 +10,12 @@ export class EraseSubjectHandler implements ICommandHandler<EraseSubject> {
   constructor(
     private readonly erasure: Erasure,
     private readonly list: ErasureList,
+    private readonly secrets: Pick<SiteSecrets, 'recordKey'>,
   ) {}
 
   /** Adds the person to the list first: an erasure that is not listed would be undone by a restore from a backup. */
   async execute({ actor, site, subject }: EraseSubject): Promise<ErasedSubject> {
+    await this.secrets.recordKey();
     await this.list.add({ site, subject });
     return this.erasure.erase(actor, site, subject);
   }

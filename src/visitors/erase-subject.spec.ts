@@ -27,6 +27,8 @@ function recordingErasure(onErase: () => Promise<void> = async () => {}) {
   return { calls, erasure: { erase } as unknown as Erasure };
 }
 
+const ANY_KEY = { recordKey: async () => {} };
+
 describe('EraseSubject', () => {
   it('lists the person before it erases', async () => {
     const list = newList();
@@ -34,7 +36,7 @@ describe('EraseSubject', () => {
     const { calls, erasure } = recordingErasure(async () => {
       listed = await list.read();
     });
-    const erased = await new EraseSubjectHandler(erasure, list).execute(new EraseSubject('cli', SITE, JANE));
+    const erased = await new EraseSubjectHandler(erasure, list, ANY_KEY).execute(new EraseSubject('cli', SITE, JANE));
     expect(erased).toEqual({ events: 3, identifiers: 2, claims: 1 });
     expect(listed).toEqual([{ site: SITE, subject: JANE }]);
     expect(calls).toEqual([['cli', SITE, JANE]]);
@@ -43,7 +45,7 @@ describe('EraseSubject', () => {
   it('erases nothing when the list cannot be written', async () => {
     const { calls, erasure } = recordingErasure();
     writeFileSync(join(folder, 'file'), '');
-    const handler = new EraseSubjectHandler(erasure, newList(join(folder, 'file', 'list')));
+    const handler = new EraseSubjectHandler(erasure, newList(join(folder, 'file', 'list')), ANY_KEY);
     await expect(handler.execute(new EraseSubject('cli', SITE, JANE))).rejects.toThrow(
       /cannot be written \((?:ENOTDIR|EEXIST)\)\. Nothing was erased\. Set ERASURE_LIST to a writable file\.$/,
     );

@@ -1,4 +1,13 @@
-import { appendFileSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Sealer } from '../kernel/sealing.js';
@@ -48,6 +57,29 @@ describe('ErasureList', () => {
     expect(await list.read()).toEqual([JANE]);
     await list.add(JOHN as ListedErasure);
     expect(await list.read()).toEqual([JANE, JOHN]);
+  });
+
+  it('tells who of a site is on it at each moment, as far as it changes', async () => {
+    const list = listWith(oldKey);
+    const current = list.subjectsOf('shop.example');
+    expect([...(await current())]).toEqual([]);
+    await list.add(JANE as ListedErasure);
+    await list.add({ site: 'other.example', subject: 'ef'.repeat(32) });
+    const read = await current();
+    expect([...read]).toEqual([JANE?.subject]);
+    expect(await current()).toBe(read);
+    await list.add(JOHN as ListedErasure);
+    expect([...(await current())]).toEqual([JANE?.subject, JOHN?.subject]);
+  });
+
+  it('reports a list that cannot be read, also later', async () => {
+    const list = listWith(oldKey);
+    const current = list.subjectsOf('shop.example');
+    await current();
+    await list.add(JANE as ListedErasure);
+    rmSync(path);
+    mkdirSync(path);
+    await expect(current()).rejects.toThrow('Check ERASURE_LIST');
   });
 
   describe('after SECRET_KEY was changed', () => {

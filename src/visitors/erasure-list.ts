@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { access, type FileHandle, mkdir, open, readFile, realpath, rename, rm } from 'node:fs/promises';
+import { access, type FileHandle, mkdir, open, readFile, realpath, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Pool } from 'pg';
 import { UserError } from '../kernel/errors.js';
@@ -51,6 +51,25 @@ export class ErasureList {
   async read(): Promise<ListedErasure[]> {
     const distinct = new Set((await this.lines()).map((line) => this.sealer.open(line, LABEL).toString()));
     return [...distinct].map((text) => JSON.parse(text) as ListedErasure);
+  }
+
+  /** Of one site, as of each call. Reads the file again only if it has changed. */
+  subjectsOf(host: string): () => Promise<ReadonlySet<string>> {
+    let read: { readonly version: string; readonly subjects: ReadonlySet<string> } | undefined;
+    return async () => {
+      const version = await stat(this.path).then(
+        ({ ino, size, mtimeMs }) => `${ino} ${size} ${mtimeMs}`,
+        (error: NodeJS.ErrnoException) => `${error.code}`,
+      );
+      if (read?.version !== version) {
+        const erasures = await this.read();
+        read = {
+          version,
+          subjects: new Set(erasures.filter(({ site }) => site === host).map(({ subject }) => subject)),
+        };
+      }
+      return read.subjects;
+    };
   }
 
   /** Seals with the current key all lines that only the previous key opens. Returns their number. */

@@ -1,6 +1,6 @@
 import { VISITOR, type VisitorEvent } from '../events/visitor.events.js';
 import { uuidv7 } from '../kernel/uuid.js';
-import { type Erased, eraseSubject } from '../log/erasure.js';
+import { countErasable, type Erased, eraseSubject } from '../log/erasure.js';
 import type { Projection } from '../log/projection.js';
 import type { Postgres } from '../postgres/postgres.js';
 import type { ErasedSubject } from './erase-subject.command.js';
@@ -18,12 +18,7 @@ export class Erasure {
       site,
       subject,
       projections: this.projections,
-      // Events of the same browser from before the visitor was identified.
-      linkedSubjects: (personal) =>
-        personal.flatMap((data) => {
-          const { visitor, browser } = (data ?? {}) as { visitor?: string; browser?: string };
-          return [visitor, browser].flatMap((id) => (id === undefined ? [] : [visitorSubject(id)]));
-        }),
+      linkedSubjects,
       record: (erased) => {
         const event: VisitorEvent = { type: 'visitor.erased.v1', data: countsOf(erased) };
         return { category: VISITOR, stream: uuidv7(), expected: 'new', site, actor, events: [event] };
@@ -31,6 +26,21 @@ export class Erasure {
     });
     return countsOf(erased);
   }
+
+  /** Counts what an erasure would delete at the moment. */
+  async preview(site: string, subject: string): Promise<ErasedSubject> {
+    return countsOf(
+      await countErasable(this.postgres, { site, subject, projections: this.projections, linkedSubjects }),
+    );
+  }
+}
+
+/** Events of the same browser from before the visitor was identified. */
+function linkedSubjects(personal: readonly unknown[]): string[] {
+  return personal.flatMap((data) => {
+    const { visitor, browser } = (data ?? {}) as { visitor?: string; browser?: string };
+    return [visitor, browser].flatMap((id) => (id === undefined ? [] : [visitorSubject(id)]));
+  });
 }
 
 function countsOf({ events, claims, rows }: Erased): ErasedSubject {

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../../kernel/clock.js';
 import { subjectOf } from '../../kernel/email.js';
 import { UserError } from '../../kernel/errors.js';
@@ -27,8 +28,8 @@ export interface ImportRun {
   site(): LoadedSite;
   /** One outcome per conversion. */
   store(commands: readonly ReceiveConversion[]): Promise<LineOutcome[]>;
-  /** People who were erased, and must not return with an old export. */
-  readonly erased: ReadonlySet<string>;
+  /** People who were erased by now, and must not return with an old export. */
+  erased(): Promise<ReadonlySet<string>>;
   /** Undefined in a dry run. */
   readonly rejected: RejectedFile | undefined;
   onProgress(counts: Readonly<ImportCounts>): void;
@@ -42,7 +43,9 @@ export interface ImportResult {
 /** Lines that are looked up and stored together. Large enough that commits are shared by many. */
 const WINDOW_LINES = 100;
 /** While one is being stored, others are read, looked up and matched. */
-const WINDOWS_IN_FLIGHT = 3;
+const WINDOWS_IN_FLIGHT = 6;
+/** Lines that are read before answers of the database are handled: reading a window at once would leave it idle meanwhile. */
+const LINES_PER_TURN = 25;
 
 const ERASED = 'the person was erased with "visitors erase": what happened since can be sent to the endpoint';
 
@@ -57,6 +60,7 @@ export async function runImport(run: ImportRun, counts: ImportCounts): Promise<I
   let failure: { error: unknown } | undefined;
   let window: ReadLine[] = [];
   let zoneless = 0;
+  let erased = await run.erased();
   const dispatch = async () => {
     const lines = window;
     window = [];
@@ -67,14 +71,16 @@ export async function runImport(run: ImportRun, counts: ImportCounts): Promise<I
     void storing.then(() => windows.delete(storing));
     while (windows.size >= WINDOWS_IN_FLIGHT) await Promise.race(windows);
     run.onProgress(counts);
+    erased = await run.erased();
   };
   try {
     for await (const line of run.source.lines) {
       if (failure || run.stop.aborted) break;
       if ('isZoneless' in line.reading && line.reading.isZoneless) zoneless += 1;
-      const command = toCommand(run, line);
+      const command = toCommand(run, line, erased);
       if (typeof command === 'string') await reject(run, line, command, counts);
       else if (window.push({ line, command }) >= WINDOW_LINES) await dispatch();
+      else if (window.length % LINES_PER_TURN === 0) await setImmediate();
     }
   } catch (error) {
     failure ??= { error };
@@ -87,11 +93,11 @@ export async function runImport(run: ImportRun, counts: ImportCounts): Promise<I
 }
 
 /** The command, or why the line is rejected. */
-function toCommand(run: ImportRun, line: SourceLine): ReceiveConversion | string {
+function toCommand(run: ImportRun, line: SourceLine, erased: ReadonlySet<string>): ReceiveConversion | string {
   if ('error' in line.reading) return line.reading.error;
   const reading = readInboundFields(line.reading.body, line.rawBody, run.clock);
   if (!reading.ok) return reading.error;
-  if (run.erased.size > 0 && run.erased.has(subjectFrom(reading.fields))) return ERASED;
+  if (erased.size > 0 && erased.has(subjectFrom(reading.fields))) return ERASED;
   return new ReceiveConversion(run.site(), run.key, reading.fields, run.rules);
 }
 

@@ -3,13 +3,26 @@ import { findOrder } from '../conversions/find-order.js';
 import { type DeliveryHistory, deliveryHistories } from '../delivery/delivery-history.js';
 import { withOrder } from '../delivery/read-order.js';
 import { type AdConsent, CONVERSION } from '../events/conversion.events.js';
-import { UserError } from '../kernel/errors.js';
 import { isUuid } from '../kernel/uuid.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import type { Visit } from '../platforms/conversion.js';
 import { platformOf } from '../platforms/index.js';
-import type { CliDependencies } from './session.js';
+import type { SiteRepository } from '../sites/site-repository.js';
+import type { SiteSecrets } from '../sites/site-secrets.js';
+
+/** What is read of an order: a sender can repeat it any number of times. */
+const RELATED = { types: ['conversion.received.v1', 'conversion.deduplicated.v1'], limit: 1_000 };
+const ORIGINALS = { types: ['conversion.received.v1', 'conversion.filtered.v1'], limit: 1_000 };
+
+export interface HistoryDependencies {
+  readonly log: EventLog;
+  readonly sites: SiteRepository;
+  readonly secrets: SiteSecrets;
+}
+
+/** A conversion's stream, which starts with the result of the request. */
+export type ConversionStream = readonly [opening: StoredOpening, ...more: StoredEvent[]];
 
 /** Everything the log contains about one conversion. */
 export interface ConversionHistory {
@@ -27,55 +40,36 @@ export interface ConversionHistory {
   readonly events: readonly StoredEvent[];
 }
 
-/** A conversion's stream, which starts with the result of the request. With a host, only of that site. */
+/** Undefined if there is no such conversion; with a host, only of that site. */
 export async function readConversion(
   log: EventLog,
   host: string | undefined,
   conversionId: string,
-): Promise<[opening: StoredOpening, ...more: StoredEvent[]]> {
+): Promise<ConversionStream | undefined> {
   const events = isUuid(conversionId) ? await log.readStream(CONVERSION, conversionId.toLowerCase()) : [];
   const [opening, ...more] = events;
-  if (!opening || !isOpening(opening) || opening.site !== (host ?? opening.site)) {
-    throw new UserError(
-      `${host ?? 'The log'} has no conversion ${conversionId}. "events tail" shows the newest events.`,
-    );
-  }
+  if (!opening || !isOpening(opening) || opening.site !== (host ?? opening.site)) return undefined;
   return [opening, ...more];
 }
 
-export async function findByConversion(
-  dependencies: CliDependencies,
-  host: string | undefined,
-  conversionId: string,
-): Promise<ConversionHistory> {
-  return buildHistory(dependencies, await readConversion(dependencies.log, host, conversionId));
-}
-
 /** The newest conversion with the order id that is not a duplicate, nor a correction if there is another one. */
-export async function findByOrder(
-  dependencies: CliDependencies,
+export async function readOrderedConversion(
+  { log, secrets }: HistoryDependencies,
   host: string,
   orderId: string,
-): Promise<ConversionHistory> {
-  const { log, secrets } = dependencies;
-  const openings = await findOrder(log, host, await secrets.dedupSecret(host), orderId);
-  const originals = openings.filter((event) => !isDuplicate(event));
+): Promise<ConversionStream | undefined> {
+  const originals = await findOrder(log, host, await secrets.dedupSecret(host), orderId, ORIGINALS);
   const opening = originals.findLast(({ data }) => !data.correction) ?? originals.at(-1);
-  if (!opening) {
-    throw new UserError(
-      `${host} has no conversion with order ${orderId}. "events tail --site ${host}" shows the newest events.`,
-    );
-  }
-  return buildHistory(dependencies, await readConversion(log, host, opening.data.conversionId));
+  return opening && readConversion(log, host, opening.data.conversionId);
 }
 
-async function buildHistory(
-  { log, sites }: CliDependencies,
-  own: [StoredOpening, ...StoredEvent[]],
+export async function conversionHistory(
+  { log, sites }: HistoryDependencies,
+  own: ConversionStream,
 ): Promise<ConversionHistory> {
   const [opening] = own;
   const { conversionId, orderId, keyId, consent, trial } = opening.data;
-  const sameOrder = orderId === undefined ? [] : await log.find(opening.site, orderId);
+  const sameOrder = orderId === undefined ? [] : await log.find(opening.site, orderId, RELATED);
   const related = sameOrder.filter((event) => {
     if (isDuplicate(event)) return event.data.firstConversionId === conversionId;
     const isCorrection = event.type === 'conversion.received.v1' && event.data.correction;

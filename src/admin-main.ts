@@ -1,0 +1,52 @@
+import 'reflect-metadata';
+import { startAdmin, stopAdmin } from './admin/admin.js';
+import { type AdminMessage, STOPPED_WITHIN } from './app/admin-process.js';
+import { messageOf } from './kernel/errors.js';
+import { Logger } from './kernel/logger.js';
+import { openSealer } from './kernel/secret-key.js';
+import { readSettings } from './kernel/settings.js';
+import { Postgres } from './postgres/postgres.js';
+
+// A process of its own: a search, an export or a password that is hashed must not delay conversions or use their memory.
+
+// The service decides when this process stops: Ctrl-C in a terminal and a supervisor's signals reach both.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
+process.once('uncaughtException', (error) => void fail(error.stack ?? messageOf(error)));
+
+// The service ended while this file was loaded.
+if (!process.connected) process.exit(0);
+/** The channel closes when the service stops this process, and also when the service was killed. */
+const serviceEnded = new Promise<void>((resolve) => process.once('disconnect', resolve));
+
+try {
+  await run();
+  process.exit(0);
+} catch (error) {
+  await fail(messageOf(error));
+}
+
+async function run(): Promise<void> {
+  const settings = readSettings(process.env);
+  const { databaseUrl, dataDir, shutdownGraceMs } = settings;
+  // Whatever is being waited for: a database that does not answer, or a request.
+  void serviceEnded.then(() => setTimeout(() => process.exit(1), shutdownGraceMs * STOPPED_WITHIN));
+  const logger = new Logger(settings.logLevel);
+  const postgres = await Postgres.open({ databaseUrl, dataDir, onMessage: (line) => logger.warn(line) });
+  const admin = await startAdmin({ settings, logger, sealer: openSealer(settings), postgres });
+  await report({ kind: 'listening', url: admin.url });
+  await serviceEnded;
+  await stopAdmin(admin, shutdownGraceMs);
+}
+
+async function fail(reason: string): Promise<never> {
+  await report({ kind: 'failed', reason });
+  process.exit(1);
+}
+
+/** Resolves when the service has the message, or is gone. */
+function report(message: AdminMessage): Promise<void> {
+  return new Promise((resolve) => {
+    if (process.connected) process.send?.(message, () => resolve());
+    else resolve();
+  });
+}

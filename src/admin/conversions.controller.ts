@@ -1,0 +1,76 @@
+import { Controller, Get, NotFoundException, Param, Query } from '@nestjs/common';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import { z } from 'zod';
+import type { StoredOpening } from '../conversions/conversion.js';
+import { findOrder } from '../conversions/find-order.js';
+import type { ConversionEvent } from '../events/conversion.events.js';
+import { conversionHistory, readConversion, statusOf } from '../history/conversion-history.js';
+import { conversionView } from '../history/conversion-view.js';
+import { type Principal, seesPersonalData } from '../users/access.js';
+import { Caller, Requires } from './access.decorators.js';
+import {
+  conversionIdSchema,
+  conversionSchema,
+  conversionsQuery,
+  historySchema,
+  STATUSES,
+} from './conversions.schemas.js';
+import { Dependencies } from './dependencies.js';
+import { pageOf, pageOfEvents } from './event-pages.js';
+import { Returns } from './returns.decorator.js';
+import { host } from './schemas.js';
+import { findSite } from './sites.controller.js';
+
+/** More conversions with one order id are not listed: a sender can repeat it any number of times. */
+const ORDER_MAX = 500;
+
+const typeOf = (status: (typeof STATUSES)[number]): ConversionEvent['type'] => `conversion.${status}.v1`;
+
+@ApiTags('Conversions')
+@Controller('sites/:site/conversions')
+export class ConversionsController {
+  constructor(private readonly dependencies: Dependencies) {}
+
+  @Get()
+  @Requires('read')
+  @ApiOperation({ summary: 'The conversions of a site, newest first, or those with an order id' })
+  @Returns(pageOf(conversionSchema), 'One page.')
+  async list(
+    @Param('site', { schema: host }) name: string,
+    @Query({ schema: conversionsQuery }) { order, status, cursor, limit }: z.output<typeof conversionsQuery>,
+  ) {
+    const { host: site } = await findSite(this.dependencies.sites, name);
+    const types = (status === undefined ? STATUSES : [status]).map(typeOf);
+    if (order === undefined)
+      return pageOfEvents(this.dependencies.log, { site, types, cursor, limit }, (event) =>
+        conversionOf(event as StoredOpening),
+      );
+    const { log, secrets } = this.dependencies;
+    const oldest = { types, limit: ORDER_MAX };
+    const openings = await findOrder(log, site, await secrets.dedupSecret(site), order, oldest);
+    return { items: openings.reverse().map(conversionOf) };
+  }
+
+  @Get(':id')
+  @Requires('read')
+  @ApiOperation({ summary: 'The history of a conversion: receipt, match, consent, bot verdict and deliveries' })
+  @Returns(
+    historySchema,
+    'Everything the log contains about it. Without the permission "write", personal values and payloads are masked.',
+  )
+  async show(
+    @Param('site', { schema: host }) name: string,
+    @Param('id', { schema: conversionIdSchema }) id: string,
+    @Caller() caller: Principal,
+  ) {
+    const { host: site } = await findSite(this.dependencies.sites, name);
+    const own = await readConversion(this.dependencies.log, site, id);
+    if (!own) throw new NotFoundException(`${site} has no conversion ${id}.`);
+    return conversionView(await conversionHistory(this.dependencies, own), seesPersonalData(caller));
+  }
+}
+
+function conversionOf(opening: StoredOpening) {
+  const { position, time, data } = opening;
+  return { position, ...data, status: statusOf(opening), time };
+}

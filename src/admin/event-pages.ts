@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import { type BackwardsOptions, pageBackwards } from '../history/page-backwards.js';
+import type { EventsOf } from '../log/event.js';
+import type { EventLog } from '../log/event-log.js';
+import { time } from './schemas.js';
+
+export const pageQuery = z.object({
+  cursor: z.coerce.number().int().min(1).optional().meta({ description: '`next` of the page before.' }),
+  limit: z.coerce.number().int().min(1).max(500).default(50),
+});
+
+const next = z.int().optional().meta({
+  description: 'Cursor of the next page. Without it there is none; a page may have fewer items than its limit.',
+});
+
+export const pageOf = <Item extends z.ZodType>(item: Item) => z.object({ items: z.array(item), next });
+
+export const eventSchema = z
+  .object({
+    position: z.int(),
+    id: z.uuid(),
+    type: z.string(),
+    stream: z.string(),
+    version: z.int(),
+    site: z.string(),
+    time,
+    actor: z.string(),
+    data: z.record(z.string(), z.unknown()),
+  })
+  .meta({ id: 'Event', description: 'As on the topics: without personal data.' });
+
+/** The newest matching events before the cursor, each as its document. */
+export async function pageOfEvents<Type extends string>(
+  log: EventLog,
+  { cursor, ...options }: Omit<BackwardsOptions<Type>, 'before'> & { cursor: number | undefined },
+  document: (event: EventsOf<Type>) => object,
+) {
+  const end = (await log.head()) + 1;
+  const before = Math.min(cursor ?? end, end);
+  const { events, ...more } = await pageBackwards<Type>(log, { ...options, before });
+  return { items: events.map(document), ...more };
+}

@@ -1,0 +1,41 @@
+import {
+  type ConversionHistory,
+  type ConversionStream,
+  conversionHistory,
+  type HistoryDependencies,
+  readConversion,
+  readOrderedConversion,
+} from '../history/conversion-history.js';
+import { UserError } from '../kernel/errors.js';
+import type { EventLog } from '../log/event-log.js';
+
+/** With a host, only of that site. */
+export async function requireConversion(
+  log: EventLog,
+  host: string | undefined,
+  conversionId: string,
+): Promise<ConversionStream> {
+  const own = await readConversion(log, host, conversionId);
+  if (own) return own;
+  throw new UserError(`${host ?? 'The log'} has no conversion ${conversionId}. "events tail" shows the newest events.`);
+}
+
+export async function findByConversion(
+  dependencies: HistoryDependencies,
+  host: string | undefined,
+  conversionId: string,
+): Promise<ConversionHistory> {
+  return conversionHistory(dependencies, await requireConversion(dependencies.log, host, conversionId));
+}
+
+export async function findByOrder(
+  dependencies: HistoryDependencies,
+  host: string,
+  orderId: string,
+): Promise<ConversionHistory> {
+  const own = await readOrderedConversion(dependencies, host, orderId);
+  if (own) return conversionHistory(dependencies, own);
+  throw new UserError(
+    `${host} has no conversion with order ${orderId}. "events tail --site ${host}" shows the newest events.`,
+  );
+}

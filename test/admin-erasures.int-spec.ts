@@ -1,0 +1,123 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { jest } from '@jest/globals';
+import { subjectOf } from '../src/kernel/email.js';
+import { openSealer } from '../src/kernel/secret-key.js';
+import { readSettings } from '../src/kernel/settings.js';
+import { EventLog } from '../src/log/event-log.js';
+import { PostgresEventLog } from '../src/log/postgres-event-log.js';
+import { openErasureList } from '../src/visitors/erasure-list.js';
+import { type AdminClient, startTestAdmin, type TestAdmin } from './support/admin.js';
+import { createMigratedDatabase } from './support/databases.js';
+import { startTestServer, type TestServer } from './support/postgres-server.js';
+import { SECRET_KEY } from './support/service.js';
+
+jest.setTimeout(60_000);
+
+const SITE = 'erase.example';
+const JANE = 'jane@example.com';
+const BODY = { email: ' Jane@Example.com ' };
+const PATH = `/sites/${SITE}/erasures`;
+
+let folder: string;
+let server: TestServer;
+let admin: TestAdmin;
+let log: EventLog;
+let operator: AdminClient;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'cc-erasures-'));
+  server = await startTestServer();
+  admin = await startTestAdmin(await createMigratedDatabase(server), { ERASURE_LIST: join(folder, 'list') });
+  log = new PostgresEventLog(admin.postgres);
+  operator = await admin.signedIn('operator');
+  await operator('/sites', { method: 'POST', body: { host: SITE } });
+});
+afterAll(async () => {
+  await log?.close();
+  await admin?.stop();
+  await server.stop();
+  await rm(folder, { recursive: true });
+}, 60_000);
+
+async function receive(email: string): Promise<string> {
+  const conversionId = randomUUID();
+  await log.append({
+    ...{ category: 'conversion', stream: conversionId, expected: 'new', site: SITE, actor: 'key:1' },
+    events: [
+      {
+        type: 'conversion.received.v1',
+        data: { conversionId, event: 'purchase', currency: 'EUR', trial: false, platforms: [] },
+        personal: { subject: subjectOf(email) },
+      },
+    ],
+  });
+  return conversionId;
+}
+
+const personalOf = async (id: string) => (await log.readStream('conversion', id))[0]?.personal;
+
+describe('erasures in the management API', () => {
+  it('erase one person as the command line does, after a dry run that changes nothing', async () => {
+    const [jane, john] = [await receive(JANE), await receive('john@example.com')];
+    const head = await log.head();
+    const preview = await operator(PATH, { method: 'POST', body: { ...BODY, dryRun: true } });
+    expect(preview).toMatchObject({ status: 200, body: { site: SITE, dryRun: true, events: 1, identifiers: 0 } });
+    expect(await log.head()).toBe(head);
+    expect(await personalOf(jane)).not.toBeNull();
+
+    const erased = await operator(PATH, { method: 'POST', body: BODY });
+    expect(erased).toMatchObject({ status: 200, body: { dryRun: false, events: 1, identifiers: 0, claims: 0 } });
+    expect(await personalOf(jane)).toBeNull();
+    expect(await personalOf(john)).not.toBeNull();
+    const { body: user } = await operator('/session');
+    const [event] = await log.read({ after: head, limit: 10 });
+    expect(event).toMatchObject({ type: 'visitor.erased.v1', actor: `user:${user.id}`, data: { events: 1 } });
+    const sealer = openSealer(readSettings({ SECRET_KEY, DATABASE_URL: admin.databaseUrl }));
+    const list = openErasureList(join(folder, 'list'), sealer, admin.postgres.pool);
+    expect(await list.read()).toEqual([{ site: SITE, subject: subjectOf(JANE) }]);
+  });
+
+  it('store nothing that confirms an address in the answers kept for repeats', async () => {
+    const headers = { 'idempotency-key': 'erase-1' };
+    const first = await operator(PATH, { method: 'POST', body: BODY, headers });
+    const again = await operator(PATH, { method: 'POST', body: BODY, headers });
+    expect(again.body).toEqual(first.body);
+    expect(again.headers['idempotency-replayed']).toBe('true');
+    const other = await operator(PATH, { method: 'POST', body: { email: 'else@example.com' }, headers });
+    expect(other.status).toBe(422);
+    const { rows } = await admin.postgres.pool.query<{ request: Buffer }>(
+      `SELECT request FROM cc.idempotency_keys WHERE key = 'erase-1'`,
+    );
+    // A bare digest has 32 bytes, and every candidate address could be compared with it.
+    expect(rows.map(({ request }) => request.length > 32)).toEqual([true]);
+  });
+
+  it.each([
+    ['no address', { email: 'jane' }, 422],
+    ['an address and a hash', { ...BODY, hash: 'a'.repeat(64) }, 400],
+    ['a hash of another length', { hash: 'abc' }, 422],
+    ['nobody', {}, 400],
+  ])('refuse %s without repeating it', async (_, body, status) => {
+    const reply = await operator(PATH, { method: 'POST', body });
+    expect(reply.status).toBe(status);
+    expect(JSON.stringify(reply.body).toLowerCase()).not.toMatch(/jane"|jane@example\.com "/);
+  });
+
+  it('need the permission to erase, and reach a removed site', async () => {
+    const { body: created } = await operator('/tokens', {
+      method: 'POST',
+      body: { name: 'CI', scopes: ['read', 'write'] },
+    });
+    const token = admin.withHeaders({ authorization: `Bearer ${created.token}` });
+    expect((await token(PATH, { method: 'POST', body: BODY })).status).toBe(403);
+    await operator('/sites', { method: 'POST', body: { host: 'gone.example' } });
+    await operator('/sites/gone.example', { method: 'DELETE' });
+    expect(await operator('/sites/gone.example/erasures', { method: 'POST', body: BODY })).toMatchObject({
+      status: 200,
+      body: { site: 'gone.example', events: 0 },
+    });
+  });
+});

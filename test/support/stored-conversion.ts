@@ -1,0 +1,42 @@
+import { hash } from 'node:crypto';
+import { buildPayload } from '../../src/delivery/payload.js';
+import { type ReceivedConversion } from '../../src/delivery/received-conversion.js';
+import { sampleReceived } from '../../src/delivery/sample-conversion.js';
+import type { Outcome } from '../../src/events/delivery.events.js';
+import type { EventLog } from '../../src/log/event-log.js';
+import { platformOf } from '../../src/platforms/index.js';
+import type { Platform } from '../../src/platforms/platform.js';
+
+export const NOW_MS = Date.parse('2026-03-01T10:16:00Z');
+
+export interface StoredConversion {
+  readonly site: string;
+  readonly orderId: string;
+  /** Settings of the connection to Meta. */
+  readonly settings: Record<string, string>;
+  /** Of the attempts, which all have the digest of the payload. */
+  readonly outcomes: readonly (Pick<Outcome, 'status'> & Partial<Outcome>)[];
+}
+
+/** Stores the sample conversion with its attempts at Meta, as the service does. Resolves with its id. */
+export async function storeConversion(
+  log: EventLog,
+  { site, orderId, settings, outcomes }: StoredConversion,
+): Promise<string> {
+  const { data, personal } = sampleReceived(NOW_MS);
+  const received = { ...data, orderId, platforms: ['meta'] as const, settings: await log.head() };
+  const { conversionId } = received;
+  const stream = { category: 'conversion', stream: conversionId, expected: 'any', site } as const;
+  const opening = { type: 'conversion.received.v1', data: received, personal, reference: orderId };
+  const stored = await log.append({ ...stream, actor: `key:${data.keyId}`, events: [opening] as never });
+  const { time } = stored as { time: string };
+  const conversion = { position: 0, site, time, data: received, personal } as ReceivedConversion;
+  const payload = buildPayload(conversion, platformOf('meta') as Platform, settings, received);
+  const { body } = payload as { body: string };
+  const attempts = outcomes.map((outcome, index) => ({
+    type: `conversion.${outcome.status}.v1`,
+    data: { conversionId, platform: 'meta', attempt: index + 1, bodySha256: hash('sha256', body), ...outcome },
+  }));
+  if (attempts.length > 0) await log.append({ ...stream, actor: 'system', events: attempts as never });
+  return conversionId;
+}
