@@ -13,7 +13,7 @@ const LAYERS = [
   ['delivery'],
   ['visitors', 'authorizations'],
   ['conversions', 'outbound'],
-  ['history'],
+  ['history', 'statistics'],
   ['operations', 'sandbox', 'kafka-broker'],
   ['app'],
   ['cli', 'admin'],

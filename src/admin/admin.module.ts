@@ -46,6 +46,7 @@ import { SessionController } from './session.controller.js';
 import { SignInController } from './sign-in.controller.js';
 import { SignInProvider } from './sign-in-provider.js';
 import { SitesController } from './sites.controller.js';
+import { StatisticsController } from './statistics.controller.js';
 import { TokensController } from './tokens.controller.js';
 import { UsersController } from './users.controller.js';
 import { WebhookController } from './webhook.controller.js';
@@ -109,6 +110,7 @@ class AdminKernelModule implements OnApplicationShutdown {
     WebhookController,
     EventsController,
     ConnectionsController,
+    StatisticsController,
     ConversionsController,
     ErasuresController,
     OauthAppsController,

@@ -371,6 +371,8 @@ export interface CountOptions {
   /** Data fields to group by. */
   readonly by: readonly string[];
   readonly site?: string;
+  /** Data field with a number, which is added up. */
+  readonly sum?: string;
 }
 
 export interface EventCount {
@@ -381,6 +383,8 @@ export interface EventCount {
   /** Values of the fields in `by`, as text. */
   readonly values: readonly (string | null)[];
   readonly count: number;
+  /** With `sum`: the exact sum as a decimal; null if no event of the group has the field. */
+  readonly sum?: string | null;
 }
 
 /**
@@ -388,16 +392,17 @@ export interface EventCount {
  * query is short, whatever the length of the range.
  */
 export async function countEvents(source: Queryable, options: CountOptions): Promise<EventCount[]> {
-  const { until, site, types, by } = options;
-  const values = [until, ...by, ...(site === undefined ? [] : [site])];
+  const { until, site, types, by, sum } = options;
+  const values = [until, ...by, ...(site === undefined ? [] : [site]), ...(sum === undefined ? [] : [sum])];
   const fields = by.map((_, index) => `data ->> $${index + 3}::text`);
   // As literals, so that the planner can use a partial index on these types.
   const literals = types.map((type) => `'${type.replaceAll("'", '')}'`);
   const text = `SELECT site, type, floor(extract(epoch FROM time) / 60)::float8 * 60000 AS minute,
            ARRAY[${fields.join(', ')}]::text[] AS values, count(*)::float8 AS count, max(position)::float8 AS last
+           ${sum === undefined ? '' : `, sum((data ->> $${values.length + 1}::text)::numeric)::text AS sum`}
       FROM (SELECT position, site, type, time, data FROM cc.events
              WHERE position > $1 AND position <= $2 AND type IN (${literals.join(', ')})
-               ${site === undefined ? '' : `AND site = $${values.length + 1}`}
+               ${site === undefined ? '' : `AND site = $${by.length + 3}`}
              ORDER BY position LIMIT ${COUNTED_AT_ONCE}) page
      GROUP BY 1, 2, 3, 4`;
   const counts: EventCount[] = [];

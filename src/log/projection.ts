@@ -72,6 +72,11 @@ export class Page {
     return countEvents(this.source, { after: this.after, until: this.until, types, by });
   }
 
+  /** The same with the sum of a field. Not for projections that Kafka may feed. */
+  sum(field: string, types: CountOptions['types'], by: CountOptions['by']): Promise<EventCount[]> {
+    return countEvents(this.source, { after: this.after, until: this.until, types, by, sum: field });
+  }
+
   newestByActor(prefix: string): Promise<{ actor: string; time: Date }[]> {
     return readNewestByActor(this.source, this.after, this.until, prefix);
   }

@@ -19,8 +19,8 @@ const UNIDENTIFIED_LEASE = 'unidentified-visits';
 const PAGE_EVENTS = 5_000;
 
 /**
- * Deletes expired identifiers, unmatched conversions that are too old for a late match, and the personal parts of visits that
- * no email was given for. Consent does not expire.
+ * Deletes expired identifiers, unmatched conversions that are too old for a late match, attributions of the same age, and the
+ * personal parts of visits that no email was given for. Consent does not expire.
  */
 @Injectable()
 export class IdentifierPruner {
@@ -48,6 +48,7 @@ export async function pruneIdentifiers(postgres: Postgres, before: Date): Promis
   for (const { table, time } of [
     { table: 'identifiers', time: 'at' },
     { table: 'unmatched', time: 'time' },
+    { table: 'attributions', time: 'time' },
   ]) {
     for (let pruned = BATCH_ROWS; pruned === BATCH_ROWS; total += pruned) {
       const { rowCount } = await postgres.pool.query(

@@ -1,0 +1,80 @@
+import { Controller, Get, Param, Query } from '@nestjs/common';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { z } from 'zod';
+import { readSeries } from '../statistics/series.js';
+import { readTotals } from '../statistics/totals.js';
+import { type Principal, seesSite } from '../users/access.js';
+import { Caller, Requires } from './access.decorators.js';
+import { Dependencies } from './dependencies.js';
+import { Returns } from './returns.decorator.js';
+import { host } from './schemas.js';
+import { findSite } from './sites.controller.js';
+import {
+  allTotalsSchema,
+  periodQuery,
+  seriesQuery,
+  seriesSchema,
+  siteTotalsSchema,
+  toPeriod,
+} from './statistics.schema.js';
+
+@ApiTags('Statistics')
+@Controller()
+export class StatisticsController {
+  constructor(private readonly dependencies: Dependencies) {}
+
+  @Get('totals')
+  @Requires('read')
+  @ApiOperation({ summary: 'Totals of each site that you may see, in a period' })
+  @Returns(allTotalsSchema, 'The totals by site.')
+  async totals(@Query({ schema: periodQuery }) query: z.output<typeof periodQuery>, @Caller() caller: Principal) {
+    return readTotals(this.dependencies.postgres, await this.visible(caller), this.period(query));
+  }
+
+  @Get('sites/:site/totals')
+  @Requires('read')
+  @ApiOperation({ summary: 'Totals of a site in a period' })
+  @Returns(siteTotalsSchema, 'The totals.')
+  async siteTotals(
+    @Param('site', { schema: host }) name: string,
+    @Query({ schema: periodQuery }) query: z.output<typeof periodQuery>,
+  ) {
+    const { host: site } = await findSite(this.dependencies.sites, name);
+    const { items, ...report } = await readTotals(this.dependencies.postgres, [site], this.period(query));
+    return { ...report, ...items[0] };
+  }
+
+  @Get('series')
+  @Requires('read')
+  @ApiOperation({ summary: 'The numbers of all sites that you may see together, by the hour or day' })
+  @Returns(seriesSchema, 'The series, and what happened to connections in the period.')
+  async series(@Query({ schema: seriesQuery }) query: z.output<typeof seriesQuery>, @Caller() caller: Principal) {
+    return this.readSeries(await this.visible(caller), query);
+  }
+
+  @Get('sites/:site/series')
+  @Requires('read')
+  @ApiOperation({ summary: 'The numbers of a site by the hour or day' })
+  @Returns(seriesSchema, 'The series, and what happened to connections in the period.')
+  async siteSeries(
+    @Param('site', { schema: host }) name: string,
+    @Query({ schema: seriesQuery }) query: z.output<typeof seriesQuery>,
+  ) {
+    const { host: site } = await findSite(this.dependencies.sites, name);
+    return this.readSeries([site], query);
+  }
+
+  private readSeries(sites: readonly string[], query: z.output<typeof seriesQuery>) {
+    const { interval, timeZone } = query;
+    return readSeries(this.dependencies, { sites, period: this.period(query), interval, timeZone });
+  }
+
+  private async visible(caller: Principal): Promise<string[]> {
+    const sites = await this.dependencies.sites.all();
+    return sites.map((site) => site.host).filter((site) => seesSite(caller, site));
+  }
+
+  private period(query: z.output<typeof periodQuery>) {
+    return toPeriod(query, this.dependencies.postgres.clock.nowMs());
+  }
+}

@@ -1,0 +1,111 @@
+import { z } from 'zod';
+import { UserError } from '../kernel/errors.js';
+import { INTERVALS, isTimeZone, type Period } from '../statistics/buckets.js';
+import { ANNOTATION_KINDS } from '../statistics/series.js';
+import { host, time } from './schemas.js';
+
+const WEEK_MS = 7 * 24 * 60 * 60 * 1_000;
+
+const moment = z.iso.datetime({ offset: true });
+
+export const periodQuery = z
+  .object({
+    from: moment.optional().meta({ description: 'Default: seven days before `to`.' }),
+    to: moment.optional().meta({ description: 'Exclusive. Default: now.' }),
+  })
+  .strict();
+
+export const seriesQuery = periodQuery
+  .extend({
+    interval: z.enum(INTERVALS).default('day'),
+    timeZone: z
+      .string()
+      .max(64)
+      .refine(isTimeZone, 'is not the name of a time zone, such as Europe/Berlin')
+      .default('UTC')
+      .meta({ description: 'IANA name. Days begin and end by its clock.', example: 'Europe/Berlin' }),
+  })
+  .strict();
+
+export function toPeriod({ from, to }: z.output<typeof periodQuery>, nowMs: number): Period {
+  const toMs = to === undefined ? nowMs : Date.parse(to);
+  const fromMs = from === undefined ? toMs - WEEK_MS : Date.parse(from);
+  if (fromMs >= toMs) throw new UserError('The period ends before it begins: `from` must be before `to`.');
+  return { fromMs, toMs };
+}
+
+const count = z.int().min(0);
+const share = z.number().min(0).max(1).nullable();
+
+export const asOfSchema = z
+  .object({
+    position: z.int().meta({ description: 'Every event of the log up to this position is counted.' }),
+    time: time.meta({ description: 'Every event before this time is counted.' }),
+  })
+  .meta({ id: 'AsOf' });
+
+const counts = {
+  conversions: count.meta({
+    description: 'As the webhook pushes it: without duplicates, filtered ones and corrections.',
+  }),
+  botTrafficRemoved: count.meta({ description: 'As the webhook pushes it: filtered conversions, and visits of bots.' }),
+  filtered: count.meta({ description: 'Filtered conversions.' }),
+  duplicates: count,
+  changedDuplicates: count.meta({ description: 'Duplicates with a field that differs from the first conversion.' }),
+  matched: count.meta({ description: 'Conversions that were matched to a visit.' }),
+  matchRate: share.meta({ description: 'Null without conversions.' }),
+  refused: count.meta({ description: 'Conversions with an invalid field or body.' }),
+  authenticationFailures: count,
+};
+
+const currencyValue = z.object({ currency: z.string(), conversions: count, value: z.number() });
+
+const siteTotals = z.object({ site: host, ...counts, values: z.array(currencyValue) }).meta({ id: 'Totals' });
+
+const totalsFields = {
+  asOf: asOfSchema,
+  from: time.meta({ description: 'The period that is counted: whole quarters of an hour.' }),
+  to: time,
+};
+
+export const siteTotalsSchema = siteTotals.extend(totalsFields).meta({ id: 'SiteTotals' });
+export const allTotalsSchema = z.object({ ...totalsFields, items: z.array(siteTotals) }).meta({ id: 'AllTotals' });
+
+const deliveryCounts = z
+  .object({
+    delivered: count,
+    accepted: count,
+    confirmed: count,
+    rejected: count,
+    failed: count,
+    skipped: count,
+    acceptance: share.meta({ description: 'Share that the platform accepted; null if nothing was sent.' }),
+  })
+  .meta({ id: 'DeliveryCounts', description: 'Final outcomes, by the time of the outcome.' });
+
+const bucket = z
+  .object({
+    start: time,
+    end: time.meta({ description: 'Exclusive.' }),
+    ...counts,
+    platforms: z.record(z.string(), deliveryCounts).meta({ description: 'By the name of the connection.' }),
+  })
+  .meta({ id: 'Bucket' });
+
+const annotation = z
+  .object({
+    time,
+    site: host,
+    kind: z.enum(ANNOTATION_KINDS),
+    platform: z.string(),
+    reason: z.string().optional(),
+  })
+  .meta({ id: 'Annotation', description: 'What happened to a connection.' });
+
+export const seriesSchema = z
+  .object({
+    asOf: asOfSchema,
+    buckets: z.array(bucket),
+    annotations: z.array(annotation).meta({ description: 'The newest 200, oldest first.' }),
+  })
+  .meta({ id: 'Series' });

@@ -1,0 +1,52 @@
+import { type ClientBase, DatabaseError } from 'pg';
+import { UserError } from '../kernel/errors.js';
+import { readHead, readTimeAfter } from '../log/event-reader.js';
+import type { Postgres } from '../postgres/postgres.js';
+
+const STATEMENT_TIMEOUT = '5s';
+/** PostgreSQL's code of a statement that took too long. */
+const QUERY_CANCELED = '57014';
+
+/** Every event up to the position is counted; every event before the time is. */
+export interface AsOf {
+  readonly position: number;
+  readonly time: string;
+}
+
+/** Reads rows of projections and their checkpoints as of one moment, in bounded time. */
+export async function readSnapshot<Result>(
+  postgres: Postgres,
+  projections: readonly string[],
+  read: (client: ClientBase) => Promise<Result>,
+): Promise<Result & { readonly asOf: AsOf }> {
+  const client = await postgres.pool.connect();
+  try {
+    await client.query(
+      `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = '${STATEMENT_TIMEOUT}'`,
+    );
+    const asOf = await readAsOf(client, projections, postgres.clock.nowMs());
+    return { ...(await read(client)), asOf };
+  } catch (error) {
+    if (error instanceof DatabaseError && error.code === QUERY_CANCELED)
+      throw new UserError('There is too much to add up for one request. Choose a shorter period or fewer sites.');
+    throw error;
+  } finally {
+    await client.query('ROLLBACK').then(
+      () => client.release(),
+      (error: Error) => client.release(error),
+    );
+  }
+}
+
+async function readAsOf(client: ClientBase, projections: readonly string[], nowMs: number): Promise<AsOf> {
+  const { rows } = await client.query<{ position: number | null; known: number }>(
+    'SELECT min(position)::float8 AS position, count(*)::int AS known FROM cc.projections WHERE name = ANY ($1)',
+    [projections],
+  );
+  const [checkpoint] = rows;
+  const head = await readHead(client);
+  // A projection without a checkpoint has folded nothing yet.
+  const position = checkpoint?.known === projections.length ? Math.min(head, checkpoint.position ?? 0) : 0;
+  const next = position < head ? await readTimeAfter(client, position) : undefined;
+  return { position, time: (next ?? new Date(nowMs)).toISOString() };
+}

@@ -1,0 +1,348 @@
+import { jest } from '@jest/globals';
+import fc from 'fast-check';
+import { allProjections } from '../src/app/projections.js';
+import { Sealer } from '../src/kernel/sealing.js';
+import { EventLog } from '../src/log/event-log.js';
+import { PostgresEventLog } from '../src/log/postgres-event-log.js';
+import { ProjectionRunner } from '../src/log/projection-runner.js';
+import { SiteSecrets } from '../src/sites/site-secrets.js';
+import { Erasure } from '../src/visitors/erasure.js';
+import { type AdminClient, startTestAdmin, type TestAdmin } from './support/admin.js';
+import { createMigratedDatabase } from './support/databases.js';
+import { startTestServer, type TestServer } from './support/postgres-server.js';
+import { ConversionEvents, type SampleVisit } from './support/statistics.js';
+
+jest.setTimeout(120_000);
+
+const PEOPLE = ['aa', 'bb', 'cc'].map((byte) => byte.repeat(32));
+const [JANE, JOHN] = PEOPLE as [string, string];
+const COUNTED = ['totals', 'statistics', 'auth_failures', 'match_rate', 'attributions'];
+const ALL_TIME = 'from=2020-01-01T00:00:00Z&to=2100-01-01T00:00:00Z';
+
+let server: TestServer;
+let admin: TestAdmin;
+let log: EventLog;
+let runner: ProjectionRunner;
+let erasure: Erasure;
+let boss: AdminClient;
+let sites = 0;
+const inserted: [string, string][] = [];
+
+beforeAll(async () => {
+  server = await startTestServer();
+  admin = await startTestAdmin(await createMigratedDatabase(server));
+  log = new PostgresEventLog(admin.postgres);
+  const projections = allProjections(new SiteSecrets(admin.postgres.pool, new Sealer(Buffer.alloc(32))));
+  runner = new ProjectionRunner(admin.postgres, projections);
+  erasure = new Erasure(admin.postgres, projections);
+  boss = await admin.signedIn('admin');
+});
+afterAll(async () => {
+  await log?.close();
+  await admin?.stop();
+  await server?.stop();
+}, 60_000);
+
+afterEach(async () => {
+  for (const [table, site] of inserted.splice(0))
+    await admin.postgres.pool.query(`DELETE FROM cc.${table} WHERE site = $1`, [site]);
+});
+
+async function openSite() {
+  sites += 1;
+  const host = `statistics-${sites}.example`;
+  await boss('/sites', { method: 'POST', body: { host } });
+  return { host, events: new ConversionEvents(log, host) };
+}
+
+async function catchUp(): Promise<void> {
+  for (const name of COUNTED) await runner.catchUp(name);
+}
+
+/** Rows of other times than the present, which no event has. */
+async function insert(table: string, rows: readonly Record<string, string | number>[]): Promise<void> {
+  for (const { site } of rows) inserted.push([table, site as string]);
+  await admin.postgres.pool.query(
+    `INSERT INTO cc.${table} SELECT * FROM json_populate_recordset(null::cc.${table}, $1)`,
+    [JSON.stringify(rows)],
+  );
+}
+
+describe('totals', () => {
+  it('are those that the webhook counts, with value by currency, duplicates, matches and refusals', async () => {
+    const { host, events } = await openSite();
+    const visit: SampleVisit = { source: 'google', click: 'gclid' };
+    await events.decided('received', JANE, { value: 0.1 }, { visit });
+    await events.decided('received', JOHN, { value: 0.2 });
+    await events.decided('received', JOHN, { value: 5, currency: 'USD' });
+    await events.decided('received', JOHN, { value: undefined, currency: 'USD' });
+    await events.decided('received', JOHN, { value: 1_000, trial: true });
+    await events.decided('received', JOHN, { value: 1_000, correction: true });
+    await events.decided('deduplicated', JOHN);
+    await events.decided('deduplicated', JOHN, { differs: ['value'] });
+    await events.decided('filtered', JOHN);
+    await events.refused(3);
+    await catchUp();
+    await insert('auth_failures', [{ site: host, minute: '2026-01-01T00:00:00Z', failed: 2, throttled: 5 }]);
+    const { status, body } = await boss(`/sites/${host}/totals?${ALL_TIME}`);
+    expect(status).toBe(200);
+    expect(body).toEqual({
+      site: host,
+      asOf: { position: await log.head(), time: expect.stringMatching(/Z$/) },
+      from: '2020-01-01T00:00:00.000Z',
+      to: '2100-01-01T00:00:00.000Z',
+      conversions: 4,
+      botTrafficRemoved: 1,
+      filtered: 1,
+      duplicates: 2,
+      changedDuplicates: 1,
+      matched: 1,
+      matchRate: 0.25,
+      refused: 3,
+      authenticationFailures: 7,
+      values: [
+        { currency: 'EUR', conversions: 2, value: 0.3 },
+        { currency: 'USD', conversions: 2, value: 5 },
+      ],
+    });
+    const analyst = await admin.signedIn('analyst', [host]);
+    const { body: all } = await analyst(`/totals?${ALL_TIME}`);
+    const { asOf: _, from, to, ...totals } = body;
+    expect(all).toMatchObject({ from, to, items: [totals] });
+  });
+
+  it('count a conversion as matched when it was received, also if it is matched later', async () => {
+    const { host, events } = await openSite();
+    const id = await events.decided('received', JANE);
+    await catchUp();
+    const { rows } = await admin.postgres.pool.query('SELECT quarter FROM cc.conversion_statistics WHERE site = $1', [
+      host,
+    ]);
+    const day = new Date(rows[0].quarter).toISOString().slice(0, 10);
+    await events.reopened(id, JANE, { source: 'newsletter' }, day);
+    await events.reopened(id, JANE, { source: 'newsletter' });
+    await catchUp();
+    const { body } = await boss(`/sites/${host}/totals?${ALL_TIME}`);
+    expect(body).toMatchObject({ conversions: 1, matched: 1, matchRate: 1 });
+  });
+
+  it('say as of which position they are while projections lag', async () => {
+    const { host, events } = await openSite();
+    await events.decided('received', JANE);
+    await catchUp();
+    const before = await log.head();
+    await events.decided('received', JOHN);
+    const [next] = await log.read({ after: before, limit: 1 });
+    const { body } = await boss(`/sites/${host}/totals?${ALL_TIME}`);
+    expect(body).toMatchObject({ conversions: 1, asOf: { position: before, time: next?.time } });
+  });
+
+  it('end before the end of the period', async () => {
+    const { host } = await openSite();
+    const of = { site: host, bot_traffic_removed: 0 };
+    await insert('totals', [
+      { ...of, minute: '2026-01-01T09:59:00Z', conversions: 1 },
+      { ...of, minute: '2026-01-01T10:00:00Z', conversions: 10 },
+      { ...of, minute: '2026-01-01T10:59:00Z', conversions: 100 },
+      { ...of, minute: '2026-01-01T11:00:00Z', conversions: 1_000 },
+    ]);
+    const { body } = await boss(`/sites/${host}/totals?from=2026-01-01T10:00:00Z&to=2026-01-01T12:00:00%2B01:00`);
+    expect(body).toMatchObject({ conversions: 110, to: '2026-01-01T11:00:00.000Z' });
+  });
+
+  it('refuse a period that is no period', async () => {
+    const { host } = await openSite();
+    const { status } = await boss(`/sites/${host}/totals?from=yesterday`);
+    expect(status).toBe(400);
+    expect((await boss(`/sites/${host}/series?timeZone=Europe/Nowhere`)).status).toBe(400);
+    const tooLong = await boss(`/sites/${host}/series?${ALL_TIME}`);
+    expect(tooLong).toMatchObject({ status: 422, body: { detail: expect.stringContaining('more than 750 days') } });
+    const backwards = await boss(`/sites/${host}/series?from=2026-02-01T00:00:00Z&to=2026-01-01T00:00:00Z`);
+    expect(backwards.status).toBe(422);
+  });
+});
+
+describe('series', () => {
+  it('have a bucket for each day of the time zone', async () => {
+    const { host } = await openSite();
+    const of = { site: host, bot_traffic_removed: 2 };
+    await insert('totals', [
+      { ...of, minute: '2026-03-28T22:59:00Z', conversions: 1 },
+      { ...of, minute: '2026-03-28T23:00:00Z', conversions: 10 },
+      { ...of, minute: '2026-03-29T21:59:00Z', conversions: 100 },
+      { ...of, minute: '2026-03-29T22:00:00Z', conversions: 1_000 },
+    ]);
+    const none = { accepted: 0, confirmed: 0, rejected: 0, failed: 0, skipped: 0 };
+    await insert('delivery_statistics', [
+      { ...none, site: host, quarter: '2026-03-28T22:45:00Z', platform: 'meta', delivered: 3, failed: 1, skipped: 9 },
+      { ...none, site: host, quarter: '2026-03-29T21:45:00Z', platform: 'meta', delivered: 0, skipped: 9 },
+    ]);
+    const days = 'from=2026-03-28T12:00:00Z&to=2026-03-30T12:00:00Z&timeZone=Europe/Berlin';
+    const { status, body } = await boss(`/sites/${host}/series?${days}`);
+    expect(status).toBe(200);
+    expect(body.buckets).toMatchObject([
+      {
+        start: '2026-03-27T23:00:00.000Z',
+        end: '2026-03-28T23:00:00.000Z',
+        conversions: 1,
+        botTrafficRemoved: 2,
+        matchRate: null,
+        platforms: { meta: { delivered: 3, failed: 1, skipped: 9, acceptance: 0.75 } },
+      },
+      { conversions: 110, platforms: { meta: { acceptance: null } } },
+      { start: '2026-03-29T22:00:00.000Z', conversions: 1_000, platforms: {} },
+    ]);
+    const { body: hours } = await boss(`/sites/${host}/series?${days}&interval=hour`);
+    const filled = hours.buckets.filter(({ conversions }: { conversions: number }) => conversions > 0);
+    expect(filled).toMatchObject([1, 10, 100, 1_000].map((conversions) => ({ conversions })));
+    const analyst = await admin.signedIn('analyst', [host]);
+    expect((await analyst(`/series?${days}`)).body.buckets).toEqual(body.buckets);
+  });
+
+  it('count each delivery by its final outcome', async () => {
+    const { host, events } = await openSite();
+    const id = await events.decided('received', JANE);
+    const nextTry = '2026-01-01T00:00:00.000Z';
+    await events.outcome(id, 'deferred', 'meta', { nextTry });
+    await events.outcome(id, 'delivered', 'meta', { attempt: 2 });
+    await events.outcome(id, 'accepted', 'google_ads', { nextTry });
+    await events.outcome(id, 'accepted', 'google_ads', { attempt: 2, nextTry });
+    await events.outcome(id, 'rejected', 'google_ads', { attempt: 3 });
+    await events.outcome(id, 'accepted', 'ga4');
+    await catchUp();
+    const { body } = await boss(`/sites/${host}/series`);
+    const counts = body.buckets.flatMap(({ platforms }: { platforms: object }) => Object.entries(platforms));
+    expect(Object.fromEntries(counts)).toMatchObject({
+      meta: { delivered: 1, acceptance: 1 },
+      google_ads: { accepted: 0, rejected: 1, acceptance: 0 },
+      ga4: { accepted: 1, acceptance: 1 },
+    });
+  });
+
+  it('are annotated with what happened to connections of the sites', async () => {
+    const { host } = await openSite();
+    const { host: other } = await openSite();
+    for (const site of [host, other]) {
+      const connection = `/sites/${site}/connections/meta`;
+      const settings = { pixel_id: '1', access_token: 'token' };
+      expect((await boss(connection, { method: 'PUT', body: { settings } })).status).toBe(200);
+      await boss(`${connection}/pause`, { method: 'POST' });
+      await boss(`${connection}/resume`, { method: 'POST' });
+    }
+    const { body } = await boss(`/sites/${host}/series`);
+    const time = expect.stringMatching(/Z$/);
+    expect(body.annotations).toEqual(
+      ['connected', 'paused', 'resumed'].map((kind) => ({ time, site: host, kind, platform: 'meta' })),
+    );
+    const analyst = await admin.signedIn('analyst', [host]);
+    expect((await analyst('/series')).body.annotations).toEqual(body.annotations);
+  });
+});
+
+type Step =
+  | { readonly kind: 'received' | 'deduplicated' | 'filtered'; readonly person: number; readonly data: object }
+  | { readonly kind: 'matched' | 'late'; readonly person: number; readonly visit: SampleVisit }
+  | { readonly kind: 'outcome'; readonly status: 'delivered' | 'accepted' | 'failed'; readonly data: object }
+  | { readonly kind: 'erase'; readonly person: number }
+  | { readonly kind: 'refused' | 'fold' | 'rebuild' };
+
+const person = fc.nat(PEOPLE.length - 1);
+const visit = fc.record(
+  {
+    source: fc.constantFrom('google', 'newsletter', 'x'.repeat(150), '🙂'.repeat(120)),
+    campaign: fc.string({ maxLength: 5, unit: fc.constantFrom('a', 'ü', '🙂', '"', '\\') }),
+    click: fc.constantFrom('gclid', 'fbclid'),
+  },
+  { requiredKeys: [] },
+);
+const data = fc.record(
+  {
+    value: fc.constantFrom(0, 0.1, 0.2, 1e-7, 12_345_678.9),
+    currency: fc.constantFrom('EUR', 'USD'),
+    trial: fc.boolean(),
+    correction: fc.constant(true),
+  },
+  { requiredKeys: [] },
+);
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ kind: fc.constantFrom('received', 'deduplicated', 'filtered'), person, data }) },
+  { weight: 4, arbitrary: fc.record({ kind: fc.constantFrom('matched', 'late'), person, visit }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant('outcome' as const),
+      status: fc.constantFrom('delivered', 'accepted', 'failed'),
+      data: fc.constantFrom({}, { nextTry: '2026-01-01T00:00:00.000Z' }),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('erase' as const), person }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom('refused', 'fold', 'fold', 'rebuild') }) },
+) as fc.Arbitrary<Step>;
+
+describe('statistics after any history', () => {
+  it('equal a rebuild, and the totals and the match rate', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 25 }), async (steps) => {
+        const { host, events } = await openSite();
+        const received: { id: string; person: number }[] = [];
+        for (const step of steps) await carryOut(step, host, events, received);
+        await catchUp();
+        for (const name of ['statistics', 'attributions'])
+          expect(await runner.compare(name, new Date(0))).toMatchObject({ missing: 0, surplus: 0 });
+        const sums = (columns: string, table: string) =>
+          admin.postgres.pool.query(
+            `SELECT ${columns}, coalesce(sum(conversions), 0) AS conversions FROM cc.${table} WHERE site = $1`,
+            [host],
+          );
+        const ours = (await sums('coalesce(sum(matched), 0) AS matched', 'conversion_statistics')).rows[0];
+        expect((await sums('coalesce(sum(matched), 0) AS matched', 'match_rate')).rows[0]).toEqual(ours);
+        expect((await sums('1 AS one', 'totals')).rows[0].conversions).toBe(ours.conversions);
+      }),
+      { seed: 20_261_116, numRuns: 12, endOnFailure: true },
+    );
+  });
+});
+
+async function carryOut(
+  step: Step,
+  host: string,
+  events: ConversionEvents,
+  received: { id: string; person: number }[],
+): Promise<void> {
+  const last = received.at(-1);
+  switch (step.kind) {
+    case 'received':
+    case 'deduplicated':
+    case 'filtered':
+      await events.decided(step.kind, PEOPLE[step.person] as string, step.data);
+      return;
+    case 'matched': {
+      const id = await events.decided('received', PEOPLE[step.person] as string, {}, step);
+      received.push({ id, person: step.person });
+      return;
+    }
+    case 'late': {
+      const id = await events.decided('received', PEOPLE[step.person] as string);
+      if (step.person === 0) await catchUp();
+      const [opening] = await log.readStream('conversion', id);
+      const joins = opening?.time.slice(0, 10);
+      await events.reopened(id, PEOPLE[step.person] as string, step.visit, joins);
+      return;
+    }
+    case 'outcome':
+      if (last) await events.outcome(last.id, step.status, 'meta', step.data);
+      return;
+    case 'erase':
+      await erasure.erase('cli', host, PEOPLE[step.person] as string);
+      return;
+    case 'refused':
+      await events.refused(2);
+      return;
+    case 'fold':
+      await catchUp();
+      return;
+    case 'rebuild':
+      await runner.rebuild('attributions');
+      return;
+  }
+}
