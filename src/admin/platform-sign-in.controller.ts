@@ -13,7 +13,7 @@ import { may, type Principal, seesSite, userPrincipal } from '../users/access.js
 import { hashSecretToken } from '../users/secret-token.js';
 import { SessionsService } from '../users/sessions.service.js';
 import { type AdminRequest, Anonymous, Caller, RequiresUser } from './access.decorators.js';
-import { userAccess } from './access.guard.js';
+import { userAccess } from './credentials.js';
 import { Dependencies } from './dependencies.js';
 import { Returns } from './returns.decorator.js';
 import { SameHost } from './same-host.js';

@@ -26,6 +26,8 @@ export class PlatformClient {
   constructor(
     private readonly allowPrivate: boolean,
     private readonly timeoutMs = TIMEOUT_MS,
+    /** Limit of a decoded answer, if it is more than 64 KiB. */
+    private readonly textMaxBytes?: number,
   ) {}
 
   /** `mayGo` is called right before the request is sent: the process may have been frozen since. */
@@ -53,8 +55,8 @@ export class PlatformClient {
   private clientOf({ name }: Platform): HttpClient {
     let client = this.byPlatform.get(name);
     if (!client) {
-      const { allowPrivate, timeoutMs } = this;
-      client = new HttpClient({ connectionsPerOrigin: CONNECTIONS_MAX, timeoutMs, allowPrivate });
+      const { allowPrivate, timeoutMs, textMaxBytes } = this;
+      client = new HttpClient({ connectionsPerOrigin: CONNECTIONS_MAX, timeoutMs, allowPrivate, textMaxBytes });
       this.byPlatform.set(name, client);
     }
     return client;

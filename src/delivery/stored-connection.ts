@@ -1,33 +1,38 @@
 import { UserError } from '../kernel/errors.js';
 import type { Settings } from '../kernel/settings.js';
+import type { AccountOptions } from '../platforms/account-options.js';
 import type { Connection } from '../platforms/platform.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { connectionOf, type NamedConnection } from '../sites/named-connection.js';
 import type { Site } from '../sites/site.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';
 import { AccessTokens } from './access-tokens.js';
+import { listConnection } from './account-listing.js';
 import { type ConnectionTest, testConnection } from './connection-test.js';
 import { PlatformClient } from './platform-client.js';
 import { DatabaseTokenStore } from './token-store.js';
 
-export interface TestDependencies {
+export interface StoredConnectionDependencies {
   readonly settings: Settings;
   readonly postgres: Postgres;
   readonly secrets: SiteSecrets;
 }
 
+/** Listings return more than the answers to conversions. */
+const LISTING_MAX_BYTES = 1024 * 1024;
+const LISTING_TIMEOUT_MS = 10_000;
+
 /** Tests a site's stored connection with the same requests as the service. */
 export async function testStoredConnection(
-  dependencies: TestDependencies,
+  dependencies: StoredConnectionDependencies,
   site: Site,
   target: NamedConnection,
 ): Promise<ConnectionTest> {
-  const { settings, secrets, postgres } = dependencies;
+  const { settings, postgres } = dependencies;
   const connection = await loadConnection(dependencies, site, target);
   const client = new PlatformClient(settings.outboundAllowPrivate);
-  const store = new DatabaseTokenStore(postgres, secrets, async () => connection);
   // The token of a running service would not show whether the credentials work.
-  const tokens = new AccessTokens(client, store, { shared: false });
+  const tokens = tokensOf(dependencies, client, connection, { shared: false });
   try {
     return await testConnection({ site: site.host, ...target }, connection, client, tokens, postgres.clock.nowMs());
   } finally {
@@ -35,8 +40,36 @@ export async function testStoredConnection(
   }
 }
 
+/** Lists what the account of a site's stored connection has. */
+export async function listStoredConnection(
+  dependencies: StoredConnectionDependencies,
+  site: Site,
+  target: NamedConnection,
+  account: string | undefined,
+): Promise<AccountOptions> {
+  const { settings, postgres } = dependencies;
+  const connection = await loadConnection(dependencies, site, target);
+  const client = new PlatformClient(settings.outboundAllowPrivate, LISTING_TIMEOUT_MS, LISTING_MAX_BYTES);
+  const tokens = tokensOf(dependencies, client, connection, { shared: true });
+  try {
+    const options = { account, nowMs: postgres.clock.nowMs() };
+    return await listConnection({ site: site.host, ...target }, connection, client, tokens, options);
+  } finally {
+    await client.close();
+  }
+}
+
+function tokensOf(
+  { postgres, secrets }: StoredConnectionDependencies,
+  client: PlatformClient,
+  connection: Connection,
+  options: { readonly shared: boolean },
+): AccessTokens {
+  return new AccessTokens(client, new DatabaseTokenStore(postgres, secrets, async () => connection), options);
+}
+
 async function loadConnection(
-  { secrets }: Pick<TestDependencies, 'secrets'>,
+  { secrets }: Pick<StoredConnectionDependencies, 'secrets'>,
   site: Site,
   { name }: NamedConnection,
 ): Promise<Connection> {

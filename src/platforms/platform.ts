@@ -1,3 +1,5 @@
+import type { Listing, ListingCall } from './account-listing.js';
+import type { OptionList } from './account-options.js';
 import type { Authorization } from './authorization.js';
 import type { Conversion, ConversionSource, CorrectedOrder } from './conversion.js';
 
@@ -71,6 +73,8 @@ export interface Platform {
   readonly confirmation?: Confirmation;
   /** The platform's test mode; undefined where it has none. */
   test?(item: string, call: Call): TestCall | undefined;
+  /** Lists what the account has, to pick from. Needs more rights than sending; undefined where it cannot be listed. */
+  listAccount?(call: ListingCall, list: OptionList): Listing;
 }
 
 /** What limits depend on besides the settings. */
@@ -176,7 +180,7 @@ export interface PlatformResponse {
   readonly status: number;
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string | undefined>>;
-  /** At most the first 64 KiB, decoded. */
+  /** The beginning, decoded: at most 64 KiB, except of listings. */
   readonly text: string;
   /** The text parsed as JSON; undefined when it is not JSON or was cut off. */
   readonly json: unknown;

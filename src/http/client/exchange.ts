@@ -16,6 +16,8 @@ export interface ExchangeOptions {
   readonly mayGo?: (() => boolean) | undefined;
   /** Only the status matters: an error in the body, of which 64 KiB are read, does not fail the call. */
   readonly statusSuffices?: boolean | undefined;
+  /** Limit of the decoded body, if it is more than 64 KiB. */
+  readonly textMaxBytes?: number | undefined;
 }
 
 type ResponseStart = NonNullable<Dispatcher.DispatchHandler['onResponseStart']>;
@@ -61,10 +63,12 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring {
   }
 
   onResponseData(_: unknown, piece: Buffer): void {
-    this.body ??= new FirstBytes(this.encoding === undefined ? TEXT_MAX_BYTES : BODY_MAX_BYTES);
+    const { textMaxBytes } = this;
+    const bodyMaxBytes = Math.max(BODY_MAX_BYTES, textMaxBytes);
+    this.body ??= new FirstBytes(this.encoding === undefined ? textMaxBytes : bodyMaxBytes);
     this.body.append(piece);
     this.received += piece.length;
-    if (this.received <= (this.rules.statusSuffices ? TEXT_MAX_BYTES : BODY_MAX_BYTES)) return;
+    if (this.received <= (this.rules.statusSuffices ? textMaxBytes : bodyMaxBytes)) return;
     this.detach()?.discard();
     this.respond(false);
   }
@@ -125,6 +129,10 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring {
     return new SendFailure('network_error', this.sent, `${this.host} sent ${what}. Retry.`);
   }
 
+  private get textMaxBytes(): number {
+    return this.rules.textMaxBytes ?? TEXT_MAX_BYTES;
+  }
+
   private get encoding(): string | undefined {
     const encoding = this.headers['content-encoding'];
     return encoding === '' || encoding === 'identity' ? undefined : encoding;
@@ -142,7 +150,7 @@ export class Exchange implements Dispatcher.DispatchHandler, Expiring {
       this.succeed(body?.bytes ?? EMPTY, !whole || (body?.cut ?? false));
       return;
     }
-    decompress(body.bytes, encoding, { whole, maxBytes: TEXT_MAX_BYTES }).then(
+    decompress(body.bytes, encoding, { whole, maxBytes: this.textMaxBytes }).then(
       (text) => this.succeed(text?.bytes ?? EMPTY, !whole || !text || text.cut),
       () => {
         if (this.hasStatus) this.succeed(EMPTY, true);

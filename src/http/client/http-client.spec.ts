@@ -415,6 +415,18 @@ describe('HttpClient', () => {
       expect(await make().send(to(listener))).toMatchObject({ text: body, truncated: false, json: expect.any(String) });
     });
 
+    it.each([{}, { 'content-encoding': 'gzip' }])(
+      'returns more with a limit of its own, headers %j',
+      async (headers) => {
+        const body = JSON.stringify('x'.repeat(500_000));
+        const sent = 'content-encoding' in headers ? gzipSync(body) : body;
+        const listener = await serve((_, response) => response.writeHead(200, headers).end(sent));
+        const answer = await make({ textMaxBytes: 600_000 }).send(to(listener));
+        expect(answer).toMatchObject({ truncated: false, json: 'x'.repeat(500_000) });
+        expect(await make({ textMaxBytes: 400_000 }).send(to(listener))).toMatchObject({ truncated: true });
+      },
+    );
+
     it('joins many small chunks', async () => {
       const listener = await serve(async (_, response) => {
         for (let count = 0; count < 500; count += 1) {

@@ -28,6 +28,8 @@ export interface HttpClientOptions {
   readonly timeoutMs: number;
   /** Allows guarded calls to private addresses and over plain http. */
   readonly allowPrivate: boolean;
+  /** Limit of the decoded body, if it is more than 64 KiB. */
+  readonly textMaxBytes?: number | undefined;
   readonly originsMax?: number;
   readonly originIdleMs?: number;
 }
@@ -67,8 +69,10 @@ export class HttpClient {
         body: request.body ?? null,
       };
       const origin = this.originOf(target, guard);
-      const { timeoutMs } = this.options;
-      origin.send(new Exchange(options, target.host, { timeoutMs, ...rules }, this.deadlines, resolve, reject));
+      const { timeoutMs, textMaxBytes } = this.options;
+      origin.send(
+        new Exchange(options, target.host, { timeoutMs, textMaxBytes, ...rules }, this.deadlines, resolve, reject),
+      );
     });
   }
 

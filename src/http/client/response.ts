@@ -1,14 +1,14 @@
 import { StringDecoder } from 'node:string_decoder';
 import type { Dispatcher } from 'undici';
 
-/** Limit of the decoded body. */
+/** Limit of the decoded body, unless the client has another one. */
 export const TEXT_MAX_BYTES = 64 * 1024;
 
 export interface HttpResponse {
   readonly status: number;
   /** Lower-case names; the values of a repeated header are joined with commas. */
   readonly headers: Readonly<Record<string, string | undefined>>;
-  /** At most the first 64 KiB, decoded. */
+  /** The beginning, decoded: at most 64 KiB unless the client has another limit. */
   readonly text: string;
   /** The parsed text; undefined if it is not JSON or is truncated. */
   readonly json: unknown;

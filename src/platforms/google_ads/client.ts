@@ -6,7 +6,7 @@ import { versionOf } from './settings.js';
 import { validateVerdict } from './verdict.js';
 
 const DATA_MANAGER = 'https://datamanager.googleapis.com';
-const GOOGLE_ADS = 'https://googleads.googleapis.com';
+export const GOOGLE_ADS = 'https://googleads.googleapis.com';
 const OAUTH = 'https://oauth2.googleapis.com';
 
 export function baseUrl({ mode }: Settings): string {
@@ -74,19 +74,23 @@ function uploadRequest(
   field: string,
   flag: string,
 ): PlatformRequest {
-  const { connection, accessToken } = call;
+  const { connection } = call;
   const { customer_id, login_customer_id } = connection.settings;
-  const { developer_token } = connection.secrets;
   const version = versionOf(connection.settings, 'upload_api_version');
   return {
     method: 'POST',
     url: endpointUrl(connection, GOOGLE_ADS, `/${version}/customers/${customer_id}:${method}`),
-    headers: {
-      authorization: `Bearer ${accessToken ?? ''}`,
-      'content-type': 'application/json',
-      ...(developer_token !== undefined && { 'developer-token': developer_token }),
-      ...(login_customer_id !== undefined && { 'login-customer-id': login_customer_id }),
-    },
+    headers: { ...googleAdsHeaders(call, login_customer_id), 'content-type': 'application/json' },
     body: `{"${field}":[${items.join(',')}],"partialFailure":true${flag}}`,
+  };
+}
+
+/** Of the Google Ads API. */
+export function googleAdsHeaders({ connection, accessToken }: Call, loginCustomerId: string | undefined) {
+  const { developer_token } = connection.secrets;
+  return {
+    authorization: `Bearer ${accessToken ?? ''}`,
+    ...(developer_token !== undefined && { 'developer-token': developer_token }),
+    ...(loginCustomerId !== undefined && { 'login-customer-id': loginCustomerId }),
   };
 }

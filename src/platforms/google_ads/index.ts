@@ -4,6 +4,7 @@ import { authorization } from './authorization.js';
 import { baseUrl, request, statusRequest, test, token } from './client.js';
 import { correction, limits } from './correction.js';
 import { UPLOAD_ERRORS } from './errors.js';
+import { listAccount } from './list-account.js';
 import { payload } from './payload.js';
 import { confirmationVerdict } from './request-status.js';
 import { check, fields } from './settings.js';
@@ -26,4 +27,5 @@ export const googleAds: Platform = {
   authorization,
   confirmation: { request: statusRequest, verdict: confirmationVerdict },
   test,
+  listAccount,
 };

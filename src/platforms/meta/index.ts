@@ -3,6 +3,7 @@ import type { Platform } from '../platform.js';
 import { authorization } from './authorization.js';
 import { BASE, request, test } from './client.js';
 import { ERRORS } from './errors.js';
+import { listAccount } from './list-account.js';
 import { payload } from './payload.js';
 import { check, fields } from './settings.js';
 import { verdict } from './verdict.js';
@@ -27,4 +28,5 @@ export const meta: Platform = {
   authorization,
   fix: (reason) => fixOf(ERRORS, reason),
   test,
+  listAccount,
 };

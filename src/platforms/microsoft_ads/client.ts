@@ -5,7 +5,7 @@ import { isOffline, versionOf } from './settings.js';
 import { credentialsVerdict } from './verdict.js';
 
 const CAPI = 'https://capi.uet.microsoft.com';
-const CAMPAIGN_MANAGEMENT = 'https://campaign.api.bingads.microsoft.com';
+export const CAMPAIGN_MANAGEMENT = 'https://campaign.api.bingads.microsoft.com';
 const OAUTH = 'https://login.microsoftonline.com';
 export const SCOPE = 'https://ads.microsoft.com/msads.manage offline_access';
 

@@ -3,6 +3,7 @@ import type { Platform } from '../platform.js';
 import { authorization } from './authorization.js';
 import { baseUrl, request, test, token } from './client.js';
 import { ERRORS } from './errors.js';
+import { listAccount } from './list-account.js';
 import { payload } from './payload.js';
 import { check, fields, isOffline } from './settings.js';
 import { verdict } from './verdict.js';
@@ -26,4 +27,5 @@ export const microsoftAds: Platform = {
   token,
   authorization,
   test,
+  listAccount,
 };

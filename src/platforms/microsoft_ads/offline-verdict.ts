@@ -39,7 +39,7 @@ export function offlineVerdict(response: PlatformResponse, items: number): Verdi
   return Array.from({ length: items }, (_, index) => verdicts.get(index) ?? { kind: 'delivered', requestId });
 }
 
-function faultIn(json: unknown): unknown {
+export function faultIn(json: unknown): unknown {
   for (const name of ['Errors', 'OperationErrors']) {
     const first = at(json, name, 0);
     if (first !== undefined) return first;
@@ -54,7 +54,7 @@ function verdictOfCode(error: unknown): Verdict {
 }
 
 /** Begins with the number, by which `fix` finds what to do: Microsoft may leave the name out. */
-function reasonOf(error: unknown): string {
+export function reasonOf(error: unknown): string {
   const code = at(error, 'Code');
   const words = textAt(error, 'ErrorCode') || textAt(error, 'Message');
   return shorten([code, words].filter((part) => part !== undefined).join(' ')) || 'error without a code';

@@ -1,6 +1,7 @@
 import type { Platform } from '../platform.js';
 import { authorization } from './authorization.js';
 import { BASE, request, test, token } from './client.js';
+import { listAccount } from './list-account.js';
 import { payload } from './payload.js';
 import { check, fields } from './settings.js';
 import { verdict } from './verdict.js';
@@ -19,4 +20,5 @@ export const pinterest: Platform = {
   token,
   authorization,
   test,
+  listAccount,
 };

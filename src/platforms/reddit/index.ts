@@ -1,6 +1,7 @@
 import type { Platform } from '../platform.js';
 import { authorization } from './authorization.js';
 import { BASE, request, test, token } from './client.js';
+import { listAccount } from './list-account.js';
 import { payload } from './payload.js';
 import { check, fields } from './settings.js';
 import { verdict } from './verdict.js';
@@ -22,4 +23,5 @@ export const reddit: Platform = {
   token,
   authorization,
   test,
+  listAccount,
 };

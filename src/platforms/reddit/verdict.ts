@@ -13,7 +13,7 @@ export function verdict(response: PlatformResponse, items: number): Verdict {
 }
 
 /** Reads only error messages: some answers also contain the events themselves. */
-function reasonOf(json: unknown): string | undefined {
+export function reasonOf(json: unknown): string | undefined {
   return (
     textAt(json, 'invalid_events', 0, 'error_message') ??
     textAt(json, 'error', 'explanation') ??

@@ -3,6 +3,7 @@ import type { Platform } from '../platform.js';
 import { authorization } from './authorization.js';
 import { BASE, request, test } from './client.js';
 import { ERRORS } from './errors.js';
+import { listAccount } from './list-account.js';
 import { payload } from './payload.js';
 import { fields } from './settings.js';
 import { verdict } from './verdict.js';
@@ -25,4 +26,5 @@ export const tiktok: Platform = {
   authorization,
   fix: (reason) => fixOf(ERRORS, reason),
   test,
+  listAccount,
 };
