@@ -46,6 +46,7 @@ import { InstallationController } from './installation.controller.js';
 import { KeysController } from './keys.controller.js';
 import { OauthAppsController } from './oauth-apps.controller.js';
 import { PlatformSignInController } from './platform-sign-in.controller.js';
+import { PreviewController } from './preview.controller.js';
 import { InvalidRequest, ProblemFilter } from './problem.filter.js';
 import { SameHost } from './same-host.js';
 import { SessionController } from './session.controller.js';
@@ -122,6 +123,7 @@ class AdminKernelModule implements OnApplicationShutdown {
     HealthController,
     StatisticsController,
     ConversionsController,
+    PreviewController,
     ErasuresController,
     OauthAppsController,
     PlatformSignInController,

@@ -37,6 +37,8 @@ import { Returns } from './returns.decorator.js';
 import { connectionName, host, listOf, time } from './schemas.js';
 import { findSite } from './sites.controller.js';
 
+export const connectionName = z.string().regex(new RegExp(CONNECTION_NAME_PATTERN)).meta({ example: 'meta:second' });
+
 const fieldSchema = z.object({ name: z.string(), secret: z.boolean(), required: z.boolean(), help: z.string() });
 const platformSchema = z
   .object({
