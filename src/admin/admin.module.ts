@@ -82,13 +82,13 @@ class AdminKernelModule implements OnApplicationShutdown {
       { provide: CLOCK, useValue: postgres.clock },
       { provide: EventLog, useValue: log },
       { provide: SiteSecrets, useValue: secrets },
+      { provide: OauthApps, useValue: new OauthApps(secrets) },
+      { provide: PlatformSignIns, useValue: new PlatformSignIns(postgres, sealer) },
       { provide: SiteRepository, useValue: new SiteRepository(log) },
       { provide: ProjectionRunner, useValue: new ProjectionRunner(postgres, projections, onMessage) },
       { provide: Erasure, useValue: new Erasure(postgres, projections) },
       { provide: ErasureList, useValue: openErasureList(settings.erasureList, sealer, postgres.pool) },
       { provide: SameHost, useValue: new SameHost(settings) },
-      { provide: OauthApps, useValue: new OauthApps(secrets) },
-      { provide: PlatformSignIns, useValue: new PlatformSignIns(postgres, sealer) },
     ];
     return { module: AdminKernelModule, providers, exports: providers.map(({ provide }) => provide) };
   }
@@ -115,6 +115,8 @@ class AdminKernelModule implements OnApplicationShutdown {
     SitesController,
     InstallationController,
     KeysController,
+    OauthAppsController,
+    PlatformSignInController,
     WebhookController,
     EventStreamController,
     EventsController,
@@ -125,8 +127,6 @@ class AdminKernelModule implements OnApplicationShutdown {
     ConversionsController,
     PreviewController,
     ErasuresController,
-    OauthAppsController,
-    PlatformSignInController,
   ],
   providers: [
     Credentials,

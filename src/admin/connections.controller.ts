@@ -18,7 +18,7 @@ import { PlatformSignIns } from '../authorizations/platform-sign-ins.js';
 import { connectSignedIn } from '../authorizations/sign-in-flow.js';
 import { connectionToSameAccount } from '../delivery/account.js';
 import { testStoredConnection } from '../delivery/stored-connection.js';
-import type { ConnectionName } from '../platforms/connection-name.js';
+import { CONNECTION_NAME_PATTERN, type ConnectionName } from '../platforms/connection-name.js';
 import { PLATFORMS, platformOf } from '../platforms/index.js';
 import type { Platform } from '../platforms/platform.js';
 import {
@@ -34,7 +34,7 @@ import { may, type Principal } from '../users/access.js';
 import { Caller, Requires } from './access.decorators.js';
 import { Dependencies } from './dependencies.js';
 import { Returns } from './returns.decorator.js';
-import { connectionName, host, listOf, time } from './schemas.js';
+import { host, listOf, time } from './schemas.js';
 import { findSite } from './sites.controller.js';
 
 export const connectionName = z.string().regex(new RegExp(CONNECTION_NAME_PATTERN)).meta({ example: 'meta:second' });

@@ -13,11 +13,12 @@ import { may, type Principal, seesSite, userPrincipal } from '../users/access.js
 import { hashSecretToken } from '../users/secret-token.js';
 import { SessionsService } from '../users/sessions.service.js';
 import { type AdminRequest, Anonymous, Caller, RequiresUser } from './access.decorators.js';
+import { connectionName } from './connections.controller.js';
 import { userAccess } from './credentials.js';
 import { Dependencies } from './dependencies.js';
 import { Returns } from './returns.decorator.js';
 import { SameHost } from './same-host.js';
-import { connectionName, host, time } from './schemas.js';
+import { host, time } from './schemas.js';
 import { readCookie } from './session-cookie.js';
 import { findSite } from './sites.controller.js';
 

@@ -6,7 +6,6 @@ import { ROLES, SCOPES } from '../users/access.js';
 /** In the form of events and the command line: ISO 8601 with milliseconds, UTC. */
 export const time = z.iso.datetime({ precision: 3 });
 export const host = z.string().min(1).max(253).meta({ example: 'shop.example' });
-export const connectionName = z.string().regex(new RegExp(CONNECTION_NAME_PATTERN)).meta({ example: 'meta:second' });
 const label = z.string().trim().min(1).max(100);
 
 export const siteSchema = z
