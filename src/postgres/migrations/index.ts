@@ -21,6 +21,7 @@ import { UserIdentity0000000000038 } from './0038-user-identity.js';
 import { FirstAdministrator0000000000039 } from './0039-first-administrator.js';
 import { PlatformSignIns0000000000040 } from './0040-platform-sign-ins.js';
 import { Statistics0000000000042 } from './0042-statistics.js';
+import { Jobs0000000000043 } from './0043-jobs.js';
 
 export interface Migration extends MigrationInterface {
   readonly name: string;
@@ -55,6 +56,7 @@ export const MIGRATIONS: readonly (new () => Migration)[] = [
   FirstAdministrator0000000000039,
   PlatformSignIns0000000000040,
   Statistics0000000000042,
+  Jobs0000000000043,
 ];
 
 /** The number at the end of a migration's name. */
