@@ -4,12 +4,13 @@ import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { type AdminClient, startTestAdmin, type TestAdmin } from './support/admin.js';
 import { createMigratedDatabase } from './support/databases.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
+import { storeConversion } from './support/stored-conversion.js';
 
 jest.setTimeout(60_000);
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'];
 /** Routes for signing in and out, which need no session. */
-const ANONYMOUS = ['POST /session', 'POST /session/password', 'DELETE /session'];
+const ANONYMOUS = ['GET /session/options', 'POST /session', 'POST /session/password', 'DELETE /session'];
 /** Changes that every user may make, because they concern only the user's own sessions and tokens. */
 const OWN = ['DELETE /sessions', 'POST /tokens', 'DELETE /tokens/{id}'];
 const ID = '01980000-0000-7000-8000-000000000000';
@@ -77,6 +78,20 @@ describe('access to the management API', () => {
       expect(await statuses(token, 'other.example', aboutSites)).toEqual(all(aboutSites, 404));
     }
     expect(await log.head()).toBe(head);
+  });
+
+  it('does not find what belongs to a site of others, in any role', async () => {
+    const settings = { pixel_id: '1', access_token: 'token' };
+    const id = await storeConversion(log, { site: 'other.example', orderId: 'ORD-1', settings, outcomes: [] });
+    for (const role of ['operator', 'analyst'] as const) {
+      const user = await admin.signedIn(role, ['own.example']);
+      const { body } = await user('/tokens', { method: 'POST', body: { name: 'all', scopes: ['read'] } });
+      for (const caller of [user, admin.withHeaders({ authorization: `Bearer ${body.token}` })]) {
+        expect((await caller(`/sites/own.example/conversions/${id}`)).status).toBe(404);
+        expect((await caller('/sites/own.example/conversions?order=ORD-1')).body.items).toEqual([]);
+        expect((await caller('/events?site=other.example')).status).toBe(404);
+      }
+    }
   });
 
   it('answers 403 to every change by an analyst', async () => {

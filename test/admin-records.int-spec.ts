@@ -37,6 +37,38 @@ function store(orderId: string, outcomes: Parameters<typeof storeConversion>[1][
   return storeConversion(log, { site: SITE, orderId, settings: META, outcomes });
 }
 
+describe('payload previews of the management API', () => {
+  const preview = (caller: AdminClient, body: object, connection = 'meta') =>
+    caller(`/sites/${SITE}/connections/${connection}/preview`, { method: 'POST', body });
+
+  it('show what the platform would get, also with settings that are not stored', async () => {
+    const id = await store('ORD-PREVIEW', []);
+    const head = await log.head();
+    for (const body of [{ conversion: id }, { order: 'ORD-PREVIEW' }]) {
+      const { body: shown } = await preview(operator, body);
+      expect(shown).toMatchObject({ conversionId: id, status: 'sent', payload: { event_name: 'Purchase' } });
+    }
+    const settings = { 'event.purchase': 'Donate', 'field.plan': 'orderId' };
+    const { body: changed } = await preview(operator, { sample: true, settings });
+    expect(changed).toMatchObject({
+      status: 'sent',
+      payload: { event_name: 'Donate', custom_data: { plan: 'ORD-1' } },
+    });
+    const { body: unselected } = await preview(operator, { sample: true, settings: { events: 'lead' } });
+    expect(unselected).toMatchObject({ status: 'skipped', reason: 'event_not_selected' });
+    expect(await log.head()).toBe(head);
+  });
+
+  it('refuse unknown conversions, connections and settings, and analysts', async () => {
+    expect((await preview(operator, { order: 'NONE' })).status).toBe(404);
+    expect((await preview(operator, { sample: true }, 'tiktok')).status).toBe(404);
+    expect((await preview(operator, { sample: true, settings: { nothing: '1' } })).status).toBe(422);
+    for (const body of [{}, { sample: true, order: 'A' }, { sample: false }, { conversion: 'x' }])
+      expect((await preview(operator, body)).status).toBe(400);
+    expect((await preview(analyst, { sample: true })).status).toBe(403);
+  });
+});
+
 describe('conversions in the management API', () => {
   it('are shown with match, consent and each delivery with attempts, payload and answer', async () => {
     const id = await store('ORD-CHAIN', [FAILED, { status: 'delivered', httpStatus: 200 }]);

@@ -22,6 +22,8 @@ const CHECKS = [
   ['Types', [bin('typescript/bin/tsc'), '-p', 'test']],
   ['Types of the browser tests', [bin('typescript/bin/tsc'), '-p', 'test/browser']],
   ['Types of the tag', [bin('typescript/bin/tsc'), '-p', 'src/tag/browser']],
+  ['Client of the dashboard', [join(root, 'src/dashboard/generate-client.mjs')]],
+  ['Types of the dashboard', [bin('typescript/bin/tsc'), '-p', 'src/dashboard/browser']],
 ];
 /** What can differ between versions of Node without a test of its own: the start, the HTTP contract, the browser tests. */
 const SUITES_ON_OTHER_NODES = ['test/start.e2e-spec.ts', 'test/inbound-contract.e2e-spec.ts', 'test/browser/'];

@@ -1,18 +1,23 @@
 import { jest } from '@jest/globals';
 import fc from 'fast-check';
+import type { DoctorDependencies } from '../src/app/doctor/check.js';
+import { runChecks } from '../src/app/doctor/run-checks.js';
 import { allProjections } from '../src/app/projections.js';
 import { Sealer } from '../src/kernel/sealing.js';
+import { readSettings } from '../src/kernel/settings.js';
 import { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { ProjectionRunner } from '../src/log/projection-runner.js';
+import { SiteRepository } from '../src/sites/site-repository.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
 import { Erasure } from '../src/visitors/erasure.js';
 import { type AdminClient, startTestAdmin, type TestAdmin } from './support/admin.js';
 import { createMigratedDatabase } from './support/databases.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
+import { SECRET_KEY } from './support/service.js';
 import { ConversionEvents, type SampleVisit } from './support/statistics.js';
 
-jest.setTimeout(120_000);
+jest.setTimeout(180_000);
 
 const PEOPLE = ['aa', 'bb', 'cc'].map((byte) => byte.repeat(32));
 const [JANE, JOHN] = PEOPLE as [string, string];
@@ -25,13 +30,15 @@ let log: EventLog;
 let runner: ProjectionRunner;
 let erasure: Erasure;
 let boss: AdminClient;
-let sites = 0;
+let sites: SiteRepository;
+let opened = 0;
 const inserted: [string, string][] = [];
 
 beforeAll(async () => {
   server = await startTestServer();
   admin = await startTestAdmin(await createMigratedDatabase(server));
   log = new PostgresEventLog(admin.postgres);
+  sites = new SiteRepository(log);
   const projections = allProjections(new SiteSecrets(admin.postgres.pool, new Sealer(Buffer.alloc(32))));
   runner = new ProjectionRunner(admin.postgres, projections);
   erasure = new Erasure(admin.postgres, projections);
@@ -49,8 +56,8 @@ afterEach(async () => {
 });
 
 async function openSite() {
-  sites += 1;
-  const host = `statistics-${sites}.example`;
+  opened += 1;
+  const host = `statistics-${opened}.example`;
   await boss('/sites', { method: 'POST', body: { host } });
   return { host, events: new ConversionEvents(log, host) };
 }
@@ -236,6 +243,72 @@ describe('series', () => {
     );
     const analyst = await admin.signedIn('analyst', [host]);
     expect((await analyst('/series')).body.annotations).toEqual(body.annotations);
+  });
+});
+
+describe('attention', () => {
+  it('names a parked connection, what waits for it, and only sites that the caller may see', async () => {
+    const { host, events } = await openSite();
+    const settings = { pixel_id: '1', access_token: 'token' };
+    await boss(`/sites/${host}/connections/meta`, { method: 'PUT', body: { settings } });
+    const site = await sites.get(host);
+    const parked = { type: 'site.platform_parked.v1', data: { platform: 'meta', reason: 'revoked' } };
+    const of = { category: 'site', stream: site.id, expected: 'any', site: host, actor: 'system' } as const;
+    await log.append({ ...of, events: [parked] });
+    const id = await events.decided('received', JANE);
+    await events.outcome(id, 'deferred', 'meta', { reason: 'authorization', nextTry: '2026-01-01T00:00:00.000Z' });
+    for (const name of ['deliveries', 'statistics']) await runner.catchUp(name);
+    const item = { kind: 'connection_parked', severity: 'error', site: host, platform: 'meta', count: 1 };
+    const { body } = await boss(`/sites/${host}/attention`);
+    expect(body).toMatchObject({ asOf: { position: await log.head() }, items: [item] });
+    const analyst = await admin.signedIn('analyst', [host]);
+    await analyst('/tokens', { method: 'POST', body: { name: 'CI', scopes: ['read'], expiresInDays: 3 } });
+    const { body: visible } = await analyst('/attention');
+    expect(visible.items).toEqual([...body.items, expect.objectContaining({ kind: 'token_expiring' })]);
+    const { host: other } = await openSite();
+    const stranger = await admin.signedIn('operator', [other]);
+    expect((await stranger('/attention')).body.items).toEqual([]);
+  });
+
+  it('names a parked projection to operators of all sites', async () => {
+    const park = (parked: boolean) =>
+      admin.postgres.pool.query(`UPDATE cc.projections SET parked = $1, reason = 'event 7' WHERE name = 'match_rate'`, [
+        parked,
+      ]);
+    const operator = await admin.signedIn('operator');
+    const analyst = await admin.signedIn('analyst');
+    await park(true);
+    try {
+      const item = expect.objectContaining({ kind: 'projection_parked', subject: 'match_rate' });
+      expect((await operator('/attention')).body.items).toContainEqual(item);
+      expect((await analyst('/attention')).body.items).not.toContainEqual(item);
+      const { body } = await operator('/projections');
+      expect(body.items).toContainEqual(expect.objectContaining({ name: 'match_rate', state: 'parked' }));
+    } finally {
+      await park(false);
+    }
+  });
+});
+
+describe('health', () => {
+  it('has the checks of doctor, for operators of all sites', async () => {
+    const { status, body } = await boss('/health');
+    expect(status).toBe(200);
+    const names = body.checks.map(({ name }: { name: string }) => name);
+    expect(names).toEqual(expect.arrayContaining(['node', 'database', 'projections', 'owed', 'retention', 'service']));
+    expect(body.checks.find(({ name }: { name: string }) => name === 'schema')).toMatchObject({ ok: true });
+    const { host } = await openSite();
+    for (const route of ['/health', '/projections']) {
+      expect((await (await admin.signedIn('analyst'))(route)).status).toBe(403);
+      expect((await (await admin.signedIn('operator', [host]))(route)).status).toBe(403);
+    }
+  });
+
+  it('does not wait for a check longer than it may take', async () => {
+    const dependencies = { settings: readSettings({ DATABASE_URL: admin.databaseUrl, SECRET_KEY, PORT: '0' }) };
+    const checks = await runChecks(dependencies as DoctorDependencies, 0);
+    const database = checks.filter(({ name }) => name !== 'node');
+    expect(database.every(({ ok, detail }) => !ok && detail === 'the checks took too long')).toBe(true);
   });
 });
 

@@ -7,20 +7,16 @@ import {
   UnauthorizedException,
 } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
-import { may, type Principal, seesSite, tokenPrincipal, userPrincipal } from '../users/access.js';
-import { SessionsService } from '../users/sessions.service.js';
-import { TokensService } from '../users/tokens.service.js';
-import type { UserRow } from '../users/user.row.js';
+import { may, type Principal, seesSite } from '../users/access.js';
 import { ACCESS, type Access, type AdminRequest } from './access.decorators.js';
-import { readSessionCookie } from './session-cookie.js';
+import { Credentials, credentialOf } from './credentials.js';
 
 /** Decides who makes a request and whether it may. */
 @Injectable()
 export class AccessGuard implements CanActivate {
   constructor(
     private readonly reflector: Reflector,
-    private readonly sessions: SessionsService,
-    private readonly tokens: TokensService,
+    private readonly credentials: Credentials,
   ) {}
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
@@ -46,23 +42,14 @@ export class AccessGuard implements CanActivate {
   }
 
   private async authenticate(request: AdminRequest): Promise<Principal | undefined> {
-    const { authorization, cookie } = request.headers;
-    if (authorization !== undefined) {
-      const [, text] = /^Bearer (\S{20,200})$/i.exec(authorization) ?? [];
-      const token = text === undefined ? undefined : await this.tokens.find(text);
-      return token && tokenPrincipal({ ...token, sites: token.sites ?? 'all', owner: userAccess(token.owner) });
+    const credential = credentialOf(request.headers);
+    const principal = credential && (await this.credentials.find(credential));
+    if (principal && credential.kind === 'session') {
+      requireOwnPage(request);
+      request.sessionCookie = credential.text;
     }
-    const value = readSessionCookie(cookie);
-    const user = value === undefined ? undefined : await this.sessions.find(value);
-    if (!user) return undefined;
-    requireOwnPage(request);
-    request.sessionCookie = value as string;
-    return userPrincipal(userAccess(user));
+    return principal;
   }
-}
-
-export function userAccess({ id, role, sites }: UserRow) {
-  return { id, role, sites: sites ?? ('all' as const) };
 }
 
 /** A page of another origin cannot send this header without the permission of this one, which nothing gives. */

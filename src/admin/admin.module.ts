@@ -29,13 +29,20 @@ import { EraseSubjectHandler } from '../visitors/erase-subject.handler.js';
 import { Erasure } from '../visitors/erasure.js';
 import { ErasureList, openErasureList } from '../visitors/erasure-list.js';
 import { AccessGuard } from './access.guard.js';
+import { AttentionController } from './attention.controller.js';
 import { ConnectionsController } from './connections.controller.js';
 import { ConversionsController } from './conversions.controller.js';
+import { Credentials } from './credentials.js';
 import { Dependencies } from './dependencies.js';
 import { ErasuresController } from './erasures.controller.js';
+import { EventStreamController } from './event-stream.controller.js';
+import { EventStreams } from './event-streams.js';
 import { EventsController } from './events.controller.js';
+import { HealthController } from './health.controller.js';
 import { IdempotencyInterceptor } from './idempotency.interceptor.js';
+import { InstallationController } from './installation.controller.js';
 import { KeysController } from './keys.controller.js';
+import { PreviewController } from './preview.controller.js';
 import { InvalidRequest, ProblemFilter } from './problem.filter.js';
 import { SameHost } from './same-host.js';
 import { SessionController } from './session.controller.js';
@@ -100,16 +107,23 @@ class AdminKernelModule implements OnApplicationShutdown {
     UsersController,
     TokensController,
     SitesController,
+    InstallationController,
     KeysController,
     WebhookController,
+    EventStreamController,
     EventsController,
     ConnectionsController,
+    AttentionController,
+    HealthController,
     StatisticsController,
     ConversionsController,
+    PreviewController,
     ErasuresController,
   ],
   providers: [
+    Credentials,
     Dependencies,
+    EventStreams,
     SignInProvider,
     ...SITE_COMMAND_HANDLERS.map((Handler) => provideCommandHandler(Handler, [SiteRepository, SiteSecrets])),
     provideCommandHandler(EraseSubjectHandler, [Erasure, ErasureList, SiteSecrets]),

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { serveDashboard } from '../dashboard/serve-dashboard.js';
 import { parseStrictJson } from '../http/strict-json.js';
 import { isLoopbackHost } from '../kernel/addresses.js';
 import { AdminModule, type AdminOptions } from './admin.module.js';
@@ -33,7 +34,7 @@ export interface RunningAdmin {
   readonly url: string;
 }
 
-/** Starts the management API on its own port. The options' database is closed with the application. */
+/** Starts the management API and the dashboard on their own port. The options' database is closed with the application. */
 export async function startAdmin(options: AdminOptions): Promise<RunningAdmin> {
   const { settings, logger } = options;
   const app = await NestFactory.create<NestFastifyApplication>(AdminModule.with(options), createAdminAdapter(options), {
@@ -43,12 +44,11 @@ export async function startAdmin(options: AdminOptions): Promise<RunningAdmin> {
   });
   app.setGlobalPrefix('api/v1');
   const document = JSON.stringify(adminDocument(app));
-  app
-    .getHttpAdapter()
-    .getInstance()
-    .get('/api/v1/openapi.json', (_request, reply) => {
-      void reply.type('application/json; charset=utf-8').send(document);
-    });
+  const server = app.getHttpAdapter().getInstance();
+  server.get('/api/v1/openapi.json', (_request, reply) => {
+    void reply.type('application/json; charset=utf-8').send(document);
+  });
+  serveDashboard(server);
   await app.listen(settings.adminPort ?? 0, settings.adminHost);
   const { port } = (app.getHttpServer() as Server).address() as AddressInfo;
   return { app, url: settings.adminUrl ?? `http://localhost:${port}` };

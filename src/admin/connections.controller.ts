@@ -31,7 +31,7 @@ import { Returns } from './returns.decorator.js';
 import { host, listOf, time } from './schemas.js';
 import { findSite } from './sites.controller.js';
 
-const connectionName = z.string().regex(new RegExp(CONNECTION_NAME_PATTERN)).meta({ example: 'meta:second' });
+export const connectionName = z.string().regex(new RegExp(CONNECTION_NAME_PATTERN)).meta({ example: 'meta:second' });
 
 const fieldSchema = z.object({ name: z.string(), secret: z.boolean(), required: z.boolean(), help: z.string() });
 const platformSchema = z.object({ platform: z.string(), fields: z.array(fieldSchema) }).meta({ id: 'Platform' });

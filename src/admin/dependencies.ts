@@ -1,5 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
+import { Sealer } from '../kernel/sealing.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { EventLog } from '../log/event-log.js';
 import { ProjectionRunner } from '../log/projection-runner.js';
@@ -18,5 +19,6 @@ export class Dependencies {
     readonly secrets: SiteSecrets,
     readonly projections: ProjectionRunner,
     readonly commands: CommandBus,
+    readonly sealer: Sealer,
   ) {}
 }

@@ -108,6 +108,12 @@ export const createdTokenSchema = tokenSchema
   .extend({ token: z.string().meta({ description: 'The token itself. It cannot be shown again.' }) })
   .meta({ id: 'CreatedToken' });
 
+export const signInOptionsSchema = z
+  .object({
+    provider: z.boolean().meta({ description: 'Whether `/api/v1/session/provider` starts a sign-in.' }),
+    hasUsers: z.boolean().meta({ description: 'False until the first user is added.' }),
+  })
+  .meta({ id: 'SignInOptions' });
 export const signInSchema = z.object({ email: z.string().max(254), password: z.string().max(1_000) }).strict();
 export const choosePasswordSchema = z.object({ link: z.string().max(200), password: z.string().max(1_000) }).strict();
 

@@ -23,8 +23,9 @@ import { UsersService } from '../users/users.service.js';
 import { type AdminRequest, Anonymous, Caller, Requires, RequiresUser } from './access.decorators.js';
 import { Returns, ReturnsNothing } from './returns.decorator.js';
 import { SameHost } from './same-host.js';
-import { choosePasswordSchema, signInSchema, userSchema } from './schemas.js';
+import { choosePasswordSchema, signInOptionsSchema, signInSchema, userSchema } from './schemas.js';
 import { endedSessionCookie, readSessionCookie, sessionCookie } from './session-cookie.js';
+import { SignInProvider } from './sign-in-provider.js';
 
 @ApiTags('Session')
 @Controller()
@@ -34,6 +35,7 @@ export class SessionController {
     private readonly sessions: SessionsService,
     private readonly throttle: SignInThrottle,
     private readonly hosts: SameHost,
+    private readonly provider: SignInProvider,
   ) {}
 
   @Post('session')
@@ -67,6 +69,14 @@ export class SessionController {
     if (!(user && (await this.open(user, reply))))
       throw new UnauthorizedException('The link is unknown, used or expired. Ask an administrator for another.');
     return userDocument(user);
+  }
+
+  @Get('session/options')
+  @Anonymous()
+  @ApiOperation({ summary: 'How users sign in' })
+  @Returns(signInOptionsSchema, 'Whether there is a sign-in provider, and whether there are users.')
+  async options() {
+    return { provider: this.provider.isConfigured, hasUsers: await this.users.exist() };
   }
 
   @Get('session')

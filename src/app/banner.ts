@@ -1,3 +1,5 @@
+import type { Settings } from '../kernel/settings.js';
+
 export interface Demo {
   /** Undefined if an operator has revoked it or removed the site. */
   readonly key: string | undefined;
@@ -6,9 +8,11 @@ export interface Demo {
 }
 
 /** The text that `npm start` prints once the service is up. The curl line works when pasted into a shell. */
-export function bannerText(url: string, demo: Demo | undefined): string {
+export function bannerText(url: string, demo: Demo | undefined, dashboardUrl: string | undefined): string {
   const base = url.replace('127.0.0.1', 'localhost').replace('[::1]', 'localhost');
-  const lines = ['', `  Clean Conversions listens on ${base}`, ''];
+  const lines = [''];
+  if (dashboardUrl !== undefined) lines.push(`  Dashboard: ${dashboardUrl}`);
+  lines.push(`  Clean Conversions listens on ${base}`, '');
   if (!demo?.key) {
     lines.push(
       '  Add a site and create an API key:',
@@ -29,4 +33,10 @@ export function bannerText(url: string, demo: Demo | undefined): string {
   if (demo?.sandboxUrl) lines.push(`  See what the twelve sandbox platforms received: ${demo.sandboxUrl}`, '');
   lines.push(`  API documentation: ${base}/docs    Stop: Ctrl-C`, '');
   return `${lines.join('\n')}\n`;
+}
+
+/** Undefined if there is none, or if it chooses a port when it starts. */
+export function dashboardUrl({ adminUrl, adminPort }: Pick<Settings, 'adminUrl' | 'adminPort'>): string | undefined {
+  if (adminPort === undefined) return undefined;
+  return adminUrl ?? (adminPort === 0 ? undefined : `http://localhost:${adminPort}`);
 }

@@ -12,7 +12,7 @@ import { Postgres } from '../postgres/postgres.js';
 import { recordKey } from '../sites/key-check.js';
 import { SiteDirectory } from '../sites/site-directory.js';
 import { AppModule } from './app.module.js';
-import { bannerText, type Demo } from './banner.js';
+import { bannerText, type Demo, dashboardUrl } from './banner.js';
 import { connectDemoPlatforms, startDemoSandbox } from './demo-sandbox.js';
 import { ensureDemoSite } from './demo-site.js';
 import { describeListenError, reservePort } from './reserved-port.js';
@@ -60,7 +60,7 @@ export async function startService(settings: Settings): Promise<RunningService> 
       throw describeListenError(error, settings);
     });
     const demo = databaseUrl ? undefined : await prepareDemo(app, dataDir, await sandbox);
-    return { app, banner: bannerText(await app.getUrl(), demo) };
+    return { app, banner: bannerText(await app.getUrl(), demo, dashboardUrl(settings)) };
   } catch (error) {
     await app.close();
     throw error;

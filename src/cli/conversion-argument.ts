@@ -28,14 +28,23 @@ export async function findByConversion(
   return conversionHistory(dependencies, await requireConversion(dependencies.log, host, conversionId));
 }
 
+/** The newest conversion with the order id, as `readOrderedConversion` chooses it. */
+export async function requireOrderedConversion(
+  dependencies: HistoryDependencies,
+  host: string,
+  orderId: string,
+): Promise<ConversionStream> {
+  const own = await readOrderedConversion(dependencies, host, orderId);
+  if (own) return own;
+  throw new UserError(
+    `${host} has no conversion with order ${orderId}. "events tail --site ${host}" shows the newest events.`,
+  );
+}
+
 export async function findByOrder(
   dependencies: HistoryDependencies,
   host: string,
   orderId: string,
 ): Promise<ConversionHistory> {
-  const own = await readOrderedConversion(dependencies, host, orderId);
-  if (own) return conversionHistory(dependencies, own);
-  throw new UserError(
-    `${host} has no conversion with order ${orderId}. "events tail --site ${host}" shows the newest events.`,
-  );
+  return conversionHistory(dependencies, await requireOrderedConversion(dependencies, host, orderId));
 }

@@ -1,14 +1,14 @@
 import type { Command } from 'commander';
-import type { Check } from './doctor/check.js';
-import { runChecks } from './doctor/run-checks.js';
+import type { Check } from '../app/doctor/check.js';
 import { printable } from './output.js';
+import { runDoctor } from './run-doctor.js';
 import type { Session } from './session.js';
 import { subcommand } from './subcommand.js';
 
 export function addDoctor(program: Command, session: Session): void {
   subcommand(program, 'doctor', 'Check the machine, the settings, the database and the service', 'doctor').action(
     async ({ json }: { json?: true }) => {
-      const checks = await runChecks(session);
+      const checks = await runDoctor(session);
       const ok = checks.every((check) => check.ok);
       await session.output.show(json, { ok, checks }, () => checks.map(checkLines).join(''));
       if (!ok) session.exitCode = 1;

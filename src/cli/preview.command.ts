@@ -1,14 +1,10 @@
 import { type Command, Option } from 'commander';
-import { foldDeliveries } from '../delivery/delivery.js';
-import { buildPayload } from '../delivery/payload.js';
-import { withOrder } from '../delivery/read-order.js';
-import { type ReceivedConversion, withReopenedVisit } from '../delivery/received-conversion.js';
+import { previewPayload, receivedFor } from '../delivery/preview-payload.js';
+import type { ReceivedConversion } from '../delivery/received-conversion.js';
 import { sampleReceived } from '../delivery/sample-conversion.js';
-import { UserError } from '../kernel/errors.js';
-import type { StoredEvent } from '../log/event.js';
-import { PAYLOAD_VERSION } from '../platforms/payload-version.js';
+import type { ConnectionName } from '../platforms/connection-name.js';
 import { settingsAfter } from '../sites/named-connection.js';
-import { findByConversion, findByOrder } from './conversion-argument.js';
+import { requireConversion, requireOrderedConversion } from './conversion-argument.js';
 import { card } from './output.js';
 import { NAME_HELP, readConnectionName } from './platform-argument.js';
 import type { CliDependencies, Session } from './session.js';
@@ -54,14 +50,10 @@ export function addPreview(platforms: Command, session: Session): void {
       const received = sample
         ? sampleReceived(dependencies.postgres.clock.nowMs())
         : await findReceived(dependencies, site.host, target.name, options);
-      const requested = { platform: target.name, payloadVersion: PAYLOAD_VERSION };
-      const payload = buildPayload(received, target.platform, settings, requested);
       const document = {
         platform: target.name,
         ...(sample ? { sample: true } : { conversionId: received.data.conversionId }),
-        ...('skip' in payload
-          ? { status: 'skipped', reason: payload.skip }
-          : { status: 'sent', payload: JSON.parse(payload.body) as unknown }),
+        ...previewPayload(received, target, settings),
       };
       await output.show(options.json, document, () => {
         const { payload, ...facts } = { payload: undefined, ...document };
@@ -77,23 +69,12 @@ function readChanges(texts: readonly string[] = []): Record<string, string> {
 async function findReceived(
   dependencies: CliDependencies,
   host: string,
-  connection: string,
+  connection: ConnectionName,
   { order, conversion }: PreviewOptions,
 ): Promise<ReceivedConversion> {
-  const { events } =
+  const own =
     conversion === undefined
-      ? await findByOrder(dependencies, host, order as string)
-      : await findByConversion(dependencies, host, conversion);
-  return withOrder(dependencies.log, receivedOf(events, connection));
-}
-
-/** The conversion with the visit that the newest delivery of the connection has. */
-function receivedOf(events: readonly StoredEvent[], platform: string) {
-  const [opening] = events;
-  if (opening?.type !== 'conversion.received.v1')
-    throw new UserError('The conversion was filtered: no platform gets it. "events show" tells why.');
-  if (!opening.personal)
-    throw new UserError('The personal data of the conversion was erased: it is not sent any more.');
-  const delivery = foldDeliveries(events).find((candidate) => candidate.platform === platform);
-  return withReopenedVisit(opening, events, delivery?.reopened);
+      ? await requireOrderedConversion(dependencies, host, order as string)
+      : await requireConversion(dependencies.log, host, conversion);
+  return receivedFor(dependencies.log, own, connection);
 }

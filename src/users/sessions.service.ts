@@ -30,8 +30,11 @@ export class SessionsService {
     return rowCount === 1 ? text : undefined;
   }
 
-  /** The user of a valid session. Read from the database each time: a session that was ended elsewhere ends at once. */
-  async find(cookie: string): Promise<UserRow | undefined> {
+  /**
+   * The user of a valid session. Read from the database each time: a session that was ended elsewhere ends at once. Without
+   * `isUse` its time without use goes on.
+   */
+  async find(cookie: string, isUse = true): Promise<UserRow | undefined> {
     const { Raw, IsNull } = await import('typeorm');
     const sessions = await this.postgres.repository(UserSessionRow);
     const hash = hashSecretToken(cookie);
@@ -45,6 +48,7 @@ export class SessionsService {
       relations: { user: true },
     });
     if (!session) return undefined;
+    if (!isUse) return session.user;
     await this.postgres.pool.query(
       `UPDATE user_sessions SET last_used_at = now() WHERE hash = $1 AND last_used_at < now() - $2::interval`,
       [hash, USE_RECORDED_EVERY],

@@ -39,8 +39,11 @@ export class TokensService {
     return { row: (await (await this.tokens()).findOneBy({ id })) as ApiTokenRow, token: text };
   }
 
-  /** A token that may be used, with its owner. Read from the database each time: a revocation takes effect at once. */
-  async find(text: string): Promise<ApiTokenRow | undefined> {
+  /**
+   * A token that may be used, with its owner. Read from the database each time: a revocation takes effect at once. Only with
+   * `isUse` the time of its last use changes.
+   */
+  async find(text: string, isUse = true): Promise<ApiTokenRow | undefined> {
     const { IsNull, Raw } = await import('typeorm');
     const token = await (await this.tokens()).findOne({
       where: {
@@ -51,7 +54,7 @@ export class TokensService {
       },
       relations: { owner: true },
     });
-    if (!token) return undefined;
+    if (!token || !isUse) return token ?? undefined;
     await this.postgres.pool.query(
       `UPDATE api_tokens SET last_used_at = now()
         WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < now() - $2::interval)`,

@@ -39,6 +39,10 @@ export class UsersService {
     return (await this.users()).find({ order: { createdAt: 'ASC', id: 'ASC' } });
   }
 
+  async exist(): Promise<boolean> {
+    return (await this.users()).exists();
+  }
+
   async find(id: string): Promise<UserRow | null> {
     return (await this.users()).findOneBy({ id });
   }

@@ -4,20 +4,19 @@ import { describeDifference, describeStep } from '../../postgres/database-clock.
 import { MIGRATIONS } from '../../postgres/migrations/index.js';
 import { readMigrations } from '../../postgres/schema.js';
 import { SERVICE_ROLE } from '../../postgres/service-role.js';
-import type { CliDependencies } from '../session.js';
-import type { Finding } from './check.js';
+import type { DoctorDependencies, Finding } from './check.js';
 
 const WAL_SIZE_MIN_MB = 1024;
 const CLOCK_DIFFERENCE_MAX_MS = 1_000;
 
-export async function database({ postgres }: CliDependencies): Promise<Finding> {
+export async function database({ postgres }: DoctorDependencies): Promise<Finding> {
   const { rows } = await postgres.pool.query<{ version: string }>(
     `SELECT current_setting('server_version') AS version`,
   );
   return { ok: true, detail: `PostgreSQL ${rows[0]?.version}` };
 }
 
-export async function durability(dependencies: CliDependencies): Promise<Finding> {
+export async function durability(dependencies: DoctorDependencies): Promise<Finding> {
   const values = await readServerSettings(dependencies, ['fsync', 'synchronous_commit', 'full_page_writes']);
   const off = [...values].filter(([, value]) => value === 'off').map(([name]) => name);
   return {
@@ -29,7 +28,7 @@ export async function durability(dependencies: CliDependencies): Promise<Finding
   };
 }
 
-export async function schema({ postgres }: CliDependencies): Promise<Finding> {
+export async function schema({ postgres }: DoctorDependencies): Promise<Finding> {
   const expected = MIGRATIONS.map((Migration) => new Migration().name);
   const applied = await readMigrations(postgres.pool);
   const missing = expected.filter((name) => !applied.includes(name));
@@ -51,7 +50,7 @@ export async function schema({ postgres }: CliDependencies): Promise<Finding> {
   return { ok: true, detail: `up to date, ${applied.length} migrations` };
 }
 
-export async function appendOnly({ postgres }: CliDependencies): Promise<Finding> {
+export async function appendOnly({ postgres }: DoctorDependencies): Promise<Finding> {
   const { rows } = await postgres.pool.query<{
     role: string;
     login: string;
@@ -95,7 +94,7 @@ export async function appendOnly({ postgres }: CliDependencies): Promise<Finding
   };
 }
 
-export async function partitions({ postgres }: CliDependencies): Promise<Finding> {
+export async function partitions({ postgres }: DoctorDependencies): Promise<Finding> {
   const { partitions, ahead } = await readPartitions(postgres.pool);
   const ok = ahead >= 1;
   return {
@@ -105,7 +104,7 @@ export async function partitions({ postgres }: CliDependencies): Promise<Finding
   };
 }
 
-export async function checkpoints(dependencies: CliDependencies): Promise<Finding> {
+export async function checkpoints(dependencies: DoctorDependencies): Promise<Finding> {
   const values = await readServerSettings(dependencies, ['max_wal_size', 'checkpoint_timeout']);
   const walMb = Number(values.get('max_wal_size'));
   const ok = walMb >= WAL_SIZE_MIN_MB;
@@ -118,7 +117,7 @@ export async function checkpoints(dependencies: CliDependencies): Promise<Findin
   };
 }
 
-export async function clock({ postgres, log }: CliDependencies): Promise<Finding> {
+export async function clock({ postgres, log }: DoctorDependencies): Promise<Finding> {
   await postgres.sampleClock();
   const differenceMs = postgres.clock.differenceMs();
   const ok = Math.abs(differenceMs) <= CLOCK_DIFFERENCE_MAX_MS;
@@ -134,7 +133,7 @@ export async function clock({ postgres, log }: CliDependencies): Promise<Finding
 }
 
 async function readServerSettings(
-  { postgres }: CliDependencies,
+  { postgres }: DoctorDependencies,
   names: readonly string[],
 ): Promise<Map<string, string>> {
   const { rows } = await postgres.pool.query<{ name: string; setting: string }>(

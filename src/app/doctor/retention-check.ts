@@ -1,15 +1,14 @@
-import { allHolds } from '../../app/retention-holds.js';
 import { formatDuration } from '../../kernel/durations.js';
 import { findExpiredPartition } from '../../log/retention.js';
 import { describeHold, readerHolds, readHolds } from '../../log/retention-holds.js';
-import type { CliDependencies } from '../session.js';
-import type { Finding } from './check.js';
+import { allHolds } from '../retention-holds.js';
+import type { DoctorDependencies, Finding } from './check.js';
 
 /** A service with many webhooks has as many holds. */
 const HOLDS_SHOWN = 20;
 
 /** Who keeps which events from removal. Fails while that delays the removal of a partition that is past LOG_RETENTION. */
-export async function retention(dependencies: CliDependencies): Promise<Finding> {
+export async function retention(dependencies: DoctorDependencies): Promise<Finding> {
   const { postgres, log, settings } = dependencies;
   const holds = await readHolds([readerHolds(postgres.pool), ...allHolds(dependencies)], await log.head());
   const expired =

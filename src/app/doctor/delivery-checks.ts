@@ -6,14 +6,13 @@ import { formatDuration } from '../../kernel/durations.js';
 import { messageOf } from '../../kernel/errors.js';
 import { streamOf } from '../../outbound/reporting-window.js';
 import { isHeldBack } from '../../sites/connection.js';
-import type { CliDependencies } from '../session.js';
-import type { Finding } from './check.js';
+import type { DoctorDependencies, Finding } from './check.js';
 
 /** An attempt that any instance may make waits at most for the lease of one that died, and for a busy queue. */
 const LATE_MAX_MS = 15 * 60_000;
 
 /** Informational: the service sends queued deliveries, and a paused or parked connection affects no other. */
-export async function deliveries({ postgres, sites }: CliDependencies): Promise<Finding> {
+export async function deliveries({ postgres, sites }: DoctorDependencies): Promise<Finding> {
   const { rows } = await postgres.pool.query<{ waiting: number; oldest: Date | null }>(
     `SELECT count(*)::float8 AS waiting, min(due) AS oldest FROM cc.deliveries WHERE kind = 'send'`,
   );
@@ -35,14 +34,14 @@ export async function deliveries({ postgres, sites }: CliDependencies): Promise<
   };
 }
 
-async function heldBackConnections(sites: CliDependencies['sites']) {
+async function heldBackConnections(sites: DoctorDependencies['sites']) {
   return (await sites.all()).flatMap(({ host, connections }) =>
     connections.filter(isHeldBack).map((connection) => ({ host, ...connection })),
   );
 }
 
 /** Deliveries that some instance should have attempted by now, whichever instance received the conversion. */
-export async function owed({ postgres, log, sites }: CliDependencies): Promise<Finding> {
+export async function owed({ postgres, log, sites }: DoctorDependencies): Promise<Finding> {
   const heldBack = new Set((await heldBackConnections(sites)).map(({ host, platform }) => `${platform} of ${host}`));
   const { byPlatform, unattempted, lateMs } = await reportOwed(
     postgres,
@@ -65,7 +64,7 @@ export async function owed({ postgres, log, sites }: CliDependencies): Promise<F
 }
 
 /** The service retries a failing webhook. A webhook that the service disabled needs an operator. */
-export async function webhooks({ log, sites }: CliDependencies): Promise<Finding> {
+export async function webhooks({ log, sites }: DoctorDependencies): Promise<Finding> {
   const set = (await sites.all()).flatMap(({ host, webhook }) => (webhook ? [{ host, webhook }] : []));
   const ends = await log.readEnds(
     OUTBOUND,
@@ -88,7 +87,7 @@ export async function webhooks({ log, sites }: CliDependencies): Promise<Finding
   };
 }
 
-export async function kafka({ postgres, settings }: CliDependencies): Promise<Finding> {
+export async function kafka({ postgres, settings }: DoctorDependencies): Promise<Finding> {
   if (!usesKafka(settings)) return { ok: true, detail: 'not configured (KAFKA_BROKERS): events are only in the log' };
   try {
     const { brokers, behind } = await probeKafka(settings, postgres.pool);

@@ -3,14 +3,13 @@ import { formatDuration } from '../../kernel/durations.js';
 import type { CountedByKey } from '../../kernel/sealing.js';
 import { requireMatchingKey } from '../../sites/key-check.js';
 import { openErasureList } from '../../visitors/erasure-list.js';
-import type { CliDependencies } from '../session.js';
-import type { Finding } from './check.js';
+import type { DoctorDependencies, Finding } from './check.js';
 
 /** The service prunes once a minute. A longer lag means that it does not run or fails. */
 const PRUNING_LAG_MAX_MS = 10 * 60_000;
 
 /** Informational: expired dedup claims only cost space. */
-export async function dedupClaims({ postgres, sites, settings }: CliDependencies): Promise<Finding> {
+export async function dedupClaims({ postgres, sites, settings }: DoctorDependencies): Promise<Finding> {
   const windows = (await sites.all()).map((site) => dedupWindowOf(site.settings, settings.dedupWindowMs));
   const windowMs = Math.max(0, ...windows);
   const { rows } = await postgres.pool.query<{ claims: string; bytes: string; stale: boolean }>(
@@ -26,7 +25,7 @@ export async function dedupClaims({ postgres, sites, settings }: CliDependencies
   return { ok: true, detail: `about ${claims}, ${(Number(bytes) / 1024 ** 2).toFixed(1)} MB, ${age}` };
 }
 
-export async function projections({ projections }: CliDependencies): Promise<Finding> {
+export async function projections({ projections }: DoctorDependencies): Promise<Finding> {
   const list = await projections.status();
   const parked = list.filter(({ state }) => state === 'parked');
   const behind = list.filter(({ lag }) => lag > 0).map(({ name, lag }) => `${name} by ${lag}`);
@@ -44,7 +43,7 @@ export async function projections({ projections }: CliDependencies): Promise<Fin
 }
 
 /** Everything that is sealed: the secrets in the database and the list of erasures. */
-export async function secrets({ secrets, settings, sealer, postgres }: CliDependencies): Promise<Finding> {
+export async function secrets({ secrets, settings, sealer, postgres }: DoctorDependencies): Promise<Finding> {
   await requireMatchingKey(postgres.pool, sealer);
   const list = openErasureList(settings.erasureList, sealer, postgres.pool);
   const counts = [await secrets.countByKey(), await list.countByKey()];
@@ -66,7 +65,7 @@ export async function secrets({ secrets, settings, sealer, postgres }: CliDepend
 }
 
 /** An erasure that cannot be listed is refused, because a restored backup would undo it. */
-export async function erasures({ settings, sealer, postgres }: CliDependencies): Promise<Finding> {
+export async function erasures({ settings, sealer, postgres }: DoctorDependencies): Promise<Finding> {
   const list = openErasureList(settings.erasureList, sealer, postgres.pool);
   const ok = await list.isWritable();
   return {

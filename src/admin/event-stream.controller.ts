@@ -1,0 +1,81 @@
+import {
+  BadRequestException,
+  Controller,
+  Get,
+  NotFoundException,
+  Query,
+  Req,
+  Res,
+  StreamableFile,
+} from '@nestjs/common';
+import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { FastifyReply } from 'fastify';
+import { z } from 'zod';
+import { EVENT_SCHEMAS } from '../events/index.js';
+import { SiteRepository } from '../sites/site-repository.js';
+import { type Principal, seesSite } from '../users/access.js';
+import { type AdminRequest, Caller, Requires } from './access.decorators.js';
+import { type Credential, credentialOf } from './credentials.js';
+import { EventStreams } from './event-streams.js';
+import { host } from './schemas.js';
+import { findSite } from './sites.controller.js';
+
+const position = z.coerce.number().int().min(0).optional();
+const type = z.enum(Object.keys(EVENT_SCHEMAS) as [string, ...string[]]);
+const streamQuery = z
+  .object({
+    site: host.optional(),
+    type: z
+      .union([type, z.array(type).max(50)])
+      .optional()
+      .meta({ description: 'May be repeated.' }),
+    after: position.meta({ description: 'Start after this position. `Last-Event-ID` takes precedence.' }),
+  })
+  .strict();
+
+@ApiTags('Events')
+@Controller('events')
+export class EventStreamController {
+  constructor(
+    private readonly streams: EventStreams,
+    private readonly sites: SiteRepository,
+  ) {}
+
+  @Get()
+  @Requires('read')
+  @ApiOperation({ summary: 'Events as they happen (server-sent events), of one site or of all that you may see' })
+  @ApiOkResponse({
+    description: 'The id of each message is the position of the event, its data the event without personal data.',
+    content: { 'text/event-stream': { schema: { type: 'string' } } },
+  })
+  async stream(
+    @Query({ schema: streamQuery }) { site, type, after }: z.output<typeof streamQuery>,
+    @Caller() principal: Principal,
+    @Req() request: AdminRequest,
+    @Res({ passthrough: true }) reply: FastifyReply,
+  ) {
+    if (site !== undefined) {
+      if (!seesSite(principal, site)) throw new NotFoundException(`There is no site ${site}.`);
+      await findSite(this.sites, site);
+    }
+    const stream = await this.streams.open({
+      principal,
+      credential: credentialOf(request.headers) as Credential,
+      selection: { site, types: type === undefined ? undefined : [type].flat() },
+      after: lastEventIdOf(request) ?? after,
+    });
+    // Also if the caller left before the answer began, or sent HEAD.
+    reply.raw.once('close', () => stream.destroy());
+    if (reply.raw.destroyed) stream.destroy();
+    // Proxies must not wait for the end of the answer.
+    void reply.header('x-accel-buffering', 'no');
+    return new StreamableFile(stream, { type: 'text/event-stream; charset=utf-8' });
+  }
+}
+
+/** Browsers send it when they connect again. */
+function lastEventIdOf({ headers }: AdminRequest): number | undefined {
+  const { success, data } = position.safeParse(headers['last-event-id']);
+  if (!success) throw new BadRequestException('Last-Event-ID is the position of an event.');
+  return data;
+}

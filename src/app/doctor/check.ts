@@ -1,0 +1,43 @@
+import { messageOf } from '../../kernel/errors.js';
+import type { Sealer } from '../../kernel/sealing.js';
+import { TimedOut, withTimeout } from '../../kernel/with-timeout.js';
+import type { SiteSecrets } from '../../sites/site-secrets.js';
+import type { HoldDependencies } from '../retention-holds.js';
+
+/** What the checks examine. */
+export interface DoctorDependencies extends HoldDependencies {
+  readonly secrets: SiteSecrets;
+  readonly sealer: Sealer;
+}
+
+export interface Check {
+  readonly name: string;
+  readonly ok: boolean;
+  readonly detail: string;
+  /** What the operator has to do. */
+  readonly fix?: string;
+}
+
+export type Finding = Omit<Check, 'name'>;
+
+/** `withinMs`: a check that takes longer has failed. */
+export async function check(
+  name: string,
+  examine: () => Promise<Finding>,
+  withinMs = Number.POSITIVE_INFINITY,
+): Promise<Check> {
+  // Not even started, so that no work is left behind that no caller waits for.
+  if (withinMs <= 0) return tooLong(name);
+  try {
+    const finding = Number.isFinite(withinMs) ? withTimeout(examine(), withinMs) : examine();
+    return { name, ...(await finding) };
+  } catch (error) {
+    if (error instanceof TimedOut) return tooLong(name);
+    return { name, ok: false, detail: messageOf(error), fix: 'Fix this error and run "doctor" again.' };
+  }
+}
+
+function tooLong(name: string): Check {
+  const fix = 'Run "doctor" on the command line, which waits for it.';
+  return { name, ok: false, detail: 'the checks took too long', fix };
+}

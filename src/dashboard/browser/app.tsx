@@ -1,0 +1,67 @@
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useLocation } from 'preact-iso';
+import { api, dataOf, whenSignedOut } from './api.js';
+import { Loading, ProblemNote } from './components/states.js';
+import { Toasts } from './components/toasts.js';
+import { CurrentPage } from './current-page.js';
+import { SignIn } from './pages/sign-in.js';
+import { type Session, SessionContext, type User } from './session.js';
+import { Shell } from './shell.js';
+import { useData } from './use-data.js';
+
+/** Whether the dashboard is opened on the machine of the service, which then accepts conversions on localhost, too. */
+const IS_LOCAL = ['localhost', '127.0.0.1', '[::1]'].includes(location.hostname);
+
+export function App() {
+  const [user, setUser] = useState<User | null>();
+  const loaded = useData('session', () => dataOf(api.GET('/api/v1/session')));
+  useEffect(() => whenSignedOut(() => setUser(null)), []);
+  const current = user === undefined ? loaded.data : user;
+  const { path } = useLocation();
+  return (
+    <>
+      {current && path !== '/sign-in' ? (
+        <SignedIn key={current.id} user={current} onSignedOut={() => setUser(null)} />
+      ) : current === undefined && loaded.problem === undefined ? (
+        <Loading />
+      ) : loaded.problem && loaded.problem.status !== 401 && !user ? (
+        <main class="alone">
+          <ProblemNote problem={loaded.problem} retry={loaded.reload} />
+        </main>
+      ) : (
+        <SignIn user={current ?? undefined} onSignedIn={setUser} />
+      )}
+      <Toasts />
+    </>
+  );
+}
+
+function SignedIn({ user, onSignedOut }: { user: User; onSignedOut: () => void }) {
+  const { route } = useLocation();
+  const sites = useData('sites', () => dataOf(api.GET('/api/v1/sites')));
+  const installation = useData('installation', () => dataOf(api.GET('/api/v1/installation')));
+  const { reload } = sites;
+  const session: Session = useMemo(
+    () => ({
+      user,
+      sites: sites.data?.items ?? [],
+      localUrl: IS_LOCAL ? installation.data?.localUrl : undefined,
+      reloadSites: reload,
+      signOut: () => {
+        void api.DELETE('/api/v1/session').finally(() => {
+          onSignedOut();
+          route('/');
+        });
+      },
+    }),
+    [user, sites.data, installation.data, reload, onSignedOut, route],
+  );
+  return (
+    <SessionContext.Provider value={session}>
+      <Shell>
+        <ProblemNote problem={sites.problem} retry={reload} />
+        {sites.data ? <CurrentPage /> : !sites.problem && <Loading />}
+      </Shell>
+    </SessionContext.Provider>
+  );
+}

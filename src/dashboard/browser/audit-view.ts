@@ -1,0 +1,40 @@
+/** `site.platform_connected.v1` as "platform connected". */
+export function auditAction(type: string): string {
+  return type
+    .replace(/^site\./, '')
+    .replace(/\.v\d+$/, '')
+    .replaceAll('_', ' ')
+    .replaceAll('.', ' ');
+}
+
+/** Who caused an event: `user:<id>`, `token:<id>`, `cli:<name>` or a part of the service. */
+export function auditActor(actor: string, names: ReadonlyMap<string, string>): string {
+  const separator = actor.indexOf(':');
+  const [kind, id] = separator === -1 ? [actor, ''] : [actor.slice(0, separator), actor.slice(separator + 1)];
+  if (kind === 'user') return names.get(id) ?? `user ${id.slice(-6)}`;
+  if (kind === 'token') return `token ${id.slice(-6)}`;
+  if (kind === 'cli') return id === '' ? 'command line' : `${id} (command line)`;
+  return kind;
+}
+
+const SHOWN_MAX = 4;
+
+/** The first values of an event, in one line. */
+export function auditDetail(data: Readonly<Record<string, unknown>>): string {
+  const values = Object.entries(data).flatMap(([name, value]) => describe(name, value));
+  const more = values.length - SHOWN_MAX;
+  return [...values.slice(0, SHOWN_MAX), ...(more > 0 ? [`and ${more} more`] : [])].join(' · ');
+}
+
+function describe(name: string, value: unknown): string[] {
+  if (value === null || value === undefined || isId(name)) return [];
+  if (Array.isArray(value))
+    return value.length === 0 ? [] : [`${name}: ${value.slice(0, 3).join(', ')}${value.length > 3 ? ', …' : ''}`];
+  if (typeof value === 'object') return Object.entries(value).flatMap(([key, inner]) => describe(key, inner));
+  return [`${name}: ${String(value)}`];
+}
+
+/** Ids say nothing to a reader. */
+function isId(name: string): boolean {
+  return /(?:^id|Id|hash|Hash)$/.test(name);
+}

@@ -1,0 +1,66 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useId, useRef } from 'preact/hooks';
+import type { Action } from '../use-data.js';
+import { ProblemNote } from './states.js';
+
+interface DialogProps {
+  title: string;
+  onClose(): void;
+  children: ComponentChildren;
+}
+
+/** The browser's own dialog: it keeps the focus inside, closes with Escape and returns the focus. */
+export function Dialog({ title, onClose, children }: DialogProps) {
+  const ref = useRef<HTMLDialogElement>(null);
+  const id = useId();
+  useEffect(() => {
+    const dialog = ref.current;
+    dialog?.showModal();
+    return () => dialog?.close();
+  }, []);
+  return (
+    <dialog
+      ref={ref}
+      aria-labelledby={id}
+      onCancel={(event) => {
+        event.preventDefault();
+        onClose();
+      }}
+    >
+      <h2 id={id}>{title}</h2>
+      {children}
+    </dialog>
+  );
+}
+
+interface FormDialogProps extends DialogProps {
+  action: Action;
+  /** What the button that submits says. */
+  verb: string;
+  isDangerous?: boolean;
+  onSubmit(): void;
+}
+
+export function FormDialog({ title, action, verb, isDangerous, onSubmit, onClose, children }: FormDialogProps) {
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          onSubmit();
+        }}
+      >
+        {children}
+        <ProblemNote problem={action.problem} />
+        <div class="buttons">
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" class={isDangerous ? 'danger' : 'primary'} disabled={action.isBusy}>
+            {verb}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}

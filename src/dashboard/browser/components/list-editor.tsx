@@ -1,0 +1,55 @@
+import { useState } from 'preact/hooks';
+
+interface ListEditorProps {
+  label: string;
+  placeholder: string;
+  values: readonly string[];
+  isReadOnly: boolean;
+  onChange(change: { add: string[] } | { remove: string[] }): Promise<void>;
+}
+
+/** A list of texts. Each change is saved by itself, so that two people can change one list. */
+export function ListEditor({ label, placeholder, values, isReadOnly, onChange }: ListEditorProps) {
+  const [text, setText] = useState('');
+  const add = async (event: Event) => {
+    event.preventDefault();
+    if (text.trim() === '') return;
+    await onChange({ add: [text.trim()] });
+    setText('');
+  };
+  return (
+    <div class="pad list">
+      {values.length > 0 && (
+        <ul>
+          {values.map((value) => (
+            <li key={value}>
+              <code>{value}</code>
+              {!isReadOnly && (
+                <button
+                  type="button"
+                  class="quiet"
+                  aria-label={`Remove ${value}`}
+                  onClick={() => void onChange({ remove: [value] })}
+                >
+                  ✕
+                </button>
+              )}
+            </li>
+          ))}
+        </ul>
+      )}
+      {values.length === 0 && <p class="dim">None.</p>}
+      {!isReadOnly && (
+        <form onSubmit={(event) => void add(event)}>
+          <input
+            aria-label={`Add: ${label}`}
+            placeholder={placeholder}
+            value={text}
+            onInput={(event) => setText(event.currentTarget.value)}
+          />
+          <button type="submit">Add</button>
+        </form>
+      )}
+    </div>
+  );
+}

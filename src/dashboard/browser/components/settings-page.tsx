@@ -1,0 +1,31 @@
+import type { ComponentChildren } from 'preact';
+import { mayAdminister, useSession } from '../session.js';
+import { Page } from './panel.js';
+
+interface SettingsPageProps {
+  title: string;
+  note: string;
+  actions?: ComponentChildren;
+  children: ComponentChildren;
+}
+
+/** A page of the settings of the whole installation, with links to the others. */
+export function SettingsPage({ title, note, actions, children }: SettingsPageProps) {
+  const { user } = useSession();
+  const links = [
+    ...(mayAdminister(user) ? ([['/settings/users', 'Users']] as const) : []),
+    ['/settings/tokens', 'API tokens'],
+  ] as const;
+  return (
+    <Page title={title} note={note} actions={actions}>
+      <nav class="tabs" aria-label="Settings">
+        {links.map(([path, name]) => (
+          <a key={path} href={path} aria-current={name === title ? 'page' : undefined}>
+            {name}
+          </a>
+        ))}
+      </nav>
+      {children}
+    </Page>
+  );
+}

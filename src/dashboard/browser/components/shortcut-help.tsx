@@ -1,0 +1,30 @@
+import { SITE_PAGES } from '../navigation.js';
+import { Dialog } from './dialog.js';
+
+export function ShortcutHelp({ onClose }: { onClose: () => void }) {
+  const keys = [
+    ['/', 'Search'],
+    ['?', 'This list'],
+    ...SITE_PAGES.map(({ key, title }) => [`g ${key}`, title]),
+    ['g ,', 'Settings'],
+  ] as const;
+  return (
+    <Dialog title="Keys" onClose={onClose}>
+      <dl class="keys">
+        {keys.map(([key, title]) => (
+          <div key={key}>
+            <dt>
+              <kbd>{key}</kbd>
+            </dt>
+            <dd>{title}</dd>
+          </div>
+        ))}
+      </dl>
+      <div class="buttons">
+        <button type="button" class="primary" onClick={onClose}>
+          Close
+        </button>
+      </div>
+    </Dialog>
+  );
+}

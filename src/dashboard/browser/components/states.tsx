@@ -1,0 +1,57 @@
+import type { ComponentChildren } from 'preact';
+import type { Problem } from '../problem.js';
+import type { Loaded } from '../use-data.js';
+
+export function Loading() {
+  return (
+    <p class="state" role="status">
+      Loading …
+    </p>
+  );
+}
+
+export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+  return (
+    <div class="state">
+      <strong>{title}</strong>
+      {children && <p>{children}</p>}
+    </div>
+  );
+}
+
+/** An error as the service describes it, with what is wrong with each field. */
+export function ProblemNote({ problem, retry }: { problem: Problem | undefined; retry?: () => void }) {
+  if (!problem) return null;
+  return (
+    <div class="problem" role="alert">
+      <div>
+        <strong>{problem.title}</strong> {problem.detail}
+        {problem.errors && (
+          <ul>
+            {problem.errors.map(({ field, message }) => (
+              <li key={field}>
+                <code>{field}</code> {message}
+              </li>
+            ))}
+          </ul>
+        )}
+      </div>
+      {retry && (
+        <button type="button" onClick={retry}>
+          Try again
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** Shows what was loaded; before that what is missing, and an error beside earlier data. */
+export function Show<Data>({ of, children }: { of: Loaded<Data>; children: (data: Data) => ComponentChildren }) {
+  const { data, problem, reload } = of;
+  return (
+    <>
+      <ProblemNote problem={problem} retry={reload} />
+      {data === undefined ? !problem && <Loading /> : children(data)}
+    </>
+  );
+}

@@ -1,0 +1,55 @@
+import type { ComponentChildren } from 'preact';
+
+export interface Column<Row> {
+  readonly title: string;
+  /** Right-aligned, with digits of one width. */
+  readonly isNumber?: boolean;
+  /** Breaks into lines. */
+  readonly isText?: boolean;
+  /** Hidden on narrow screens. */
+  readonly isMinor?: boolean;
+  /** For buttons, whose column needs no visible title. */
+  readonly isAction?: boolean;
+  cell(row: Row): ComponentChildren;
+}
+
+interface TableProps<Row> {
+  label: string;
+  columns: readonly Column<Row>[];
+  rows: readonly Row[];
+  rowKey(row: Row): string | number;
+}
+
+export function Table<Row>({ label, columns, rows, rowKey }: TableProps<Row>) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard.
+    <section class="table" aria-label={label} tabIndex={0}>
+      <table>
+        <thead>
+          <tr>
+            {columns.map((column) => (
+              <th key={column.title} scope="col" class={classOf(column)}>
+                {column.isAction ? <span class="hidden">{column.title}</span> : column.title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={rowKey(row)}>
+              {columns.map((column) => (
+                <td key={column.title} class={classOf(column)}>
+                  {column.cell(row)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+function classOf<Row>({ isNumber, isText, isMinor, isAction }: Column<Row>): string {
+  return [isNumber && 'number', isText && 'text', isMinor && 'minor', isAction && 'action'].filter(Boolean).join(' ');
+}

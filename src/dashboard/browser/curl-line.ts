@@ -1,0 +1,23 @@
+/** A sample conversion to send to a site with its key, for a shell. */
+export function curlLine(site: string, key: string, localUrl: string | undefined): string {
+  const address = localUrl ?? `https://${site}`;
+  // On the machine of the service the site is named in the request: its own name may lead elsewhere.
+  const isNamed = new URL(address).hostname === site;
+  const body = `{"email":"jane@example.com","event":"purchase","value":129.9,"currency":"EUR","orderId":"ORD-'$(date +%s)'"}`;
+  return [
+    `curl ${address}/__cc/inbound`,
+    ...(isNamed ? [] : [`-H 'Host: ${site}'`]),
+    `-H 'X-CC-Api-Key: ${key}'`,
+    `-H 'Content-Type: application/json'`,
+    `-d '${body}'`,
+  ].join(' ');
+}
+
+/** What goes into the head of every page of the shop. */
+export function tagSnippet(host: string): string {
+  return `<script>
+  window.cc = window.cc || function () { (cc.q = cc.q || []).push(arguments) };
+  cc.identifyEmail = cc.identifyEmail || function (email) { cc('identifyEmail', email) };
+</script>
+<script async src="https://${host}/__cc/tag.js"></script>`;
+}

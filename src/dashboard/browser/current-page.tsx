@@ -1,0 +1,61 @@
+import { useEffect } from 'preact/hooks';
+import { useLocation } from 'preact-iso';
+import { Empty } from './components/states.js';
+import { FIRST_PAGE, pathOf, readPath, type SitePage } from './navigation.js';
+import { AddSite } from './pages/add-site.js';
+import { Audit } from './pages/audit.js';
+import { Consent } from './pages/consent.js';
+import { Duplicates } from './pages/duplicates.js';
+import { Integrations } from './pages/integrations.js';
+import { Keys } from './pages/keys.js';
+import { SettingsTokens } from './pages/settings-tokens.js';
+import { SettingsUsers } from './pages/settings-users.js';
+import { SyncLog } from './pages/sync-log.js';
+import { Tag } from './pages/tag.js';
+import { Traffic } from './pages/traffic.js';
+import { Webhook } from './pages/webhook.js';
+import { type Site, useSession } from './session.js';
+
+const SITE_COMPONENTS: Readonly<Record<SitePage, (props: { site: Site }) => preact.JSX.Element>> = {
+  'sync-log': SyncLog,
+  integrations: Integrations,
+  webhook: Webhook,
+  keys: Keys,
+  tag: Tag,
+  consent: Consent,
+  traffic: Traffic,
+  duplicates: Duplicates,
+  audit: Audit,
+};
+
+/** The page that the address names. */
+export function CurrentPage() {
+  const { path } = useLocation();
+  const { sites } = useSession();
+  if (path === '/') return <Redirect to={sites[0] ? pathOf(sites[0].host, FIRST_PAGE) : '/sites/new'} />;
+  if (path === '/sites/new') return <AddSite />;
+  if (path === '/settings') return <Redirect to="/settings/users" />;
+  if (path === '/settings/users') return <SettingsUsers />;
+  if (path === '/settings/tokens') return <SettingsTokens />;
+  const { site: host, page } = readPath(path);
+  const site = sites.find((candidate) => candidate.host === host);
+  if (site && page === undefined && path.split('/').length === 3)
+    return <Redirect to={pathOf(site.host, FIRST_PAGE)} />;
+  if (!site || !page) return <NotFound />;
+  const Component = SITE_COMPONENTS[page];
+  return <Component key={site.host} site={site} />;
+}
+
+function Redirect({ to }: { to: string }) {
+  const { route } = useLocation();
+  useEffect(() => route(to, true), [route, to]);
+  return null;
+}
+
+function NotFound() {
+  return (
+    <Empty title="This page does not exist">
+      The address is wrong, or the site was removed, or you may not see it. <a href="/">Go to the start</a>
+    </Empty>
+  );
+}

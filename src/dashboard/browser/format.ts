@@ -1,0 +1,119 @@
+const PLATFORM_TITLES: Readonly<Record<string, string>> = {
+  google_ads: 'Google Ads',
+  meta: 'Meta',
+  tiktok: 'TikTok',
+  microsoft_ads: 'Microsoft Ads',
+  ga4: 'GA4',
+  segment: 'Segment',
+  linkedin: 'LinkedIn',
+  pinterest: 'Pinterest',
+  snapchat: 'Snapchat',
+  reddit: 'Reddit',
+  x: 'X',
+  webhook: 'Webhook',
+};
+
+export type Tone = 'ok' | 'wait' | 'warn' | 'bad' | 'plain';
+
+/** `meta:second` is the second connection to a platform. */
+export function connectionTitle(connection: string): string {
+  const [platform = '', name] = connection.split(':');
+  const title = PLATFORM_TITLES[platform] ?? platform;
+  return name === undefined ? title : `${title} · ${name}`;
+}
+
+const STATUS_TONES: Readonly<Record<string, Tone>> = {
+  delivered: 'ok',
+  confirmed: 'ok',
+  accepted: 'ok',
+  validated: 'ok',
+  active: 'ok',
+  queued: 'wait',
+  deferred: 'wait',
+  pending: 'wait',
+  skipped: 'plain',
+  paused: 'warn',
+  parked: 'bad',
+  failed: 'bad',
+  rejected: 'bad',
+};
+
+export function statusTone(status: string): Tone {
+  return STATUS_TONES[status] ?? 'plain';
+}
+
+/** In the viewer's locale. */
+export function formatNumber(value: number): string {
+  return new Intl.NumberFormat().format(value);
+}
+
+/** A share between 0 and 1, with one decimal: 71.3 %. */
+export function formatShare(share: number): string {
+  return new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: 1 }).format(share);
+}
+
+/** Rounded to what matters at its size. */
+export function formatMoney(value: number, currency: string): string {
+  const isLarge = Math.abs(value) >= 100_000;
+  const options: Intl.NumberFormatOptions = isLarge
+    ? { notation: 'compact', maximumSignificantDigits: 3 }
+    : { maximumFractionDigits: Math.abs(value) >= 1_000 ? 0 : 2 };
+  try {
+    return new Intl.NumberFormat(undefined, { style: 'currency', currency, ...options }).format(value);
+  } catch {
+    // Not a code that the browser knows.
+    return `${formatNumber(value)} ${currency}`;
+  }
+}
+
+export function formatDuration(ms: number): string {
+  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 60_000) return `${trim(ms / 1_000)} s`;
+  if (ms < 3_600_000) return `${trim(ms / 60_000)} min`;
+  if (ms < 86_400_000) return `${trim(ms / 3_600_000)} h`;
+  return `${trim(ms / 86_400_000)} d`;
+}
+
+function trim(value: number): string {
+  return value < 10 ? String(Math.round(value * 10) / 10) : String(Math.round(value));
+}
+
+const UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+];
+
+/** "3 hours ago"; "just now" within a minute, because clocks differ by seconds. */
+export function formatAge(time: string, nowMs: number): string {
+  const differenceMs = Date.parse(time) - nowMs;
+  const [unit, size] = UNITS.find(([, size]) => Math.abs(differenceMs) >= size) ?? [];
+  if (unit === undefined || size === undefined) return 'just now';
+  return new Intl.RelativeTimeFormat('en', { numeric: 'auto' }).format(Math.trunc(differenceMs / size), unit);
+}
+
+/** In the viewer's zone. */
+export function formatTime(time: string): string {
+  return new Intl.DateTimeFormat(undefined, {
+    day: '2-digit',
+    month: 'short',
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
+    hourCycle: 'h23',
+  }).format(new Date(time));
+}
+
+export function formatDay(time: string): string {
+  return new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', year: 'numeric' }).format(new Date(time));
+}
+
+/** For the title of a time: UTC, as in the log. */
+export function formatUtc(time: string): string {
+  return `${new Date(time).toISOString().replace('T', ' ').replace('Z', '')} UTC`;
+}
+
+/** `one`, or the other form with the number before it. */
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${formatNumber(count)} ${count === 1 ? one : many}`;
+}

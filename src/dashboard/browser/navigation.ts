@@ -1,0 +1,75 @@
+/** The pages of a site, in the order of the sidebar. A page is a part of the address: /sites/shop.example/integrations. */
+export const SITE_PAGES = [
+  { page: 'sync-log', title: 'Sync log', group: undefined, key: 's' },
+  { page: 'integrations', title: 'Integrations', group: undefined, key: 'i' },
+  { page: 'webhook', title: 'Webhook', group: undefined, key: 'w' },
+  { page: 'keys', title: 'Inbound keys', group: 'Configuration', key: 'k' },
+  { page: 'tag', title: 'Tag', group: 'Configuration', key: 't' },
+  { page: 'consent', title: 'Consent', group: 'Configuration', key: 'c' },
+  { page: 'traffic', title: 'Traffic filters', group: 'Configuration', key: 'f' },
+  { page: 'duplicates', title: 'Duplicates', group: 'Configuration', key: 'd' },
+  { page: 'audit', title: 'Audit', group: 'Records', key: 'a' },
+] as const;
+
+export type SitePage = (typeof SITE_PAGES)[number]['page'];
+
+export const FIRST_PAGE: SitePage = 'integrations';
+
+export function pathOf(site: string, page: SitePage): string {
+  return `/sites/${encodeURIComponent(site)}/${page}`;
+}
+
+/** Which site and page an address names. */
+export function readPath(path: string): { site?: string; page?: SitePage } {
+  const [, first, site, name] = path.split('/');
+  if (first !== 'sites' || site === undefined || site === '') return {};
+  const known = SITE_PAGES.find(({ page }) => page === name);
+  return { site: decodeURIComponent(site), ...(known && { page: known.page }) };
+}
+
+export type Shortcut =
+  | { readonly kind: 'search' }
+  | { readonly kind: 'help' }
+  | { readonly kind: 'settings' }
+  | { readonly kind: 'page'; readonly page: SitePage };
+
+/**
+ * What a key means, given the one before it: `g` and then the key of a page. Undefined if it means nothing; `pending` is the
+ * key to remember for the next call.
+ */
+export function readShortcut(key: string, pending: string | undefined): { shortcut?: Shortcut; pending?: string } {
+  if (pending === 'g') {
+    if (key === ',') return { shortcut: { kind: 'settings' } };
+    const found = SITE_PAGES.find((page) => page.key === key);
+    return found ? { shortcut: { kind: 'page', page: found.page } } : {};
+  }
+  if (key === 'g') return { pending: 'g' };
+  if (key === '/') return { shortcut: { kind: 'search' } };
+  if (key === '?') return { shortcut: { kind: 'help' } };
+  return {};
+}
+
+export interface Destination {
+  readonly title: string;
+  readonly detail: string;
+  readonly path: string;
+}
+
+/** The pages and sites whose names contain every word of the text, best first: the current site before others. */
+export function findDestinations(text: string, sites: readonly string[], site: string | undefined): Destination[] {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  const ordered = [...sites].sort((one, other) => Number(other === site) - Number(one === site));
+  const all = [
+    ...ordered.flatMap((host) =>
+      SITE_PAGES.map(({ page, title }) => ({ title, detail: host, path: pathOf(host, page) })),
+    ),
+    { title: 'Users', detail: 'Settings', path: '/settings/users' },
+    { title: 'API tokens', detail: 'Settings', path: '/settings/tokens' },
+    { title: 'Add a site', detail: 'Settings', path: '/sites/new' },
+  ];
+  const matches = all.filter(({ title, detail }) => {
+    const name = `${title} ${detail}`.toLowerCase();
+    return words.every((word) => name.includes(word));
+  });
+  return matches.slice(0, 12);
+}

@@ -1,0 +1,63 @@
+import { useState } from 'preact/hooks';
+import { useLocation } from 'preact-iso';
+import { api, dataOf } from '../api.js';
+import { TextField } from '../components/field.js';
+import { Page } from '../components/panel.js';
+import { Empty, ProblemNote } from '../components/states.js';
+import { pathOf } from '../navigation.js';
+import { fieldError } from '../problem.js';
+import { mayWrite, useSession } from '../session.js';
+import { useAction } from '../use-data.js';
+
+/** Adds a site that accepts conversions, and continues with its first key. */
+export function AddSite() {
+  const { user, sites, reloadSites } = useSession();
+  const { route } = useLocation();
+  const [host, setHost] = useState('');
+  const action = useAction();
+  const add = () =>
+    action.run(async () => {
+      const site = await dataOf(api.POST('/api/v1/sites', { body: { host: host.trim() } }));
+      const params = { path: { site: site.host } };
+      await dataOf(api.PUT('/api/v1/sites/{site}/inbound', { params, body: { enabled: true } }));
+      reloadSites();
+      route(pathOf(site.host, 'keys'));
+    });
+  if (!mayWrite(user))
+    return (
+      <Page title="Sites">
+        <Empty title="You see no site yet">Ask an administrator to give you access to one.</Empty>
+      </Page>
+    );
+  return (
+    <Page
+      title={sites.length === 0 ? 'Add your first site' : 'Add a site'}
+      note="A site is the shop or product whose conversions are counted and delivered"
+    >
+      <form
+        class="panel pad narrow"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void add();
+        }}
+      >
+        <TextField
+          label="Host"
+          required
+          autofocus
+          placeholder="shop.example"
+          help="Without https://. Conversions are posted to it, and the tag is loaded from it."
+          error={fieldError(action.problem, 'host')}
+          value={host}
+          onValue={setHost}
+        />
+        <ProblemNote problem={action.problem} />
+        <div class="buttons">
+          <button type="submit" class="primary" disabled={action.isBusy}>
+            Add the site
+          </button>
+        </div>
+      </form>
+    </Page>
+  );
+}

@@ -1,0 +1,187 @@
+import { useState } from 'preact/hooks';
+import { api, dataOf } from '../api.js';
+import { Badge } from '../components/badge.js';
+import { Confirm } from '../components/confirm.js';
+import { Page } from '../components/panel.js';
+import { Show } from '../components/states.js';
+import { Time } from '../components/time.js';
+import { attempt } from '../components/toasts.js';
+import {
+  type Connection,
+  connectionState,
+  orderedConnections,
+  type Platform,
+  withoutCommands,
+} from '../connection-view.js';
+import { connectionTitle } from '../format.js';
+import { mayWrite, type Site, useSession } from '../session.js';
+import { useData } from '../use-data.js';
+import { ConnectDialog } from './connect-dialog.js';
+
+interface Loaded {
+  readonly platforms: readonly Platform[];
+  readonly connections: readonly Connection[];
+}
+
+/** A card per platform, with its state in the platform's own words. */
+export function Integrations({ site }: { site: Site }) {
+  const params = { path: { site: site.host } };
+  const loaded = useData<Loaded>(`connections ${site.host}`, async () => {
+    const [platforms, connections] = await Promise.all([
+      dataOf(api.GET('/api/v1/platforms')),
+      dataOf(api.GET('/api/v1/sites/{site}/connections', { params })),
+    ]);
+    return { platforms: platforms.items, connections: connections.items };
+  });
+  const [connecting, setConnecting] = useState<string>();
+  const [disconnecting, setDisconnecting] = useState<string>();
+  return (
+    <Page title="Integrations" note={`Where the conversions of ${site.host} are delivered`}>
+      <Show of={loaded}>
+        {({ platforms, connections }) => {
+          const fieldsOf = (name: string) =>
+            platforms.find(({ platform }) => platform === name.split(':')[0])?.fields ?? [];
+          const edited = connections.find(({ platform }) => platform === connecting);
+          return (
+            <>
+              <div class="cards">
+                {orderedConnections(connections).map((connection) => (
+                  <ConnectionCard
+                    key={connection.platform}
+                    site={site.host}
+                    connection={connection}
+                    onChanged={loaded.reload}
+                    onConnect={() => setConnecting(connection.platform)}
+                    onDisconnect={() => setDisconnecting(connection.platform)}
+                  />
+                ))}
+              </div>
+              {edited && (
+                <ConnectDialog
+                  site={site.host}
+                  connection={edited}
+                  fields={fieldsOf(edited.platform)}
+                  onClose={() => setConnecting(undefined)}
+                  onConnected={loaded.reload}
+                />
+              )}
+              {disconnecting !== undefined && (
+                <Confirm
+                  title={`Disconnect ${connectionTitle(disconnecting)}?`}
+                  verb="Disconnect"
+                  onClose={() => setDisconnecting(undefined)}
+                  onConfirm={async () => {
+                    const path = { site: site.host, connection: disconnecting };
+                    await dataOf(api.DELETE('/api/v1/sites/{site}/connections/{connection}', { params: { path } }));
+                    loaded.reload();
+                  }}
+                >
+                  Conversions are no longer sent there, and its credentials are deleted. Queued conversions are not
+                  sent.
+                </Confirm>
+              )}
+            </>
+          );
+        }}
+      </Show>
+    </Page>
+  );
+}
+
+interface CardProps {
+  site: string;
+  connection: Connection;
+  onChanged(): void;
+  onConnect(): void;
+  onDisconnect(): void;
+}
+
+function ConnectionCard({ site, connection, onChanged, onConnect, onDisconnect }: CardProps) {
+  const { user } = useSession();
+  const { platform, connected, state, reason, next, since, settings } = connection;
+  const title = connectionTitle(platform);
+  const [tone, words] = connectionState(connection);
+  const path = { params: { path: { site, connection: platform } } };
+  const change = (verb: 'pause' | 'resume') =>
+    attempt(async () => {
+      await dataOf(
+        verb === 'pause'
+          ? api.POST('/api/v1/sites/{site}/connections/{connection}/pause', path)
+          : api.POST('/api/v1/sites/{site}/connections/{connection}/resume', path),
+      );
+      onChanged();
+      return verb === 'pause' ? `${title} is paused; conversions are queued` : `${title} sends again`;
+    });
+  const test = () =>
+    attempt(async () => {
+      const answer = await dataOf(api.POST('/api/v1/sites/{site}/connections/{connection}/test', path));
+      if (!answer.ok) throw new Error(`${title}: ${answer.reason ?? answer.status}. ${answer.fix ?? ''}`);
+      return `${title} works${answer.sent ? ': a conversion was accepted in test mode' : ''}`;
+    });
+  const shown = Object.entries(settings).filter(([, value]) => value !== true);
+  const step = withoutCommands(next);
+  return (
+    <section class={`panel card ${connected ? '' : 'off'}`} aria-label={title}>
+      <div class="panel-head">
+        <h2>{title}</h2>
+        <Badge tone={tone}>{words}</Badge>
+      </div>
+      {reason !== undefined && (
+        <p class="reason">
+          <code>{reason}</code>
+        </p>
+      )}
+      {step !== undefined && <p class="dim">{step}</p>}
+      {connected && (
+        <dl class="facts">
+          {shown.slice(0, 4).map(([name, value]) => (
+            <div key={name}>
+              <dt>{name}</dt>
+              <dd title={String(value)}>{value}</dd>
+            </div>
+          ))}
+          {since !== undefined && (
+            <div>
+              <dt>since</dt>
+              <dd>
+                <Time time={since} as="day" />
+              </dd>
+            </div>
+          )}
+        </dl>
+      )}
+      {mayWrite(user) && (
+        <div class="buttons">
+          {!connected && (
+            <button type="button" onClick={onConnect}>
+              Connect <span class="hidden">{title}</span>
+            </button>
+          )}
+          {connected && (
+            <>
+              {state !== 'active' && (
+                <button type="button" class="primary" onClick={() => void change('resume')}>
+                  Resume
+                </button>
+              )}
+              <button type="button" onClick={() => void test()}>
+                Test
+              </button>
+              <button type="button" onClick={onConnect}>
+                {state === 'parked' ? 'Reconnect' : 'Edit'}
+              </button>
+              {state === 'active' && (
+                <button type="button" onClick={() => void change('pause')}>
+                  Pause
+                </button>
+              )}
+              <button type="button" class="quiet" onClick={onDisconnect}>
+                Disconnect
+              </button>
+            </>
+          )}
+        </div>
+      )}
+    </section>
+  );
+}

@@ -1,0 +1,174 @@
+import { useState } from 'preact/hooks';
+import { api, dataOf, type Schemas } from '../api.js';
+import { Badge } from '../components/badge.js';
+import { Confirm } from '../components/confirm.js';
+import { CopyText } from '../components/copy.js';
+import { Dialog, FormDialog } from '../components/dialog.js';
+import { CheckField, SelectField, TextField } from '../components/field.js';
+import { Panel } from '../components/panel.js';
+import { SettingsPage } from '../components/settings-page.js';
+import { SiteChoice } from '../components/site-choice.js';
+import { Empty, Show } from '../components/states.js';
+import { Table } from '../components/table.js';
+import { Time } from '../components/time.js';
+import { fieldError } from '../problem.js';
+import { mayWrite, useSession } from '../session.js';
+import { useAction, useData } from '../use-data.js';
+
+type Token = Schemas['Token'];
+type Scope = Token['scopes'][number];
+
+const SCOPES: readonly (readonly [Scope, string])[] = [
+  ['read', 'Read'],
+  ['write', 'Change sites, keys and connections'],
+  ['erase', 'Erase persons'],
+];
+
+export function SettingsTokens() {
+  const tokens = useData('tokens', () => dataOf(api.GET('/api/v1/tokens')));
+  const [isCreating, setCreating] = useState(false);
+  const [revoking, setRevoking] = useState<Token>();
+  return (
+    <SettingsPage
+      title="API tokens"
+      note="With which programs call the management API in your name"
+      actions={
+        <button type="button" class="primary" onClick={() => setCreating(true)}>
+          Create a token
+        </button>
+      }
+    >
+      <Show of={tokens}>
+        {({ items }) => (
+          <Panel title="Tokens">
+            {items.length === 0 ? (
+              <Empty title="No token yet">A token lets a program do what you may do, or less.</Empty>
+            ) : (
+              <Table
+                label="Tokens"
+                rows={items}
+                rowKey={({ id }) => id}
+                columns={[
+                  { title: 'Name', cell: ({ name }) => <strong>{name}</strong> },
+                  { title: 'Begins with', isMinor: true, cell: ({ prefix }) => <code>{prefix}…</code> },
+                  { title: 'Scopes', cell: ({ scopes }) => scopes.join(', ') },
+                  { title: 'Sites', isMinor: true, cell: ({ sites }) => (sites === null ? 'all' : sites.join(', ')) },
+                  {
+                    title: 'Last used',
+                    cell: ({ lastUsedAt }) =>
+                      lastUsedAt ? <Time time={lastUsedAt} as="age" /> : <span class="dim">never</span>,
+                  },
+                  {
+                    title: 'Expires',
+                    isMinor: true,
+                    cell: ({ expiresAt }) =>
+                      expiresAt ? <Time time={expiresAt} as="day" /> : <span class="dim">never</span>,
+                  },
+                  {
+                    title: 'State',
+                    cell: ({ revoked }) => (
+                      <Badge tone={revoked ? 'plain' : 'ok'}>{revoked ? 'revoked' : 'active'}</Badge>
+                    ),
+                  },
+                  {
+                    title: 'Revoke',
+                    isAction: true,
+                    cell: (token) =>
+                      !token.revoked && (
+                        <button type="button" class="quiet" onClick={() => setRevoking(token)}>
+                          Revoke <span class="hidden">{token.name}</span>
+                        </button>
+                      ),
+                  },
+                ]}
+              />
+            )}
+          </Panel>
+        )}
+      </Show>
+      {isCreating && <CreateToken onCreated={tokens.reload} onClose={() => setCreating(false)} />}
+      {revoking && (
+        <Confirm
+          title={`Revoke ${revoking.name}?`}
+          verb="Revoke"
+          onClose={() => setRevoking(undefined)}
+          onConfirm={async () => {
+            await dataOf(api.DELETE('/api/v1/tokens/{id}', { params: { path: { id: revoking.id } } }));
+            tokens.reload();
+          }}
+        >
+          Requests with this token are refused at once. It cannot be undone.
+        </Confirm>
+      )}
+    </SettingsPage>
+  );
+}
+
+function CreateToken({ onCreated, onClose }: { onCreated: () => void; onClose: () => void }) {
+  const { user } = useSession();
+  const [name, setName] = useState('');
+  const [scopes, setScopes] = useState<readonly Scope[]>(['read']);
+  const [sites, setSites] = useState<string[] | null>(null);
+  const [days, setDays] = useState('90');
+  const [token, setToken] = useState<string>();
+  const action = useAction();
+  const create = () =>
+    action.run(async () => {
+      const body = { name, scopes: [...scopes], sites, ...(days !== '' && { expiresInDays: Number(days) }) };
+      setToken((await dataOf(api.POST('/api/v1/tokens', { body }))).token);
+      onCreated();
+    });
+  if (token !== undefined)
+    return (
+      <Dialog title={`The token ${name}`} onClose={onClose}>
+        <p>It is shown this once.</p>
+        <CopyText label="Token" text={token} />
+        <div class="buttons">
+          <button type="button" class="primary" onClick={onClose}>
+            Done
+          </button>
+        </div>
+      </Dialog>
+    );
+  const offered = SCOPES.filter(([scope]) => scope === 'read' || mayWrite(user));
+  return (
+    <FormDialog title="Create a token" action={action} verb="Create" onSubmit={() => void create()} onClose={onClose}>
+      <TextField
+        label="Name"
+        required
+        autofocus
+        maxLength={100}
+        placeholder="Terraform"
+        help="The program that uses it."
+        error={fieldError(action.problem, 'name')}
+        value={name}
+        onValue={setName}
+      />
+      <fieldset>
+        <legend>Scopes</legend>
+        {offered.map(([scope, title]) => (
+          <CheckField
+            key={scope}
+            label={title}
+            checked={scopes.includes(scope)}
+            onValue={(isIncluded) =>
+              setScopes(isIncluded ? [...scopes, scope] : scopes.filter((other) => other !== scope))
+            }
+          />
+        ))}
+      </fieldset>
+      <SiteChoice sites={sites} onChange={setSites} />
+      <SelectField
+        label="Expires"
+        value={days}
+        options={[
+          ['30', 'After 30 days'],
+          ['90', 'After 90 days'],
+          ['365', 'After a year'],
+          ['', 'Never'],
+        ]}
+        onValue={setDays}
+      />
+    </FormDialog>
+  );
+}

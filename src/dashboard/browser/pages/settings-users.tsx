@@ -1,0 +1,175 @@
+import { useState } from 'preact/hooks';
+import { api, dataOf } from '../api.js';
+import { Badge } from '../components/badge.js';
+import { Confirm } from '../components/confirm.js';
+import { CopyText } from '../components/copy.js';
+import { Dialog, FormDialog } from '../components/dialog.js';
+import { SelectField, TextField } from '../components/field.js';
+import { Panel } from '../components/panel.js';
+import { SettingsPage } from '../components/settings-page.js';
+import { SiteChoice } from '../components/site-choice.js';
+import { Empty, Show } from '../components/states.js';
+import { Table } from '../components/table.js';
+import { Time } from '../components/time.js';
+import { attempt } from '../components/toasts.js';
+import { fieldError } from '../problem.js';
+import { mayAdminister, type User, useSession } from '../session.js';
+import { useAction, useData } from '../use-data.js';
+
+const ROLES = [
+  ['admin', 'Administrator: everything, and users'],
+  ['operator', 'Operator: reads, changes and erases'],
+  ['analyst', 'Analyst: reads'],
+] as const;
+
+export function SettingsUsers() {
+  const { user } = useSession();
+  if (!mayAdminister(user))
+    return (
+      <SettingsPage title="Users" note="Who may use this installation">
+        <Empty title="Only administrators manage users" />
+      </SettingsPage>
+    );
+  return <UserList />;
+}
+
+function UserList() {
+  const { user: self } = useSession();
+  const users = useData('users', () => dataOf(api.GET('/api/v1/users')));
+  const [isAdding, setAdding] = useState(false);
+  const [resetting, setResetting] = useState<User>();
+  const [link, setLink] = useState<{ user: User; link: string }>();
+  const setDisabled = (user: User) =>
+    attempt(async () => {
+      const body = { disabled: !user.disabled };
+      await dataOf(api.PATCH('/api/v1/users/{id}', { params: { path: { id: user.id } }, body }));
+      users.reload();
+      return user.disabled ? `${user.name} may sign in again` : `${user.name} is signed out and may not sign in`;
+    });
+  return (
+    <SettingsPage
+      title="Users"
+      note="Who may use this installation"
+      actions={
+        <button type="button" class="primary" onClick={() => setAdding(true)}>
+          Add a user
+        </button>
+      }
+    >
+      <Show of={users}>
+        {({ items }) => (
+          <Panel title="Users">
+            <Table
+              label="Users"
+              rows={items}
+              rowKey={({ id }) => id}
+              columns={[
+                {
+                  title: 'Name',
+                  cell: ({ name, email }) => (
+                    <>
+                      <strong>{name}</strong> {name !== email && <span class="dim">{email}</span>}
+                    </>
+                  ),
+                },
+                { title: 'Role', cell: ({ role }) => role },
+                {
+                  title: 'Sites',
+                  cell: ({ sites }) => (sites === null ? 'all' : sites.length === 0 ? 'none' : sites.join(', ')),
+                },
+                {
+                  title: 'State',
+                  cell: ({ disabled }) => (
+                    <Badge tone={disabled ? 'plain' : 'ok'}>{disabled ? 'disabled' : 'active'}</Badge>
+                  ),
+                },
+                { title: 'Added', isMinor: true, cell: ({ createdAt }) => <Time time={createdAt} as="day" /> },
+                {
+                  title: 'Change',
+                  isAction: true,
+                  cell: (user) =>
+                    user.id !== self.id && (
+                      <>
+                        <button type="button" class="quiet" onClick={() => setResetting(user)}>
+                          New link <span class="hidden">for {user.name}</span>
+                        </button>
+                        <button type="button" class="quiet" onClick={() => void setDisabled(user)}>
+                          {user.disabled ? 'Enable' : 'Disable'} <span class="hidden">{user.name}</span>
+                        </button>
+                      </>
+                    ),
+                },
+              ]}
+            />
+          </Panel>
+        )}
+      </Show>
+      {isAdding && (
+        <AddUser
+          onAdded={(added) => {
+            setAdding(false);
+            setLink(added);
+            users.reload();
+          }}
+          onClose={() => setAdding(false)}
+        />
+      )}
+      {resetting && (
+        <Confirm
+          title={`A new link for ${resetting.name}?`}
+          verb="End the sessions"
+          onClose={() => setResetting(undefined)}
+          onConfirm={async () => {
+            const path = { id: resetting.id };
+            setLink(await dataOf(api.POST('/api/v1/users/{id}/reset', { params: { path } })));
+          }}
+        >
+          The password and all sessions of this user end. The link that follows chooses a new password.
+        </Confirm>
+      )}
+      {link && (
+        <Dialog title={`The link for ${link.user.name}`} onClose={() => setLink(undefined)}>
+          <p>It chooses a password, once, within 24 hours. It is shown this once: send it to {link.user.email}.</p>
+          <CopyText label="Link" text={link.link} />
+          <div class="buttons">
+            <button type="button" class="primary" onClick={() => setLink(undefined)}>
+              Done
+            </button>
+          </div>
+        </Dialog>
+      )}
+    </SettingsPage>
+  );
+}
+
+interface AddUserProps {
+  onAdded(added: { user: User; link: string }): void;
+  onClose(): void;
+}
+
+function AddUser({ onAdded, onClose }: AddUserProps) {
+  const [email, setEmail] = useState('');
+  const [role, setRole] = useState<User['role']>('analyst');
+  const [sites, setSites] = useState<string[] | null>(null);
+  const action = useAction();
+  const add = () =>
+    action.run(async () => {
+      const body = { email: email.trim(), role, sites: role === 'admin' ? null : sites };
+      onAdded(await dataOf(api.POST('/api/v1/users', { body })));
+    });
+  return (
+    <FormDialog title="Add a user" action={action} verb="Add" onSubmit={() => void add()} onClose={onClose}>
+      <TextField
+        label="Email"
+        type="email"
+        required
+        autofocus
+        error={fieldError(action.problem, 'email')}
+        value={email}
+        onValue={setEmail}
+      />
+      <SelectField label="Role" value={role} options={ROLES} onValue={(value) => setRole(value as User['role'])} />
+      {role !== 'admin' && <SiteChoice sites={sites} onChange={setSites} />}
+    </FormDialog>
+  );
+}

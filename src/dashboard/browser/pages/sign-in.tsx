@@ -1,0 +1,136 @@
+import { useEffect, useState } from 'preact/hooks';
+import { useLocation } from 'preact-iso';
+import { api, dataOf } from '../api.js';
+import { TextField } from '../components/field.js';
+import { ProblemNote } from '../components/states.js';
+import type { User } from '../session.js';
+import { useAction, useData } from '../use-data.js';
+
+/** Why the sign-in provider's answer was refused. */
+const REFUSALS: Readonly<Record<string, string>> = {
+  cancelled: 'You cancelled at the provider.',
+  expired: 'That took too long. Start again.',
+  failed: 'The provider’s answer was not valid. Its log and that of the service say why.',
+  unknown_user: 'Your account has no access. Ask an administrator to add you.',
+};
+
+interface SignInProps {
+  /** Who is signed in already. */
+  user: User | undefined;
+  onSignedIn(user: User): void;
+}
+
+/** Signs in where the address leads afterwards; with a link from `users add` it chooses a password first. */
+export function SignIn({ user, onSignedIn }: SignInProps) {
+  const { path, query, route } = useLocation();
+  const [link] = useState(() => (path === '/sign-in' ? location.hash.slice(1) : ''));
+  useEffect(() => {
+    document.title = 'Sign in · Clean Conversions';
+    if (user && link === '') route('/', true);
+  }, [user, link, route]);
+  const done = (signedIn: User) => {
+    onSignedIn(signedIn);
+    if (path === '/sign-in') route('/', true);
+  };
+  const refused = query['refused'];
+  return (
+    <main class="alone">
+      <div class="panel sign-in">
+        <span class="logo" aria-hidden="true" />
+        {link === '' ? <PasswordForm onSignedIn={done} /> : <ChoosePasswordForm link={link} onSignedIn={done} />}
+        {refused !== undefined && (
+          <p class="problem" role="alert">
+            {REFUSALS[refused] ?? 'The sign-in was refused.'}
+          </p>
+        )}
+      </div>
+    </main>
+  );
+}
+
+function PasswordForm({ onSignedIn }: { onSignedIn: (user: User) => void }) {
+  const [email, setEmail] = useState('');
+  const [password, setPassword] = useState('');
+  const action = useAction();
+  const { data } = useData('options', () => dataOf(api.GET('/api/v1/session/options')));
+  const submit = (event: Event) => {
+    event.preventDefault();
+    void action.run(async () =>
+      onSignedIn(await dataOf(api.POST('/api/v1/session', { body: { email: email.trim(), password } }))),
+    );
+  };
+  return (
+    <form onSubmit={submit}>
+      <h1>Sign in</h1>
+      {data?.hasUsers === false && (
+        <p class="hint">
+          There is no user yet. Add the first administrator where the service runs, and open the link that it prints:
+          <code>npm run cc -- users add &lt;email&gt; --role admin</code>
+        </p>
+      )}
+      <TextField
+        label="Email"
+        type="email"
+        autocomplete="username"
+        required
+        autofocus
+        value={email}
+        onValue={setEmail}
+      />
+      <TextField
+        label="Password"
+        type="password"
+        autocomplete="current-password"
+        required
+        value={password}
+        onValue={setPassword}
+      />
+      <ProblemNote problem={action.problem} />
+      <button type="submit" class="primary wide" disabled={action.isBusy}>
+        Sign in
+      </button>
+      {data?.provider && (
+        <a class="button wide" href="/api/v1/session/provider" target="_top">
+          Sign in with your organisation
+        </a>
+      )}
+    </form>
+  );
+}
+
+function ChoosePasswordForm({ link, onSignedIn }: { link: string; onSignedIn: (user: User) => void }) {
+  const [password, setPassword] = useState('');
+  const action = useAction();
+  const submit = (event: Event) => {
+    event.preventDefault();
+    void action.run(async () =>
+      onSignedIn(await dataOf(api.POST('/api/v1/session/password', { body: { link, password } }))),
+    );
+  };
+  return (
+    <form onSubmit={submit}>
+      <h1>Choose a password</h1>
+      <p class="dim">The link works once, for 24 hours.</p>
+      <TextField
+        label="New password"
+        type="password"
+        autocomplete="new-password"
+        required
+        autofocus
+        minLength={12}
+        help="At least 12 characters."
+        value={password}
+        onValue={setPassword}
+      />
+      <ProblemNote problem={action.problem} />
+      <button type="submit" class="primary wide" disabled={action.isBusy}>
+        Choose and sign in
+      </button>
+      {action.problem?.status === 401 && (
+        <a href="/sign-in" target="_top">
+          Sign in with a password
+        </a>
+      )}
+    </form>
+  );
+}

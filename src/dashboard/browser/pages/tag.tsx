@@ -1,0 +1,52 @@
+import { CopyText } from '../components/copy.js';
+import { CheckField } from '../components/field.js';
+import { ListEditor } from '../components/list-editor.js';
+import { Page, Panel } from '../components/panel.js';
+import { Show } from '../components/states.js';
+import { tagSnippet } from '../curl-line.js';
+import type { Site } from '../session.js';
+import { useSiteSettings } from '../use-site-settings.js';
+
+/** The browser tag: what to paste, and what it may read. */
+export function Tag({ site }: { site: Site }) {
+  const { loaded, change, isReadOnly } = useSiteSettings(site.host);
+  return (
+    <Page title="Tag" note="Links a conversion to the ad click that brought the customer">
+      <Panel title="Snippet" note="Into the head of every page">
+        <div class="pad">
+          <CopyText label="Snippet" text={tagSnippet(site.host)} />
+          <p class="dim">
+            The tag reports to the host that it is loaded from: {[site.host, ...site.aliases].join(', ')}. Route{' '}
+            <code>/__cc/*</code> of that host to the service.
+          </p>
+        </div>
+      </Panel>
+      <Show of={loaded}>
+        {(settings) => (
+          <>
+            <Panel title="Email addresses in forms">
+              <div class="pad">
+                <CheckField
+                  label="Read the address when a form is submitted"
+                  help="It is hashed in the browser; the address itself is neither stored nor sent."
+                  checked={settings.emailCapture}
+                  disabled={isReadOnly}
+                  onValue={(emailCapture) => change({ emailCapture })}
+                />
+              </div>
+            </Panel>
+            <Panel title="Other hosts" note="Whose pages may use the tag, besides the site’s own">
+              <ListEditor
+                label="Host"
+                placeholder="other.example"
+                values={settings.origins}
+                isReadOnly={isReadOnly}
+                onChange={(origins) => change({ origins })}
+              />
+            </Panel>
+          </>
+        )}
+      </Show>
+    </Page>
+  );
+}

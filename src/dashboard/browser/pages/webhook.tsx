@@ -1,0 +1,222 @@
+import { useState } from 'preact/hooks';
+import { api, dataOf, problemOf, type Schemas } from '../api.js';
+import { Badge, StatusBadge } from '../components/badge.js';
+import { CopyText } from '../components/copy.js';
+import { Dialog, FormDialog } from '../components/dialog.js';
+import { TextField } from '../components/field.js';
+import { Page, Panel } from '../components/panel.js';
+import { Empty, Show } from '../components/states.js';
+import { Time } from '../components/time.js';
+import { attempt, toast } from '../components/toasts.js';
+import { formatDuration, formatNumber } from '../format.js';
+import { fieldError } from '../problem.js';
+import { mayWrite, type Site, useSession } from '../session.js';
+import { useAction, useData } from '../use-data.js';
+
+type WebhookDocument = Schemas['Webhook'];
+
+/** The webhook that receives the totals of the site. */
+export function Webhook({ site }: { site: Site }) {
+  const { user } = useSession();
+  const params = { path: { site: site.host } };
+  const webhook = useData<WebhookDocument | null>(`webhook ${site.host}`, () =>
+    dataOf(api.GET('/api/v1/sites/{site}/webhook', { params })).catch((error) => {
+      if (problemOf(error).status === 404) return null;
+      throw error;
+    }),
+  );
+  const [isEditing, setEditing] = useState(false);
+  const set = mayWrite(user) && (
+    <button type="button" class={webhook.data ? '' : 'primary'} onClick={() => setEditing(true)}>
+      {webhook.data ? 'Change' : 'Set the webhook'}
+    </button>
+  );
+  return (
+    <Page
+      title="Webhook"
+      note="Receives the totals every 15 minutes, signed"
+      actions={webhook.data !== undefined && set}
+    >
+      <Show of={webhook}>
+        {(data) =>
+          data === null ? (
+            <section class="panel">
+              <Empty title="No webhook yet">
+                Set the address of your system that should receive conversions and bots removed, per reporting window.
+              </Empty>
+            </section>
+          ) : (
+            <>
+              <State site={site.host} webhook={data} onChanged={webhook.set} isWriter={mayWrite(user)} />
+              <LatestPush push={data.lastPush} />
+            </>
+          )
+        }
+      </Show>
+      {isEditing && <SetWebhook site={site.host} onSet={() => webhook.reload()} onClose={() => setEditing(false)} />}
+    </Page>
+  );
+}
+
+interface StateProps {
+  site: string;
+  webhook: WebhookDocument;
+  isWriter: boolean;
+  onChanged(webhook: WebhookDocument): void;
+}
+
+function State({ site, webhook, isWriter, onChanged }: StateProps) {
+  const params = { path: { site } };
+  const { url, enabled, reason, since } = webhook;
+  const toggle = () =>
+    attempt(async () => {
+      const body = { enabled: !enabled };
+      onChanged(await dataOf(api.PUT('/api/v1/sites/{site}/webhook/enabled', { params, body })));
+      return enabled ? 'Pushing is stopped; totals are held back' : 'Totals are pushed again';
+    });
+  const test = () =>
+    attempt(async () => {
+      const answer = await dataOf(api.POST('/api/v1/sites/{site}/webhook/test', { params }));
+      if (!answer.ok) throw new Error(`The receiver refused the test push: ${answer.reason ?? answer.httpStatus}`);
+      return `The receiver answered ${answer.httpStatus} after ${formatDuration(answer.durationMs)}`;
+    });
+  const push = () =>
+    attempt(async () => {
+      const after = await dataOf(api.POST('/api/v1/sites/{site}/webhook/push', { params }));
+      onChanged(after);
+      return `Pushed: ${after.lastPush?.status ?? 'nothing'}`;
+    });
+  return (
+    <Panel
+      title="Receiver"
+      note={<Badge tone={enabled ? 'ok' : 'warn'}>{enabled ? 'enabled' : 'disabled'}</Badge>}
+      actions={
+        isWriter && (
+          <>
+            <button type="button" onClick={() => void test()}>
+              Test
+            </button>
+            <button type="button" onClick={() => void push()}>
+              Push now
+            </button>
+            <button type="button" class={enabled ? 'quiet' : 'primary'} onClick={() => void toggle()}>
+              {enabled ? 'Disable' : 'Enable'}
+            </button>
+          </>
+        )
+      }
+    >
+      <dl class="facts pad">
+        <div>
+          <dt>address</dt>
+          <dd>
+            <code>{url}</code>
+          </dd>
+        </div>
+        {reason !== undefined && (
+          <div>
+            <dt>disabled because</dt>
+            <dd>{reason}</dd>
+          </div>
+        )}
+        <div>
+          <dt>since</dt>
+          <dd>
+            <Time time={since} />
+          </dd>
+        </div>
+      </dl>
+    </Panel>
+  );
+}
+
+function LatestPush({ push }: { push: WebhookDocument['lastPush'] }) {
+  if (!push)
+    return (
+      <Panel title="Latest push">
+        <Empty title="Nothing was pushed yet">
+          The first push follows the first reporting window with conversions.
+        </Empty>
+      </Panel>
+    );
+  const { windowStart, windowEnd, conversions, status, attempt, httpStatus, durationMs, reason, nextTry, time } = push;
+  const facts: [string, preact.ComponentChildren][] = [
+    [
+      'window',
+      <>
+        <Time time={windowStart} /> – <Time time={windowEnd} />
+      </>,
+    ],
+    ['conversions', formatNumber(conversions)],
+    ['bots removed', formatNumber(push.bot_traffic_removed)],
+    ['sent', <Time key="time" time={time} />],
+    ['attempts', formatNumber(attempt)],
+    ...(httpStatus === undefined ? [] : ([['answer', `HTTP ${httpStatus}`]] as [string, string][])),
+    ...(durationMs === undefined ? [] : ([['duration', formatDuration(durationMs)]] as [string, string][])),
+    ...(reason === undefined ? [] : ([['reason', reason]] as [string, string][])),
+    ...(nextTry === undefined
+      ? []
+      : ([['next attempt', <Time key="next" time={nextTry} />]] as [string, preact.JSX.Element][])),
+  ];
+  return (
+    <Panel title="Latest push" note={<StatusBadge status={status} />}>
+      <dl class="facts pad">
+        {facts.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+    </Panel>
+  );
+}
+
+interface SetWebhookProps {
+  site: string;
+  onSet(): void;
+  onClose(): void;
+}
+
+function SetWebhook({ site, onSet, onClose }: SetWebhookProps) {
+  const [url, setUrl] = useState('');
+  const [generated, setGenerated] = useState<string>();
+  const action = useAction();
+  const save = () =>
+    action.run(async () => {
+      const answer = await dataOf(
+        api.PUT('/api/v1/sites/{site}/webhook', { params: { path: { site } }, body: { url } }),
+      );
+      onSet();
+      toast('The webhook is set');
+      if (answer.secret === undefined) onClose();
+      else setGenerated(answer.secret);
+    });
+  if (generated !== undefined)
+    return (
+      <Dialog title="The secret of the webhook" onClose={onClose}>
+        <p>The receiver checks signatures with it. It is shown this once.</p>
+        <CopyText label="Secret" text={generated} />
+        <div class="buttons">
+          <button type="button" class="primary" onClick={onClose}>
+            Done
+          </button>
+        </div>
+      </Dialog>
+    );
+  return (
+    <FormDialog title="Set the webhook" action={action} verb="Save" onSubmit={() => void save()} onClose={onClose}>
+      <TextField
+        label="Address"
+        type="url"
+        required
+        autofocus
+        placeholder="https://reports.shop.example/totals"
+        help="An https address on the public internet. The current secret stays; without one, a secret is generated and shown once."
+        error={fieldError(action.problem, 'url')}
+        value={url}
+        onValue={setUrl}
+      />
+    </FormDialog>
+  );
+}

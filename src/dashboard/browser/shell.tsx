@@ -1,0 +1,164 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useState } from 'preact/hooks';
+import { useLocation } from 'preact-iso';
+import { Search } from './components/search.js';
+import { ShortcutHelp } from './components/shortcut-help.js';
+import { FIRST_PAGE, pathOf, readPath, SITE_PAGES } from './navigation.js';
+import { type Site, useSession } from './session.js';
+import { applyTheme, readTheme, THEMES, type Theme } from './theme.js';
+import { useShortcuts } from './use-shortcuts.js';
+
+const THEME_TITLES: Readonly<Record<Theme, string>> = { system: 'System', light: 'Light', dark: 'Dark' };
+
+/** Sidebar, search and main area. */
+export function Shell({ children }: { children: ComponentChildren }) {
+  const { path, route } = useLocation();
+  const { sites } = useSession();
+  const named = readPath(path);
+  const [lastSite, setLastSite] = useState(named.site);
+  // Pages outside of a site keep the one that was open, so that the sidebar leads back to it.
+  const site = sites.find(({ host }) => host === (named.site ?? lastSite)) ?? sites[0];
+  const [isMenuOpen, setMenuOpen] = useState(false);
+  const [shown, setShown] = useState<'search' | 'help'>();
+  useEffect(() => {
+    setMenuOpen(false);
+    if (named.site !== undefined) setLastSite(named.site);
+  }, [path, named.site]);
+  useShortcuts((shortcut) => {
+    if (shortcut.kind === 'search' || shortcut.kind === 'help') setShown(shortcut.kind);
+    else if (shortcut.kind === 'settings') route('/settings');
+    else if (site) route(pathOf(site.host, shortcut.page));
+  });
+  return (
+    <div class="shell">
+      <a class="skip" href="#main">
+        Skip to the content
+      </a>
+      <div class="top">
+        <button
+          type="button"
+          class="menu"
+          aria-expanded={isMenuOpen}
+          aria-controls="sidebar"
+          onClick={() => setMenuOpen(!isMenuOpen)}
+        >
+          Menu
+        </button>
+        <Brand />
+        <button type="button" class="menu" aria-label="Search" onClick={() => setShown('search')}>
+          Search
+        </button>
+      </div>
+      <nav id="sidebar" aria-label="Main" class={isMenuOpen ? 'open' : ''}>
+        <Brand />
+        <SiteSwitcher site={site} />
+        <button type="button" class="search" onClick={() => setShown('search')}>
+          Go to … <kbd>/</kbd>
+        </button>
+        {site && <SiteLinks site={site} path={path} />}
+        <h2>Installation</h2>
+        <NavLink path="/settings" current={path} title="Settings" />
+        <Account />
+      </nav>
+      <main id="main" tabIndex={-1}>
+        {children}
+      </main>
+      {shown === 'search' && <Search site={site?.host} onClose={() => setShown(undefined)} />}
+      {shown === 'help' && <ShortcutHelp onClose={() => setShown(undefined)} />}
+    </div>
+  );
+}
+
+function Brand() {
+  return (
+    <a class="brand" href="/">
+      <span class="logo" aria-hidden="true" />
+      Clean Conversions
+    </a>
+  );
+}
+
+function SiteSwitcher({ site }: { site: Site | undefined }) {
+  const { sites } = useSession();
+  const { path, route } = useLocation();
+  if (!site) return null;
+  const choose = (value: string) =>
+    route(value === '' ? '/sites/new' : pathOf(value, readPath(path).page ?? FIRST_PAGE));
+  return (
+    <select
+      class="switcher"
+      aria-label="Site"
+      value={site.host}
+      onChange={(event) => {
+        choose(event.currentTarget.value);
+        // The page of the new site shows the choice; a page that adds one keeps the present.
+        event.currentTarget.value = site.host;
+      }}
+    >
+      {sites.map(({ host }) => (
+        <option key={host} value={host}>
+          {host}
+        </option>
+      ))}
+      <option value="">Add a site …</option>
+    </select>
+  );
+}
+
+function SiteLinks({ site, path }: { site: Site; path: string }) {
+  const groups = [...new Set(SITE_PAGES.map(({ group }) => group))];
+  return (
+    <>
+      {groups.map((group) => (
+        <div key={group ?? ''}>
+          {group && <h2>{group}</h2>}
+          {SITE_PAGES.filter((page) => page.group === group).map(({ page, title }) => (
+            <NavLink key={page} path={pathOf(site.host, page)} current={path} title={title} />
+          ))}
+        </div>
+      ))}
+    </>
+  );
+}
+
+function NavLink({ path, current, title }: { path: string; current: string; title: string }) {
+  const isCurrent = current === path || current.startsWith(`${path}/`);
+  return (
+    <a href={path} class="link" aria-current={isCurrent ? 'page' : undefined}>
+      {title}
+    </a>
+  );
+}
+
+function Account() {
+  const { user, signOut } = useSession();
+  const [theme, setTheme] = useState(readTheme);
+  return (
+    <div class="account">
+      <div class="who">
+        <strong>{user.name}</strong>
+        <span>{user.role}</span>
+      </div>
+      <div class="row">
+        <select
+          aria-label="Colours"
+          value={theme}
+          onChange={(event) => {
+            const chosen = event.currentTarget.value as Theme;
+            applyTheme(chosen);
+            setTheme(chosen);
+          }}
+        >
+          {THEMES.map((name) => (
+            <option key={name} value={name}>
+              {THEME_TITLES[name]}
+            </option>
+          ))}
+        </select>
+        <button type="button" onClick={signOut}>
+          Sign out
+        </button>
+      </div>
+    </div>
+  );
+}

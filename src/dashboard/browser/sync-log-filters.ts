@@ -1,0 +1,28 @@
+/** The filters of the sync log, as they are kept in the address. */
+export interface SyncLogFilters {
+  readonly platform?: string;
+  readonly status?: string;
+}
+
+export const STATUSES = [
+  'delivered',
+  'accepted',
+  'confirmed',
+  'rejected',
+  'skipped',
+  'deferred',
+  'failed',
+  'validated',
+] as const;
+
+export function readFilters(query: Readonly<Record<string, string>>): SyncLogFilters {
+  const { platform, status } = query;
+  return { ...(platform && { platform }), ...(status && { status }) };
+}
+
+/** The address with a filter changed; an empty value removes it. */
+export function withFilter(path: string, filters: SyncLogFilters, change: SyncLogFilters): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries({ ...filters, ...change })) if (value) query.set(name, value);
+  return query.size === 0 ? path : `${path}?${query}`;
+}

@@ -1,0 +1,72 @@
+import { useCallback, useEffect, useState } from 'preact/hooks';
+import { problemOf } from './api.js';
+import type { Problem } from './problem.js';
+
+export interface Loaded<Data> {
+  /** Undefined until the first answer. */
+  readonly data: Data | undefined;
+  /** Of the latest request. Earlier data stays visible beside it. */
+  readonly problem: Problem | undefined;
+  reload(): void;
+  /** Replaces the data by what a change answered. */
+  set(data: Data): void;
+}
+
+/** Loads data again whenever `key` changes: it names everything that `load` depends on. */
+export function useData<Data>(key: string, load: () => Promise<Data>): Loaded<Data> {
+  const [state, setState] = useState<{ key: string; data?: Data; problem?: Problem }>({ key });
+  const [count, setCount] = useState(0);
+  useEffect(() => {
+    let isCurrent = true;
+    load().then(
+      (data) => isCurrent && setState({ key, data }),
+      (error) =>
+        isCurrent && setState((before) => ({ ...(before.key === key ? before : { key }), problem: problemOf(error) })),
+    );
+    return () => {
+      isCurrent = false;
+    };
+  }, [key, count]);
+  const reload = useCallback(() => setCount((before) => before + 1), []);
+  const set = useCallback((data: Data) => setState({ key, data }), [key]);
+  const isStale = state.key !== key;
+  return { data: isStale ? undefined : state.data, problem: isStale ? undefined : state.problem, reload, set };
+}
+
+export interface Action {
+  readonly isBusy: boolean;
+  readonly problem: Problem | undefined;
+  /** Runs the work unless another is running. True if it succeeded. */
+  run(work: () => Promise<unknown>): Promise<boolean>;
+  clear(): void;
+}
+
+/** A change that the user starts: one at a time, with its error. */
+export function useAction(): Action {
+  const [isBusy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<Problem>();
+  const run = async (work: () => Promise<unknown>) => {
+    if (isBusy) return false;
+    setBusy(true);
+    setProblem(undefined);
+    try {
+      await work();
+      return true;
+    } catch (error) {
+      setProblem(problemOf(error));
+      return false;
+    } finally {
+      setBusy(false);
+    }
+  };
+  return { isBusy, problem, run, clear: () => setProblem(undefined) };
+}
+
+/** Calls `work` every so often while the page is visible. */
+export function useInterval(work: () => void, everyMs: number, isOn = true): void {
+  useEffect(() => {
+    if (!isOn) return;
+    const timer = setInterval(() => document.visibilityState === 'visible' && work(), everyMs);
+    return () => clearInterval(timer);
+  }, [work, everyMs, isOn]);
+}

@@ -1,0 +1,63 @@
+import { useCallback, useEffect, useState } from 'preact/hooks';
+import { problemOf } from './api.js';
+import type { Problem } from './problem.js';
+
+interface CursorPage<Item> {
+  readonly items: readonly Item[];
+  readonly next?: number | undefined;
+}
+
+export interface Pages<Item> {
+  /** Undefined until the first page is there. */
+  readonly items: readonly Item[] | undefined;
+  readonly problem: Problem | undefined;
+  readonly isLoading: boolean;
+  /** Undefined when there are no more. */
+  readonly loadMore: (() => void) | undefined;
+  reload(): void;
+}
+
+interface State<Item> {
+  readonly items?: readonly Item[];
+  readonly next?: number | undefined;
+  readonly problem?: Problem;
+  readonly isLoading: boolean;
+}
+
+/** A list that the API answers in pages, newest first. `key` names what `load` depends on. */
+export function usePages<Item>(
+  key: string,
+  load: (cursor: number | undefined) => Promise<CursorPage<Item>>,
+): Pages<Item> {
+  const [state, setState] = useState<State<Item>>({ isLoading: true });
+  const [request, setRequest] = useState<{ cursor?: number; count: number }>({ count: 0 });
+  const [shownKey, setShownKey] = useState(key);
+  if (shownKey !== key) {
+    setShownKey(key);
+    setState({ isLoading: true });
+    setRequest({ count: request.count + 1 });
+  }
+  useEffect(() => {
+    let isCurrent = true;
+    const { cursor } = request;
+    setState((before) => ({ ...before, isLoading: true }));
+    load(cursor).then(
+      ({ items, next }) =>
+        isCurrent &&
+        setState(({ items: before = [] }) => ({
+          items: cursor === undefined ? items : [...before, ...items],
+          next,
+          isLoading: false,
+        })),
+      (error) => isCurrent && setState((before) => ({ ...before, problem: problemOf(error), isLoading: false })),
+    );
+    return () => {
+      isCurrent = false;
+    };
+  }, [key, request]);
+  const { items, next, problem, isLoading } = state;
+  const reload = useCallback(() => setRequest(({ count }) => ({ count: count + 1 })), []);
+  const loadMore =
+    next === undefined || isLoading ? undefined : () => setRequest(({ count }) => ({ cursor: next, count: count + 1 }));
+  return { items, problem, isLoading, loadMore, reload };
+}

@@ -1,0 +1,119 @@
+import { auditAction, auditActor, auditDetail } from './audit-view.js';
+import {
+  changedSettings,
+  connectionState,
+  fieldTitle,
+  orderedConnections,
+  withoutCommands,
+} from './connection-view.js';
+import { curlLine, tagSnippet } from './curl-line.js';
+import { fieldError, toProblem } from './problem.js';
+import { readFilters, withFilter } from './sync-log-filters.js';
+
+describe('a connection on the page', () => {
+  it('comes first if it needs attention', () => {
+    const items = [
+      { connected: false },
+      { connected: true, state: 'active' as const },
+      { connected: true, state: 'parked' as const },
+      { connected: true, state: 'paused' as const },
+    ];
+    expect(orderedConnections(items).map((item) => connectionState(item)[1])).toEqual([
+      'Needs attention',
+      'Paused',
+      'Connected',
+      'Not connected',
+    ]);
+  });
+
+  it('is explained without commands of the command line', () => {
+    const next =
+      'Create a new access token. "platforms connect meta --site a.example --set <name>=<value>" changes it.';
+    expect(withoutCommands(next)).toBe('Create a new access token.');
+    expect(withoutCommands('"platforms resume meta --site a.example" resumes sending.')).toBeUndefined();
+    expect(withoutCommands(undefined)).toBeUndefined();
+  });
+
+  it('sends what was changed, and keeps a secret whose field is empty', () => {
+    const fields = [
+      { name: 'pixel_id', secret: false },
+      { name: 'test_code', secret: false },
+      { name: 'access_token', secret: true },
+    ];
+    const current = { pixel_id: '1', test_code: 'T', access_token: true as const };
+    expect(changedSettings(fields, current, {})).toEqual({});
+    expect(changedSettings(fields, current, { pixel_id: ' 1 ', test_code: '', access_token: '' })).toEqual({
+      test_code: '',
+    });
+    expect(changedSettings(fields, current, { pixel_id: '2', access_token: ' new ' })).toEqual({
+      pixel_id: '2',
+      access_token: 'new',
+    });
+  });
+
+  it('has labels made of the names of its settings', () => {
+    expect(['pixel_id', 'api_secret', 'url'].map(fieldTitle)).toEqual(['Pixel ID', 'API secret', 'URL']);
+  });
+});
+
+describe('a problem', () => {
+  it('is shown as the API described it', () => {
+    const problem = {
+      title: 'Bad Request',
+      status: 400,
+      detail: 'No.',
+      errors: [{ field: 'name', message: 'Too long' }],
+    };
+    expect(toProblem(400, problem)).toBe(problem);
+    expect(fieldError(problem, 'name')).toBe('Too long');
+    expect(fieldError(problem, 'other')).toBeUndefined();
+  });
+
+  it('is made from the status where a proxy answered', () => {
+    expect(toProblem(502, '<html>')).toMatchObject({ status: 502, title: 'HTTP 502' });
+    expect(toProblem(502, undefined).detail).toMatch(/Try again/);
+  });
+});
+
+describe('an entry of the audit', () => {
+  it('names the change and who made it', () => {
+    expect(auditAction('site.platform_connected.v1')).toBe('platform connected');
+    const names = new Map([['0199-abcdef', 'Ada']]);
+    expect(auditActor('user:0199-abcdef', names)).toBe('Ada');
+    expect(auditActor('user:0199-fedcba', names)).toBe('user fedcba');
+    expect(auditActor('token:0199-fedcba', names)).toBe('token fedcba');
+    expect(auditActor('cli:root', names)).toBe('root (command line)');
+    expect(auditActor('service', names)).toBe('service');
+  });
+
+  it('lists a few values, without ids and empty ones', () => {
+    expect(auditDetail({ keyId: '1', name: 'Shop', trial: false, aliases: [], settings: { pixel: '2' } })).toBe(
+      'name: Shop · trial: false · pixel: 2',
+    );
+    expect(auditDetail({ a: 1, b: 2, c: 3, d: 4, e: 5, f: 6 })).toBe('a: 1 · b: 2 · c: 3 · d: 4 · and 2 more');
+  });
+});
+
+describe('what is copied', () => {
+  it('names the site in a request to the service’s own machine', () => {
+    expect(curlLine('shop.example', 'cc_1', 'http://localhost:8080')).toMatch(
+      /^curl http:\/\/localhost:8080\/__cc\/inbound -H 'Host: shop\.example' -H 'X-CC-Api-Key: cc_1'/,
+    );
+    expect(curlLine('localhost', 'cc_1', 'http://localhost:8080')).not.toContain('Host:');
+    expect(curlLine('shop.example', 'cc_1', undefined)).toMatch(
+      /^curl https:\/\/shop\.example\/__cc\/inbound -H 'X-CC/,
+    );
+  });
+
+  it('loads the tag from the host of the site', () => {
+    expect(tagSnippet('shop.example')).toContain('src="https://shop.example/__cc/tag.js"');
+  });
+});
+
+describe('the filters of the sync log', () => {
+  it('are kept in the address', () => {
+    expect(readFilters({ platform: 'meta', status: '', other: '1' })).toEqual({ platform: 'meta' });
+    expect(withFilter('/log', { platform: 'meta' }, { status: 'failed' })).toBe('/log?platform=meta&status=failed');
+    expect(withFilter('/log', { platform: 'meta' }, { platform: '' })).toBe('/log');
+  });
+});

@@ -1,0 +1,46 @@
+import { UserError } from '../kernel/errors.js';
+import type { StoredEvent } from '../log/event.js';
+import type { EventLog } from '../log/event-log.js';
+import type { ConnectionName } from '../platforms/connection-name.js';
+import { PAYLOAD_VERSION } from '../platforms/payload-version.js';
+import type { Settings } from '../platforms/platform.js';
+import type { NamedConnection } from '../sites/named-connection.js';
+import { foldDeliveries } from './delivery.js';
+import { buildPayload } from './payload.js';
+import { withOrder } from './read-order.js';
+import { type ReceivedConversion, withReopenedVisit } from './received-conversion.js';
+
+/** What a platform would get for a conversion, or why it would get nothing. */
+export type PayloadPreview =
+  | { readonly status: 'skipped'; readonly reason: string }
+  | { readonly status: 'sent'; readonly payload: unknown };
+
+/** Nothing is sent or stored. */
+export function previewPayload(
+  received: ReceivedConversion,
+  { name, platform }: NamedConnection,
+  settings: Settings,
+): PayloadPreview {
+  const requested = { platform: name, payloadVersion: PAYLOAD_VERSION };
+  const payload = buildPayload(received, platform, settings, requested);
+  return 'skip' in payload
+    ? { status: 'skipped', reason: payload.skip }
+    : { status: 'sent', payload: JSON.parse(payload.body) };
+}
+
+/** A stored conversion, from its stream, with the visit that the newest delivery of the connection has. */
+export async function receivedFor(
+  log: Pick<EventLog, 'find' | 'readStreams'>,
+  events: readonly StoredEvent[],
+  connection: ConnectionName,
+): Promise<ReceivedConversion> {
+  const [opening] = events;
+  if (opening?.type === 'conversion.deduplicated.v1')
+    throw new UserError(`The conversion is a duplicate of ${opening.data.firstConversionId}: no platform gets it.`);
+  if (opening?.type !== 'conversion.received.v1')
+    throw new UserError('The conversion was filtered: no platform gets it. Its history tells why.');
+  if (!opening.personal)
+    throw new UserError('The personal data of the conversion was erased: it is not sent any more.');
+  const delivery = foldDeliveries(events).find(({ platform }) => platform === connection);
+  return withOrder(log, withReopenedVisit(opening, events, delivery?.reopened));
+}

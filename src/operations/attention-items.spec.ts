@@ -1,0 +1,174 @@
+import { makeCertificate } from '../../test/support/certificate.js';
+import type { End } from '../outbound/reporting-window.js';
+import type { SiteConnection } from '../sites/connection.js';
+import type { Site } from '../sites/site.js';
+import { DEFAULT_SITE_SETTINGS } from '../sites/site-settings.js';
+import { certificateItems, projectionItems, type SiteState, siteItems, tokenItems } from './attention-items.js';
+
+const NOW = '2026-06-01T12:00:00.000Z';
+const NOW_MS = Date.parse(NOW);
+const MINUTE_MS = 60_000;
+const DAY_MS = 24 * 60 * MINUTE_MS;
+const HOST = 'shop.example';
+
+const connection = (state: SiteConnection['state'], reason?: string): SiteConnection => ({
+  platform: 'meta:second',
+  state,
+  ...(reason !== undefined && { reason }),
+  settings: {},
+  secretNames: [],
+  position: 1,
+  versions: [],
+  since: NOW,
+});
+const site = (parts: Partial<Site> = {}): Site => ({
+  id: '01980000-0000-7000-8000-000000000000',
+  host: HOST,
+  aliases: [],
+  inbound: true,
+  settings: DEFAULT_SITE_SETTINGS,
+  keys: [],
+  connections: [],
+  createdAt: NOW,
+  ...parts,
+});
+const webhook = {
+  url: 'https://crm.example',
+  enabled: true,
+  since: NOW,
+  first: { position: 1, time: NOW },
+  position: 1,
+  secretSince: NOW,
+};
+const items = (state: Partial<SiteState>) =>
+  siteItems({ site: site(), waiting: new Map(), outcomes: new Map(), lastPush: undefined, nowMs: NOW_MS, ...state });
+const waiting = (lateMs: number) => new Map([['meta:second', { count: 84, dueMs: NOW_MS - lateMs }]]);
+const outcomes = (delivered: number, failed: number) =>
+  new Map([['meta:second', { delivered, failed, accepted: 0, confirmed: 0, rejected: 0, skipped: 1_000 }]]);
+
+describe('siteItems', () => {
+  it('is empty for a site without trouble', () => {
+    const quiet = site({ connections: [connection('active')], webhook });
+    expect(items({ site: quiet, waiting: waiting(10 * MINUTE_MS), outcomes: outcomes(95, 5) })).toEqual([]);
+  });
+
+  it('reports a parked connection with what waits for it and how to reconnect', () => {
+    const parked = site({ connections: [connection('parked', '190: token revoked')] });
+    expect(items({ site: parked, waiting: waiting(DAY_MS) })).toEqual([
+      {
+        kind: 'connection_parked',
+        severity: 'error',
+        site: HOST,
+        platform: 'meta:second',
+        time: NOW,
+        count: 84,
+        detail: expect.any(String),
+        action: { label: 'Reconnect', method: 'PUT', route: '/sites/shop.example/connections/meta%3Asecond' },
+      },
+    ]);
+  });
+
+  it('reports a paused connection as a warning, and no disconnected one', () => {
+    const paused = site({ connections: [connection('paused')] });
+    expect(items({ site: paused })).toMatchObject([{ kind: 'connection_paused', severity: 'warning', count: 0 }]);
+    const gone = site({ connections: [{ ...connection('parked'), disconnected: true }] });
+    expect(items({ site: gone, waiting: waiting(DAY_MS), outcomes: outcomes(0, 100) })).toEqual([]);
+  });
+
+  it('reports deliveries that no instance attempts', () => {
+    const active = site({ connections: [connection('active')] });
+    expect(items({ site: active, waiting: waiting(16 * MINUTE_MS) })).toMatchObject([
+      { kind: 'deliveries_owed', severity: 'error', count: 84, time: '2026-06-01T11:44:00.000Z' },
+    ]);
+  });
+
+  it('reports a platform that refuses more than a tenth', () => {
+    const active = site({ connections: [connection('active')] });
+    expect(items({ site: active, outcomes: outcomes(80, 20) })).toMatchObject([
+      {
+        kind: 'deliveries_failing',
+        count: 20,
+        detail: 'The platform accepted 80 % of the last 24 hours.',
+        action: { route: '/sites/shop.example/sync-log?platform=meta%3Asecond&status=failed' },
+      },
+    ]);
+    expect(items({ site: active, outcomes: outcomes(0, 4) })).toEqual([]);
+  });
+
+  it('reports a webhook that fails or was disabled by the service', () => {
+    const data = { failingSince: NOW, failures: 3, reason: 'status 500' };
+    const lastPush = { type: 'outbound.failed.v1', data } as unknown as End;
+    expect(items({ site: site({ webhook }), lastPush })).toMatchObject([
+      { kind: 'webhook_failing', severity: 'warning', count: 3, detail: 'status 500' },
+    ]);
+    const disabled = { ...webhook, enabled: false, reason: 'it failed for 5 d' };
+    expect(items({ site: site({ webhook: disabled }), lastPush })).toMatchObject([
+      {
+        kind: 'webhook_disabled',
+        severity: 'error',
+        action: { method: 'PUT', route: '/sites/shop.example/webhook/enabled' },
+      },
+    ]);
+    expect(items({ site: site({ webhook: { ...webhook, enabled: false } }), lastPush })).toEqual([]);
+  });
+
+  it('reports a replaced key until it expires', () => {
+    const key = {
+      id: 'old',
+      name: 'Shop',
+      prefix: 'cc_1',
+      hash: '',
+      trial: false,
+      createdAt: NOW,
+      status: 'active',
+    } as const;
+    const replaced = (leftMs: number) => {
+      const rotation = { newKeyId: 'new', expiresAt: new Date(NOW_MS + leftMs).toISOString() };
+      return items({ site: site({ keys: [key, { ...key, rotation }] }) });
+    };
+    expect(replaced(DAY_MS)).toMatchObject([
+      { kind: 'key_expiring', subject: 'old', time: '2026-06-02T12:00:00.000Z' },
+    ]);
+    expect(replaced(0)).toEqual([]);
+  });
+});
+
+describe('tokenItems', () => {
+  const token = (leftMs: number | null, revokedAt: Date | null = null) => {
+    const expiresAt = leftMs === null ? null : new Date(NOW_MS + leftMs);
+    return tokenItems([{ id: 'id', name: 'CI', expiresAt, revokedAt }], NOW_MS);
+  };
+
+  it('reports tokens that expire within two weeks', () => {
+    expect(token(14 * DAY_MS)).toMatchObject([{ kind: 'token_expiring', subject: 'id' }]);
+    for (const other of [token(15 * DAY_MS), token(0), token(null), token(DAY_MS, new Date(NOW))])
+      expect(other).toEqual([]);
+  });
+});
+
+describe('certificateItems', () => {
+  const { cert } = makeCertificate();
+  const madeMs = Date.now();
+
+  it('reports a certificate in the month before it expires, and after that', () => {
+    expect(certificateItems(cert, madeMs)).toMatchObject([{ kind: 'certificate_expiring', severity: 'warning' }]);
+    expect(certificateItems(cert, madeMs + 2 * DAY_MS)).toMatchObject([{ severity: 'error' }]);
+    expect(certificateItems(cert, madeMs - 40 * DAY_MS)).toEqual([]);
+    expect(certificateItems(undefined, madeMs)).toEqual([]);
+  });
+});
+
+describe('projectionItems', () => {
+  const status = (state: 'running' | 'parked' | 'rebuilding') => {
+    return { name: 'totals', position: 1, head: 8, lag: 7, state, ...(state === 'parked' && { reason: 'event 2' }) };
+  };
+  const found = (state: 'running' | 'parked' | 'rebuilding', behindMs: number) =>
+    projectionItems([status(state)], new Map([['totals', NOW_MS - behindMs]]), NOW_MS);
+
+  it('reports a projection that is parked, or behind for more than a minute', () => {
+    expect(found('parked', 0)).toMatchObject([{ kind: 'projection_parked', severity: 'error', count: 7 }]);
+    expect(found('running', 61_000)).toMatchObject([{ kind: 'projection_lagging', subject: 'totals' }]);
+    expect(found('rebuilding', 61_000)).toMatchObject([{ detail: 'totals is being rebuilt.' }]);
+    expect(found('running', 59_000)).toEqual([]);
+  });
+});

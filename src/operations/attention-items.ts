@@ -1,0 +1,214 @@
+import { X509Certificate } from 'node:crypto';
+import type { ProjectionStatus } from '../log/projection-runner.js';
+import type { End } from '../outbound/reporting-window.js';
+import { platformOf } from '../platforms/index.js';
+import { isHeldBack, type SiteConnection } from '../sites/connection.js';
+import { keyState, type Site } from '../sites/site.js';
+import { acceptanceOf, type DeliveryCounts } from '../statistics/series.js';
+
+const DAY_MS = 24 * 60 * 60 * 1_000;
+/** An attempt that any instance may make waits at most for the lease of one that died, and for a busy queue. */
+const LATE_MAX_MS = 15 * 60_000;
+/** A projection is normally behind by less than a second. */
+const LAG_MAX_MS = 60_000;
+const TOKEN_EXPIRES_WITHIN_MS = 14 * DAY_MS;
+const CERTIFICATE_EXPIRES_WITHIN_MS = 30 * DAY_MS;
+/** A platform that refuses fewer conversions than this in a day is not reported. */
+const FAILURES_MIN = 5;
+const ACCEPTANCE_MIN = 0.9;
+
+export const ATTENTION_KINDS = [
+  'connection_parked',
+  'connection_paused',
+  'deliveries_owed',
+  'deliveries_failing',
+  'webhook_disabled',
+  'webhook_failing',
+  'key_expiring',
+  'token_expiring',
+  'certificate_expiring',
+  'projection_parked',
+  'projection_lagging',
+] as const;
+
+/** A request to the management API that leads to the fix. */
+export interface Action {
+  readonly label: string;
+  readonly method: 'GET' | 'POST' | 'PUT';
+  /** Below `/api/v1`. */
+  readonly route: string;
+}
+
+/** Something that a person should look at. */
+export interface AttentionItem {
+  readonly kind: (typeof ATTENTION_KINDS)[number];
+  /** `error`: something is not sent, or not up to date, until a person acts. */
+  readonly severity: 'error' | 'warning';
+  readonly site?: string;
+  readonly platform?: string;
+  /** Id of the key or token, name of the projection. */
+  readonly subject?: string;
+  /** Since when, or when it expires. */
+  readonly time?: string;
+  /** Deliveries that wait or failed, events that are not folded. */
+  readonly count?: number;
+  readonly detail: string;
+  readonly action: Action;
+}
+
+/** Deliveries to one connection that wait for an attempt. */
+export interface Waiting {
+  /** Counted up to a limit. */
+  readonly count: number;
+  /** When the first attempt is due. */
+  readonly dueMs: number;
+}
+
+/** What is known of a site besides its settings. */
+export interface SiteState {
+  readonly site: Site;
+  readonly waiting: ReadonlyMap<string, Waiting>;
+  /** Outcomes of the last day, by connection. */
+  readonly outcomes: ReadonlyMap<string, Omit<DeliveryCounts, 'acceptance'>>;
+  readonly lastPush: End;
+  /** Database time. */
+  readonly nowMs: number;
+}
+
+export function siteItems(state: SiteState): AttentionItem[] {
+  const { site } = state;
+  const connected = site.connections.filter(({ disconnected }) => !disconnected);
+  return [
+    ...connected.flatMap((connection) => connectionItems(state, connection)),
+    ...webhookItems(state),
+    ...keyItems(state),
+  ].map((item) => ({ ...item, site: site.host }));
+}
+
+function connectionItems(state: SiteState, connection: SiteConnection): AttentionItem[] {
+  const { site, waiting, outcomes, nowMs } = state;
+  const { platform, since: time, reason } = connection;
+  const route = `/sites/${site.host}/connections/${encodeURIComponent(platform)}`;
+  const queued = waiting.get(platform);
+  const items: AttentionItem[] = [];
+  if (isHeldBack(connection)) {
+    const count = queued?.count ?? 0;
+    const isParked = connection.state === 'parked';
+    items.push({
+      kind: isParked ? 'connection_parked' : 'connection_paused',
+      severity: isParked ? 'error' : 'warning',
+      ...{ platform, time, count },
+      detail: (isParked && platformOf(platform)?.fix?.(reason ?? '')) || (reason ?? 'Paused by an operator.'),
+      action: isParked
+        ? { label: 'Reconnect', method: 'PUT', route }
+        : { label: 'Resume', method: 'POST', route: `${route}/resume` },
+    });
+  } else if (queued && nowMs - queued.dueMs > LATE_MAX_MS) {
+    items.push({
+      ...{ kind: 'deliveries_owed', severity: 'error', platform, count: queued.count },
+      time: new Date(queued.dueMs).toISOString(),
+      detail: 'Attempts are due and no instance makes them.',
+      action: { label: 'Check the service', method: 'GET', route: '/health' },
+    });
+  }
+  const counts = outcomes.get(platform);
+  const refused = counts ? counts.failed + counts.rejected : 0;
+  const acceptance = counts ? acceptanceOf(counts) : null;
+  if (refused >= FAILURES_MIN && acceptance !== null && acceptance < ACCEPTANCE_MIN) {
+    items.push({
+      ...{ kind: 'deliveries_failing', severity: 'warning', platform, count: refused },
+      detail: `The platform accepted ${Math.floor(acceptance * 100)} % of the last 24 hours.`,
+      action: {
+        ...{ label: 'Show the sync log', method: 'GET' },
+        route: `/sites/${site.host}/sync-log?platform=${encodeURIComponent(platform)}&status=failed`,
+      },
+    });
+  }
+  return items;
+}
+
+function webhookItems({ site: { host, webhook }, lastPush }: SiteState): AttentionItem[] {
+  if (!webhook) return [];
+  const route = `/sites/${host}/webhook`;
+  if (!webhook.enabled) {
+    if (webhook.reason === undefined) return [];
+    const action: Action = { label: 'Enable', method: 'PUT', route: `${route}/enabled` };
+    return [{ kind: 'webhook_disabled', severity: 'error', time: webhook.since, detail: webhook.reason, action }];
+  }
+  if (lastPush?.type !== 'outbound.failed.v1') return [];
+  const { failingSince, failures, reason } = lastPush.data;
+  const action: Action = { label: 'Test', method: 'POST', route: `${route}/test` };
+  return [
+    { kind: 'webhook_failing', severity: 'warning', time: failingSince, count: failures, detail: reason, action },
+  ];
+}
+
+/** Keys that another one replaced and that are still accepted. */
+function keyItems({ site: { host, keys }, nowMs }: SiteState): AttentionItem[] {
+  return keys.flatMap((key): AttentionItem[] => {
+    const { id, name, prefix, rotation } = key;
+    if (!rotation || keyState(key, nowMs) !== 'active') return [];
+    return [
+      {
+        ...{ kind: 'key_expiring', severity: 'warning', subject: id, time: rotation.expiresAt },
+        detail: `The key ${name} (${prefix}…) was replaced. Senders that still use it are refused from then on.`,
+        action: { label: 'Show keys', method: 'GET', route: `/sites/${host}/keys` },
+      },
+    ];
+  });
+}
+
+export interface ExpiringToken {
+  readonly id: string;
+  readonly name: string;
+  readonly expiresAt: Date | null;
+  readonly revokedAt: Date | null;
+}
+
+export function tokenItems(tokens: readonly ExpiringToken[], nowMs: number): AttentionItem[] {
+  return tokens.flatMap(({ id, name, expiresAt, revokedAt }): AttentionItem[] => {
+    const leftMs = expiresAt === null || revokedAt !== null ? Number.NaN : expiresAt.getTime() - nowMs;
+    if (!(leftMs > 0 && leftMs <= TOKEN_EXPIRES_WITHIN_MS)) return [];
+    return [
+      {
+        ...{ kind: 'token_expiring', severity: 'warning', subject: id },
+        time: (expiresAt as Date).toISOString(),
+        detail: `The API token ${name} expires.`,
+        action: { label: 'Create a token', method: 'POST', route: '/tokens' },
+      },
+    ];
+  });
+}
+
+/** `pem`: the certificate of the service, and those of its issuers. */
+export function certificateItems(pem: string | Buffer | undefined, nowMs: number): AttentionItem[] {
+  if (!pem) return [];
+  const validTo = new Date(new X509Certificate(pem).validTo);
+  if (validTo.getTime() - nowMs > CERTIFICATE_EXPIRES_WITHIN_MS) return [];
+  const isExpired = validTo.getTime() <= nowMs;
+  return [
+    {
+      ...{ kind: 'certificate_expiring', severity: isExpired ? 'error' : 'warning', time: validTo.toISOString() },
+      detail: `The certificate in TLS_CERT ${isExpired ? 'has expired' : 'expires'}. Replace it and restart the service.`,
+      action: { label: 'Check the service', method: 'GET', route: '/health' },
+    },
+  ];
+}
+
+/** `behindSinceMs`: time of the first event that a projection has not folded. */
+export function projectionItems(
+  statuses: readonly ProjectionStatus[],
+  behindSinceMs: ReadonlyMap<string, number>,
+  nowMs: number,
+): AttentionItem[] {
+  return statuses.flatMap(({ name, state, lag, reason }): AttentionItem[] => {
+    const sinceMs = behindSinceMs.get(name);
+    const time = sinceMs === undefined ? {} : { time: new Date(sinceMs).toISOString() };
+    const action: Action = { label: 'Show projections', method: 'GET', route: '/projections' };
+    const of = { severity: 'error', subject: name, ...time, count: lag, action } as const;
+    if (state === 'parked') return [{ ...of, kind: 'projection_parked', detail: `${name} is parked: ${reason}` }];
+    if (sinceMs === undefined || nowMs - sinceMs <= LAG_MAX_MS) return [];
+    const detail = state === 'rebuilding' ? `${name} is being rebuilt.` : `${name} is behind the log.`;
+    return [{ ...of, kind: 'projection_lagging', severity: 'warning', detail }];
+  });
+}

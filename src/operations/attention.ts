@@ -1,0 +1,108 @@
+import type { ClientBase } from 'pg';
+import { OUTBOUND } from '../events/outbound.events.js';
+import type { Settings } from '../kernel/settings.js';
+import type { EventLog } from '../log/event-log.js';
+import { readTimeAfter } from '../log/event-reader.js';
+import type { ProjectionRunner } from '../log/projection-runner.js';
+import { type End, streamOf } from '../outbound/reporting-window.js';
+import type { Postgres } from '../postgres/postgres.js';
+import type { Site } from '../sites/site.js';
+import type { DeliveryCounts } from '../statistics/series.js';
+import { type AsOf, readSnapshot } from '../statistics/snapshot.js';
+import { type AttentionItem, certificateItems, projectionItems, siteItems, type Waiting } from './attention-items.js';
+
+const DAY_MS = 24 * 60 * 60 * 1_000;
+/** The queue of a connection may have millions of deliveries. */
+const WAITING_COUNTED_MAX = 10_000;
+
+export interface AttentionDependencies {
+  readonly settings: Settings;
+  readonly postgres: Postgres;
+  readonly log: EventLog;
+  readonly projections: ProjectionRunner;
+}
+
+/** What needs attention at these sites. */
+export async function sitesAttention(
+  { postgres, log }: AttentionDependencies,
+  sites: readonly Site[],
+): Promise<{ readonly asOf: AsOf; readonly items: AttentionItem[] }> {
+  const pushes = await readLastPushes(log, sites);
+  const nowMs = postgres.clock.nowMs();
+  return readSnapshot(postgres, ['deliveries', 'statistics'], async (client) => {
+    const waiting = await readWaiting(client, sites);
+    const outcomes = await readOutcomes(client, sites, new Date(nowMs - DAY_MS));
+    const items = sites.flatMap((site) =>
+      siteItems({
+        site,
+        waiting: waiting.get(site.host) ?? new Map(),
+        outcomes: outcomes.get(site.host) ?? new Map(),
+        lastPush: pushes.get(site.host),
+        nowMs,
+      }),
+    );
+    return { items };
+  });
+}
+
+/** What needs attention whatever the site. */
+export async function serviceAttention({
+  settings,
+  postgres,
+  projections,
+}: AttentionDependencies): Promise<AttentionItem[]> {
+  const statuses = await projections.status();
+  const behindSinceMs = new Map<string, number>();
+  for (const { name, position, lag } of statuses) {
+    const next = lag > 0 ? await readTimeAfter(postgres.pool, position) : undefined;
+    if (next) behindSinceMs.set(name, next.getTime());
+  }
+  const nowMs = postgres.clock.nowMs();
+  return [...projectionItems(statuses, behindSinceMs, nowMs), ...certificateItems(settings.tlsCert, nowMs)];
+}
+
+async function readLastPushes(log: EventLog, sites: readonly Site[]): Promise<Map<string, End>> {
+  const streams = sites.filter(({ webhook }) => webhook?.enabled).map(({ host }) => streamOf(host));
+  return new Map((await log.readEnds(OUTBOUND, streams)).map((end) => [end.site, end]));
+}
+
+/** By site and connection. */
+async function readWaiting(client: ClientBase, sites: readonly Site[]): Promise<Map<string, Map<string, Waiting>>> {
+  const connections = sites.flatMap(({ host, connections }) =>
+    connections.filter(({ disconnected }) => !disconnected).map(({ platform }) => [host, platform] as const),
+  );
+  const { rows } = await client.query<{ site: string; platform: string; count: number; due: Date }>(
+    `SELECT c.site, c.platform, w.count, w.due FROM unnest($1::text[], $2::text[]) AS c (site, platform)
+      CROSS JOIN LATERAL (
+        SELECT count(*)::float8 AS count, min(due) AS due
+          FROM (SELECT due FROM cc.deliveries d WHERE d.site = c.site AND d.platform = c.platform AND d.kind = 'send'
+                 ORDER BY due LIMIT ${WAITING_COUNTED_MAX}) first) w
+      WHERE w.count > 0`,
+    [connections.map(([site]) => site), connections.map(([, platform]) => platform)],
+  );
+  return bySite(rows, ({ count, due }) => ({ count, dueMs: due.getTime() }));
+}
+
+async function readOutcomes(client: ClientBase, sites: readonly Site[], from: Date) {
+  type Row = Omit<DeliveryCounts, 'acceptance'> & { site: string; platform: string };
+  const { rows } = await client.query<Row>(
+    `SELECT site, platform, sum(delivered)::float8 AS delivered, sum(accepted)::float8 AS accepted,
+            sum(confirmed)::float8 AS confirmed, sum(rejected)::float8 AS rejected, sum(failed)::float8 AS failed,
+            sum(skipped)::float8 AS skipped
+       FROM cc.delivery_statistics WHERE site = ANY ($1) AND quarter >= $2 GROUP BY 1, 2`,
+    [sites.map(({ host }) => host), from],
+  );
+  return bySite(rows, ({ site: _, platform: __, ...counts }) => counts);
+}
+
+function bySite<Row extends { readonly site: string; readonly platform: string }, Value>(
+  rows: readonly Row[],
+  pick: (row: Row) => Value,
+): Map<string, Map<string, Value>> {
+  const found = new Map<string, Map<string, Value>>();
+  for (const row of rows) {
+    const ofSite = found.get(row.site) ?? new Map<string, Value>();
+    found.set(row.site, ofSite.set(row.platform, pick(row)));
+  }
+  return found;
+}

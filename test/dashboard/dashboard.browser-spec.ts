@@ -1,0 +1,297 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { jest } from '@jest/globals';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { Sandbox } from '../../src/sandbox/sandbox.js';
+import { CHROMIUM_REMEDY, launchChromium } from '../browser/chromium.mjs';
+import { type AdminClient, PASSWORD, startTestAdmin, type TestAdmin } from '../support/admin.js';
+import { createMigratedDatabase } from '../support/databases.js';
+import { startTestServer, type TestServer } from '../support/postgres-server.js';
+import { INBOUND, send, startTestService, type TestService } from '../support/service.js';
+import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.js';
+
+jest.setTimeout(120_000);
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const SITE = 'shop.example';
+
+let server: TestServer;
+let service: TestService;
+let admin: TestAdmin;
+let asAdmin: AdminClient;
+let sandbox: { url: string; stop(): Promise<void> };
+let receiver: WebhookReceiver;
+let browser: Browser;
+let context: BrowserContext;
+let page: Page;
+let email: string;
+/** Errors and warnings on the browser's console, apart from answers of the API, which the page shows. */
+let browserErrors: string[];
+
+beforeAll(async () => {
+  server = await startTestServer();
+  const databaseUrl = await createMigratedDatabase(server);
+  const environment = { OUTBOUND_ALLOW_PRIVATE: 'true' };
+  service = await startTestService(databaseUrl, environment);
+  admin = await startTestAdmin(databaseUrl, { ...environment, PORT: String(service.port) });
+  asAdmin = await admin.signedIn('admin');
+  sandbox = await new Sandbox().start(0);
+  receiver = await startReceiver();
+  const started = await launchChromium();
+  if (!started) throw new Error(`Chromium does not start: ${CHROMIUM_REMEDY}.`);
+  browser = started;
+  await openContext();
+}, 120_000);
+afterAll(async () => {
+  await browser?.close();
+  await receiver?.stop();
+  await sandbox?.stop();
+  await admin?.stop();
+  await service?.stop();
+  await server.stop();
+}, 60_000);
+afterEach(() => expect(browserErrors).toEqual([]));
+
+async function openContext(): Promise<void> {
+  await context?.close();
+  browserErrors = [];
+  context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
+  context.setDefaultTimeout(60_000);
+  context.on('weberror', (error) => browserErrors.push(String(error.error())));
+  context.on('console', (message) => {
+    if (/error|warning/.test(message.type()) && !message.text().startsWith('Failed to load resource'))
+      browserErrors.push(message.text());
+  });
+  page = await context.newPage();
+}
+
+const open = (path: string) => page.goto(admin.url + path);
+const click = (name: string | RegExp) => page.getByRole('button', { name }).click();
+const heading = (name: string) => page.getByRole('heading', { level: 1, name }).waitFor();
+const dialog = () => page.getByRole('dialog');
+const message = (text: string | RegExp) => page.getByRole('status').filter({ hasText: text }).waitFor();
+
+describe('the dashboard in a browser', () => {
+  it('lets a new administrator choose a password with the link, and signs in with it', async () => {
+    const user = await admin.addUser('admin');
+    email = user.email;
+    await open(`/sign-in#${await admin.users.reset(user.id)}`);
+    await page.getByLabel('New password').fill(PASSWORD);
+    await click('Choose and sign in');
+    await heading('Add your first site');
+    await click('Sign out');
+    await page.getByLabel('Email').fill(email);
+    await page.getByLabel('Password').fill('a wrong password');
+    await click('Sign in');
+    await page.getByRole('alert').filter({ hasText: 'The email address or the password is wrong.' }).waitFor();
+    await page.getByLabel('Password').fill(PASSWORD);
+    await click('Sign in');
+    await heading('Add your first site');
+  });
+
+  it('adds a site, creates a key, and shows the conversion that is sent with it', async () => {
+    await page.getByLabel('Host').fill(SITE);
+    await click('Add the site');
+    await heading('Inbound keys');
+    await click('Create a key');
+    await dialog().getByLabel('Name').fill('Shop backend');
+    await dialog().getByRole('button', { name: 'Create' }).click();
+    const key = (await dialog().getByRole('region', { name: 'Key', exact: true }).textContent()) as string;
+    const line = await dialog().getByRole('region', { name: 'Request with the key' }).textContent();
+    expect(line).toContain(`curl http://localhost:${service.port}/__cc/inbound -H 'Host: ${SITE}'`);
+    await dialog().getByRole('button', { name: 'Done' }).click();
+    await page.getByRole('cell', { name: 'Shop backend', exact: true }).waitFor();
+    await service.refreshSites();
+    const body = { email: 'jane@example.com', event: 'purchase', value: 129.9, currency: 'EUR', orderId: 'ORD-1' };
+    const headers = { Host: SITE, 'X-CC-Api-Key': key, 'Content-Type': 'application/json' };
+    const reply = await send(service, { method: 'POST', path: INBOUND, headers, body: JSON.stringify(body) });
+    expect(reply.status).toBe(200);
+  });
+
+  it('revokes a key after asking', async () => {
+    await asAdmin(`/sites/${SITE}/keys`, { method: 'POST', body: { name: 'Old system' } });
+    await open(`/sites/${SITE}/keys`);
+    await click('Revoke Old system');
+    await dialog().getByRole('button', { name: 'Revoke' }).click();
+    const row = page.getByRole('row').filter({ hasText: 'Old system' });
+    await row.getByText('revoked').waitFor();
+  });
+
+  it('connects a platform with a token, pauses, resumes, tests and disconnects it', async () => {
+    await open(`/sites/${SITE}/integrations`);
+    const card = page.getByRole('region', { name: 'Meta' });
+    await card.getByRole('button', { name: 'Connect' }).click();
+    await dialog().getByLabel('Pixel ID').fill('1234567890');
+    await dialog().getByLabel('Access token').fill('secret-token');
+    await dialog().getByRole('button', { name: 'Connect' }).click();
+    await card.getByText('Connected', { exact: true }).waitFor();
+    expect(await card.textContent()).not.toContain('secret-token');
+    await card.getByRole('button', { name: 'Pause' }).click();
+    await card.getByText('Paused').waitFor();
+    await card.getByRole('button', { name: 'Resume' }).click();
+    await card.getByText('Connected', { exact: true }).waitFor();
+    const endpoint = `${sandbox.url}/meta`;
+    await asAdmin(`/sites/${SITE}/connections/meta`, { method: 'PUT', body: { endpoint } });
+    await card.getByRole('button', { name: 'Test' }).click();
+    await message('Meta works');
+    await card.getByRole('button', { name: 'Disconnect' }).click();
+    await dialog().getByRole('button', { name: 'Disconnect' }).click();
+    await card.getByText('Not connected').waitFor();
+  });
+
+  it('sets the webhook and shows what its receiver answers', async () => {
+    await open(`/sites/${SITE}/webhook`);
+    await click('Set the webhook');
+    await dialog().getByLabel('Address').fill('not an address');
+    await dialog().getByLabel('Address').fill(`${receiver.url}/totals`);
+    await dialog().getByRole('button', { name: 'Save' }).click();
+    await dialog().getByText('It is shown this once').waitFor();
+    await dialog().getByRole('button', { name: 'Done' }).click();
+    await click('Test');
+    await message(/The receiver answered 20\d/);
+    await click('Push now');
+    await page.getByText('delivered', { exact: true }).waitFor();
+  });
+
+  it('filters the sync log in the address', async () => {
+    await open(`/sites/${SITE}/sync-log`);
+    await page.getByRole('cell', { name: 'Push of totals' }).waitFor();
+    await page.getByLabel('Outcome').selectOption('failed');
+    await page.getByText('Nothing matches').waitFor();
+    expect(page.url()).toBe(`${admin.url}/sites/${SITE}/sync-log?status=failed`);
+    await page.getByRole('link', { name: 'Remove the filters' }).click();
+    await page.getByRole('cell', { name: 'Push of totals' }).waitFor();
+  });
+
+  it('saves the settings of a site', async () => {
+    await open(`/sites/${SITE}/consent`);
+    await page.getByLabel('Consent is required').check();
+    await message('Saved');
+    await open(`/sites/${SITE}/traffic`);
+    await page.getByLabel('Add: Country code').fill('nonsense');
+    await page.getByLabel('Add: Country code').press('Enter');
+    await message(/country/i);
+    await page.getByLabel('Add: Country code').fill('FR');
+    await page.getByLabel('Add: Country code').press('Enter');
+    await page.getByRole('button', { name: 'Remove FR' }).waitFor();
+    await open(`/sites/${SITE}/duplicates`);
+    await page.getByLabel('Window').fill('2h');
+    await click('Save');
+    await message('Saved');
+    const { body } = await asAdmin(`/sites/${SITE}/settings`);
+    expect(body).toMatchObject({ consentRequired: true, blockCountries: ['FR'], dedupWindow: '2h' });
+  });
+
+  it('names who changed what', async () => {
+    await open(`/sites/${SITE}/audit`);
+    const row = page.getByRole('row').filter({ hasText: 'dedupWindow: 2h' });
+    await row.getByText(email).waitFor();
+  });
+
+  it('adds a user and a token, each with a secret that is shown once', async () => {
+    await open('/settings');
+    await click('Add a user');
+    await dialog().getByLabel('Email').fill('grace@team.example');
+    await dialog().getByRole('button', { name: 'Add' }).click();
+    const link = await dialog().getByRole('region', { name: 'Link' }).textContent();
+    expect(link).toMatch(/\/sign-in#[\w-]{43}$/);
+    await dialog().getByRole('button', { name: 'Done' }).click();
+    await page.getByRole('link', { name: 'API tokens' }).click();
+    await click('Create a token');
+    await dialog().getByLabel('Name').fill('Terraform');
+    await dialog().getByRole('button', { name: 'Create' }).click();
+    const token = await dialog().getByRole('region', { name: 'Token' }).textContent();
+    expect((await admin.withHeaders({ authorization: `Bearer ${token}` })('/sites')).status).toBe(200);
+    await dialog().getByRole('button', { name: 'Done' }).click();
+    await click('Revoke Terraform');
+    await dialog().getByRole('button', { name: 'Revoke' }).click();
+    await page.getByText('revoked').waitFor();
+  });
+
+  it('goes to pages by keyboard', async () => {
+    await open(`/sites/${SITE}/audit`);
+    await heading('Audit');
+    await page.keyboard.press('g');
+    await page.keyboard.press('i');
+    await heading('Integrations');
+    await page.keyboard.press('/');
+    await page.getByRole('combobox', { name: 'Page or site' }).fill('traffic');
+    await page.keyboard.press('Enter');
+    await heading('Traffic filters');
+  });
+
+  it('says that the service cannot be reached, and recovers', async () => {
+    await open(`/sites/${SITE}/keys`);
+    await heading('Inbound keys');
+    await context.setOffline(true);
+    await page.getByRole('link', { name: 'Audit' }).click();
+    await page.getByRole('alert').filter({ hasText: 'The service cannot be reached.' }).first().waitFor();
+    await context.setOffline(false);
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByText('dedupWindow: 2h').waitFor();
+  });
+
+  it('has no serious accessibility problem on any page, in both colour schemes, narrow and wide', async () => {
+    const pages = ['/sites/new', '/settings/users', '/settings/tokens'];
+    for (const name of [
+      'sync-log',
+      'integrations',
+      'webhook',
+      'keys',
+      'tag',
+      'consent',
+      'traffic',
+      'duplicates',
+      'audit',
+    ])
+      pages.push(`/sites/${SITE}/${name}`);
+    const found: unknown[] = [];
+    for (const width of [360, 1440]) {
+      await page.setViewportSize({ width, height: 800 });
+      for (const path of pages) {
+        await open(path);
+        await page.locator('h1').waitFor();
+        await page.getByText('Loading …').first().waitFor({ state: 'detached' });
+        for (const colorScheme of ['light', 'dark'] as const) {
+          await page.emulateMedia({ colorScheme });
+          found.push(...(await problemsOf(`${path} ${width} ${colorScheme}`)));
+        }
+        // Only tables scroll sideways, by themselves.
+        if (await page.evaluate('document.documentElement.scrollWidth > innerWidth'))
+          found.push(`${path} ${width} scrolls`);
+      }
+    }
+    expect(found).toEqual([]);
+  });
+
+  it('shows an analyst what may be read, and nothing to change it with', async () => {
+    const { id, email: analyst } = await admin.addUser('analyst', [SITE]);
+    await admin.users.choosePassword(await admin.users.reset(id), PASSWORD);
+    await openContext();
+    await open(`/sites/${SITE}/integrations`);
+    await page.getByLabel('Email').fill(analyst);
+    await page.getByLabel('Password').fill(PASSWORD);
+    await click('Sign in');
+    await heading('Integrations');
+    await page.getByRole('region', { name: 'Meta' }).waitFor();
+    expect(await page.getByRole('button', { name: /Connect|Edit|Pause/ }).count()).toBe(0);
+    await open(`/sites/${SITE}/keys`);
+    await page.getByRole('cell', { name: 'Shop backend', exact: true }).waitFor();
+    expect(await page.getByRole('button', { name: /Create|Revoke/ }).count()).toBe(0);
+    await open('/settings/users');
+    await page.getByText('Only administrators manage users').waitFor();
+  });
+});
+
+interface AxeResults {
+  readonly violations: readonly { id: string; impact: string | null; nodes: readonly { html: string }[] }[];
+}
+
+/** Serious and critical problems that axe finds on the page as it is. */
+async function problemsOf(where: string): Promise<unknown[]> {
+  await page.evaluate(AXE);
+  const { violations } = (await page.evaluate('axe.run()')) as AxeResults;
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, nodes }) => ({ where, id, html: nodes.map(({ html }) => html) }));
+}

@@ -1,0 +1,87 @@
+import { gunzipSync, gzipSync } from 'node:zlib';
+import { jest } from '@jest/globals';
+import { type Dispatcher, request } from 'undici';
+import { startTestAdmin, type TestAdmin } from '../support/admin.js';
+import { createMigratedDatabase } from '../support/databases.js';
+import { startTestServer, type TestServer } from '../support/postgres-server.js';
+
+jest.setTimeout(60_000);
+
+const FIRST_PAGE_MAX_BYTES = 90_000;
+
+let server: TestServer;
+let admin: TestAdmin;
+
+beforeAll(async () => {
+  server = await startTestServer();
+  admin = await startTestAdmin(await createMigratedDatabase(server));
+});
+afterAll(async () => {
+  await admin?.stop();
+  await server.stop();
+}, 60_000);
+
+async function get(path: string, headers: Record<string, string> = {}) {
+  const { statusCode, headers: received, body }: Dispatcher.ResponseData = await request(admin.url + path, { headers });
+  return { status: statusCode, headers: received, body: Buffer.from(await body.arrayBuffer()) };
+}
+
+/** The files that the page names: its script, its style sheet, its icon. */
+const filesOf = (html: string) => [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path]) => path as string);
+
+describe('the dashboard', () => {
+  it('is answered for every address that it has a page for, and not for others', async () => {
+    const page = await get('/');
+    expect(page).toMatchObject({ status: 200, headers: { 'content-type': 'text/html; charset=utf-8' } });
+    for (const path of ['/sites/shop.example/sync-log?status=failed', '/sign-in?refused=expired', '/no/such/page'])
+      expect((await get(path)).body.equals(page.body)).toBe(true);
+    for (const path of ['/api', '/api/v1/nothing', '/assets/nothing.js'])
+      expect(await get(path)).toMatchObject({
+        status: 404,
+        headers: { 'content-type': 'application/problem+json; charset=utf-8' },
+      });
+  });
+
+  it('contains no inline code and loads nothing from elsewhere', async () => {
+    const { headers, body } = await get('/');
+    expect(headers['content-security-policy']).toMatch(/^default-src 'none'; script-src 'self';/);
+    expect(body.toString()).not.toMatch(/<script(?![^>]*\ssrc=)|<style|\sstyle=|\son\w+=/);
+    expect(filesOf(body.toString()).filter((path) => !path.startsWith('/assets/'))).toEqual([]);
+  });
+
+  it(`has a first page of at most ${FIRST_PAGE_MAX_BYTES} bytes, compressed`, async () => {
+    const { body } = await get('/');
+    const files = await Promise.all(filesOf(body.toString()).map((path) => get(path)));
+    expect(files.length).toBeGreaterThanOrEqual(2);
+    const sizes = [body, ...files.map((file) => file.body)].map((content) => gzipSync(content).length);
+    expect(sizes.reduce((sum, size) => sum + size)).toBeLessThanOrEqual(FIRST_PAGE_MAX_BYTES);
+  });
+
+  it('is cached by its content: the page is checked each time, files are not', async () => {
+    const page = await get('/');
+    expect(page.headers['cache-control']).toBe('no-cache');
+    const etag = String(page.headers['etag']);
+    expect(await get('/', { 'if-none-match': etag })).toMatchObject({ status: 304 });
+    const script = filesOf(page.body.toString()).find((path) => path.endsWith('.js')) as string;
+    const plain = await get(script);
+    expect(plain.headers).toMatchObject({
+      'cache-control': 'public, max-age=31536000, immutable',
+      'content-type': 'text/javascript; charset=utf-8',
+    });
+    const packed = await get(script, { 'accept-encoding': 'br, gzip' });
+    expect(packed.headers).toMatchObject({ 'content-encoding': 'gzip', vary: 'accept-encoding' });
+    expect(gunzipSync(packed.body).equals(plain.body)).toBe(true);
+  });
+
+  it('learns before a sign-in whether there are users and a provider', async () => {
+    expect((await admin.anonymous('/session/options')).body).toEqual({ provider: false, hasUsers: false });
+    await admin.addUser('analyst');
+    expect((await admin.anonymous('/session/options')).body).toEqual({ provider: false, hasUsers: true });
+  });
+
+  it('learns where the service accepts conversions on its own machine', async () => {
+    const analyst = await admin.signedIn('analyst');
+    expect((await analyst('/installation')).body).toEqual({ localUrl: 'http://localhost:8080' });
+    expect((await admin.anonymous('/installation')).status).toBe(401);
+  });
+});
