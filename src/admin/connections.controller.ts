@@ -82,13 +82,9 @@ const testSchema = z
 
 const optionsQuery = z
   .object({
-    account: z
-      .string()
-      .max(64)
-      .optional()
-      .meta({
-        description: 'List what belongs to this account, instead of to the first ones: the value of an option.',
-      }),
+    account: z.string().max(64).optional().meta({
+      description: 'List what belongs to this account, instead of to the first ones: the value of an option.',
+    }),
   })
   .strict();
 
