@@ -108,6 +108,12 @@ describe('sign-in at a platform', () => {
     expect(signedIn.reply.headers['location']).toBe(
       `/sites/${site.host}/integrations?connection=${name}&sign-in=${signedIn.id}`,
     );
+    const listed = await boss(`${signedIn.path}/options`, {
+      method: 'POST',
+      body: { settings: name === 'microsoft_ads' ? { developer_token: 'developer' } : {} },
+    });
+    expect([listed.status, listed.body.detail]).toEqual([200, undefined]);
+    expect(listed.body.options.length).toBeGreaterThan(0);
     const connected = await connect(name, signedIn.id);
     expect(connected).toMatchObject({ status: 200, body: { platform: name, connected: true, state: 'active' } });
     const tested = await boss(`${connectionPath(name)}/test`, { method: 'POST' });
@@ -115,6 +121,8 @@ describe('sign-in at a platform', () => {
     expect((await boss(signedIn.path)).body.status).toBe('connected');
     // The tokens may have been replaced at the platform since.
     expect((await connect(name, signedIn.id)).status).toBe(409);
+    const ofConnection = await boss(`${connectionPath(name)}/options`);
+    expect([ofConnection.status, ofConnection.body.detail]).toEqual([200, undefined]);
   });
 
   it('says when a token ends that cannot be renewed', async () => {

@@ -1,8 +1,20 @@
 import { hash } from 'node:crypto';
-import { Controller, Get, HttpStatus, NotFoundException, Param, Post, Req, Res } from '@nestjs/common';
+import {
+  Body,
+  ConflictException,
+  Controller,
+  Get,
+  HttpStatus,
+  NotFoundException,
+  Param,
+  Post,
+  Req,
+  Res,
+} from '@nestjs/common';
 import { ApiExcludeEndpoint, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
+import { listSignedIn } from '../authorizations/list-options.js';
 import { OauthApps } from '../authorizations/oauth-apps.js';
 import { PlatformSignIns, SIGN_IN_MINUTES } from '../authorizations/platform-sign-ins.js';
 import { beginSignIn, finishSignIn } from '../authorizations/sign-in-flow.js';
@@ -13,7 +25,7 @@ import { may, type Principal, seesSite, userPrincipal } from '../users/access.js
 import { hashSecretToken } from '../users/secret-token.js';
 import { SessionsService } from '../users/sessions.service.js';
 import { type AdminRequest, Anonymous, Caller, RequiresUser } from './access.decorators.js';
-import { connectionName } from './connections.controller.js';
+import { connectionName, optionsSchema } from './connections.controller.js';
 import { userAccess } from './credentials.js';
 import { Dependencies } from './dependencies.js';
 import { Returns } from './returns.decorator.js';
@@ -45,6 +57,16 @@ const signInSchema = z
     expiresAt: time,
   })
   .meta({ id: 'PlatformSignIn' });
+
+const optionsRequestSchema = z
+  .object({
+    settings: z
+      .record(z.string().max(200), z.string().max(5_000))
+      .default({})
+      .meta({ description: 'What was entered so far: Microsoft Ads lists only with developer_token.' }),
+    account: z.string().max(64).optional().meta({ description: 'List what belongs to this account: an option.' }),
+  })
+  .strict();
 
 /** Sign-in at a platform, to connect it. */
 @ApiTags('Connections')
@@ -98,6 +120,22 @@ export class PlatformSignInController {
     if (!found) throw new NotFoundException(`There is no sign-in ${id}.`);
     const { status, reason, expiresAt } = found;
     return { id, status, reason, expiresAt: expiresAt.toISOString() };
+  }
+
+  @Post('sites/:site/connections/:connection/sign-in/:id/options')
+  @RequiresUser('write')
+  @ApiOperation({ summary: 'List what the account of a sign-in has, to pick the settings of a new connection from' })
+  @Returns(optionsSchema, 'What the platform lists to the person who signed in.')
+  async options(
+    @Param('site', { schema: host }) site: string,
+    @Param('connection', { schema: connectionName }) connection: ConnectionName,
+    @Param('id', { schema: z.uuid() }) id: string,
+    @Body({ schema: optionsRequestSchema }) request: z.output<typeof optionsRequestSchema>,
+    @Caller() { userId }: Principal,
+  ) {
+    const options = await listSignedIn(this.flow(), { id, userId, site, connection }, request);
+    if (!options) throw new ConflictException('The sign-in is unknown, not finished or expired. Sign in again.');
+    return options;
   }
 
   /** Platforms send the browser here. The page reads the result by the id. */

@@ -14,6 +14,7 @@ interface RecordedListing {
   readonly settings: Settings;
   readonly secrets: Settings;
   readonly accessToken?: string;
+  readonly app?: { readonly clientId: string; readonly clientSecret: string };
   readonly exchanges: readonly {
     readonly source: string;
     readonly status?: number;
@@ -41,7 +42,7 @@ const LISTINGS = PLATFORMS.filter(({ listAccount }) => listAccount).flatMap((pla
 
 function list(
   platform: Platform,
-  { settings, secrets, accessToken }: Pick<RecordedListing, 'settings' | 'secrets' | 'accessToken'>,
+  { settings, secrets, accessToken, app }: Pick<RecordedListing, 'settings' | 'secrets' | 'accessToken' | 'app'>,
   respond: (request: PlatformRequest, index: number) => PlatformResponse,
   account?: string,
 ) {
@@ -53,7 +54,7 @@ function list(
       return respond(request, requests.length - 1);
     },
   };
-  const listed = listAccount(platform, connection, client, { accessToken, nowMs: 0, account });
+  const listed = listAccount(platform, connection, client, { accessToken, app, nowMs: 0, account });
   return { listed, requests };
 }
 
