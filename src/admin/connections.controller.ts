@@ -1,8 +1,19 @@
-import { Body, Controller, Delete, ForbiddenException, Get, NotFoundException, Param, Post, Put } from '@nestjs/common';
+import {
+  Body,
+  Controller,
+  Delete,
+  ForbiddenException,
+  Get,
+  NotFoundException,
+  Param,
+  Post,
+  Put,
+  Query,
+} from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
 import { connectionToSameAccount } from '../delivery/account.js';
-import { testStoredConnection } from '../delivery/stored-connection.js';
+import { listStoredConnection, testStoredConnection } from '../delivery/stored-connection.js';
 import { CONNECTION_NAME_PATTERN, type ConnectionName } from '../platforms/connection-name.js';
 import { PLATFORMS, platformOf } from '../platforms/index.js';
 import type { Platform } from '../platforms/platform.js';
@@ -68,6 +79,43 @@ const testSchema = z
     fix: z.string().optional().meta({ description: 'What a person can do about it.' }),
   })
   .meta({ id: 'ConnectionTest' });
+
+const optionsQuery = z
+  .object({
+    account: z.string().max(64).optional().meta({
+      description: 'List what belongs to this account, instead of to the first ones: the value of an option.',
+    }),
+  })
+  .strict();
+
+const optionSchema = z
+  .object({
+    setting: z.string().optional().meta({
+      description:
+        'The setting that the value is for; `event` for `event.<ours>`. Without it, others belong to the option.',
+    }),
+    value: z.string(),
+    label: z.string().meta({ description: 'Plain text as the platform has it, not HTML.' }),
+    also: z
+      .record(z.string(), z.string())
+      .optional()
+      .meta({ description: 'Settings that come with the choice. An empty text removes one.' }),
+    parent: z.string().optional().meta({ description: 'The value of the option that it belongs to.' }),
+    suits: z.enum(['purchase', 'lead', 'signup']).optional().meta({ description: 'The event that it is meant for.' }),
+    unlisted: z
+      .literal(true)
+      .optional()
+      .meta({ description: 'What belongs to it is listed with its value as `account`.' }),
+    problem: z.string().optional().meta({ description: 'Why what belongs to it is not listed, and what to do.' }),
+  })
+  .meta({ id: 'AccountOption' });
+
+const optionsSchema = z
+  .object({
+    options: z.array(optionSchema),
+    truncated: z.boolean().meta({ description: 'There is more than is listed.' }),
+  })
+  .meta({ id: 'AccountOptions' });
 
 @ApiTags('Connections')
 @Controller()
@@ -168,6 +216,20 @@ export class ConnectionsController {
     const site = await this.findConnected(name, connection);
     const platform = platformOf(connection) as Platform;
     return testStoredConnection(this.dependencies, site, { name: connection, platform });
+  }
+
+  @Get('sites/:site/connections/:connection/options')
+  @Requires('write')
+  @ApiOperation({ summary: 'List what the account of a connection has, to pick settings and events from' })
+  @Returns(optionsSchema, 'What the platform lists to the owner of the credentials.')
+  async options(
+    @Param('site', { schema: host }) name: string,
+    @Param('connection', { schema: connectionName }) connection: ConnectionName,
+    @Query({ schema: optionsQuery }) { account }: z.output<typeof optionsQuery>,
+  ) {
+    const site = await this.findConnected(name, connection);
+    const platform = platformOf(connection) as Platform;
+    return listStoredConnection(this.dependencies, site, { name: connection, platform }, { account });
   }
 
   private async change(

@@ -18,6 +18,7 @@ import { tiktok } from './doubles/tiktok.js';
 import { webhook } from './doubles/webhook.js';
 import { x } from './doubles/x.js';
 import { Ledger } from './ledger.js';
+import { withListing } from './listings/index.js';
 import { faultOutcome, type Outcome, outcomeOf } from './outcome.js';
 import { addressParts } from './sandbox-address.js';
 
@@ -30,7 +31,7 @@ const KEEP_ALIVE_MS = 60_000;
 export const DOUBLES: readonly PlatformDouble[] = [
   ...[googleAds, meta, tiktok, microsoftAds, ga4, segment],
   ...[linkedin, pinterest, snapchat, reddit, x, webhook],
-];
+].map(withListing);
 
 export interface SandboxOptions {
   /** The number of events remembered per platform and tenant; zero: counters only. */
