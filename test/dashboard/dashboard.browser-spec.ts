@@ -19,6 +19,7 @@ const PAGES = [
   '/sites/new',
   '/settings/users',
   '/settings/tokens',
+  '/settings/oauth-apps',
   '/settings/health',
   ...['overview', 'live', 'conversions', 'sync-log', 'integrations', 'webhook'].map((name) => `/sites/${SITE}/${name}`),
   ...['keys', 'tag', 'consent', 'traffic', 'duplicates', 'mapping', 'history', 'audit'].map(
@@ -204,6 +205,28 @@ describe('the dashboard in a browser', () => {
     await card.getByRole('button', { name: 'Disconnect' }).click();
     await dialog().getByRole('button', { name: 'Disconnect' }).click();
     await card.getByText('Not connected').waitFor();
+  });
+
+  it('connects a platform by signing in there', async () => {
+    await open('/settings/oauth-apps');
+    await click('Set the app of LinkedIn');
+    await dialog().getByRole('region', { name: 'Redirect URI' }).getByText('/api/v1/oauth/callback').waitFor();
+    await dialog().getByLabel('Client ID').fill('own-app');
+    await dialog().getByLabel('Client secret').fill('own-app-secret');
+    await dialog().getByRole('button', { name: 'Save' }).click();
+    await message('The app of LinkedIn is set');
+    const app = { clientId: 'own-app', clientSecret: 'own-app-secret', endpoint: `${sandbox.url}/linkedin` };
+    expect((await asAdmin('/oauth-apps/linkedin', { method: 'PUT', body: app })).status).toBe(200);
+    await open(`/sites/${SITE}/integrations`);
+    const card = page.getByRole('region', { name: 'LinkedIn' });
+    await card.getByRole('button', { name: 'Connect' }).click();
+    await dialog().getByRole('button', { name: 'Sign in at LinkedIn' }).click();
+    await page.getByRole('link', { name: 'Allow', exact: true }).click();
+    await dialog().getByText('You are signed in at LinkedIn.').waitFor();
+    expect(await dialog().getByLabel('Access token').count()).toBe(0);
+    await dialog().getByRole('button', { name: 'Connect' }).click();
+    await card.getByText('Connected', { exact: true }).waitFor();
+    expect(page.url()).toBe(`${admin.url}/sites/${SITE}/integrations`);
   });
 
   it('sets the webhook and shows what its receiver answers', async () => {

@@ -16,6 +16,7 @@ import { Live } from './pages/live.js';
 import { Mapping } from './pages/mapping.js';
 import { Overview } from './pages/overview.js';
 import { SettingsHealth } from './pages/settings-health.js';
+import { SettingsOauthApps } from './pages/settings-oauth-apps.js';
 import { SettingsTokens } from './pages/settings-tokens.js';
 import { SettingsUsers } from './pages/settings-users.js';
 import { SyncLog } from './pages/sync-log.js';
@@ -52,6 +53,7 @@ export function CurrentPage() {
   if (path === '/sites/new') return <AddSite />;
   if (path === '/settings') return <Redirect to="/settings/users" />;
   if (path === '/settings/users') return <SettingsUsers />;
+  if (path === '/settings/oauth-apps') return <SettingsOauthApps />;
   if (path === '/settings/health') return <SettingsHealth />;
   if (path === '/settings/tokens') return <SettingsTokens />;
   const { site: host, page, item } = readPath(path);

@@ -76,6 +76,7 @@ export function findDestinations(text: string, sites: readonly string[], site: s
     ),
     { title: 'Users', detail: 'Settings', path: '/settings/users' },
     { title: 'API tokens', detail: 'Settings', path: '/settings/tokens' },
+    { title: 'OAuth apps', detail: 'Settings', path: '/settings/oauth-apps' },
     { title: 'Health', detail: 'Settings', path: '/settings/health' },
     { title: 'All sites', detail: '', path: '/' },
     { title: 'Add a site', detail: 'Settings', path: '/sites/new' },

@@ -13,7 +13,12 @@ interface SettingsPageProps {
 export function SettingsPage({ title, note, actions, children }: SettingsPageProps) {
   const { user } = useSession();
   const links = [
-    ...(mayAdminister(user) ? ([['/settings/users', 'Users']] as const) : []),
+    ...(mayAdminister(user)
+      ? ([
+          ['/settings/users', 'Users'],
+          ['/settings/oauth-apps', 'OAuth apps'],
+        ] as const)
+      : []),
     ['/settings/tokens', 'API tokens'],
     ...(mayWrite(user) && user.sites === null ? ([['/settings/health', 'Health']] as const) : []),
   ] as const;

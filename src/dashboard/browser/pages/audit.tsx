@@ -1,6 +1,6 @@
 import { api, dataOf, type Schemas } from '../api.js';
 import { auditAction, auditActor, auditDetail } from '../audit-view.js';
-import { Paged } from '../components/more.js';
+import { Paged } from '../components/paged.js';
 import { Page } from '../components/panel.js';
 import { Empty } from '../components/states.js';
 import { Table } from '../components/table.js';

@@ -4,7 +4,7 @@ import { CopyText } from '../components/copy.js';
 import { Dialog, FormDialog } from '../components/dialog.js';
 import { TextField } from '../components/field.js';
 import { toast } from '../components/toasts.js';
-import { type Connection, changedSettings, fieldTitle, type PlatformField } from '../connection-view.js';
+import { type Connection, changedSettings, fieldTitle, type Platform, type PlatformField } from '../connection-view.js';
 import { connectionTitle } from '../format.js';
 import { fieldError } from '../problem.js';
 import { useAction } from '../use-data.js';
@@ -12,14 +12,18 @@ import { useAction } from '../use-data.js';
 interface ConnectDialogProps {
   site: string;
   connection: Connection;
-  fields: readonly PlatformField[];
+  platform: Platform | undefined;
+  /** Id of a sign-in at the platform, whose tokens are used in place of secrets. */
+  signIn: string | undefined;
   onConnected(): void;
   onClose(): void;
 }
 
 /** Required settings first; the others are folded away. */
-export function ConnectDialog({ site, connection, fields, onConnected, onClose }: ConnectDialogProps) {
+export function ConnectDialog({ site, connection, platform: kind, signIn, onConnected, onClose }: ConnectDialogProps) {
   const { platform, connected, settings } = connection;
+  // A sign-in replaces the secrets.
+  const fields = (kind?.fields ?? []).filter(({ secret }) => signIn === undefined || !secret);
   const title = connectionTitle(platform);
   const [typed, setTyped] = useState<Record<string, string>>({});
   const [secret, setSecret] = useState<string>();
@@ -29,7 +33,7 @@ export function ConnectDialog({ site, connection, fields, onConnected, onClose }
       const answer = await dataOf(
         api.PUT('/api/v1/sites/{site}/connections/{connection}', {
           params: { path: { site, connection: platform } },
-          body: { settings: changedSettings(fields, settings, typed) },
+          body: { settings: changedSettings(fields, settings, typed), ...(signIn !== undefined && { signIn }) },
         }),
       );
       onConnected();
@@ -37,6 +41,13 @@ export function ConnectDialog({ site, connection, fields, onConnected, onClose }
       if (answer.secret === undefined) onClose();
       else setSecret(answer.secret);
     });
+  const goToPlatform = async () => {
+    const path = { site, connection: platform };
+    const { url } = await dataOf(
+      api.POST('/api/v1/sites/{site}/connections/{connection}/sign-in', { params: { path } }),
+    );
+    location.assign(url);
+  };
   if (secret !== undefined)
     return (
       <Dialog title={`${title} is connected`} onClose={onClose}>
@@ -76,6 +87,17 @@ export function ConnectDialog({ site, connection, fields, onConnected, onClose }
       onSubmit={() => void save()}
       onClose={onClose}
     >
+      {signIn !== undefined && (
+        <p class="dim">You are signed in at {title}. Its tokens are stored when you connect it.</p>
+      )}
+      {kind?.signIn && signIn === undefined && (
+        <p>
+          <button type="button" onClick={() => void action.run(goToPlatform)}>
+            Sign in at {title}
+          </button>{' '}
+          <span class="dim">or enter the credentials:</span>
+        </p>
+      )}
       {fields.filter(({ required }) => required).map(input)}
       {optional.length > 0 && (
         <details open={optional.length === fields.length}>

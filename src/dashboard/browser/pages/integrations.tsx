@@ -3,7 +3,7 @@ import { api, dataOf } from '../api.js';
 import { Badge } from '../components/badge.js';
 import { Confirm } from '../components/confirm.js';
 import { Page } from '../components/panel.js';
-import { Show } from '../components/states.js';
+import { ProblemNote, Show } from '../components/states.js';
 import { Time } from '../components/time.js';
 import { attempt } from '../components/toasts.js';
 import {
@@ -16,6 +16,7 @@ import {
 import { connectionTitle } from '../format.js';
 import { mayWrite, type Site, useSession } from '../session.js';
 import { useData } from '../use-data.js';
+import { useFinishedSignIn } from '../use-finished-sign-in.js';
 import { ConnectDialog } from './connect-dialog.js';
 
 interface Loaded {
@@ -33,15 +34,15 @@ export function Integrations({ site }: { site: Site }) {
     ]);
     return { platforms: platforms.items, connections: connections.items };
   });
-  const [connecting, setConnecting] = useState<string>();
+  const [connecting, setConnecting] = useState<{ platform: string; signIn?: string }>();
+  const finished = useFinishedSignIn(site.host, (platform, signIn) => setConnecting({ platform, signIn }));
   const [disconnecting, setDisconnecting] = useState<string>();
   return (
     <Page title="Integrations" note={`Where the conversions of ${site.host} are delivered`}>
+      <ProblemNote problem={finished} />
       <Show of={loaded}>
         {({ platforms, connections }) => {
-          const fieldsOf = (name: string) =>
-            platforms.find(({ platform }) => platform === name.split(':')[0])?.fields ?? [];
-          const edited = connections.find(({ platform }) => platform === connecting);
+          const edited = connections.find(({ platform }) => platform === connecting?.platform);
           return (
             <>
               <div class="cards">
@@ -51,7 +52,7 @@ export function Integrations({ site }: { site: Site }) {
                     site={site.host}
                     connection={connection}
                     onChanged={loaded.reload}
-                    onConnect={() => setConnecting(connection.platform)}
+                    onConnect={() => setConnecting({ platform: connection.platform })}
                     onDisconnect={() => setDisconnecting(connection.platform)}
                   />
                 ))}
@@ -60,7 +61,8 @@ export function Integrations({ site }: { site: Site }) {
                 <ConnectDialog
                   site={site.host}
                   connection={edited}
-                  fields={fieldsOf(edited.platform)}
+                  platform={platforms.find(({ platform }) => platform === edited.platform.split(':')[0])}
+                  signIn={connecting?.signIn}
                   onClose={() => setConnecting(undefined)}
                   onConnected={loaded.reload}
                 />

@@ -1,7 +1,7 @@
 import { useLocation } from 'preact-iso';
 import { api, dataOf, type Schemas } from '../api.js';
 import { StatusBadge } from '../components/badge.js';
-import { Paged } from '../components/more.js';
+import { Paged } from '../components/paged.js';
 import { Page } from '../components/panel.js';
 import { Empty } from '../components/states.js';
 import { Table } from '../components/table.js';

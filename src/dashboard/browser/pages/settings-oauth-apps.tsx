@@ -1,0 +1,109 @@
+import { useState } from 'preact/hooks';
+import { api, dataOf, type Schemas } from '../api.js';
+import { Badge } from '../components/badge.js';
+import { CopyText } from '../components/copy.js';
+import { FormDialog } from '../components/dialog.js';
+import { TextField } from '../components/field.js';
+import { Panel } from '../components/panel.js';
+import { SettingsPage } from '../components/settings-page.js';
+import { Show } from '../components/states.js';
+import { Table } from '../components/table.js';
+import { toast } from '../components/toasts.js';
+import { connectionTitle } from '../format.js';
+import { fieldError } from '../problem.js';
+import { useAction, useData } from '../use-data.js';
+
+type OauthApp = Schemas['OauthApp'];
+
+/** The operator's own apps at platforms, with which people sign in there to connect them. */
+export function SettingsOauthApps() {
+  const apps = useData('oauth apps', () => dataOf(api.GET('/api/v1/oauth-apps')));
+  const [editing, setEditing] = useState<OauthApp>();
+  return (
+    <SettingsPage title="OAuth apps" note="Your apps at platforms, for connecting by signing in there">
+      <Show of={apps}>
+        {({ items }) => (
+          <Panel title="Apps">
+            <Table
+              label="OAuth apps"
+              rows={items}
+              rowKey={({ platform }) => platform}
+              columns={[
+                { title: 'Platform', cell: ({ platform }) => <strong>{connectionTitle(platform)}</strong> },
+                {
+                  title: 'State',
+                  cell: ({ clientId }) => (
+                    <Badge tone={clientId === undefined ? 'plain' : 'ok'}>
+                      {clientId === undefined ? 'no app' : 'set'}
+                    </Badge>
+                  ),
+                },
+                { title: 'Client id', isText: true, isMinor: true, cell: ({ clientId }) => <code>{clientId}</code> },
+                {
+                  title: 'Change',
+                  isAction: true,
+                  cell: (app) => (
+                    <button type="button" class="quiet" onClick={() => setEditing(app)}>
+                      Set <span class="hidden">the app of {connectionTitle(app.platform)}</span>
+                    </button>
+                  ),
+                },
+              ]}
+            />
+          </Panel>
+        )}
+      </Show>
+      {editing && <SetApp app={editing} onSet={apps.reload} onClose={() => setEditing(undefined)} />}
+    </SettingsPage>
+  );
+}
+
+interface SetAppProps {
+  app: OauthApp;
+  onSet(): void;
+  onClose(): void;
+}
+
+function SetApp({ app: { platform, redirectUri }, onSet, onClose }: SetAppProps) {
+  const [clientId, setClientId] = useState('');
+  const [clientSecret, setClientSecret] = useState('');
+  const action = useAction();
+  const title = connectionTitle(platform);
+  const save = () =>
+    action.run(async () => {
+      const body = { clientId: clientId.trim(), clientSecret: clientSecret.trim() };
+      await dataOf(api.PUT('/api/v1/oauth-apps/{platform}', { params: { path: { platform } }, body }));
+      onSet();
+      onClose();
+      toast(`The app of ${title} is set`);
+    });
+  return (
+    <FormDialog
+      title={`The app of ${title}`}
+      action={action}
+      verb="Save"
+      onSubmit={() => void save()}
+      onClose={onClose}
+    >
+      <p>Register this address for the app at {title}:</p>
+      <CopyText label="Redirect URI" text={redirectUri} />
+      <TextField
+        label="Client ID"
+        required
+        autocomplete="off"
+        error={fieldError(action.problem, 'clientId')}
+        value={clientId}
+        onValue={setClientId}
+      />
+      <TextField
+        label="Client secret"
+        type="password"
+        required
+        autocomplete="off"
+        error={fieldError(action.problem, 'clientSecret')}
+        value={clientSecret}
+        onValue={setClientSecret}
+      />
+    </FormDialog>
+  );
+}
