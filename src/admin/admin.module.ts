@@ -30,6 +30,7 @@ import { Erasure } from '../visitors/erasure.js';
 import { ErasureList, openErasureList } from '../visitors/erasure-list.js';
 import { AccessGuard } from './access.guard.js';
 import { AttentionController } from './attention.controller.js';
+import { AuditController } from './audit.controller.js';
 import { ConnectionsController } from './connections.controller.js';
 import { ConversionsController } from './conversions.controller.js';
 import { Credentials } from './credentials.js';
@@ -106,6 +107,7 @@ class AdminKernelModule implements OnApplicationShutdown {
     SignInController,
     UsersController,
     TokensController,
+    AuditController,
     SitesController,
     InstallationController,
     KeysController,
