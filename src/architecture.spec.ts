@@ -14,6 +14,7 @@ const LAYERS = [
   ['visitors'],
   ['conversions', 'outbound'],
   ['history', 'statistics'],
+  ['jobs'],
   ['operations', 'sandbox', 'kafka-broker'],
   ['app'],
   ['cli', 'admin'],

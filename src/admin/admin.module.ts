@@ -41,6 +41,8 @@ import { EventsController } from './events.controller.js';
 import { HealthController } from './health.controller.js';
 import { IdempotencyInterceptor } from './idempotency.interceptor.js';
 import { InstallationController } from './installation.controller.js';
+import { JobsController } from './jobs.controller.js';
+import { JOB_PROVIDERS } from './jobs.providers.js';
 import { KeysController } from './keys.controller.js';
 import { PreviewController } from './preview.controller.js';
 import { InvalidRequest, ProblemFilter } from './problem.filter.js';
@@ -62,7 +64,7 @@ export interface AdminOptions {
   readonly postgres: Postgres;
 }
 
-/** What the controllers use: the classes of the command line, as providers. Nothing here runs in the background. */
+/** What the controllers use: the classes of the command line, as providers. */
 @Global()
 @Module({})
 class AdminKernelModule implements OnApplicationShutdown {
@@ -121,11 +123,13 @@ class AdminKernelModule implements OnApplicationShutdown {
     ConversionsController,
     PreviewController,
     ErasuresController,
+    JobsController,
   ],
   providers: [
     Credentials,
     Dependencies,
     EventStreams,
+    ...JOB_PROVIDERS,
     SignInProvider,
     ...SITE_COMMAND_HANDLERS.map((Handler) => provideCommandHandler(Handler, [SiteRepository, SiteSecrets])),
     provideCommandHandler(EraseSubjectHandler, [Erasure, ErasureList, SiteSecrets]),

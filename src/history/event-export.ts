@@ -7,6 +7,8 @@ export interface ExportJob {
   readonly client: ClientBase;
   readonly filter: EventFilter;
   readonly format: ExportFormat;
+  /** Events that are held in memory at a time. */
+  readonly pageEvents?: number | undefined;
   /** Progress of an earlier, interrupted process; undefined to start at the beginning. */
   readonly resumeFrom: Pick<ExportCheckpoint, 'position' | 'events'> | undefined;
   /** `checkpoint` returns the progress that these bytes complete. */
@@ -20,6 +22,7 @@ export async function exportEvents({
   client,
   filter,
   format,
+  pageEvents,
   resumeFrom,
   write,
   progress,
@@ -29,7 +32,7 @@ export async function exportEvents({
   let writing: Promise<void> = Promise.resolve();
   try {
     for (let isLast = false; !isLast; ) {
-      const page = await filter.copyPage(client, position, (row) => format.add(row));
+      const page = await filter.copyPage(client, position, (row) => format.add(row), pageEvents);
       ({ position, isLast } = page);
       events += page.events;
       await writing;

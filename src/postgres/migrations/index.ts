@@ -20,6 +20,7 @@ import { Users0000000000037 } from './0037-users.js';
 import { UserIdentity0000000000038 } from './0038-user-identity.js';
 import { FirstAdministrator0000000000039 } from './0039-first-administrator.js';
 import { Statistics0000000000042 } from './0042-statistics.js';
+import { Jobs0000000000043 } from './0043-jobs.js';
 
 export interface Migration extends MigrationInterface {
   readonly name: string;
@@ -53,6 +54,7 @@ export const MIGRATIONS: readonly (new () => Migration)[] = [
   UserIdentity0000000000038,
   FirstAdministrator0000000000039,
   Statistics0000000000042,
+  Jobs0000000000043,
 ];
 
 /** The number at the end of a migration's name. */
