@@ -161,6 +161,7 @@ describe('totals', () => {
     const { host } = await openSite();
     const { status } = await boss(`/sites/${host}/totals?from=yesterday`);
     expect(status).toBe(400);
+    expect((await boss(`/sites/${host}/totals?to=9999-12-31T23:59:59Z`)).status).toBe(400);
     expect((await boss(`/sites/${host}/series?timeZone=Europe/Nowhere`)).status).toBe(400);
     const tooLong = await boss(`/sites/${host}/series?${ALL_TIME}`);
     expect(tooLong).toMatchObject({ status: 422, body: { detail: expect.stringContaining('more than 750 days') } });

@@ -1,6 +1,6 @@
 import { InMemoryLog } from '../../test/support/in-memory-log.js';
 import { ConversionEvents } from '../../test/support/statistics.js';
-import type { SiteSettings } from '../events/site.events.js';
+import type { SiteEvent, SiteSettings } from '../events/site.events.js';
 import { uuidv7 } from '../kernel/uuid.js';
 import type { Site } from '../sites/site.js';
 import { SiteRepository } from '../sites/site-repository.js';
@@ -18,7 +18,7 @@ let site: Site;
 beforeEach(async () => {
   log = new InMemoryLog();
   events = new ConversionEvents(log, HOST);
-  const registered = { type: 'site.registered.v1', data: { host: HOST, aliases: [] } } as const;
+  const registered: SiteEvent = { type: 'site.registered.v1', data: { host: HOST, aliases: [] } };
   site = await new SiteRepository(log).add(HOST, 'cli', registered);
 });
 

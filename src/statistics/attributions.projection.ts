@@ -18,10 +18,13 @@ export const attributionsProjection: Projection = {
   async fold(page: Page): Promise<void> {
     const rows = new Map<string, object>();
     const visits = new Map<string, Visit>();
-    for (const event of await page.events({ types: ['conversion.received.v1', 'conversion.reopened.v1'] })) {
+    // One at a time: a page of events with their personal parts would keep the garbage collector busy.
+    await page.each({ types: ['conversion.received.v1', 'conversion.reopened.v1'] }, (row) => {
+      const event = row.event();
       if (event.type === 'conversion.received.v1') addRow(rows, event);
-      else if (event.personal?.visit) visits.set(event.stream, event.personal.visit);
-    }
+      else if (event.type === 'conversion.reopened.v1' && event.personal?.visit)
+        visits.set(event.stream, event.personal.visit);
+    });
     if (visits.size > 0) {
       const ids = [...visits.keys()].map((stream) => stream.slice(CONVERSION.length + 1));
       for (const event of await page.openings(CONVERSION, ids))
@@ -48,7 +51,7 @@ function addRow(rows: Map<string, object>, event: Received, visit?: Visit): void
   const { stream, site, time, data, personal } = event;
   if (!personal?.subject || data.trial || data.correction) return;
   const known: ConversionPersonal = visit ? { ...personal, visit } : personal;
-  const { identifiers, ...origin } = attributionOf(known, Date.parse(time));
+  const { source, medium, campaign, click, identifiers } = attributionOf(known, Date.parse(time));
   rows.set(stream, {
     conversion: stream.slice(CONVERSION.length + 1),
     site,
@@ -57,7 +60,10 @@ function addRow(rows: Map<string, object>, event: Received, visit?: Visit): void
     currency: data.currency,
     value: data.value,
     matched: data.matched === true || visit !== undefined,
-    ...origin,
+    source,
+    medium,
+    campaign,
+    click,
     // As texts: PostgreSQL reads them faster than arrays in JSON.
     identifiers: identifiers.join(','),
     platforms: (data.platforms ?? []).join(','),
