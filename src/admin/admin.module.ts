@@ -32,6 +32,7 @@ import { Erasure } from '../visitors/erasure.js';
 import { ErasureList, openErasureList } from '../visitors/erasure-list.js';
 import { AccessGuard } from './access.guard.js';
 import { AttentionController } from './attention.controller.js';
+import { AuditController } from './audit.controller.js';
 import { ConnectionsController } from './connections.controller.js';
 import { ConversionsController } from './conversions.controller.js';
 import { Credentials } from './credentials.js';
@@ -52,6 +53,7 @@ import { PreviewController } from './preview.controller.js';
 import { InvalidRequest, ProblemFilter } from './problem.filter.js';
 import { SameHost } from './same-host.js';
 import { SessionController } from './session.controller.js';
+import { SettingsPreviewController } from './settings-preview.controller.js';
 import { SignInController } from './sign-in.controller.js';
 import { SignInProvider } from './sign-in-provider.js';
 import { SitesController } from './sites.controller.js';
@@ -114,6 +116,7 @@ class AdminKernelModule implements OnApplicationShutdown {
     SignInController,
     UsersController,
     TokensController,
+    AuditController,
     SitesController,
     InstallationController,
     KeysController,
@@ -125,6 +128,7 @@ class AdminKernelModule implements OnApplicationShutdown {
     ConnectionsController,
     AttentionController,
     HealthController,
+    SettingsPreviewController,
     StatisticsController,
     ConversionsController,
     PreviewController,
