@@ -52,6 +52,7 @@ import { PreviewController } from './preview.controller.js';
 import { InvalidRequest, ProblemFilter } from './problem.filter.js';
 import { SameHost } from './same-host.js';
 import { SessionController } from './session.controller.js';
+import { SettingsPreviewController } from './settings-preview.controller.js';
 import { SignInController } from './sign-in.controller.js';
 import { SignInProvider } from './sign-in-provider.js';
 import { SitesController } from './sites.controller.js';
@@ -125,6 +126,7 @@ class AdminKernelModule implements OnApplicationShutdown {
     ConnectionsController,
     AttentionController,
     HealthController,
+    SettingsPreviewController,
     StatisticsController,
     ConversionsController,
     PreviewController,
