@@ -11,7 +11,7 @@ const LAYERS = [
   ['sites', 'kafka', 'users'],
   ['checkpoints'],
   ['delivery'],
-  ['visitors'],
+  ['visitors', 'authorizations'],
   ['conversions', 'outbound'],
   ['history', 'statistics'],
   ['jobs'],

@@ -154,6 +154,18 @@ describe('jobs', () => {
     },
   );
 
+  it('end a file once, also if the process dies before that is stored', async () => {
+    const whole = await newExport('parquet');
+    await whileRunning(() => inState(whole.id, 'succeeded'));
+    const { id } = await newExport('parquet');
+    const killed = new JobRun(store, await claim(), clockAt);
+    await execute(killed.claim.job, killed);
+    await killed.close();
+    await endLeases();
+    await whileRunning(() => inState(id, 'succeeded'));
+    expect(await digestOf(id)).toBe(await digestOf(whole.id));
+  });
+
   it('are run by one process at a time', async () => {
     await newExport();
     const claims = await Promise.all([store.claim(), store.claim(), store.claim()]);

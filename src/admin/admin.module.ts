@@ -9,6 +9,8 @@ import {
 import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR, APP_PIPE, Reflector } from '@nestjs/core';
 import { CqrsModule } from '@nestjs/cqrs';
 import { allProjections } from '../app/projections.js';
+import { OauthApps } from '../authorizations/oauth-apps.js';
+import { PlatformSignIns } from '../authorizations/platform-sign-ins.js';
 import { CLOCK } from '../kernel/clock.js';
 import { provideCommandHandler } from '../kernel/command-handler.provider.js';
 import { Logger } from '../kernel/logger.js';
@@ -44,6 +46,8 @@ import { InstallationController } from './installation.controller.js';
 import { JobsController } from './jobs.controller.js';
 import { JOB_PROVIDERS } from './jobs.providers.js';
 import { KeysController } from './keys.controller.js';
+import { OauthAppsController } from './oauth-apps.controller.js';
+import { PlatformSignInController } from './platform-sign-in.controller.js';
 import { PreviewController } from './preview.controller.js';
 import { InvalidRequest, ProblemFilter } from './problem.filter.js';
 import { SameHost } from './same-host.js';
@@ -80,6 +84,8 @@ class AdminKernelModule implements OnApplicationShutdown {
       { provide: CLOCK, useValue: postgres.clock },
       { provide: EventLog, useValue: log },
       { provide: SiteSecrets, useValue: secrets },
+      { provide: OauthApps, useValue: new OauthApps(secrets) },
+      { provide: PlatformSignIns, useValue: new PlatformSignIns(postgres, sealer) },
       { provide: SiteRepository, useValue: new SiteRepository(log) },
       { provide: ProjectionRunner, useValue: new ProjectionRunner(postgres, projections, onMessage) },
       { provide: Erasure, useValue: new Erasure(postgres, projections) },
@@ -111,6 +117,8 @@ class AdminKernelModule implements OnApplicationShutdown {
     SitesController,
     InstallationController,
     KeysController,
+    OauthAppsController,
+    PlatformSignInController,
     WebhookController,
     EventStreamController,
     EventsController,

@@ -1,5 +1,7 @@
 import {
+  BadRequestException,
   Body,
+  ConflictException,
   Controller,
   Delete,
   ForbiddenException,
@@ -12,18 +14,24 @@ import {
 } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
+import { appOf, OauthApps } from '../authorizations/oauth-apps.js';
+import { PlatformSignIns } from '../authorizations/platform-sign-ins.js';
+import { connectSignedIn } from '../authorizations/sign-in-flow.js';
 import { connectionToSameAccount } from '../delivery/account.js';
 import { listStoredConnection, testStoredConnection } from '../delivery/stored-connection.js';
 import { CONNECTION_NAME_PATTERN, type ConnectionName } from '../platforms/connection-name.js';
 import { PLATFORMS, platformOf } from '../platforms/index.js';
 import type { Platform } from '../platforms/platform.js';
 import {
+  type ConnectedPlatform,
   ConnectPlatform,
   DisconnectPlatform,
   PauseConnection,
   ResumeConnection,
 } from '../sites/connection.commands.js';
 import { connectionDocument, listedConnections } from '../sites/connection-document.js';
+import { connectionOf } from '../sites/named-connection.js';
+import type { Site } from '../sites/site.js';
 import { may, type Principal } from '../users/access.js';
 import { Caller, Requires } from './access.decorators.js';
 import { Dependencies } from './dependencies.js';
@@ -34,7 +42,13 @@ import { findSite } from './sites.controller.js';
 export const connectionName = z.string().regex(new RegExp(CONNECTION_NAME_PATTERN)).meta({ example: 'meta:second' });
 
 const fieldSchema = z.object({ name: z.string(), secret: z.boolean(), required: z.boolean(), help: z.string() });
-const platformSchema = z.object({ platform: z.string(), fields: z.array(fieldSchema) }).meta({ id: 'Platform' });
+const platformSchema = z
+  .object({
+    platform: z.string(),
+    fields: z.array(fieldSchema),
+    signIn: z.boolean().meta({ description: 'Whether it can be connected by signing in there.' }),
+  })
+  .meta({ id: 'Platform' });
 
 const connectionSchema = z
   .object({
@@ -66,6 +80,10 @@ const connectSchema = z
       .max(2_048)
       .optional()
       .meta({ description: "Base URL instead of the platform's own; for administrators only." }),
+    signIn: z
+      .uuid()
+      .optional()
+      .meta({ description: 'Id of a sign-in at the platform, whose tokens are used in place of secrets.' }),
   })
   .strict();
 
@@ -110,7 +128,7 @@ const optionSchema = z
   })
   .meta({ id: 'AccountOption' });
 
-const optionsSchema = z
+export const optionsSchema = z
   .object({
     options: z.array(optionSchema),
     truncated: z.boolean().meta({ description: 'There is more than is listed.' }),
@@ -120,7 +138,11 @@ const optionsSchema = z
 @ApiTags('Connections')
 @Controller()
 export class ConnectionsController {
-  constructor(private readonly dependencies: Dependencies) {}
+  constructor(
+    private readonly dependencies: Dependencies,
+    private readonly apps: OauthApps,
+    private readonly signIns: PlatformSignIns,
+  ) {}
 
   @Get('platforms')
   @Requires('read')
@@ -128,8 +150,9 @@ export class ConnectionsController {
   @Returns(listOf(platformSchema), 'All platforms.')
   platforms() {
     return {
-      items: PLATFORMS.map(({ name, fields }) => ({
+      items: PLATFORMS.map(({ name, fields, authorization }) => ({
         platform: name,
+        signIn: authorization !== undefined,
         fields: fields.map(({ name, secret = false, required = false, help }) => ({ name, secret, required, help })),
       })),
     };
@@ -150,18 +173,15 @@ export class ConnectionsController {
   async connect(
     @Param('site', { schema: host }) name: string,
     @Param('connection', { schema: connectionName }) connection: ConnectionName,
-    @Body({ schema: connectSchema }) { settings, endpoint }: z.output<typeof connectSchema>,
+    @Body({ schema: connectSchema }) body: z.output<typeof connectSchema>,
     @Caller() caller: Principal,
   ) {
     // The service calls it from inside its network.
-    if (endpoint !== undefined && !may(caller, 'administer'))
+    if (body.endpoint !== undefined && !may(caller, 'administer'))
       throw new ForbiddenException('Only an administrator who is signed in can set the endpoint of a connection.');
-    const { sites, commands } = this.dependencies;
-    const site = await findSite(sites, name);
+    const site = await findSite(this.dependencies.sites, name);
     const platform = platformOf(connection) as Platform;
-    const { connection: connected, generatedSecret } = await commands.execute(
-      new ConnectPlatform(caller.actor, site.host, platform, { set: settings, endpoint }, connection),
-    );
+    const { connection: connected, generatedSecret } = await this.connected(site, connection, body, caller);
     const sameAccountAs = connectionToSameAccount(platform, connected, site.connections);
     return {
       ...connectionDocument(connected, generatedSecret),
@@ -229,7 +249,27 @@ export class ConnectionsController {
   ) {
     const site = await this.findConnected(name, connection);
     const platform = platformOf(connection) as Platform;
-    return listStoredConnection(this.dependencies, site, { name: connection, platform }, { account });
+    const app = appOf(await this.apps.get(platform.name), connectionOf(site, connection));
+    return listStoredConnection(this.dependencies, site, { name: connection, platform }, { account, app });
+  }
+
+  private async connected(
+    site: Site,
+    connection: ConnectionName,
+    { settings, endpoint, signIn: id }: z.output<typeof connectSchema>,
+    { actor, userId }: Principal,
+  ): Promise<ConnectedPlatform> {
+    const { dependencies, apps, signIns } = this;
+    const request = { set: settings, endpoint };
+    if (id === undefined)
+      return dependencies.commands.execute(
+        new ConnectPlatform(actor, site.host, platformOf(connection) as Platform, request, connection),
+      );
+    if (endpoint !== undefined) throw new BadRequestException('A sign-in determines the endpoint: leave it out.');
+    const signIn = { id, userId, site: site.host, connection };
+    const connected = await connectSignedIn({ ...dependencies, apps, signIns }, site, signIn, settings, actor);
+    if (!connected) throw new ConflictException('The sign-in is unknown, used or expired. Sign in again.');
+    return connected;
   }
 
   private async change(

@@ -10,7 +10,7 @@ export interface ExportJob {
   /** Events that are held in memory at a time. */
   readonly pageEvents?: number | undefined;
   /** Progress of an earlier, interrupted process; undefined to start at the beginning. */
-  readonly resumeFrom: Pick<ExportCheckpoint, 'position' | 'events'> | undefined;
+  readonly resumeFrom: Pick<ExportCheckpoint, 'position' | 'events' | 'complete'> | undefined;
   /** `checkpoint` returns the progress that these bytes complete. */
   write(bytes: Uint8Array, checkpoint: () => Omit<ExportCheckpoint, 'bytes'>): Promise<void>;
   /** Called after each page; may throw to stop the export. */
@@ -27,6 +27,7 @@ export async function exportEvents({
   write,
   progress,
 }: ExportJob): Promise<number> {
+  if (resumeFrom?.complete) return resumeFrom.events;
   let position = resumeFrom?.position ?? filter.after;
   let events = resumeFrom?.events ?? 0;
   let writing: Promise<void> = Promise.resolve();
@@ -47,6 +48,6 @@ export async function exportEvents({
     await writing.catch(() => {});
   }
   await writing;
-  await write(format.end(), () => ({ position, events }));
+  await write(format.end(), () => ({ position, events, complete: true }));
   return events;
 }

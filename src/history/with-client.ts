@@ -19,6 +19,6 @@ export async function withClient<Result>(
     return await read(client);
   } finally {
     signal?.removeEventListener('abort', close);
-    if (!signal?.aborted) await client.end();
+    await client.end();
   }
 }
