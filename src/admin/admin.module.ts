@@ -9,6 +9,7 @@ import {
 import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR, APP_PIPE, Reflector } from '@nestjs/core';
 import { CqrsModule } from '@nestjs/cqrs';
 import { allProjections } from '../app/projections.js';
+import { ReplayDeliveriesHandler } from '../delivery/replay-deliveries.handler.js';
 import { CLOCK } from '../kernel/clock.js';
 import { provideCommandHandler } from '../kernel/command-handler.provider.js';
 import { Logger } from '../kernel/logger.js';
@@ -33,6 +34,7 @@ import { AttentionController } from './attention.controller.js';
 import { ConnectionsController } from './connections.controller.js';
 import { ConversionsController } from './conversions.controller.js';
 import { Credentials } from './credentials.js';
+import { DeliveriesController } from './deliveries.controller.js';
 import { Dependencies } from './dependencies.js';
 import { ErasuresController } from './erasures.controller.js';
 import { EventStreamController } from './event-stream.controller.js';
@@ -117,6 +119,7 @@ class AdminKernelModule implements OnApplicationShutdown {
     HealthController,
     StatisticsController,
     ConversionsController,
+    DeliveriesController,
     PreviewController,
     ErasuresController,
   ],
@@ -126,6 +129,7 @@ class AdminKernelModule implements OnApplicationShutdown {
     EventStreams,
     SignInProvider,
     ...SITE_COMMAND_HANDLERS.map((Handler) => provideCommandHandler(Handler, [SiteRepository, SiteSecrets])),
+    provideCommandHandler(ReplayDeliveriesHandler, [EventLog]),
     provideCommandHandler(EraseSubjectHandler, [Erasure, ErasureList, SiteSecrets]),
     { provide: APP_FILTER, useClass: ProblemFilter },
     { provide: APP_GUARD, useClass: AccessGuard },

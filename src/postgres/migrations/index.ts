@@ -18,6 +18,7 @@ import { ScanFromTheStart0000000000032 } from './0032-scan-from-the-start.js';
 import { RemovedStreams0000000000034 } from './0034-removed-streams.js';
 import { Users0000000000037 } from './0037-users.js';
 import { UserIdentity0000000000038 } from './0038-user-identity.js';
+import { Attempts0000000000041 } from './0041-attempts.js';
 import { Statistics0000000000042 } from './0042-statistics.js';
 
 export interface Migration extends MigrationInterface {
@@ -50,6 +51,7 @@ export const MIGRATIONS: readonly (new () => Migration)[] = [
   RemovedStreams0000000000034,
   Users0000000000037,
   UserIdentity0000000000038,
+  Attempts0000000000041,
   Statistics0000000000042,
 ];
 
