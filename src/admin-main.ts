@@ -1,11 +1,13 @@
 import 'reflect-metadata';
-import { startAdmin, stopAdmin } from './admin/admin.js';
-import { type AdminMessage, STOPPED_WITHIN } from './app/admin-process.js';
+import { type RunningAdmin, startAdmin, stopAdmin } from './admin/admin.js';
+import { type AdminMessage, STOPPED_WITHIN, WITH_FIRST_LINK } from './app/admin-process.js';
 import { messageOf } from './kernel/errors.js';
 import { Logger } from './kernel/logger.js';
 import { openSealer } from './kernel/secret-key.js';
-import { readSettings } from './kernel/settings.js';
+import { readSettings, type Settings } from './kernel/settings.js';
 import { Postgres } from './postgres/postgres.js';
+import { FirstAdministrator } from './users/first-administrator.js';
+import { signInLink } from './users/user-document.js';
 
 // A process of its own: a search, an export or a password that is hashed must not delay conversions or use their memory.
 
@@ -33,9 +35,21 @@ async function run(): Promise<void> {
   const logger = new Logger(settings.logLevel);
   const postgres = await Postgres.open({ databaseUrl, dataDir, onMessage: (line) => logger.warn(line) });
   const admin = await startAdmin({ settings, logger, sealer: openSealer(settings), postgres });
-  await report({ kind: 'listening', url: admin.url });
+  await report({ kind: 'listening', url: admin.url, firstLink: await prepareFirstAdministrator(admin, settings) });
   await serviceEnded;
   await stopAdmin(admin, shutdownGraceMs);
+}
+
+/** With ADMIN_PASSWORD adds the first administrator; otherwise returns a link for a terminal, if there is no user. */
+async function prepareFirstAdministrator({ app, url }: RunningAdmin, settings: Settings): Promise<string | undefined> {
+  const first = app.get(FirstAdministrator, { strict: false });
+  const { adminEmail, adminPassword } = settings;
+  if (adminPassword !== undefined) await first.add(adminEmail, adminPassword);
+  else if (process.argv.includes(WITH_FIRST_LINK)) {
+    const secret = await first.createLink();
+    if (secret !== undefined) return signInLink(url, secret);
+  }
+  return undefined;
 }
 
 async function fail(reason: string): Promise<never> {

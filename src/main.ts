@@ -1,6 +1,7 @@
 import 'reflect-metadata';
 import { setFlagsFromString } from 'node:v8';
 import { AdminProcess } from './app/admin-process.js';
+import { firstLinkText } from './app/banner.js';
 import { startService } from './app/service.js';
 import { messageOf, UserError } from './kernel/errors.js';
 import { Logger } from './kernel/logger.js';
@@ -22,6 +23,8 @@ try {
       script: new URL('./admin-main.js', import.meta.url),
       logger: app.get(Logger),
       graceMs: settings.shutdownGraceMs,
+      // Only on a terminal: what is piped or collected as a log must not contain it.
+      showFirstLink: process.stdout.isTTY ? (link) => process.stdout.write(firstLinkText(link)) : undefined,
     });
     app.get(Shutdown).accompany(() => admin.stop());
     admin.start();

@@ -105,7 +105,7 @@ describe('access to the management API', () => {
   });
 
   it('lets only administrators manage users, and no token manage users or tokens', async () => {
-    const ofUsers = routes.filter((route) => route.includes(' /users'));
+    const ofUsers = routes.filter((route) => / \/(users|oauth-apps)/.test(route));
     const operator = await admin.signedIn('operator');
     expect(await statuses(operator, 'own.example', ofUsers)).toEqual(all(ofUsers, 403));
     const boss = await admin.signedIn('admin');

@@ -1,6 +1,7 @@
 import { jest } from '@jest/globals';
 import { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
+import { Sandbox } from '../src/sandbox/sandbox.js';
 import { cookieOf, PASSWORD, startTestAdmin, type TestAdmin } from './support/admin.js';
 import { createMigratedDatabase } from './support/databases.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
@@ -353,5 +354,52 @@ describe('management API', () => {
     expect(connected).toMatchObject({ status: 200, body: { endpoint: 'http://127.0.0.1:9' } });
     const tested = await operator('/sites/endpoint.example/connections/meta/test', { method: 'POST' });
     expect(tested.body).toMatchObject({ ok: false, reason: expect.stringContaining('ECONNREFUSED') });
+  });
+
+  it('lists what the account of a connection has, with its stored credentials', async () => {
+    const [boss, operator, analyst] = [
+      await admin.signedIn('admin'),
+      await admin.signedIn('operator'),
+      await admin.signedIn('analyst'),
+    ];
+    const sandbox = await new Sandbox().start();
+    try {
+      await boss('/sites', { method: 'POST', body: { host: 'options.example' } });
+      const connect = (platform: string, settings: object) =>
+        boss(`/sites/options.example/connections/${platform}`, {
+          method: 'PUT',
+          body: { settings, endpoint: `${sandbox.url}/${platform}` },
+        });
+      const options = (platform: string, caller = operator, query = '') =>
+        caller(`/sites/options.example/connections/${platform}/options${query}`);
+      const credentials = { client_id: 'app', client_secret: 'a-client-secret', refresh_token: 'a-refresh-token' };
+      expect((await connect('google_ads', { customer_id: '1234567890', ...credentials })).status).toBe(200);
+      const listed = await options('google_ads');
+      expect(listed.status).toBe(200);
+      expect(listed.body.truncated).toBe(false);
+      expect(listed.body.options).toContainEqual({
+        setting: 'event',
+        value: '700000001',
+        label: 'Order',
+        parent: '1000000002',
+        suits: 'purchase',
+      });
+      const one = await options('google_ads', operator, '?account=1000000003');
+      const isEvent = ({ setting }: { setting?: string }) => setting === 'event';
+      expect(one.body.options.filter(isEvent)).toMatchObject([{ value: '700000005', parent: '1000000003' }]);
+      expect((await options('google_ads', operator, '?account=../../x')).status).toBe(422);
+      expect((await options('google_ads', operator, '?limit=1')).status).toBe(400);
+
+      expect((await options('google_ads', analyst)).status).toBe(403);
+      expect((await options('meta')).status).toBe(404);
+      await connect('meta', { pixel_id: '900000000000101', access_token: 'a-bad-token' });
+      const refused = await options('meta');
+      expect(refused).toMatchObject({ status: 422, body: { detail: expect.stringContaining('Sign in again') } });
+      expect(JSON.stringify(refused.body)).not.toContain('a-bad-token');
+      await connect('segment', { write_key: 'key' });
+      expect((await options('segment')).body.detail).toContain('cannot list');
+    } finally {
+      await sandbox.stop();
+    }
   });
 });

@@ -169,10 +169,13 @@ describe('replay', () => {
       expect(await lines('replay', 'projection', 'dedup', '--until', String(position))).toHaveLength(index + 1);
     const first = openings[0] as StoredEvent;
     expect(await lines('replay', 'projection', 'dedup', '--until', first.time)).toEqual([]);
+    const statistics = ['conversion_statistics', 'delivery_statistics', 'refusal_statistics'];
     for (const { name } of await json('projections', 'status')) {
       const rows = await lines('replay', 'projection', name, '--until', '999999999');
-      const live = await owner.query(`SELECT row_to_json(t) AS row FROM cc.${name} t`);
-      expect(rows).toHaveLength(live.rows.length);
+      let live = 0;
+      for (const table of name === 'statistics' ? statistics : [name])
+        live += (await owner.query(`SELECT FROM cc.${table}`)).rowCount ?? 0;
+      expect(rows).toHaveLength(live);
     }
     expect(await errorOf('replay', 'projection', 'nothing', '--until', '5')).toMatch(/Unknown projection "nothing"/);
   });
@@ -279,7 +282,9 @@ describe('history verify', () => {
     const violations = await violationsAfter(
       `INSERT INTO cc.events SELECT nextval('cc.event_position'), gen_random_uuid(), category, stream, 90, 'conversion.delivered.v1', site, now(), 'system', NULL,
          '{"platform":"tiktok","attempt":1,"status":"delivered"}' FROM cc.events WHERE type = 'conversion.received.v1' LIMIT 1`,
-      'DELETE FROM cc.events WHERE version = 90',
+      // The service may have folded the event, or do so now.
+      `SELECT FROM cc.projections WHERE name = 'statistics' FOR UPDATE;
+       DELETE FROM cc.delivery_statistics WHERE platform = 'tiktok'; DELETE FROM cc.events WHERE version = 90`,
     );
     expect(violations['deliveries']).toMatch(/tiktok has 1 results for 0 deliveries/);
     expect(violations['versions']).toMatch(/has version 90 at position \d+ instead of/);

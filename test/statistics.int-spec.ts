@@ -246,6 +246,76 @@ describe('series', () => {
   });
 });
 
+describe('sources', () => {
+  it('are grouped, with the smaller ones together, and forget erased people', async () => {
+    const { host, events } = await openSite();
+    const google: SampleVisit = { source: 'google', campaign: 'spring', click: 'gclid' };
+    await events.decided('received', JANE, { value: 10 }, { visit: google });
+    await events.decided('received', JOHN, { value: 5, currency: 'USD' }, { visit: { ...google, campaign: 'autumn' } });
+    await events.decided('received', JOHN, { value: 1 }, { visit: { source: 'newsletter' } });
+    await events.decided('received', JOHN, { value: 2 }, { visit: { source: 'partner' } });
+    await events.decided('received', JOHN, { value: 7 });
+    await events.decided('received', JOHN, { trial: true }, { visit: google });
+    await catchUp();
+    const { status, body } = await boss(`/sites/${host}/sources?limit=2`);
+    expect(status).toBe(200);
+    const eur = (value: number) => [{ currency: 'EUR', conversions: 1, value }];
+    const none = { source: null, medium: null, campaign: null, click: null };
+    expect(body).toMatchObject({
+      items: [
+        {
+          ...none,
+          source: 'google',
+          conversions: 2,
+          values: [...eur(10), { currency: 'USD', conversions: 1, value: 5 }],
+        },
+        { ...none, source: 'newsletter', conversions: 1, values: eur(1) },
+      ],
+      other: { conversions: 1, values: eur(2) },
+      notMatched: { conversions: 1, values: eur(7) },
+      unknown: 0,
+    });
+    await erasure.erase('cli', host, JANE);
+    const { body: campaigns } = await boss(`/sites/${host}/sources?by=campaign`);
+    expect(campaigns.items.map((one: { source: string; campaign: string }) => [one.source, one.campaign])).toEqual([
+      ['google', 'autumn'],
+      ['newsletter', null],
+      ['partner', null],
+    ]);
+    expect(campaigns.unknown).toBe(1);
+    expect((await boss(`/sites/${host}/totals`)).body.conversions).toBe(5);
+    const { body: clicks } = await boss(`/sites/${host}/sources?by=click`);
+    expect(clicks.items).toMatchObject([
+      { click: null, conversions: 2 },
+      { click: 'gclid', conversions: 1 },
+    ]);
+  });
+});
+
+describe('match quality', () => {
+  it('tells which identifiers conversions carried for each connection', async () => {
+    const { host, events } = await openSite();
+    const settings = { pixel_id: '1', access_token: 'token' };
+    await boss(`/sites/${host}/connections/meta`, { method: 'PUT', body: { settings } });
+    await events.decided('received', JANE, {}, { visit: { click: 'fbclid' }, phone: 'ab'.repeat(32) });
+    await events.decided('received', JOHN, {}, { visit: { click: 'gclid' } });
+    await events.decided('received', JOHN, { platforms: ['google_ads'] });
+    const late = await events.decided('received', JOHN);
+    await events.reopened(late, JOHN, { click: 'fbclid' });
+    await catchUp();
+    const { status, body } = await boss(`/sites/${host}/match-quality`);
+    expect(status).toBe(200);
+    expect(body.items).toMatchObject([
+      { platform: 'meta', conversions: 3, matched: 3, matchRate: 1, helpsMost: { identifier: 'phone', missing: 2 } },
+    ]);
+    const carried = body.items[0].identifiers.map((one: { identifier: string; carried: number }) => [
+      one.identifier,
+      one.carried,
+    ]);
+    expect(Object.fromEntries(carried)).toMatchObject({ click_id: 2, cookie: 0, email: 3, phone: 1, ip_address: 3 });
+  });
+});
+
 describe('attention', () => {
   it('names a parked connection, what waits for it, and only sites that the caller may see', async () => {
     const { host, events } = await openSite();

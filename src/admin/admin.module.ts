@@ -9,6 +9,8 @@ import {
 import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR, APP_PIPE, Reflector } from '@nestjs/core';
 import { CqrsModule } from '@nestjs/cqrs';
 import { allProjections } from '../app/projections.js';
+import { OauthApps } from '../authorizations/oauth-apps.js';
+import { PlatformSignIns } from '../authorizations/platform-sign-ins.js';
 import { ReplayDeliveriesHandler } from '../delivery/replay-deliveries.handler.js';
 import { CLOCK } from '../kernel/clock.js';
 import { provideCommandHandler } from '../kernel/command-handler.provider.js';
@@ -43,7 +45,11 @@ import { EventsController } from './events.controller.js';
 import { HealthController } from './health.controller.js';
 import { IdempotencyInterceptor } from './idempotency.interceptor.js';
 import { InstallationController } from './installation.controller.js';
+import { JobsController } from './jobs.controller.js';
+import { JOB_PROVIDERS } from './jobs.providers.js';
 import { KeysController } from './keys.controller.js';
+import { OauthAppsController } from './oauth-apps.controller.js';
+import { PlatformSignInController } from './platform-sign-in.controller.js';
 import { PreviewController } from './preview.controller.js';
 import { InvalidRequest, ProblemFilter } from './problem.filter.js';
 import { SameHost } from './same-host.js';
@@ -63,7 +69,7 @@ export interface AdminOptions {
   readonly postgres: Postgres;
 }
 
-/** What the controllers use: the classes of the command line, as providers. Nothing here runs in the background. */
+/** What the controllers use: the classes of the command line, as providers. */
 @Global()
 @Module({})
 class AdminKernelModule implements OnApplicationShutdown {
@@ -80,6 +86,8 @@ class AdminKernelModule implements OnApplicationShutdown {
       { provide: CLOCK, useValue: postgres.clock },
       { provide: EventLog, useValue: log },
       { provide: SiteSecrets, useValue: secrets },
+      { provide: OauthApps, useValue: new OauthApps(secrets) },
+      { provide: PlatformSignIns, useValue: new PlatformSignIns(postgres, sealer) },
       { provide: SiteRepository, useValue: new SiteRepository(log) },
       { provide: ProjectionRunner, useValue: new ProjectionRunner(postgres, projections, onMessage) },
       { provide: Erasure, useValue: new Erasure(postgres, projections) },
@@ -111,6 +119,8 @@ class AdminKernelModule implements OnApplicationShutdown {
     SitesController,
     InstallationController,
     KeysController,
+    OauthAppsController,
+    PlatformSignInController,
     WebhookController,
     EventStreamController,
     EventsController,
@@ -122,11 +132,13 @@ class AdminKernelModule implements OnApplicationShutdown {
     DeliveriesController,
     PreviewController,
     ErasuresController,
+    JobsController,
   ],
   providers: [
     Credentials,
     Dependencies,
     EventStreams,
+    ...JOB_PROVIDERS,
     SignInProvider,
     ...SITE_COMMAND_HANDLERS.map((Handler) => provideCommandHandler(Handler, [SiteRepository, SiteSecrets])),
     provideCommandHandler(ReplayDeliveriesHandler, [EventLog]),

@@ -1,18 +1,37 @@
-import { Body, Controller, Delete, ForbiddenException, Get, NotFoundException, Param, Post, Put } from '@nestjs/common';
+import {
+  BadRequestException,
+  Body,
+  ConflictException,
+  Controller,
+  Delete,
+  ForbiddenException,
+  Get,
+  NotFoundException,
+  Param,
+  Post,
+  Put,
+  Query,
+} from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
+import { appOf, OauthApps } from '../authorizations/oauth-apps.js';
+import { PlatformSignIns } from '../authorizations/platform-sign-ins.js';
+import { connectSignedIn } from '../authorizations/sign-in-flow.js';
 import { connectionToSameAccount } from '../delivery/account.js';
-import { testStoredConnection } from '../delivery/stored-connection.js';
+import { listStoredConnection, testStoredConnection } from '../delivery/stored-connection.js';
 import { CONNECTION_NAME_PATTERN, type ConnectionName } from '../platforms/connection-name.js';
 import { PLATFORMS, platformOf } from '../platforms/index.js';
 import type { Platform } from '../platforms/platform.js';
 import {
+  type ConnectedPlatform,
   ConnectPlatform,
   DisconnectPlatform,
   PauseConnection,
   ResumeConnection,
 } from '../sites/connection.commands.js';
 import { connectionDocument, listedConnections } from '../sites/connection-document.js';
+import { connectionOf } from '../sites/named-connection.js';
+import type { Site } from '../sites/site.js';
 import { may, type Principal } from '../users/access.js';
 import { Caller, Requires } from './access.decorators.js';
 import { Dependencies } from './dependencies.js';
@@ -23,7 +42,13 @@ import { findSite } from './sites.controller.js';
 export const connectionName = z.string().regex(new RegExp(CONNECTION_NAME_PATTERN)).meta({ example: 'meta:second' });
 
 const fieldSchema = z.object({ name: z.string(), secret: z.boolean(), required: z.boolean(), help: z.string() });
-const platformSchema = z.object({ platform: z.string(), fields: z.array(fieldSchema) }).meta({ id: 'Platform' });
+const platformSchema = z
+  .object({
+    platform: z.string(),
+    fields: z.array(fieldSchema),
+    signIn: z.boolean().meta({ description: 'Whether it can be connected by signing in there.' }),
+  })
+  .meta({ id: 'Platform' });
 
 const connectionSchema = z
   .object({
@@ -55,6 +80,10 @@ const connectSchema = z
       .max(2_048)
       .optional()
       .meta({ description: "Base URL instead of the platform's own; for administrators only." }),
+    signIn: z
+      .uuid()
+      .optional()
+      .meta({ description: 'Id of a sign-in at the platform, whose tokens are used in place of secrets.' }),
   })
   .strict();
 
@@ -69,10 +98,51 @@ const testSchema = z
   })
   .meta({ id: 'ConnectionTest' });
 
+const optionsQuery = z
+  .object({
+    account: z.string().max(64).optional().meta({
+      description: 'List what belongs to this account, instead of to the first ones: the value of an option.',
+    }),
+  })
+  .strict();
+
+const optionSchema = z
+  .object({
+    setting: z.string().optional().meta({
+      description:
+        'The setting that the value is for; `event` for `event.<ours>`. Without it, others belong to the option.',
+    }),
+    value: z.string(),
+    label: z.string().meta({ description: 'Plain text as the platform has it, not HTML.' }),
+    also: z
+      .record(z.string(), z.string())
+      .optional()
+      .meta({ description: 'Settings that come with the choice. An empty text removes one.' }),
+    parent: z.string().optional().meta({ description: 'The value of the option that it belongs to.' }),
+    suits: z.enum(['purchase', 'lead', 'signup']).optional().meta({ description: 'The event that it is meant for.' }),
+    unlisted: z
+      .literal(true)
+      .optional()
+      .meta({ description: 'What belongs to it is listed with its value as `account`.' }),
+    problem: z.string().optional().meta({ description: 'Why what belongs to it is not listed, and what to do.' }),
+  })
+  .meta({ id: 'AccountOption' });
+
+export const optionsSchema = z
+  .object({
+    options: z.array(optionSchema),
+    truncated: z.boolean().meta({ description: 'There is more than is listed.' }),
+  })
+  .meta({ id: 'AccountOptions' });
+
 @ApiTags('Connections')
 @Controller()
 export class ConnectionsController {
-  constructor(private readonly dependencies: Dependencies) {}
+  constructor(
+    private readonly dependencies: Dependencies,
+    private readonly apps: OauthApps,
+    private readonly signIns: PlatformSignIns,
+  ) {}
 
   @Get('platforms')
   @Requires('read')
@@ -80,8 +150,9 @@ export class ConnectionsController {
   @Returns(listOf(platformSchema), 'All platforms.')
   platforms() {
     return {
-      items: PLATFORMS.map(({ name, fields }) => ({
+      items: PLATFORMS.map(({ name, fields, authorization }) => ({
         platform: name,
+        signIn: authorization !== undefined,
         fields: fields.map(({ name, secret = false, required = false, help }) => ({ name, secret, required, help })),
       })),
     };
@@ -102,18 +173,15 @@ export class ConnectionsController {
   async connect(
     @Param('site', { schema: host }) name: string,
     @Param('connection', { schema: connectionName }) connection: ConnectionName,
-    @Body({ schema: connectSchema }) { settings, endpoint }: z.output<typeof connectSchema>,
+    @Body({ schema: connectSchema }) body: z.output<typeof connectSchema>,
     @Caller() caller: Principal,
   ) {
     // The service calls it from inside its network.
-    if (endpoint !== undefined && !may(caller, 'administer'))
+    if (body.endpoint !== undefined && !may(caller, 'administer'))
       throw new ForbiddenException('Only an administrator who is signed in can set the endpoint of a connection.');
-    const { sites, commands } = this.dependencies;
-    const site = await findSite(sites, name);
+    const site = await findSite(this.dependencies.sites, name);
     const platform = platformOf(connection) as Platform;
-    const { connection: connected, generatedSecret } = await commands.execute(
-      new ConnectPlatform(caller.actor, site.host, platform, { set: settings, endpoint }, connection),
-    );
+    const { connection: connected, generatedSecret } = await this.connected(site, connection, body, caller);
     const sameAccountAs = connectionToSameAccount(platform, connected, site.connections);
     return {
       ...connectionDocument(connected, generatedSecret),
@@ -168,6 +236,40 @@ export class ConnectionsController {
     const site = await this.findConnected(name, connection);
     const platform = platformOf(connection) as Platform;
     return testStoredConnection(this.dependencies, site, { name: connection, platform });
+  }
+
+  @Get('sites/:site/connections/:connection/options')
+  @Requires('write')
+  @ApiOperation({ summary: 'List what the account of a connection has, to pick settings and events from' })
+  @Returns(optionsSchema, 'What the platform lists to the owner of the credentials.')
+  async options(
+    @Param('site', { schema: host }) name: string,
+    @Param('connection', { schema: connectionName }) connection: ConnectionName,
+    @Query({ schema: optionsQuery }) { account }: z.output<typeof optionsQuery>,
+  ) {
+    const site = await this.findConnected(name, connection);
+    const platform = platformOf(connection) as Platform;
+    const app = appOf(await this.apps.get(platform.name), connectionOf(site, connection));
+    return listStoredConnection(this.dependencies, site, { name: connection, platform }, { account, app });
+  }
+
+  private async connected(
+    site: Site,
+    connection: ConnectionName,
+    { settings, endpoint, signIn: id }: z.output<typeof connectSchema>,
+    { actor, userId }: Principal,
+  ): Promise<ConnectedPlatform> {
+    const { dependencies, apps, signIns } = this;
+    const request = { set: settings, endpoint };
+    if (id === undefined)
+      return dependencies.commands.execute(
+        new ConnectPlatform(actor, site.host, platformOf(connection) as Platform, request, connection),
+      );
+    if (endpoint !== undefined) throw new BadRequestException('A sign-in determines the endpoint: leave it out.');
+    const signIn = { id, userId, site: site.host, connection };
+    const connected = await connectSignedIn({ ...dependencies, apps, signIns }, site, signIn, settings, actor);
+    if (!connected) throw new ConflictException('The sign-in is unknown, used or expired. Sign in again.');
+    return connected;
   }
 
   private async change(

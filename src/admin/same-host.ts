@@ -30,6 +30,11 @@ export class SameHost {
     return undefined;
   }
 
+  /** The address that the browser uses. Without `ADMIN_URL` it is the request's own name, which was accepted: loopback. */
+  publicUrl({ headers }: IncomingMessage): string {
+    return this.settings.adminUrl ?? `http://${headers.host}`;
+  }
+
   address(request: IncomingMessage): string | undefined {
     return this.origin.address(request);
   }

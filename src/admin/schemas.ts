@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isEmail, normaliseEmail } from '../kernel/email.js';
 import { OVERLAP_DEFAULT } from '../sites/key-rotation.js';
 import { ROLES, SCOPES } from '../users/access.js';
 
@@ -115,7 +116,18 @@ export const signInOptionsSchema = z
   })
   .meta({ id: 'SignInOptions' });
 export const signInSchema = z.object({ email: z.string().max(254), password: z.string().max(1_000) }).strict();
-export const choosePasswordSchema = z.object({ link: z.string().max(200), password: z.string().max(1_000) }).strict();
+export const choosePasswordSchema = z
+  .object({
+    link: z.string().max(200).meta({ description: 'What follows # in the link.' }),
+    password: z.string().max(1_000),
+    email: z
+      .string()
+      .max(254)
+      .refine((text) => isEmail(normaliseEmail(text)), 'not an email address')
+      .optional()
+      .meta({ description: 'For a link that creates the first administrator. Without it: ADMIN_EMAIL.' }),
+  })
+  .strict();
 
 export const newSiteSchema = z.object({ host, aliases: z.array(host).max(50).default([]) }).strict();
 

@@ -5,6 +5,7 @@ import {
   Get,
   HttpException,
   HttpStatus,
+  Inject,
   NotFoundException,
   Post,
   Req,
@@ -14,7 +15,9 @@ import {
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import type { z } from 'zod';
+import { SETTINGS, type Settings } from '../kernel/settings.js';
 import type { Principal } from '../users/access.js';
+import { FirstAdministrator } from '../users/first-administrator.js';
 import { SessionsService } from '../users/sessions.service.js';
 import { SignInThrottle } from '../users/sign-in-throttle.js';
 import type { UserRow } from '../users/user.row.js';
@@ -35,6 +38,8 @@ export class SessionController {
     private readonly sessions: SessionsService,
     private readonly throttle: SignInThrottle,
     private readonly hosts: SameHost,
+    private readonly first: FirstAdministrator,
+    @Inject(SETTINGS) private readonly settings: Settings,
     private readonly provider: SignInProvider,
   ) {}
 
@@ -62,10 +67,12 @@ export class SessionController {
   @ApiOperation({ summary: 'Choose a password with a sign-in link, and sign in' })
   @Returns(userSchema, 'Signed in; the answer sets the session cookie.')
   async choosePassword(
-    @Body({ schema: choosePasswordSchema }) { link, password }: z.output<typeof choosePasswordSchema>,
+    @Body({ schema: choosePasswordSchema }) { link, password, email }: z.output<typeof choosePasswordSchema>,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
-    const user = await this.users.choosePassword(link, password);
+    const user = this.first.isLink(link)
+      ? await this.first.useLink(link, email ?? this.settings.adminEmail, password)
+      : await this.users.choosePassword(link, password);
     if (!(user && (await this.open(user, reply))))
       throw new UnauthorizedException('The link is unknown, used or expired. Ask an administrator for another.');
     return userDocument(user);

@@ -1,13 +1,13 @@
-import { Controller, Get, Inject, NotFoundException, Req, Res } from '@nestjs/common';
+import { Controller, Get, NotFoundException, Req, Res } from '@nestjs/common';
 import { ApiExcludeEndpoint, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { messageOf } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
 import { Sealer } from '../kernel/sealing.js';
-import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { SessionsService } from '../users/sessions.service.js';
 import { UsersService } from '../users/users.service.js';
 import { type AdminRequest, Anonymous } from './access.decorators.js';
+import { SameHost } from './same-host.js';
 import { readCookie, sessionCookie } from './session-cookie.js';
 import { type PendingSignIn, SignInProvider } from './sign-in-provider.js';
 
@@ -26,7 +26,7 @@ export class SignInController {
     private readonly sessions: SessionsService,
     private readonly sealer: Sealer,
     private readonly logger: Logger,
-    @Inject(SETTINGS) private readonly settings: Settings,
+    private readonly hosts: SameHost,
   ) {}
 
   @Get()
@@ -60,7 +60,7 @@ export class SignInController {
   @ApiExcludeEndpoint()
   async signOut(@Req() request: AdminRequest, @Res() reply: FastifyReply): Promise<void> {
     this.requireProvider();
-    const url = await this.provider.signOutUrl(`${this.originOf(request)}/`);
+    const url = await this.provider.signOutUrl(`${this.hosts.publicUrl(request.raw)}/`);
     void reply.redirect(url?.href ?? '/', 303);
   }
 
@@ -68,7 +68,7 @@ export class SignInController {
   private async signIn(request: AdminRequest): Promise<{ session: string } | { refusal: string }> {
     const pending = this.readPending(request);
     if (!pending) return { refusal: 'expired' };
-    const answer = new URL(request.url, this.originOf(request));
+    const answer = new URL(request.url, this.hosts.publicUrl(request.raw));
     try {
       const identity = await this.provider.finish(answer, pending);
       const user = await this.users.findOrAddByIdentity(identity);
@@ -87,12 +87,7 @@ export class SignInController {
   }
 
   private callbackOf(request: AdminRequest): string {
-    return `${this.originOf(request)}/api/v1/session/provider/callback`;
-  }
-
-  /** The request's own name is one that was accepted. */
-  private originOf({ headers }: AdminRequest): string {
-    return this.settings.adminUrl ?? `http://${headers.host}`;
+    return `${this.hosts.publicUrl(request.raw)}/api/v1/session/provider/callback`;
   }
 
   private requireProvider(): void {

@@ -1,7 +1,9 @@
 import { Controller, Get, Param, Query } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { z } from 'zod';
+import { readMatchQuality } from '../statistics/match-quality.js';
 import { readSeries } from '../statistics/series.js';
+import { readSources } from '../statistics/sources.js';
 import { readTotals } from '../statistics/totals.js';
 import { type Principal, seesSite } from '../users/access.js';
 import { Caller, Requires } from './access.decorators.js';
@@ -11,10 +13,13 @@ import { host } from './schemas.js';
 import { findSite } from './sites.controller.js';
 import {
   allTotalsSchema,
+  matchQualitySchema,
   periodQuery,
   seriesQuery,
   seriesSchema,
   siteTotalsSchema,
+  sourcesQuery,
+  sourcesSchema,
   toPeriod,
 } from './statistics.schema.js';
 
@@ -62,6 +67,43 @@ export class StatisticsController {
   ) {
     const { host: site } = await findSite(this.dependencies.sites, name);
     return this.readSeries([site], query);
+  }
+
+  @Get('sources')
+  @Requires('read')
+  @ApiOperation({ summary: 'Where the conversions of all sites that you may see came from' })
+  @Returns(sourcesSchema, 'The largest sources, campaigns or kinds of click ids.')
+  async sources(@Query({ schema: sourcesQuery }) query: z.output<typeof sourcesQuery>, @Caller() caller: Principal) {
+    return this.readSources(await this.visible(caller), query);
+  }
+
+  @Get('sites/:site/sources')
+  @Requires('read')
+  @ApiOperation({ summary: 'Where the conversions of a site came from' })
+  @Returns(sourcesSchema, 'The largest sources, campaigns or kinds of click ids.')
+  async siteSources(
+    @Param('site', { schema: host }) name: string,
+    @Query({ schema: sourcesQuery }) query: z.output<typeof sourcesQuery>,
+  ) {
+    const { host: site } = await findSite(this.dependencies.sites, name);
+    return this.readSources([site], query);
+  }
+
+  @Get('sites/:site/match-quality')
+  @Requires('read')
+  @ApiOperation({ summary: 'Which identifiers the conversions of a site carried for each connection' })
+  @Returns(matchQualitySchema, 'By connection. Conversions of erased people are not included.')
+  async matchQuality(
+    @Param('site', { schema: host }) name: string,
+    @Query({ schema: periodQuery }) query: z.output<typeof periodQuery>,
+  ) {
+    const site = await findSite(this.dependencies.sites, name);
+    return readMatchQuality(this.dependencies.postgres, site, this.period(query));
+  }
+
+  private readSources(sites: readonly string[], query: z.output<typeof sourcesQuery>) {
+    const { by, limit } = query;
+    return readSources(this.dependencies.postgres, { sites, period: this.period(query), by, limit });
   }
 
   private readSeries(sites: readonly string[], query: z.output<typeof seriesQuery>) {

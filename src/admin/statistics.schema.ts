@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { UserError } from '../kernel/errors.js';
 import { INTERVALS, isTimeZone, type Period } from '../statistics/buckets.js';
 import { ANNOTATION_KINDS } from '../statistics/series.js';
+import { GROUPINGS } from '../statistics/sources.js';
 import { host, time } from './schemas.js';
 
 const WEEK_MS = 7 * 24 * 60 * 60 * 1_000;
@@ -24,6 +25,13 @@ export const seriesQuery = periodQuery
       .refine(isTimeZone, 'is not the name of a time zone, such as Europe/Berlin')
       .default('UTC')
       .meta({ description: 'IANA name. Days begin and end by its clock.', example: 'Europe/Berlin' }),
+  })
+  .strict();
+
+export const sourcesQuery = periodQuery
+  .extend({
+    by: z.enum(GROUPINGS).default('source'),
+    limit: z.coerce.number().int().min(1).max(100).default(20),
   })
   .strict();
 
@@ -109,3 +117,46 @@ export const seriesSchema = z
     annotations: z.array(annotation).meta({ description: 'The newest 200, oldest first.' }),
   })
   .meta({ id: 'Series' });
+
+const group = { conversions: count, values: z.array(currencyValue) };
+
+export const sourcesSchema = z
+  .object({
+    ...totalsFields,
+    items: z
+      .array(
+        z.object({
+          source: z.string().nullable(),
+          medium: z.string().nullable(),
+          campaign: z.string().nullable().meta({ description: 'Null unless `by` is `campaign`.' }),
+          click: z
+            .string()
+            .nullable()
+            .meta({ description: 'Kind of the newest click id. Null unless `by` is `click`.' }),
+          ...group,
+        }),
+      )
+      .meta({ description: 'The largest groups.' }),
+    other: z.object(group).meta({ description: 'All other groups together.' }),
+    notMatched: z.object(group).meta({ description: 'Without a visit, and without a click id of the sender.' }),
+    unknown: count.meta({ description: 'Of erased people, or older than IDENTIFIER_TTL.' }),
+  })
+  .meta({ id: 'Sources' });
+
+const platformQuality = z.object({
+  platform: z.string().meta({ description: 'Name of the connection.' }),
+  conversions: count,
+  matched: count.meta({ description: 'Of these, matched to a visit.' }),
+  matchRate: share,
+  identifiers: z
+    .array(z.object({ identifier: z.string(), carried: count, share }))
+    .meta({ description: 'Those that the connection sends, and how many conversions carried them.' }),
+  helpsMost: z
+    .object({ identifier: z.string(), missing: count })
+    .nullable()
+    .meta({ description: 'The identifier whose absence costs most; null if none is missing.' }),
+});
+
+export const matchQualitySchema = z
+  .object({ ...totalsFields, items: z.array(platformQuality) })
+  .meta({ id: 'MatchQuality' });

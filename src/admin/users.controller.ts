@@ -3,7 +3,7 @@ import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import type { UserRow } from '../users/user.row.js';
-import { signInLink, userDocument } from '../users/user-document.js';
+import { adminAddress, signInLink, userDocument } from '../users/user-document.js';
 import { UsersService } from '../users/users.service.js';
 import { RequiresUser } from './access.decorators.js';
 import { Returns } from './returns.decorator.js';
@@ -67,7 +67,7 @@ export class UsersController {
   }
 
   private async withLink(user: UserRow) {
-    return { user: userDocument(user), link: signInLink(this.settings, await this.users.reset(user.id)) };
+    return { user: userDocument(user), link: signInLink(adminAddress(this.settings), await this.users.reset(user.id)) };
   }
 }
 

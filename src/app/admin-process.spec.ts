@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { jest } from '@jest/globals';
 import { Logger } from '../kernel/logger.js';
-import { AdminProcess, execArgvOfChild } from './admin-process.js';
+import { AdminProcess, type AdminProcessOptions, execArgvOfChild } from './admin-process.js';
 
 jest.setTimeout(60_000);
 
@@ -20,7 +20,7 @@ describe('the process of the management API', () => {
   afterEach(() => admin?.stop());
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  function start(source: string, graceMs = 60_000): AdminProcess {
+  function start(source: string, options: Partial<AdminProcessOptions> = {}): AdminProcess {
     const path = join(folder, 'script.mjs');
     writeFileSync(path, source);
     lines = [];
@@ -29,7 +29,7 @@ describe('the process of the management API', () => {
       changed();
     };
     const logger = new Logger('info', { write });
-    admin = new AdminProcess({ script: pathToFileURL(path), logger, graceMs, restartFirstMs: 10 });
+    admin = new AdminProcess({ script: pathToFileURL(path), logger, graceMs: 60_000, restartFirstMs: 10, ...options });
     admin.start();
     return admin;
   }
@@ -55,7 +55,7 @@ describe('the process of the management API', () => {
   });
 
   it('is killed if it is frozen', async () => {
-    start(`${LISTEN} ${END_WITH_THE_SERVICE}`, 1_000);
+    start(`${LISTEN} ${END_WITH_THE_SERVICE}`, { graceMs: 1_000 });
     const pid = await startedProcess();
     process.kill(pid, 'SIGSTOP');
     await admin?.stop();
@@ -78,6 +78,20 @@ describe('the process of the management API', () => {
     process.kill(await startedProcess(), 'SIGKILL');
     expect((await logged('reason', 1))[0]).toBe('killed by SIGKILL');
     await logged('process', 2);
+  });
+
+  it('is asked for the link of the first administrator only if it can be shown, and the link is not logged', async () => {
+    const source = `const firstLink = process.argv[2] && 'http://localhost:1/sign-in#secret';
+      process.send({ kind: 'listening', url: 'http://localhost:1', firstLink }); ${END_WITH_THE_SERVICE}`;
+    const shown: string[] = [];
+    start(source, { showFirstLink: (link) => shown.push(link) });
+    await startedProcess();
+    await admin?.stop();
+    expect(shown).toEqual(['http://localhost:1/sign-in#secret']);
+    expect(JSON.stringify(lines)).not.toContain('secret');
+    start(source);
+    await startedProcess();
+    expect(shown).toHaveLength(1);
   });
 
   it('is not started after it was stopped', async () => {

@@ -8,17 +8,22 @@ export const STOPPED_WITHIN = 0.75;
 const KILLED_AFTER = 0.85;
 const RESTART_FIRST_MS = 1_000;
 const RESTART_MAX_MS = 60_000;
+/** Argument of the process: create such a link, if there is no user. */
+export const WITH_FIRST_LINK = '--with-first-link';
 /** More than the management API needs; one that needs it all ends, and the service does not. */
 const HEAP_MAX_MB = 512;
 
 export type AdminMessage =
-  | { readonly kind: 'listening'; readonly url: string }
+  /** `firstLink` creates the first administrator: it is printed on a terminal and never logged. */
+  | { readonly kind: 'listening'; readonly url: string; readonly firstLink?: string | undefined }
   | { readonly kind: 'failed'; readonly reason: string };
 
 export interface AdminProcessOptions {
   readonly script: URL;
   readonly logger: Logger;
   readonly graceMs: number;
+  /** Shows the link that creates the first administrator. Undefined: there is no terminal to show it on. */
+  readonly showFirstLink?: ((link: string) => void) | undefined;
   readonly restartFirstMs?: number;
 }
 
@@ -62,8 +67,8 @@ export class AdminProcess {
   }
 
   private spawn(): ChildProcess {
-    const { script, logger } = this.options;
-    const child = fork(script, {
+    const { script, logger, showFirstLink } = this.options;
+    const child = fork(script, showFirstLink ? [WITH_FIRST_LINK] : [], {
       execArgv: execArgvOfChild(process.execArgv),
       // Both write whole lines of JSON to the same standard error; standard output has the banner only.
       stdio: ['ignore', 2, 2, 'ipc'],
@@ -75,6 +80,7 @@ export class AdminProcess {
       else {
         listeningMs = performance.now();
         logger.info('The management API listens', { url: message.url, process: child.pid });
+        if (message.firstLink !== undefined) showFirstLink?.(message.firstLink);
       }
     });
     child.on('error', (error) => {

@@ -35,6 +35,11 @@ export function bannerText(url: string, demo: Demo | undefined, dashboardUrl: st
   return `${lines.join('\n')}\n`;
 }
 
+/** Follows the banner while there is no user. */
+export function firstLinkText(link: string): string {
+  return `  Create the first administrator, once, within 24 hours:\n    ${link}\n\n`;
+}
+
 /** Undefined if there is none, or if it chooses a port when it starts. */
 export function dashboardUrl({ adminUrl, adminPort }: Pick<Settings, 'adminUrl' | 'adminPort'>): string | undefined {
   if (adminPort === undefined) return undefined;

@@ -3,22 +3,10 @@ import {
   type ConversionStream,
   conversionHistory,
   type HistoryDependencies,
-  readConversion,
   readOrderedConversion,
+  requireConversion,
 } from '../history/conversion-history.js';
 import { UserError } from '../kernel/errors.js';
-import type { EventLog } from '../log/event-log.js';
-
-/** With a host, only of that site. */
-export async function requireConversion(
-  log: EventLog,
-  host: string | undefined,
-  conversionId: string,
-): Promise<ConversionStream> {
-  const own = await readConversion(log, host, conversionId);
-  if (own) return own;
-  throw new UserError(`${host ?? 'The log'} has no conversion ${conversionId}. "events tail" shows the newest events.`);
-}
 
 export async function findByConversion(
   dependencies: HistoryDependencies,

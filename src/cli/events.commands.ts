@@ -1,14 +1,13 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { exportEvents } from '../history/event-export.js';
 import { EventFilter, type FilterOptions } from '../history/event-filter.js';
 import { ExportFile } from '../history/export-file.js';
 import { FORMATS, type FormatName } from '../history/export-formats.js';
 import { redactEvent } from '../history/redact-event.js';
+import { runExport } from '../history/run-export.js';
 import type { Clock } from '../kernel/clock.js';
 import { UserError } from '../kernel/errors.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
-import { withReaderHold } from '../log/retention-holds.js';
 import { FROM_HELP, readBound, TO_HELP } from './bound-argument.js';
 import { findByConversion, findByOrder } from './conversion-argument.js';
 import { historyText } from './conversion-history-output.js';
@@ -119,17 +118,12 @@ export function addEvents(program: Command, session: Session): void {
     });
 
   async function exportToOutput({ postgres }: CliDependencies, filter: EventFilter, format: FormatName): Promise<void> {
-    const client = await postgres.connect('export');
-    try {
-      await withReaderHold(postgres, 'events export', filter.after, async (hold) => {
-        noteRemoved(output, filter, hold);
-        const write = (bytes: Uint8Array) => (bytes.length > 0 ? output.print(bytes) : Promise.resolve());
-        const progress = reportProgress(filter, 'Interrupted: the export is incomplete. Run the command again.');
-        await exportEvents({ client, filter, format: FORMATS[format](false), resumeFrom: undefined, write, progress });
-      });
-    } finally {
-      await client.end();
-    }
+    await runExport(postgres, filter, {
+      format,
+      onHold: (hold) => noteRemoved(output, filter, hold),
+      write: (bytes) => (bytes.length > 0 ? output.print(bytes) : Promise.resolve()),
+      progress: reportProgress(filter, 'Interrupted: the export is incomplete. Run the command again.'),
+    });
   }
 
   async function exportToFile(
@@ -144,29 +138,20 @@ export function addEvents(program: Command, session: Session): void {
       output.note(
         `Resuming ${out}.part after position ${resumeFrom.position}: it contains ${resumeFrom.events} events.`,
       );
-    const client = await postgres.connect('export');
     try {
-      return await withReaderHold(postgres, 'events export', resumeFrom?.position ?? filter.after, async (hold) => {
-        if (resumeFrom) refuseGap(out, resumeFrom.position, hold);
-        else noteRemoved(output, filter, hold);
-        const events = await exportEvents({
-          client,
-          filter,
-          format: FORMATS[format](resumeFrom !== undefined, resumeFrom?.state),
-          resumeFrom,
-          write: (bytes, checkpoint) => file.write(bytes, checkpoint),
-          progress: reportProgress(filter, 'Interrupted. Run the same command again to resume the export.'),
-        });
-        await hold.confirm();
-        await file.finish();
-        return events;
+      return await runExport(postgres, filter, {
+        format,
+        resumeFrom,
+        onHold: (hold) => (resumeFrom ? refuseGap(out, resumeFrom.position, hold) : noteRemoved(output, filter, hold)),
+        write: (bytes, checkpoint) => file.write(bytes, checkpoint),
+        progress: reportProgress(filter, 'Interrupted. Run the same command again to resume the export.'),
+        finish: () => file.finish(),
       });
     } catch (error) {
       await file.close();
       throw error;
     } finally {
       output.endProgress();
-      await client.end();
     }
   }
 

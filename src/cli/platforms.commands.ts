@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { connectionToSameAccount } from '../delivery/account.js';
-import { testStoredConnection } from '../delivery/stored-connection.js';
+import { listStoredConnection, testStoredConnection } from '../delivery/stored-connection.js';
 import { PLATFORMS } from '../platforms/index.js';
 import {
   ConnectPlatform,
@@ -130,6 +130,32 @@ export function addPlatforms(program: Command, session: Session): void {
       if (!test.ok) session.exitCode = 1;
       const advice = adviceAfterTest(test, site);
       if (advice !== undefined && !json) output.note(advice);
+    });
+
+  subcommand(
+    platforms,
+    'options <platform>',
+    'List what the account of a connection has, to pick settings and events from',
+    'platforms options google_ads --site shop.example',
+  )
+    .requiredOption('--site <host>', 'site that the connection belongs to')
+    .option('--name <name>', NAME_HELP)
+    .option('--account <id>', 'list what belongs to this account, instead of to the first ones')
+    .action(async (argument: string, options: ConnectionOptions & { readonly account?: string }) => {
+      const target = readConnectionName(argument, options.name);
+      const dependencies = await session.open();
+      const site = await dependencies.sites.get(options.site);
+      const listed = await listStoredConnection(dependencies, site, target, { account: options.account });
+      await output.show(options.json, listed, () => {
+        return table(listed.options, {
+          SETTING: ({ setting, suits }) => (setting === 'event' ? `event.${suits ?? '<name>'}` : setting),
+          VALUE: ({ value }) => value,
+          NAME: ({ label }) => label,
+          OF: ({ parent }) => parent,
+          NOTE: ({ problem, unlisted }) => problem ?? (unlisted && 'use --account to see what it has'),
+        });
+      });
+      if (listed.truncated && !options.json) output.note('There is more than is listed.');
     });
 
   function change(

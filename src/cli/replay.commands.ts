@@ -9,19 +9,16 @@ import {
 import { ReplayDeliveriesHandler } from '../delivery/replay-deliveries.handler.js';
 import { SITE } from '../events/site.events.js';
 import { type Bound, positionRangeOf } from '../history/bound.js';
-import { statusOf } from '../history/conversion-history.js';
+import { prepareReplay } from '../history/prepare-replay.js';
 import { type Publish, replayEvents } from '../history/replay-events.js';
 import { usesKafka } from '../kafka/client.js';
 import { TopicPublisher } from '../kafka/topic-publisher.js';
 import { UserError } from '../kernel/errors.js';
-import type { EventLog } from '../log/event-log.js';
 import { withReaderHold } from '../log/retention-holds.js';
 import type { SiteConnection } from '../sites/connection.js';
 import { connectionOf } from '../sites/named-connection.js';
-import type { Site } from '../sites/site.js';
 import { FROM_HELP, OPTIONAL_TO_HELP, readBound, TO_HELP } from './bound-argument.js';
 import { CLI_ACTOR } from './cli-actor.js';
-import { requireConversion } from './conversion-argument.js';
 import { progressBar, table } from './output.js';
 import { PLATFORM_HELP, readConnectionName } from './platform-argument.js';
 import { noteRemoved } from './removed-events.js';
@@ -90,17 +87,14 @@ export function addReplay(program: Command, session: Session): void {
       const site = await sites.get(options.site);
       const connection = connectionOf(site, name);
       const request: ReplayRequest = {
+        ...(await prepareReplay(log, site, { ...options, platform: name })),
         site: site.host,
-        platform: name,
-        range: await rangeOf(log, site, options),
         settingsPosition: (await log.readStream(SITE, site.id)).at(-1)?.position as number,
-        statuses: options.status === undefined ? ['failed', 'skipped'] : [options.status],
         nowMs: postgres.clock.nowMs(),
-        force,
         dryRun,
       };
       const command = new ReplayDeliveries(CLI_ACTOR, request);
-      const progress = (checked: number) => {
+      const onProgress = (checked: number) => {
         if (session.stop.aborted) {
           throw new UserError(
             'Interrupted before all conversions were checked. Run the same command again to continue.',
@@ -111,7 +105,7 @@ export function addReplay(program: Command, session: Session): void {
       const range = 'conversion' in request.range ? undefined : request.range;
       const counts = await withReaderHold(postgres, 'replay deliveries', range?.after ?? 0, (hold) => {
         if (range) noteRemoved(output, range, hold);
-        return new ReplayDeliveriesHandler(log).execute(command, progress);
+        return new ReplayDeliveriesHandler(log).execute(command, { onProgress });
       });
       output.endProgress();
       await output.show(json, { ...counts, dryRun }, () => countsText(counts, request));
@@ -190,22 +184,6 @@ export function addReplay(program: Command, session: Session): void {
 function withoutKeyHashes(row: string): string {
   const site = JSON.parse(row) as { keys: { hash?: string }[] };
   return JSON.stringify({ ...site, keys: site.keys.map(({ hash: _, ...key }) => key) });
-}
-
-async function rangeOf(
-  log: EventLog,
-  { host }: Site,
-  { conversion, from, to }: DeliveriesOptions,
-): Promise<ReplayRequest['range']> {
-  if (conversion !== undefined) {
-    const [opening] = await requireConversion(log, host, conversion);
-    if (opening.type === 'conversion.received.v1') return { conversion: conversion.toLowerCase() };
-    const status = statusOf(opening);
-    throw new UserError(
-      `Conversion ${conversion} was ${status}, so it is not sent. "events show --conversion ${conversion}" shows why.`,
-    );
-  }
-  return positionRangeOf(log, { ...(from && { from }), ...(to && { to }) });
 }
 
 function countsText({ requested, byStatus }: ReplayCounts, { platform, dryRun }: ReplayRequest): string {

@@ -1,13 +1,13 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { type Bound, positionRangeOf } from '../history/bound.js';
 import type { Differences } from '../history/shadow/differences.js';
-import { type ShadowResult, shadowReplay } from '../history/shadow/shadow-replay.js';
+import { requireValidSettings, runShadow } from '../history/shadow/run-shadow.js';
+import type { ShadowResult } from '../history/shadow/shadow-replay.js';
 import type { ShadowRules } from '../history/shadow/shadow-rules.js';
 import { messageOf, UserError } from '../kernel/errors.js';
 import { dedupWindowMs } from '../kernel/settings.js';
-import { withReaderHold } from '../log/retention-holds.js';
+import type { ReaderHold } from '../log/retention-holds.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
-import { settingsAfter } from '../sites/named-connection.js';
 import type { Site } from '../sites/site.js';
 import { FROM_HELP, readBound, TO_HELP } from './bound-argument.js';
 import { table } from './output.js';
@@ -45,7 +45,8 @@ export function addShadow(history: Command, session: Session): void {
       collect,
     )
     .action(async (options: ShadowOptions) => {
-      const { log, sites, secrets, postgres, settings } = await session.open();
+      const dependencies = await session.open();
+      const { log, sites } = dependencies;
       const site = await sites.get(options.site);
       const rules: ShadowRules = {
         dedupWindowMs: options.dedupWindow,
@@ -53,27 +54,17 @@ export function addShadow(history: Command, session: Session): void {
         settings: readChanges(site, options.set ?? []),
       };
       const range = await positionRangeOf(log, options);
-      const dedupSecret = await secrets.dedupSecret(site.host);
-      const client = await postgres.connect('shadow');
-      try {
-        const request = { ...range, site, rules, dedupSecret, defaultWindowMs: settings.dedupWindowMs };
-        const progress = (conversions: number) => {
-          if (session.stop.aborted)
-            throw new UserError(
-              'Interrupted before all conversions were checked. Nothing was changed; run the command again.',
-            );
-          output.progress(`${conversions} conversions checked`);
-        };
-        // From the start of the log: the dedup claims before the range are read too.
-        const result = await withReaderHold(postgres, 'history shadow', 0, (hold) => {
-          noteRemoved(output, range, hold);
-          return shadowReplay(log, client, request, progress);
-        });
-        output.endProgress();
-        await output.show(options.json, { site: site.host, ...range, ...result }, () => shadowText(result));
-      } finally {
-        await client.end();
-      }
+      const progress = (conversions: number) => {
+        if (session.stop.aborted)
+          throw new UserError(
+            'Interrupted before all conversions were checked. Nothing was changed; run the command again.',
+          );
+        output.progress(`${conversions} conversions checked`);
+      };
+      const onHold = (hold: ReaderHold) => noteRemoved(output, range, hold);
+      const result = await runShadow(dependencies, site, range, rules, { onHold, progress });
+      output.endProgress();
+      await output.show(options.json, { site: site.host, ...range, ...result }, () => shadowText(result));
     });
 }
 
@@ -99,10 +90,9 @@ function readChanges(site: Site, texts: readonly string[]): ShadowRules['setting
       throw new UsageError('--set: write <platform>.<name>=<value>, such as meta.events=purchase,lead.');
     }
     const connection = readConnectionName(name);
-    const set = { ...changes[connection.name], [setting]: value };
-    settingsAfter(site, connection, set);
-    changes[connection.name] = set;
+    changes[connection.name] = { ...changes[connection.name], [setting]: value };
   }
+  requireValidSettings(site, changes);
   return changes;
 }
 

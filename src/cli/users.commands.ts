@@ -3,7 +3,7 @@ import { UserError } from '../kernel/errors.js';
 import type { Settings } from '../kernel/settings.js';
 import { ROLES, type Role } from '../users/access.js';
 import type { UserRow } from '../users/user.row.js';
-import { signInLink, userDocument } from '../users/user-document.js';
+import { adminAddress, signInLink, userDocument } from '../users/user-document.js';
 import { card, table } from './output.js';
 import type { Session } from './session.js';
 import { collect, commandGroup, subcommand } from './subcommand.js';
@@ -92,7 +92,7 @@ export function addUsers(program: Command, session: Session): void {
 
   async function showLink(settings: Settings, row: UserRow, json: true | undefined): Promise<void> {
     const user = userDocument(row);
-    const link = signInLink(settings, await (await openUsers()).reset(row.id));
+    const link = signInLink(adminAddress(settings), await (await openUsers()).reset(row.id));
     await output.show(json, { user, link }, () => card({ ...user, link }));
     if (!json) output.note('Give the link to the user over a safe channel: it works once, for 24 hours.');
   }

@@ -191,7 +191,11 @@ export class AccessTokens {
     const post = {
       method: 'POST',
       url: request.url,
-      headers: { 'content-type': 'application/x-www-form-urlencoded', accept: 'application/json' },
+      headers: {
+        'content-type': 'application/x-www-form-urlencoded',
+        accept: 'application/json',
+        ...request.headers,
+      },
       body: new URLSearchParams(request.form).toString(),
     } as const;
     // Without the lock another process may be using the refresh token.
@@ -264,9 +268,15 @@ function isUnknown({ outcome }: NoResponse): boolean {
 /** An operator must fix an invalid or revoked grant; every other failure may be temporary. */
 function tokenError({ status, json }: PlatformResponse): Error {
   const error = textAt(json, 'error');
-  const description = textAt(json, 'error_description');
-  if ((status === 400 || status === 401 || status === 403) && error !== undefined) {
-    return new CredentialsRefused(shorten(`the token endpoint returned ${joined(error, description)}`));
+  const description = textAt(json, 'error_description') ?? textAt(json, 'message');
+  // Pinterest and Reddit have a number in place of the name.
+  const isNamed = error !== undefined || typeof (at(json, 'error') ?? at(json, 'code')) === 'number';
+  const isRefused = (status === 400 || status === 401 || status === 403) && isNamed;
+  // Reddit answers some errors with 200.
+  if (isRefused || (status === 200 && error === 'invalid_grant')) {
+    return new CredentialsRefused(
+      shorten(`the token endpoint returned ${joined(error, description) ?? `HTTP ${status}`}`),
+    );
   }
   const words = joined(`the token endpoint answered HTTP ${status}`, error, description) ?? '';
   return new NoResponse({ kind: 'retry', reason: 'network_error', unknown: true }, shorten(words));

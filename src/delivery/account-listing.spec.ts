@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { jest } from '@jest/globals';
 import fc from 'fast-check';
 import { answer } from '../../test/support/platform-answers.js';
 import { UserError } from '../kernel/errors.js';
@@ -7,13 +8,16 @@ import type { RefusalKind } from '../platforms/account-listing.js';
 import type { AccountOption, AccountOptions } from '../platforms/account-options.js';
 import { PLATFORMS } from '../platforms/index.js';
 import type { Connection, Platform, PlatformRequest, PlatformResponse, Settings } from '../platforms/platform.js';
-import { listAccount } from './account-listing.js';
+import { type AccessTokens, CredentialsRefused } from './access-tokens.js';
+import { listAccount, listConnection } from './account-listing.js';
+import { NoResponse, type PlatformClient } from './platform-client.js';
 
 /** The requests of a listing with answers in the form of the platform's documentation, and what is listed. */
 interface RecordedListing {
   readonly settings: Settings;
   readonly secrets: Settings;
   readonly accessToken?: string;
+  readonly app?: { readonly clientId: string; readonly clientSecret: string };
   readonly exchanges: readonly {
     readonly source: string;
     readonly status?: number;
@@ -41,7 +45,7 @@ const LISTINGS = PLATFORMS.filter(({ listAccount }) => listAccount).flatMap((pla
 
 function list(
   platform: Platform,
-  { settings, secrets, accessToken }: Pick<RecordedListing, 'settings' | 'secrets' | 'accessToken'>,
+  { settings, secrets, accessToken, app }: Pick<RecordedListing, 'settings' | 'secrets' | 'accessToken' | 'app'>,
   respond: (request: PlatformRequest, index: number) => PlatformResponse,
   account?: string,
 ) {
@@ -53,7 +57,7 @@ function list(
       return respond(request, requests.length - 1);
     },
   };
-  const listed = listAccount(platform, connection, client, { accessToken, nowMs: 0, account });
+  const listed = listAccount(platform, connection, client, { accessToken, app, nowMs: 0, account });
   return { listed, requests };
 }
 
@@ -167,6 +171,101 @@ it('every platform that lists has a recorded listing', () => {
   const listing = PLATFORMS.filter(({ listAccount }) => listAccount).map(({ name }) => name);
   expect([...new Set(LISTINGS.map(({ platform }) => platform.name))]).toEqual(listing);
   expect(listing.length).toBe(8);
+});
+
+describe('limits of a listing', () => {
+  const platform = PLATFORMS.find(({ name }) => name === 'pinterest') as Platform;
+  const account = { settings: {}, secrets: { access_token: 'token' } };
+  /** Without an end. */
+  const page = (index: number) =>
+    answer(200, { items: [{ id: String(1_000 + index), name: `Shop ${index}` }], bookmark: `b${index}` });
+
+  it('ends after some pages, and says that there is more', async () => {
+    const { listed, requests } = list(platform, account, (_, index) => page(index));
+    expect(await listed).toMatchObject({ truncated: true, options: { length: 10 } });
+    expect(requests).toHaveLength(10);
+  });
+
+  it('ends when a platform repeats a page', async () => {
+    const { listed, requests } = list(platform, account, () => page(0));
+    expect(await listed).toMatchObject({ truncated: false, options: { length: 1 } });
+    expect(requests).toHaveLength(2);
+  });
+
+  it('starts no request after the time limit, and returns what it has', async () => {
+    let nowMs = 0;
+    const clock = jest.spyOn(performance, 'now').mockImplementation(() => nowMs);
+    try {
+      const { listed } = list(platform, account, (_, index) => {
+        nowMs += 9_000;
+        return page(index);
+      });
+      expect(await listed).toMatchObject({ truncated: true, options: { length: 3 } });
+    } finally {
+      clock.mockRestore();
+    }
+  });
+
+  it('runs five at a time, and refuses more until one has ended', async () => {
+    let answerAll = () => {};
+    const answered = new Promise<void>((resolve) => {
+      answerAll = resolve;
+    });
+    const client = {
+      request: async () => {
+        await answered;
+        return answer(200, { items: [], bookmark: null });
+      },
+    };
+    const start = () => listAccount(platform, account, client, { accessToken: undefined, nowMs: 0 });
+    const running = Array.from({ length: 5 }, start);
+    await expect(start()).rejects.toThrow('Try again in some seconds.');
+    answerAll();
+    await Promise.all(running);
+    expect(await start()).toEqual({ options: [], truncated: false });
+  });
+
+  it('lists again with a new token after the platform has refused a stored one', async () => {
+    const used: (string | undefined)[] = [];
+    const client = {
+      request: async (_: Platform, { headers }: PlatformRequest) => {
+        used.push(headers['authorization']);
+        return headers['authorization'] === 'Bearer new' ? answer(200, { items: [], bookmark: null }) : answer(401);
+      },
+    };
+    const tokens = { get: async (_owner: unknown, _connection: unknown, stale?: string) => (stale ? 'new' : 'old') };
+    const owner = { site: 'shop.example', name: 'pinterest' as const, platform };
+    const once = () =>
+      listConnection(owner, account, client as unknown as PlatformClient, tokens as AccessTokens, { nowMs: 0 });
+    expect(await once()).toEqual({ options: [], truncated: false });
+    expect(used).toEqual(['Bearer old', 'Bearer new']);
+    tokens.get = async () => 'old';
+    await expect(once()).rejects.toThrow('Sign in again with Pinterest.');
+    expect(used).toHaveLength(4);
+  });
+
+  it('says what is wrong if there is no answer, or no token', async () => {
+    const owner = { site: 'shop.example', name: 'pinterest' as const, platform };
+    const noResponse = new NoResponse(
+      { kind: 'retry', reason: 'timeout', unknown: true },
+      'api.pinterest.com is silent.',
+    );
+    const client = { request: async () => Promise.reject(noResponse) };
+    const tokens = { get: async () => undefined as string | undefined };
+    const once = () =>
+      listConnection(owner, account, client as unknown as PlatformClient, tokens as unknown as AccessTokens, {
+        nowMs: 0,
+      });
+    await expect(once()).rejects.toThrow(
+      new UserError('The account could not be listed: api.pinterest.com is silent.'),
+    );
+    tokens.get = () => Promise.reject(new CredentialsRefused('the token endpoint returned invalid_grant'));
+    await expect(once()).rejects.toThrow(
+      new UserError(
+        'No access token could be obtained: the token endpoint returned invalid_grant. Sign in again, or set new credentials.',
+      ),
+    );
+  });
 });
 
 /** Values that no parser expects. */

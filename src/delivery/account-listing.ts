@@ -1,21 +1,28 @@
 import { UserError } from '../kernel/errors.js';
-import { type Listing, ListingRefused } from '../platforms/account-listing.js';
+import { type Listing, type ListingCall, ListingRefused } from '../platforms/account-listing.js';
 import { type AccountOptions, OptionList } from '../platforms/account-options.js';
 import type { Connection, Platform } from '../platforms/platform.js';
 import { type AccessTokens, CredentialsRefused, type TokenOwner } from './access-tokens.js';
-import { NoResponse, type PlatformClient } from './platform-client.js';
+import { NoResponse, PlatformClient } from './platform-client.js';
 
 const REQUESTS_MAX = 60;
 /** No request starts later than this. */
 const TIME_MAX_MS = 20_000;
+const REQUEST_TIMEOUT_MS = 10_000;
+/** Lists are longer than the answers to conversions. */
+const ANSWER_MAX_BYTES = 1024 * 1024;
+/** In this process: each may take memory for an answer, and half a minute. */
+const CONCURRENCY_MAX = 5;
 /** A shorter text could be part of any message. */
 const SECRET_LENGTH_MIN = 6;
 
-export interface ListingOptions {
-  readonly accessToken: string | undefined;
-  readonly nowMs: number;
-  /** List what belongs to this account, instead of to the first ones. */
-  readonly account?: string | undefined;
+export type ListingOptions = Omit<ListingCall, 'connection' | 'group'>;
+
+let running = 0;
+
+/** The client for `listAccount`. Close it afterwards. */
+export function listingClient(allowPrivate: boolean): PlatformClient {
+  return new PlatformClient(allowPrivate, REQUEST_TIMEOUT_MS, ANSWER_MAX_BYTES);
 }
 
 /**
@@ -26,21 +33,26 @@ export async function listAccount(
   platform: Platform,
   connection: Connection,
   client: Pick<PlatformClient, 'request'>,
-  { accessToken, nowMs, account }: ListingOptions,
+  options: ListingOptions,
 ): Promise<AccountOptions> {
   if (!platform.listAccount)
     throw new UserError(`${platform.name} cannot list what an account has. Set its settings by hand.`);
   const list = new OptionList(platform.fields);
-  const listing = platform.listAccount({ connection, accessToken, nowMs, account }, list);
-  const hide = hidden([...Object.values(connection.secrets), accessToken ?? '']);
+  const listing = platform.listAccount({ ...options, connection }, list);
+  const hide = hidden([...Object.values(connection.secrets), options.accessToken, options.app?.clientSecret]);
+  if (running >= CONCURRENCY_MAX)
+    throw new UserError('Several accounts are being listed at the moment. Try again in some seconds.');
+  running += 1;
   try {
     await run(listing, list, (request) => client.request(platform, request, connection));
   } catch (error) {
     throw error instanceof ListingRefused ? new ListingRefused(error.kind, hide(error.message)) : error;
+  } finally {
+    running -= 1;
   }
-  const { options, truncated } = list.result();
+  const { options: found, truncated } = list.result();
   return {
-    options: options.map((option) =>
+    options: found.map((option) =>
       option.problem === undefined ? option : { ...option, problem: hide(option.problem) },
     ),
     truncated,
@@ -90,7 +102,7 @@ async function run(listing: Listing, list: OptionList, send: Send): Promise<void
 }
 
 /** Removes secrets, which a platform may repeat in its error messages. */
-function hidden(secrets: readonly string[]): (text: string) => string {
-  const removed = secrets.filter(({ length }) => length >= SECRET_LENGTH_MIN);
+function hidden(secrets: readonly (string | undefined)[]): (text: string) => string {
+  const removed = secrets.filter((secret) => secret !== undefined && secret.length >= SECRET_LENGTH_MIN) as string[];
   return (text) => removed.reduce((rest, secret) => rest.replaceAll(secret, '…'), text);
 }

@@ -12,6 +12,13 @@ const PAGE_EVENTS = 500;
 
 type Received = StoredEvent<'conversion.received.v1'>;
 
+export interface ReplayControl {
+  /** After each conversion: how many were examined, the position of the last one, the counts so far. To cancel, it throws. */
+  onProgress?(examined: number, position: number, counts: Readonly<ReplayCounts>): void | Promise<void>;
+  /** The database's time after which nothing may be requested any more. */
+  notAfterMs?(): number;
+}
+
 /**
  * Never requests a delivery that the platform has accepted, unless forced. Any running instance then carries out the requested
  * deliveries: one that is queued does not wait for its next attempt any longer.
@@ -20,16 +27,15 @@ type Received = StoredEvent<'conversion.received.v1'>;
 export class ReplayDeliveriesHandler implements ICommandHandler<ReplayDeliveries> {
   constructor(private readonly log: EventLog) {}
 
-  /** `onProgress` receives the number of conversions examined. To cancel, it throws. */
-  async execute(command: ReplayDeliveries, onProgress: (examined: number) => void = () => {}): Promise<ReplayCounts> {
+  async execute(command: ReplayDeliveries, control: ReplayControl = {}): Promise<ReplayCounts> {
     const counts: ReplayCounts = { requested: 0, byStatus: {} };
     let examined = 0;
     for await (const received of this.readReceived(command.request)) {
-      examined += 1;
-      onProgress(examined);
-      const { status, requested } = await this.replayOne(received, command);
+      const { status, requested } = await this.replayOne(received, command, control);
       counts.byStatus[status] = (counts.byStatus[status] ?? 0) + 1;
       if (requested) counts.requested += 1;
+      examined += 1;
+      await control.onProgress?.(examined, received.position, counts);
     }
     return counts;
   }
@@ -50,7 +56,7 @@ export class ReplayDeliveriesHandler implements ICommandHandler<ReplayDeliveries
     }
   }
 
-  private async replayOne(received: Received, command: ReplayDeliveries) {
+  private async replayOne(received: Received, command: ReplayDeliveries, control: ReplayControl) {
     const { platform, force, dryRun, statuses } = command.request;
     for (;;) {
       const events = await this.log.readStream(CONVERSION, received.data.conversionId);
@@ -59,7 +65,8 @@ export class ReplayDeliveriesHandler implements ICommandHandler<ReplayDeliveries
       const isWanted = force || (statuses as readonly string[]).includes(status);
       if (!delivery || !isWanted || received.data.trial) return { status, requested: false };
       if (!force && isBeingAttempted(received, delivery, command.request)) return { status, requested: false };
-      if (dryRun || (await this.append(received, events, delivery, command))) return { status, requested: true };
+      if (dryRun || (await this.append(received, events, delivery, command, control)))
+        return { status, requested: true };
       // Another event was appended to the stream meanwhile: decide again.
     }
   }
@@ -70,6 +77,7 @@ export class ReplayDeliveriesHandler implements ICommandHandler<ReplayDeliveries
     events: readonly StoredEvent[],
     delivery: Delivery,
     { request, actor }: ReplayDeliveries,
+    { notAfterMs }: ReplayControl,
   ): Promise<boolean> {
     const outcome = await this.log.append({
       category: CONVERSION,
@@ -79,6 +87,7 @@ export class ReplayDeliveriesHandler implements ICommandHandler<ReplayDeliveries
       site,
       actor,
       events: [{ type: 'conversion.send_requested.v1', data: sendRequestOf(data, events, delivery, request) }],
+      notAfterMs: notAfterMs?.(),
     });
     return outcome.status === 'appended';
   }

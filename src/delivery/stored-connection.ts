@@ -7,7 +7,7 @@ import { connectionOf, type NamedConnection } from '../sites/named-connection.js
 import type { Site } from '../sites/site.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';
 import { AccessTokens } from './access-tokens.js';
-import { listConnection } from './account-listing.js';
+import { type ListingOptions, listConnection, listingClient } from './account-listing.js';
 import { type ConnectionTest, testConnection } from './connection-test.js';
 import { PlatformClient } from './platform-client.js';
 import { DatabaseTokenStore } from './token-store.js';
@@ -17,10 +17,6 @@ export interface StoredConnectionDependencies {
   readonly postgres: Postgres;
   readonly secrets: SiteSecrets;
 }
-
-/** Listings return more than the answers to conversions. */
-const LISTING_MAX_BYTES = 1024 * 1024;
-const LISTING_TIMEOUT_MS = 10_000;
 
 /** Tests a site's stored connection with the same requests as the service. */
 export async function testStoredConnection(
@@ -45,15 +41,15 @@ export async function listStoredConnection(
   dependencies: StoredConnectionDependencies,
   site: Site,
   target: NamedConnection,
-  account: string | undefined,
+  options: Pick<ListingOptions, 'account' | 'app'>,
 ): Promise<AccountOptions> {
   const { settings, postgres } = dependencies;
   const connection = await loadConnection(dependencies, site, target);
-  const client = new PlatformClient(settings.outboundAllowPrivate, LISTING_TIMEOUT_MS, LISTING_MAX_BYTES);
+  const client = listingClient(settings.outboundAllowPrivate);
   const tokens = tokensOf(dependencies, client, connection, { shared: true });
   try {
-    const options = { account, nowMs: postgres.clock.nowMs() };
-    return await listConnection({ site: site.host, ...target }, connection, client, tokens, options);
+    const nowMs = postgres.clock.nowMs();
+    return await listConnection({ site: site.host, ...target }, connection, client, tokens, { ...options, nowMs });
   } finally {
     await client.close();
   }

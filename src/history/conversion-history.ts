@@ -3,6 +3,7 @@ import { findOrder } from '../conversions/find-order.js';
 import { type DeliveryHistory, deliveryHistories } from '../delivery/delivery-history.js';
 import { withOrder } from '../delivery/read-order.js';
 import { type AdConsent, CONVERSION } from '../events/conversion.events.js';
+import { UserError } from '../kernel/errors.js';
 import { isUuid } from '../kernel/uuid.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
@@ -50,6 +51,17 @@ export async function readConversion(
   const [opening, ...more] = events;
   if (!opening || !isOpening(opening) || opening.site !== (host ?? opening.site)) return undefined;
   return [opening, ...more];
+}
+
+/** With a host, only of that site. */
+export async function requireConversion(
+  log: EventLog,
+  host: string | undefined,
+  conversionId: string,
+): Promise<ConversionStream> {
+  const own = await readConversion(log, host, conversionId);
+  if (own) return own;
+  throw new UserError(`${host ?? 'The log'} has no conversion ${conversionId}. "events tail" shows the newest events.`);
 }
 
 /** The newest conversion with the order id that is not a duplicate, nor a correction if there is another one. */

@@ -7,8 +7,10 @@ export interface ExportJob {
   readonly client: ClientBase;
   readonly filter: EventFilter;
   readonly format: ExportFormat;
+  /** Events that are held in memory at a time. */
+  readonly pageEvents?: number | undefined;
   /** Progress of an earlier, interrupted process; undefined to start at the beginning. */
-  readonly resumeFrom: Pick<ExportCheckpoint, 'position' | 'events'> | undefined;
+  readonly resumeFrom: Pick<ExportCheckpoint, 'position' | 'events' | 'complete'> | undefined;
   /** `checkpoint` returns the progress that these bytes complete. */
   write(bytes: Uint8Array, checkpoint: () => Omit<ExportCheckpoint, 'bytes'>): Promise<void>;
   /** Called after each page; may throw to stop the export. */
@@ -20,16 +22,18 @@ export async function exportEvents({
   client,
   filter,
   format,
+  pageEvents,
   resumeFrom,
   write,
   progress,
 }: ExportJob): Promise<number> {
+  if (resumeFrom?.complete) return resumeFrom.events;
   let position = resumeFrom?.position ?? filter.after;
   let events = resumeFrom?.events ?? 0;
   let writing: Promise<void> = Promise.resolve();
   try {
     for (let isLast = false; !isLast; ) {
-      const page = await filter.copyPage(client, position, (row) => format.add(row));
+      const page = await filter.copyPage(client, position, (row) => format.add(row), pageEvents);
       ({ position, isLast } = page);
       events += page.events;
       await writing;
@@ -44,6 +48,6 @@ export async function exportEvents({
     await writing.catch(() => {});
   }
   await writing;
-  await write(format.end(), () => ({ position, events }));
+  await write(format.end(), () => ({ position, events, complete: true }));
   return events;
 }

@@ -77,18 +77,23 @@ export class EventFilter {
   }
 
   /** Passes the next page of matching events to `each`, one at a time: memory use does not grow with the log. */
-  async copyPage(client: ClientBase, after: number, each: (row: LoggedRow) => void): Promise<CopiedPage> {
+  async copyPage(
+    client: ClientBase,
+    after: number,
+    each: (row: LoggedRow) => void,
+    pageEvents = PAGE_EVENTS,
+  ): Promise<CopiedPage> {
     if (this.streams) {
       const events = await this.readStreams([...this.streams]);
       for (const event of events) each(toRow(event));
       return { events: events.length, position: this.until, isLast: true };
     }
     let position = after;
-    const events = await copyEvents(client, { ...this.readOptions(), after, limit: PAGE_EVENTS }, (row) => {
+    const events = await copyEvents(client, { ...this.readOptions(), after, limit: pageEvents }, (row) => {
       each(row);
       position = row.position;
     });
-    const isLast = events < PAGE_EVENTS;
+    const isLast = events < pageEvents;
     return { events, position: isLast ? this.until : position, isLast };
   }
 

@@ -12,6 +12,8 @@ export interface ExportCheckpoint {
   readonly bytes: number;
   /** State of the format. */
   readonly state?: unknown;
+  /** The end of the file is written, too: nothing may follow it. */
+  readonly complete?: true;
 }
 
 /** Content of `<file>.part.json`. The names are part of the file format: an upgrade must not prevent resuming an export. */

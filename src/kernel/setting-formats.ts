@@ -10,6 +10,8 @@ export interface Format<Value> {
 }
 
 export const text: Format<string> = { text: 'text', parse: String };
+/** Also one of a machine without a domain. */
+export const email: Format<string> = { text: 'email address', parse: parseEmail };
 export const path: Format<string> = { text: 'path', parse: (value) => resolve(value) };
 export const pemFile: Format<string> = { text: 'path of a PEM file', parse: readPem };
 export const secret: Format<Buffer> = { text: '64 hexadecimal characters', parse: secretKey };
@@ -153,4 +155,9 @@ function readPem(file: string): string {
   } catch (error) {
     throw new Error(`the file cannot be read (${(error as NodeJS.ErrnoException).code})`);
   }
+}
+
+function parseEmail(value: string): string {
+  if (!/^[^\s@]+@[^\s@]+$/.test(value)) throw new Error(`"${value}" is not an email address`);
+  return value.toLowerCase();
 }

@@ -40,6 +40,8 @@ describe('readSettings', () => {
     ['TRUSTED_PROXIES', '10.0.0.0/99'],
     ['OPERATIONS_FROM', 'office'],
     ['SECRET_KEY', 'short'],
+    ['ADMIN_EMAIL', 'ada'],
+    ['ADMIN_PASSWORD', 'too-short'],
     ['DATABASE_URL', 'mysql://x'],
     ['TLS_CERT', '/no/such/file'],
     ['CELL', 'eu west'],
@@ -55,8 +57,8 @@ describe('readSettings', () => {
     expect(() => readSettings({ SECRET_KEY: KEY, [name]: value })).toThrow(new RegExp(`^${name}: `));
   });
 
-  it('never repeats a secret that it rejects', () => {
-    expect(() => readSettings({ SECRET_KEY: 'hunter2' })).toThrow(
+  it.each(['SECRET_KEY', 'ADMIN_PASSWORD'])('never repeats a secret that it rejects: %s', (name) => {
+    expect(() => readSettings({ [name]: 'hunter2' })).toThrow(
       expect.not.objectContaining({ message: expect.stringContaining('hunter2') }),
     );
   });

@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { isLoopbackHost } from './addresses.js';
 import { parseDurationMs } from './durations.js';
 import { messageOf, UserError } from './errors.js';
+import { requireStrongPassword } from './password-strength.js';
 import {
   addresses,
   brokers,
@@ -9,6 +10,7 @@ import {
   duration,
   durationBetween,
   durations,
+  email,
   type Format,
   flag,
   headerName,
@@ -106,6 +108,17 @@ export const DEFINITIONS = {
     'ADMIN_URL',
     origin,
     'Address under which browsers reach the management API, such as `https://admin.example`; the only accepted host and origin.',
+  ),
+  adminEmail: setting(
+    'ADMIN_EMAIL',
+    'admin@localhost',
+    email,
+    'Email address with which the first administrator signs in.',
+  ),
+  adminPassword: optional(
+    'ADMIN_PASSWORD',
+    text,
+    'Creates the first administrator at the start, if there is no user yet. Without it: [a link](api.md#the-first-user).',
   ),
   oidcIssuer: optional(
     'OIDC_ISSUER',
@@ -310,6 +323,7 @@ export function readSettings(environment: NodeJS.ProcessEnv) {
   if (!settings.tlsCert !== !settings.tlsKey)
     throw new UserError('TLS_CERT and TLS_KEY go together: set both, or neither.');
   requireSafeAdminAddress(settings);
+  requireStrongAdminPassword(settings);
   const oidc = [settings.oidcIssuer, settings.oidcClientId, settings.oidcClientSecret];
   if (oidc.some(Boolean) && !oidc.every(Boolean))
     throw new UserError('OIDC_ISSUER, OIDC_CLIENT_ID and OIDC_CLIENT_SECRET go together: set all three, or none.');
@@ -349,6 +363,15 @@ function requireSafeAdminAddress({ adminPort, adminHost, adminUrl, tlsCert, trus
     throw new UserError(
       `ADMIN_HOST ${adminHost} is reachable from other machines: set TLS_CERT and TLS_KEY, or TRUSTED_PROXIES to the proxy that terminates TLS.`,
     );
+}
+
+function requireStrongAdminPassword({ adminEmail, adminPassword }: Values): void {
+  if (adminPassword === undefined) return;
+  try {
+    requireStrongPassword(adminPassword, adminEmail);
+  } catch (error) {
+    throw new UserError(`ADMIN_PASSWORD: ${messageOf(error)}`);
+  }
 }
 
 /** An empty value counts as not set. */

@@ -7,6 +7,8 @@ import type { Call, PlatformRequest, PlatformResponse } from './platform.js';
 export interface ListingCall extends Call {
   /** List what belongs to this account, instead of to the first ones: the value of an option that others belong to. */
   readonly account?: string | undefined;
+  /** The OAuth app that the person has allowed, for platforms that list only for it. */
+  readonly app?: { readonly clientId: string; readonly clientSecret: string } | undefined;
 }
 
 /**

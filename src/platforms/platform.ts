@@ -1,5 +1,6 @@
 import type { Listing, ListingCall } from './account-listing.js';
 import type { OptionList } from './account-options.js';
+import type { Authorization } from './authorization.js';
 import type { Conversion, ConversionSource, CorrectedOrder } from './conversion.js';
 
 /** In the order of a receipt. */
@@ -66,6 +67,8 @@ export interface Platform {
   fix?(reason: string): string | undefined;
   /** How to obtain an access token; undefined when the connection has no credentials for one. */
   token?(connection: Connection): TokenRequest | undefined;
+  /** How a person signs in at the platform to connect it; undefined where it has no such sign-in. */
+  readonly authorization?: Authorization;
   /** Asks for the outcome of a request that was accepted for later processing. */
   readonly confirmation?: Confirmation;
   /** The platform's test mode; undefined where it has none. */
@@ -100,6 +103,8 @@ export interface Field {
   readonly required?: boolean;
   /** An address that may contain a secret: settings hold it redacted, and the secret of the same name in full. */
   readonly address?: true;
+  /** It describes the value of another field, and is removed when that one is set without it. */
+  readonly about?: string;
   /** One line: its meaning and where to find it. */
   readonly help: string;
   /** Returns what is wrong with the value, or undefined. The message never contains the value. */
@@ -219,6 +224,8 @@ export type Verdict =
 /** A form post to an OAuth 2 token endpoint. */
 export interface TokenRequest {
   readonly url: string;
+  /** Besides those of every form post. */
+  readonly headers?: Readonly<Record<string, string>>;
   readonly form: Readonly<Record<string, string>>;
 }
 
@@ -238,14 +245,13 @@ export interface TestCall {
   verdict(response: PlatformResponse): Verdict;
 }
 
-/** The URL of a path at the platform, or at the connection's own endpoint. */
-export function endpointUrl(connection: Connection, base: string, path: string): string {
-  const { endpoint } = connection;
+/** The URL of a path at the platform, or at the own endpoint of a connection or an OAuth app. */
+export function endpointUrl({ endpoint }: Pick<Connection, 'endpoint'>, base: string, path: string): string {
   return (endpoint === undefined ? base : endpoint.endsWith('/') ? endpoint.slice(0, -1) : endpoint) + path;
 }
 
 /** The form of an OAuth 2 token refresh; undefined when a credential is missing. */
-export function refreshTokenForm({ settings, secrets }: Connection): Record<string, string> | undefined {
+export function refreshTokenForm({ settings, secrets }: Connection) {
   const { client_id } = settings;
   const { client_secret, refresh_token } = secrets;
   if (client_id === undefined || client_secret === undefined || refresh_token === undefined) return undefined;

@@ -41,7 +41,7 @@ export const FAILURE_KINDS = ['refuse', 'refuse_one', 'throttle', 'server_error'
 export type FailureKind = (typeof FAILURE_KINDS)[number];
 
 /** The purpose of a request. A behaviour applies to `events` by default, so that a token request does not use it up. */
-export const CALL_KINDS = ['events', 'token', 'status', 'test'] as const;
+export const CALL_KINDS = ['events', 'token', 'status', 'test', 'list', 'consent'] as const;
 export type CallKind = (typeof CALL_KINDS)[number];
 
 /** A request to the control API with a mode that only one platform has. */

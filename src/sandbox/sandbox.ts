@@ -18,8 +18,10 @@ import { tiktok } from './doubles/tiktok.js';
 import { webhook } from './doubles/webhook.js';
 import { x } from './doubles/x.js';
 import { Ledger } from './ledger.js';
+import { withListing } from './listings/index.js';
 import { faultOutcome, type Outcome, outcomeOf } from './outcome.js';
 import { addressParts } from './sandbox-address.js';
+import { withSignIn } from './sign-ins.js';
 
 const HOST = '127.0.0.1';
 const BODY_MAX_BYTES = 16 * 1024 * 1024;
@@ -30,7 +32,9 @@ const KEEP_ALIVE_MS = 60_000;
 export const DOUBLES: readonly PlatformDouble[] = [
   ...[googleAds, meta, tiktok, microsoftAds, ga4, segment],
   ...[linkedin, pinterest, snapchat, reddit, x, webhook],
-];
+]
+  .map(withListing)
+  .map(withSignIn);
 
 export interface SandboxOptions {
   /** The number of events remembered per platform and tenant; zero: counters only. */

@@ -1,5 +1,6 @@
 import { isFormContentType, jsonAnswer } from './answers.js';
-import type { FailureAnswers, Memory, SandboxAnswer, SandboxRequest } from './double.js';
+import type { FailureAnswers, SandboxAnswer, SandboxRequest } from './double.js';
+import { issueTokens, nextNumber, revokedTokens, takeGrant } from './grants.js';
 
 const EXPIRES_IN_SECONDS = 3_600;
 
@@ -9,33 +10,70 @@ export interface TokenRules {
   readonly scope?: string;
   /** Each refresh returns a new refresh token and invalidates the old one. */
   readonly rotates?: boolean;
+  /** The client's id and secret are in the header `authorization`, not in the form. */
+  readonly basic?: true;
+  /** In seconds. */
+  readonly lifetime?: number;
 }
 
-/** Answers the refresh of an access token. */
+interface Client {
+  readonly id: string | null | undefined;
+  readonly secret: string | null | undefined;
+}
+
+/** Answers the exchange of a code, and the refresh of an access token. */
 export function tokenAnswer(request: SandboxRequest, rules: TokenRules = {}): SandboxAnswer {
   if (request.method !== 'POST') return oauthError(405, 'invalid_request', 'Use POST.');
   if (!isFormContentType(request)) return oauthError(400, 'invalid_request', 'The body must be form encoded.');
   const form = new URLSearchParams(request.body);
-  for (const field of ['grant_type', 'refresh_token', 'client_id', 'client_secret']) {
-    if (!form.get(field)) return oauthError(400, 'invalid_request', `Missing required parameter: ${field}`);
-  }
-  if (form.get('grant_type') !== 'refresh_token') {
-    return oauthError(400, 'unsupported_grant_type', 'The sandbox only refreshes tokens.');
-  }
+  const isExchange = form.get('grant_type') === 'authorization_code';
+  const client = rules.basic ? basicClient(request) : { id: form.get('client_id'), secret: form.get('client_secret') };
+  const needed = ['grant_type', ...(isExchange ? ['code', 'redirect_uri'] : ['refresh_token'])];
+  const missing = [...needed, ...(rules.basic ? [] : ['client_id', 'client_secret'])].find((name) => !form.get(name));
+  if (missing !== undefined) return oauthError(400, 'invalid_request', `Missing required parameter: ${missing}`);
+  if (!isExchange && form.get('grant_type') !== 'refresh_token')
+    return oauthError(400, 'unsupported_grant_type', 'The sandbox exchanges codes and refreshes tokens.');
   if (rules.scope !== undefined && !form.get('scope')?.split(' ').includes(rules.scope)) {
     return oauthError(400, 'invalid_scope', 'The scope is not allowed for this client.');
   }
-  if (form.get('client_secret')?.includes('bad')) return oauthError(401, 'invalid_client', 'Unauthorized');
+  if (!client.id || !client.secret || client.secret.includes('bad'))
+    return oauthError(401, 'invalid_client', 'Unauthorized');
+  return isExchange ? exchangeAnswer(request, form, client, rules) : refreshAnswer(request, form, rules);
+}
+
+function exchangeAnswer(
+  { memory }: SandboxRequest,
+  form: URLSearchParams,
+  { id }: Client,
+  { lifetime = EXPIRES_IN_SECONDS }: TokenRules,
+): SandboxAnswer {
+  const [code, redirectUri, verifier] = ['code', 'redirect_uri', 'code_verifier'].map((name) => form.get(name));
+  const grant = takeGrant(memory, { code, clientId: id, redirectUri, verifier });
+  if (!grant) return oauthError(400, 'invalid_grant', 'The code is unknown, used or expired.');
+  const { accessToken, refreshToken } = issueTokens(memory, grant);
+  return jsonAnswer(200, {
+    token_type: 'Bearer',
+    access_token: accessToken,
+    expires_in: lifetime,
+    refresh_token: refreshToken,
+  });
+}
+
+function refreshAnswer(
+  { memory }: SandboxRequest,
+  form: URLSearchParams,
+  { rotates, lifetime = EXPIRES_IN_SECONDS }: TokenRules,
+): SandboxAnswer {
   const given = form.get('refresh_token') as string;
-  const revoked = revokedTokens(request.memory);
+  const revoked = revokedTokens(memory);
   if (given.includes('bad') || revoked.has(given)) return invalidGrant();
-  const number = nextNumber(request.memory);
-  if (rules.rotates === true) revoked.add(given);
+  const number = nextNumber(memory, 'tokens');
+  if (rotates === true) revoked.add(given);
   return jsonAnswer(200, {
     token_type: 'Bearer',
     access_token: `sandbox-token-${number}`,
-    expires_in: EXPIRES_IN_SECONDS,
-    ...(rules.rotates === true ? { refresh_token: `sandbox-refresh-${number}` } : {}),
+    expires_in: lifetime,
+    ...(rotates === true ? { refresh_token: `sandbox-refresh-${number}` } : {}),
   });
 }
 
@@ -48,22 +86,16 @@ export const tokenFailures: FailureAnswers = {
   forbidden: () => oauthError(403, 'access_denied', 'The client may not use this.'),
 };
 
+function basicClient({ headers }: SandboxRequest): Client {
+  const [, encoded = ''] = /^Basic (\S+)$/.exec(headers['authorization'] ?? '') ?? [];
+  const [id, secret] = Buffer.from(encoded, 'base64').toString().split(':', 2).map(decodeURIComponent);
+  return { id, secret };
+}
+
 function invalidGrant(): SandboxAnswer {
   return oauthError(400, 'invalid_grant', 'Token has been expired or revoked.');
 }
 
-function oauthError(status: number, error: string, description: string): SandboxAnswer {
+export function oauthError(status: number, error: string, description: string): SandboxAnswer {
   return jsonAnswer(status, { error, error_description: description });
-}
-
-function revokedTokens(memory: Memory): Set<string> {
-  const revoked = (memory.get('revoked refresh tokens') as Set<string> | undefined) ?? new Set<string>();
-  memory.set('revoked refresh tokens', revoked);
-  return revoked;
-}
-
-function nextNumber(memory: Memory): number {
-  const number = ((memory.get('tokens') as number | undefined) ?? 0) + 1;
-  memory.set('tokens', number);
-  return number;
 }

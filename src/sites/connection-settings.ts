@@ -43,6 +43,9 @@ export function changedConnection(
     else values[name] = validate(field, value);
     if (field.address) sealAddress(name, settings, secrets);
   }
+  for (const { name, about } of platform.fields)
+    if (about !== undefined && request.set[about] !== undefined && request.set[name] === undefined)
+      delete settings[name];
   const isGenerated = platform.name === 'webhook' && secrets['secret'] === undefined;
   if (isGenerated) secrets['secret'] = newSecret;
   const endpoint = request.endpoint === undefined ? current.endpoint : parseEndpoint(request.endpoint);
@@ -121,7 +124,7 @@ function requireFields({ name, fields }: Platform, { settings, secrets }: Connec
   );
 }
 
-function parseEndpoint(text: string): string | undefined {
+export function parseEndpoint(text: string): string | undefined {
   if (text.trim() === '') return undefined;
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isUsable =

@@ -1,5 +1,4 @@
 import { randomBytes, scrypt, timingSafeEqual } from 'node:crypto';
-import { UserError } from '../kernel/errors.js';
 
 interface Cost {
   readonly N: number;
@@ -12,9 +11,6 @@ const COST: Cost = { N: 2 ** 15, r: 8, p: 3 };
 const MEMORY_MAX_BYTES = 64 * 1024 * 1024;
 const SALT_BYTES = 16;
 const HASH_BYTES = 32;
-const LENGTH_MIN = 12;
-const LENGTH_MAX = 256;
-const NAME_LENGTH_MIN = 4;
 
 const CONCURRENCY_MAX = 2;
 const WAITING_MAX = 20;
@@ -74,15 +70,4 @@ export class PasswordHasher {
     if (next) next();
     else this.running -= 1;
   }
-}
-
-/** Throws if the password is too easy to guess. */
-export function requireStrongPassword(password: string, email: string): void {
-  if (password.length < LENGTH_MIN || password.length > LENGTH_MAX)
-    throw new UserError(`Choose a password of ${LENGTH_MIN} to ${LENGTH_MAX} characters.`);
-  const name = email.split('@')[0] as string;
-  // A short name is part of many good passwords.
-  const hasName = name.length >= NAME_LENGTH_MIN && password.toLowerCase().includes(name.toLowerCase());
-  if (new Set(password).size < 5 || hasName)
-    throw new UserError('Choose a password with more different characters, and without your email address.');
 }

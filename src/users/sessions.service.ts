@@ -34,10 +34,13 @@ export class SessionsService {
    * The user of a valid session. Read from the database each time: a session that was ended elsewhere ends at once. Without
    * `isUse` its time without use goes on.
    */
-  async find(cookie: string, isUse = true): Promise<UserRow | undefined> {
+  find(cookie: string, isUse = true): Promise<UserRow | undefined> {
+    return this.findByHash(hashSecretToken(cookie), isUse);
+  }
+
+  async findByHash(hash: Buffer, isUse = true): Promise<UserRow | undefined> {
     const { Raw, IsNull } = await import('typeorm');
     const sessions = await this.postgres.repository(UserSessionRow);
-    const hash = hashSecretToken(cookie);
     const session = await sessions.findOne({
       where: {
         hash,

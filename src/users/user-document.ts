@@ -22,6 +22,11 @@ export function tokenDocument(token: ApiTokenRow) {
 }
 
 /** In the fragment, which browsers do not send to servers and proxies do not log. */
-export function signInLink({ adminUrl, adminPort }: Pick<Settings, 'adminUrl' | 'adminPort'>, secret: string): string {
-  return `${adminUrl ?? `http://localhost:${adminPort}`}/sign-in#${secret}`;
+export function signInLink(url: string, secret: string): string {
+  return `${url}/sign-in#${secret}`;
+}
+
+/** Where the management API is reached, as far as the settings say. */
+export function adminAddress({ adminUrl, adminPort }: Pick<Settings, 'adminUrl' | 'adminPort'>): string {
+  return adminUrl ?? `http://localhost:${adminPort}`;
 }

@@ -1,4 +1,5 @@
 import { Module } from '@nestjs/common';
+import { FirstAdministrator } from './first-administrator.js';
 import { PasswordHasher } from './password.js';
 import { SessionsService } from './sessions.service.js';
 import { SignInThrottle } from './sign-in-throttle.js';
@@ -6,7 +7,7 @@ import { TokensService } from './tokens.service.js';
 import { UsersService } from './users.service.js';
 
 @Module({
-  providers: [PasswordHasher, SessionsService, SignInThrottle, TokensService, UsersService],
-  exports: [SessionsService, SignInThrottle, TokensService, UsersService],
+  providers: [FirstAdministrator, PasswordHasher, SessionsService, SignInThrottle, TokensService, UsersService],
+  exports: [FirstAdministrator, SessionsService, SignInThrottle, TokensService, UsersService],
 })
 export class UsersModule {}

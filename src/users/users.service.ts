@@ -2,15 +2,17 @@ import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
 import { isEmail, normaliseEmail } from '../kernel/email.js';
 import { UserError } from '../kernel/errors.js';
+import { requireStrongPassword } from '../kernel/password-strength.js';
 import { uuidv7 } from '../kernel/uuid.js';
 import { Postgres } from '../postgres/postgres.js';
 import type { Role } from './access.js';
 import { type ExternalIdentity, identityDigest } from './external-identity.js';
-import { PasswordHasher, requireStrongPassword } from './password.js';
+import { PasswordHasher } from './password.js';
 import { generateSecretToken, hashSecretToken } from './secret-token.js';
+import { inTransaction } from './transaction.js';
 import { UserRow } from './user.row.js';
 
-const LINK_HOURS = 24;
+export const LINK_HOURS = 24;
 const ACTIVE_ADMIN = `SELECT FROM users WHERE role = 'admin' AND disabled_at IS NULL LIMIT 1`;
 
 export interface NewUser {
@@ -65,7 +67,7 @@ export class UsersService {
 
   /** Refuses to leave the installation without an administrator who can sign in. */
   async change(id: string, { name, role, sites, disabled }: UserChange): Promise<UserRow | undefined> {
-    const changed = await this.transaction(async (client) => {
+    const changed = await inTransaction(this.postgres, async (client) => {
       // One change at a time: two administrators must not remove each other.
       await client.query('LOCK TABLE users IN SHARE ROW EXCLUSIVE MODE');
       const before = await client.query(ACTIVE_ADMIN);
@@ -88,7 +90,7 @@ export class UsersService {
   /** Ends all sessions and the password of a user, and returns what a link to choose a new one contains. */
   async reset(id: string): Promise<string> {
     const { text, hash } = generateSecretToken();
-    await this.transaction(async (client) => {
+    await inTransaction(this.postgres, async (client) => {
       // First, because it locks the row: a session that is being opened meanwhile is seen by what follows.
       await client.query('UPDATE users SET password_hash = NULL WHERE id = $1', [id]);
       await endAccess(client, id);
@@ -156,24 +158,6 @@ export class UsersService {
 
   private users() {
     return this.postgres.repository(UserRow);
-  }
-
-  private async transaction<Result>(work: (client: PoolClient) => Promise<Result>): Promise<Result> {
-    const client = await this.postgres.pool.connect();
-    try {
-      await client.query('BEGIN');
-      const result = await work(client);
-      await client.query('COMMIT');
-      client.release();
-      return result;
-    } catch (error) {
-      // A connection that cannot roll back is closed, not used again.
-      await client.query('ROLLBACK').then(
-        () => client.release(),
-        () => client.release(true),
-      );
-      throw error;
-    }
   }
 }
 

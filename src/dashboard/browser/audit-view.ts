@@ -36,5 +36,5 @@ function describe(name: string, value: unknown): string[] {
 
 /** Ids say nothing to a reader. */
 function isId(name: string): boolean {
-  return /(?:^id|Id|hash|Hash)$/.test(name);
+  return name !== 'orderId' && /(?:^id|Id|hash|Hash)$/.test(name);
 }

@@ -1,9 +1,28 @@
 /** A sample conversion to send to a site with its key, for a shell. */
 export function curlLine(site: string, key: string, localUrl: string | undefined): string {
+  // The shell puts the time into the order id, so that a second paste is not a duplicate.
+  const body = `{"email":"jane@example.com","event":"purchase","value":129.9,"currency":"EUR","orderId":"ORD-'$(date +%s)'"}`;
+  return requestLine(site, key, localUrl, body);
+}
+
+interface SentConversion {
+  readonly event: string;
+  readonly value?: number;
+  readonly currency: string;
+  readonly orderId?: string;
+}
+
+/** A conversion as it was sent, with placeholders for what is not stored: the key and the email address. */
+export function repeatedCurlLine(site: string, sent: SentConversion, localUrl: string | undefined): string {
+  const { event, value, currency, orderId } = sent;
+  const body = JSON.stringify({ email: '<email>', event, value, currency, orderId });
+  return requestLine(site, '<key>', localUrl, body.replaceAll("'", "'\\''"));
+}
+
+function requestLine(site: string, key: string, localUrl: string | undefined, body: string): string {
   const address = localUrl ?? `https://${site}`;
   // On the machine of the service the site is named in the request: its own name may lead elsewhere.
   const isNamed = new URL(address).hostname === site;
-  const body = `{"email":"jane@example.com","event":"purchase","value":129.9,"currency":"EUR","orderId":"ORD-'$(date +%s)'"}`;
   return [
     `curl ${address}/__cc/inbound`,
     ...(isNamed ? [] : [`-H 'Host: ${site}'`]),

@@ -5,9 +5,13 @@ import { FIRST_PAGE, pathOf, readPath, type SitePage } from './navigation.js';
 import { AddSite } from './pages/add-site.js';
 import { Audit } from './pages/audit.js';
 import { Consent } from './pages/consent.js';
+import { Conversion } from './pages/conversion.js';
+import { Conversions } from './pages/conversions.js';
 import { Duplicates } from './pages/duplicates.js';
 import { Integrations } from './pages/integrations.js';
 import { Keys } from './pages/keys.js';
+import { Live } from './pages/live.js';
+import { Overview } from './pages/overview.js';
 import { SettingsTokens } from './pages/settings-tokens.js';
 import { SettingsUsers } from './pages/settings-users.js';
 import { SyncLog } from './pages/sync-log.js';
@@ -17,6 +21,9 @@ import { Webhook } from './pages/webhook.js';
 import { type Site, useSession } from './session.js';
 
 const SITE_COMPONENTS: Readonly<Record<SitePage, (props: { site: Site }) => preact.JSX.Element>> = {
+  overview: Overview,
+  live: Live,
+  conversions: Conversions,
   'sync-log': SyncLog,
   integrations: Integrations,
   webhook: Webhook,
@@ -37,11 +44,12 @@ export function CurrentPage() {
   if (path === '/settings') return <Redirect to="/settings/users" />;
   if (path === '/settings/users') return <SettingsUsers />;
   if (path === '/settings/tokens') return <SettingsTokens />;
-  const { site: host, page } = readPath(path);
+  const { site: host, page, item } = readPath(path);
   const site = sites.find((candidate) => candidate.host === host);
   if (site && page === undefined && path.split('/').length === 3)
     return <Redirect to={pathOf(site.host, FIRST_PAGE)} />;
   if (!site || !page) return <NotFound />;
+  if (page === 'conversions' && item !== undefined) return <Conversion key={item} site={site} id={item} />;
   const Component = SITE_COMPONENTS[page];
   return <Component key={site.host} site={site} />;
 }

@@ -26,13 +26,29 @@ describe('navigation of the dashboard', () => {
 
   it('finds pages by all the words that were typed, the current site first', () => {
     const sites = ['a.example', 'b.example'];
-    expect(findDestinations('sync', sites, 'b.example').map(({ detail }) => detail)).toEqual([
-      'b.example',
-      'a.example',
+    expect(findDestinations('sync log', sites, 'b.example').map(({ title, detail }) => `${title} ${detail}`)).toEqual([
+      'Sync log b.example',
+      'Sync log a.example',
+      'Order sync log b.example',
     ]);
     expect(findDestinations('keys a.ex', sites, undefined)).toEqual([
       { title: 'Inbound keys', detail: 'a.example', path: '/sites/a.example/keys' },
     ]);
     expect(findDestinations('nothing at all', sites, undefined)).toEqual([]);
+  });
+
+  it('finds an order or a conversion by its id', () => {
+    expect(findDestinations(' ORD 1 ', ['a.example'], 'a.example')).toEqual([
+      { title: 'Order ORD 1', detail: 'a.example', path: '/sites/a.example/conversions?order=ORD%201' },
+    ]);
+    const id = '01a1e5b9-3fea-7b69-abe9-1a3f1faf7078';
+    expect(findDestinations(id, ['a.example'], 'a.example')).toEqual([
+      { title: `Conversion ${id}`, detail: 'a.example', path: `/sites/a.example/conversions/${id}` },
+    ]);
+    expect(readPath(`/sites/a.example/conversions/${id}`)).toEqual({
+      site: 'a.example',
+      page: 'conversions',
+      item: id,
+    });
   });
 });

@@ -1,5 +1,8 @@
 /** The pages of a site, in the order of the sidebar. A page is a part of the address: /sites/shop.example/integrations. */
 export const SITE_PAGES = [
+  { page: 'overview', title: 'Overview', group: undefined, key: 'o' },
+  { page: 'live', title: 'Live', group: undefined, key: 'l' },
+  { page: 'conversions', title: 'Conversions', group: undefined, key: 'v' },
   { page: 'sync-log', title: 'Sync log', group: undefined, key: 's' },
   { page: 'integrations', title: 'Integrations', group: undefined, key: 'i' },
   { page: 'webhook', title: 'Webhook', group: undefined, key: 'w' },
@@ -13,18 +16,22 @@ export const SITE_PAGES = [
 
 export type SitePage = (typeof SITE_PAGES)[number]['page'];
 
-export const FIRST_PAGE: SitePage = 'integrations';
+export const FIRST_PAGE: SitePage = 'overview';
 
 export function pathOf(site: string, page: SitePage): string {
   return `/sites/${encodeURIComponent(site)}/${page}`;
 }
 
-/** Which site and page an address names. */
-export function readPath(path: string): { site?: string; page?: SitePage } {
-  const [, first, site, name] = path.split('/');
+export function conversionPath(site: string, id: string): string {
+  return `${pathOf(site, 'conversions')}/${id}`;
+}
+
+/** Which site, page and item of the page an address names. */
+export function readPath(path: string): { site?: string; page?: SitePage; item?: string } {
+  const [, first, site, name, item] = path.split('/');
   if (first !== 'sites' || site === undefined || site === '') return {};
   const known = SITE_PAGES.find(({ page }) => page === name);
-  return { site: decodeURIComponent(site), ...(known && { page: known.page }) };
+  return { site: decodeURIComponent(site), ...(known && { page: known.page }), ...(item && { item }) };
 }
 
 export type Shortcut =
@@ -55,7 +62,9 @@ export interface Destination {
   readonly path: string;
 }
 
-/** The pages and sites whose names contain every word of the text, best first: the current site before others. */
+const CONVERSION_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** The pages and sites whose names contain every word of the text, the current site first, and the order with that id. */
 export function findDestinations(text: string, sites: readonly string[], site: string | undefined): Destination[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   const ordered = [...sites].sort((one, other) => Number(other === site) - Number(one === site));
@@ -71,5 +80,14 @@ export function findDestinations(text: string, sites: readonly string[], site: s
     const name = `${title} ${detail}`.toLowerCase();
     return words.every((word) => name.includes(word));
   });
-  return matches.slice(0, 12);
+  return [...matches.slice(0, 10), ...(site === undefined ? [] : findConversions(text.trim(), site))];
+}
+
+/** A text may be the id of an order or of a conversion. */
+function findConversions(text: string, site: string): Destination[] {
+  if (text === '') return [];
+  if (CONVERSION_ID.test(text))
+    return [{ title: `Conversion ${text}`, detail: site, path: conversionPath(site, text) }];
+  const path = `${pathOf(site, 'conversions')}?order=${encodeURIComponent(text)}`;
+  return [{ title: `Order ${text}`, detail: site, path }];
 }

@@ -6,7 +6,7 @@ import {
   orderedConnections,
   withoutCommands,
 } from './connection-view.js';
-import { curlLine, tagSnippet } from './curl-line.js';
+import { curlLine, repeatedCurlLine, tagSnippet } from './curl-line.js';
 import { fieldError, toProblem } from './problem.js';
 import { readFilters, withFilter } from './sync-log-filters.js';
 
@@ -103,6 +103,14 @@ describe('what is copied', () => {
     expect(curlLine('shop.example', 'cc_1', undefined)).toMatch(
       /^curl https:\/\/shop\.example\/__cc\/inbound -H 'X-CC/,
     );
+  });
+
+  it('repeats a conversion without what is not stored, quoted for a shell', () => {
+    const sent = { event: "it's", value: 1, currency: 'EUR', orderId: 'ORD-1' };
+    expect(repeatedCurlLine('localhost', sent, 'http://localhost:8080')).toContain(
+      String.raw`-d '{"email":"<email>","event":"it'\''s","value":1,"currency":"EUR","orderId":"ORD-1"}'`,
+    );
+    expect(repeatedCurlLine('localhost', sent, undefined)).toContain("'X-CC-Api-Key: <key>'");
   });
 
   it('loads the tag from the host of the site', () => {

@@ -1,5 +1,6 @@
 import { fixOf } from '../error-table.js';
 import type { Platform } from '../platform.js';
+import { authorization } from './authorization.js';
 import { baseUrl, request, statusRequest, test, token } from './client.js';
 import { correction, limits } from './correction.js';
 import { UPLOAD_ERRORS } from './errors.js';
@@ -23,6 +24,7 @@ export const googleAds: Platform = {
   verdict,
   fix: (reason) => fixOf(UPLOAD_ERRORS, reason),
   token,
+  authorization,
   confirmation: { request: statusRequest, verdict: confirmationVerdict },
   test,
   listAccount,

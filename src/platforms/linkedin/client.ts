@@ -1,4 +1,11 @@
-import { type Call, type Connection, endpointUrl, type PlatformRequest, type TokenRequest } from '../platform.js';
+import {
+  type Call,
+  type Connection,
+  endpointUrl,
+  type PlatformRequest,
+  refreshTokenForm,
+  type TokenRequest,
+} from '../platform.js';
 import { API_VERSION } from './settings.js';
 
 export const BASE = 'https://api.linkedin.com';
@@ -21,11 +28,6 @@ export function request(items: readonly string[], { connection, accessToken }: C
 
 /** Credentials for fresh tokens take precedence over a configured access token. */
 export function token(connection: Connection): TokenRequest | undefined {
-  const { client_secret, refresh_token } = connection.secrets;
-  const { client_id } = connection.settings;
-  if (!client_id || !client_secret || !refresh_token) return undefined;
-  return {
-    url: endpointUrl(connection, 'https://www.linkedin.com', '/oauth/v2/accessToken'),
-    form: { grant_type: 'refresh_token', refresh_token, client_id, client_secret },
-  };
+  const form = refreshTokenForm(connection);
+  return form && { url: endpointUrl(connection, 'https://www.linkedin.com', '/oauth/v2/accessToken'), form };
 }

@@ -1,4 +1,5 @@
 import type { Platform } from '../platform.js';
+import { authorization } from './authorization.js';
 import { BASE, request, token } from './client.js';
 import { listAccount } from './list-account.js';
 import { payload } from './payload.js';
@@ -21,5 +22,6 @@ export const linkedin: Platform = {
   request,
   verdict,
   token,
+  authorization,
   listAccount,
 };

@@ -1,3 +1,4 @@
+import { accessTokenExpires, credentialsProblem } from '../credentials.js';
 import { actionsProblem } from '../event-mapping.js';
 import { externalIdForm } from '../external-id.js';
 import { visibleAscii } from '../fields.js';
@@ -35,22 +36,11 @@ export const fields: readonly Field[] = [
     fallback: API_VERSION,
   },
   externalIdForm(undefined),
+  accessTokenExpires,
 ];
 
-export function check({ settings, secrets }: Connection): string | undefined {
-  return credentialsProblem(settings, secrets) ?? mappingProblem(settings);
-}
-
-function credentialsProblem(settings: Connection['settings'], secrets: Connection['secrets']): string | undefined {
-  const credentials = {
-    client_id: settings['client_id'],
-    client_secret: secrets['client_secret'],
-    refresh_token: secrets['refresh_token'],
-  };
-  const missing = Object.entries(credentials).flatMap(([name, value]) => (value ? [] : [name]));
-  if (missing.length === 0 || (missing.length === 3 && secrets['access_token'])) return undefined;
-  if (missing.length === 3) return 'access_token is missing: set it, or client_id, client_secret and refresh_token';
-  return `${missing.join(' and ')} missing: client_id, client_secret and refresh_token must be set together`;
+export function check(connection: Connection): string | undefined {
+  return credentialsProblem(connection) ?? mappingProblem(connection.settings);
 }
 
 function mappingProblem(settings: Connection['settings']): string | undefined {

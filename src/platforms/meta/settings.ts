@@ -1,3 +1,4 @@
+import { accessTokenExpires } from '../credentials.js';
 import {
   digitsOnly,
   limitedDataUseField,
@@ -41,6 +42,7 @@ export const fields: readonly Field[] = [
     fallback: '0',
   },
   versionField('api_version', 'Version of the Graph API.', API_VERSION),
+  accessTokenExpires,
 ];
 
 export function check({ settings }: Connection): string | undefined {

@@ -7,7 +7,7 @@ import { credentialsVerdict } from './verdict.js';
 const CAPI = 'https://capi.uet.microsoft.com';
 export const CAMPAIGN_MANAGEMENT = 'https://campaign.api.bingads.microsoft.com';
 const OAUTH = 'https://login.microsoftonline.com';
-const SCOPE = 'https://ads.microsoft.com/msads.manage offline_access';
+export const SCOPE = 'https://ads.microsoft.com/msads.manage offline_access';
 
 export function baseUrl(settings: Settings): string {
   return isOffline(settings) ? CAMPAIGN_MANAGEMENT : CAPI;

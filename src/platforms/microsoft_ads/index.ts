@@ -1,5 +1,6 @@
 import { fixOf } from '../error-table.js';
 import type { Platform } from '../platform.js';
+import { authorization } from './authorization.js';
 import { baseUrl, request, test, token } from './client.js';
 import { ERRORS } from './errors.js';
 import { listAccount } from './list-account.js';
@@ -24,6 +25,7 @@ export const microsoftAds: Platform = {
   verdict,
   fix: (reason) => fixOf(ERRORS, reason),
   token,
+  authorization,
   test,
   listAccount,
 };

@@ -1,5 +1,6 @@
 import type { Platform } from '../platform.js';
-import { BASE, request, test } from './client.js';
+import { authorization } from './authorization.js';
+import { BASE, request, test, token } from './client.js';
 import { listAccount } from './list-account.js';
 import { payload } from './payload.js';
 import { check, fields } from './settings.js';
@@ -16,6 +17,8 @@ export const pinterest: Platform = {
   payload,
   request,
   verdict,
+  token,
+  authorization,
   test,
   listAccount,
 };

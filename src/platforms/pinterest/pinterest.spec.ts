@@ -33,8 +33,8 @@ const sha256 = (text: string) => hash('sha256', text);
 
 describePlatformContract(pinterest, {
   connection,
-  secretSettings: ['access_token'],
-  requiredSettings: ['ad_account_id', 'access_token'],
+  secretSettings: ['access_token', 'client_secret', 'refresh_token'],
+  requiredSettings: ['ad_account_id'],
   payload: {
     unidentified: [
       ...INSUFFICIENT_IDENTIFIERS,

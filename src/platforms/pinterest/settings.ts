@@ -1,13 +1,20 @@
-import { digitsOnly, limitedDataUseField, requiredField, requiredSecret, versionField } from '../fields.js';
+import { appFields, credentialsProblem } from '../credentials.js';
+import { digitsOnly, limitedDataUseField, requiredField, versionField, visibleAscii } from '../fields.js';
 import type { Connection, Field } from '../platform.js';
 
 export const API_VERSION = 'v5';
 
 export const fields: readonly Field[] = [
   requiredField('ad_account_id', 'Id of the ad account, digits only: Ads > Conversions > Set up API.', digitsOnly),
-  requiredSecret('access_token', 'Conversion access token: Ads > Conversions > Set up API > Generate new token.'),
+  {
+    name: 'access_token',
+    secret: true,
+    help: 'Conversion access token: Ads > Conversions > Set up API > Generate new token. Or sign in.',
+    check: visibleAscii,
+  },
   limitedDataUseField,
   versionField('api_version', 'Version of the Pinterest API.', API_VERSION),
+  ...appFields,
 ];
 
 /** String fields of `custom_data` that the payload does not set itself. Pinterest rejects events with unknown fields. */
@@ -21,7 +28,11 @@ const CUSTOM_FIELDS = [
 ];
 
 /** Checked when connecting: Pinterest would reject every event otherwise. */
-export function check({ settings }: Connection): string | undefined {
+export function check(connection: Connection): string | undefined {
+  return credentialsProblem(connection) ?? mappingProblem(connection);
+}
+
+function mappingProblem({ settings }: Connection): string | undefined {
   for (const [name, value] of Object.entries(settings)) {
     if (name.startsWith('event.') && !/^[a-z][a-z_]*$/.test(value)) {
       return `${name} must be a Pinterest event in lower case: checkout, lead, signup, custom, …`;

@@ -1,7 +1,17 @@
-import { type Call, endpointUrl, type PlatformRequest, type TestCall } from '../platform.js';
+import { basicAuthorization } from '../authorization.js';
+import {
+  type Call,
+  type Connection,
+  endpointUrl,
+  type PlatformRequest,
+  refreshTokenForm,
+  type TestCall,
+  type TokenRequest,
+} from '../platform.js';
 import { verdict } from './verdict.js';
 
 export const BASE = 'https://ads-api.reddit.com';
+export const OAUTH = 'https://www.reddit.com';
 
 /** Reddit throttles the default user agents of HTTP libraries. */
 export const USER_AGENT = 'clean-conversions/1 (server-side conversion relay)';
@@ -21,13 +31,22 @@ export function test(item: string, call: Call): TestCall | undefined {
   };
 }
 
-function post(body: string, { connection }: Call): PlatformRequest {
+/** A refresh token takes precedence over an access token that was set. */
+export function token(connection: Connection): TokenRequest | undefined {
+  const form = refreshTokenForm(connection);
+  if (!form) return undefined;
+  const { client_id, client_secret, ...rest } = form;
+  const headers = { ...basicAuthorization(client_id, client_secret), 'user-agent': USER_AGENT };
+  return { url: endpointUrl(connection, OAUTH, '/api/v1/access_token'), headers, form: rest };
+}
+
+function post(body: string, { connection, accessToken }: Call): PlatformRequest {
   return {
     method: 'POST',
     url: endpointUrl(connection, BASE, `/api/v3/pixels/${connection.settings['pixel_id']}/conversion_events`),
     headers: {
       'content-type': 'application/json',
-      authorization: `Bearer ${connection.secrets['access_token']}`,
+      authorization: `Bearer ${accessToken ?? connection.secrets['access_token']}`,
       'user-agent': USER_AGENT,
     },
     body,

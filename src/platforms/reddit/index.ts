@@ -1,5 +1,6 @@
 import type { Platform } from '../platform.js';
-import { BASE, request, test } from './client.js';
+import { authorization } from './authorization.js';
+import { BASE, request, test, token } from './client.js';
 import { listAccount } from './list-account.js';
 import { payload } from './payload.js';
 import { check, fields } from './settings.js';
@@ -19,6 +20,8 @@ export const reddit: Platform = {
   payload,
   request,
   verdict,
+  token,
+  authorization,
   test,
   listAccount,
 };

@@ -186,7 +186,8 @@ describe('reddit', () => {
   });
 
   it('refuses a mapping to an event name that is too long', () => {
-    const check = (name: string) => reddit.check?.({ settings: { 'event.demo': name }, secrets: {} });
+    const check = (name: string) =>
+      reddit.check?.({ settings: { 'event.demo': name }, secrets: { access_token: 'token' } });
     expect(check('Demo')).toBeUndefined();
     expect(check('a'.repeat(65))).toMatch(/^event\.demo must be 1 to 64/);
   });

@@ -41,8 +41,8 @@ const sha256 = (text: string) => hash('sha256', text);
 
 describePlatformContract(snapchat, {
   connection,
-  secretSettings: ['access_token'],
-  requiredSettings: ['pixel_id', 'access_token'],
+  secretSettings: ['access_token', 'client_secret', 'refresh_token'],
+  requiredSettings: ['pixel_id'],
   payload: {
     unidentified: [
       ...INSUFFICIENT_IDENTIFIERS,

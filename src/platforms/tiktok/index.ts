@@ -1,5 +1,6 @@
 import { fixOf } from '../error-table.js';
 import type { Platform } from '../platform.js';
+import { authorization } from './authorization.js';
 import { BASE, request, test } from './client.js';
 import { ERRORS } from './errors.js';
 import { listAccount } from './list-account.js';
@@ -22,6 +23,7 @@ export const tiktok: Platform = {
   payload,
   request,
   verdict,
+  authorization,
   fix: (reason) => fixOf(ERRORS, reason),
   test,
   listAccount,

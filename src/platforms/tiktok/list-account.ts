@@ -57,14 +57,12 @@ function pixels(parent: string, call: ListingCall, list: OptionList): Listing {
 
 /** TikTok names the advertisers only to the app that they have allowed, which identifies itself in the query. */
 function advertisersRequest(call: ListingCall): PlatformRequest {
-  const { client_id } = call.connection.settings;
-  const { client_secret } = call.connection.secrets;
-  if (client_id === undefined || client_secret === undefined)
+  if (call.app === undefined)
     throw new ListingRefused(
       'forbidden',
-      'TikTok lists advertisers only after a sign-in with your app: the token of a pixel cannot. Set pixel_code by hand.',
+      'TikTok lists advertisers only for an OAuth app that they have allowed: sign in with TikTok, or set pixel_code by hand.',
     );
-  return get(call, '/oauth2/advertiser/get/', { app_id: client_id, secret: client_secret });
+  return get(call, '/oauth2/advertiser/get/', { app_id: call.app.clientId, secret: call.app.clientSecret });
 }
 
 function get(call: ListingCall, path: string, query: Readonly<Record<string, string>>): PlatformRequest {

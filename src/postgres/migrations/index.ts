@@ -18,8 +18,11 @@ import { ScanFromTheStart0000000000032 } from './0032-scan-from-the-start.js';
 import { RemovedStreams0000000000034 } from './0034-removed-streams.js';
 import { Users0000000000037 } from './0037-users.js';
 import { UserIdentity0000000000038 } from './0038-user-identity.js';
+import { FirstAdministrator0000000000039 } from './0039-first-administrator.js';
+import { PlatformSignIns0000000000040 } from './0040-platform-sign-ins.js';
 import { Attempts0000000000041 } from './0041-attempts.js';
 import { Statistics0000000000042 } from './0042-statistics.js';
+import { Jobs0000000000043 } from './0043-jobs.js';
 
 export interface Migration extends MigrationInterface {
   readonly name: string;
@@ -51,8 +54,11 @@ export const MIGRATIONS: readonly (new () => Migration)[] = [
   RemovedStreams0000000000034,
   Users0000000000037,
   UserIdentity0000000000038,
+  FirstAdministrator0000000000039,
+  PlatformSignIns0000000000040,
   Attempts0000000000041,
   Statistics0000000000042,
+  Jobs0000000000043,
 ];
 
 /** The number at the end of a migration's name. */

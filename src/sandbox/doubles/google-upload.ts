@@ -165,7 +165,7 @@ function invalidArgument(
   return { ...answer, received: receivedItems(items, errors, options) };
 }
 
-function googleAdsError(
+export function googleAdsError(
   request: SandboxRequest,
   code: number,
   status: string,

@@ -37,7 +37,10 @@ export const linkedin: PlatformDouble = {
     if (request.path !== EVENTS_PATH) return failure(404, 'RESOURCE_NOT_FOUND', 'No virtual resource found.');
     const refusal = credentialFailure(bearerToken(request));
     if (refusal) return fail(refusal, request);
-    return headerFailure(request) ?? conversionsAnswer(request);
+    const wrongHeader = headerFailure(request);
+    if (wrongHeader) return wrongHeader;
+    if (request.method !== 'POST') return failure(405, 'METHOD_NOT_ALLOWED', 'Use POST.');
+    return conversionsAnswer(request);
   },
 
   fail,
@@ -70,7 +73,7 @@ function fail(kind: FailureKind, request: SandboxRequest): SandboxAnswer {
   }
 }
 
-function headerFailure({ method, headers }: SandboxRequest): SandboxAnswer | undefined {
+export function headerFailure({ headers }: SandboxRequest): SandboxAnswer | undefined {
   const version = headers['linkedin-version'];
   if (version === undefined)
     return failure(400, 'VERSION_MISSING', 'A version must be present. Please specify a version.');
@@ -81,7 +84,7 @@ function headerFailure({ method, headers }: SandboxRequest): SandboxAnswer | und
   if (headers['x-restli-protocol-version'] !== '2.0.0') {
     return failure(400, 'ILLEGAL_ARGUMENT', 'X-Restli-Protocol-Version must be 2.0.0.');
   }
-  return method === 'POST' ? undefined : failure(405, 'METHOD_NOT_ALLOWED', 'Use POST.');
+  return undefined;
 }
 
 /** The body is one element, or a batch of them if the method header is BATCH_CREATE. */

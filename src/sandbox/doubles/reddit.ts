@@ -34,8 +34,7 @@ export const reddit: PlatformDouble = {
   answer(request) {
     if (!PATH.test(request.path)) return message(404, 'Not Found');
     if (request.method !== 'POST') return message(405, 'Method Not Allowed');
-    const userAgent = request.headers['user-agent'];
-    if (!isText(userAgent) || DEFAULT_USER_AGENT.test(userAgent)) return message(429, 'Too Many Requests');
+    if (hasDefaultUserAgent(request)) return message(429, 'Too Many Requests');
     switch (credentialOf(bearerToken(request))) {
       case 'missing':
         return { status: 401, headers: { 'content-type': 'text/plain' }, body: 'Authorization Required' };
@@ -72,6 +71,11 @@ const failures: FailureAnswers = {
     return jsonAnswer(403, { success: false, error: { reason: 'FORBIDDEN', explanation } });
   },
 };
+
+export function hasDefaultUserAgent({ headers }: SandboxRequest): boolean {
+  const userAgent = headers['user-agent'];
+  return !isText(userAgent) || DEFAULT_USER_AGENT.test(userAgent);
+}
 
 function message(status: number, text: string, received?: readonly ReceivedItem[]): SandboxAnswer {
   return jsonAnswer(status, { message: text }, received);

@@ -64,7 +64,8 @@ function PasswordForm({ onSignedIn }: { onSignedIn: (user: User) => void }) {
       <h1>Sign in</h1>
       {data?.hasUsers === false && (
         <p class="hint">
-          There is no user yet. Add the first administrator where the service runs, and open the link that it prints:
+          There is no user yet. Open the link that <code>npm start</code> printed, or add the first administrator where
+          the service runs, and open the link that it prints:{' '}
           <code>npm run cc -- users add &lt;email&gt; --role admin</code>
         </p>
       )}
@@ -99,24 +100,37 @@ function PasswordForm({ onSignedIn }: { onSignedIn: (user: User) => void }) {
 }
 
 function ChoosePasswordForm({ link, onSignedIn }: { link: string; onSignedIn: (user: User) => void }) {
+  const [email, setEmail] = useState('');
   const [password, setPassword] = useState('');
   const action = useAction();
+  // Only this link creates a user, who has no email address yet.
+  const isFirst = link.startsWith('first_');
   const submit = (event: Event) => {
     event.preventDefault();
-    void action.run(async () =>
-      onSignedIn(await dataOf(api.POST('/api/v1/session/password', { body: { link, password } }))),
-    );
+    const body = { link, password, ...(isFirst && { email: email.trim() }) };
+    void action.run(async () => onSignedIn(await dataOf(api.POST('/api/v1/session/password', { body }))));
   };
   return (
     <form onSubmit={submit}>
-      <h1>Choose a password</h1>
+      <h1>{isFirst ? 'Create the first administrator' : 'Choose a password'}</h1>
       <p class="dim">The link works once, for 24 hours.</p>
+      {isFirst && (
+        <TextField
+          label="Email"
+          type="email"
+          autocomplete="username"
+          required
+          autofocus
+          value={email}
+          onValue={setEmail}
+        />
+      )}
       <TextField
         label="New password"
         type="password"
         autocomplete="new-password"
         required
-        autofocus
+        autofocus={!isFirst}
         minLength={12}
         help="At least 12 characters."
         value={password}

@@ -7,6 +7,7 @@ import { Empty } from '../components/states.js';
 import { Table } from '../components/table.js';
 import { Time } from '../components/time.js';
 import { connectionTitle, counted, formatDuration } from '../format.js';
+import { conversionPath } from '../navigation.js';
 import type { Site } from '../session.js';
 import { readFilters, STATUSES, type SyncLogFilters, withFilter } from '../sync-log-filters.js';
 import { useData } from '../use-data.js';
@@ -38,7 +39,7 @@ export function SyncLog({ site }: { site: Site }) {
       <section class="panel">
         <Filters site={site.host} path={path} filters={filters} />
         <Paged pages={pages} empty={<NoLines filters={filters} />}>
-          {(items) => <Lines lines={items} />}
+          {(items) => <Lines site={site.host} lines={items} />}
         </Paged>
       </section>
     </Page>
@@ -90,7 +91,7 @@ function NoLines({ filters }: { filters: SyncLogFilters }) {
   return <Empty title="Nothing was sent yet">Attempts appear here as soon as the first conversion is delivered.</Empty>;
 }
 
-function Lines({ lines }: { lines: readonly SyncLine[] }) {
+function Lines({ site, lines }: { site: string; lines: readonly SyncLine[] }) {
   return (
     <Table
       label="Attempts"
@@ -104,7 +105,12 @@ function Lines({ lines }: { lines: readonly SyncLine[] }) {
         {
           title: 'Conversion',
           isMinor: true,
-          cell: ({ conversionId = '' }) => <code title={conversionId}>{conversionId.slice(-12)}</code>,
+          cell: ({ conversionId }) =>
+            conversionId !== undefined && (
+              <a href={conversionPath(site, conversionId)}>
+                <code>{conversionId.slice(-12)}</code>
+              </a>
+            ),
         },
         { title: 'Attempt', isNumber: true, isMinor: true, cell: ({ attempt }) => (attempt === 0 ? '' : attempt) },
         {

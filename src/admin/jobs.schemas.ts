@@ -1,0 +1,100 @@
+import { z } from 'zod';
+import { REPLAY_STATUSES } from '../delivery/replay-deliveries.command.js';
+import { EVENT_SCHEMAS } from '../events/index.js';
+import { FORMATS, type FormatName } from '../history/export-formats.js';
+import { JOB_KINDS, JOB_STATES } from '../jobs/job.js';
+import { CONNECTION_NAME_PATTERN, type ConnectionName } from '../platforms/connection-name.js';
+import { host, time } from './schemas.js';
+
+const bound = z
+  .string()
+  .max(40)
+  .meta({ description: 'A position or a time, UTC unless it has an offset.', example: '2026-03-01T09:30:00Z' });
+const from = bound.optional();
+const to = bound.optional().meta({ description: 'Exclusive. Default: now.' });
+const connection = z
+  .string()
+  .regex(new RegExp(CONNECTION_NAME_PATTERN))
+  .transform((name) => name as ConnectionName)
+  .meta({ example: 'meta:second' });
+
+export const newJobSchema = z
+  .union([
+    z
+      .object({
+        kind: z.literal('export'),
+        format: z.enum(Object.keys(FORMATS) as [FormatName, ...FormatName[]]).default('ndjson'),
+        types: z
+          .array(z.enum(Object.keys(EVENT_SCHEMAS) as [string, ...string[]]))
+          .min(1)
+          .max(100)
+          .optional(),
+        from,
+        to,
+      })
+      .strict(),
+    z
+      .object({
+        kind: z.literal('replay'),
+        platform: connection,
+        from,
+        to,
+        conversion: z.uuid().optional().meta({ description: 'One conversion instead of a range.' }),
+        status: z.enum(REPLAY_STATUSES).optional().meta({ description: 'Default: failed and skipped.' }),
+        force: z.boolean().default(false).meta({ description: 'Also if accepted, so that it counts twice.' }),
+      })
+      .strict()
+      .meta({ description: 'A dry run: counts what would be sent.' }),
+    z
+      .object({ kind: z.literal('replay'), dryRun: z.uuid().meta({ description: 'The job of the dry run.' }) })
+      .strict()
+      .meta({ description: 'Sends what the dry run has counted.' }),
+    z
+      .object({
+        kind: z.literal('shadow'),
+        from: bound,
+        to: bound,
+        dedupWindow: z.string().max(20).optional(),
+        botThreshold: z.int().min(0).max(100).optional(),
+        settings: z.record(connection, z.record(z.string().max(100), z.string().max(4_096))).optional(),
+      })
+      .strict(),
+  ])
+  .meta({ id: 'NewJob' });
+
+export const jobsQuery = z
+  .object({
+    cursor: z.uuid().optional().meta({ description: '`next` of the page before.' }),
+    limit: z.coerce.number().int().min(1).max(100).default(50),
+  })
+  .strict();
+
+export const jobSchema = z
+  .object({
+    id: z.uuid(),
+    site: host,
+    kind: z.enum(JOB_KINDS),
+    state: z.enum(JOB_STATES),
+    actor: z.string(),
+    request: z.record(z.string(), z.unknown()).meta({ description: 'With the positions of the range.' }),
+    createdAt: time,
+    startedAt: time.optional(),
+    finishedAt: time.optional(),
+    progress: z
+      .object({
+        done: z.number().meta({ description: 'From 0 to 1.' }),
+        position: z.int(),
+        items: z.int().meta({ description: 'Events or conversions so far.' }),
+        perSecond: z.int(),
+      })
+      .optional(),
+    result: z.record(z.string(), z.unknown()).optional(),
+    reason: z.string().optional().meta({ description: 'Why it failed.' }),
+    file: z.object({ bytes: z.int(), expiresAt: time }).optional(),
+  })
+  .meta({ id: 'Job' });
+
+export const jobPageSchema = z.object({
+  items: z.array(jobSchema),
+  next: z.uuid().optional().meta({ description: 'Cursor of the next page. Without it there is none.' }),
+});

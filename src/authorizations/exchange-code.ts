@@ -1,0 +1,45 @@
+import { NoResponse, type PlatformClient } from '../delivery/platform-client.js';
+import type { Authorization, CodeExchange, GrantedTokens, OauthApp } from '../platforms/authorization.js';
+import { joined, redact, textAt } from '../platforms/common-verdict.js';
+import type { Platform, PlatformRequest, PlatformResponse } from '../platforms/platform.js';
+
+/** The platform gave no tokens. The message has no secret, and is for the person who signed in. */
+export class NoTokens extends Error {
+  override readonly name = 'NoTokens';
+}
+
+/** A platform at which people sign in. */
+export type SignInPlatform = Platform & { readonly authorization: Authorization };
+
+/** Exchanges an authorization code for tokens. A code can be used once, so nothing is repeated after a failure. */
+export async function exchangeCode(
+  client: PlatformClient,
+  platform: SignInPlatform,
+  app: OauthApp,
+  code: CodeExchange,
+): Promise<GrantedTokens> {
+  const { authorization } = platform;
+  const first = await request(client, platform, app, authorization.exchange(app, code));
+  if (!authorization.extend) return first;
+  return request(client, platform, app, authorization.extend(app, first.accessToken));
+}
+
+async function request(
+  client: PlatformClient,
+  platform: SignInPlatform,
+  { endpoint }: OauthApp,
+  post: PlatformRequest,
+): Promise<GrantedTokens> {
+  const response = await client.request(platform, post, { settings: {}, secrets: {}, endpoint }).catch((error) => {
+    throw error instanceof NoResponse ? new NoTokens(`The platform did not answer: ${error.message}`) : error;
+  });
+  const tokens = response.status === 200 ? platform.authorization.tokens(response.json) : undefined;
+  if (!tokens) throw new NoTokens(refusalOf(response));
+  return tokens;
+}
+
+function refusalOf({ status, json }: PlatformResponse): string {
+  const error = textAt(json, 'error') ?? textAt(json, 'error', 'message');
+  const words = joined(error, textAt(json, 'error_description') ?? textAt(json, 'message'));
+  return `The platform gave no token: HTTP ${status}${words === undefined ? '' : `, ${redact(words)}`}`;
+}

@@ -1,0 +1,32 @@
+import type { ComponentChildren } from 'preact';
+import type { Change } from '../overview-view.js';
+
+interface TileProps {
+  title: string;
+  value: ComponentChildren;
+  change?: Change | undefined;
+  /** What it is compared with, or a further number. */
+  note?: ComponentChildren;
+}
+
+const ARROWS = { up: '▲', down: '▼', same: '' } as const;
+
+/** One figure with its comparison. */
+export function Tile({ title, value, change, note }: TileProps) {
+  return (
+    <div class="panel tile">
+      <dt>{title}</dt>
+      <dd>
+        <strong>{value}</strong>
+        <span class="dim">
+          {change && (
+            <span class={change.direction}>
+              {ARROWS[change.direction]} {change.text}
+            </span>
+          )}{' '}
+          {note}
+        </span>
+      </dd>
+    </div>
+  );
+}

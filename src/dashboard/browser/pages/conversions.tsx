@@ -1,0 +1,109 @@
+import { useState } from 'preact/hooks';
+import { useLocation } from 'preact-iso';
+import { api, dataOf, type Schemas } from '../api.js';
+import { StatusBadge } from '../components/badge.js';
+import { Paged } from '../components/more.js';
+import { Page } from '../components/panel.js';
+import { Empty } from '../components/states.js';
+import { Table } from '../components/table.js';
+import { Time } from '../components/time.js';
+import { amountOf } from '../conversion-story.js';
+import { conversionPath, pathOf } from '../navigation.js';
+import type { Site } from '../session.js';
+import { usePages } from '../use-pages.js';
+
+type ConversionLine = Schemas['Conversion'];
+const STATUSES = ['received', 'deduplicated', 'filtered'] as const;
+
+/** The conversions of a site, newest first, or those with an order id. The filters are part of the address. */
+export function Conversions({ site }: { site: Site }) {
+  const { path, query, url, route } = useLocation();
+  const { order = '' } = query;
+  const status = STATUSES.find((known) => known === query['status']);
+  const pages = usePages<ConversionLine>(url, (cursor) =>
+    dataOf(
+      api.GET('/api/v1/sites/{site}/conversions', {
+        params: {
+          path: { site: site.host },
+          query: { ...(order && { order }), ...(status && { status }), ...(cursor !== undefined && { cursor }) },
+        },
+      }),
+    ),
+  );
+  const [text, setText] = useState(order);
+  const show = (filters: { order: string; status: string }) => {
+    const changed = new URLSearchParams(Object.entries(filters).filter(([, value]) => value !== ''));
+    route(changed.size === 0 ? path : `${path}?${changed}`);
+  };
+  return (
+    <Page title="Conversions" note={`What the systems of ${site.host} reported`}>
+      <section class="panel">
+        <form
+          class="filters"
+          onSubmit={(event) => {
+            event.preventDefault();
+            show({ order: text.trim(), status: status ?? '' });
+          }}
+        >
+          <input
+            aria-label="Order"
+            type="search"
+            placeholder="Order id"
+            value={text}
+            onInput={(event) => setText(event.currentTarget.value)}
+          />
+          <button type="submit">Find</button>
+          <select
+            aria-label="Status"
+            value={status ?? ''}
+            onChange={(event) => show({ order, status: event.currentTarget.value })}
+          >
+            <option value="">All</option>
+            {STATUSES.map((name) => (
+              <option key={name} value={name}>
+                {name}
+              </option>
+            ))}
+          </select>
+          {(order || status) && <a href={path}>Remove the filters</a>}
+        </form>
+        <Paged pages={pages} empty={<NoConversions site={site.host} isFiltered={Boolean(order || status)} />}>
+          {(items) => (
+            <Table
+              label="Conversions"
+              rows={items}
+              rowKey={({ position }) => position}
+              columns={[
+                { title: 'Time', cell: ({ time }) => <Time time={time} /> },
+                {
+                  title: 'Order',
+                  cell: ({ orderId, conversionId }) => (
+                    <a href={conversionPath(site.host, conversionId)}>{orderId ?? conversionId.slice(-12)}</a>
+                  ),
+                },
+                { title: 'Event', cell: ({ event }) => event },
+                { title: 'Value', isNumber: true, cell: (conversion) => amountOf(conversion) },
+                { title: 'Status', cell: ({ status }) => <StatusBadge status={status} /> },
+                {
+                  title: 'Matched',
+                  isMinor: true,
+                  cell: ({ matched }) => (matched ? 'to a visit' : <span class="dim">no</span>),
+                },
+                { title: 'Reason', isMinor: true, isText: true, cell: ({ reason }) => reason },
+              ]}
+            />
+          )}
+        </Paged>
+      </section>
+    </Page>
+  );
+}
+
+function NoConversions({ site, isFiltered }: { site: string; isFiltered: boolean }) {
+  if (isFiltered) return <Empty title="Nothing matches">Order ids are compared exactly as they were sent.</Empty>;
+  return (
+    <Empty title="No conversion yet">
+      Create a key and send one: <a href={pathOf(site, 'keys')}>Inbound keys</a>
+    </Empty>
+  );
+}

@@ -1,0 +1,55 @@
+import type { Settings } from '../../kernel/settings.js';
+import type { EventLog } from '../../log/event-log.js';
+import { type ReaderHold, withReaderHold } from '../../log/retention-holds.js';
+import { isConnectionName } from '../../platforms/connection-name.js';
+import { platformOf } from '../../platforms/index.js';
+import type { Platform } from '../../platforms/platform.js';
+import type { Postgres } from '../../postgres/postgres.js';
+import { settingsAfter } from '../../sites/named-connection.js';
+import type { Site } from '../../sites/site.js';
+import type { SiteSecrets } from '../../sites/site-secrets.js';
+import type { PositionRange } from '../bound.js';
+import { withClient } from '../with-client.js';
+import { type ShadowResult, shadowReplay } from './shadow-replay.js';
+import type { ShadowRules } from './shadow-rules.js';
+
+export interface ShadowDependencies {
+  readonly settings: Settings;
+  readonly postgres: Postgres;
+  readonly log: EventLog;
+  readonly secrets: SiteSecrets;
+}
+
+export interface ShadowRun {
+  /** Ends it at once, also while it waits for the database. */
+  readonly signal?: AbortSignal | undefined;
+  onHold(hold: ReaderHold): void;
+  /** After each page; may throw to stop. */
+  progress(conversions: number, position: number): void;
+}
+
+/** Replays a range with other rules while retention keeps its events. */
+export async function runShadow(
+  { settings, postgres, log, secrets }: ShadowDependencies,
+  site: Site,
+  { after, until }: PositionRange,
+  rules: ShadowRules,
+  { signal, onHold, progress }: ShadowRun,
+): Promise<ShadowResult> {
+  const dedupSecret = await secrets.dedupSecret(site.host);
+  const request = { after, until, site, rules, dedupSecret, defaultWindowMs: settings.dedupWindowMs };
+  return withClient(postgres, 'shadow', signal, (client) =>
+    // From the start of the log: the dedup claims before the range are read too.
+    withReaderHold(postgres, 'history shadow', 0, (hold) => {
+      onHold(hold);
+      return shadowReplay(log, client, request, progress);
+    }),
+  );
+}
+
+/** Throws, as `platforms connect` does, if a connection cannot have these settings. */
+export function requireValidSettings(site: Site, settings: ShadowRules['settings']): void {
+  for (const [name, set = {}] of Object.entries(settings)) {
+    if (isConnectionName(name)) settingsAfter(site, { name, platform: platformOf(name) as Platform }, set);
+  }
+}

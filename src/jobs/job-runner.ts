@@ -1,0 +1,101 @@
+import { messageOf, UserError } from '../kernel/errors.js';
+import type { Logger } from '../kernel/logger.js';
+import type { DatabaseClock } from '../postgres/database-clock.js';
+import type { Job } from './job.js';
+import { JobCancelled, JobInterrupted, JobRun } from './job-run.js';
+import { type Claim, JobLost, type JobStore } from './job-store.js';
+
+const POLL_EVERY_MS = 1_000;
+const CLEAN_EVERY_MS = 30_000;
+const AT_ONCE_MAX = 2;
+
+/** Carries a job out and returns its result. Calls `check` or `report` often, and ends when that throws. */
+export type Execute = (job: Job, run: JobRun) => Promise<object>;
+
+/** Runs the jobs that no other process runs, few at a time. */
+export class JobRunner {
+  private readonly running = new Map<JobRun, Promise<void>>();
+  private timer: NodeJS.Timeout | undefined;
+  private polling: Promise<void> | undefined;
+  private cleanedMs = Number.NEGATIVE_INFINITY;
+  private isStopping = false;
+
+  constructor(
+    private readonly store: JobStore,
+    private readonly clock: DatabaseClock,
+    private readonly execute: Execute,
+    private readonly logger: Pick<Logger, 'warn' | 'error'>,
+  ) {}
+
+  start(): void {
+    this.timer = setInterval(() => this.poll(), POLL_EVERY_MS);
+  }
+
+  /** Jobs are given back: another process continues them at once. */
+  async stop(): Promise<void> {
+    this.isStopping = true;
+    clearInterval(this.timer);
+    await this.polling;
+    for (const run of this.running.keys()) run.end(new JobInterrupted());
+    await Promise.all(this.running.values());
+  }
+
+  /** Looks for work now, for example because a job was just created. */
+  poll(): void {
+    this.polling ??= this.takeJobs()
+      // The database is unreachable: the next round tries again.
+      .catch((error: unknown) => this.logger.warn('Jobs cannot be looked up', { error: messageOf(error) }))
+      .finally(() => {
+        this.polling = undefined;
+      });
+  }
+
+  private async takeJobs(): Promise<void> {
+    if (performance.now() - this.cleanedMs > CLEAN_EVERY_MS) {
+      await this.store.clean();
+      this.cleanedMs = performance.now();
+    }
+    while (!this.isStopping && this.running.size < AT_ONCE_MAX) {
+      const claim = await this.store.claim();
+      if (!claim) return;
+      const run = new JobRun(this.store, claim, (monotonicMs) => this.clock.at(monotonicMs));
+      // It may have been claimed while `stop` waited.
+      if (this.isStopping) run.end(new JobInterrupted());
+      this.running.set(
+        run,
+        this.carryOut(run, claim).finally(() => this.running.delete(run)),
+      );
+    }
+  }
+
+  private async carryOut(run: JobRun, claim: Claim): Promise<void> {
+    try {
+      run.check();
+      const result = await this.execute(claim.job, run);
+      await run.close();
+      await this.store.finish(claim, 'succeeded', { result });
+    } catch (error) {
+      await run.close();
+      // What ended the run, not the error that followed from it, such as a closed connection.
+      const cause: unknown = run.signal.aborted ? run.signal.reason : error;
+      await this.handle(claim, cause).catch((failure: unknown) => {
+        // The lease ends, and another process takes the job.
+        if (!(failure instanceof JobLost))
+          this.logger.warn('The end of a job was not stored', describe(claim, failure));
+      });
+    }
+  }
+
+  private async handle(claim: Claim, cause: unknown): Promise<void> {
+    if (cause instanceof JobLost) return;
+    if (cause instanceof JobCancelled) return this.store.finish(claim, 'cancelled', {});
+    if (cause instanceof JobInterrupted) return this.store.release(claim, false);
+    if (cause instanceof UserError) return this.store.finish(claim, 'failed', { reason: messageOf(cause) });
+    this.logger.error('A job failed', describe(claim, cause));
+    return this.store.release(claim, true);
+  }
+}
+
+function describe({ job }: Claim, error: unknown) {
+  return { job: job.id, kind: job.request.kind, error: messageOf(error) };
+}

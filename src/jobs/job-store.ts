@@ -1,0 +1,233 @@
+import { randomUUID } from 'node:crypto';
+import type { QueryConfig, QueryResult, QueryResultRow } from 'pg';
+import type { Actor } from '../kernel/command.js';
+import { UserError } from '../kernel/errors.js';
+import { uuidv7 } from '../kernel/uuid.js';
+import { hasEnded, type LeaseDatabase } from '../postgres/lease.js';
+import type { Job, JobProgress, JobRequest, JobState } from './job.js';
+
+export const LEASE_MS = 20_000;
+/** A job whose processes were all killed, perhaps by it, is not tried for ever. */
+const CLAIMS_MAX = 3;
+const UNFINISHED_MAX = { site: 10, total: 50 };
+const MIB = 1024 * 1024;
+const KEPT = { fileHours: 24, jobDays: 7 };
+/** A connection that died unnoticed must not block the holder of a lease. */
+const QUERY_TIMEOUT_MS = 5_000;
+const WRITE_TIMEOUT_MS = 30_000;
+
+/** The job belongs to another process now, or is finished. Nothing was written. */
+export class JobLost extends Error {
+  override readonly name = 'JobLost';
+}
+
+export interface Limits {
+  readonly fileBytes: number;
+  /** Of the files of all jobs. The database keeps them, whose disk conversions need. */
+  readonly totalBytes: number;
+}
+const LIMITS: Limits = { fileBytes: 512 * MIB, totalBytes: 1024 * MIB };
+
+/** One process's right to run a job. */
+export interface Claim {
+  readonly job: Job;
+  readonly holder: string;
+  /** On the monotonic clock of this process: the lease began no earlier. */
+  readonly requestedMs: number;
+}
+
+/** What a page of a job adds. */
+export interface Page {
+  readonly chunks: readonly { readonly start: number; readonly bytes: Uint8Array }[];
+  readonly checkpoint: unknown;
+  readonly progress: JobProgress;
+}
+
+const COLUMNS = `id, site, actor, request, state, claims, progress, checkpoint, result, reason, bytes::float8 AS bytes,
+  file_until AS "fileUntil", created_at AS "createdAt", started_at AS "startedAt", finished_at AS "finishedAt"`;
+const LEASE_ENDED = hasEnded('$1', String(LEASE_MS / 1_000));
+
+/** Jobs in the database. Whoever runs one holds its lease, and every write of the holder requires it. */
+export class JobStore {
+  constructor(
+    private readonly database: LeaseDatabase,
+    private readonly limits = LIMITS,
+  ) {}
+
+  async create(site: string, actor: Actor, request: JobRequest): Promise<Job> {
+    const { rows } = await this.query<Job>(
+      `INSERT INTO cc.jobs (id, site, actor, request, created_at)
+       SELECT $2, $3, $4, $5, to_timestamp($1)
+        WHERE (SELECT count(*) < $6 AND count(*) FILTER (WHERE site = $3) < $7
+                 FROM cc.jobs WHERE state IN ('queued', 'running'))
+       RETURNING ${COLUMNS}`,
+      [this.now(), uuidv7(), site, actor, JSON.stringify(request), UNFINISHED_MAX.total, UNFINISHED_MAX.site],
+    );
+    if (!rows[0]) throw new UserError('Too many jobs wait already. Wait until some have finished, or cancel some.');
+    return rows[0];
+  }
+
+  async find(id: string): Promise<Job | undefined> {
+    return (await this.query<Job>(`SELECT ${COLUMNS} FROM cc.jobs WHERE id = $1`, [id])).rows[0];
+  }
+
+  /** Newest first: of some sites, or of all. */
+  async list(sites: readonly string[] | 'all', before: string | undefined, limit: number): Promise<Job[]> {
+    const { rows } = await this.query<Job>(
+      `SELECT ${COLUMNS} FROM cc.jobs WHERE ($1::text[] IS NULL OR site = ANY ($1)) AND ($2::uuid IS NULL OR id < $2)
+        ORDER BY id DESC LIMIT $3`,
+      [sites === 'all' ? null : sites, before ?? null, limit],
+    );
+    return rows;
+  }
+
+  /** Takes the oldest job that no process runs. */
+  async claim(): Promise<Claim | undefined> {
+    const holder = randomUUID();
+    const requestedMs = performance.now();
+    const { rows } = await this.query<Job>(
+      `UPDATE cc.jobs SET state = 'running', holder = $2, until = to_timestamp($1) + make_interval(secs => $3),
+              claims = claims + 1, started_at = coalesce(started_at, to_timestamp($1))
+        WHERE id = (SELECT id FROM cc.jobs l WHERE (state = 'queued' OR state = 'running' AND ${LEASE_ENDED})
+                       AND claims < $4 AND NOT cancel_requested
+                     ORDER BY id LIMIT 1 FOR UPDATE SKIP LOCKED)
+       RETURNING ${COLUMNS}`,
+      [this.now(requestedMs), holder, LEASE_MS / 1_000, CLAIMS_MAX],
+    );
+    return rows[0] && { job: rows[0], holder, requestedMs };
+  }
+
+  /** Extends the lease. Returns whether the job is to be cancelled. */
+  async renew({ job, holder }: Claim, progress: JobProgress | undefined, requestedMs: number): Promise<boolean> {
+    const { rows } = await this.query<{ cancel: boolean }>(
+      `UPDATE cc.jobs SET until = to_timestamp($1) + make_interval(secs => $4), progress = coalesce($5, progress)
+        WHERE id = $2 AND holder = $3 AND state = 'running' RETURNING cancel_requested AS cancel`,
+      [this.now(requestedMs), job.id, holder, LEASE_MS / 1_000, progress ? JSON.stringify(progress) : null],
+    );
+    if (!rows[0]) throw new JobLost(job.id);
+    return rows[0].cancel;
+  }
+
+  /** Adds a page to the file together with the checkpoint that includes it. */
+  async addPage({ job, holder }: Claim, { chunks, checkpoint, progress }: Page): Promise<void> {
+    const added = chunks.reduce((sum, { bytes }) => sum + bytes.length, 0);
+    const { rows } = await this.query<{ held: boolean }>(
+      `WITH held AS (
+         UPDATE cc.jobs SET checkpoint = $3, progress = $4, bytes = bytes + $5
+          WHERE id = $1 AND holder = $2 AND state = 'running' AND bytes + $5 <= $6
+            AND (SELECT sum(bytes) FROM cc.jobs) + $5 <= $7
+         RETURNING id),
+       added AS (
+         INSERT INTO cc.job_chunks (job, start, bytes)
+         SELECT id, start, chunk FROM held CROSS JOIN unnest($8::bigint[], $9::bytea[]) AS c (start, chunk))
+       SELECT EXISTS (SELECT FROM held) AS held`,
+      [
+        ...[job.id, holder, JSON.stringify(checkpoint), JSON.stringify(progress), added],
+        ...[this.limits.fileBytes, this.limits.totalBytes],
+        ...[chunks.map(({ start }) => start), chunks.map(({ bytes }) => bytes)],
+      ],
+      WRITE_TIMEOUT_MS,
+    );
+    if (rows[0]?.held) return;
+    if (!(await this.isHolder(job.id, holder))) throw new JobLost(job.id);
+    throw new UserError(
+      `The file is larger than ${this.limits.fileBytes / MIB} MiB, or all files together than ${this.limits.totalBytes / MIB} MiB. ` +
+        'Select fewer events, delete other files, or use "events export" on the command line.',
+    );
+  }
+
+  /** Ends a job. The file of one that has not succeeded is deleted. */
+  async finish(
+    { job, holder }: Claim,
+    state: Exclude<JobState, 'queued' | 'running'>,
+    { result, reason }: { result?: object; reason?: string },
+  ): Promise<void> {
+    const hasFile = state === 'succeeded' && job.request.kind === 'export';
+    const { rowCount } = await this.query(
+      `UPDATE cc.jobs SET state = $4, holder = NULL, until = NULL, finished_at = to_timestamp($1), result = $5, reason = $6,
+              checkpoint = NULL, file_until = CASE WHEN $7 THEN to_timestamp($1) + make_interval(hours => $8) END,
+              bytes = CASE WHEN $7 THEN bytes ELSE 0 END
+        WHERE id = $2 AND holder = $3 AND state = 'running'`,
+      [
+        ...[this.now(), job.id, holder, state, result ? JSON.stringify(result) : null, reason ?? null],
+        ...[hasFile, KEPT.fileHours],
+      ],
+    );
+    if (!rowCount) throw new JobLost(job.id);
+    if (!hasFile) await this.deleteLeftFiles();
+  }
+
+  /** Gives a job back that this process cannot finish. `counts`: it may be the job's fault, so it is not tried for ever. */
+  async release({ job, holder }: Claim, counts: boolean): Promise<void> {
+    await this.query(
+      `UPDATE cc.jobs SET state = 'queued', holder = NULL, until = NULL, claims = claims - CASE WHEN $3 THEN 0 ELSE 1 END
+        WHERE id = $1 AND holder = $2 AND state = 'running'`,
+      [job.id, holder, counts],
+    );
+  }
+
+  /** Cancels a job that nothing runs at once; whoever runs one finds out when it renews the lease. Of a finished one, deletes the file. */
+  async cancel(id: string): Promise<void> {
+    await this.query(
+      `UPDATE cc.jobs SET cancel_requested = true, bytes = CASE WHEN state = 'running' THEN bytes ELSE 0 END, file_until = NULL,
+              state = CASE WHEN state = 'queued' THEN 'cancelled' ELSE state END,
+              finished_at = CASE WHEN state = 'queued' THEN to_timestamp($1) ELSE finished_at END
+        WHERE id = $2`,
+      [this.now(), id],
+    );
+    await this.deleteLeftFiles();
+  }
+
+  /** Ends jobs that no process will end, and deletes what is kept no longer. */
+  async clean(): Promise<void> {
+    const now = this.now();
+    await this.query(
+      `UPDATE cc.jobs l SET state = CASE WHEN cancel_requested THEN 'cancelled' ELSE 'failed' END, holder = NULL, until = NULL,
+              finished_at = to_timestamp($1), bytes = 0, checkpoint = NULL,
+              reason = CASE WHEN NOT cancel_requested THEN 'It was interrupted ' || claims || ' times.' END
+        WHERE (state = 'queued' OR state = 'running' AND ${LEASE_ENDED}) AND (cancel_requested OR claims >= $2)`,
+      [now, CLAIMS_MAX],
+    );
+    await this.query('UPDATE cc.jobs SET file_until = NULL, bytes = 0 WHERE file_until < to_timestamp($1)', [now]);
+    await this.query('DELETE FROM cc.jobs WHERE finished_at < to_timestamp($1) - make_interval(days => $2)', [
+      now,
+      KEPT.jobDays,
+    ]);
+    await this.deleteLeftFiles();
+  }
+
+  /** The chunk that has this byte of a file. */
+  async chunkAt(id: string, offset: number): Promise<{ start: number; bytes: Buffer } | undefined> {
+    const { rows } = await this.query<{ start: number; bytes: Buffer }>(
+      `SELECT start::float8 AS start, bytes FROM cc.job_chunks WHERE job = $1 AND start <= $2 ORDER BY start DESC LIMIT 1`,
+      [id, offset],
+    );
+    return rows[0];
+  }
+
+  private async isHolder(id: string, holder: string): Promise<boolean> {
+    const held = `SELECT FROM cc.jobs WHERE id = $1 AND holder = $2 AND state = 'running'`;
+    return ((await this.query(held, [id, holder])).rowCount ?? 0) > 0;
+  }
+
+  private async deleteLeftFiles(): Promise<void> {
+    await this.query(
+      `DELETE FROM cc.job_chunks USING cc.jobs j
+        WHERE job = j.id AND j.file_until IS NULL AND j.state IN ('succeeded', 'failed', 'cancelled')`,
+    );
+  }
+
+  /** In seconds, by the trusted time of the clock. */
+  private now(monotonicMs = performance.now()): number {
+    return this.database.clock.at(monotonicMs) / 1_000;
+  }
+
+  private query<Row extends QueryResultRow>(
+    text: string,
+    values: unknown[] = [],
+    timeoutMs = QUERY_TIMEOUT_MS,
+  ): Promise<QueryResult<Row>> {
+    // pg supports the timeout of a query; its types lack it.
+    return this.database.pool.query<Row>({ text, values, query_timeout: timeoutMs } as QueryConfig);
+  }
+}

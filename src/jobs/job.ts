@@ -1,0 +1,76 @@
+import type { ReplayRequest } from '../delivery/replay-deliveries.command.js';
+import type { PositionRange } from '../history/bound.js';
+import type { FormatName } from '../history/export-formats.js';
+import type { ShadowRules } from '../history/shadow/shadow-rules.js';
+import type { Actor } from '../kernel/command.js';
+
+export const JOB_KINDS = ['export', 'replay', 'shadow'] as const;
+export const JOB_STATES = ['queued', 'running', 'succeeded', 'failed', 'cancelled'] as const;
+export type JobState = (typeof JOB_STATES)[number];
+
+/** What a job does, with positions in place of times: whoever continues it reads the same events. */
+export type JobRequest =
+  | (PositionRange & { readonly kind: 'export'; readonly format: FormatName; readonly types?: readonly string[] })
+  | ({ readonly kind: 'replay' } & Pick<ReplayRequest, 'platform' | 'range' | 'statuses' | 'force' | 'dryRun'>)
+  | (PositionRange & { readonly kind: 'shadow'; readonly rules: ShadowRules });
+export type RequestOf<Kind extends JobRequest['kind']> = Extract<JobRequest, { kind: Kind }>;
+
+export interface JobProgress {
+  /** Everything up to here is done. */
+  readonly position: number;
+  /** Events or conversions so far. */
+  readonly items: number;
+  readonly perSecond: number;
+}
+
+export interface Job<Request extends JobRequest = JobRequest> {
+  readonly id: string;
+  readonly site: string;
+  readonly actor: Actor;
+  readonly request: Request;
+  readonly state: JobState;
+  /** How often a process has taken it. */
+  readonly claims: number;
+  readonly progress: JobProgress | null;
+  readonly checkpoint: unknown;
+  readonly result: object | null;
+  readonly reason: string | null;
+  readonly bytes: number;
+  readonly fileUntil: Date | null;
+  readonly createdAt: Date;
+  readonly startedAt: Date | null;
+  readonly finishedAt: Date | null;
+}
+
+export function isFinished({ state }: Pick<Job, 'state'>): boolean {
+  return state !== 'queued' && state !== 'running';
+}
+
+/** As the API shows it. */
+export function jobDocument(job: Job) {
+  const { id, site, actor, request, state, progress, result, reason, bytes, fileUntil } = job;
+  const { kind, ...parameters } = request;
+  return {
+    id,
+    site,
+    kind,
+    state,
+    actor,
+    request: parameters,
+    createdAt: job.createdAt.toISOString(),
+    ...(job.startedAt && { startedAt: job.startedAt.toISOString() }),
+    ...(job.finishedAt && { finishedAt: job.finishedAt.toISOString() }),
+    ...(progress && { progress: { ...progress, done: doneShare(job, progress) } }),
+    ...(result && { result }),
+    ...(reason !== null && { reason }),
+    ...(fileUntil && { file: { bytes, expiresAt: fileUntil.toISOString() } }),
+  };
+}
+
+/** From 0 to 1. */
+function doneShare({ state, request }: Job, { position }: JobProgress): number {
+  if (state === 'succeeded') return 1;
+  const range = request.kind === 'replay' ? request.range : request;
+  if ('conversion' in range || range.until <= range.after) return 0;
+  return Math.min(1, Math.max(0, (position - range.after) / (range.until - range.after)));
+}

@@ -1,0 +1,81 @@
+import { type Bound, type PositionRange, parseBound, positionRangeOf } from '../history/bound.js';
+import type { FormatName } from '../history/export-formats.js';
+import { prepareReplay, type ReplaySelection } from '../history/prepare-replay.js';
+import { requireValidSettings } from '../history/shadow/run-shadow.js';
+import type { ShadowRules } from '../history/shadow/shadow-rules.js';
+import { messageOf, UserError } from '../kernel/errors.js';
+import { dedupWindowMs } from '../kernel/settings.js';
+import type { EventLog } from '../log/event-log.js';
+import type { Site } from '../sites/site.js';
+import type { Job, JobRequest } from './job.js';
+
+/** What a caller asks for. */
+export type NewJob =
+  | ({ readonly kind: 'export'; readonly format: FormatName; readonly types?: string[] | undefined } & BoundTexts)
+  | ({ readonly kind: 'replay' } & Omit<ReplaySelection, 'from' | 'to'> & BoundTexts)
+  | ({
+      readonly kind: 'shadow';
+      readonly dedupWindow?: string | undefined;
+      readonly botThreshold?: number | undefined;
+      readonly settings?: ShadowRules['settings'] | undefined;
+    } & BoundTexts);
+
+interface BoundTexts {
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+}
+
+/** Dedup claims of the range are held in memory. */
+const SHADOW_EVENTS_MAX = 2_000_000;
+
+/** Checks what a caller asks for. A replay is always a dry run here: `confirmedReplay` carries one out. */
+export async function prepareJob(log: EventLog, site: Site, job: NewJob): Promise<JobRequest> {
+  const bounds = { ...readBound('from', job.from), ...readBound('to', job.to) };
+  if (job.kind === 'replay') {
+    const { from: _, to: __, ...selection } = job;
+    return { kind: 'replay', ...(await prepareReplay(log, site, { ...selection, ...bounds })), dryRun: true };
+  }
+  const range = await positionRangeOf(log, bounds);
+  if (job.kind === 'export')
+    return { kind: 'export', format: job.format, ...(job.types && { types: job.types }), ...range };
+  return { kind: 'shadow', rules: shadowRules(site, job), ...requireShort(range) };
+}
+
+/** The request that carries out what a dry run has counted: the same conversions, also if more were received since. */
+export function confirmedReplay(dryRun: Job | undefined, site: string): JobRequest {
+  const request = dryRun?.site === site && dryRun.state === 'succeeded' ? dryRun.request : undefined;
+  if (request?.kind === 'replay' && request.dryRun) return { ...request, dryRun: false };
+  throw new UserError(
+    'A replay needs a dry run of this site that has succeeded. Start one, look at its result, and name its id.',
+  );
+}
+
+function readBound<Name extends string>(name: Name, text: string | undefined): { [Key in Name]?: Bound } {
+  if (text === undefined) return {};
+  const bound = parseBound(text);
+  if (!bound) throw new UserError(`${name}: give a position such as 1017, or a time such as 2025-03-01T09:30:00Z.`);
+  return { [name]: bound } as { [Key in Name]?: Bound };
+}
+
+function shadowRules(
+  site: Site,
+  { dedupWindow, botThreshold, settings = {} }: Extract<NewJob, { kind: 'shadow' }>,
+): ShadowRules {
+  requireValidSettings(site, settings);
+  try {
+    return {
+      dedupWindowMs: dedupWindow === undefined ? undefined : dedupWindowMs(dedupWindow),
+      botThreshold,
+      settings,
+    };
+  } catch (error) {
+    throw new UserError(`dedupWindow: ${messageOf(error)}`);
+  }
+}
+
+function requireShort(range: PositionRange): PositionRange {
+  if (range.until - range.after <= SHADOW_EVENTS_MAX) return range;
+  throw new UserError(
+    `The range has more than ${SHADOW_EVENTS_MAX.toLocaleString('en')} positions. Give a shorter one, or use "history shadow" on the command line.`,
+  );
+}

@@ -1,0 +1,24 @@
+import { bearerToken, credentialFailure, jsonAnswer } from '../answers.js';
+import type { SandboxAnswer } from '../double.js';
+import { pinterest } from '../doubles/pinterest.js';
+import { type ListingDouble, pageOf } from './listing.js';
+
+const PATH = '/v5/ad_accounts';
+
+const ACCOUNTS = [
+  { id: '549700000001', name: 'Sandbox Shop DE', country: 'DE', currency: 'EUR', permissions: ['OWNER'] },
+  { id: '549700000002', name: 'Sandbox Shop FR', country: 'FR', currency: 'EUR', permissions: ['ADMIN'] },
+  { id: '549700000003', name: 'Sandbox Shop IT', country: 'IT', currency: 'EUR', permissions: ['ANALYST'] },
+];
+
+export const pinterestListing: ListingDouble = {
+  serves: ({ method, path }) => method === 'GET' && path === PATH,
+
+  answer(request): SandboxAnswer {
+    const refusal = credentialFailure(bearerToken(request));
+    if (refusal) return pinterest.fail(refusal, request);
+    const page = pageOf(ACCOUNTS, request.query.get('bookmark'));
+    if (!page) return pinterest.fail('refuse', request);
+    return jsonAnswer(200, { items: page.items, bookmark: page.next ?? null });
+  },
+};

@@ -1,0 +1,244 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { jest } from '@jest/globals';
+import type { FormatName } from '../src/history/export-formats.js';
+import type { JobRequest } from '../src/jobs/job.js';
+import { JobRun } from '../src/jobs/job-run.js';
+import { type Execute, JobRunner } from '../src/jobs/job-runner.js';
+import { JobLost, JobStore } from '../src/jobs/job-store.js';
+import { readFile } from '../src/jobs/read-file.js';
+import { type JobDependencies, runJob } from '../src/jobs/run-job.js';
+import { Sealer } from '../src/kernel/sealing.js';
+import { readSettings } from '../src/kernel/settings.js';
+import { PostgresEventLog } from '../src/log/postgres-event-log.js';
+import { AddSite } from '../src/sites/site.commands.js';
+import { siteCommandDispatcher } from '../src/sites/site-command-handlers.js';
+import { SiteRepository } from '../src/sites/site-repository.js';
+import { SiteSecrets } from '../src/sites/site-secrets.js';
+import { createMigratedDatabase, openDatabase } from './support/databases.js';
+import { startTestServer, type TestServer } from './support/postgres-server.js';
+import { eventually, SECRET_KEY } from './support/service.js';
+
+jest.setTimeout(120_000);
+
+const SITE = 'shop.example';
+/** More than a page of any format. */
+const EVENTS = 11_000;
+const QUIET = { warn: () => {}, error: () => {} };
+
+let server: TestServer;
+let dependencies: JobDependencies;
+let store: JobStore;
+const closing: (() => Promise<void>)[] = [];
+
+beforeAll(async () => {
+  server = await startTestServer();
+  const databaseUrl = await createMigratedDatabase(server);
+  const postgres = await openDatabase(databaseUrl);
+  const log = new PostgresEventLog(postgres);
+  closing.push(
+    () => log.close(),
+    () => postgres.close(),
+  );
+  const secrets = new SiteSecrets(postgres.pool, new Sealer(Buffer.alloc(32)));
+  const sites = new SiteRepository(log);
+  dependencies = { settings: readSettings({ DATABASE_URL: databaseUrl, SECRET_KEY }), postgres, log, sites, secrets };
+  store = new JobStore(postgres);
+  await siteCommandDispatcher(sites, secrets).execute(new AddSite('cli', SITE, []));
+  const event = { type: 'test.counted.v1', data: { text: 'one, "two"' } };
+  for (let stored = 0; stored < EVENTS; stored += 500) {
+    const events = Array.from({ length: 500 }, () => event) as unknown as [typeof event];
+    await log.append({ category: 'test', stream: randomUUID(), expected: 'new', site: SITE, actor: 'system', events });
+  }
+});
+afterEach(async () => {
+  await dependencies.postgres.pool.query('DELETE FROM cc.jobs');
+});
+afterAll(async () => {
+  for (const close of closing) await close();
+  await server.stop();
+}, 60_000);
+
+async function newExport(format: FormatName = 'ndjson') {
+  const request: JobRequest = { kind: 'export', format, after: 0, until: await dependencies.log.head() };
+  return store.create(SITE, 'user:ada', request);
+}
+
+const execute: Execute = (job, run) => runJob(dependencies, job, run);
+const clockAt = (monotonicMs: number) => dependencies.postgres.clock.at(monotonicMs);
+
+async function claim(from = store) {
+  const taken = await from.claim();
+  if (!taken) throw new Error('No job was free');
+  return taken;
+}
+
+/** As after 20 seconds without a renewal. */
+const endLeases = () => dependencies.postgres.pool.query(`UPDATE cc.jobs SET until = '-infinity'`);
+
+async function digestOf(id: string): Promise<string> {
+  const digest = createHash('sha256');
+  const { bytes = 0 } = (await store.find(id)) ?? {};
+  for await (const part of readFile(store, id, { start: 0, length: bytes })) digest.update(part);
+  return `${bytes} ${digest.digest('hex')}`;
+}
+
+/** Runs jobs until `work` has finished. */
+async function whileRunning(work: () => Promise<unknown>, run = execute, of = store): Promise<void> {
+  const runner = new JobRunner(of, dependencies.postgres.clock, run, QUIET);
+  runner.start();
+  try {
+    await work();
+  } finally {
+    await runner.stop();
+  }
+}
+
+const inState = (id: string, state: string) =>
+  eventually(
+    () => store.find(id),
+    (job) => job?.state === state,
+    { withinMs: 60_000 },
+  );
+
+function gate() {
+  let open = () => {};
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { open, opened };
+}
+
+/** Cannot reach the database to renew a lease, as a frozen process. */
+class FrozenStore extends JobStore {
+  override renew(): Promise<boolean> {
+    return Promise.reject(new Error('frozen'));
+  }
+}
+
+describe('jobs', () => {
+  it.each(['csv', 'parquet'] as const)(
+    'continue the %s file of a process that was frozen, which then writes no more',
+    async (format) => {
+      const whole = await newExport(format);
+      await whileRunning(() => inState(whole.id, 'succeeded'));
+      const expected = await digestOf(whole.id);
+
+      const { id } = await newExport(format);
+      const frozenStore = new FrozenStore(dependencies.postgres);
+      const frozen = new JobRun(frozenStore, await claim(frozenStore), clockAt);
+      const wake = gate();
+      const asleep = gate();
+      const save = frozen.save.bind(frozen);
+      let saved = 0;
+      frozen.save = async (...page) => {
+        saved += 1;
+        if (saved === 2) {
+          asleep.open();
+          await wake.opened;
+        }
+        await save(...page);
+      };
+      const outcome = execute(frozen.claim.job, frozen).then(
+        () => 'finished',
+        (error: unknown) => error,
+      );
+      await asleep.opened;
+      await endLeases();
+      await whileRunning(() => inState(id, 'succeeded'));
+      wake.open();
+      expect(await outcome).toBeInstanceOf(JobLost);
+      await frozen.close();
+      expect(await digestOf(id)).toBe(expected);
+      expect(await store.find(id)).toMatchObject({ state: 'succeeded', claims: 2 });
+    },
+  );
+
+  it('end a file once, also if the process dies before that is stored', async () => {
+    const whole = await newExport('parquet');
+    await whileRunning(() => inState(whole.id, 'succeeded'));
+    const { id } = await newExport('parquet');
+    const killed = new JobRun(store, await claim(), clockAt);
+    await execute(killed.claim.job, killed);
+    await killed.close();
+    await endLeases();
+    await whileRunning(() => inState(id, 'succeeded'));
+    expect(await digestOf(id)).toBe(await digestOf(whole.id));
+  });
+
+  it('are run by one process at a time', async () => {
+    await newExport();
+    const claims = await Promise.all([store.claim(), store.claim(), store.claim()]);
+    expect(claims.filter(Boolean)).toHaveLength(1);
+    await endLeases();
+    expect(await store.claim()).toBeDefined();
+  });
+
+  it('fail after three processes that ran them have died', async () => {
+    const { id } = await newExport();
+    for (let died = 0; died < 3; died += 1) {
+      await claim();
+      await endLeases();
+    }
+    expect(await store.claim()).toBeUndefined();
+    await store.clean();
+    expect(await store.find(id)).toMatchObject({ state: 'failed', reason: 'It was interrupted 3 times.' });
+  });
+
+  it('end when they are cancelled, and are given back when the process stops', async () => {
+    const endless: Execute = async (_, run) => {
+      for (;;) {
+        run.report(1, 1);
+        await sleep(5);
+      }
+    };
+    const cancelled = await newExport();
+    const givenBack = await newExport();
+    await whileRunning(async () => {
+      await inState(givenBack.id, 'running');
+      await store.cancel(cancelled.id);
+      await inState(cancelled.id, 'cancelled');
+    }, endless);
+    expect(await store.find(givenBack.id)).toMatchObject({ state: 'queued', claims: 0 });
+    await store.cancel(givenBack.id);
+    expect(await store.find(givenBack.id)).toMatchObject({ state: 'cancelled' });
+  });
+
+  it('of a process that died are cancelled without it', async () => {
+    const { id } = await newExport();
+    await claim();
+    await store.cancel(id);
+    expect(await store.find(id)).toMatchObject({ state: 'running' });
+    await endLeases();
+    await store.clean();
+    expect(await store.find(id)).toMatchObject({ state: 'cancelled' });
+  });
+
+  it('fail with a file that is too large, which is deleted', async () => {
+    const { id } = await newExport();
+    const small = new JobStore(dependencies.postgres, { fileBytes: 1024 * 1024, totalBytes: 1024 * 1024 * 1024 });
+    await whileRunning(() => inState(id, 'failed'), execute, small);
+    expect(await store.find(id)).toMatchObject({ reason: expect.stringContaining('1 MiB'), bytes: 0 });
+    expect((await dependencies.postgres.pool.query('SELECT FROM cc.job_chunks')).rowCount).toBe(0);
+  });
+
+  it('lose their files after a day, and are forgotten after a week', async () => {
+    const { id } = await newExport();
+    await whileRunning(() => inState(id, 'succeeded'));
+    const { pool } = dependencies.postgres;
+    await pool.query(`UPDATE cc.jobs SET file_until = file_until - interval '25 hours'`);
+    await store.clean();
+    expect(await store.find(id)).toMatchObject({ state: 'succeeded', fileUntil: null, bytes: 0 });
+    expect((await pool.query('SELECT FROM cc.job_chunks')).rowCount).toBe(0);
+    await pool.query(`UPDATE cc.jobs SET finished_at = finished_at - interval '8 days'`);
+    await store.clean();
+    expect(await store.find(id)).toBeUndefined();
+  });
+
+  it('are refused when too many wait', async () => {
+    for (let created = 0; created < 10; created += 1) await newExport();
+    await expect(newExport()).rejects.toThrow('Too many jobs wait');
+    const request: JobRequest = { kind: 'export', format: 'csv', after: 0, until: 1 };
+    expect(await store.create('other.example', 'user:ada', request)).toMatchObject({ state: 'queued' });
+  });
+});

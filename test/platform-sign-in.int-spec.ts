@@ -1,0 +1,357 @@
+import { jest } from '@jest/globals';
+import { EventLog } from '../src/log/event-log.js';
+import { PostgresEventLog } from '../src/log/postgres-event-log.js';
+import { PLATFORMS } from '../src/platforms/index.js';
+import { type RunningSandbox, Sandbox } from '../src/sandbox/sandbox.js';
+import { type AdminClient, startTestAdmin, type TestAdmin } from './support/admin.js';
+import { createMigratedDatabase } from './support/databases.js';
+import { comeBack, followConsent, signInAt, startSignIn } from './support/platform-consent.js';
+import { startTestServer, type TestServer } from './support/postgres-server.js';
+import {
+  conversionId,
+  eventually,
+  getReceipt,
+  type Operator,
+  openOperator,
+  post,
+  startTestService,
+  type TestService,
+  type TestSite,
+} from './support/service.js';
+
+jest.setTimeout(180_000);
+const WITHIN = { withinMs: 90_000 };
+
+/** What a person chooses after the sign-in. */
+const CHOSEN: Readonly<Record<string, Record<string, string>>> = {
+  google_ads: { customer_id: '1234567890', 'event.purchase': '111111111' },
+  meta: { pixel_id: '111', test_event_code: 'TEST1' },
+  tiktok: { pixel_code: 'PIXEL', test_event_code: 'TEST1' },
+  microsoft_ads: { customer_id: '1', account_id: '2', developer_token: 'developer', 'event.purchase': 'purchase' },
+  linkedin: { 'event.purchase': '1001' },
+  pinterest: { ad_account_id: '1' },
+  snapchat: { pixel_id: '7e5a1b2c-0000-4000-8000-000000000001' },
+  reddit: { pixel_id: 't2_demo1', test_id: 'test' },
+};
+const NAMES = Object.keys(CHOSEN);
+const APP = { clientId: 'own-app', clientSecret: 'own-app-secret' };
+
+let server: TestServer;
+let databaseUrl: string;
+let sandbox: RunningSandbox;
+let admin: TestAdmin;
+let operator: Operator;
+let log: EventLog;
+let service: TestService;
+let boss: AdminClient;
+let site: TestSite;
+
+beforeAll(async () => {
+  server = await startTestServer();
+  sandbox = await new Sandbox().start();
+  databaseUrl = await createMigratedDatabase(server);
+  admin = await startTestAdmin(databaseUrl);
+  operator = await openOperator(databaseUrl);
+  log = new PostgresEventLog(admin.postgres);
+  service = await startTestService(databaseUrl, { ADMIN_PORT: 'off', DELIVERY_RETRY_SCHEDULE: '1s' });
+  boss = await admin.signedIn('admin');
+  for (const name of NAMES) {
+    const endpoint = `${sandbox.url}/${name}`;
+    const set = await boss(`/oauth-apps/${name}`, { method: 'PUT', body: { ...APP, endpoint } });
+    expect(set.status).toBe(200);
+  }
+});
+afterAll(async () => {
+  await service?.stop();
+  await log?.close();
+  await operator?.close();
+  await admin?.stop();
+  await sandbox?.stop();
+  await server?.stop();
+}, 60_000);
+
+beforeEach(async () => {
+  site = await operator.openSite();
+});
+
+const connectionPath = (name: string) => `/sites/${site.host}/connections/${name}`;
+const connect = (name: string, signIn: string, settings = CHOSEN[name]) =>
+  boss(connectionPath(name), { method: 'PUT', body: { signIn, settings } });
+
+async function behave(platform: string, mode: string, more: object = {}): Promise<void> {
+  const body = JSON.stringify({ platform, mode, call: 'token', times: 1, ...more });
+  expect((await fetch(`${sandbox.url}/behave`, { method: 'POST', body })).status).toBe(200);
+}
+
+async function connectionsBy(state: string): Promise<string[]> {
+  const { body } = await boss(`/sites/${site.host}/connections`);
+  return body.items.flatMap((item: { platform: string; state?: string }) =>
+    item.state === state ? [item.platform] : [],
+  );
+}
+
+describe('sign-in at a platform', () => {
+  it('is offered by every platform with an OAuth app', async () => {
+    expect(PLATFORMS.flatMap(({ name, authorization }) => (authorization ? [name] : [])).sort()).toEqual(
+      NAMES.toSorted(),
+    );
+    const { body } = await boss('/platforms');
+    expect(body.items.filter(({ signIn }: { signIn: boolean }) => signIn)).toHaveLength(NAMES.length);
+    const none = await boss(`${connectionPath('x')}/sign-in`, { method: 'POST' });
+    expect(none).toMatchObject({ status: 422, body: { detail: 'x has no sign-in: set its token or key.' } });
+  });
+
+  it.each(NAMES)('connects %s with tokens in place of secrets, and the connection works', async (name) => {
+    const signedIn = await signInAt(admin, boss, site.host, name);
+    expect([signedIn.status, signedIn.reason]).toEqual(['granted', undefined]);
+    expect(signedIn.reply.status).toBe(303);
+    expect(signedIn.reply.headers['location']).toBe(
+      `/sites/${site.host}/integrations?connection=${name}&sign-in=${signedIn.id}`,
+    );
+    const listed = await boss(`${signedIn.path}/options`, {
+      method: 'POST',
+      body: { settings: name === 'microsoft_ads' ? { developer_token: 'developer' } : {} },
+    });
+    expect([listed.status, listed.body.detail]).toEqual([200, undefined]);
+    expect(listed.body.options.length).toBeGreaterThan(0);
+    const connected = await connect(name, signedIn.id);
+    expect(connected).toMatchObject({ status: 200, body: { platform: name, connected: true, state: 'active' } });
+    const tested = await boss(`${connectionPath(name)}/test`, { method: 'POST' });
+    expect(tested.body).toMatchObject({ ok: true });
+    expect((await boss(signedIn.path)).body.status).toBe('connected');
+    // The tokens may have been replaced at the platform since.
+    expect((await connect(name, signedIn.id)).status).toBe(409);
+    const ofConnection = await boss(`${connectionPath(name)}/options`);
+    expect([ofConnection.status, ofConnection.body.detail]).toEqual([200, undefined]);
+  });
+
+  it('says when a token ends that cannot be renewed', async () => {
+    const { id } = await signInAt(admin, boss, site.host, 'meta');
+    const { body } = await connect('meta', id);
+    const inDays = (Date.parse(body.settings.access_token_expires) - Date.now()) / 86_400_000;
+    expect(Math.round(inDays)).toBeGreaterThanOrEqual(58);
+    const changed = await boss(connectionPath('meta'), {
+      method: 'PUT',
+      body: { settings: { access_token: 'of-a-system-user' } },
+    });
+    expect(changed.body.settings.access_token_expires).toBeUndefined();
+  });
+
+  it('brings revoked connections of every platform back with one sign-in each, and queued conversions are sent', async () => {
+    for (const name of NAMES) {
+      const { id } = await signInAt(admin, boss, site.host, name, 'Allow, and revoke the access afterwards');
+      expect((await connect(name, id)).status).toBe(200);
+    }
+    await service.refreshSites();
+    const reply = await post(service, site, {
+      ...{ event: 'purchase', email: 'jane@example.com', value: 5, currency: 'EUR', orderId: `of-${site.host}` },
+      ...{ ipAddress: '203.0.113.7', userAgent: 'Mozilla/5.0' },
+    });
+    await eventually(
+      () => connectionsBy('parked'),
+      (parked) => parked.length === NAMES.length,
+      WITHIN,
+    );
+    for (const name of NAMES) expect((await signInAt(admin, boss, site.host, name)).status).toBe('connected');
+    expect(await connectionsBy('parked')).toEqual([]);
+    const sent = async () => {
+      const { results } = JSON.parse((await getReceipt(service, site, `/${conversionId(reply)}`)).body);
+      return NAMES.filter((name) => ['delivered', 'accepted'].includes(results[name]?.status));
+    };
+    await eventually(sent, (names) => names.length === NAMES.length, WITHIN);
+    const { body: user } = await boss('/session');
+    const events = await log.read({ categories: ['site'], site: site.host });
+    const reconnections = events.filter(({ type }) => type === 'site.platform_connected.v1').slice(NAMES.length);
+    expect(reconnections.map(({ actor }) => actor)).toEqual(NAMES.map(() => `user:${user.id}`));
+  });
+
+  it('fails when the person cancels, the platform refuses, or the code has expired, and can be started again', async () => {
+    const links = ['Cancel', 'Refuse with an error', 'Allow with a code that has expired'] as const;
+    for (const name of NAMES) {
+      const reasons = [];
+      for (const link of links) {
+        const { status, reason } = await signInAt(admin, boss, site.host, name, link);
+        expect(status).toBe('failed');
+        reasons.push(reason);
+      }
+      expect(reasons).toEqual([
+        'Access was not given at the platform.',
+        'The platform refused: server_error',
+        expect.stringMatching(/^The platform gave no token: HTTP \d+, .*expired/),
+      ]);
+      expect((await signInAt(admin, boss, site.host, name)).status).toBe('granted');
+    }
+  });
+
+  it.each([
+    [
+      'answers 400',
+      'refuse',
+      'The platform gave no token: HTTP 400, invalid_grant: Token has been expired or revoked.',
+    ],
+    ['answers 500', 'server_error', expect.stringContaining('The platform gave no token: HTTP 503')],
+    ['answers with a page', 'html', 'The platform gave no token: HTTP 200'],
+    ['does not answer', 'hang', expect.stringContaining('The platform did not answer')],
+    ['cuts the answer', 'half', expect.stringContaining('The platform did not answer')],
+    ['redirects', 'redirect', 'The platform gave no token: HTTP 302'],
+  ])('fails when the token endpoint %s', async (_, mode, expected) => {
+    await behave('google_ads', mode);
+    const { status, reason } = await signInAt(admin, boss, site.host, 'google_ads');
+    expect([status, reason]).toEqual(['failed', expected]);
+  });
+
+  it('accepts an answer once, with its state, in the browser and the session that started it', async () => {
+    const started = await startSignIn(boss, site.host, 'google_ads');
+    const expired = { status: 303, headers: expect.objectContaining({ location: '/?sign-in=expired' }) };
+    const other = await admin.signedIn('operator');
+    const others = await startSignIn(other, site.host, 'google_ads');
+    const answer = await followConsent(started.url, 'Allow');
+    const wrong = await followConsent(started.url, 'Allow, and come back with another state');
+    expect(await comeBack(admin, wrong, started.cookie)).toMatchObject(expired);
+    expect(await comeBack(admin, answer, undefined)).toMatchObject(expired);
+    expect(await comeBack(admin, answer, others.cookie)).toMatchObject(expired);
+    // Another user's answer in this browser: the tokens of a stranger's account must not be connected.
+    expect(await comeBack(admin, await followConsent(others.url, 'Allow'), started.cookie)).toMatchObject(expired);
+    expect((await boss(started.path)).body.status).toBe('started');
+    await comeBack(admin, answer, started.cookie);
+    expect((await boss(started.path)).body.status).toBe('granted');
+    expect(await comeBack(admin, answer, started.cookie)).toMatchObject(expired);
+    // Neither another user nor another connection can use the tokens.
+    expect((await other(started.path)).status).toBe(404);
+    const body = { signIn: started.id, settings: CHOSEN['google_ads'] };
+    expect((await other(connectionPath('google_ads'), { method: 'PUT', body })).status).toBe(409);
+    expect((await boss(connectionPath('google_ads:second'), { method: 'PUT', body })).status).toBe(409);
+  });
+
+  it('of two simultaneous answers with one state takes one', async () => {
+    const started = await startSignIn(boss, site.host, 'google_ads');
+    const answer = await followConsent(started.url, 'Allow');
+    const replies = await Promise.all([1, 2, 3].map(() => comeBack(admin, answer, started.cookie)));
+    const pages = replies.map(({ headers }) => String(headers['location']));
+    expect(pages.filter((page) => page === '/?sign-in=expired')).toHaveLength(2);
+    expect((await boss(started.path)).body.status).toBe('granted');
+  });
+
+  it('ends after ten minutes, with the session, and when the person may no longer change the site', async () => {
+    const late = await startSignIn(boss, site.host, 'google_ads');
+    await admin.postgres.pool.query(`UPDATE platform_sign_ins SET expires_at = now() WHERE id = $1`, [late.id]);
+    const answer = await followConsent(late.url, 'Allow');
+    expect((await comeBack(admin, answer, late.cookie)).headers['location']).toBe('/?sign-in=expired');
+    expect((await boss(late.path)).body.status).toBe('expired');
+
+    const leaving = await admin.signedIn('operator');
+    const left = await startSignIn(leaving, site.host, 'google_ads');
+    await leaving('/session', { method: 'DELETE' });
+    const reply = await comeBack(admin, await followConsent(left.url, 'Allow'), left.cookie);
+    expect(reply.headers['location']).toBe('/?sign-in=expired');
+
+    const demoted = await admin.signedIn('operator');
+    const { body: user } = await demoted('/session');
+    const begun = await startSignIn(demoted, site.host, 'google_ads');
+    await boss(`/users/${user.id}`, { method: 'PATCH', body: { role: 'analyst' } });
+    await comeBack(admin, await followConsent(begun.url, 'Allow'), begun.cookie);
+    expect((await demoted(begun.path)).body).toMatchObject({
+      status: 'failed',
+      reason: 'You are signed out, or may not change this site any more.',
+    });
+  });
+
+  it('says so when the process ended between the code and the tokens, and can be started again', async () => {
+    const started = await startSignIn(boss, site.host, 'google_ads');
+    await admin.postgres.pool.query(
+      `UPDATE platform_sign_ins SET status = 'exchanging', changed_at = now() - interval '2 minutes' WHERE id = $1`,
+      [started.id],
+    );
+    expect((await boss(started.path)).body.status).toBe('interrupted');
+    const { id, status } = await signInAt(admin, boss, site.host, 'google_ads');
+    expect(status).toBe('granted');
+    expect((await connect('google_ads', id)).status).toBe(200);
+  });
+
+  it('keeps the tokens when the settings of the new connection are refused', async () => {
+    const { id } = await signInAt(admin, boss, site.host, 'google_ads');
+    const refused = await connect('google_ads', id, {});
+    expect(refused).toMatchObject({ status: 422, body: { detail: expect.stringContaining('customer_id') } });
+    expect((await connect('google_ads', id)).status).toBe(200);
+  });
+
+  it('does not give the tokens of one endpoint to another', async () => {
+    const { id } = await signInAt(admin, boss, site.host, 'google_ads');
+    const settings = { ...CHOSEN['google_ads'], client_id: 'c', client_secret: 's', refresh_token: 'r' };
+    await boss(connectionPath('google_ads'), { method: 'PUT', body: { settings } });
+    expect(await connect('google_ads', id)).toMatchObject({
+      status: 422,
+      body: { detail: expect.stringContaining('The endpoint of the connection was changed') },
+    });
+    const body = { signIn: id, settings, endpoint: 'http://127.0.0.1:1' };
+    expect((await boss(connectionPath('google_ads'), { method: 'PUT', body })).status).toBe(400);
+  });
+
+  it('refuses a connection that no sign-in helps', async () => {
+    const settings = { tag_id: '1', access_token: 'of-the-tag', 'event.purchase': 'purchase' };
+    await boss(connectionPath('microsoft_ads'), { method: 'PUT', body: { settings } });
+    const reply = await boss(`${connectionPath('microsoft_ads')}/sign-in`, { method: 'POST' });
+    expect(reply).toMatchObject({ status: 422, body: { detail: expect.stringContaining('mode=capi uses the token') } });
+  });
+
+  it('leaves no secret in the database, in events or in addresses', async () => {
+    const { id, url, reply } = await signInAt(admin, boss, site.host, 'pinterest');
+    await connect('pinterest', id);
+    expect(url).not.toContain(APP.clientSecret);
+    expect(String(reply.headers['location'])).not.toMatch(/sandbox-code|sandbox-token/);
+    const { rows } = await admin.postgres.pool.query<{ name: string }>(
+      `SELECT quote_ident(schemaname) || '.' || quote_ident(tablename) AS name FROM pg_tables
+        WHERE schemaname = 'cc' AND has_table_privilege(schemaname || '.' || tablename, 'SELECT')`,
+    );
+    expect(rows.map(({ name }) => name)).toEqual(
+      expect.arrayContaining(['cc.events', 'cc.secrets', 'cc.platform_sign_ins']),
+    );
+    // Binary columns are shown as hexadecimal digits.
+    const secrets = ['own-app-secret', 'sandbox-code-', 'sandbox-token-', 'sandbox-refresh-'];
+    const pattern = secrets.flatMap((text) => [text, Buffer.from(text).toString('hex')]).join('|');
+    for (const { name } of rows) {
+      const found = await admin.postgres.pool.query(`SELECT FROM ${name} AS t WHERE t::text ~ $1`, [pattern]);
+      expect([name, found.rowCount]).toEqual([name, 0]);
+    }
+  });
+});
+
+describe('OAuth apps', () => {
+  it('are set by administrators, and their secrets are not shown again', async () => {
+    const set = await boss('/oauth-apps/reddit', {
+      method: 'PUT',
+      body: { ...APP, endpoint: `${sandbox.url}/reddit` },
+    });
+    expect(set.body).toEqual({
+      ...{ platform: 'reddit', clientId: APP.clientId, endpoint: `${sandbox.url}/reddit` },
+      redirectUri: `${admin.url}/api/v1/oauth/callback`,
+    });
+    const { body } = await boss('/oauth-apps');
+    expect(body.items.map(({ platform }: { platform: string }) => platform).sort()).toEqual(NAMES.toSorted());
+    expect(JSON.stringify(body)).not.toContain(APP.clientSecret);
+    expect((await boss('/oauth-apps/x', { method: 'PUT', body: APP })).status).toBe(404);
+    const invalid = { ...APP, endpoint: 'https://user:password@evil.example' };
+    expect((await boss('/oauth-apps/reddit', { method: 'PUT', body: invalid })).status).toBe(422);
+    const operatorUser = await admin.signedIn('operator');
+    expect((await operatorUser('/oauth-apps')).status).toBe(403);
+  });
+
+  it('are needed to sign in, except at a sandbox, which never gets the credentials of a real app', async () => {
+    expect((await boss('/oauth-apps/snapchat', { method: 'DELETE' })).status).toBe(204);
+    const refused = await boss(`${connectionPath('snapchat')}/sign-in`, { method: 'POST' });
+    expect(refused).toMatchObject({
+      status: 422,
+      body: { detail: expect.stringContaining('no OAuth app for snapchat') },
+    });
+    await boss('/oauth-apps/snapchat', { method: 'PUT', body: { clientId: 'real', clientSecret: 'real-secret' } });
+    const atPlatform = await startSignIn(boss, site.host, 'snapchat');
+    expect(atPlatform.url).toMatch(/^https:\/\/accounts\.snapchat\.com\/login\/oauth2\/authorize\?/);
+    const endpoint = `${sandbox.url}/snapchat`;
+    const settings = { ...CHOSEN['snapchat'], access_token: 'static' };
+    await boss(connectionPath('snapchat'), { method: 'PUT', body: { settings, endpoint } });
+    const { status, url } = await signInAt(admin, boss, site.host, 'snapchat');
+    expect(new URL(url).searchParams.get('client_id')).toBe('sandbox-client');
+    expect(status).toBe('connected');
+    await boss('/oauth-apps/snapchat', { method: 'PUT', body: { ...APP, endpoint } });
+  });
+});
