@@ -33,6 +33,7 @@ import { Erasure } from '../visitors/erasure.js';
 import { ErasureList, openErasureList } from '../visitors/erasure-list.js';
 import { AccessGuard } from './access.guard.js';
 import { AttentionController } from './attention.controller.js';
+import { AuditController } from './audit.controller.js';
 import { ConnectionsController } from './connections.controller.js';
 import { ConversionsController } from './conversions.controller.js';
 import { Credentials } from './credentials.js';
@@ -54,6 +55,7 @@ import { PreviewController } from './preview.controller.js';
 import { InvalidRequest, ProblemFilter } from './problem.filter.js';
 import { SameHost } from './same-host.js';
 import { SessionController } from './session.controller.js';
+import { SettingsPreviewController } from './settings-preview.controller.js';
 import { SignInController } from './sign-in.controller.js';
 import { SignInProvider } from './sign-in-provider.js';
 import { SitesController } from './sites.controller.js';
@@ -116,6 +118,7 @@ class AdminKernelModule implements OnApplicationShutdown {
     SignInController,
     UsersController,
     TokensController,
+    AuditController,
     SitesController,
     InstallationController,
     KeysController,
@@ -127,6 +130,7 @@ class AdminKernelModule implements OnApplicationShutdown {
     ConnectionsController,
     AttentionController,
     HealthController,
+    SettingsPreviewController,
     StatisticsController,
     ConversionsController,
     DeliveriesController,
