@@ -2,7 +2,7 @@ import { CONVERSION, type ConversionPersonal } from '../events/conversion.events
 import type { StoredEvent } from '../log/event.js';
 import type { Page, Projection } from '../log/projection.js';
 import type { Visit } from '../platforms/conversion.js';
-import { carriedIdentifiers, originOf } from './carried-identifiers.js';
+import { attributionOf } from './carried-identifiers.js';
 
 type Received = StoredEvent<'conversion.received.v1'>;
 
@@ -17,11 +17,14 @@ export const attributionsProjection: Projection = {
   prunedBy: 'time',
   async fold(page: Page): Promise<void> {
     const rows = new Map<string, object>();
-    for (const event of await page.events({ types: ['conversion.received.v1'] })) addRow(rows, event);
-    const reopened = await page.events({ types: ['conversion.reopened.v1'] });
-    const visits = new Map(
-      reopened.flatMap(({ stream, personal }) => (personal?.visit ? [[stream, personal.visit]] : [])),
-    );
+    const visits = new Map<string, Visit>();
+    // One at a time: a page of events with their personal parts would keep the garbage collector busy.
+    await page.each({ types: ['conversion.received.v1', 'conversion.reopened.v1'] }, (row) => {
+      const event = row.event();
+      if (event.type === 'conversion.received.v1') addRow(rows, event);
+      else if (event.type === 'conversion.reopened.v1' && event.personal?.visit)
+        visits.set(event.stream, event.personal.visit);
+    });
     if (visits.size > 0) {
       const ids = [...visits.keys()].map((stream) => stream.slice(CONVERSION.length + 1));
       for (const event of await page.openings(CONVERSION, ids))
@@ -32,10 +35,10 @@ export const attributionsProjection: Projection = {
       `INSERT INTO attributions AS a
          (conversion, site, subject, time, currency, value, matched, source, medium, campaign, click, identifiers, platforms)
        SELECT conversion, site, decode(subject, 'hex'), time, currency, value, matched, source, medium, campaign, click,
-              identifiers, platforms
+              string_to_array(identifiers, ','), string_to_array(platforms, ',')
          FROM json_to_recordset($1) AS r (conversion uuid, site text, subject text, time timestamptz, currency text,
-              value numeric, matched boolean, source text, medium text, campaign text, click text, identifiers text[],
-              platforms text[])
+              value numeric, matched boolean, source text, medium text, campaign text, click text, identifiers text,
+              platforms text)
        ON CONFLICT (conversion) DO UPDATE SET (matched, source, medium, campaign, click, identifiers) =
          (excluded.matched, excluded.source, excluded.medium, excluded.campaign, excluded.click, excluded.identifiers)`,
       [JSON.stringify([...rows.values()])],
@@ -48,7 +51,7 @@ function addRow(rows: Map<string, object>, event: Received, visit?: Visit): void
   const { stream, site, time, data, personal } = event;
   if (!personal?.subject || data.trial || data.correction) return;
   const known: ConversionPersonal = visit ? { ...personal, visit } : personal;
-  const timeMs = Date.parse(time);
+  const { source, medium, campaign, click, identifiers } = attributionOf(known, Date.parse(time));
   rows.set(stream, {
     conversion: stream.slice(CONVERSION.length + 1),
     site,
@@ -57,8 +60,12 @@ function addRow(rows: Map<string, object>, event: Received, visit?: Visit): void
     currency: data.currency,
     value: data.value,
     matched: data.matched === true || visit !== undefined,
-    ...originOf(known, timeMs),
-    identifiers: carriedIdentifiers(known, timeMs),
-    platforms: data.platforms ?? [],
+    source,
+    medium,
+    campaign,
+    click,
+    // As texts: PostgreSQL reads them faster than arrays in JSON.
+    identifiers: identifiers.join(','),
+    platforms: (data.platforms ?? []).join(','),
   });
 }

@@ -5,49 +5,64 @@ import type { Visit } from '../platforms/conversion.js';
 /** Longer texts of a campaign are cut: a visitor can invent any. */
 const TEXT_MAX = 100;
 
-/** Where a conversion came from, as far as it is known. */
-export interface Origin {
+/** Where a conversion came from, as far as it is known, and what it carried. */
+export interface Attribution {
   readonly source: string | null;
   readonly medium: string | null;
   readonly campaign: string | null;
   /** Kind of the newest click id. */
   readonly click: string | null;
+  /** Names of the identifiers that it carried, sorted. Click ids and cookies by their kind. */
+  readonly identifiers: readonly string[];
 }
 
-export function originOf(personal: ConversionPersonal, timeMs: number): Origin {
-  const { utm = {}, clicks = {} } = withSentIdentifiers(personal.visit, personal, timeMs) ?? {};
-  const [newest] = Object.entries(clicks).sort(
-    ([one, { timeMs }], [other, { timeMs: otherMs }]) => otherMs - timeMs || (one < other ? -1 : 1),
-  );
-  const { source, medium, campaign } = utm;
-  return { source: cut(source), medium: cut(medium), campaign: cut(campaign), click: newest?.[0] ?? null };
-}
-
-/** Names of the identifiers that a conversion carries, sorted. Click ids and cookies by their kind. */
-export function carriedIdentifiers(personal: ConversionPersonal, timeMs: number): string[] {
-  const visit: Visit | undefined = withSentIdentifiers(personal.visit, personal, timeMs);
-  const { phone, firstName, lastName, externalId, address = {} } = personal;
-  const fields = {
-    email: personal.subject,
-    phone,
-    first_name: firstName,
-    last_name: lastName,
-    external_id: externalId,
-    city: address.city,
-    region: address.region,
-    postal_code: address.postalCode,
-    country: address.country,
-    ip_address: visit?.ip,
-    user_agent: visit?.userAgent,
-    ...visit?.clicks,
-    ...visit?.cookies,
+export function attributionOf(personal: ConversionPersonal, timeMs: number): Attribution {
+  const visit = withSentIdentifiers(personal.visit, personal, timeMs);
+  const { source, medium, campaign } = visit?.utm ?? {};
+  return {
+    source: cut(source),
+    medium: cut(medium),
+    campaign: cut(campaign),
+    click: visit ? newestClick(visit) : null,
+    identifiers: carriedIdentifiers(personal, visit),
   };
-  return Object.entries(fields)
-    .filter(([, value]) => value !== undefined && value !== null && value !== '')
-    .map(([name]) => name)
-    .sort();
+}
+
+function newestClick({ clicks }: Visit): string | null {
+  let newest: { readonly kind: string; readonly timeMs: number } | undefined;
+  // Of two clicks with the same time the first by name, whatever order they are stored in.
+  for (const [kind, { timeMs }] of Object.entries(clicks).sort(([one], [other]) => (one < other ? -1 : 1)))
+    if (!newest || timeMs > newest.timeMs) newest = { kind, timeMs };
+  return newest?.kind ?? null;
+}
+
+function carriedIdentifiers(personal: ConversionPersonal, visit: Visit | undefined): string[] {
+  const names: string[] = [];
+  const add = (name: string, value: unknown) => {
+    if (value) names.push(name);
+  };
+  const { subject, phone, firstName, lastName, externalId, address } = personal;
+  add('email', subject);
+  add('phone', phone);
+  add('first_name', firstName);
+  add('last_name', lastName);
+  add('external_id', externalId);
+  if (address) {
+    add('city', address.city);
+    add('region', address.region);
+    add('postal_code', address.postalCode);
+    add('country', address.country);
+  }
+  if (visit) {
+    add('ip_address', visit.ip);
+    add('user_agent', visit.userAgent);
+    for (const [kind, click] of Object.entries(visit.clicks)) add(kind, click);
+    for (const [kind, cookie] of Object.entries(visit.cookies)) add(kind, cookie);
+  }
+  return names.sort();
 }
 
 function cut(text: string | undefined): string | null {
-  return text ? [...text.slice(0, 2 * TEXT_MAX)].slice(0, TEXT_MAX).join('') : null;
+  if (!text) return null;
+  return text.length <= TEXT_MAX ? text : [...text.slice(0, 2 * TEXT_MAX)].slice(0, TEXT_MAX).join('');
 }

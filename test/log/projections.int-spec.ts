@@ -30,6 +30,7 @@ import { createMigratedDatabase, openDatabase } from '../support/databases.js';
 import { loosely } from '../support/loose-event.js';
 import { startTestServer, type TestServer } from '../support/postgres-server.js';
 import { eventually } from '../support/service.js';
+import { ConversionEvents } from '../support/statistics.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
@@ -47,7 +48,7 @@ describe('projections', () => {
   beforeEach(async () => {
     postgres = await openDatabase(await createMigratedDatabase(server));
     log = new PostgresEventLog(postgres);
-  });
+  }, 60_000);
   afterEach(async () => {
     for (const close of closing.splice(0)) await close();
     await log.close();
@@ -260,6 +261,7 @@ describe('projections', () => {
           await Promise.all(received.map(({ conversionId }, index) => recordOutcomes(conversionId, turn + index)));
           for (let each = 0; each < 5; each += 1) await visit(open() as LoadedSite, turn * 5 + each);
           directory.checkKey(open() as never, 'cc_wrong');
+          if (turn % 10 === 0) await new ConversionEvents(log, 'shop.example').refused(2);
           if (turn % 10 === 0) await commands.execute(new IssueKey('cli', 'shop.example', `key ${turn}`, false));
           if (turn === 15)
             await commands.execute(
@@ -297,7 +299,7 @@ describe('projections', () => {
       }
       // The rebuilt dedup claims still detect a duplicate.
       expect((await post('ORD-1')).receipt).toEqual({ ok: true, deduped: true });
-    }, 60_000);
+    }, 180_000);
 
     it('of a log longer than one swap has one row per key, the newest, and the same indexes', async () => {
       const { commands, directory, post, runner } = await inbound();

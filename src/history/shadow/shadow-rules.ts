@@ -1,6 +1,7 @@
 import type { StoredOpening } from '../../conversions/conversion.js';
 import { dedupKey, dedupWindowOf } from '../../conversions/dedup-key.js';
 import { filterReason } from '../../conversions/filter.js';
+import type { SiteSettings } from '../../events/site.events.js';
 import type { StoredEvent } from '../../log/event.js';
 import type { ConnectionName } from '../../platforms/connection-name.js';
 import { evolve, type Site } from '../../sites/site.js';
@@ -10,6 +11,8 @@ import { filtersBots } from '../../visitors/matcher.js';
 export interface ShadowRules {
   readonly dedupWindowMs?: number | undefined;
   readonly botThreshold?: number | undefined;
+  /** Settings of the site. */
+  readonly site?: Partial<SiteSettings> | undefined;
   /** By connection and name; an empty value removes a setting. */
   readonly settings: Readonly<Partial<Record<ConnectionName, Readonly<Record<string, string>>>>>;
 }
@@ -66,10 +69,10 @@ export class ShadowRulesEngine {
   decide(event: StoredOpening, firstWasFiltered: boolean): Decision | undefined {
     const key = this.keyOf(event);
     if (key === undefined) return undefined;
-    const site = this.timeline.at(event.position);
+    const settings = { ...this.timeline.at(event.position).settings, ...this.rules.site };
     const atMs = Date.parse(event.time);
-    const weak = this.isFiltered(event, site, firstWasFiltered);
-    const windowMs = this.rules.dedupWindowMs ?? dedupWindowOf(site.settings, this.defaultWindowMs);
+    const weak = this.isFiltered(event, settings, firstWasFiltered);
+    const windowMs = this.rules.dedupWindowMs ?? dedupWindowOf(settings, this.defaultWindowMs);
     const held = this.claims.get(key);
     if (held && held.atMs > atMs - windowMs && (weak || !held.weak)) return 'deduplicated';
     this.claims.set(key, { atMs, weak });
@@ -77,14 +80,22 @@ export class ShadowRulesEngine {
     return weak ? 'filtered' : 'received';
   }
 
-  private isFiltered({ type, data, personal }: StoredOpening, { settings }: Site, firstWasFiltered: boolean): boolean {
+  private isFiltered(
+    { type, data, personal }: StoredOpening,
+    settings: SiteSettings,
+    firstWasFiltered: boolean,
+  ): boolean {
     const { bot, correction } = data;
     if (correction) return false;
     const isBot = bot && bot.score >= (this.rules.botThreshold ?? settings.botThreshold);
     // What was filtered as a bot stays so: versions before 0.3 filtered orders too.
     const filters = filtersBots(settings, data.orderId) || ('reason' in data && data.reason === 'bot');
     if (isBot && filters && settings.botMode === 'enforce') return true;
-    if (type === 'conversion.filtered.v1') return 'reason' in data && data.reason !== 'bot';
+    if (type === 'conversion.filtered.v1' && 'reason' in data) {
+      // Of the other reasons the log does not tell whether they would still apply.
+      const isListed = personal?.subject !== undefined && data.reason === 'blocked_address' && this.rules.site?.blocked;
+      return isListed ? isListed.includes(personal.subject) : data.reason !== 'bot';
+    }
     // A duplicate does not record whether it would have been filtered. A strong claim would have replaced the weak one of the
     // first conversion, so this one was weak too.
     if (type === 'conversion.deduplicated.v1' && firstWasFiltered && !bot) return true;

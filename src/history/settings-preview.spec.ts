@@ -1,0 +1,121 @@
+import { InMemoryLog } from '../../test/support/in-memory-log.js';
+import { ConversionEvents } from '../../test/support/statistics.js';
+import type { SiteEvent, SiteSettings } from '../events/site.events.js';
+import { uuidv7 } from '../kernel/uuid.js';
+import type { Site } from '../sites/site.js';
+import { SiteRepository } from '../sites/site-repository.js';
+import { BotScorer, loadBotList } from '../visitors/bots/bot-scorer.js';
+import { previewSettings } from './settings-preview.js';
+
+const HOST = 'shop.example';
+const [JANE, JOHN] = ['aa'.repeat(32), 'bb'.repeat(32)] as const;
+const scorer = new BotScorer(loadBotList(undefined));
+
+let log: InMemoryLog;
+let events: ConversionEvents;
+let site: Site;
+
+beforeEach(async () => {
+  log = new InMemoryLog();
+  events = new ConversionEvents(log, HOST);
+  const registered: SiteEvent = { type: 'site.registered.v1', data: { host: HOST, aliases: [] } };
+  site = await new SiteRepository(log).add(HOST, 'cli', registered);
+});
+
+function preview(change: Partial<SiteSettings>, nowMs = Date.now() + 1_000) {
+  const dependencies = { log, scorer, dedupSecret: 'secret', defaultWindowMs: 24 * 60 * 60 * 1_000, nowMs };
+  return previewSettings(dependencies, site, change);
+}
+
+const bot = (score: number) => ({ score, reasons: [], list: '1' });
+
+async function visit(score: number, ip: string, detected?: 'observe' | 'enforce'): Promise<void> {
+  const id = uuidv7();
+  const data = { visit: id, clicks: [], campaign: true, bot: bot(score) };
+  const personal = { subject: JANE, clicks: {}, utm: {}, cookies: {}, signals: { ip } };
+  const detection = { type: 'visitor.bot_detected.v1', data: { visit: id, mode: detected, ...bot(score) } };
+  await log.append({
+    ...{ category: 'visitor', stream: id, expected: 'new', site: HOST, actor: 'tag' },
+    events: [{ type: 'visitor.visited.v1', data, personal }, ...(detected ? [detection] : [])],
+  });
+}
+
+describe('previewSettings', () => {
+  it('finds no difference without a change', async () => {
+    await events.decided('received', JANE, { orderId: 'A' });
+    await events.decided('filtered', JOHN, { bot: bot(90) });
+    await visit(90, '192.0.2.1', 'enforce');
+    await visit(10, '192.0.2.1');
+    expect(await preview({})).toMatchObject({
+      complete: true,
+      conversions: {
+        received: { was: 1, would: 1 },
+        deduplicated: { was: 0, would: 0 },
+        filtered: { was: 1, would: 1 },
+      },
+      visits: { examined: 2, removed: { was: 1, would: 1 } },
+      undecided: 0,
+      untold: [],
+    });
+  });
+
+  it('counts what another threshold or mode would have removed', async () => {
+    await events.decided('received', JANE, { bot: bot(25) });
+    await events.decided('received', JOHN, { bot: bot(25), orderId: 'A' });
+    await visit(25, '192.0.2.1');
+    expect(await preview({ botThreshold: 20 })).toMatchObject({
+      conversions: { received: { was: 2, would: 1 }, filtered: { was: 0, would: 1 } },
+      visits: { removed: { was: 0, would: 1 } },
+    });
+    expect(await preview({ botThreshold: 20, botFilter: 'all' })).toMatchObject({
+      conversions: { filtered: { was: 0, would: 2 } },
+    });
+    expect(await preview({ botThreshold: 20, botMode: 'observe' })).toMatchObject({
+      conversions: { filtered: { was: 0, would: 0 } },
+      visits: { removed: { was: 0, would: 0 } },
+    });
+  });
+
+  it('scores visits again with other lists', async () => {
+    await visit(0, '192.0.2.1');
+    await visit(0, '198.51.100.1');
+    expect(await preview({ blockIps: ['192.0.2.0/24'] })).toMatchObject({ visits: { removed: { was: 0, would: 1 } } });
+  });
+
+  it('counts conversions of a blocked address, and says what it cannot tell', async () => {
+    await events.decided('received', JANE);
+    await events.decided('received', JOHN);
+    await events.decided('filtered', JOHN, { reason: 'blocked_address', event: 'lead' });
+    const blocked = await preview({ blocked: [JANE, '@example.com'] });
+    expect(blocked).toMatchObject({
+      conversions: { received: { was: 2, would: 2 }, filtered: { was: 1, would: 1 } },
+      untold: ['blocked'],
+    });
+    expect(await preview({ blockDisposable: true })).toMatchObject({ untold: ['blockDisposable'] });
+  });
+
+  it('decides on duplicates again with another window', async () => {
+    const first = await events.decided('received', JANE, { orderId: 'A' });
+    await events.decided('deduplicated', JANE, { orderId: 'A', firstConversionId: first });
+    expect(await preview({})).toMatchObject({ conversions: { deduplicated: { was: 1, would: 1 } } });
+    expect(await preview({ dedupWindow: '0s' })).toMatchObject({
+      conversions: { received: { was: 1, would: 2 }, deduplicated: { was: 1, would: 0 } },
+    });
+  });
+
+  it('counts conversions without consent', async () => {
+    await events.decided('received', JANE, {}, { visit: { source: 'google' } });
+    await events.decided('received', JOHN, { consent: 'denied', withheld: 'opted_out' });
+    expect(await preview({ consentRequired: true, withhold: 'everything' })).toMatchObject({
+      consent: { withheld: { was: 1, would: 2 }, notSent: { was: 0, would: 1 } },
+    });
+  });
+
+  it('does not count trial conversions, nor what is older than a week', async () => {
+    await events.decided('received', JANE, { trial: true });
+    await events.decided('received', JOHN);
+    expect(await preview({})).toMatchObject({ conversions: { received: { was: 1 } } });
+    const later = Date.now() + 8 * 24 * 60 * 60 * 1_000;
+    expect(await preview({}, later)).toMatchObject({ complete: true, conversions: { received: { was: 0 } } });
+  });
+});

@@ -1,0 +1,215 @@
+import { isOpening, type StoredOpening } from '../conversions/conversion.js';
+import { dedupWindowOf } from '../conversions/dedup-key.js';
+import { CONVERSION } from '../events/conversion.events.js';
+import { SITE, type SiteSettings } from '../events/site.events.js';
+import type { StoredEvent } from '../log/event.js';
+import type { EventLog } from '../log/event-log.js';
+import type { Site } from '../sites/site.js';
+import { type BotScorer, siteRulesOf } from '../visitors/bots/bot-scorer.js';
+import { reachesBotThreshold } from '../visitors/matcher.js';
+import { pageBackwards } from './page-backwards.js';
+import { type Decision, decisionOf, ShadowRulesEngine, SiteTimeline } from './shadow/shadow-rules.js';
+
+const SPAN_MS = 7 * 24 * 60 * 60 * 1_000;
+const EVENTS_MAX = 10_000;
+const PAGE_EVENTS = 500;
+/** Reading stops after this time; the answer says from when on it covers everything. */
+const WITHIN_MS = 4_000;
+
+const CONVERSION_TYPES = ['conversion.received.v1', 'conversion.deduplicated.v1', 'conversion.filtered.v1'] as const;
+const VISIT_TYPES = ['visitor.visited.v1', 'visitor.identified.v1', 'visitor.bot_detected.v1'] as const;
+const TYPES = [...CONVERSION_TYPES, ...VISIT_TYPES];
+type ExaminedType = (typeof TYPES)[number];
+
+/** The lists that the score of a visit depends on. */
+const SCORED_BY = [
+  'blockIps',
+  'allowIps',
+  'blockUserAgents',
+  'blockCountries',
+] as const satisfies (keyof SiteSettings)[];
+
+export interface PreviewDependencies {
+  readonly log: EventLog;
+  readonly scorer: BotScorer;
+  readonly dedupSecret: string;
+  /** The dedup window of sites that do not set one. */
+  readonly defaultWindowMs: number;
+  readonly nowMs: number;
+}
+
+/** A number as it was recorded, and as it would have been. */
+export interface Compared {
+  was: number;
+  would: number;
+}
+
+export interface SettingsPreview {
+  /** What was examined: everything from then on. */
+  readonly from: string;
+  readonly to: string;
+  /** Whether that is the whole week. A large site has too much to examine at once. */
+  readonly complete: boolean;
+  readonly conversions: Readonly<Record<Decision, Compared>>;
+  /** Of `examined` calls of the tag. */
+  readonly visits: { readonly examined: number; readonly removed: Compared };
+  readonly consent: {
+    /** Conversions that are sent without what is known of the visit. */
+    readonly withheld: Compared;
+    /** Conversions that are not sent to platforms. */
+    readonly notSent: Compared;
+  };
+  /** Conversions of erased people, which cannot be decided again. */
+  readonly undecided: number;
+  /** Changed settings whose effect the log does not tell: it has no email addresses. */
+  readonly untold: readonly string[];
+}
+
+/** What the settings would have changed in the last seven days, as far back as a few seconds of reading reach. */
+export async function previewSettings(
+  dependencies: PreviewDependencies,
+  site: Site,
+  change: Partial<SiteSettings>,
+): Promise<SettingsPreview> {
+  const { log, dedupSecret, defaultWindowMs, nowMs } = dependencies;
+  const after: SiteSettings = { ...site.settings, ...change };
+  const fromMs = nowMs - SPAN_MS;
+  // A longer window finds duplicates of conversions from before the week.
+  const claimsMs = change.dedupWindow === undefined ? 0 : dedupWindowOf(after, defaultWindowMs);
+  const { events, reachedMs } = await readBack(log, site.host, fromMs - claimsMs);
+  const coveredMs = Math.max(fromMs, reachedMs + claimsMs);
+  const timeline = new SiteTimeline(await log.readStream(SITE, site.id));
+  const engine = new ShadowRulesEngine({ settings: {}, site: change }, timeline, dedupSecret, defaultWindowMs);
+  const conversions = events.filter(isOpening);
+  const firsts = await readFirsts(log, conversions);
+  const preview = emptyPreview();
+  for (const first of firsts.values())
+    if (first.position < (conversions[0]?.position ?? 0)) engine.addEarlierClaim(first);
+  for (const event of conversions) {
+    if (Date.parse(event.time) < coveredMs) engine.addEarlierClaim(event);
+    else
+      addConversion(
+        preview,
+        event,
+        engine.decide(event, isFiltered(firsts.get(firstOf(event) ?? ''))),
+        timeline,
+        after,
+      );
+  }
+  const rescores = SCORED_BY.some((name) => change[name] !== undefined);
+  const scorer = rescores ? dependencies.scorer : undefined;
+  for (const event of events) if (Date.parse(event.time) >= coveredMs) addVisit(preview, event, after, scorer);
+  return {
+    ...preview,
+    from: new Date(coveredMs).toISOString(),
+    to: new Date(nowMs).toISOString(),
+    complete: coveredMs === fromMs,
+    untold: untoldOf(site.settings, change),
+  };
+}
+
+/** Events of the site since a time, in log order, and the time since when they are all read. */
+async function readBack(log: EventLog, site: string, sinceMs: number) {
+  const untilMs = performance.now() + WITHIN_MS;
+  const events: StoredEvent<ExaminedType>[] = [];
+  const least = await log.positionBefore(new Date(sinceMs));
+  let before: number | undefined = (await log.head()) + 1;
+  while (before !== undefined && before > least + 1) {
+    if (events.length >= EVENTS_MAX || performance.now() > untilMs) {
+      const [next] = await log.read({ after: before - 1, limit: 1 });
+      return { events: events.reverse(), reachedMs: next ? Date.parse(next.time) : Number.POSITIVE_INFINITY };
+    }
+    const page: { events: StoredEvent<ExaminedType>[]; next?: number } = await pageBackwards<ExaminedType>(log, {
+      ...{ site, types: TYPES, before, limit: PAGE_EVENTS },
+    });
+    events.push(...page.events.filter(({ position }) => position > least));
+    before = page.next;
+  }
+  return { events: events.reverse(), reachedMs: sinceMs };
+}
+
+/** The conversions that duplicates repeat, by id. */
+async function readFirsts(log: EventLog, conversions: readonly StoredOpening[]): Promise<Map<string, StoredOpening>> {
+  const ids = [...new Set(conversions.flatMap((event) => firstOf(event) ?? []))];
+  const openings = ids.length === 0 ? [] : (await log.readOpenings(CONVERSION, ids)).filter(isOpening);
+  return new Map(openings.map((event) => [event.data.conversionId, event]));
+}
+
+function firstOf(event: StoredOpening): string | undefined {
+  return event.type === 'conversion.deduplicated.v1' ? event.data.firstConversionId : undefined;
+}
+
+function isFiltered(event: StoredOpening | undefined): boolean {
+  return event?.type === 'conversion.filtered.v1';
+}
+
+type Counted = Pick<SettingsPreview, 'conversions' | 'consent'> & {
+  visits: { examined: number; removed: Compared };
+  undecided: number;
+};
+
+function emptyPreview(): Counted {
+  const none = (): Compared => ({ was: 0, would: 0 });
+  return {
+    conversions: { received: none(), deduplicated: none(), filtered: none() },
+    visits: { examined: 0, removed: none() },
+    consent: { withheld: none(), notSent: none() },
+    undecided: 0,
+  };
+}
+
+function addConversion(
+  preview: Counted,
+  event: StoredOpening,
+  would: Decision | undefined,
+  timeline: SiteTimeline,
+  after: SiteSettings,
+): void {
+  const { data, position } = event;
+  // Neither counts in any number.
+  if (data.trial || data.correction) return;
+  if (would === undefined) {
+    preview.undecided += 1;
+    return;
+  }
+  const was = decisionOf(event);
+  preview.conversions[was].was += 1;
+  preview.conversions[would].would += 1;
+  if (was !== 'received' || would !== 'received') return;
+  const { withheld, consent = 'unknown' } = data;
+  const { withhold } = timeline.at(position).settings;
+  const isMissing = withheld === 'consent_missing' || (withheld === undefined && consent === 'unknown');
+  add(preview.consent.withheld, withheld !== undefined, isMissing ? after.consentRequired : withheld !== undefined);
+  const isDenied = consent === 'denied';
+  add(preview.consent.notSent, isDenied && withhold === 'everything', isDenied && after.withhold === 'everything');
+}
+
+/** `scorer`: only if the score depends on what changes. Signals of erased people keep their score. */
+function addVisit(
+  { visits }: Counted,
+  event: StoredEvent<ExaminedType>,
+  after: SiteSettings,
+  scorer: BotScorer | undefined,
+): void {
+  if (event.type === 'visitor.bot_detected.v1') {
+    add(visits.removed, event.data.mode === 'enforce', false);
+  } else if (event.type === 'visitor.visited.v1' || event.type === 'visitor.identified.v1') {
+    visits.examined += 1;
+    const signals = event.personal?.signals;
+    const verdict = scorer && signals ? scorer.score(signals, siteRulesOf(after)) : event.data.bot;
+    add(visits.removed, false, after.botMode === 'enforce' && reachesBotThreshold(verdict, after));
+  }
+}
+
+function add(compared: Compared, was: boolean, would: boolean): void {
+  if (was) compared.was += 1;
+  if (would) compared.would += 1;
+}
+
+function untoldOf(before: SiteSettings, { blocked, blockDisposable }: Partial<SiteSettings>): string[] {
+  const domains = (list: readonly string[]) => list.filter((entry) => entry.startsWith('@')).join();
+  return [
+    ...(blocked !== undefined && domains(blocked) !== domains(before.blocked) ? ['blocked'] : []),
+    ...(blockDisposable === undefined ? [] : ['blockDisposable']),
+  ];
+}
