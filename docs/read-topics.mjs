@@ -14,7 +14,7 @@ queue.scheduleCheckPendingRequests = function scheduleIfPending() {
 };
 
 const [brokers = '127.0.0.1:9092', prefix = 'cc.'] = process.argv.slice(2);
-const topics = ['conversions', 'visitors', 'sites', 'auth', 'inbound', 'outbound', 'log'].map(
+const topics = ['conversions', 'visitors', 'sites', 'auth', 'inbound', 'outbound', 'users', 'log'].map(
   (name) => `${prefix}${name}`,
 );
 const kafka = new Kafka({ clientId: 'reader', brokers: brokers.split(','), logLevel: logLevel.NOTHING });

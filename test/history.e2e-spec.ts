@@ -441,7 +441,16 @@ describe('AsyncAPI document', () => {
         ?.channels()
         .all()
         .map((channel) => channel.address()),
-    ).toEqual(['cc.conversions', 'cc.visitors', 'cc.sites', 'cc.auth', 'cc.inbound', 'cc.outbound', 'cc.log']);
+    ).toEqual([
+      'cc.conversions',
+      'cc.visitors',
+      'cc.sites',
+      'cc.auth',
+      'cc.inbound',
+      'cc.outbound',
+      'cc.users',
+      'cc.log',
+    ]);
     expect(served.info.description).toMatch(/drop every record whose `cc_position` is not above it/);
   });
 

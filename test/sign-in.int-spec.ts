@@ -7,6 +7,7 @@ import { UserRow } from '../src/users/user.row.js';
 import { UsersService } from '../src/users/users.service.js';
 import { createMigratedDatabase, openDatabase } from './support/databases.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
+import { eventually } from './support/service.js';
 
 jest.setTimeout(60_000);
 
@@ -74,6 +75,24 @@ describe('sign-in', () => {
     await Promise.all(Array.from({ length: 5 }, () => users.reset(id)));
     const { rows } = await postgres.pool.query('SELECT FROM cc.sign_in_links WHERE user_id = $1', [id]);
     expect(rows).toHaveLength(1);
+  });
+
+  it('lets a reset and the choice of a password wait for each other without a deadlock', async () => {
+    const { id } = await addUser('both@shop.example');
+    const link = await users.reset(id);
+    const client = await postgres.pool.connect();
+    await client.query('BEGIN');
+    // As a reset does it: first the user.
+    await client.query('UPDATE users SET password_hash = NULL WHERE id = $1', [id]);
+    const chosen = users.choosePassword(link, PASSWORD);
+    await eventually(
+      async () => (await postgres.pool.query('SELECT FROM pg_locks WHERE NOT granted')).rowCount,
+      (count) => count === 1,
+    );
+    await client.query('DELETE FROM sign_in_links WHERE user_id = $1', [id]);
+    await client.query('COMMIT');
+    client.release();
+    expect(await chosen).toBeUndefined();
   });
 
   it('works again after the database was away when the first user signed in', async () => {

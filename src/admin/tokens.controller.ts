@@ -47,7 +47,8 @@ export class TokensController {
   @ApiOperation({ summary: 'Revoke an API token at once' })
   @ReturnsNothing('The token is revoked.')
   async revoke(@Param('id', { schema: z.uuid() }) id: string, @Caller() caller: Principal): Promise<void> {
-    if (!(await this.tokens.revoke(id, ownerLimit(caller)))) throw new NotFoundException(`There is no token ${id}.`);
+    if (!(await this.tokens.revoke(id, ownerLimit(caller), caller.actor)))
+      throw new NotFoundException(`There is no token ${id}.`);
   }
 }
 

@@ -1,11 +1,13 @@
 import { Body, Controller, Get, HttpStatus, Inject, NotFoundException, Param, Patch, Post } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
+import type { Actor } from '../kernel/command.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
+import type { Principal } from '../users/access.js';
 import type { UserRow } from '../users/user.row.js';
 import { adminAddress, signInLink, userDocument } from '../users/user-document.js';
 import { UsersService } from '../users/users.service.js';
-import { RequiresUser } from './access.decorators.js';
+import { Caller, RequiresUser } from './access.decorators.js';
 import { Returns } from './returns.decorator.js';
 import { linkSchema, listOf, newUserSchema, userChangeSchema, userSchema } from './schemas.js';
 
@@ -30,8 +32,8 @@ export class UsersController {
   @Post()
   @ApiOperation({ summary: 'Add a user' })
   @Returns(linkSchema, 'The user, and a link with which they choose a password.', HttpStatus.CREATED)
-  async add(@Body({ schema: newUserSchema }) user: z.output<typeof newUserSchema>) {
-    return this.withLink(await this.users.add(user));
+  async add(@Body({ schema: newUserSchema }) user: z.output<typeof newUserSchema>, @Caller() { actor }: Principal) {
+    return this.withLink(await this.users.add(user, actor), actor);
   }
 
   @Get(':id')
@@ -47,8 +49,9 @@ export class UsersController {
   async change(
     @Param('id', { schema: id }) userId: string,
     @Body({ schema: userChangeSchema }) change: z.output<typeof userChangeSchema>,
+    @Caller() { actor }: Principal,
   ) {
-    const changed = await this.users.change(userId, change);
+    const changed = await this.users.change(userId, change, actor);
     if (!changed) throw unknownUser(userId);
     return userDocument(changed);
   }
@@ -56,8 +59,8 @@ export class UsersController {
   @Post(':id/reset')
   @ApiOperation({ summary: 'End the sessions and the password of a user' })
   @Returns(linkSchema, 'The user, and a link with which they choose a new password.')
-  async reset(@Param('id', { schema: id }) userId: string) {
-    return this.withLink(await this.find(userId));
+  async reset(@Param('id', { schema: id }) userId: string, @Caller() { actor }: Principal) {
+    return this.withLink(await this.find(userId), actor);
   }
 
   private async find(userId: string): Promise<UserRow> {
@@ -66,8 +69,9 @@ export class UsersController {
     return user;
   }
 
-  private async withLink(user: UserRow) {
-    return { user: userDocument(user), link: signInLink(adminAddress(this.settings), await this.users.reset(user.id)) };
+  private async withLink(user: UserRow, actor: Actor) {
+    const secret = await this.users.reset(user.id, actor);
+    return { user: userDocument(user), link: signInLink(adminAddress(this.settings), secret) };
   }
 }
 

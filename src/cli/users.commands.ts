@@ -4,6 +4,7 @@ import type { Settings } from '../kernel/settings.js';
 import { ROLES, type Role } from '../users/access.js';
 import type { UserRow } from '../users/user.row.js';
 import { adminAddress, signInLink, userDocument } from '../users/user-document.js';
+import { CLI_ACTOR } from './cli-actor.js';
 import { card, table } from './output.js';
 import type { Session } from './session.js';
 import { collect, commandGroup, subcommand } from './subcommand.js';
@@ -32,7 +33,7 @@ export function addUsers(program: Command, session: Session): void {
       const { sites, settings } = await session.open();
       const hosts = site && (await Promise.all(site.map(async (host) => (await sites.get(host)).host)));
       const users = await openUsers();
-      await showLink(settings, await users.add({ email, name, role, sites: hosts ?? null }), json);
+      await showLink(settings, await users.add({ email, name, role, sites: hosts ?? null }, CLI_ACTOR), json);
     });
 
   subcommand(group, 'list', 'List users', 'users list').action(async ({ json }: { json?: true }) => {
@@ -68,7 +69,7 @@ export function addUsers(program: Command, session: Session): void {
     subcommand(group, `${name} <email>`, description, `users ${name} ada@shop.example`).action(
       async (email: string, { json }: { json?: true }) => {
         const { id } = await find(email);
-        const user = userDocument((await (await openUsers()).change(id, { disabled })) as UserRow);
+        const user = userDocument((await (await openUsers()).change(id, { disabled }, CLI_ACTOR)) as UserRow);
         await output.show(json, user, () => card(user));
       },
     );
@@ -92,7 +93,7 @@ export function addUsers(program: Command, session: Session): void {
 
   async function showLink(settings: Settings, row: UserRow, json: true | undefined): Promise<void> {
     const user = userDocument(row);
-    const link = signInLink(adminAddress(settings), await (await openUsers()).reset(row.id));
+    const link = signInLink(adminAddress(settings), await (await openUsers()).reset(row.id, CLI_ACTOR));
     await output.show(json, { user, link }, () => card({ ...user, link }));
     if (!json) output.note('Give the link to the user over a safe channel: it works once, for 24 hours.');
   }

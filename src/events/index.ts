@@ -6,6 +6,7 @@ import { type InboundEvent, inboundSchemas } from './inbound.events.js';
 import { type LogEvent, logSchemas } from './log.events.js';
 import { type OutboundEvent, outboundSchemas } from './outbound.events.js';
 import { type SiteEvent, siteSchemas } from './site.events.js';
+import { type UserEvent, userSchemas } from './user.events.js';
 import { type VisitorEvent, visitorSchemas } from './visitor.events.js';
 
 /** Every event in the log, as a union discriminated by `type`. */
@@ -17,6 +18,7 @@ export type DomainEvent =
   | AuthEvent
   | InboundEvent
   | OutboundEvent
+  | UserEvent
   | LogEvent;
 
 export type EventType = DomainEvent['type'];
@@ -33,5 +35,6 @@ export const EVENT_SCHEMAS: Readonly<Record<EventType, EventSchema>> = {
   ...visitorSchemas,
   ...inboundSchemas,
   ...outboundSchemas,
+  ...userSchemas,
   ...logSchemas,
 };

@@ -11,6 +11,7 @@ export const TOPIC_OF_CATEGORY: Readonly<Record<string, string>> = {
   auth: 'auth',
   inbound: 'inbound',
   outbound: 'outbound',
+  user: 'users',
   log: 'log',
 };
 

@@ -16,8 +16,8 @@ import {
   readHolds,
 } from './retention-holds.js';
 
-/** The state of a site is folded from all its events, and the log's own events state what was removed from it. */
-export const RETAINED_CATEGORIES: readonly string[] = ['site', 'log'];
+/** The state of a site is folded from all its events, those of users say who had access when, and the log's own events state what was removed from it. */
+export const RETAINED_CATEGORIES: readonly string[] = ['site', 'user', 'log'];
 
 /** How long to wait for another instance that removes partitions, and for readers that are registering. */
 const TURN_TIMEOUT_MS = 10_000;

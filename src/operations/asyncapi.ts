@@ -9,6 +9,7 @@ const CHANNELS: Readonly<Record<string, string>> = {
   auth: 'Failed authentication attempts.',
   inbound: 'Counts of conversions that were refused.',
   outbound: 'Pushes of totals to webhooks.',
+  user: 'Users of the management API and their tokens, without names and email addresses.',
   log: 'The log itself: steps of its clock, and keys that sign its checkpoints.',
 };
 const TOPICS: Readonly<Record<string, string>> = {
@@ -18,6 +19,7 @@ const TOPICS: Readonly<Record<string, string>> = {
   auth: 'auth',
   inbound: 'inbound',
   outbound: 'outbound',
+  user: 'users',
   log: 'log',
 };
 

@@ -22,7 +22,7 @@ export class FirstAdministrator {
 
   /** Undefined if there is a user already. */
   async add(email: string, password: string): Promise<UserRow | undefined> {
-    return (await this.hasUsers()) ? undefined : this.insert(email, password);
+    return (await this.hasUsers()) ? undefined : this.insert(email, password, 'system');
   }
 
   /** What the link contains; undefined if there is a user. Links of other instances and starts stay valid until one is used. */
@@ -49,14 +49,15 @@ export class FirstAdministrator {
         WHERE hash = $1 AND user_id IS NULL AND expires_at > now() AND NOT EXISTS (SELECT FROM users)`,
       [hash],
     );
-    return rowCount === 0 ? undefined : this.insert(email, password);
+    return rowCount === 0 ? undefined : this.insert(email, password, 'self');
   }
 
-  private async insert(email: string, password: string): Promise<UserRow | undefined> {
+  private async insert(email: string, password: string, by: 'system' | 'self'): Promise<UserRow | undefined> {
     const [id, address] = [uuidv7(), normaliseEmail(email)];
     requireStrongPassword(password, address);
     const stored = await this.passwords.hash(password);
-    const isAdded = await inTransaction(this.postgres, async (client) => {
+    const actor = by === 'self' ? (`user:${id}` as const) : by;
+    const isAdded = await inTransaction(this.postgres, actor, async (client, record) => {
       // Also keeps others from adding users: of all that try at once, one is the first.
       await client.query('LOCK TABLE users IN SHARE ROW EXCLUSIVE MODE');
       const { rowCount } = await client.query(
@@ -65,6 +66,7 @@ export class FirstAdministrator {
         [id, address, stored],
       );
       await client.query('DELETE FROM sign_in_links WHERE user_id IS NULL');
+      if (rowCount === 1) await record(id, { type: 'user.added.v1', data: { role: 'admin', sites: null } });
       return rowCount === 1;
     });
     return isAdded ? ((await (await this.postgres.repository(UserRow)).findOneBy({ id })) ?? undefined) : undefined;

@@ -1,8 +1,10 @@
 import { Injectable } from '@nestjs/common';
+import type { Actor } from '../kernel/command.js';
 import { uuidv7 } from '../kernel/uuid.js';
 import { Postgres } from '../postgres/postgres.js';
 import type { Scope } from './access.js';
 import { generateSecretToken, hashSecretToken } from './secret-token.js';
+import { inTransaction } from './transaction.js';
 import { ApiTokenRow } from './user.row.js';
 
 /** Lets secret scanners find a leaked token, and tells it from an inbound key. */
@@ -31,11 +33,16 @@ export class TokensService {
   async create(ownerId: string, token: NewToken): Promise<{ row: ApiTokenRow; token: string }> {
     const { text, hash } = generateSecretToken(PREFIX);
     const id = uuidv7();
-    await this.postgres.pool.query(
-      `INSERT INTO api_tokens (id, owner_id, name, prefix, hash, scopes, sites, expires_at)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, now() + make_interval(days => $8::integer))`,
-      [id, ownerId, token.name, text.slice(0, DISPLAYED_LENGTH), hash, token.scopes, token.sites, token.expiresInDays],
-    );
+    const { name, scopes, sites, expiresInDays } = token;
+    await inTransaction(this.postgres, `user:${ownerId}`, async (client, record) => {
+      const { rows } = await client.query<{ expires: Date | null }>(
+        `INSERT INTO api_tokens (id, owner_id, name, prefix, hash, scopes, sites, expires_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, now() + make_interval(days => $8::integer)) RETURNING expires_at AS expires`,
+        [id, ownerId, name, text.slice(0, DISPLAYED_LENGTH), hash, scopes, sites, expiresInDays],
+      );
+      const expiresAt = rows[0]?.expires?.toISOString() ?? null;
+      await record(ownerId, { type: 'user.token_created.v1', data: { tokenId: id, scopes, sites, expiresAt } });
+    });
     return { row: (await (await this.tokens()).findOneBy({ id })) as ApiTokenRow, token: text };
   }
 
@@ -64,13 +71,20 @@ export class TokensService {
   }
 
   /** False if there is no such token, or it belongs to another user than the given one. */
-  async revoke(id: string, ownerId?: string): Promise<boolean> {
-    const { rowCount } = await this.postgres.pool.query(
-      `UPDATE api_tokens SET revoked_at = coalesce(revoked_at, now())
-        WHERE id = $1 AND ($2::uuid IS NULL OR owner_id = $2)`,
-      [id, ownerId],
-    );
-    return rowCount === 1;
+  async revoke(id: string, ownerId: string | undefined, actor: Actor): Promise<boolean> {
+    return inTransaction(this.postgres, actor, async (client, record) => {
+      const { rows } = await client.query<{ owner: string; revoked: boolean }>(
+        `SELECT owner_id AS owner, revoked_at IS NOT NULL AS revoked FROM api_tokens
+          WHERE id = $1 AND ($2::uuid IS NULL OR owner_id = $2) FOR UPDATE`,
+        [id, ownerId],
+      );
+      const [token] = rows;
+      if (!token) return false;
+      if (token.revoked) return true;
+      await client.query('UPDATE api_tokens SET revoked_at = now() WHERE id = $1', [id]);
+      await record(token.owner, { type: 'user.token_revoked.v1', data: { tokenId: id } });
+      return true;
+    });
   }
 
   private tokens() {

@@ -1,5 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import type { PoolClient } from 'pg';
+import type { UserEvent } from '../events/user.events.js';
+import type { Actor } from '../kernel/command.js';
 import { isEmail, normaliseEmail } from '../kernel/email.js';
 import { UserError } from '../kernel/errors.js';
 import { requireStrongPassword } from '../kernel/password-strength.js';
@@ -53,44 +55,56 @@ export class UsersService {
     return (await this.users()).findOneBy({ email: normaliseEmail(email) });
   }
 
-  async add({ email, name, role, sites }: NewUser): Promise<UserRow> {
+  async add({ email, name, role, sites }: NewUser, actor: Actor = 'system'): Promise<UserRow> {
     const address = normaliseEmail(email);
     if (!isEmail(address)) throw new UserError('The email address of the user is not valid.');
     const id = uuidv7();
-    const { rowCount } = await this.postgres.pool.query(
-      `INSERT INTO users (id, email, name, role, sites) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (email) DO NOTHING`,
-      [id, address, name ?? address, role, sites],
-    );
-    if (rowCount === 0) throw new UserError('There is a user with this email address already.');
+    await inTransaction(this.postgres, actor, async (client, record) => {
+      const { rowCount } = await client.query(
+        `INSERT INTO users (id, email, name, role, sites) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (email) DO NOTHING`,
+        [id, address, name ?? address, role, sites],
+      );
+      if (rowCount === 0) throw new UserError('There is a user with this email address already.');
+      await record(id, { type: 'user.added.v1', data: { role, sites } });
+    });
     return (await this.find(id)) as UserRow;
   }
 
   /** Refuses to leave the installation without an administrator who can sign in. */
-  async change(id: string, { name, role, sites, disabled }: UserChange): Promise<UserRow | undefined> {
-    const changed = await inTransaction(this.postgres, async (client) => {
+  async change(
+    id: string,
+    { name, role, sites, disabled }: UserChange,
+    actor: Actor = 'system',
+  ): Promise<UserRow | undefined> {
+    const changed = await inTransaction(this.postgres, actor, async (client, record) => {
       // One change at a time: two administrators must not remove each other.
       await client.query('LOCK TABLE users IN SHARE ROW EXCLUSIVE MODE');
       const before = await client.query(ACTIVE_ADMIN);
-      const { rowCount } = await client.query(
+      const { rows: earlier } = await client.query<AccessState>(`SELECT ${ACCESS_STATE} FROM users WHERE id = $1`, [
+        id,
+      ]);
+      const { rows: later } = await client.query<AccessState>(
         `UPDATE users SET name = coalesce($2, name), role = coalesce($3, role),
                 sites = CASE WHEN $4 THEN $5::text[] ELSE sites END,
                 disabled_at = CASE $6::boolean WHEN true THEN coalesce(disabled_at, now()) WHEN false THEN NULL ELSE disabled_at END
-          WHERE id = $1`,
+          WHERE id = $1 RETURNING ${ACCESS_STATE}`,
         [id, name, role, sites !== undefined, sites ?? null, disabled],
       );
+      if (!(earlier[0] && later[0])) return false;
       const after = await client.query(ACTIVE_ADMIN);
       if (before.rowCount === 1 && after.rowCount === 0)
         throw new UserError('This is the last administrator. Make another user an administrator first.');
       if (disabled) await endAccess(client, id);
-      return rowCount === 1;
+      await record(id, ...eventsOfChange(earlier[0], later[0]));
+      return true;
     });
     return changed ? ((await this.find(id)) as UserRow) : undefined;
   }
 
   /** Ends all sessions and the password of a user, and returns what a link to choose a new one contains. */
-  async reset(id: string): Promise<string> {
+  async reset(id: string, actor: Actor = 'system'): Promise<string> {
     const { text, hash } = generateSecretToken();
-    await inTransaction(this.postgres, async (client) => {
+    await inTransaction(this.postgres, actor, async (client, record) => {
       // First, because it locks the row: a session that is being opened meanwhile is seen by what follows.
       await client.query('UPDATE users SET password_hash = NULL WHERE id = $1', [id]);
       await endAccess(client, id);
@@ -98,6 +112,7 @@ export class UsersService {
         'INSERT INTO sign_in_links (hash, user_id, expires_at) VALUES ($1, $2, now() + make_interval(hours => $3))',
         [hash, id, LINK_HOURS],
       );
+      await record(id, { type: 'user.reset.v1', data: {} });
     });
     return text;
   }
@@ -114,12 +129,17 @@ export class UsersService {
     if (!user) return undefined;
     requireStrongPassword(password, user.email);
     const stored = await this.passwords.hash(password);
-    const { rowCount } = await this.postgres.pool.query(
-      `WITH used AS (DELETE FROM sign_in_links WHERE hash = $1 AND expires_at > now() RETURNING user_id)
-       UPDATE users SET password_hash = $2 FROM used WHERE users.id = used.user_id AND disabled_at IS NULL`,
-      [hash, stored],
-    );
-    return rowCount === 1 ? ((await this.find(user.id)) ?? undefined) : undefined;
+    const isChosen = await inTransaction(this.postgres, `user:${user.id}`, async (client) => {
+      // The user before the link, as everywhere: otherwise this and a reset could each wait for the other.
+      await client.query('SELECT FROM users WHERE id = $1 FOR UPDATE', [user.id]);
+      const { rowCount } = await client.query(
+        `WITH used AS (DELETE FROM sign_in_links WHERE hash = $1 AND expires_at > now() RETURNING user_id)
+         UPDATE users SET password_hash = $2 FROM used WHERE users.id = used.user_id AND disabled_at IS NULL`,
+        [hash, stored],
+      );
+      return rowCount === 1;
+    });
+    return isChosen ? ((await this.find(user.id)) ?? undefined) : undefined;
   }
 
   /**
@@ -138,15 +158,24 @@ export class UsersService {
       [digest, address],
     );
     if (role !== undefined && address !== undefined && isEmail(address))
-      await this.postgres.pool.query(
-        `INSERT INTO users (id, email, name, role, sites, identity) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,
-        // Sites are given by an administrator; a role at the provider says nothing about them.
-        [uuidv7(), address, name ?? address, role, role === 'admin' ? null : [], digest],
-      );
+      await this.addWithIdentity({ email: address, name: name ?? address, role, digest });
     const user = await (await this.users()).findOneBy({ identity: digest });
     if (!user || user.disabledAt !== null) return undefined;
     if (role === undefined || role === user.role) return user;
     return this.change(user.id, { role });
+  }
+
+  private async addWithIdentity(user: { email: string; name: string; role: Role; digest: Buffer }): Promise<void> {
+    const { email, name, role, digest } = user;
+    // Sites are given by an administrator; a role at the provider says nothing about them.
+    const [id, sites] = [uuidv7(), role === 'admin' ? null : []];
+    await inTransaction(this.postgres, 'system', async (client, record) => {
+      const { rowCount } = await client.query(
+        `INSERT INTO users (id, email, name, role, sites, identity) VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT DO NOTHING`,
+        [id, email, name, role, sites, digest],
+      );
+      if (rowCount === 1) await record(id, { type: 'user.added.v1', data: { role, sites } });
+    });
   }
 
   /** Undefined unless the password is that of an active user. */
@@ -159,6 +188,24 @@ export class UsersService {
   private users() {
     return this.postgres.repository(UserRow);
   }
+}
+
+interface AccessState {
+  readonly role: Role;
+  readonly sites: string[] | null;
+  readonly disabled: boolean;
+}
+
+const ACCESS_STATE = 'role, sites, disabled_at IS NOT NULL AS disabled';
+
+function eventsOfChange(before: AccessState, after: AccessState): UserEvent[] {
+  const role = before.role !== after.role && { role: after.role };
+  const sites = JSON.stringify(before.sites) !== JSON.stringify(after.sites) && { sites: after.sites };
+  const events: UserEvent[] = [];
+  if (role || sites) events.push({ type: 'user.changed.v1', data: { ...role, ...sites } });
+  if (before.disabled !== after.disabled)
+    events.push({ type: after.disabled ? 'user.disabled.v1' : 'user.enabled.v1', data: {} });
+  return events;
 }
 
 /** What a user can still enter with, apart from the password. */

@@ -15,12 +15,15 @@ jest.setTimeout(120_000);
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const SITE = 'shop.example';
 const PAGES = [
+  '/',
   '/sites/new',
   '/settings/users',
   '/settings/tokens',
-  ...'overview live conversions sync-log integrations webhook keys tag consent traffic duplicates audit'
-    .split(' ')
-    .map((name) => `/sites/${SITE}/${name}`),
+  '/settings/health',
+  ...['overview', 'live', 'conversions', 'sync-log', 'integrations', 'webhook'].map((name) => `/sites/${SITE}/${name}`),
+  ...['keys', 'tag', 'consent', 'traffic', 'duplicates', 'mapping', 'history', 'audit'].map(
+    (name) => `/sites/${SITE}/${name}`,
+  ),
 ];
 /** All rules for both layouts; in the other colour scheme only the contrast can differ. */
 const CONTRAST = { runOnly: ['color-contrast'] };
@@ -140,6 +143,11 @@ describe('the dashboard in a browser', () => {
     await page.getByText('delivered to 1 of 1').waitFor();
     await page.getByText('Segment', { exact: true }).click();
     await page.getByRole('region', { name: 'Payload for Segment' }).getByText('ORD-1').waitFor();
+    await click(/^Send again/);
+    await heading('History');
+    const dryRun = page.getByRole('row').filter({ hasText: 'Dry run of a replay to Segment' });
+    await dryRun.getByRole('button', { name: 'Send these' }).waitFor();
+    await page.goBack();
     await click('Copy as curl');
     await dialog().getByText('X-CC-Api-Key: <key>').waitFor();
     await dialog().getByRole('button', { name: 'Close' }).click();
@@ -158,13 +166,13 @@ describe('the dashboard in a browser', () => {
     await open(`/sites/${SITE}`);
     await heading('Overview');
     const tile = page.locator('.tile').first();
+    const row = page.getByRole('row').filter({ hasText: 'Segment' });
     // Numbers come from a projection, which is a moment behind.
-    const conversions = async () => {
+    const shown = async () => {
       await click('Refresh');
-      return tile.textContent();
+      return `${await tile.textContent()} ${await row.textContent()}`;
     };
-    await eventually(conversions, (text) => /^Conversions2/.test(text ?? ''), { withinMs: 60_000 });
-    await page.getByRole('row').filter({ hasText: 'Segment' }).getByText('100%').waitFor();
+    await eventually(shown, (text) => /^Conversions2.*SegmentConnected100%2/.test(text), { withinMs: 60_000 });
   });
 
   it('revokes a key after asking', async () => {
@@ -239,6 +247,33 @@ describe('the dashboard in a browser', () => {
     await message('Saved');
     const { body } = await asAdmin(`/sites/${SITE}/settings`);
     expect(body).toMatchObject({ consentRequired: true, blockCountries: ['FR'], dedupWindow: '2h' });
+  });
+
+  it('shows what a platform would get while a mapping is edited, and saves it', async () => {
+    await open(`/sites/${SITE}/mapping?platform=segment`);
+    const preview = page.getByRole('region', { name: 'Payload' });
+    await preview.getByText('"Order Completed"').waitFor();
+    await click('Add an event');
+    await page.getByLabel('Your event').fill('purchase');
+    await page.getByLabel('Platform’s event').fill('Bought It');
+    await preview.getByText('"Bought It"').waitFor();
+    await click('Save');
+    await message('Saved');
+    const { body } = await asAdmin(`/sites/${SITE}/connections`);
+    const segment = body.items.find(({ platform }: { platform: string }) => platform === 'segment');
+    expect(segment.settings['event.purchase']).toBe('Bought It');
+  });
+
+  it('exports the events of the site to a file', async () => {
+    await open(`/sites/${SITE}/history`);
+    await click('New job');
+    await dialog().getByRole('button', { name: 'Start' }).click();
+    const row = page.getByRole('row').filter({ hasText: 'Export as csv' });
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      row.getByRole('link', { name: /Download/ }).click(),
+    ]);
+    expect(download.suggestedFilename()).toMatch(/^events-.*\.csv$/);
   });
 
   it('names who changed what', async () => {

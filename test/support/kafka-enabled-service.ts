@@ -13,7 +13,7 @@ import { type ServiceProcess, sharedDatabase, spawnService } from './service-pro
 const CLI = fileURLToPath(new URL('../../dist/cli.js', import.meta.url));
 
 /** The topics of a service with the default prefix. */
-export const TOPICS = ['conversions', 'visitors', 'sites', 'auth', 'inbound', 'outbound', 'log'].map(
+export const TOPICS = ['conversions', 'visitors', 'sites', 'auth', 'inbound', 'outbound', 'users', 'log'].map(
   (name) => `cc.${name}`,
 );
 

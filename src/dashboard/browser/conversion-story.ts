@@ -107,8 +107,15 @@ function matchStep({ conversion, match, consent }: ConversionHistory): Step {
   };
 }
 
+const DELIVERED = /^(?:delivered|accepted|confirmed)$/;
+
+/** Whether the platform accepted it. */
+export function isDelivered(status: string): boolean {
+  return DELIVERED.test(status);
+}
+
 const GROUPS: readonly (readonly [title: string, tone: Tone, pattern: RegExp])[] = [
-  ['Delivered', 'ok', /^(?:delivered|accepted|confirmed)$/],
+  ['Delivered', 'ok', DELIVERED],
   ['Validated', 'ok', /^validated$/],
   ['Waiting', 'warn', /^(?:queued|deferred|pending)$/],
   ['Rejected', 'bad', /^(?:rejected|failed)$/],

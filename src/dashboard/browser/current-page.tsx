@@ -3,15 +3,19 @@ import { useLocation } from 'preact-iso';
 import { Empty } from './components/states.js';
 import { FIRST_PAGE, pathOf, readPath, type SitePage } from './navigation.js';
 import { AddSite } from './pages/add-site.js';
+import { AllSites } from './pages/all-sites.js';
 import { Audit } from './pages/audit.js';
 import { Consent } from './pages/consent.js';
 import { Conversion } from './pages/conversion.js';
 import { Conversions } from './pages/conversions.js';
 import { Duplicates } from './pages/duplicates.js';
+import { History } from './pages/history.js';
 import { Integrations } from './pages/integrations.js';
 import { Keys } from './pages/keys.js';
 import { Live } from './pages/live.js';
+import { Mapping } from './pages/mapping.js';
 import { Overview } from './pages/overview.js';
+import { SettingsHealth } from './pages/settings-health.js';
 import { SettingsTokens } from './pages/settings-tokens.js';
 import { SettingsUsers } from './pages/settings-users.js';
 import { SyncLog } from './pages/sync-log.js';
@@ -32,6 +36,8 @@ const SITE_COMPONENTS: Readonly<Record<SitePage, (props: { site: Site }) => prea
   consent: Consent,
   traffic: Traffic,
   duplicates: Duplicates,
+  mapping: Mapping,
+  history: History,
   audit: Audit,
 };
 
@@ -39,10 +45,14 @@ const SITE_COMPONENTS: Readonly<Record<SitePage, (props: { site: Site }) => prea
 export function CurrentPage() {
   const { path } = useLocation();
   const { sites } = useSession();
-  if (path === '/') return <Redirect to={sites[0] ? pathOf(sites[0].host, FIRST_PAGE) : '/sites/new'} />;
+  if (path === '/') {
+    if (sites.length > 1) return <AllSites />;
+    return <Redirect to={sites[0] ? pathOf(sites[0].host, FIRST_PAGE) : '/sites/new'} />;
+  }
   if (path === '/sites/new') return <AddSite />;
   if (path === '/settings') return <Redirect to="/settings/users" />;
   if (path === '/settings/users') return <SettingsUsers />;
+  if (path === '/settings/health') return <SettingsHealth />;
   if (path === '/settings/tokens') return <SettingsTokens />;
   const { site: host, page, item } = readPath(path);
   const site = sites.find((candidate) => candidate.host === host);

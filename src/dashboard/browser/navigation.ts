@@ -11,6 +11,8 @@ export const SITE_PAGES = [
   { page: 'consent', title: 'Consent', group: 'Configuration', key: 'c' },
   { page: 'traffic', title: 'Traffic filters', group: 'Configuration', key: 'f' },
   { page: 'duplicates', title: 'Duplicates', group: 'Configuration', key: 'd' },
+  { page: 'mapping', title: 'Mapping', group: 'Configuration', key: 'm' },
+  { page: 'history', title: 'History', group: 'Records', key: 'h' },
   { page: 'audit', title: 'Audit', group: 'Records', key: 'a' },
 ] as const;
 
@@ -74,6 +76,8 @@ export function findDestinations(text: string, sites: readonly string[], site: s
     ),
     { title: 'Users', detail: 'Settings', path: '/settings/users' },
     { title: 'API tokens', detail: 'Settings', path: '/settings/tokens' },
+    { title: 'Health', detail: 'Settings', path: '/settings/health' },
+    { title: 'All sites', detail: '', path: '/' },
     { title: 'Add a site', detail: 'Settings', path: '/sites/new' },
   ];
   const matches = all.filter(({ title, detail }) => {

@@ -1,4 +1,12 @@
-import { attentionPath, attentionTitle, changeOf, periodsOf, platformRows, pointsOf } from './overview-view.js';
+import {
+  attentionPath,
+  attentionTitle,
+  changeOf,
+  periodsOf,
+  platformRows,
+  pointsOf,
+  sourceRows,
+} from './overview-view.js';
 
 const NOW = Date.parse('2026-11-16T12:00:00.000Z');
 
@@ -36,6 +44,25 @@ describe('the overview', () => {
       { platform: 'meta', accepted: 3, rejected: 0, failed: 1, skipped: 0, acceptance: 0.75 },
       { platform: 'tiktok', accepted: 0, rejected: 0, failed: 0, skipped: 4, acceptance: null },
     ]);
+  });
+
+  it('lists sources, and what has none at the end', () => {
+    const euros = (conversions: number) => ({ conversions, values: [{ currency: 'EUR', conversions, value: 10 }] });
+    const item = { source: 'google', medium: 'cpc', campaign: null, click: null };
+    const rows = sourceRows({
+      items: [
+        { ...item, ...euros(3) },
+        { ...item, source: null, medium: null, ...euros(1) },
+      ],
+      other: { conversions: 0, values: [] },
+      notMatched: euros(2),
+    } as never);
+    expect(rows.map(({ title, conversions, isMatched }) => [title, conversions, isMatched])).toEqual([
+      ['google / cpc', 3, true],
+      ['(no source)', 1, true],
+      ['(not matched)', 2, false],
+    ]);
+    expect(rows[0]?.value).toMatchObject({ currency: 'EUR', value: 10 });
   });
 
   it('leads from what needs attention to the page of the fix', () => {

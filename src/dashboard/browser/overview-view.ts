@@ -117,3 +117,24 @@ export function attentionPath({ kind, site, platform }: AttentionItem): string |
   if (kind.startsWith('webhook')) return pathOf(site, 'webhook');
   return kind === 'key_expiring' ? pathOf(site, 'keys') : undefined;
 }
+
+export interface SourceRow {
+  readonly title: string;
+  readonly conversions: number;
+  /** Of the currency with the most conversions. */
+  readonly value: Schemas['Totals']['values'][number] | undefined;
+  readonly isMatched: boolean;
+}
+
+/** The groups that have conversions, with those that are not a source of their own at the end. */
+export function sourceRows({ items, other, notMatched }: Schemas['Sources']): SourceRow[] {
+  const row = (title: string, group: typeof other, isMatched: boolean): SourceRow => {
+    const [value] = [...group.values].sort((one, another) => another.conversions - one.conversions);
+    return { title, conversions: group.conversions, value, isMatched };
+  };
+  return [
+    ...items.map((item) => row([item.source ?? '(no source)', item.medium].filter(Boolean).join(' / '), item, true)),
+    row('(other sources)', other, true),
+    row('(not matched)', notMatched, false),
+  ].filter(({ conversions }) => conversions > 0);
+}

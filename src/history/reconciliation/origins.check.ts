@@ -1,12 +1,14 @@
 import { IMPORT_KEY_ID } from '../../events/conversion.events.js';
+import { LOG } from '../../events/log.events.js';
 import { SITE } from '../../events/site.events.js';
+import { USER } from '../../events/user.events.js';
 import type { SealedRow } from '../../log/sealed-row.js';
 import type { EventCheck } from '../verify.js';
 import { Violations } from './violations.js';
 
 const KEY_ACTOR = 'key:';
 /** Categories whose events belong to no site. */
-const WITHOUT_SITE: readonly string[] = ['log'];
+const WITHOUT_SITE: readonly string[] = [LOG, USER];
 
 /** The site of every event was registered before it, and the API key that an event names had been issued for that site. */
 export function originsCheck(): EventCheck {

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { mayAdminister, useSession } from '../session.js';
+import { mayAdminister, mayWrite, useSession } from '../session.js';
 import { Page } from './panel.js';
 
 interface SettingsPageProps {
@@ -15,6 +15,7 @@ export function SettingsPage({ title, note, actions, children }: SettingsPagePro
   const links = [
     ...(mayAdminister(user) ? ([['/settings/users', 'Users']] as const) : []),
     ['/settings/tokens', 'API tokens'],
+    ...(mayWrite(user) && user.sites === null ? ([['/settings/health', 'Health']] as const) : []),
   ] as const;
   return (
     <Page title={title} note={note} actions={actions}>

@@ -1,4 +1,6 @@
+import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
+import { useLocation } from 'preact-iso';
 import { api, dataOf } from '../api.js';
 import { Badge, StatusBadge } from '../components/badge.js';
 import { CopyText } from '../components/copy.js';
@@ -6,10 +8,12 @@ import { Dialog } from '../components/dialog.js';
 import { Page, Panel } from '../components/panel.js';
 import { Empty, Show } from '../components/states.js';
 import { Time } from '../components/time.js';
-import { amountOf, type ConversionHistory, conversionStory, type Delivery } from '../conversion-story.js';
+import { attempt } from '../components/toasts.js';
+import { amountOf, type ConversionHistory, conversionStory, type Delivery, isDelivered } from '../conversion-story.js';
 import { repeatedCurlLine } from '../curl-line.js';
 import { connectionTitle, counted, formatDuration } from '../format.js';
-import { type Site, useSession } from '../session.js';
+import { pathOf } from '../navigation.js';
+import { mayWrite, type Site, useSession } from '../session.js';
 import { useData } from '../use-data.js';
 
 /** One conversion: what happened to it, and each of its deliveries with attempts, payload and answer. */
@@ -42,7 +46,7 @@ export function Conversion({ site, id }: { site: Site; id: string }) {
         {(data) => (
           <div class="two">
             <Story history={data} />
-            <Deliveries deliveries={data.deliveries} isMasked={data.masked} />
+            <Deliveries site={site.host} history={data} />
           </div>
         )}
       </Show>
@@ -62,7 +66,7 @@ export function Conversion({ site, id }: { site: Site; id: string }) {
 }
 
 function Summary({ history: { conversion, deliveries } }: { history: ConversionHistory }) {
-  const sent = deliveries.filter(({ status }) => /^(?:delivered|accepted|confirmed)$/.test(status)).length;
+  const sent = deliveries.filter(({ status }) => isDelivered(status)).length;
   const amount = amountOf(conversion);
   return (
     <>
@@ -107,22 +111,53 @@ function Story({ history }: { history: ConversionHistory }) {
   );
 }
 
-function Deliveries({ deliveries, isMasked }: { deliveries: readonly Delivery[]; isMasked: boolean }) {
+function Deliveries({ site, history }: { site: string; history: ConversionHistory }) {
+  const { user } = useSession();
+  const { deliveries, masked, conversion } = history;
   return (
-    <Panel title="Deliveries" note={isMasked && 'personal values are masked for your role'}>
+    <Panel title="Deliveries" note={masked && 'personal values are masked for your role'}>
       {deliveries.length === 0 && (
         <Empty title="Not delivered to any platform">
           None was connected when it was received, or it was not counted.
         </Empty>
       )}
       {deliveries.map((delivery) => (
-        <DeliveryDetails key={delivery.platform} delivery={delivery} />
+        <DeliveryDetails key={delivery.platform} delivery={delivery}>
+          {mayWrite(user) && <SendAgain site={site} conversion={conversion.conversionId} delivery={delivery} />}
+        </DeliveryDetails>
       ))}
     </Panel>
   );
 }
 
-function DeliveryDetails({ delivery }: { delivery: Delivery }) {
+interface SendAgainProps {
+  site: string;
+  conversion: string;
+  delivery: Delivery;
+}
+
+/** Starts the dry run of a replay, which is confirmed on the page of jobs. */
+function SendAgain({ site, conversion, delivery: { platform, status } }: SendAgainProps) {
+  const { route } = useLocation();
+  const isAccepted = isDelivered(status);
+  const prepare = () =>
+    attempt(async () => {
+      const body = { kind: 'replay' as const, platform, conversion, force: isAccepted };
+      await dataOf(api.POST('/api/v1/sites/{site}/jobs', { params: { path: { site } }, body }));
+      route(pathOf(site, 'history'));
+      return 'A dry run counts what would be sent';
+    });
+  return (
+    <p>
+      <button type="button" onClick={() => void prepare()}>
+        Send again …
+      </button>{' '}
+      {isAccepted && <span class="dim">The platform accepted it already and may count it twice.</span>}
+    </p>
+  );
+}
+
+function DeliveryDetails({ delivery, children }: { delivery: Delivery; children: ComponentChildren }) {
   const { platform, status, reason, attempts, payload, payloadIsExact } = delivery;
   const spentMs = attempts.reduce((sum, { durationMs = 0 }) => sum + durationMs, 0);
   return (
@@ -160,6 +195,7 @@ function DeliveryDetails({ delivery }: { delivery: Delivery }) {
           <CopyText label={`Payload for ${connectionTitle(platform)}`} text={JSON.stringify(payload, null, 2)} />
         </>
       )}
+      {children}
     </details>
   );
 }

@@ -5,6 +5,7 @@ import { Attention } from '../components/attention.js';
 import { Badge } from '../components/badge.js';
 import { Chart } from '../components/chart.js';
 import { Page, Panel } from '../components/panel.js';
+import { HelpsMost, Sources } from '../components/sources.js';
 import { Show } from '../components/states.js';
 import { Table } from '../components/table.js';
 import { Tile } from '../components/tile.js';
@@ -23,6 +24,8 @@ interface Loaded {
   readonly before: Totals;
   readonly series: Series;
   readonly connections: readonly Connection[];
+  readonly sources: Schemas['Sources'];
+  readonly quality: Schemas['MatchQuality'];
 }
 
 /** What needs attention, the figures of a period with their comparison, one chart, and a row per platform. */
@@ -34,7 +37,7 @@ export function Overview({ site }: { site: Site }) {
     const of = { site: site.host };
     const { interval, ...period } = now;
     const timeZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
-    const [attention, totals, earlier, series, connections] = await Promise.all([
+    const [attention, totals, earlier, series, connections, sources, quality] = await Promise.all([
       dataOf(api.GET('/api/v1/sites/{site}/attention', { params: { path: of } })),
       dataOf(api.GET('/api/v1/sites/{site}/totals', { params: { path: of, query: period } })),
       dataOf(
@@ -44,8 +47,10 @@ export function Overview({ site }: { site: Site }) {
         api.GET('/api/v1/sites/{site}/series', { params: { path: of, query: { ...period, interval, timeZone } } }),
       ),
       dataOf(api.GET('/api/v1/sites/{site}/connections', { params: { path: of } })),
+      dataOf(api.GET('/api/v1/sites/{site}/sources', { params: { path: of, query: { ...period, limit: 6 } } })),
+      dataOf(api.GET('/api/v1/sites/{site}/match-quality', { params: { path: of, query: period } })),
     ]);
-    return { attention, totals, before: earlier, series, connections: connections.items };
+    return { attention, totals, before: earlier, series, connections: connections.items, sources, quality };
   });
   const { data } = loaded;
   return (
@@ -78,15 +83,18 @@ export function Overview({ site }: { site: Site }) {
       }
     >
       <Show of={loaded}>
-        {({ attention, totals, before, series, connections }) => (
+        {({ attention, totals, before, series, connections, sources, quality }) => (
           <>
             <Attention items={attention.items} />
             <FirstSteps site={site} connections={connections} hasConversions={totals.conversions > 0} />
             <Figures totals={totals} before={before} days={days} />
-            <Panel title="Conversions" note={days > 7 ? 'by the day' : 'by the hour'}>
-              <Chart series={series} />
-            </Panel>
-            <Platforms site={site.host} series={series} connections={connections} />
+            <div class="two">
+              <Panel title="Conversions" note={days > 7 ? 'by the day' : 'by the hour'}>
+                <Chart series={series} />
+              </Panel>
+              <Sources sources={sources} />
+            </div>
+            <Platforms site={site.host} series={series} connections={connections} quality={quality} />
           </>
         )}
       </Show>
@@ -141,9 +149,10 @@ interface PlatformsProps {
   site: string;
   series: Series;
   connections: readonly Connection[];
+  quality: Schemas['MatchQuality'];
 }
 
-function Platforms({ site, series, connections }: PlatformsProps) {
+function Platforms({ site, series, connections, quality }: PlatformsProps) {
   const connected = connections.filter((connection) => connection.connected);
   const rows = platformRows(
     series,
@@ -179,6 +188,11 @@ function Platforms({ site, series, connections }: PlatformsProps) {
             { title: 'Rejected', isNumber: true, isMinor: true, cell: ({ rejected }) => formatNumber(rejected) },
             { title: 'Failed', isNumber: true, cell: ({ failed }) => formatNumber(failed) },
             { title: 'Skipped', isNumber: true, isMinor: true, cell: ({ skipped }) => formatNumber(skipped) },
+            {
+              title: 'Would help most',
+              isMinor: true,
+              cell: ({ platform }) => <HelpsMost quality={quality.items.find((item) => item.platform === platform)} />,
+            },
           ]}
         />
       )}

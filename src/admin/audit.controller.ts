@@ -1,0 +1,26 @@
+import { Controller, Get, Query } from '@nestjs/common';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import type { z } from 'zod';
+import { NO_SITE } from '../events/log.events.js';
+import { USER } from '../events/user.events.js';
+import { redactEvent } from '../history/redact-event.js';
+import { EventLog } from '../log/event-log.js';
+import { RequiresUser } from './access.decorators.js';
+import { eventSchema, pageOf, pageOfEvents, pageQuery } from './event-pages.js';
+import { Returns } from './returns.decorator.js';
+
+const auditQuery = pageQuery.strict();
+
+@ApiTags('Users')
+@Controller('audit')
+export class AuditController {
+  constructor(private readonly log: EventLog) {}
+
+  @Get()
+  @RequiresUser('administer')
+  @ApiOperation({ summary: 'Who changed users and tokens, newest first' })
+  @Returns(pageOf(eventSchema), 'One page. The stream names the user, the actor who changed it.')
+  async list(@Query({ schema: auditQuery }) { cursor, limit }: z.output<typeof auditQuery>) {
+    return pageOfEvents(this.log, { site: NO_SITE, cursor, limit, categories: [USER] }, redactEvent);
+  }
+}

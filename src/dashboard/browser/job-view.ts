@@ -1,0 +1,45 @@
+import type { Schemas } from './api.js';
+import { auditDetail } from './audit-view.js';
+import { connectionTitle, type Tone } from './format.js';
+
+export type Job = Schemas['Job'];
+
+const STATE_TONES: Readonly<Record<Job['state'], Tone>> = {
+  queued: 'wait',
+  running: 'wait',
+  succeeded: 'ok',
+  failed: 'bad',
+  cancelled: 'plain',
+};
+
+export function jobTone({ state }: Pick<Job, 'state'>): Tone {
+  return STATE_TONES[state];
+}
+
+export function isActive({ state }: Pick<Job, 'state'>): boolean {
+  return state === 'queued' || state === 'running';
+}
+
+/** A dry run counts what would be sent; the same job without it sends. */
+export function isDryRun({ kind, request }: Pick<Job, 'kind' | 'request'>): boolean {
+  return kind === 'replay' && request['dryRun'] === true;
+}
+
+export function jobTitle(job: Pick<Job, 'kind' | 'request'>): string {
+  const { kind, request } = job;
+  if (kind === 'export') return `Export as ${String(request['format'])}`;
+  if (kind === 'shadow') return 'Shadow replay';
+  return `${isDryRun(job) ? 'Dry run of a replay' : 'Replay'} to ${connectionTitle(String(request['platform']))}`;
+}
+
+/** What a job found or why it failed. */
+export function jobOutcome({ reason, result, progress }: Pick<Job, 'reason' | 'result' | 'progress'>): string {
+  if (reason !== undefined) return reason;
+  if (result) return auditDetail(result);
+  return progress ? `${progress.items} so far` : '';
+}
+
+/** The value of a `datetime-local` field, which is in the viewer's zone, as the API reads it. Undefined if it is empty. */
+export function toBound(local: string): string | undefined {
+  return local === '' ? undefined : new Date(local).toISOString();
+}

@@ -1,0 +1,114 @@
+import { useCallback, useState } from 'preact/hooks';
+import { api, dataOf } from '../api.js';
+import { Badge } from '../components/badge.js';
+import { Page } from '../components/panel.js';
+import { Empty, Show } from '../components/states.js';
+import { Table } from '../components/table.js';
+import { Time } from '../components/time.js';
+import { attempt } from '../components/toasts.js';
+import { formatNumber, formatShare } from '../format.js';
+import { isActive, isDryRun, type Job, jobOutcome, jobTitle, jobTone } from '../job-view.js';
+import { mayWrite, type Site, useSession } from '../session.js';
+import { useData, useInterval } from '../use-data.js';
+import { NewJob } from './new-job.js';
+
+const POLL_MS = 2_000;
+
+/** Exports, replays and shadow replays of a site, with their progress and results. */
+export function History({ site }: { site: Site }) {
+  const { user } = useSession();
+  const jobs = useData('jobs', () => dataOf(api.GET('/api/v1/jobs')));
+  const [isCreating, setCreating] = useState(false);
+  const items = jobs.data?.items.filter((job) => job.site === site.host) ?? [];
+  const { reload } = jobs;
+  useInterval(useCallback(reload, [reload]), POLL_MS, items.some(isActive));
+  const isWriter = mayWrite(user);
+  return (
+    <Page
+      title="History"
+      note="Export events, send deliveries again, or replay the past with other rules"
+      actions={
+        isWriter && (
+          <button type="button" class="primary" onClick={() => setCreating(true)}>
+            New job
+          </button>
+        )
+      }
+    >
+      <section class="panel">
+        <Show of={jobs}>
+          {() =>
+            items.length === 0 ? (
+              <Empty title="No job in the last week">A job runs in the background; this page need not stay open.</Empty>
+            ) : (
+              <Table
+                label="Jobs"
+                rows={items}
+                rowKey={({ id }) => id}
+                columns={[
+                  { title: 'Started', cell: ({ createdAt }) => <Time time={createdAt} /> },
+                  { title: 'Job', cell: (job) => <strong>{jobTitle(job)}</strong> },
+                  { title: 'State', cell: (job) => <State job={job} /> },
+                  { title: 'Result', isText: true, cell: (job) => <span class="dim">{jobOutcome(job)}</span> },
+                  {
+                    title: 'Next',
+                    isAction: true,
+                    cell: (job) => isWriter && <Next site={site.host} job={job} onChanged={reload} />,
+                  },
+                ]}
+              />
+            )
+          }
+        </Show>
+      </section>
+      {isCreating && <NewJob site={site.host} onCreated={reload} onClose={() => setCreating(false)} />}
+    </Page>
+  );
+}
+
+function State({ job }: { job: Job }) {
+  const { state, progress } = job;
+  return (
+    <Badge tone={jobTone(job)}>
+      {state}
+      {state === 'running' && progress && ` · ${formatShare(progress.done)}`}
+    </Badge>
+  );
+}
+
+/** Download, send what a dry run counted, or cancel. */
+function Next({ site, job, onChanged }: { site: string; job: Job; onChanged: () => void }) {
+  const { id, state, file } = job;
+  const cancel = () =>
+    attempt(async () => {
+      await dataOf(api.DELETE('/api/v1/jobs/{id}', { params: { path: { id } } }));
+      onChanged();
+      return 'The job is cancelled';
+    });
+  const send = () =>
+    attempt(async () => {
+      const body = { kind: 'replay' as const, dryRun: id };
+      await dataOf(api.POST('/api/v1/sites/{site}/jobs', { params: { path: { site } }, body }));
+      onChanged();
+      return 'Sending begins';
+    });
+  if (isActive(job))
+    return (
+      <button type="button" class="quiet" onClick={() => void cancel()}>
+        Cancel
+      </button>
+    );
+  if (file)
+    return (
+      <a class="button" href={`/api/v1/jobs/${id}/file`} download>
+        Download {formatNumber(Math.ceil(file.bytes / 1_000))} kB
+      </a>
+    );
+  if (state === 'succeeded' && isDryRun(job))
+    return (
+      <button type="button" onClick={() => void send()}>
+        Send these
+      </button>
+    );
+  return null;
+}

@@ -1,0 +1,61 @@
+import { type JsonSchema, type SchemasOf, strings, time, uuid } from './event-schema.js';
+
+/** Category of the streams about one user of the management API each. They have no email address and no name. */
+export const USER = 'user';
+
+type Role = 'admin' | 'operator' | 'analyst';
+type Scope = 'read' | 'write' | 'erase';
+/** Null: all sites. */
+type Sites = readonly string[] | null;
+
+export type UserEvent =
+  | { type: 'user.added.v1'; data: { role: Role; sites: Sites } }
+  /** The new value of what changed. */
+  | { type: 'user.changed.v1'; data: { role?: Role; sites?: Sites } }
+  | { type: 'user.disabled.v1'; data: Record<string, never> }
+  | { type: 'user.enabled.v1'; data: Record<string, never> }
+  | { type: 'user.reset.v1'; data: Record<string, never> }
+  | {
+      type: 'user.token_created.v1';
+      data: { tokenId: string; scopes: readonly Scope[]; sites: Sites; expiresAt: string | null };
+    }
+  | { type: 'user.token_revoked.v1'; data: { tokenId: string } };
+
+const role: JsonSchema = { type: 'string', enum: ['admin', 'operator', 'analyst'] };
+const sites: JsonSchema = { ...strings, type: ['array', 'null'], description: 'Hosts; null: all sites.' };
+const empty = { type: 'object', properties: {}, required: [], additionalProperties: false } as const;
+
+export const userSchemas: SchemasOf<UserEvent> = {
+  'user.added.v1': {
+    summary: 'A user of the management API was added.',
+    data: { type: 'object', properties: { role, sites }, required: ['role', 'sites'], additionalProperties: false },
+  },
+  'user.changed.v1': {
+    summary: 'The role or the sites of a user changed. Holds the new value of what changed.',
+    data: { type: 'object', properties: { role, sites }, required: [], additionalProperties: false },
+  },
+  'user.disabled.v1': { summary: 'The user cannot sign in, and its tokens are refused.', data: empty },
+  'user.enabled.v1': { summary: 'The user can sign in again.', data: empty },
+  'user.reset.v1': {
+    summary: 'The sessions and the password of the user ended, and a link to choose a password was created.',
+    data: empty,
+  },
+  'user.token_created.v1': {
+    summary: 'The user has another API token.',
+    data: {
+      type: 'object',
+      properties: {
+        tokenId: uuid,
+        scopes: { type: 'array', items: { type: 'string', enum: ['read', 'write', 'erase'] } },
+        sites,
+        expiresAt: { ...time, type: ['string', 'null'] },
+      },
+      required: ['tokenId', 'scopes', 'sites', 'expiresAt'],
+      additionalProperties: false,
+    },
+  },
+  'user.token_revoked.v1': {
+    summary: 'An API token of the user was revoked.',
+    data: { type: 'object', properties: { tokenId: uuid }, required: ['tokenId'], additionalProperties: false },
+  },
+};

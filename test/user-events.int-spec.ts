@@ -1,0 +1,99 @@
+import { jest } from '@jest/globals';
+import { EVENT_SCHEMAS } from '../src/events/index.js';
+import { compileSchema } from '../src/events/validate.js';
+import { PostgresEventLog } from '../src/log/postgres-event-log.js';
+import { FirstAdministrator } from '../src/users/first-administrator.js';
+import { PasswordHasher } from '../src/users/password.js';
+import { TokensService } from '../src/users/tokens.service.js';
+import { PASSWORD, startTestAdmin, type TestAdmin } from './support/admin.js';
+import { createMigratedDatabase } from './support/databases.js';
+import { startTestServer, type TestServer } from './support/postgres-server.js';
+
+jest.setTimeout(120_000);
+
+interface AuditEvent {
+  readonly type: string;
+  readonly stream: string;
+  readonly actor: string;
+  readonly data: Record<string, unknown>;
+}
+
+describe('events about users and tokens', () => {
+  let server: TestServer;
+  let admin: TestAdmin;
+
+  beforeAll(async () => {
+    server = await startTestServer();
+    admin = await startTestAdmin(await createMigratedDatabase(server));
+  });
+  afterEach(() => jest.restoreAllMocks());
+  afterAll(async () => {
+    await admin?.stop();
+    await server.stop();
+  });
+
+  it('say who added, changed and reset a user and its tokens, without a name or an email address', async () => {
+    const administrator = await admin.signedIn('admin');
+    const caller = `user:${(await administrator('/session')).body.id}`;
+    const user = { email: 'ada@shop.example', name: 'Ada', role: 'analyst', sites: ['shop.example'] };
+    const { id } = (await administrator('/users', { method: 'POST', body: user })).body.user;
+    const change = (body: object) => administrator(`/users/${id}`, { method: 'PATCH', body });
+    await change({ role: 'operator', sites: null, name: 'Lady Ada' });
+    await change({ name: 'Ada', role: 'operator' });
+    await change({ disabled: true });
+    await change({ disabled: false });
+    const token = { name: 'Export of Ada', scopes: ['read'], sites: ['shop.example'], expiresInDays: 30 };
+    const created = (await administrator('/tokens', { method: 'POST', body: token })).body;
+    for (const _ of [1, 2]) await administrator(`/tokens/${created.id}`, { method: 'DELETE' });
+
+    const { items } = (await administrator('/audit')).body as { items: AuditEvent[] };
+    const { expiresAt } = created;
+    const tokenData = { tokenId: created.id, scopes: ['read'], sites: ['shop.example'], expiresAt };
+    const expected = [
+      ['user.added.v1', id, { role: 'analyst', sites: ['shop.example'] }],
+      ['user.reset.v1', id, {}],
+      ['user.changed.v1', id, { role: 'operator', sites: null }],
+      ['user.disabled.v1', id, {}],
+      ['user.enabled.v1', id, {}],
+      ['user.token_created.v1', caller.slice('user:'.length), tokenData],
+      ['user.token_revoked.v1', caller.slice('user:'.length), { tokenId: created.id }],
+    ].map(([type, stream, data]) => ({ type, stream: `user-${stream}`, actor: caller, data }));
+    expect(items.slice(0, expected.length).reverse()).toMatchObject(expected);
+    expect(JSON.stringify(items)).not.toMatch(/ada|example@|team\.example/i);
+    const log = new PostgresEventLog(admin.postgres);
+    for (const { type, data } of await log.read({ categories: ['user'] }))
+      expect(compileSchema(EVENT_SCHEMAS[type].data)(data, type)).toBeUndefined();
+    await log.close();
+    const operator = await admin.signedIn('operator');
+    expect((await operator('/audit')).status).toBe(403);
+  });
+
+  it('are stored together with the change, or neither is', async () => {
+    const { id } = await admin.addUser('operator');
+    const tokens = new TokensService(admin.postgres);
+    const { row } = await tokens.create(id, { name: 'CI', scopes: ['read'], sites: null });
+    const state = async () => [await admin.users.list(), await tokens.list()];
+    const before = await state();
+    jest.spyOn(admin.postgres.clock, 'refusal').mockReturnValue('the clock jumped');
+    await expect(admin.addUser('analyst')).rejects.toThrow('the clock jumped');
+    await expect(admin.users.change(id, { role: 'analyst' })).rejects.toThrow('the clock jumped');
+    await expect(admin.users.reset(id)).rejects.toThrow('the clock jumped');
+    await expect(tokens.create(id, { name: 'CI', scopes: ['read'], sites: null })).rejects.toThrow('the clock jumped');
+    await expect(tokens.revoke(row.id, undefined, 'system')).rejects.toThrow('the clock jumped');
+    expect(await state()).toEqual(before);
+  });
+
+  it('name the first administrator as its own creator', async () => {
+    const other = await startTestAdmin(await createMigratedDatabase(server));
+    try {
+      const first = new FirstAdministrator(other.postgres, new PasswordHasher({ N: 1_024, r: 8, p: 1 }));
+      const user = await first.useLink((await first.createLink()) as string, 'ada@shop.example', PASSWORD);
+      const log = new PostgresEventLog(other.postgres);
+      const [event] = await log.read({ categories: ['user'] });
+      await log.close();
+      expect(event).toMatchObject({ type: 'user.added.v1', actor: `user:${user?.id}`, data: { role: 'admin' } });
+    } finally {
+      await other.stop();
+    }
+  });
+});
