@@ -223,7 +223,11 @@ describe('the dashboard in a browser', () => {
     await dialog().getByRole('button', { name: 'Sign in at LinkedIn' }).click();
     await page.getByRole('link', { name: 'Allow', exact: true }).click();
     await dialog().getByText('You are signed in at LinkedIn.').waitFor();
-    expect(await dialog().getByLabel(/^Access token(?: \(optional\))?$/).count()).toBe(0);
+    expect(
+      await dialog()
+        .getByLabel(/^Access token(?: \(optional\))?$/)
+        .count(),
+    ).toBe(0);
     await dialog().getByRole('button', { name: 'Connect' }).click();
     await card.getByText('Connected', { exact: true }).waitFor();
     expect(page.url()).toBe(`${admin.url}/sites/${SITE}/integrations`);
