@@ -1,6 +1,7 @@
 import { jest } from '@jest/globals';
 import { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
+import { ATTEMPT_TYPES, type SyncLine } from '../src/outbound/sync-log.js';
 import { type AdminClient, startTestAdmin, type TestAdmin } from './support/admin.js';
 import { createMigratedDatabase } from './support/databases.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
@@ -10,6 +11,8 @@ jest.setTimeout(60_000);
 
 const SITE = 'records.example';
 const META = { pixel_id: '123456789012345', access_token: 'a-very-secret-token' };
+const QUIET = 'quiet.example';
+const TIKTOK = { pixel_code: 'C4A1B2C3D4E5F6G7H8I9', access_token: 'a-very-secret-token' };
 const FAILED = { status: 'failed', reason: 'bad event', httpStatus: 400, response: '{"error":"x"}' } as const;
 
 let server: TestServer;
@@ -125,5 +128,147 @@ describe('conversions in the management API', () => {
     const { body: following } = await analyst(`/sites/${SITE}/conversions?limit=1&cursor=${newest.next}`);
     expect(following.items).toMatchObject([{ conversionId: ids[0] }]);
     expect((await analyst(`/sites/${SITE}/conversions?order=ORD-LIST&status=filtered`)).body.items).toEqual([]);
+  });
+});
+
+describe('the sync log of the management API', () => {
+  const search = async (query: string, caller = analyst) =>
+    (await caller(`/sites/${QUIET}/sync-log?${query}`)).body as { items: SyncLine[]; next?: number };
+  const found = async (query: string) => (await search(query)).items.map(({ reason, status }) => reason ?? status);
+  const ids: string[] = [];
+  let head: number;
+
+  beforeAll(async () => {
+    analyst = await admin.signedIn('analyst', [SITE, QUIET]);
+    await operator('/sites', { method: 'POST', body: { host: QUIET } });
+    for (const connection of ['meta', 'meta:second', 'tiktok'])
+      await operator(`/sites/${QUIET}/connections/${connection}`, {
+        method: 'PUT',
+        body: { settings: connection === 'tiktok' ? TIKTOK : META },
+      });
+    const outcomes = [
+      { status: 'deferred', reason: 'a' },
+      { status: 'failed', reason: 'b' },
+      { status: 'delivered', reason: 'c', platform: 'meta:second' },
+      { status: 'failed', reason: 'd', platform: 'tiktok' },
+    ] as const;
+    ids.push(await storeConversion(log, { site: QUIET, orderId: 'Q-1', settings: META, outcomes }));
+    head = await log.head();
+    const later = [{ status: 'failed', reason: 'e' }] as const;
+    ids.push(await storeConversion(log, { site: QUIET, orderId: 'Q-2', settings: META, outcomes: later }));
+    await store('NOISE', [FAILED]);
+    const push = { attempt: 1, durationMs: 5, stretchId: ids[0], body: { conversions: 1, bot_traffic_removed: 0 } };
+    const events = [{ type: 'outbound.failed.v1', data: { ...push, reason: 'p' } }] as never;
+    const stream = { category: 'outbound', stream: ids[0] as string, expected: 'any' } as const;
+    await log.append({ ...stream, site: QUIET, actor: 'system', events });
+  });
+
+  it.each([
+    ['', ['p', 'e', 'd', 'c', 'b', 'a']],
+    ['kind=delivery', ['e', 'd', 'c', 'b', 'a']],
+    ['kind=push&status=failed', ['p']],
+    ['status=failed', ['p', 'e', 'd', 'b']],
+    ['platform=meta', ['e', 'c', 'b', 'a']],
+    ['connection=meta:second', ['c']],
+    ['platform=meta&status=failed', ['e', 'b']],
+    ['platform=snapchat', []],
+    ['order=Q-1', ['d', 'c', 'b', 'a']],
+    ['order=Q-1&platform=tiktok', ['d']],
+    ['order=NOISE', []],
+  ])('finds attempts by %s', async (query, reasons) => {
+    expect(await found(query)).toEqual(reasons);
+  });
+
+  it('finds attempts by conversion, of this site only, and by time', async () => {
+    expect(await found(`conversion=${ids[1]?.toUpperCase()}`)).toEqual(['e']);
+    expect(await found(`conversion=${ids[1]}&order=Q-1`)).toEqual([]);
+    expect((await operator(`/sites/${SITE}/sync-log?conversion=${ids[1]}`)).body.items).toEqual([]);
+    expect(await found(`to=${head + 1}`)).toEqual(['d', 'c', 'b', 'a']);
+    expect(await found(`from=${head + 1}&kind=delivery`)).toEqual(['e']);
+    expect(await found('from=2000-01-01&to=2000-01-02')).toEqual([]);
+    for (const query of ['from=soon', 'conversion=x', 'platform=meta:second', 'status=all', 'cursor=0', 'order='])
+      expect((await analyst(`/sites/${QUIET}/sync-log?${query}`)).status).toBe(400);
+  });
+
+  it('is read page by page', async () => {
+    const reasons: unknown[] = [];
+    for (let cursor: number | undefined = Number.MAX_SAFE_INTEGER; cursor !== undefined; ) {
+      const page = await search(`limit=2&cursor=${cursor}`);
+      reasons.push(...page.items.map(({ reason }) => reason));
+      cursor = page.next;
+    }
+    expect(reasons).toEqual(['p', 'e', 'd', 'c', 'b', 'a']);
+  });
+
+  it('has an index on all types of attempts', async () => {
+    const { rows } = await admin.postgres.pool.query<{ indexdef: string }>(
+      `SELECT indexdef FROM pg_indexes WHERE schemaname = 'cc' AND indexname = 'events_attempts'`,
+    );
+    const types = rows[0]?.indexdef.match(/[a-z]+\.[a-z]+\.v1/g)?.toSorted();
+    expect(types).toEqual(ATTEMPT_TYPES.toSorted());
+  });
+});
+
+describe('retries over the management API', () => {
+  const retry = (body: object, caller = operator, headers = {}) =>
+    caller(`/sites/${SITE}/deliveries/retry`, { method: 'POST', body, headers });
+  const requests = async (id: string) =>
+    (await log.readStream('conversion', id)).filter(({ type }) => type === 'conversion.send_requested.v1');
+
+  it('count in a dry run, show the payload of one, and then request deliveries as the caller', async () => {
+    const { body: user } = await operator('/session');
+    const [one, two] = [await store('R-1', [FAILED]), await store('R-2', [FAILED, { status: 'delivered' }])] as const;
+    const dry = await retry({ conversion: one, dryRun: true });
+    expect(dry.body).toMatchObject({
+      dryRun: true,
+      requested: 1,
+      connections: { meta: { requested: 1, byStatus: { failed: 1 } } },
+      preview: { status: 'sent', payload: { event_id: 'R-1' } },
+    });
+    expect(await requests(one)).toEqual([]);
+    const { body: delivered } = await retry({ order: 'R-2' });
+    expect(delivered).toMatchObject({ requested: 0, connections: { meta: { byStatus: { delivered: 1 } } } });
+    const { body: many } = await retry({ platform: 'meta', from: '2000-01-01' });
+    expect(many.requested).toBeGreaterThan(0);
+    expect(await requests(one)).toMatchObject([{ actor: `user:${user.id}`, data: { platform: 'meta' } }]);
+    expect(await requests(two)).toEqual([]);
+    expect((await retry({ conversion: one })).body).toMatchObject({
+      requested: 0,
+      connections: { meta: { byStatus: { queued: 1 } } },
+    });
+  });
+
+  it('are carried out once with an Idempotency-Key, and continue with the cursor', async () => {
+    const stored = [await store('S-1', [FAILED]), await store('S-2', [FAILED])] as const;
+    const first = await retry({ connection: 'meta', limit: 1 }, operator, { 'idempotency-key': 'retry-1' });
+    const again = await retry({ connection: 'meta', limit: 1 }, operator, { 'idempotency-key': 'retry-1' });
+    expect(again).toMatchObject({ body: first.body, headers: { 'idempotency-replayed': 'true' } });
+    expect([await requests(stored[0]), await requests(stored[1])].map(({ length }) => length)).toEqual([0, 1]);
+    await retry({ connection: 'meta', limit: 1, cursor: first.body.next });
+    expect(await requests(stored[0])).toHaveLength(1);
+  });
+
+  it('keep the payload of an attempt that the platform may have accepted', async () => {
+    const unknown = { status: 'deferred', reason: 'timeout', unknown: true } as const;
+    const bound = await store('BOUND', [unknown, FAILED]);
+    const free = await store('FREE', [FAILED]);
+    const map = (value: string) => ({ method: 'PUT', body: { settings: { 'event.purchase': value } } });
+    await operator(`/sites/${SITE}/connections/meta`, map('Donate'));
+    const nameIn = async (conversion: string) =>
+      (await retry({ conversion, dryRun: true })).body.preview.payload.event_name;
+    expect(await nameIn(bound)).toBe('Purchase');
+    expect(await nameIn(free)).toBe('Donate');
+    await operator(`/sites/${SITE}/connections/meta`, map(''));
+  });
+
+  it('force one delivery only, and are refused to analysts and without a selection', async () => {
+    const id = await store('FORCE', [{ status: 'delivered' }]);
+    expect((await retry({ conversion: id, connection: 'meta', force: true })).body.requested).toBe(1);
+    expect(await requests(id)).toMatchObject([{ data: { eventId: 'FORCE-r2' } }]);
+    for (const body of [{}, { connection: 'meta', force: true }, { platform: 'meta', limit: 501 }, { from: '2000' }])
+      expect((await retry(body)).status).toBe(400);
+    expect((await retry({ conversion: id }, analyst)).status).toBe(403);
+    const other = { method: 'POST', body: { conversion: id, dryRun: true } };
+    expect((await operator('/sites/elsewhere.example/deliveries/retry', other)).body).toMatchObject({ requested: 0 });
   });
 });

@@ -1,10 +1,13 @@
+import { PassThrough } from 'node:stream';
 import { jest } from '@jest/globals';
+import { runCli } from '../src/cli/run-cli.js';
 import { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { Sandbox } from '../src/sandbox/sandbox.js';
 import { cookieOf, PASSWORD, startTestAdmin, type TestAdmin } from './support/admin.js';
 import { createMigratedDatabase } from './support/databases.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
+import { SECRET_KEY } from './support/service.js';
 import { startReceiver } from './support/webhook-receiver.js';
 
 jest.setTimeout(60_000);
@@ -396,6 +399,11 @@ describe('management API', () => {
       const one = await options('google_ads', operator, '?account=1000000003');
       const isEvent = ({ setting }: { setting?: string }) => setting === 'event';
       expect(one.body.options.filter(isEvent)).toMatchObject([{ value: '700000005', parent: '1000000003' }]);
+      const printed = new PassThrough();
+      const env = { DATABASE_URL: admin.databaseUrl, SECRET_KEY, LOG_LEVEL: 'silent' };
+      const command = ['platforms', 'options', 'google_ads', '--site', 'options.example'];
+      expect(await runCli(command, { env, stdout: printed, stderr: printed })).toBe(0);
+      expect(String(printed.read())).toMatch(/^SETTING .*\n(.*\n)*event\.purchase +700000001 +Order +1000000002/);
       expect((await options('google_ads', operator, '?account=../../x')).status).toBe(422);
       expect((await options('google_ads', operator, '?limit=1')).status).toBe(400);
 

@@ -11,6 +11,7 @@ import { CqrsModule } from '@nestjs/cqrs';
 import { allProjections } from '../app/projections.js';
 import { OauthApps } from '../authorizations/oauth-apps.js';
 import { PlatformSignIns } from '../authorizations/platform-sign-ins.js';
+import { ReplayDeliveriesHandler } from '../delivery/replay-deliveries.handler.js';
 import { CLOCK } from '../kernel/clock.js';
 import { provideCommandHandler } from '../kernel/command-handler.provider.js';
 import { Logger } from '../kernel/logger.js';
@@ -36,6 +37,7 @@ import { AuditController } from './audit.controller.js';
 import { ConnectionsController } from './connections.controller.js';
 import { ConversionsController } from './conversions.controller.js';
 import { Credentials } from './credentials.js';
+import { DeliveriesController } from './deliveries.controller.js';
 import { Dependencies } from './dependencies.js';
 import { ErasuresController } from './erasures.controller.js';
 import { EventStreamController } from './event-stream.controller.js';
@@ -131,6 +133,7 @@ class AdminKernelModule implements OnApplicationShutdown {
     SettingsPreviewController,
     StatisticsController,
     ConversionsController,
+    DeliveriesController,
     PreviewController,
     ErasuresController,
     JobsController,
@@ -142,6 +145,7 @@ class AdminKernelModule implements OnApplicationShutdown {
     ...JOB_PROVIDERS,
     SignInProvider,
     ...SITE_COMMAND_HANDLERS.map((Handler) => provideCommandHandler(Handler, [SiteRepository, SiteSecrets])),
+    provideCommandHandler(ReplayDeliveriesHandler, [EventLog]),
     provideCommandHandler(EraseSubjectHandler, [Erasure, ErasureList, SiteSecrets]),
     { provide: APP_FILTER, useClass: ProblemFilter },
     { provide: APP_GUARD, useClass: AccessGuard },

@@ -3,49 +3,20 @@ import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
 import { EVENT_SCHEMAS } from '../events/index.js';
 import { SITE } from '../events/site.events.js';
+import { findAttempts } from '../history/find-attempts.js';
 import { redactEvent } from '../history/redact-event.js';
-import type { StoredEvent } from '../log/event.js';
-import { ATTEMPT_TYPES, lineOf } from '../outbound/sync-log.js';
-import { CONNECTION_NAME_PATTERN } from '../platforms/connection-name.js';
+import { lineOf } from '../outbound/sync-log.js';
 import { Requires } from './access.decorators.js';
+import { attemptFilter, syncLineSchema, syncQuery } from './attempts.schemas.js';
 import { Dependencies } from './dependencies.js';
 import { eventSchema, pageOf, pageOfEvents, pageQuery } from './event-pages.js';
 import { Returns } from './returns.decorator.js';
-import { host, time } from './schemas.js';
+import { host } from './schemas.js';
 import { findSite } from './sites.controller.js';
 
 const eventsQuery = pageQuery
   .extend({ type: z.enum(Object.keys(EVENT_SCHEMAS) as [string, ...string[]]).optional() })
   .strict();
-const syncQuery = pageQuery
-  .extend({
-    platform: z.string().regex(new RegExp(CONNECTION_NAME_PATTERN)).optional(),
-    status: z.string().max(20).optional(),
-  })
-  .strict();
-
-const syncLineSchema = z
-  .object({
-    position: z.int(),
-    time,
-    kind: z.enum(['delivery', 'push', 'inbound']),
-    platform: z.string().optional(),
-    conversionId: z.uuid().optional(),
-    attempt: z.int(),
-    status: z.string(),
-    reason: z.string().optional(),
-    httpStatus: z.int().optional(),
-    durationMs: z.int(),
-    nextTry: time.optional(),
-    window: z.record(z.string(), z.unknown()).optional(),
-    payload: z.object({ conversions: z.int(), bot_traffic_removed: z.int() }).optional(),
-    since: time.optional(),
-    count: z.int().optional(),
-    reasons: z.record(z.string(), z.int()).optional(),
-    sample: z.array(z.object({ time, reason: z.string(), by: z.string() })).optional(),
-  })
-  .meta({ id: 'SyncLine' });
-
 @ApiTags('Events')
 @Controller('sites/:site')
 export class EventsController {
@@ -70,21 +41,18 @@ export class EventsController {
   @Get('sync-log')
   @Requires('read')
   @ApiOperation({
-    summary: 'Attempts to deliver conversions and to push totals, and refused conversions, newest first',
+    summary: 'Search attempts to deliver conversions and to push totals, and refused conversions, newest first',
   })
   @Returns(pageOf(syncLineSchema), 'One page.')
   async syncLog(
     @Param('site', { schema: host }) name: string,
-    @Query({ schema: syncQuery }) { cursor, limit, platform, status }: z.output<typeof syncQuery>,
+    @Query({ schema: syncQuery }) { kind, status, cursor, limit, ...filter }: z.output<typeof syncQuery>,
   ) {
-    const { host: site } = await findSite(this.dependencies.sites, name);
-    const matches = (event: StoredEvent<(typeof ATTEMPT_TYPES)[number]>) => {
-      const line = lineOf(event);
-      return (platform ?? line.platform) === line.platform && (status ?? line.status) === line.status;
-    };
-    return pageOfEvents(this.dependencies.log, { site, cursor, limit, types: ATTEMPT_TYPES, matches }, (event) => {
-      return { position: event.position, ...lineOf(event) };
-    });
+    const site = await findSite(this.dependencies.sites, name);
+    const statuses = status === undefined ? undefined : [status];
+    const search = { ...attemptFilter(filter), kind, statuses, cursor, limit };
+    const { events, ...more } = await findAttempts(this.dependencies, site, search);
+    return { items: events.map((event) => ({ position: event.position, ...lineOf(event) })), ...more };
   }
 
   @Get('audit')

@@ -4,11 +4,14 @@ import type { EventLog } from '../log/event-log.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
 import { PAYLOAD_VERSION } from '../platforms/payload-version.js';
 import type { Settings } from '../platforms/platform.js';
+import type { SiteConnection } from '../sites/connection.js';
 import type { NamedConnection } from '../sites/named-connection.js';
-import { foldDeliveries } from './delivery.js';
-import { buildPayload } from './payload.js';
+import { type Delivery, foldDeliveries } from './delivery.js';
+import { buildPayload, type RequestedPayload, settingsAsOf } from './payload.js';
 import { withOrder } from './read-order.js';
 import { type ReceivedConversion, withReopenedVisit } from './received-conversion.js';
+import type { ReplayRequest } from './replay-deliveries.command.js';
+import { sendRequestOf } from './send-request.js';
 
 /** What a platform would get for a conversion, or why it would get nothing. */
 export type PayloadPreview =
@@ -20,12 +23,30 @@ export function previewPayload(
   received: ReceivedConversion,
   { name, platform }: NamedConnection,
   settings: Settings,
+  requested: RequestedPayload = { payloadVersion: PAYLOAD_VERSION },
 ): PayloadPreview {
-  const requested = { platform: name, payloadVersion: PAYLOAD_VERSION };
-  const payload = buildPayload(received, platform, settings, requested);
+  const payload = buildPayload(received, platform, settings, { ...requested, platform: name });
   return 'skip' in payload
     ? { status: 'skipped', reason: payload.skip }
     : { status: 'sent', payload: JSON.parse(payload.body) };
+}
+
+export interface RequestedDelivery {
+  /** The stream of the conversion. */
+  readonly events: readonly StoredEvent[];
+  readonly delivery: Delivery;
+  readonly target: NamedConnection;
+  readonly connection: SiteConnection;
+  readonly replay: ReplayRequest;
+}
+
+/** The same for a delivery that is requested again: also if it is bound to an earlier payload (decision 0013). */
+export function previewDelivery(
+  received: ReceivedConversion,
+  { events, delivery, target, connection, replay }: RequestedDelivery,
+): PayloadPreview {
+  const { settings, ...requested } = sendRequestOf(received.data, events, delivery, replay);
+  return previewPayload(received, target, settingsAsOf(connection, settings), requested);
 }
 
 /** A stored conversion, from its stream, with the visit that the newest delivery of the connection has. */

@@ -1,14 +1,12 @@
 import type { ICommandHandler } from '@nestjs/cqrs';
 import { CONVERSION } from '../events/conversion.events.js';
-import type { SendRequest } from '../events/delivery.events.js';
 import { CommandHandler } from '../kernel/command.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
-import { PAYLOAD_VERSION } from '../platforms/payload-version.js';
 import { ATTEMPT_WINDOW } from './attempt-window.js';
 import { type Delivery, foldDeliveries, resultOf } from './delivery.js';
-import { eventIdOf } from './received-conversion.js';
 import { type ReplayCounts, ReplayDeliveries, type ReplayRequest } from './replay-deliveries.command.js';
+import { sendRequestOf } from './send-request.js';
 
 const PAGE_EVENTS = 500;
 
@@ -78,22 +76,9 @@ export class ReplayDeliveriesHandler implements ICommandHandler<ReplayDeliveries
     { data, site }: Received,
     events: readonly StoredEvent[],
     delivery: Delivery,
-    { request: { platform, settingsPosition, force }, actor }: ReplayDeliveries,
+    { request, actor }: ReplayDeliveries,
     { notAfterMs }: ReplayControl,
   ): Promise<boolean> {
-    const eventId = force ? nextEventId(eventIdOf(data), events) : delivery.eventId;
-    const request: SendRequest = {
-      conversionId: data.conversionId,
-      platform,
-      attempt: delivery.attempts,
-      settings: settingsPosition,
-      // A first attempt without an outcome may have been sent in the version of the receipt.
-      ...((force || delivery.last) && { payloadVersion: PAYLOAD_VERSION }),
-      reopened: delivery.reopened,
-      ...(eventId !== undefined && { eventId }),
-      // The platform cannot have accepted a new event id.
-      ...(force ? undefined : bindingOf(delivery, data.settings ?? settingsPosition)),
-    };
     const outcome = await this.log.append({
       category: CONVERSION,
       stream: data.conversionId,
@@ -101,7 +86,7 @@ export class ReplayDeliveriesHandler implements ICommandHandler<ReplayDeliveries
       expected: events.at(-1)?.version ?? 0,
       site,
       actor,
-      events: [{ type: 'conversion.send_requested.v1', data: request }],
+      events: [{ type: 'conversion.send_requested.v1', data: sendRequestOf(data, events, delivery, request) }],
       notAfterMs: notAfterMs?.(),
     });
     return outcome.status === 'appended';
@@ -111,23 +96,4 @@ export class ReplayDeliveriesHandler implements ICommandHandler<ReplayDeliveries
 /** The instance that received the conversion makes the first attempt. Another request would repeat it. */
 function isBeingAttempted({ time }: Received, { last, attempts }: Delivery, { nowMs }: ReplayRequest): boolean {
   return !last && attempts === 0 && nowMs - Date.parse(time) < ATTEMPT_WINDOW.owedAfterMs;
-}
-
-/** What keeps a delivery bound that the platform may have accepted under this event id; undefined if it cannot have. */
-function bindingOf(
-  { unknownSince, bodySha256, settingsPosition, payloadVersion }: Delivery,
-  receiptSettings: number,
-): Pick<SendRequest, 'unknownSince' | 'bodySha256' | 'settings' | 'payloadVersion'> | undefined {
-  if (unknownSince === undefined) return undefined;
-  return { unknownSince, bodySha256, settings: settingsPosition ?? receiptSettings, payloadVersion };
-}
-
-/** `<id>-r2`, `-r3`, …: unique among the forced deliveries of the conversion, at all platforms. */
-function nextEventId(id: string, events: readonly StoredEvent[]): string {
-  const used = new Set(
-    events.map((event) => (event.type === 'conversion.send_requested.v1' ? event.data.eventId : undefined)),
-  );
-  let number = 2;
-  while (used.has(`${id}-r${number}`)) number += 1;
-  return `${id}-r${number}`;
 }

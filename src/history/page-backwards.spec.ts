@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { InMemoryLog } from '../../test/support/in-memory-log.js';
-import type { StoredEvent } from '../log/event.js';
 import { pageBackwards } from './page-backwards.js';
 
 async function logOf(sites: readonly string[]): Promise<InMemoryLog> {
@@ -20,7 +19,6 @@ describe('paging backwards', () => {
         fc.integer({ min: 1, max: 7 }),
         async (sites, limit) => {
           const log = await logOf(sites);
-          const matches = ({ position }: StoredEvent) => position % 3 !== 0;
           const seen: number[] = [];
           let before: number | undefined = (await log.head()) + 1;
           while (before !== undefined) {
@@ -28,13 +26,12 @@ describe('paging backwards', () => {
               site: 'a.example',
               before,
               limit,
-              matches,
             });
             expect(page.events.length).toBeLessThanOrEqual(limit);
             seen.push(...page.events.map(({ position }) => position));
             before = page.next;
           }
-          const all = (await log.read({ site: 'a.example' })).filter(matches).map(({ position }) => position);
+          const all = (await log.read({ site: 'a.example' })).map(({ position }) => position);
           expect(seen).toEqual(all.reverse());
         },
       ),

@@ -12,7 +12,6 @@ export interface BackwardsOptions<Type extends string>
   /** Exclusive. */
   readonly before: number;
   readonly limit: number;
-  readonly matches?: (event: EventsOf<Type>) => boolean;
 }
 
 export interface BackwardsPage<Event> {
@@ -25,7 +24,7 @@ export interface BackwardsPage<Event> {
 /** The newest matching events before a position. The work of one page is bounded, however rare the events are. */
 export async function pageBackwards<Type extends string = string>(
   log: EventLog,
-  { before, limit, matches = () => true, ...filter }: BackwardsOptions<Type>,
+  { before, limit, ...filter }: BackwardsOptions<Type>,
 ): Promise<BackwardsPage<EventsOf<Type>>> {
   const events: EventsOf<Type>[] = [];
   const untilMs = performance.now() + DEADLINE_MS;
@@ -36,7 +35,7 @@ export async function pageBackwards<Type extends string = string>(
     const isWhole = found.length < EVENTS_MAX;
     for (let event = found.pop(); event && events.length < limit; event = found.pop()) {
       at = event.position;
-      if (matches(event)) events.push(event);
+      events.push(event);
     }
     if (isWhole && events.length < limit) at = after + 1;
   }

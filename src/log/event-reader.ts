@@ -227,10 +227,15 @@ export async function findOldestByReference(
     values: [site, reference, types],
   });
   const positions = found.rows.map(({ position }) => position).sort((one, other) => one - other);
+  return readEventsAt(source, positions.slice(0, limit));
+}
+
+/** The events at these positions, in log order. */
+export async function readEventsAt(source: Queryable, positions: readonly number[]): Promise<StoredEvent[]> {
   const { rows } = await source.query<Row>({
     name: 'find-by-positions',
     text: `SELECT ${COLUMNS} FROM ${FROM} WHERE e.position = ANY ($1::bigint[]) ORDER BY e.position`,
-    values: [positions.slice(0, limit)],
+    values: [positions],
   });
   return rows.map((row) => toEvent(row));
 }

@@ -30,7 +30,7 @@ describe.each(serversUnderTest())('the event log on $name', ({ major }) => {
     postgres = await openDatabase(url);
     batches = [];
     log = new PostgresEventLog(postgres, { appended: (events) => batches.push(events) });
-  });
+  }, 60_000);
   afterEach(async () => {
     await log.close();
     await postgres.close();

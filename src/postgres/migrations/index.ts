@@ -20,6 +20,7 @@ import { Users0000000000037 } from './0037-users.js';
 import { UserIdentity0000000000038 } from './0038-user-identity.js';
 import { FirstAdministrator0000000000039 } from './0039-first-administrator.js';
 import { PlatformSignIns0000000000040 } from './0040-platform-sign-ins.js';
+import { Attempts0000000000041 } from './0041-attempts.js';
 import { Statistics0000000000042 } from './0042-statistics.js';
 import { Jobs0000000000043 } from './0043-jobs.js';
 
@@ -55,6 +56,7 @@ export const MIGRATIONS: readonly (new () => Migration)[] = [
   UserIdentity0000000000038,
   FirstAdministrator0000000000039,
   PlatformSignIns0000000000040,
+  Attempts0000000000041,
   Statistics0000000000042,
   Jobs0000000000043,
 ];

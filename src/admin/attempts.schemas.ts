@@ -1,0 +1,78 @@
+import { z } from 'zod';
+import type { OutcomeStatus } from '../events/delivery.events.js';
+import { type Bound, parseBound } from '../history/bound.js';
+import type { ConnectionName } from '../platforms/connection-name.js';
+import { PLATFORM_NAMES } from '../platforms/platform.js';
+import { connectionName } from './connections.controller.js';
+import { pageQuery } from './event-pages.js';
+import { time } from './schemas.js';
+
+const STATUSES = [
+  'delivered',
+  'accepted',
+  'confirmed',
+  'rejected',
+  'skipped',
+  'deferred',
+  'failed',
+  'validated',
+] as const satisfies readonly OutcomeStatus[];
+
+const bound = z
+  .string()
+  .max(40)
+  .refine((text) => parseBound(text) !== undefined, { message: 'Give a time (ISO 8601) or a position.' });
+
+/** How attempts are selected. */
+export const attemptFields = {
+  conversion: z.uuid().optional().meta({ description: 'Id of a conversion.' }),
+  order: z.string().min(1).max(1_000).optional().meta({ description: "The sender's order id." }),
+  platform: z.enum(PLATFORM_NAMES).optional().meta({ description: 'All connections of a platform.' }),
+  connection: connectionName.optional(),
+  from: bound.optional().meta({ description: 'A time or a position, inclusive.' }),
+  to: bound.optional().meta({ description: 'A time or a position, exclusive.' }),
+};
+
+export const syncQuery = pageQuery
+  .extend({
+    ...attemptFields,
+    kind: z.enum(['delivery', 'push', 'inbound']).optional(),
+    status: z.enum(STATUSES).optional(),
+  })
+  .strict();
+
+export const syncLineSchema = z
+  .object({
+    position: z.int(),
+    time,
+    kind: z.enum(['delivery', 'push', 'inbound']),
+    platform: z.string().optional(),
+    conversionId: z.uuid().optional(),
+    attempt: z.int(),
+    status: z.string(),
+    reason: z.string().optional(),
+    httpStatus: z.int().optional(),
+    durationMs: z.int(),
+    nextTry: time.optional(),
+    window: z.record(z.string(), z.unknown()).optional(),
+    payload: z.object({ conversions: z.int(), bot_traffic_removed: z.int() }).optional(),
+    since: time.optional(),
+    count: z.int().optional(),
+    reasons: z.record(z.string(), z.int()).optional(),
+    sample: z.array(z.object({ time, reason: z.string(), by: z.string() })).optional(),
+  })
+  .meta({ id: 'SyncLine' });
+
+type AttemptFields = z.output<z.ZodObject<typeof attemptFields>>;
+
+export function attemptFilter({ conversion, order, platform, connection, from, to }: AttemptFields) {
+  const boundOf = (text: string | undefined) => (text === undefined ? undefined : (parseBound(text) as Bound));
+  return {
+    conversion: conversion?.toLowerCase(),
+    order,
+    platform,
+    connection: connection as ConnectionName | undefined,
+    from: boundOf(from),
+    to: boundOf(to),
+  };
+}

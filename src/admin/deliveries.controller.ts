@@ -1,0 +1,74 @@
+import { Body, Controller, Param, Post } from '@nestjs/common';
+import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import { z } from 'zod';
+import { REPLAY_STATUSES } from '../delivery/replay-deliveries.command.js';
+import { retryDeliveries } from '../history/retry-deliveries.js';
+import type { Principal } from '../users/access.js';
+import { Caller, Requires } from './access.decorators.js';
+import { attemptFields, attemptFilter } from './attempts.schemas.js';
+import { Dependencies } from './dependencies.js';
+import { Returns } from './returns.decorator.js';
+import { host } from './schemas.js';
+import { findSite } from './sites.controller.js';
+
+const retrySchema = z
+  .object({
+    ...attemptFields,
+    status: z
+      .array(z.enum(REPLAY_STATUSES))
+      .min(1)
+      .default(['failed', 'skipped'])
+      .meta({ description: 'Only deliveries that have this status now.' }),
+    force: z.boolean().default(false).meta({
+      description:
+        'Send again although it was accepted, under a new id, so that it counts twice. For one delivery only.',
+    }),
+    cursor: z.int().min(1).optional().meta({ description: '`next` of the answer before.' }),
+    limit: z.int().min(1).max(500).default(100).meta({ description: 'Attempts that are looked at.' }),
+    dryRun: z.boolean().default(false).meta({ description: 'Only count, and for one delivery show the payload.' }),
+  })
+  .strict()
+  .refine(({ conversion, order, platform, connection }) => conversion ?? order ?? platform ?? connection, {
+    message: 'Select deliveries by "conversion", "order", "platform" or "connection".',
+  })
+  .refine(({ force, conversion, connection }) => !force || (conversion && connection), {
+    message: '"force" makes a conversion count twice, so it needs "conversion" and "connection".',
+  });
+
+const countsSchema = z.object({
+  requested: z.int(),
+  byStatus: z.record(z.string(), z.int()).meta({ description: 'Deliveries that were looked at, by their status.' }),
+});
+
+const retriedSchema = z
+  .object({
+    dryRun: z.boolean(),
+    requested: z.int().meta({ description: 'Deliveries that are sent again, or would be.' }),
+    connections: z.record(z.string(), countsSchema),
+    next: z.int().optional().meta({ description: 'There may be more: repeat the request with this cursor.' }),
+    preview: z
+      .object({ status: z.enum(['sent', 'skipped']), reason: z.string().optional(), payload: z.unknown().optional() })
+      .optional()
+      .meta({ description: 'What would be sent, in a dry run for one delivery.' }),
+  })
+  .meta({ id: 'RetriedDeliveries' });
+
+@ApiTags('Deliveries')
+@Controller('sites/:site/deliveries')
+export class DeliveriesController {
+  constructor(private readonly dependencies: Dependencies) {}
+
+  @Post('retry')
+  @Requires('write')
+  @ApiOperation({ summary: 'Send conversions again whose delivery failed, was skipped or is queued' })
+  @Returns(retriedSchema, 'What is sent again. A running service sends it now.')
+  async retry(
+    @Param('site', { schema: host }) name: string,
+    @Body({ schema: retrySchema }) { status, force, dryRun, cursor, limit, ...filter }: z.output<typeof retrySchema>,
+    @Caller() { actor }: Principal,
+  ) {
+    const site = await findSite(this.dependencies.sites, name);
+    const request = { ...attemptFilter(filter), statuses: status, force, dryRun, cursor, limit };
+    return { dryRun, ...(await retryDeliveries(this.dependencies, site, request, actor)) };
+  }
+}

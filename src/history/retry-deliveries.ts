@@ -1,0 +1,126 @@
+import { foldDeliveries } from '../delivery/delivery.js';
+import { type PayloadPreview, previewDelivery, receivedFor } from '../delivery/preview-payload.js';
+import {
+  type ReplayCounts,
+  ReplayDeliveries,
+  type ReplayRequest,
+  type ReplayStatus,
+} from '../delivery/replay-deliveries.command.js';
+import { SITE } from '../events/site.events.js';
+import type { Actor, CommandExecutor } from '../kernel/command.js';
+import { UserError } from '../kernel/errors.js';
+import type { StoredEvent } from '../log/event.js';
+import type { ConnectionName } from '../platforms/connection-name.js';
+import { platformOf } from '../platforms/index.js';
+import type { Platform } from '../platforms/platform.js';
+import type { SiteConnection } from '../sites/connection.js';
+import type { Site } from '../sites/site.js';
+import { readConversion } from './conversion-history.js';
+import { type AttemptFilter, findAttempts, type SearchDependencies } from './find-attempts.js';
+
+/** A request takes this long at most. `next` of its result continues. */
+const DEADLINE_MS = 5_000;
+
+/** Statuses of the attempts after which a delivery has this status. */
+const ATTEMPTS: Readonly<Record<ReplayStatus, readonly string[]>> = {
+  failed: ['failed', 'rejected'],
+  skipped: ['skipped'],
+  queued: ['deferred'],
+};
+
+export interface RetryRequest extends Omit<AttemptFilter, 'kind' | 'statuses'> {
+  readonly statuses: readonly ReplayStatus[];
+  readonly force: boolean;
+  readonly dryRun: boolean;
+}
+
+export interface RetryResult {
+  /** Deliveries that were requested, or would be. */
+  requested: number;
+  readonly connections: Record<string, ReplayCounts>;
+  /** The request continues with this cursor: it was too large for one. */
+  next?: number;
+  /** Of a dry run for one delivery. */
+  preview?: PayloadPreview;
+}
+
+export interface RetryDependencies extends SearchDependencies {
+  readonly commands: CommandExecutor;
+}
+
+interface Target {
+  readonly conversion: string;
+  readonly connection: SiteConnection;
+  /** Of its newest matching attempt. */
+  readonly position: number;
+}
+
+/** Requests the deliveries of the matching attempts again, each with the command of `replay deliveries`. */
+export async function retryDeliveries(
+  dependencies: RetryDependencies,
+  site: Site,
+  request: RetryRequest,
+  actor: Actor,
+): Promise<RetryResult> {
+  const { statuses, force, dryRun, ...filter } = request;
+  const { log, commands, postgres } = dependencies;
+  const untilMs = performance.now() + DEADLINE_MS;
+  const ofAttempts = force ? undefined : statuses.flatMap((status) => ATTEMPTS[status]);
+  const page = await findAttempts(dependencies, site, { ...filter, kind: 'delivery', statuses: ofAttempts });
+  const targets = targetsOf(site, page.events);
+  const [newest] = await log.readEnds(SITE, [site.id]);
+  const common = { site: site.host, settingsPosition: newest?.position ?? 0, statuses, force, dryRun };
+  const result: RetryResult = { requested: 0, connections: {}, ...(page.next !== undefined && { next: page.next }) };
+  for (const [index, { conversion, connection, position }] of targets.entries()) {
+    const replay: ReplayRequest = {
+      ...common,
+      platform: connection.platform,
+      range: { conversion },
+      nowMs: postgres.clock.nowMs(),
+    };
+    const counts = connection.disconnected
+      ? { requested: 0, byStatus: { disconnected: 1 } }
+      : await commands.execute(new ReplayDeliveries(actor, replay));
+    add(result, connection.platform, counts);
+    if (dryRun && targets.length === 1 && counts.requested === 1)
+      result.preview = await previewOf(dependencies, connection, conversion, replay);
+    if (performance.now() > untilMs && index < targets.length - 1) return { ...result, next: position };
+  }
+  return result;
+}
+
+/** One for each delivery, however many of its attempts match. */
+function targetsOf({ connections }: Site, events: readonly StoredEvent[]): Target[] {
+  const targets = new Map<string, Target>();
+  for (const { data, position } of events) {
+    const { conversionId, platform } = data as { conversionId: string; platform: ConnectionName };
+    const connection = connections.find((candidate) => candidate.platform === platform);
+    const key = `${conversionId} ${platform}`;
+    if (connection && !targets.has(key)) targets.set(key, { conversion: conversionId, connection, position });
+  }
+  return [...targets.values()];
+}
+
+function add(result: RetryResult, connection: string, { requested, byStatus }: ReplayCounts): void {
+  result.requested += requested;
+  result.connections[connection] ??= { requested: 0, byStatus: {} };
+  const counts = result.connections[connection];
+  counts.requested += requested;
+  for (const [status, count] of Object.entries(byStatus))
+    counts.byStatus[status] = (counts.byStatus[status] ?? 0) + count;
+}
+
+/** Undefined if the conversion cannot be sent any more: the delivery would be skipped for this reason. */
+async function previewOf(
+  { log }: RetryDependencies,
+  connection: SiteConnection,
+  conversion: string,
+  replay: ReplayRequest,
+): Promise<PayloadPreview> {
+  const events = (await readConversion(log, replay.site, conversion)) ?? [];
+  const delivery = foldDeliveries(events).find(({ platform }) => platform === replay.platform);
+  if (!delivery) throw new UserError(`Conversion ${conversion} has no delivery to ${replay.platform}.`);
+  const target = { name: replay.platform, platform: platformOf(replay.platform) as Platform };
+  const received = await receivedFor(log, events, replay.platform);
+  return previewDelivery(received, { events, delivery, target, connection, replay });
+}
