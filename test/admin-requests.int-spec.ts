@@ -32,7 +32,7 @@ function open({ url }: TestAdmin): Socket {
 describe('requests to the management API', () => {
   it.each([
     ['a path that cannot be decoded', '/api/v1/%zz', {}, 400],
-    ['a part of the path that is too long', `/api/v1/sites/${'a'.repeat(1_000)}`, {}, 414],
+    ['a part of the path that is too long', `/api/v1/sites/${'a'.repeat(1_000)}`, {}, 404],
     ['another type of body', '/api/v1/session', { method: 'POST', body: 'a=1', headers: FORM }, 415],
     ['a text that cannot be stored', '/api/v1/session', { method: 'POST', body: NUL, headers: JSON_TYPE }, 400],
     ['the same field twice', '/api/v1/session', { method: 'POST', body: TWICE, headers: JSON_TYPE }, 400],

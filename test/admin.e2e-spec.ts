@@ -3,7 +3,10 @@ import { type AddressInfo, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { jest } from '@jest/globals';
+import { Sandbox } from '../src/sandbox/sandbox.js';
+import { startTestAdmin } from './support/admin.js';
 import { createMigratedDatabase } from './support/databases.js';
+import { followConsent, signInAt, startSignIn } from './support/platform-consent.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
 import { eventually, SECRET_KEY } from './support/service.js';
 import { type ServiceProcess, spawnService } from './support/service-process.js';
@@ -68,6 +71,37 @@ describe('the management API beside the service', () => {
       (running) => !running,
       { withinMs: 60_000 },
     );
+  });
+
+  it('is killed between the code and the tokens of a sign-in at a platform: the person signs in again', async () => {
+    service = await start('0');
+    const [killed] = await listening(1);
+    const sandbox = await new Sandbox().start();
+    // Another instance, which is not killed.
+    const admin = await startTestAdmin(databaseUrl);
+    const caller = await admin.signedIn('admin');
+    await caller('/sites', { method: 'POST', body: { host: 'killed.example' } });
+    const app = { clientId: 'app', clientSecret: 'secret', endpoint: `${sandbox.url}/google_ads` };
+    await caller('/oauth-apps/google_ads', { method: 'PUT', body: app });
+    const hang = JSON.stringify({ platform: 'google_ads', call: 'token', mode: 'hang', times: 1 });
+    await fetch(`${sandbox.url}/behave`, { method: 'POST', body: hang });
+    const { url, cookie, path } = await startSignIn(caller, 'killed.example', 'google_ads');
+    const answer = (await followConsent(url, 'Allow')).replace(admin.url, killed?.url as string);
+    const coming = fetch(answer, { headers: { cookie }, redirect: 'manual' }).catch(() => 'killed');
+    const status = async () => (await caller(path)).body.status as string;
+    await eventually(
+      async () => (await fetch(`${sandbox.url}/behave`)).text(),
+      (behaviours) => !behaviours.includes('hang'),
+      { withinMs: 60_000 },
+    );
+    process.kill(killed?.process as number, 'SIGKILL');
+    expect(await coming).toBe('killed');
+    expect(await status()).toBe('exchanging');
+    await admin.postgres.pool.query(`UPDATE platform_sign_ins SET changed_at = changed_at - interval '1 minute'`);
+    expect(await status()).toBe('interrupted');
+    expect((await signInAt(admin, caller, 'killed.example', 'google_ads')).status).toBe('granted');
+    await admin.stop();
+    await sandbox.stop();
   });
 
   it('stops before the embedded database, also while it starts', async () => {

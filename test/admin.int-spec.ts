@@ -1,10 +1,13 @@
+import { PassThrough } from 'node:stream';
 import { jest } from '@jest/globals';
+import { runCli } from '../src/cli/run-cli.js';
 import { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { Sandbox } from '../src/sandbox/sandbox.js';
 import { cookieOf, PASSWORD, startTestAdmin, type TestAdmin } from './support/admin.js';
 import { createMigratedDatabase } from './support/databases.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
+import { SECRET_KEY } from './support/service.js';
 import { startReceiver } from './support/webhook-receiver.js';
 
 jest.setTimeout(60_000);
@@ -154,6 +157,10 @@ describe('management API', () => {
     expect((await operator('/tokens', { method: 'POST', body: elsewhere })).status).toBe(404);
     const { body: created } = await operator('/tokens', { method: 'POST', body: { name: 'CI', scopes: ['write'] } });
     const token = admin.withHeaders({ authorization: `Bearer ${created.token}` });
+    const limited = { name: 'one', scopes: ['read'], sites: ['one.example'] };
+    const { token: text } = (await boss('/tokens', { method: 'POST', body: limited })).body;
+    const { body: session } = await admin.withHeaders({ authorization: `Bearer ${text}` })('/session');
+    expect(session).toMatchObject({ role: 'admin', sites: ['one.example'] });
     expect((await token('/sites')).status).toBe(403);
     expect((await token('/sites/two.example/inbound', { method: 'PUT', body: { enabled: true } })).status).toBe(404);
     expect((await token('/sites/one.example/inbound', { method: 'PUT', body: { enabled: true } })).status).toBe(200);
@@ -299,6 +306,11 @@ describe('management API', () => {
       expect(pushed.body.lastPush).toMatchObject({ status: 'delivered', conversions: 0 });
       const events = await log.read({ categories: ['outbound'], site: 'hook.example' });
       expect(new Set(events.map(({ actor }) => actor))).toEqual(new Set([`user:${user.id}`]));
+      const move = async (url: string) =>
+        (await operator('/sites/hook.example/webhook', { method: 'PUT', body: { url } })).body.secret;
+      expect(await move(`${receiver.url}/other-path`)).toBeUndefined();
+      // Another receiver must not get the secret of this one.
+      expect(await move('https://elsewhere.example/')).toMatch(/^whsec_/);
       const off = { method: 'PUT', body: { enabled: false } };
       expect((await operator('/sites/hook.example/webhook/enabled', off)).body.enabled).toBe(false);
       expect((await operator('/sites/hook.example/webhook/push', { method: 'POST' })).status).toBe(422);
@@ -387,6 +399,11 @@ describe('management API', () => {
       const one = await options('google_ads', operator, '?account=1000000003');
       const isEvent = ({ setting }: { setting?: string }) => setting === 'event';
       expect(one.body.options.filter(isEvent)).toMatchObject([{ value: '700000005', parent: '1000000003' }]);
+      const printed = new PassThrough();
+      const env = { DATABASE_URL: admin.databaseUrl, SECRET_KEY, LOG_LEVEL: 'silent' };
+      const command = ['platforms', 'options', 'google_ads', '--site', 'options.example'];
+      expect(await runCli(command, { env, stdout: printed, stderr: printed })).toBe(0);
+      expect(String(printed.read())).toMatch(/^SETTING .*\n(.*\n)*event\.purchase +700000001 +Order +1000000002/);
       expect((await options('google_ads', operator, '?account=../../x')).status).toBe(422);
       expect((await options('google_ads', operator, '?limit=1')).status).toBe(400);
 

@@ -11,6 +11,9 @@ import { type JobDependencies, runJob } from '../src/jobs/run-job.js';
 import { Sealer } from '../src/kernel/sealing.js';
 import { readSettings } from '../src/kernel/settings.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
+import { platformOf } from '../src/platforms/index.js';
+import type { Platform } from '../src/platforms/platform.js';
+import { ConnectPlatform } from '../src/sites/connection.commands.js';
 import { AddSite } from '../src/sites/site.commands.js';
 import { siteCommandDispatcher } from '../src/sites/site-command-handlers.js';
 import { SiteRepository } from '../src/sites/site-repository.js';
@@ -18,6 +21,7 @@ import { SiteSecrets } from '../src/sites/site-secrets.js';
 import { createMigratedDatabase, openDatabase } from './support/databases.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
 import { eventually, SECRET_KEY } from './support/service.js';
+import { storeConversion } from './support/stored-conversion.js';
 
 jest.setTimeout(120_000);
 
@@ -164,6 +168,26 @@ describe('jobs', () => {
     await endLeases();
     await whileRunning(() => inState(id, 'succeeded'));
     expect(await digestOf(id)).toBe(await digestOf(whole.id));
+  });
+
+  it('force a delivery once, also if the process dies before that is stored', async () => {
+    const { log, sites, secrets } = dependencies;
+    const settings = { pixel_id: '123456789012345', access_token: 'secret' };
+    const meta = platformOf('meta') as Platform;
+    await siteCommandDispatcher(sites, secrets).execute(new ConnectPlatform('cli', SITE, meta, { set: settings }));
+    const outcomes = [{ status: 'delivered', httpStatus: 200 }] as const;
+    const conversion = await storeConversion(log, { site: SITE, orderId: 'ORD-1', settings, outcomes });
+    const request = { kind: 'replay', platform: 'meta', range: { conversion }, statuses: ['failed'] } as const;
+    const { id } = await store.create(SITE, 'user:ada', { ...request, force: true, dryRun: false });
+    const killed = new JobRun(store, await claim(), clockAt);
+    expect(await execute(killed.claim.job, killed)).toMatchObject({ requested: 1 });
+    await killed.close();
+    await endLeases();
+    await whileRunning(() => inState(id, 'failed'));
+    const requests = (await log.readStream('conversion', conversion)).filter(
+      ({ type }) => type === 'conversion.send_requested.v1',
+    );
+    expect(requests).toMatchObject([{ actor: 'user:ada' }]);
   });
 
   it('are run by one process at a time', async () => {

@@ -152,6 +152,9 @@ describe('sign-in at a platform', () => {
       (parked) => parked.length === NAMES.length,
       WITHIN,
     );
+    const { body: listed } = await boss(`/sites/${site.host}/connections`);
+    const refused = listed.items.filter(({ needsReconnection }: { needsReconnection?: true }) => needsReconnection);
+    expect(refused.map(({ platform }: { platform: string }) => platform).sort()).toEqual(NAMES.toSorted());
     for (const name of NAMES) expect((await signInAt(admin, boss, site.host, name)).status).toBe('connected');
     expect(await connectionsBy('parked')).toEqual([]);
     const sent = async () => {

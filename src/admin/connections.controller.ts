@@ -57,6 +57,10 @@ const connectionSchema = z
     state: z.enum(['active', 'paused', 'parked']).optional(),
     reason: z.string().optional().meta({ description: 'Why it is paused or parked.' }),
     next: z.string().optional().meta({ description: 'What a person has to do before conversions are sent again.' }),
+    needsReconnection: z
+      .literal(true)
+      .optional()
+      .meta({ description: 'The platform refuses the credentials. A sign-in there gives new ones.' }),
     settings: z.record(z.string(), z.union([z.string(), z.literal(true)])).meta({ description: 'A secret is true.' }),
     newDefaults: z.record(z.string(), z.string()).optional(),
     endpoint: z.string().optional(),

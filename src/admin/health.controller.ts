@@ -3,7 +3,7 @@ import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
 import type { Check } from '../app/doctor/check.js';
 import { runChecks } from '../app/doctor/run-checks.js';
-import { may, type Principal } from '../users/access.js';
+import { operatesAll, type Principal } from '../users/access.js';
 import { Caller, Requires } from './access.decorators.js';
 import { Dependencies } from './dependencies.js';
 import { Returns } from './returns.decorator.js';
@@ -72,8 +72,4 @@ export class HealthController {
 /** The checks name sites, files and addresses of the installation. */
 function requireAll(caller: Principal): void {
   if (!operatesAll(caller)) throw new ForbiddenException('This needs access to all sites.');
-}
-
-export function operatesAll(caller: Principal): boolean {
-  return caller.sites === 'all' && may(caller, 'write');
 }

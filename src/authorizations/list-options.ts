@@ -1,6 +1,4 @@
 import { listAccount, listingClient } from '../delivery/account-listing.js';
-import { NoResponse } from '../delivery/platform-client.js';
-import { UserError } from '../kernel/errors.js';
 import type { AccountOptions } from '../platforms/account-options.js';
 import type { Connection, Platform } from '../platforms/platform.js';
 import { appOf } from './oauth-apps.js';
@@ -29,9 +27,6 @@ export async function listSignedIn(
   try {
     const options = { accessToken, app, account: request.account, nowMs: postgres.clock.nowMs() };
     return await listAccount(platform, connection, client, options);
-  } catch (error) {
-    if (error instanceof NoResponse) throw new UserError(`The account could not be listed: ${error.message}`);
-    throw error;
   } finally {
     await client.close();
   }

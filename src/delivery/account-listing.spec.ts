@@ -12,6 +12,9 @@ import { type AccessTokens, CredentialsRefused } from './access-tokens.js';
 import { listAccount, listConnection } from './account-listing.js';
 import { NoResponse, type PlatformClient } from './platform-client.js';
 
+// Many answers are parsed, while other suites use all processors.
+jest.setTimeout(60_000);
+
 /** The requests of a listing with answers in the form of the platform's documentation, and what is listed. */
 interface RecordedListing {
   readonly settings: Settings;
@@ -135,13 +138,13 @@ describe.each(LISTINGS)('the account of $name', ({ platform, path }) => {
   it('never fails in another way than with a clear error, whatever the answers are', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.tuple(fc.nat(999), hostile()), { maxLength: 6 }), async (changes) => {
-        const respond = (_: PlatformRequest, index: number) => {
-          const { status = 200, body } = exchanges[index % exchanges.length] as { status?: number; body: unknown };
-          return answer(
+        const changed = exchanges.map(({ status = 200, body }) =>
+          answer(
             status,
-            changes.reduce<unknown>((changed, [at, value]) => replaced(changed, at, value), body),
-          );
-        };
+            changes.reduce<unknown>((json, [at, value]) => replaced(json, at, value), body),
+          ),
+        );
+        const respond = (_: PlatformRequest, index: number) => changed[index % changed.length] as PlatformResponse;
         const { listed, requests } = list(platform, recorded, respond);
         const result = await listed.catch((error: unknown) => error);
         expect(requests.length).toBeLessThanOrEqual(60);
@@ -191,6 +194,15 @@ describe('limits of a listing', () => {
     expect(await listed).toMatchObject({ truncated: false, options: { length: 1 } });
     expect(requests).toHaveLength(2);
   });
+
+  it.each(['x'.repeat(3_000), 'two words', '\ud800'])(
+    'follows no cursor that does not fit into an address',
+    async (bookmark) => {
+      const { listed, requests } = list(platform, account, () => answer(200, { items: [], bookmark }));
+      expect(await listed).toEqual({ options: [], truncated: true });
+      expect(requests).toHaveLength(1);
+    },
+  );
 
   it('starts no request after the time limit, and returns what it has', async () => {
     let nowMs = 0;

@@ -46,6 +46,7 @@ export async function listAccount(
   try {
     await run(listing, list, (request) => client.request(platform, request, connection));
   } catch (error) {
+    if (error instanceof NoResponse) throw new UserError(`The account could not be listed: ${error.message}`);
     throw error instanceof ListingRefused ? new ListingRefused(error.kind, hide(error.message)) : error;
   } finally {
     running -= 1;
@@ -67,23 +68,28 @@ export async function listConnection(
   tokens: AccessTokens,
   options: Omit<ListingOptions, 'accessToken'>,
 ): Promise<AccountOptions> {
-  let accessToken: string | undefined;
+  const accessToken = await tokenFor(owner, connection, tokens);
   try {
-    accessToken = await tokens.get(owner, connection);
-    try {
-      return await listAccount(owner.platform, connection, client, { ...options, accessToken });
-    } catch (error) {
-      if (accessToken === undefined || !(error instanceof ListingRefused) || error.kind !== 'unauthorized') throw error;
-      const fresh = await tokens.get(owner, connection, accessToken);
-      return await listAccount(owner.platform, connection, client, { ...options, accessToken: fresh });
-    }
+    return await listAccount(owner.platform, connection, client, { ...options, accessToken });
   } catch (error) {
-    if (error instanceof NoResponse) throw new UserError(`The account could not be listed: ${error.message}`);
-    if (error instanceof CredentialsRefused)
-      throw new UserError(
-        `No access token could be obtained: ${error.message}. Sign in again, or set new credentials.`,
-      );
-    throw error;
+    if (accessToken === undefined || !(error instanceof ListingRefused) || error.kind !== 'unauthorized') throw error;
+    const fresh = await tokenFor(owner, connection, tokens, accessToken);
+    return listAccount(owner.platform, connection, client, { ...options, accessToken: fresh });
+  }
+}
+
+async function tokenFor(
+  owner: TokenOwner,
+  connection: Connection,
+  tokens: AccessTokens,
+  stale?: string,
+): Promise<string | undefined> {
+  try {
+    return await tokens.get(owner, connection, stale);
+  } catch (error) {
+    if (!(error instanceof NoResponse || error instanceof CredentialsRefused)) throw error;
+    const next = error instanceof NoResponse ? 'Try again later.' : 'Sign in again, or set new credentials.';
+    throw new UserError(`No access token could be obtained: ${error.message}. ${next}`);
   }
 }
 

@@ -118,4 +118,17 @@ describe('previewSettings', () => {
     const later = Date.now() + 8 * 24 * 60 * 60 * 1_000;
     expect(await preview({}, later)).toMatchObject({ complete: true, conversions: { received: { was: 0 } } });
   });
+
+  it('covers nothing before the events that it could read', async () => {
+    const events = Array.from({ length: 10_500 }, () => ({
+      type: 'visitor.bot_detected.v1',
+      data: { mode: 'enforce' },
+    }));
+    const of = { category: 'visitor', expected: 'new', site: HOST, actor: 'tag' } as const;
+    const [first, ...others] = events as [(typeof events)[0], ...typeof events];
+    await log.append({ ...of, stream: uuidv7(), events: [first, ...others] });
+    const nowMs = Date.now() + 1_000;
+    const { complete, from, to } = await preview({ dedupWindow: '30d' }, nowMs);
+    expect({ complete, from, to }).toEqual({ complete: false, from: to, to: new Date(nowMs).toISOString() });
+  });
 });

@@ -77,7 +77,8 @@ export async function previewSettings(
   // A longer window finds duplicates of conversions from before the week.
   const claimsMs = change.dedupWindow === undefined ? 0 : dedupWindowOf(after, defaultWindowMs);
   const { events, reachedMs } = await readBack(log, site.host, fromMs - claimsMs);
-  const coveredMs = Math.max(fromMs, reachedMs + claimsMs);
+  // Nothing is covered if reading did not even reach back by the dedup window.
+  const coveredMs = Math.min(nowMs, Math.max(fromMs, reachedMs + claimsMs));
   const timeline = new SiteTimeline(await log.readStream(SITE, site.id));
   const engine = new ShadowRulesEngine({ settings: {}, site: change }, timeline, dedupSecret, defaultWindowMs);
   const conversions = events.filter(isOpening);

@@ -71,7 +71,7 @@ async function exportJob(
   return { format, events, ...removed };
 }
 
-/** A run that continues another one's counts what is left; conversions that both have examined count twice. */
+/** Continues after the last stored position. Conversions that were examined after it are counted again. */
 async function replayJob(
   { log, sites, postgres }: JobDependencies,
   { site: host, actor, request, checkpoint }: Job<RequestOf<'replay'>>,
@@ -80,6 +80,7 @@ async function replayJob(
   const site = await sites.get(host);
   connectionOf(site, request.platform);
   const earlier = checkpoint as ReplayCheckpoint | null;
+  if (request.force && !request.dryRun) await startForced(run, earlier);
   const range =
     earlier && !('conversion' in request.range) ? { ...request.range, after: earlier.position } : request.range;
   const command = new ReplayDeliveries(actor, {
@@ -110,6 +111,16 @@ async function replayJob(
 
 const SAVE_EVERY_MS = 1_000;
 const NO_BYTES = new Uint8Array();
+
+/** A forced delivery counts at the platform each time, so it is not repeated after a run that may have requested it. */
+async function startForced(run: JobRun, earlier: ReplayCheckpoint | null): Promise<void> {
+  if (earlier)
+    throw new UserError(
+      'It was interrupted and may have requested the delivery. The events of the conversion show it.',
+    );
+  const started: ReplayCheckpoint = { position: 0, events: 0, counts: { requested: 0, byStatus: {} } };
+  await run.save(NO_BYTES, started);
+}
 
 interface ReplayCheckpoint extends Checkpoint {
   readonly counts: ReplayCounts;

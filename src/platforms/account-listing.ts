@@ -30,8 +30,10 @@ export class ListingRefused extends UserError {
 }
 
 const PAGES_MAX = 10;
-/** Of so many accounts it is listed what they have, unless the call is for a certain one. */
+/** What they have is listed of so many accounts, unless the call is for a certain one. */
 const ACCOUNTS_OPENED_MAX = 10;
+/** It becomes a part of the next address. */
+const CURSOR = /^[\x21-\x7e]{1,2000}$/;
 
 /** Requests page after page. `read` returns the cursor of the next one, if there is one. */
 export function* pages(
@@ -43,6 +45,7 @@ export function* pages(
   for (let page = 0; page < PAGES_MAX; page += 1) {
     const next = read(yield request(cursor));
     if (next === undefined || next === '' || next === cursor) return;
+    if (!CURSOR.test(next)) break;
     cursor = next;
   }
   list.truncate();
@@ -59,7 +62,10 @@ export function* eachAccount(
   listOne: (account: string) => Listing,
 ): Listing {
   if (chosen !== undefined && !accounts.includes(chosen))
-    throw new ListingRefused('refused', `The account ${cleanLabel(chosen)} is not among those that can be listed.`);
+    throw new ListingRefused(
+      'refused',
+      `The account ${cleanLabel(chosen)} is not among those that can be listed. Leave it out to see them.`,
+    );
   let opened = 0;
   for (const account of accounts) {
     if (chosen === undefined ? opened >= ACCOUNTS_OPENED_MAX : account !== chosen) {

@@ -52,8 +52,17 @@ export function verdictOfRow(
 
 /** What a person can do about a reason that begins with a code of the table. */
 export function fixOf(table: readonly ErrorRow[], reason: string): string | undefined {
+  return rowOfReason(table, reason)?.fix;
+}
+
+/** Whether a reason begins with a code that new credentials do not help against. */
+export function isMisconfiguration(table: readonly ErrorRow[], reason: string): boolean {
+  return rowOfReason(table, reason)?.verdict === 'misconfigured';
+}
+
+function rowOfReason(table: readonly ErrorRow[], reason: string): ErrorRow | undefined {
   const [code, main] = /^(\w+)(?:\/\w+)?/.exec(reason) ?? [];
-  return rowOf(table, code, main)?.fix;
+  return rowOf(table, code, main);
 }
 
 function covers(entry: ErrorRow['codes'][number], code: number | string): boolean {

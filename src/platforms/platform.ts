@@ -65,6 +65,8 @@ export interface Platform {
 
   /** What a person can do about the reason that the connection was parked for; undefined if nothing more is known. */
   fix?(reason: string): string | undefined;
+  /** Whether the connection was parked for a setting or the account, and not for its credentials. */
+  misconfigured?(reason: string): boolean;
   /** How to obtain an access token; undefined when the connection has no credentials for one. */
   token?(connection: Connection): TokenRequest | undefined;
   /** How a person signs in at the platform to connect it; undefined where it has no such sign-in. */

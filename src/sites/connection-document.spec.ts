@@ -48,6 +48,20 @@ describe('listedConnections', () => {
     );
   });
 
+  it.each([
+    ['google_ads', { state: 'parked', reason: 'the token endpoint returned invalid_grant' }, true],
+    ['google_ads:second', { state: 'parked', reason: 'OAUTH_TOKEN_REVOKED: …' }, true],
+    ['pinterest', { state: 'parked', reason: 'HTTP 401' }, true],
+    ['google_ads', { state: 'parked', reason: 'INVALID_CONVERSION_ACTION_ID: …' }, undefined],
+    ['google_ads', { state: 'active' }, undefined],
+    ['google_ads', { state: 'paused' }, undefined],
+    ['x', { state: 'parked', reason: 'HTTP 401' }, undefined],
+    ['microsoft_ads', { state: 'parked', reason: 'HTTP 401' }, undefined],
+    ['microsoft_ads', { state: 'parked', reason: 'HTTP 401', settings: { mode: 'offline' } }, true],
+  ] as const)('says whether a sign-in renews the credentials of %s in %j', (name, changes, expected) => {
+    expect(listed(name, changes).needsReconnection).toBe(expected);
+  });
+
   it('contains the settings, the endpoint and the names of the secrets', () => {
     expect(listed('meta', { settings: { pixel_id: '123' } })).toEqual({
       platform: 'meta',

@@ -33,6 +33,8 @@ interface ListedConnection extends ConnectionDocument {
   readonly secrets?: readonly string[];
   /** What a person has to do before conversions are sent again. */
   readonly next?: string;
+  /** The platform refuses it, and a sign-in there gives it new credentials. */
+  readonly needsReconnection?: true;
 }
 
 /** The connections of a site without their secrets, and the platforms that are not connected, in the order of a receipt. */
@@ -60,9 +62,18 @@ function listedConnection(
     endpoint: redactUrl(endpoint),
     secrets: secretNames,
     ...(next !== undefined && { next }),
+    ...(needsReconnection(platform, connection) && { needsReconnection: true }),
     ...newDefaults(platform, connection),
     fields,
   };
+}
+
+function needsReconnection(
+  { authorization, misconfigured }: Platform,
+  { state, reason = '', settings }: SiteConnection,
+): boolean {
+  if (state !== 'parked' || !authorization || misconfigured?.(reason)) return false;
+  return authorization.problem?.(settings) === undefined;
 }
 
 /** What a person can do about a connection that sends nothing; undefined if it does. */

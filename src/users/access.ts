@@ -71,6 +71,11 @@ export function seesSite({ sites }: Principal, host: string): boolean {
   return sites === 'all' || sites.includes(host);
 }
 
+/** Whether it may see and change what concerns the whole installation, apart from its users. */
+export function operatesAll(principal: Principal): boolean {
+  return principal.sites === 'all' && may(principal, 'write');
+}
+
 function commonSites(one: SiteAccess, other: SiteAccess): SiteAccess {
   if (one === 'all') return other;
   return other === 'all' ? one : one.filter((host) => other.includes(host));

@@ -1,4 +1,4 @@
-import { fixOf } from '../error-table.js';
+import { fixOf, isMisconfiguration } from '../error-table.js';
 import type { Platform } from '../platform.js';
 import { authorization } from './authorization.js';
 import { baseUrl, request, statusRequest, test, token } from './client.js';
@@ -23,6 +23,7 @@ export const googleAds: Platform = {
   request,
   verdict,
   fix: (reason) => fixOf(UPLOAD_ERRORS, reason),
+  misconfigured: (reason) => isMisconfiguration(UPLOAD_ERRORS, reason),
   token,
   authorization,
   confirmation: { request: statusRequest, verdict: confirmationVerdict },

@@ -1,4 +1,4 @@
-import { fixOf } from '../error-table.js';
+import { fixOf, isMisconfiguration } from '../error-table.js';
 import type { Platform } from '../platform.js';
 import { authorization } from './authorization.js';
 import { BASE, request, test } from './client.js';
@@ -27,6 +27,7 @@ export const meta: Platform = {
   verdict,
   authorization,
   fix: (reason) => fixOf(ERRORS, reason),
+  misconfigured: (reason) => isMisconfiguration(ERRORS, reason),
   test,
   listAccount,
 };

@@ -1,4 +1,4 @@
-import { fixOf } from '../error-table.js';
+import { fixOf, isMisconfiguration } from '../error-table.js';
 import type { Platform } from '../platform.js';
 import { authorization } from './authorization.js';
 import { baseUrl, request, test, token } from './client.js';
@@ -24,6 +24,7 @@ export const microsoftAds: Platform = {
   request,
   verdict,
   fix: (reason) => fixOf(ERRORS, reason),
+  misconfigured: (reason) => isMisconfiguration(ERRORS, reason),
   token,
   authorization,
   test,

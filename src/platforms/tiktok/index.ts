@@ -1,4 +1,4 @@
-import { fixOf } from '../error-table.js';
+import { fixOf, isMisconfiguration } from '../error-table.js';
 import type { Platform } from '../platform.js';
 import { authorization } from './authorization.js';
 import { BASE, request, test } from './client.js';
@@ -25,6 +25,7 @@ export const tiktok: Platform = {
   verdict,
   authorization,
   fix: (reason) => fixOf(ERRORS, reason),
+  misconfigured: (reason) => isMisconfiguration(ERRORS, reason),
   test,
   listAccount,
 };

@@ -1,0 +1,28 @@
+import { appOf } from './oauth-apps.js';
+
+const REAL = { clientId: 'real', clientSecret: 'real-secret' };
+const SANDBOX = 'http://127.0.0.1:8089/meta';
+const GATEWAY = 'https://gateway.example/meta';
+
+describe('appOf', () => {
+  it('is the app, where it says, for a new connection', () => {
+    expect(appOf(undefined, undefined)).toBeUndefined();
+    expect(appOf(REAL, undefined)).toBe(REAL);
+    expect(appOf({ ...REAL, endpoint: SANDBOX }, undefined)).toMatchObject({ clientId: 'real', endpoint: SANDBOX });
+  });
+
+  it('signs in where the connection sends to', () => {
+    expect(appOf(REAL, {})).toBe(REAL);
+    expect(appOf(REAL, { endpoint: GATEWAY })).toEqual({ ...REAL, endpoint: GATEWAY });
+    expect(appOf({ ...REAL, endpoint: GATEWAY }, {})).toEqual({ ...REAL, endpoint: undefined });
+    expect(appOf(undefined, { endpoint: GATEWAY })).toBeUndefined();
+  });
+
+  it('gives a sandbox no credentials of an app that is not meant for it', () => {
+    for (const app of [undefined, REAL, { ...REAL, endpoint: GATEWAY }]) {
+      const found = appOf(app, { endpoint: SANDBOX });
+      expect(found).toMatchObject({ clientId: 'sandbox-client', endpoint: SANDBOX });
+      expect(JSON.stringify(found)).not.toContain('real');
+    }
+  });
+});
