@@ -66,6 +66,12 @@ describe('requests to the management API', () => {
   it('ends a list at its end, whatever the cursor is', async () => {
     const boss = await admin.signedIn('admin');
     await boss('/sites', { method: 'POST', body: { host: 'list.example' } });
+    for (const list of ['conversions', 'events', 'sync-log']) {
+      for (const cursor of ['0', '-1', '1.5', '9'.repeat(400), '1;DROP'])
+        expect((await boss(`/sites/list.example/${list}?cursor=${cursor}`)).status).toBe(400);
+      const { status } = await boss(`/sites/list.example/${list}?cursor=${Number.MAX_SAFE_INTEGER}`);
+      expect(status).toBe(200);
+    }
     const { body } = await boss(`/sites/list.example/audit?cursor=${Number.MAX_SAFE_INTEGER}`);
     expect(body).toMatchObject({ items: [{ type: 'site.registered.v1' }] });
     expect(body.next).toBeUndefined();

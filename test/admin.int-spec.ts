@@ -157,6 +157,10 @@ describe('management API', () => {
     expect((await operator('/tokens', { method: 'POST', body: elsewhere })).status).toBe(404);
     const { body: created } = await operator('/tokens', { method: 'POST', body: { name: 'CI', scopes: ['write'] } });
     const token = admin.withHeaders({ authorization: `Bearer ${created.token}` });
+    const limited = { name: 'one', scopes: ['read'], sites: ['one.example'] };
+    const { token: text } = (await boss('/tokens', { method: 'POST', body: limited })).body;
+    const { body: session } = await admin.withHeaders({ authorization: `Bearer ${text}` })('/session');
+    expect(session).toMatchObject({ role: 'admin', sites: ['one.example'] });
     expect((await token('/sites')).status).toBe(403);
     expect((await token('/sites/two.example/inbound', { method: 'PUT', body: { enabled: true } })).status).toBe(404);
     expect((await token('/sites/one.example/inbound', { method: 'PUT', body: { enabled: true } })).status).toBe(200);
@@ -302,6 +306,11 @@ describe('management API', () => {
       expect(pushed.body.lastPush).toMatchObject({ status: 'delivered', conversions: 0 });
       const events = await log.read({ categories: ['outbound'], site: 'hook.example' });
       expect(new Set(events.map(({ actor }) => actor))).toEqual(new Set([`user:${user.id}`]));
+      const move = async (url: string) =>
+        (await operator('/sites/hook.example/webhook', { method: 'PUT', body: { url } })).body.secret;
+      expect(await move(`${receiver.url}/other-path`)).toBeUndefined();
+      // Another receiver must not get the secret of this one.
+      expect(await move('https://elsewhere.example/')).toMatch(/^whsec_/);
       const off = { method: 'PUT', body: { enabled: false } };
       expect((await operator('/sites/hook.example/webhook/enabled', off)).body.enabled).toBe(false);
       expect((await operator('/sites/hook.example/webhook/push', { method: 'POST' })).status).toBe(422);

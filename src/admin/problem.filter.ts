@@ -4,6 +4,7 @@ import type { FastifyReply } from 'fastify';
 import { MalformedBody } from '../http/strict-json.js';
 import { LogUnavailable, messageOf, UserError } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
+import { isDatabaseOutage } from '../postgres/outage.js';
 import { TooManyPasswords } from '../users/password.js';
 
 interface Problem {
@@ -47,6 +48,11 @@ export class ProblemFilter implements ExceptionFilter {
     if (error instanceof InvalidRequest)
       return { status: HttpStatus.BAD_REQUEST, detail: messageOf(error), errors: error.errors };
     if (error instanceof MalformedBody) return { status: HttpStatus.BAD_REQUEST, detail: messageOf(error) };
+    // Also behind a UserError, whose message is for operators.
+    if (isDatabaseOutage(error)) {
+      this.logger.warn('The database cannot be reached by the management API', { error: messageOf(error) });
+      return busy(HttpStatus.SERVICE_UNAVAILABLE, 'The database cannot be reached at the moment. Try again.');
+    }
     if (error instanceof UserError) return { status: HttpStatus.UNPROCESSABLE_ENTITY, detail: messageOf(error) };
     if (error instanceof TooManyPasswords)
       return busy(HttpStatus.SERVICE_UNAVAILABLE, 'Too many people sign in at the moment. Try again in a few seconds.');
@@ -63,6 +69,7 @@ export class ProblemFilter implements ExceptionFilter {
 
 /** Whether the request was refused before it changed anything. */
 export function isRefusal(error: unknown): boolean {
+  if (isDatabaseOutage(error)) return false;
   return (
     error instanceof UserError ||
     error instanceof InvalidRequest ||

@@ -89,11 +89,11 @@ export class SessionController {
   @Get('session')
   @Requires('read')
   @ApiOperation({ summary: 'The user that the session or the token belongs to' })
-  @Returns(userSchema, 'The user.')
-  async show(@Caller() { userId }: Principal) {
+  @Returns(userSchema, 'The user, with the sites that the session or the token gives access to.')
+  async show(@Caller() { userId, sites }: Principal) {
     const user = await this.users.find(userId);
     if (!user) throw new NotFoundException('The user does not exist any more.');
-    return userDocument(user);
+    return { ...userDocument(user), sites: sites === 'all' ? null : [...sites] };
   }
 
   @Delete('session')

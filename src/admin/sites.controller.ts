@@ -149,7 +149,7 @@ export class SitesController {
 
 /** By its host, not by an alias: access is given by host. */
 export async function findSite(sites: SiteRepository, name: string) {
-  const site = (await sites.all()).find((candidate) => candidate.host === name);
+  const site = await sites.findByHost(name);
   if (!site) throw new NotFoundException(`There is no site ${name}.`);
   return site;
 }

@@ -70,7 +70,10 @@ export class WebhookController {
 
   @Put()
   @Requires('write')
-  @ApiOperation({ summary: 'Set the URL and the secret; without a secret the current one stays, or one is generated' })
+  @ApiOperation({
+    summary:
+      'Set the URL and the secret; without a secret the current one stays, or one is generated if there is none or the URL has another origin',
+  })
   @Returns(webhookSchema, 'The webhook.')
   async set(
     @Param('site', { schema: host }) name: string,

@@ -70,7 +70,7 @@ export function addUsers(program: Command, session: Session): void {
       async (email: string, { json }: { json?: true }) => {
         const { id } = await find(email);
         const user = userDocument((await (await openUsers()).change(id, { disabled }, CLI_ACTOR)) as UserRow);
-        await output.show(json, user, () => card(user));
+        await output.show(json, user, () => card(shown(user)));
       },
     );
   }
@@ -94,7 +94,11 @@ export function addUsers(program: Command, session: Session): void {
   async function showLink(settings: Settings, row: UserRow, json: true | undefined): Promise<void> {
     const user = userDocument(row);
     const link = signInLink(adminAddress(settings), await (await openUsers()).reset(row.id, CLI_ACTOR));
-    await output.show(json, { user, link }, () => card({ ...user, link }));
+    await output.show(json, { user, link }, () => card({ ...shown(user), link }));
     if (!json) output.note('Give the link to the user over a safe channel: it works once, for 24 hours.');
   }
+}
+
+function shown(user: ReturnType<typeof userDocument>) {
+  return { ...user, sites: user.sites ?? 'all' };
 }

@@ -26,7 +26,7 @@ export function addWebhook(program: Command, session: Session): void {
   subcommand(
     webhook,
     'set',
-    'Set the URL and the secret; without --secret the current one stays, or one is generated',
+    'Set the URL and the secret; without --secret the current one stays unless the URL has another origin',
     'webhook set --site shop.example --url https://hooks.shop.example/totals',
   )
     .requiredOption('--site <host>', 'site of the totals')

@@ -110,7 +110,7 @@ function add(result: RetryResult, connection: string, { requested, byStatus }: R
     counts.byStatus[status] = (counts.byStatus[status] ?? 0) + count;
 }
 
-/** Undefined if the conversion cannot be sent any more: the delivery would be skipped for this reason. */
+/** Throws if the personal data of the conversion was erased: the delivery would be skipped. */
 async function previewOf(
   { log }: RetryDependencies,
   connection: SiteConnection,

@@ -24,6 +24,13 @@ export class SiteRepository {
     return site;
   }
 
+  /** By its host, not by an alias, and not a removed one. Reads the events of this site only. */
+  async findByHost(host: string): Promise<Site | undefined> {
+    const history = await this.log.readStream(SITE, streamIdOf(host));
+    const site = history.reduce(evolve, undefined as Site | undefined);
+    return site?.removed ? undefined : site;
+  }
+
   /** The site that has this host or alias. */
   async findOwner(hostText: string): Promise<Site | undefined> {
     const host = parseHost(hostText);

@@ -34,15 +34,18 @@ export class SetWebhookHandler implements ICommandHandler<SetWebhook> {
     let [generatedSecret, isChanged, isMoved]: [string | undefined, boolean, boolean] = [undefined, false, false];
     const site = await this.sites.change(host, actor, async (site) => {
       const { secret: stored, url: address } = await this.secrets.connectionSecrets(site.host, 'outbound');
-      const secret = requested ?? stored ?? newSecret;
-      isMoved ||= (address ?? site.webhook?.url) !== url;
+      const current = address ?? site.webhook?.url;
+      // The receiver of another origin must not get the secret of the one before: as the bearer token, or in signatures.
+      const isElsewhere = current !== undefined && new URL(current).origin !== new URL(url).origin;
+      const secret = requested ?? (isElsewhere ? newSecret : (stored ?? newSecret));
+      isMoved ||= current !== url;
       // Once one is sealed it is always replaced: it takes precedence over the one in the event.
       if (isMoved && (address !== undefined || redactUrl(url) !== url))
         await this.secrets.storeConnectionSecrets(site.host, 'outbound', { url });
-      if (secret !== stored) {
-        const previous = stored === undefined ? {} : { previous: stored };
+      if (secret !== stored || isElsewhere) {
+        const previous = isElsewhere ? { previous: secret } : stored === undefined ? {} : { previous: stored };
         await this.secrets.storeConnectionSecrets(site.host, 'outbound', { secret, ...previous });
-        isChanged = true;
+        isChanged ||= secret !== stored;
       }
       if (secret === newSecret) generatedSecret = newSecret;
       return configureWebhook(site.webhook, redactUrl(url), isChanged, isMoved);

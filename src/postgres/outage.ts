@@ -1,0 +1,14 @@
+/** Class 08: connection lost. 57P: the server stops or starts. 53: out of resources. 25006: a standby. 55P03, 57014: timeouts. */
+const OUTAGE_STATES = /^(08|53|57P0|25006|55P03|57014)/;
+const OUTAGE_CODES = /^(ECONN(REFUSED|RESET)|ENOENT|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENOTFOUND|EAI_AGAIN)$/;
+/** pg's own errors have no code. */
+const OUTAGE_MESSAGES =
+  /^(Connection terminated|timeout exceeded when trying to connect|Query read timeout|Client has encountered a connection error)/;
+
+/** Whether the database could not be reached or did not answer, as opposed to a statement that it refused. */
+export function isDatabaseOutage(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const { code } = error as { code?: unknown };
+  if (typeof code === 'string') return OUTAGE_STATES.test(code) || OUTAGE_CODES.test(code);
+  return OUTAGE_MESSAGES.test(error.message) || isDatabaseOutage(error.cause);
+}
