@@ -1,9 +1,3 @@
-/** The filters of the sync log, as they are kept in the address. */
-export interface SyncLogFilters {
-  readonly platform?: string;
-  readonly status?: string;
-}
-
 export const STATUSES = [
   'delivered',
   'accepted',
@@ -15,8 +9,18 @@ export const STATUSES = [
   'validated',
 ] as const;
 
+type Status = (typeof STATUSES)[number];
+
+/** The filters of the sync log, as they are kept in the address. */
+export interface SyncLogFilters {
+  /** Name of a connection. */
+  readonly platform?: string;
+  readonly status?: Status | '';
+}
+
 export function readFilters(query: Readonly<Record<string, string>>): SyncLogFilters {
-  const { platform, status } = query;
+  const { platform } = query;
+  const status = STATUSES.find((known) => known === query['status']);
   return { ...(platform && { platform }), ...(status && { status }) };
 }
 

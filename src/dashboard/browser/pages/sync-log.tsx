@@ -22,7 +22,14 @@ export function SyncLog({ site }: { site: Site }) {
   const pages = usePages<SyncLine>(url, (cursor) =>
     dataOf(
       api.GET('/api/v1/sites/{site}/sync-log', {
-        params: { path: { site: site.host }, query: { ...filters, ...(cursor !== undefined && { cursor }) } },
+        params: {
+          path: { site: site.host },
+          query: {
+            ...(filters.platform && { connection: filters.platform }),
+            ...(filters.status && { status: filters.status }),
+            ...(cursor !== undefined && { cursor }),
+          },
+        },
       }),
     ),
   );
@@ -72,7 +79,9 @@ function Filters({ site, path, filters }: { site: string; path: string; filters:
       <select
         aria-label="Outcome"
         value={filters.status ?? ''}
-        onChange={(event) => route(withFilter(path, filters, { status: event.currentTarget.value }))}
+        onChange={(event) =>
+          route(withFilter(path, filters, { status: event.currentTarget.value as (typeof STATUSES)[number] | '' }))
+        }
       >
         <option value="">All outcomes</option>
         {STATUSES.map((status) => (
