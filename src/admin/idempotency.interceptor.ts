@@ -36,7 +36,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
     const request = http.getRequest<AdminRequest>();
     const key = request.headers['idempotency-key'];
     const { principal } = request;
-    if (key === undefined || !principal || request.method === 'GET') return next.handle();
+    if (key === undefined || !principal || ['GET', 'HEAD'].includes(request.method)) return next.handle();
     if (typeof key !== 'string' || !/^[\x21-\x7e]{1,255}$/.test(key))
       throw new BadRequestException('Idempotency-Key: send 1 to 255 visible ASCII characters.');
     const reply = http.getResponse<FastifyReply>();

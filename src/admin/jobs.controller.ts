@@ -61,7 +61,7 @@ export class JobsController {
       'dryRun' in job
         ? confirmedReplay(await this.store.find(job.dryRun), site.host)
         : await prepareJob(log, site, job);
-    const created = await this.store.create(site.host, actor, request);
+    const created = await this.store.create(site.host, actor, request, 'dryRun' in job ? job.dryRun : undefined);
     this.runner.poll();
     return jobDocument(created);
   }
@@ -126,7 +126,10 @@ export class JobsController {
       void reply
         .status(HttpStatus.PARTIAL_CONTENT)
         .header('content-range', `bytes ${start}-${start + length - 1}/${size}`);
-    return new StreamableFile(Readable.from(readFile(this.store, id, { start, length }), { objectMode: false }), {
+    const content = Readable.from(readFile(this.store, id, { start, length }), { objectMode: false });
+    // Also if the caller left, or sent HEAD: the rest is not read.
+    reply.raw.once('close', () => content.destroy());
+    return new StreamableFile(content, {
       type: FILE_TYPES[request.format],
       disposition: `attachment; filename="events-${id}.${request.format}"`,
       length,

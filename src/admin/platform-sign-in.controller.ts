@@ -50,9 +50,12 @@ const startedSchema = z
 const signInSchema = z
   .object({
     id: z.uuid(),
-    status: z.enum(['started', 'exchanging', 'granted', 'connected', 'failed', 'interrupted', 'expired']).meta({
-      description: 'granted: the tokens wait for the settings of a new connection. connected: a connection uses them.',
-    }),
+    status: z
+      .enum(['started', 'exchanging', 'granted', 'connecting', 'connected', 'failed', 'interrupted', 'expired'])
+      .meta({
+        description:
+          'granted: the tokens wait for the settings of a new connection. connected: a connection uses them.',
+      }),
     reason: z.string().optional().meta({ description: 'Why it failed.' }),
     expiresAt: time,
   })

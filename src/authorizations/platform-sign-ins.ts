@@ -12,8 +12,16 @@ const GRANTED_MINUTES = 60;
 /** Longer than the requests of an exchange take: after this time the process that made them has ended. */
 const EXCHANGE_MAX_SECONDS = 60;
 
-/** `interrupted`: the process ended between the code and the tokens. `expired`: it was not used in time. */
-export type SignInStatus = 'started' | 'exchanging' | 'granted' | 'connected' | 'failed' | 'interrupted' | 'expired';
+/** `interrupted`: the process ended between the code and the tokens, or while it gave them to the connection. `expired`: it was not used in time. */
+export type SignInStatus =
+  | 'started'
+  | 'exchanging'
+  | 'granted'
+  | 'connecting'
+  | 'connected'
+  | 'failed'
+  | 'interrupted'
+  | 'expired';
 
 /** Who started a sign-in, and for what. */
 export interface SignInOwner {
@@ -140,7 +148,7 @@ export class PlatformSignIns {
     connect: (granted: GrantedAccess) => Promise<Result>,
   ): Promise<Result | undefined> {
     const { rows } = await this.postgres.pool.query<Row>(
-      `UPDATE platform_sign_ins SET status = 'connected', changed_at = clock_timestamp()
+      `UPDATE platform_sign_ins SET status = 'connecting', changed_at = clock_timestamp()
         WHERE id = $1 AND user_id = $2 AND site = $3 AND connection = $4 AND status = 'granted' AND expires_at > now()
        RETURNING *`,
       [id, owner.userId, owner.site, owner.connection],
@@ -149,21 +157,26 @@ export class PlatformSignIns {
     const granted = row && this.open<GrantedAccess>(row);
     if (!granted) return undefined;
     try {
-      return await connect(granted);
+      const result = await connect(granted);
+      await this.endConnecting(id, 'connected');
+      return result;
     } catch (error) {
-      await this.postgres.pool.query(
-        `UPDATE platform_sign_ins SET status = 'granted', changed_at = clock_timestamp()
-          WHERE id = $1 AND status = 'connected'`,
-        [id],
-      );
+      await this.endConnecting(id, 'granted');
       throw error;
     }
+  }
+
+  private async endConnecting(id: string, status: SignInStatus): Promise<void> {
+    await this.postgres.pool.query(
+      `UPDATE platform_sign_ins SET status = $2, changed_at = clock_timestamp() WHERE id = $1 AND status = 'connecting'`,
+      [id, status],
+    );
   }
 
   private async read(id: string, { userId, site, connection }: SignInOwner): Promise<Row | undefined> {
     const { rows } = await this.postgres.pool.query<Row>(
       `SELECT id, user_id, session_hash, site, connection, reason, sealed, expires_at,
-              CASE WHEN status = 'exchanging' AND changed_at < clock_timestamp() - make_interval(secs => $5)
+              CASE WHEN status IN ('exchanging', 'connecting') AND changed_at < clock_timestamp() - make_interval(secs => $5)
                    THEN 'interrupted'
                    WHEN status IN ('started', 'granted') AND expires_at <= now() THEN 'expired'
                    ELSE status END AS status

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { QueryConfig, QueryResult, QueryResultRow } from 'pg';
+import { DatabaseError, type QueryConfig, type QueryResult, type QueryResultRow } from 'pg';
 import type { Actor } from '../kernel/command.js';
 import { UserError } from '../kernel/errors.js';
 import { uuidv7 } from '../kernel/uuid.js';
@@ -14,6 +14,7 @@ const MIB = 1024 * 1024;
 const KEPT = { fileHours: 24, jobDays: 7 };
 /** A connection that died unnoticed must not block the holder of a lease. */
 const QUERY_TIMEOUT_MS = 5_000;
+const UNIQUE_VIOLATION = '23505';
 const WRITE_TIMEOUT_MS = 30_000;
 
 /** The job belongs to another process now, or is finished. Nothing was written. */
@@ -54,15 +55,23 @@ export class JobStore {
     private readonly limits = LIMITS,
   ) {}
 
-  async create(site: string, actor: Actor, request: JobRequest): Promise<Job> {
+  /** `dryRun`: the one that it carries out. */
+  async create(site: string, actor: Actor, request: JobRequest, dryRun?: string): Promise<Job> {
     const { rows } = await this.query<Job>(
-      `INSERT INTO cc.jobs (id, site, actor, request, created_at)
-       SELECT $2, $3, $4, $5, to_timestamp($1)
+      `INSERT INTO cc.jobs (id, site, actor, request, created_at, dry_run)
+       SELECT $2, $3, $4, $5, to_timestamp($1), $8
         WHERE (SELECT count(*) < $6 AND count(*) FILTER (WHERE site = $3) < $7
                  FROM cc.jobs WHERE state IN ('queued', 'running'))
        RETURNING ${COLUMNS}`,
-      [this.now(), uuidv7(), site, actor, JSON.stringify(request), UNFINISHED_MAX.total, UNFINISHED_MAX.site],
-    );
+      [
+        ...[this.now(), uuidv7(), site, actor, JSON.stringify(request), UNFINISHED_MAX.total, UNFINISHED_MAX.site],
+        dryRun ?? null,
+      ],
+    ).catch((error: unknown) => {
+      if (error instanceof DatabaseError && error.code === UNIQUE_VIOLATION)
+        throw new UserError('This dry run was carried out already. Start another one to send again.');
+      throw error;
+    });
     if (!rows[0]) throw new UserError('Too many jobs wait already. Wait until some have finished, or cancel some.');
     return rows[0];
   }

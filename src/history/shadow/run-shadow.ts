@@ -1,3 +1,4 @@
+import { UserError } from '../../kernel/errors.js';
 import type { Settings } from '../../kernel/settings.js';
 import type { EventLog } from '../../log/event-log.js';
 import { type ReaderHold, withReaderHold } from '../../log/retention-holds.js';
@@ -47,9 +48,13 @@ export async function runShadow(
   );
 }
 
-/** Throws, as `platforms connect` does, if a connection cannot have these settings. */
+/** Throws, as `platforms connect` does, if a connection cannot have these settings. Secrets are refused: the rules are stored. */
 export function requireValidSettings(site: Site, settings: ShadowRules['settings']): void {
   for (const [name, set = {}] of Object.entries(settings)) {
-    if (isConnectionName(name)) settingsAfter(site, { name, platform: platformOf(name) as Platform }, set);
+    if (!isConnectionName(name)) continue;
+    const platform = platformOf(name) as Platform;
+    const secret = platform.fields.find(({ name: field, secret, address }) => (secret || address) && field in set);
+    if (secret) throw new UserError(`${name}: ${secret.name} does not change what would be sent. Leave it out.`);
+    settingsAfter(site, { name, platform }, set);
   }
 }

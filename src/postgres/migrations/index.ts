@@ -23,6 +23,7 @@ import { PlatformSignIns0000000000040 } from './0040-platform-sign-ins.js';
 import { Attempts0000000000041 } from './0041-attempts.js';
 import { Statistics0000000000042 } from './0042-statistics.js';
 import { Jobs0000000000043 } from './0043-jobs.js';
+import { Once0000000000044 } from './0044-once.js';
 
 export interface Migration extends MigrationInterface {
   readonly name: string;
@@ -59,6 +60,7 @@ export const MIGRATIONS: readonly (new () => Migration)[] = [
   Attempts0000000000041,
   Statistics0000000000042,
   Jobs0000000000043,
+  Once0000000000044,
 ];
 
 /** The number at the end of a migration's name. */
