@@ -33,6 +33,9 @@ const retrySchema = z
   })
   .refine(({ force, conversion, connection }) => !force || (conversion && connection), {
     message: '"force" makes a conversion count twice, so it needs "conversion" and "connection".',
+  })
+  .refine(({ force, cursor }) => !force || cursor === undefined, {
+    message: '"force" is for one delivery: leave out "cursor".',
   });
 
 const countsSchema = z.object({

@@ -80,7 +80,9 @@ export async function conversionHistory(
   own: ConversionStream,
 ): Promise<ConversionHistory> {
   const [opening] = own;
-  const { conversionId, orderId, keyId, consent, trial } = opening.data;
+  const { conversionId, orderId, keyId, trial } = opening.data;
+  // The visit may have been identified after the conversion.
+  const reopened = own.findLast((event) => event.type === 'conversion.reopened.v1');
   const sameOrder = orderId === undefined ? [] : await log.find(opening.site, orderId, RELATED);
   const related = sameOrder.filter((event) => {
     if (isDuplicate(event)) return event.data.firstConversionId === conversionId;
@@ -97,8 +99,8 @@ export async function conversionHistory(
       time: opening.time,
       ...(key && { key: { name: key.name, prefix: key.prefix } }),
     },
-    match: opening.personal?.visit ?? null,
-    consent: consent ?? null,
+    match: reopened?.personal?.visit ?? opening.personal?.visit ?? null,
+    consent: reopened?.data.consent ?? opening.data.consent ?? null,
     deliveries: deliveryHistories(own, connections, platformOf, order),
     events: [...own, ...related].sort((one, other) => one.position - other.position),
   };

@@ -16,7 +16,7 @@ import type { Platform } from '../platforms/platform.js';
 import type { SiteConnection } from '../sites/connection.js';
 import type { Site } from '../sites/site.js';
 import { readConversion } from './conversion-history.js';
-import { type AttemptFilter, findAttempts, type SearchDependencies } from './find-attempts.js';
+import { type AttemptFilter, attemptKeys, findAttempts, type SearchDependencies } from './find-attempts.js';
 
 /** A request takes this long at most. `next` of its result continues. */
 const DEADLINE_MS = 5_000;
@@ -70,8 +70,12 @@ export async function retryDeliveries(
   const targets = targetsOf(site, page.events);
   const [newest] = await log.readEnds(SITE, [site.id]);
   const common = { site: site.host, settingsPosition: newest?.position ?? 0, statuses, force, dryRun };
-  const result: RetryResult = { requested: 0, connections: {}, ...(page.next !== undefined && { next: page.next }) };
+  // With `force` the filter names one delivery: another page would only have earlier attempts of it, and send it again.
+  const next = force ? undefined : page.next;
+  const result: RetryResult = { requested: 0, connections: {}, ...(next !== undefined && { next }) };
   for (const [index, { conversion, connection, position }] of targets.entries()) {
+    if (await wasOnEarlierPage(dependencies, site, conversion, connection, { ...filter, statuses: ofAttempts }))
+      continue;
     const replay: ReplayRequest = {
       ...common,
       platform: connection.platform,
@@ -87,6 +91,24 @@ export async function retryDeliveries(
     if (performance.now() > untilMs && index < targets.length - 1) return { ...result, next: position };
   }
   return result;
+}
+
+/** Whether a newer attempt of the delivery matches as well: an earlier page, which ended at the cursor, had it. */
+async function wasOnEarlierPage(
+  { log }: RetryDependencies,
+  site: Site,
+  conversion: string,
+  { platform }: SiteConnection,
+  { cursor, statuses }: Pick<AttemptFilter, 'cursor' | 'statuses'>,
+): Promise<boolean> {
+  if (cursor === undefined) return false;
+  const keys = attemptKeys(site, { connection: platform, statuses });
+  const events = (await readConversion(log, site.host, conversion)) ?? [];
+  return events.some(
+    ({ type, data, position }) =>
+      position >= cursor &&
+      keys.some((key) => key.type === type && key.value === (data as { platform?: string }).platform),
+  );
 }
 
 /** One for each delivery, however many of its attempts match. */

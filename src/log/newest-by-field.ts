@@ -1,9 +1,11 @@
-import { escapeLiteral, type Pool } from 'pg';
+import { DatabaseError, escapeLiteral, type Pool } from 'pg';
+import { UserError } from '../kernel/errors.js';
 import type { StoredEvent } from './event.js';
 import { readEventsAt } from './event-reader.js';
 
 /** A search is one of many: it must not keep a connection of the pool for long. */
 const STATEMENT_TIMEOUT_MS = 3_000;
+const QUERY_CANCELED = '57014';
 
 export interface NewestOptions {
   readonly site: string;
@@ -51,6 +53,7 @@ async function findPositions(pool: Pool, { site, field, indexed, keys, after, be
             AND hashtextextended(${value}, hashtextextended(e.type, hashtextextended(e.site, 0)))
               = hashtextextended(k.value, hashtextextended(k.type, hashtextextended($3, 0)))
             AND - e.position < - $4::bigint AND - e.position > - $5::bigint
+            AND e.position > $4::bigint AND e.position < $5::bigint
           ORDER BY - e.position LIMIT $6) found`,
       [keys.map(({ type }) => type), keys.map((key) => key.value), site, after, before, limit],
     );
@@ -60,6 +63,8 @@ async function findPositions(pool: Pool, { site, field, indexed, keys, after, be
   } catch (error) {
     // Closed instead of reused: the transaction may still be open on it.
     client.release(true);
+    if (error instanceof DatabaseError && error.code === QUERY_CANCELED)
+      throw new UserError('The search takes too long. Select a connection or a shorter period.');
     throw error;
   }
 }

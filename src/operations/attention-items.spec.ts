@@ -89,7 +89,7 @@ describe('siteItems', () => {
         kind: 'deliveries_failing',
         count: 20,
         detail: 'The platform accepted 80 % of the last 24 hours.',
-        action: { route: '/sites/shop.example/sync-log?platform=meta%3Asecond&status=failed' },
+        action: { route: '/sites/shop.example/sync-log?connection=meta%3Asecond' },
       },
     ]);
     expect(items({ site: active, outcomes: outcomes(0, 4) })).toEqual([]);

@@ -120,7 +120,7 @@ function connectionItems(state: SiteState, connection: SiteConnection): Attentio
       detail: `The platform accepted ${Math.floor(acceptance * 100)} % of the last 24 hours.`,
       action: {
         ...{ label: 'Show the sync log', method: 'GET' },
-        route: `/sites/${site.host}/sync-log?platform=${encodeURIComponent(platform)}&status=failed`,
+        route: `/sites/${site.host}/sync-log?connection=${encodeURIComponent(platform)}`,
       },
     });
   }

@@ -7,7 +7,7 @@ const QUARTER_MS = 15 * 60_000;
 
 const DECISIONS = ['conversion.received.v1', 'conversion.deduplicated.v1', 'conversion.filtered.v1'];
 
-/** The column of each outcome after which a delivery is not attempted again. */
+/** The column of each outcome that is final unless the delivery is requested or opened again. */
 const COLUMN_OF_OUTCOME = {
   'conversion.delivered.v1': 'delivered',
   'conversion.accepted.v1': 'accepted',
@@ -19,7 +19,8 @@ const COLUMN_OF_OUTCOME = {
 
 /**
  * Counts by site and quarter of an hour, besides those of the projection `totals`. As there, neither trial conversions nor
- * corrections count.
+ * corrections count. Outcomes are counted as they are recorded: a delivery that failed and was sent again has two, and those of
+ * corrections are among them.
  */
 export const statisticsProjection: Projection = {
   name: 'statistics',

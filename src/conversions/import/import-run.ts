@@ -60,7 +60,6 @@ export async function runImport(run: ImportRun, counts: ImportCounts): Promise<I
   let failure: { error: unknown } | undefined;
   let window: ReadLine[] = [];
   let zoneless = 0;
-  let erased = await run.erased();
   const dispatch = async () => {
     const lines = window;
     window = [];
@@ -71,13 +70,12 @@ export async function runImport(run: ImportRun, counts: ImportCounts): Promise<I
     void storing.then(() => windows.delete(storing));
     while (windows.size >= WINDOWS_IN_FLIGHT) await Promise.race(windows);
     run.onProgress(counts);
-    erased = await run.erased();
   };
   try {
     for await (const line of run.source.lines) {
       if (failure || run.stop.aborted) break;
       if ('isZoneless' in line.reading && line.reading.isZoneless) zoneless += 1;
-      const command = toCommand(run, line, erased);
+      const command = toCommand(run, line);
       if (typeof command === 'string') await reject(run, line, command, counts);
       else if (window.push({ line, command }) >= WINDOW_LINES) await dispatch();
       else if (window.length % LINES_PER_TURN === 0) await setImmediate();
@@ -93,11 +91,10 @@ export async function runImport(run: ImportRun, counts: ImportCounts): Promise<I
 }
 
 /** The command, or why the line is rejected. */
-function toCommand(run: ImportRun, line: SourceLine, erased: ReadonlySet<string>): ReceiveConversion | string {
+function toCommand(run: ImportRun, line: SourceLine): ReceiveConversion | string {
   if ('error' in line.reading) return line.reading.error;
   const reading = readInboundFields(line.reading.body, line.rawBody, run.clock);
   if (!reading.ok) return reading.error;
-  if (erased.size > 0 && erased.has(subjectFrom(reading.fields))) return ERASED;
   return new ReceiveConversion(run.site(), run.key, reading.fields, run.rules);
 }
 
@@ -105,7 +102,12 @@ function subjectFrom({ email, hashedEmail }: InboundFields): string {
   return email === undefined ? (hashedEmail as string) : subjectOf(email);
 }
 
-async function storeWindow(run: ImportRun, lines: readonly ReadLine[], counts: ImportCounts): Promise<void> {
+async function storeWindow(run: ImportRun, window: readonly ReadLine[], counts: ImportCounts): Promise<void> {
+  // Now and not when the line was read: a source may be slow, and a person erased meanwhile.
+  const erased = await run.erased();
+  const isErased = ({ command }: ReadLine) => erased.size > 0 && erased.has(subjectFrom(command.fields));
+  for (const { line } of window.filter(isErased)) await reject(run, line, ERASED, counts);
+  const lines = window.filter((read) => !isErased(read));
   const outcomes = await run.store(lines.map(({ command }) => command));
   for (const [index, outcome] of outcomes.entries()) {
     if (typeof outcome === 'string') counts[outcome] += 1;
