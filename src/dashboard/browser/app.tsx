@@ -2,7 +2,7 @@ import { useEffect, useMemo, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { api, dataOf, whenSignedOut } from './api.js';
 import { Loading, ProblemNote } from './components/states.js';
-import { Toasts } from './components/toasts.js';
+import { attempt, Toasts } from './components/toasts.js';
 import { CurrentPage } from './current-page.js';
 import { SignIn } from './pages/sign-in.js';
 import { type Session, SessionContext, type User } from './session.js';
@@ -48,9 +48,11 @@ function SignedIn({ user, onSignedOut }: { user: User; onSignedOut: () => void }
       localUrl: IS_LOCAL ? installation.data?.localUrl : undefined,
       reloadSites: reload,
       signOut: () => {
-        void api.DELETE('/api/v1/session').finally(() => {
+        void attempt(async () => {
+          await dataOf(api.DELETE('/api/v1/session'));
           onSignedOut();
           route('/');
+          return 'You are signed out';
         });
       },
     }),

@@ -114,10 +114,17 @@ export function isDelivered(status: string): boolean {
   return DELIVERED.test(status);
 }
 
+const UNSETTLED = /^(?:queued|deferred|pending)$/;
+
+/** Whether another attempt follows. */
+export function isUnsettled(status: string): boolean {
+  return UNSETTLED.test(status);
+}
+
 const GROUPS: readonly (readonly [title: string, tone: Tone, pattern: RegExp])[] = [
   ['Delivered', 'ok', DELIVERED],
   ['Validated', 'ok', /^validated$/],
-  ['Waiting', 'warn', /^(?:queued|deferred|pending)$/],
+  ['Waiting', 'warn', UNSETTLED],
   ['Rejected', 'bad', /^(?:rejected|failed)$/],
   ['Skipped', 'plain', /^skipped$/],
 ];

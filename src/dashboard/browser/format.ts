@@ -52,12 +52,19 @@ export function formatShare(share: number): string {
   return new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: 1 }).format(share);
 }
 
-/** Rounded to what matters at its size. */
 export function formatMoney(value: number, currency: string): string {
+  return moneyText(value, currency, {});
+}
+
+/** Of a sum: rounded to what matters at its size. */
+export function formatMoneyShort(value: number, currency: string): string {
+  if (Math.abs(value) < 1_000) return formatMoney(value, currency);
   const isLarge = Math.abs(value) >= 100_000;
-  const options: Intl.NumberFormatOptions = isLarge
-    ? { notation: 'compact', maximumSignificantDigits: 3 }
-    : { maximumFractionDigits: Math.abs(value) >= 1_000 ? 0 : 2 };
+  const short = isLarge ? { notation: 'compact' as const, maximumSignificantDigits: 3 } : { maximumFractionDigits: 0 };
+  return moneyText(value, currency, short);
+}
+
+function moneyText(value: number, currency: string, options: Intl.NumberFormatOptions): string {
   try {
     return new Intl.NumberFormat(undefined, { style: 'currency', currency, ...options }).format(value);
   } catch {

@@ -33,7 +33,16 @@ export function readPath(path: string): { site?: string; page?: SitePage; item?:
   const [, first, site, name, item] = path.split('/');
   if (first !== 'sites' || site === undefined || site === '') return {};
   const known = SITE_PAGES.find(({ page }) => page === name);
-  return { site: decodeURIComponent(site), ...(known && { page: known.page }), ...(item && { item }) };
+  return { site: decoded(site), ...(known && { page: known.page }), ...(item && { item }) };
+}
+
+/** An address may contain anything. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 export type Shortcut =

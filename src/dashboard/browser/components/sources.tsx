@@ -1,5 +1,5 @@
 import type { Schemas } from '../api.js';
-import { formatMoney, formatNumber, formatShare } from '../format.js';
+import { formatMoneyShort, formatNumber, formatShare } from '../format.js';
 import { sourceRows } from '../overview-view.js';
 import { Panel } from './panel.js';
 import { Empty } from './states.js';
@@ -17,7 +17,8 @@ export function Sources({ sources }: { sources: Schemas['Sources'] }) {
             <span title={title}>{title}</span>
             <meter class={isMatched ? '' : 'dim'} aria-hidden="true" min={0} max={most} value={conversions} />
             <span class="number">
-              {formatNumber(conversions)} {value && <span class="dim">{formatMoney(value.value, value.currency)}</span>}
+              {formatNumber(conversions)}{' '}
+              {value && <span class="dim">{formatMoneyShort(value.value, value.currency)}</span>}
             </span>
           </li>
         ))}

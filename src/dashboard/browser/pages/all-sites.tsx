@@ -5,7 +5,7 @@ import { Page, Panel } from '../components/panel.js';
 import { Show } from '../components/states.js';
 import { Table } from '../components/table.js';
 import { Time } from '../components/time.js';
-import { formatMoney, formatNumber, formatShare } from '../format.js';
+import { formatMoneyShort, formatNumber, formatShare } from '../format.js';
 import { pathOf } from '../navigation.js';
 import { periodsOf } from '../overview-view.js';
 import { useData } from '../use-data.js';
@@ -50,7 +50,8 @@ export function AllSites() {
                   {
                     title: 'Value',
                     isNumber: true,
-                    cell: ({ values }) => values.map(({ value, currency }) => formatMoney(value, currency)).join(' + '),
+                    cell: ({ values }) =>
+                      values.map(({ value, currency }) => formatMoneyShort(value, currency)).join(' + '),
                   },
                   {
                     title: 'Matched',

@@ -9,12 +9,22 @@ import { Page, Panel } from '../components/panel.js';
 import { Empty, Show } from '../components/states.js';
 import { Time } from '../components/time.js';
 import { attempt } from '../components/toasts.js';
-import { amountOf, type ConversionHistory, conversionStory, type Delivery, isDelivered } from '../conversion-story.js';
+import {
+  amountOf,
+  type ConversionHistory,
+  conversionStory,
+  type Delivery,
+  isDelivered,
+  isUnsettled,
+} from '../conversion-story.js';
 import { repeatedCurlLine } from '../curl-line.js';
 import { connectionTitle, counted, formatDuration } from '../format.js';
 import { pathOf } from '../navigation.js';
 import { mayWrite, type Site, useSession } from '../session.js';
-import { useData } from '../use-data.js';
+import { useData, useInterval } from '../use-data.js';
+
+/** How often a conversion that is being delivered is read again. */
+const WAITING_MS = 2_000;
 
 /** One conversion: what happened to it, and each of its deliveries with attempts, payload and answer. */
 export function Conversion({ site, id }: { site: Site; id: string }) {
@@ -24,6 +34,8 @@ export function Conversion({ site, id }: { site: Site; id: string }) {
   const history = useData(`conversion ${site.host} ${id}`, () =>
     dataOf(api.GET('/api/v1/sites/{site}/conversions/{id}', { params: { path } })),
   );
+  const isWaiting = history.data?.deliveries.some(({ status }) => isUnsettled(status)) === true;
+  useInterval(history.reload, WAITING_MS, isWaiting);
   const conversion = history.data?.conversion;
   return (
     <Page

@@ -1,6 +1,7 @@
 import { useCallback, useState } from 'preact/hooks';
 import { api, dataOf } from '../api.js';
 import { Badge } from '../components/badge.js';
+import { Confirm } from '../components/confirm.js';
 import { Page } from '../components/panel.js';
 import { Empty, Show } from '../components/states.js';
 import { Table } from '../components/table.js';
@@ -85,13 +86,12 @@ function Next({ site, job, onChanged }: { site: string; job: Job; onChanged: () 
       onChanged();
       return 'The job is cancelled';
     });
-  const send = () =>
-    attempt(async () => {
-      const body = { kind: 'replay' as const, dryRun: id };
-      await dataOf(api.POST('/api/v1/sites/{site}/jobs', { params: { path: { site } }, body }));
-      onChanged();
-      return 'Sending begins';
-    });
+  const [isSending, setSending] = useState(false);
+  const send = async () => {
+    const body = { kind: 'replay' as const, dryRun: id };
+    await dataOf(api.POST('/api/v1/sites/{site}/jobs', { params: { path: { site } }, body }));
+    onChanged();
+  };
   if (isActive(job))
     return (
       <button type="button" class="quiet" onClick={() => void cancel()}>
@@ -106,9 +106,16 @@ function Next({ site, job, onChanged }: { site: string; job: Job; onChanged: () 
     );
   if (state === 'succeeded' && isDryRun(job))
     return (
-      <button type="button" onClick={() => void send()}>
-        Send these
-      </button>
+      <>
+        <button type="button" onClick={() => setSending(true)}>
+          Send these
+        </button>
+        {isSending && (
+          <Confirm title="Send again" verb="Send" onConfirm={send} onClose={() => setSending(false)}>
+            What this dry run counted is sent to the platform again. It cannot be undone.
+          </Confirm>
+        )}
+      </>
     );
   return null;
 }

@@ -11,7 +11,7 @@ import { Table } from '../components/table.js';
 import { Tile } from '../components/tile.js';
 import { Time } from '../components/time.js';
 import { type Connection, connectionState } from '../connection-view.js';
-import { connectionTitle, formatMoney, formatNumber, formatShare } from '../format.js';
+import { connectionTitle, formatMoneyShort, formatNumber, formatShare } from '../format.js';
 import { pathOf } from '../navigation.js';
 import { changeOf, PERIODS, periodsOf, platformRows, pointsOf, type Series, type Totals } from '../overview-view.js';
 import type { Site } from '../session.js';
@@ -115,9 +115,9 @@ function Figures({ totals, before, days }: { totals: Totals; before: Totals; day
       />
       <Tile
         title="Value"
-        value={main ? formatMoney(main.value, main.currency) : '–'}
+        value={main ? formatMoneyShort(main.value, main.currency) : '–'}
         change={main && changeOf(main.value, earlier?.value ?? 0)}
-        note={others.map(({ value, currency }) => `+ ${formatMoney(value, currency)}`).join(' ')}
+        note={others.map(({ value, currency }) => `+ ${formatMoneyShort(value, currency)}`).join(' ')}
       />
       <Tile
         title="Matched to a visit"
