@@ -55,13 +55,13 @@ export function variantColumns(samples) {
 export const SKIPPED = 'skipped';
 
 const cpuOf = (sample) => (sample.cpuServer ?? Number.NaN) + (sample.cpuPostgres ?? 0);
-const rateOf = (sample) => sample.rate;
+const VALUES = { rate: ({ rate }) => rate, p99: ({ p99 }) => p99, cpu: cpuOf };
 
-/** A row that compares one variant with another. `by` is 'rate' or 'cpu'. */
+/** A row that compares one variant with another. `by` is 'rate', 'p99' or 'cpu'. */
 export function ratioRow(what, samples, others, { by = 'rate', target, columns = {} } = {}) {
-  const value = spread(ratios(samples, others, by === 'cpu' ? cpuOf : rateOf));
+  const value = spread(ratios(samples, others, VALUES[by]));
   const row = { what, unit: 'ratio', value, target, met: meets(value?.median, target), ...columns };
-  return value || by === 'rate' || !samples.some(Boolean) ? row : { ...row, figure: SKIPPED };
+  return value || by !== 'cpu' || !samples.some(Boolean) ? row : { ...row, figure: SKIPPED };
 }
 
 /** The CPU that each of `count` additions costs on top of `base`, as a ratio to `unit`, per round. */

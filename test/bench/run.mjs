@@ -1,4 +1,4 @@
-// npm run bench [-- --quick] [--against DIR] [--platforms | --visitors | --kafka | --outbound | --history | --seals | --scan | --import | --grow] [--json | --markdown]
+// npm run bench [-- --quick] [--against DIR] [--platforms | --visitors | --kafka | --outbound | --history | --seals | --scan | --import | --admin | --grow] [--json | --markdown]
 // Measures the service, a raw echo, a naive design and peers, and prints one table. See `--help`.
 
 import { existsSync } from 'node:fs';
@@ -6,6 +6,7 @@ import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { adminRun } from './admin.mjs';
 import { killAllProcesses, stopAllChildren, stopWatchedServers } from './children.mjs';
 import { hasCounters } from './counters.mjs';
 import { prepareGenerator } from './generator.mjs';
@@ -35,6 +36,7 @@ const HELP = `npm run bench [-- options]
   --seals      the seals part: cost of the hash chain in PostgreSQL's CPU and WAL; at most four minutes
   --scan       the scan part: finding owed deliveries in the log
   --import     the import part: a CSV file compared with appends, and a million rows whose import is killed three times
+  --admin      the admin part: inbound while the dashboard sends 20 requests a second; at most two minutes
   --events N   with --grow, --outbound, --history and --scan: number of events (default 10,000,000, with --history and
                --scan 1,000,000)
   --claims N   with --grow: how many of the newest conversions hold a live dedup claim (default 1,000,000)
@@ -102,6 +104,7 @@ const PARTS = {
   scan: { run: scanRun, title: 'scan for owed deliveries' },
   import: { run: importRun, title: 'import of files' },
   seals: { run: sealsRun, title: 'seals of the log' },
+  admin: { run: adminRun, title: 'with the dashboard' },
 };
 
 /** npm forwards a Ctrl-C that the terminal has already delivered. Only a later signal forces the exit. */

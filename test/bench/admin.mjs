@@ -1,0 +1,128 @@
+// The admin part: how much requests of the dashboard slow inbound down on the same machine.
+import { join } from 'node:path';
+import { ratioRow, variantColumns } from './figures.mjs';
+import { interleave, recordRounds } from './rounds.mjs';
+import { freePort, startService } from './service.mjs';
+import { fillInbound, httpVariant, inboundTarget } from './variants.mjs';
+
+const CONNECTIONS = 64;
+const REQUESTS_PER_SECOND = 20;
+const LISTENING_WITHIN_MS = 60_000;
+const USER = { email: 'ada@shop.example', password: 'correct horse battery staple' };
+const SITE = 'sites/localhost';
+
+/** What the pages of the dashboard read, in turn. */
+const READS = [
+  `${SITE}/totals`,
+  `${SITE}/series?interval=hour`,
+  `${SITE}/sources`,
+  `${SITE}/match-quality`,
+  `${SITE}/attention`,
+  `${SITE}/events?limit=50`,
+  `${SITE}/conversions?limit=50`,
+  `${SITE}/sync-log?limit=50`,
+  `${SITE}/connections`,
+  `${SITE}/audit?limit=50`,
+];
+/** Every so many requests one is a sign-in, which hashes a password. */
+const SIGN_IN_EVERY = 20;
+
+export async function adminRun(context) {
+  const { directory, settings, progress, part, cleanUp } = context;
+  progress('starting the service …');
+  const port = await freePort();
+  const admin = { ADMIN_PORT: String(port), ADMIN_EMAIL: USER.email, ADMIN_PASSWORD: USER.password };
+  const service = await part('the service', () => startService(join(directory, 'service'), admin));
+  if (!service) return [];
+  cleanUp.push(() => service.stop());
+  const dashboard = new Dashboard(`http://localhost:${port}/api/v1`);
+  if (!(await part('signing in', () => dashboard.open()))) return [];
+  progress('filling the log …');
+  await part('filling the log', () => fillInbound(service, settings.warmUp, context));
+  return (await part('the rounds', () => rounds(service, dashboard, context))) ?? [];
+}
+
+async function rounds(service, dashboard, context) {
+  const { settings, progress } = context;
+  const inbound = (id) => httpVariant(id, inboundTarget(service), CONNECTIONS, context);
+  const [alone, shared] = [inbound('inbound'), inbound('inbound with the dashboard')];
+  const variants = [alone, { id: shared.id, run: () => dashboard.during(() => shared.run()) }];
+  const result = await interleave(variants, settings.rounds, progress);
+  recordRounds(result, context);
+  const of = ({ id }) => result.samples[id] ?? [];
+  const what = `inbound with ${REQUESTS_PER_SECOND} requests of the dashboard a second`;
+  context.facts.push(`${dashboard.answered} requests of the dashboard, one of ${SIGN_IN_EVERY} a sign-in`);
+  return [
+    { what: `inbound, ${CONNECTIONS} connections`, figure: '1.00', ...variantColumns(of(alone)) },
+    ratioRow(`${what}: ratio to inbound`, of(shared), of(alone), {
+      target: { atLeast: 0.85 },
+      columns: variantColumns(of(shared)),
+    }),
+    ratioRow('↳ p99: ratio to inbound', of(shared), of(alone), { by: 'p99', target: { atMost: 2 } }),
+  ];
+}
+
+class Dashboard {
+  answered = 0;
+  sent = 0;
+
+  constructor(url) {
+    this.url = url;
+  }
+
+  /** Waits until the management API listens, and signs in. */
+  async open() {
+    const deadline = performance.now() + LISTENING_WITHIN_MS;
+    for (;;) {
+      const answer = await this.signIn().catch(() => undefined);
+      if (answer?.ok) {
+        this.cookie = answer.headers.get('set-cookie').split(';', 1)[0];
+        return true;
+      }
+      if (performance.now() > deadline) throw new Error(`the management API answers ${answer?.status ?? 'nothing'}`);
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+  }
+
+  /** Sends requests at a fixed rate while `work` runs. A failed one makes the measurement fail. */
+  async during(work) {
+    const pending = new Set();
+    let failure;
+    const timer = setInterval(() => {
+      const request = this.next()
+        .catch((error) => {
+          failure ??= error;
+        })
+        .finally(() => pending.delete(request));
+      pending.add(request);
+    }, 1_000 / REQUESTS_PER_SECOND);
+    try {
+      const sample = await work();
+      await Promise.all(pending);
+      if (failure) throw failure;
+      return sample;
+    } finally {
+      clearInterval(timer);
+    }
+  }
+
+  async next() {
+    this.sent += 1;
+    const path = READS[this.sent % READS.length];
+    const isSignIn = this.sent % SIGN_IN_EVERY === 0;
+    const answer = await (isSignIn
+      ? this.signIn()
+      : fetch(`${this.url}/${path}`, { headers: { cookie: this.cookie } }));
+    const text = await answer.text();
+    if (!answer.ok) throw new Error(`${isSignIn ? 'a sign-in' : path} was answered ${answer.status}: ${text}`);
+    this.answered += 1;
+  }
+
+  signIn() {
+    return fetch(`${this.url}/session`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(USER),
+    });
+  }
+}
