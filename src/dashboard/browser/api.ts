@@ -5,6 +5,10 @@ import { type Problem, toProblem, unreachable } from './problem.js';
 
 export type Schemas = components['schemas'];
 
+type EventsQuery = NonNullable<paths['/api/v1/sites/{site}/events']['get']['parameters']['query']>;
+/** The types of all events. */
+export type EventType = Exclude<NonNullable<EventsQuery['type']>, readonly unknown[]>;
+
 /** The header proves that the request comes from this page: pages of other origins cannot send it. */
 export const api = createClient<paths>({ baseUrl: location.origin, headers: { 'x-cc-csrf': '1' } });
 

@@ -4,31 +4,48 @@ import type { LiveEvent } from './live-events.js';
 
 /** Events are shown in batches, so that hundreds in a second cost a few renders. */
 const FLUSH_MS = 250;
+/** Browsers slow down the timers of hidden tabs: what waits is then shown before it grows. */
+const WAITING_MAX = 500;
 const RECONNECT_MS = 3_000;
 
 export type StreamState = 'connecting' | 'open' | 'lost';
 
-/** Calls `onEvents` with what happens at a site from `after` on. Connects again by itself, without gaps. */
-export function useEventStream(
-  site: string,
-  after: number | undefined,
-  onEvents: (events: readonly LiveEvent[]) => void,
-): StreamState {
+export interface StreamOptions {
+  readonly site: string;
+  /** Undefined: events of all types. */
+  readonly types: readonly string[] | undefined;
+  /** The stream starts after this position, once it is known. */
+  readonly after: number | undefined;
+  onEvents(events: readonly LiveEvent[]): void;
+}
+
+/** Calls `onEvents` with what happens at a site. Connects again by itself, without gaps. */
+export function useEventStream({ site, types, after, onEvents }: StreamOptions): StreamState {
   const [state, setState] = useState<StreamState>('connecting');
   const latest = useRef(onEvents);
   latest.current = onEvents;
+  const ofTypes = (types ?? []).map((type) => `&type=${encodeURIComponent(type)}`).join('');
   useEffect(() => {
     if (after === undefined) return;
+    setState('connecting');
     let position = after;
-    let arrived: LiveEvent[] = [];
+    let waiting: LiveEvent[] = [];
     let source: EventSource | undefined;
     let retry: ReturnType<typeof setTimeout> | undefined;
+    const flush = () => {
+      if (waiting.length === 0) return;
+      const events = waiting;
+      waiting = [];
+      latest.current(events);
+    };
     const connect = () => {
-      source = new EventSource(`/api/v1/events?site=${encodeURIComponent(site)}&after=${position}`);
+      source = new EventSource(`/api/v1/events?site=${encodeURIComponent(site)}&after=${position}${ofTypes}`);
       source.onopen = () => setState('open');
       source.onmessage = ({ data, lastEventId }) => {
         position = Math.max(position, Number(lastEventId));
-        if (data !== '') arrived.push(JSON.parse(data) as LiveEvent);
+        if (data === '') return;
+        waiting.push(JSON.parse(data) as LiveEvent);
+        if (waiting.length >= WAITING_MAX) flush();
       };
       source.onerror = () => {
         setState('lost');
@@ -40,18 +57,13 @@ export function useEventStream(
         void dataOf(api.GET('/api/v1/session')).catch(() => {});
       };
     };
-    const flush = setInterval(() => {
-      if (arrived.length === 0) return;
-      const events = arrived;
-      arrived = [];
-      latest.current(events);
-    }, FLUSH_MS);
+    const timer = setInterval(flush, FLUSH_MS);
     connect();
     return () => {
       source?.close();
       clearTimeout(retry);
-      clearInterval(flush);
+      clearInterval(timer);
     };
-  }, [site, after]);
+  }, [site, ofTypes, after]);
   return state;
 }
