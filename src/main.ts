@@ -2,6 +2,7 @@ import 'reflect-metadata';
 import { setFlagsFromString } from 'node:v8';
 import { AdminProcess } from './app/admin-process.js';
 import { firstLinkText } from './app/banner.js';
+import { isContainerTerminal } from './app/main-terminal.js';
 import { startService } from './app/service.js';
 import { messageOf, UserError } from './kernel/errors.js';
 import { Logger } from './kernel/logger.js';
@@ -24,7 +25,10 @@ try {
       logger: app.get(Logger),
       graceMs: settings.shutdownGraceMs,
       // Only on a terminal: what is piped or collected as a log must not contain it.
-      showFirstLink: process.stdout.isTTY ? (link) => process.stdout.write(firstLinkText(link)) : undefined,
+      showFirstLink:
+        process.stdout.isTTY && !isContainerTerminal()
+          ? (link) => process.stdout.write(firstLinkText(link))
+          : undefined,
     });
     app.get(Shutdown).accompany(() => admin.stop());
     admin.start();

@@ -3,6 +3,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { jest } from '@jest/globals';
 import { PlatformSignIns } from '../src/authorizations/platform-sign-ins.js';
+import { EVENT_SCHEMAS } from '../src/events/index.js';
+import { compileSchema } from '../src/events/validate.js';
 import { Sealer } from '../src/kernel/sealing.js';
 import { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
@@ -409,7 +411,7 @@ describe('OAuth apps', () => {
       body: { ...APP, endpoint: `${sandbox.url}/reddit` },
     });
     expect(set.body).toEqual({
-      ...{ platform: 'reddit', clientId: APP.clientId, endpoint: `${sandbox.url}/reddit` },
+      ...{ platform: 'reddit', clientId: APP.clientId, endpoint: `${sandbox.url}/reddit`, fromSettings: false },
       redirectUri: `${admin.url}/api/v1/oauth/callback`,
     });
     const { body } = await boss('/oauth-apps');
@@ -420,6 +422,55 @@ describe('OAuth apps', () => {
     expect((await boss('/oauth-apps/reddit', { method: 'PUT', body: invalid })).status).toBe(422);
     const operatorUser = await admin.signedIn('operator');
     expect((await operatorUser('/oauth-apps')).status).toBe(403);
+  });
+
+  it('are recorded with who changed them, without their secrets', async () => {
+    const { body: user } = await boss('/session');
+    const head = await log.head();
+    const app = { clientId: 'another-app', clientSecret: 'another-app-secret' };
+    await boss('/oauth-apps/linkedin', { method: 'PUT', body: app });
+    for (const _ of [1, 2]) await boss('/oauth-apps/linkedin', { method: 'DELETE' });
+    const recorded = { stream: `user-${user.id}`, actor: `user:${user.id}`, site: '' };
+    const events = await log.read({ after: head });
+    expect(events).toMatchObject([
+      { ...recorded, type: 'user.oauth_app_set.v1', data: { platform: 'linkedin', clientId: 'another-app' } },
+      { ...recorded, type: 'user.oauth_app_removed.v1', data: { platform: 'linkedin' } },
+    ]);
+    for (const { type, data } of events) expect(compileSchema(EVENT_SCHEMAS[type].data)(data, type)).toBeUndefined();
+    expect(JSON.stringify(events)).not.toContain(app.clientSecret);
+    await boss('/oauth-apps/linkedin', { method: 'PUT', body: { ...APP, endpoint: `${sandbox.url}/linkedin` } });
+  });
+
+  it('are not stored if that cannot be recorded', async () => {
+    jest.spyOn(admin.postgres.clock, 'refusal').mockReturnValue('the clock jumped');
+    try {
+      const body = { clientId: 'unrecorded', clientSecret: 'unrecorded-secret' };
+      expect((await boss('/oauth-apps/reddit', { method: 'PUT', body })).status).toBeGreaterThanOrEqual(400);
+      expect((await boss('/oauth-apps/reddit', { method: 'DELETE' })).status).toBeGreaterThanOrEqual(400);
+    } finally {
+      jest.restoreAllMocks();
+    }
+    expect((await boss('/oauth-apps/reddit')).body.clientId).toBe(APP.clientId);
+  });
+
+  it('may be settings of the service, which cannot be changed here', async () => {
+    const environment = { GOOGLE_ADS_OAUTH_CLIENT_ID: 'of-settings', GOOGLE_ADS_OAUTH_CLIENT_SECRET: 'set-secret' };
+    const other = await startTestAdmin(databaseUrl, environment);
+    try {
+      const administrator = await other.signedIn('admin');
+      const shown = await administrator('/oauth-apps/google_ads');
+      expect(shown.body).toMatchObject({ clientId: 'of-settings', fromSettings: true });
+      expect(JSON.stringify(shown)).not.toContain('set-secret');
+      const started = await startSignIn(administrator, site.host, 'google_ads');
+      expect(new URL(started.url).searchParams.get('client_id')).toBe('of-settings');
+      for (const change of [{ method: 'PUT', body: APP }, { method: 'DELETE' }])
+        expect(await administrator('/oauth-apps/google_ads', change)).toMatchObject({
+          status: 422,
+          body: { detail: expect.stringContaining('GOOGLE_ADS_OAUTH_CLIENT_ID') },
+        });
+    } finally {
+      await other.stop();
+    }
   });
 
   it('are needed to sign in, except at a sandbox, which never gets the credentials of a real app', async () => {

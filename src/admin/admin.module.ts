@@ -89,7 +89,7 @@ class AdminKernelModule implements OnApplicationShutdown {
       { provide: CLOCK, useValue: postgres.clock },
       { provide: EventLog, useValue: log },
       { provide: SiteSecrets, useValue: secrets },
-      { provide: OauthApps, useValue: new OauthApps(secrets) },
+      { provide: OauthApps, useValue: new OauthApps(postgres, sealer, settings) },
       { provide: PlatformSignIns, useValue: new PlatformSignIns(postgres, sealer) },
       { provide: SiteRepository, useValue: new SiteRepository(log) },
       { provide: ProjectionRunner, useValue: new ProjectionRunner(postgres, projections, onMessage) },

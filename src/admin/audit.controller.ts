@@ -18,8 +18,8 @@ export class AuditController {
 
   @Get()
   @RequiresUser('administer')
-  @ApiOperation({ summary: 'Who changed users and tokens, newest first' })
-  @Returns(pageOf(eventSchema), 'One page. The stream names the user, the actor who changed it.')
+  @ApiOperation({ summary: 'Who changed users, tokens and OAuth apps, newest first' })
+  @Returns(pageOf(eventSchema), 'One page. The stream names the user whom it concerns, the actor who made the change.')
   async list(@Query({ schema: auditQuery }) { cursor, limit }: z.output<typeof auditQuery>) {
     return pageOfEvents(this.log, { site: NO_SITE, cursor, limit, categories: [USER] }, redactEvent);
   }

@@ -43,7 +43,7 @@ export class EventStreams implements OnModuleDestroy {
   /** Of the newest event that the follower has read. */
   private position = 0;
   private timer: NodeJS.Timeout | undefined;
-  private checking: Promise<void> | undefined;
+  private checking: Promise<unknown> | undefined;
   private heartbeatMs = 0;
   private lastRead: Promise<unknown> = Promise.resolve();
   private isClosing = false;
@@ -112,9 +112,9 @@ export class EventStreams implements OnModuleDestroy {
   }
 
   private async startFollowing(): Promise<Follower> {
-    const head = await this.log.head();
-    this.position = Math.max(this.position, head);
-    return this.log.follow({ name: 'streams', after: head }, (events) => this.deliver(events));
+    // Not the position that was reached before: the database may have been restored since.
+    this.position = await this.log.head();
+    return this.log.follow({ name: 'streams', after: this.position }, (events) => this.deliver(events));
   }
 
   private deliver(events: readonly StoredEvent[]): void {
@@ -153,12 +153,19 @@ export class EventStreams implements OnModuleDestroy {
 
   private tick(): void {
     for (const stream of this.streams) if (isStale(stream)) stream.finish();
-    this.checking ??= this.checkAccess().finally(() => {
+    this.checking ??= Promise.all([this.checkAccess(), this.checkPosition()]).finally(() => {
       this.checking = undefined;
     });
     if (performance.now() - this.heartbeatMs < HEARTBEAT_EVERY_MS) return;
     this.heartbeatMs = performance.now();
     for (const stream of this.streams) if (stream.isLive) stream.sendPosition();
+  }
+
+  /** Ends all streams if the log is shorter than what was read of it, because the database was restored: readers connect again. */
+  private async checkPosition(): Promise<void> {
+    const { position } = this;
+    const head = await this.log.head().catch(() => position);
+    if (head < position) for (const stream of this.streams) stream.finish();
   }
 
   /** Ends the streams of readers whose access has changed: who may still read connects again with the new access. */

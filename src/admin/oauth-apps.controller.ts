@@ -6,7 +6,8 @@ import type { OauthApp } from '../platforms/authorization.js';
 import { PLATFORMS } from '../platforms/index.js';
 import { PLATFORM_NAMES, type PlatformName } from '../platforms/platform.js';
 import { parseEndpoint } from '../sites/connection-settings.js';
-import { type AdminRequest, RequiresUser } from './access.decorators.js';
+import type { Principal } from '../users/access.js';
+import { type AdminRequest, Caller, RequiresUser } from './access.decorators.js';
 import { redirectUriOf } from './platform-sign-in.controller.js';
 import { Returns, ReturnsNothing } from './returns.decorator.js';
 import { SameHost } from './same-host.js';
@@ -20,6 +21,9 @@ const appSchema = z
     platform: platformName,
     clientId: z.string().optional().meta({ description: 'Absent if there is no app.' }),
     endpoint: z.string().optional(),
+    fromSettings: z
+      .boolean()
+      .meta({ description: 'Whether settings of the service set it: it cannot be changed here.' }),
     redirectUri: z.string().meta({ description: 'To be registered for the app at the platform.' }),
   })
   .meta({ id: 'OauthApp' });
@@ -69,25 +73,30 @@ export class OauthAppsController {
   async set(
     @Param('platform', { schema: platformName }) platform: PlatformName,
     @Body({ schema: newAppSchema }) { endpoint, ...credentials }: z.output<typeof newAppSchema>,
+    @Caller() caller: Principal,
     @Req() request: AdminRequest,
   ) {
     requireSignIn(platform);
     const app = { ...credentials, endpoint: endpoint === undefined ? undefined : parseEndpoint(endpoint) };
-    await this.apps.set(platform, app);
+    await this.apps.set(platform, app, caller);
     return this.document(platform, app, request);
   }
 
   @Delete(':platform')
   @ApiOperation({ summary: 'Remove the OAuth app of a platform; connections keep working' })
   @ReturnsNothing('There is no app of the platform any more.')
-  async remove(@Param('platform', { schema: platformName }) platform: PlatformName): Promise<void> {
+  async remove(
+    @Param('platform', { schema: platformName }) platform: PlatformName,
+    @Caller() caller: Principal,
+  ): Promise<void> {
     requireSignIn(platform);
-    await this.apps.remove(platform);
+    await this.apps.remove(platform, caller);
   }
 
   private document(platform: PlatformName, app: OauthApp | undefined, request: AdminRequest) {
     const redirectUri = redirectUriOf(this.hosts, request);
-    return { platform, clientId: app?.clientId, endpoint: app?.endpoint, redirectUri };
+    const fromSettings = this.apps.ofSettings(platform) !== undefined;
+    return { platform, clientId: app?.clientId, endpoint: app?.endpoint, fromSettings, redirectUri };
   }
 }
 

@@ -1,3 +1,4 @@
+import { PLATFORM_NAMES, type PlatformName } from '../platforms/platform.js';
 import { type JsonSchema, type SchemasOf, strings, time, uuid } from './event-schema.js';
 
 /** Category of the streams about one user of the management API each. They have no email address and no name. */
@@ -19,10 +20,16 @@ export type UserEvent =
       type: 'user.token_created.v1';
       data: { tokenId: string; scopes: readonly Scope[]; sites: Sites; expiresAt: string | null };
     }
-  | { type: 'user.token_revoked.v1'; data: { tokenId: string } };
+  | { type: 'user.token_revoked.v1'; data: { tokenId: string } }
+  | {
+      type: 'user.oauth_app_set.v1';
+      data: { platform: PlatformName; clientId: string; endpoint?: string | undefined };
+    }
+  | { type: 'user.oauth_app_removed.v1'; data: { platform: PlatformName } };
 
 const role: JsonSchema = { type: 'string', enum: ['admin', 'operator', 'analyst'] };
 const sites: JsonSchema = { ...strings, type: ['array', 'null'], description: 'Hosts; null: all sites.' };
+const platform: JsonSchema = { type: 'string', enum: PLATFORM_NAMES };
 const empty = { type: 'object', properties: {}, required: [], additionalProperties: false } as const;
 
 export const userSchemas: SchemasOf<UserEvent> = {
@@ -57,5 +64,18 @@ export const userSchemas: SchemasOf<UserEvent> = {
   'user.token_revoked.v1': {
     summary: 'An API token of the user was revoked.',
     data: { type: 'object', properties: { tokenId: uuid }, required: ['tokenId'], additionalProperties: false },
+  },
+  'user.oauth_app_set.v1': {
+    summary: 'The user set the OAuth app with which people sign in at a platform. Its secret is not part of the event.',
+    data: {
+      type: 'object',
+      properties: { platform, clientId: { type: 'string' }, endpoint: { type: 'string' } },
+      required: ['platform', 'clientId'],
+      additionalProperties: false,
+    },
+  },
+  'user.oauth_app_removed.v1': {
+    summary: 'The user removed the OAuth app of a platform.',
+    data: { type: 'object', properties: { platform }, required: ['platform'], additionalProperties: false },
   },
 };

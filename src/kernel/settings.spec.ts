@@ -23,6 +23,15 @@ describe('readSettings', () => {
     });
   });
 
+  it('reads OAuth apps, whose id and secret go together', () => {
+    const id = { META_OAUTH_CLIENT_ID: 'app' };
+    expect(readSettings({}).oauthApps).toEqual({});
+    expect(readSettings({ ...id, META_OAUTH_CLIENT_SECRET: 'secret' }).oauthApps).toEqual({
+      meta: { clientId: 'app', clientSecret: 'secret' },
+    });
+    expect(() => readSettings(id)).toThrow('META_OAUTH_CLIENT_ID and META_OAUTH_CLIENT_SECRET go together');
+  });
+
   it('treats an empty value as not set', () => {
     expect(readSettings({ PORT: '', DATABASE_URL: '' })).toMatchObject({ port: 8080, databaseUrl: undefined });
   });

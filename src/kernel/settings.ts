@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { isLoopbackHost } from './addresses.js';
 import { parseDurationMs } from './durations.js';
 import { messageOf, UserError } from './errors.js';
+import { oauthAppsOf, oauthDefinitions } from './oauth-settings.js';
 import { requireStrongPassword } from './password-strength.js';
 import {
   addresses,
@@ -132,6 +133,7 @@ export const DEFINITIONS = {
     name,
     'Claim of the ID token that contains the role: `admin`, `operator` or `analyst`. Without it, roles are set here.',
   ),
+  ...oauthDefinitions((name, description) => optional(name, text, description)),
   logLevel: setting(
     'LOG_LEVEL',
     'info',
@@ -349,7 +351,8 @@ export function readSettings(environment: NodeJS.ProcessEnv) {
     );
   }
   // Next to the embedded server's data, not inside it: a backup of the database must not contain it.
-  return { ...settings, erasureList: settings.erasureList ?? resolve(settings.dataDir, 'erasures') };
+  const erasureList = settings.erasureList ?? resolve(settings.dataDir, 'erasures');
+  return { ...settings, oauthApps: oauthAppsOf(settings), erasureList };
 }
 
 /** Passwords and secrets pass through the management API: never in plain HTTP over a network, never under an unknown name. */

@@ -19,12 +19,12 @@ export class WrongSecretKey extends UserError {
 }
 
 /** Throws if the database belongs to another key. Writes nothing: a database that holds no sealed value accepts any key. */
-export async function requireMatchingKey(pool: Pool, sealer: Sealer): Promise<void> {
+export async function requireMatchingKey(pool: Pick<Pool, 'query'>, sealer: Sealer): Promise<void> {
   await hasMatchingCheck(pool, sealer);
 }
 
 /** The same, and makes the key the one of the database if it has none. Of concurrent calls, the first one's key is stored. */
-export async function recordKey(pool: Pool, sealer: Sealer): Promise<void> {
+export async function recordKey(pool: Pick<Pool, 'query'>, sealer: Sealer): Promise<void> {
   if (await hasMatchingCheck(pool, sealer)) return;
   await pool.query('INSERT INTO cc.secrets (site, name, sealed) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING', [
     KEY_CHECK.site,
@@ -38,7 +38,7 @@ export async function recordKey(pool: Pool, sealer: Sealer): Promise<void> {
  * False if no check is stored, as by earlier versions: then the key must open what they sealed. Secrets of connections do not
  * count, because one that does not open can be set again.
  */
-async function hasMatchingCheck(pool: Pool, sealer: Sealer): Promise<boolean> {
+async function hasMatchingCheck(pool: Pick<Pool, 'query'>, sealer: Sealer): Promise<boolean> {
   const { rows } = await pool.query<{ label: string; sealed: Buffer }>(
     `SELECT site || ' ' || name AS label, sealed FROM cc.secrets WHERE site = $1 OR name = 'dedup'`,
     [KEY_CHECK.site],

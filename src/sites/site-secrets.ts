@@ -23,7 +23,7 @@ export type ConnectionSecrets = Readonly<Record<string, string>>;
 /** The secrets of sites, sealed, in the table `cc.secrets`. Events never contain them. */
 export class SiteSecrets {
   constructor(
-    private readonly pool: Pool,
+    private readonly pool: Pick<Pool, 'query'>,
     private readonly sealer: Sealer,
   ) {}
 

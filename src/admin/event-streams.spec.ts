@@ -1,0 +1,63 @@
+import { jest } from '@jest/globals';
+import { InMemoryLog } from '../../test/support/in-memory-log.js';
+import { uuidv7 } from '../kernel/uuid.js';
+import type { Principal } from '../users/access.js';
+import type { Credential, Credentials } from './credentials.js';
+import type { EventStream } from './event-stream.js';
+import { EventStreams } from './event-streams.js';
+
+jest.setTimeout(60_000);
+
+const principal = { userId: 'ada', permissions: ['read'], sites: 'all' } as unknown as Principal;
+const credential = { text: 'session' } as unknown as Credential;
+
+/** A database that can be restored from a backup. */
+class RestoredLog extends InMemoryLog {
+  log = new InMemoryLog();
+  override head = () => this.log.head();
+  override read: InMemoryLog['read'] = (options) => this.log.read(options);
+  override append: InMemoryLog['append'] = (request) => this.log.append(request);
+  override follow: InMemoryLog['follow'] = (options, apply) => this.log.follow(options, apply);
+  override close = () => this.log.close();
+
+  async add(count: number): Promise<void> {
+    const event = { type: 'inbound.rejected.v1', data: {} };
+    const of = { category: 'inbound', expected: 'new', site: 'shop.example', actor: 'system' } as const;
+    for (let added = 0; added < count; added += 1) await this.log.append({ ...of, stream: uuidv7(), events: [event] });
+  }
+}
+
+describe('event streams', () => {
+  it('end when the database was restored, and then continue with the events of the restored one', async () => {
+    const log = new RestoredLog();
+    const credentials = { find: async () => principal } as unknown as Credentials;
+    const streams = new EventStreams(log, credentials);
+    const open = (after?: number) => streams.open({ principal, credential, selection: {}, after });
+    await log.add(10);
+    const before = await open();
+    expect(before.position).toBe(10);
+    const ended = textOf(before);
+    const { log: replaced } = log;
+    log.log = new InMemoryLog();
+    await log.add(3);
+    expect(await ended).toContain('id: 10');
+    await replaced.close();
+
+    const after = await open(10);
+    expect(after.position).toBe(3);
+    const received = textOf(after, 'id: 4\n');
+    await log.add(1);
+    expect(await received).toMatch(/id: 3\n.*id: 4\ndata: /s);
+    await log.close();
+  });
+});
+
+/** What is sent until the stream ends, or until a text was sent. */
+async function textOf(stream: EventStream, until?: string): Promise<string> {
+  let text = '';
+  for await (const part of stream) {
+    text += String(part);
+    if (until !== undefined && text.includes(until)) break;
+  }
+  return text;
+}
