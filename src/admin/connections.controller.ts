@@ -274,7 +274,7 @@ export class ConnectionsController {
         new ConnectPlatform(actor, site.host, platformOf(connection) as Platform, request, connection),
       );
     const signIn = { id, userId, site: site.host, connection };
-    const connected = await connectSignedIn({ ...dependencies, apps, signIns }, site, signIn, settings, actor);
+    const connected = await connectSignedIn({ ...dependencies, apps, signIns }, signIn, settings, actor);
     if (!connected) throw new ConflictException('The sign-in is unknown, used or expired. Sign in again.');
     return connected;
   }
