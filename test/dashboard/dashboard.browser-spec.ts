@@ -22,7 +22,7 @@ const PAGES = [
   '/settings/oauth-apps',
   '/settings/health',
   ...['overview', 'live', 'conversions', 'sync-log', 'integrations', 'webhook'].map((name) => `/sites/${SITE}/${name}`),
-  ...['keys', 'tag', 'consent', 'traffic', 'duplicates', 'mapping', 'history', 'audit'].map(
+  ...['first-steps', 'keys', 'tag', 'consent', 'traffic', 'duplicates', 'mapping', 'history', 'audit'].map(
     (name) => `/sites/${SITE}/${name}`,
   ),
 ];
@@ -120,7 +120,8 @@ describe('the dashboard in a browser', () => {
   it('adds a site and creates a key, with the line that sends a conversion', async () => {
     await page.getByLabel('Host').fill(SITE);
     await click('Add the site');
-    await heading('Inbound keys');
+    await heading('First steps');
+    await open(`/sites/${SITE}/keys`);
     await click('Create a key');
     await dialog().getByLabel('Name').fill('Shop backend');
     await dialog().getByRole('button', { name: 'Create' }).click();
@@ -247,14 +248,27 @@ describe('the dashboard in a browser', () => {
     await page.getByText('delivered', { exact: true }).waitFor();
   });
 
-  it('filters the sync log in the address', async () => {
+  it('filters the sync log in the address, exports what matches, and shows what a retry would send', async () => {
     await open(`/sites/${SITE}/sync-log`);
-    await page.getByRole('cell', { name: 'Push of totals' }).waitFor();
+    await page.getByRole('row').filter({ hasText: 'Totals' }).first().waitFor();
     await page.getByLabel('Outcome').selectOption('failed');
     await page.getByText('Nothing matches').waitFor();
     expect(page.url()).toBe(`${admin.url}/sites/${SITE}/sync-log?status=failed`);
-    await page.getByRole('link', { name: 'Remove the filters' }).click();
-    await page.getByRole('cell', { name: 'Push of totals' }).waitFor();
+    await click('Remove the filters');
+    await page.getByLabel('Order or conversion id').fill('ORD-1');
+    await page.keyboard.press('Enter');
+    await page.getByText('1 matches').waitFor();
+    expect(page.url()).toBe(`${admin.url}/sites/${SITE}/sync-log?order=ORD-1`);
+    const [download] = await Promise.all([page.waitForEvent('download'), click('Export CSV')]);
+    const lines = readFileSync((await download.path()) as string, 'utf8').split('\r\n');
+    expect(lines).toEqual([
+      expect.stringMatching(/^time,kind,order,event/),
+      expect.stringMatching(/,delivery,ORD-1,purchase,segment,delivered,/),
+      '',
+    ]);
+    await click('Retry …');
+    await dialog().getByText('Nothing is to be sent again').waitFor();
+    await dialog().getByRole('button', { name: 'Close' }).click();
   });
 
   it('saves the settings of a site', async () => {
@@ -268,12 +282,18 @@ describe('the dashboard in a browser', () => {
     await page.getByLabel('Add: Country code').fill('FR');
     await page.getByLabel('Add: Country code').press('Enter');
     await page.getByRole('button', { name: 'Remove FR' }).waitFor();
+    await page.getByLabel('Threshold').focus();
+    await page.keyboard.press('ArrowRight');
+    await page.getByText(/Would have removed 0 of 0 visits/).waitFor();
+    await page.keyboard.press('ArrowRight');
+    await click('Save');
+    await message('Saved');
     await open(`/sites/${SITE}/duplicates`);
     await page.getByLabel('Window').fill('2h');
     await click('Save');
     await message('Saved');
     const { body } = await asAdmin(`/sites/${SITE}/settings`);
-    expect(body).toMatchObject({ consentRequired: true, blockCountries: ['FR'], dedupWindow: '2h' });
+    expect(body).toMatchObject({ botThreshold: 32, consentRequired: true, blockCountries: ['FR'], dedupWindow: '2h' });
   });
 
   it('shows what a platform would get while a mapping is edited, and saves it', async () => {

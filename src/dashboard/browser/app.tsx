@@ -46,6 +46,7 @@ function SignedIn({ user, onSignedOut }: { user: User; onSignedOut: () => void }
       user,
       sites: sites.data?.items ?? [],
       localUrl: IS_LOCAL ? installation.data?.localUrl : undefined,
+      sandboxUrl: installation.data?.sandboxUrl,
       reloadSites: reload,
       signOut: () => {
         void attempt(async () => {

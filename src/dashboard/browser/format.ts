@@ -111,6 +111,11 @@ export function formatTime(time: string): string {
   }).format(new Date(time));
 }
 
+/** Of the day, for what happens now. */
+export function formatClock(time: string): string {
+  return new Intl.DateTimeFormat(undefined, { timeStyle: 'medium', hourCycle: 'h23' }).format(new Date(time));
+}
+
 export function formatDay(time: string): string {
   return new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', year: 'numeric' }).format(new Date(time));
 }

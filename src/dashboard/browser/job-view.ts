@@ -38,8 +38,3 @@ export function jobOutcome({ reason, result, progress }: Pick<Job, 'reason' | 'r
   if (result) return auditDetail(result);
   return progress ? `${progress.items} so far` : '';
 }
-
-/** The value of a `datetime-local` field, which is in the viewer's zone, as the API reads it. Undefined if it is empty. */
-export function toBound(local: string): string | undefined {
-  return local === '' ? undefined : new Date(local).toISOString();
-}

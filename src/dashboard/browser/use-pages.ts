@@ -14,6 +14,8 @@ export interface Pages<Item> {
   readonly isLoading: boolean;
   /** Undefined when there are no more. */
   readonly loadMore: (() => void) | undefined;
+  /** Also while they are loading. */
+  readonly hasMore: boolean;
   reload(): void;
 }
 
@@ -59,5 +61,5 @@ export function usePages<Item>(
   const reload = useCallback(() => setRequest(({ count }) => ({ count: count + 1 })), []);
   const loadMore =
     next === undefined || isLoading ? undefined : () => setRequest(({ count }) => ({ cursor: next, count: count + 1 }));
-  return { items, problem, isLoading, loadMore, reload };
+  return { items, problem, isLoading, loadMore, hasMore: next !== undefined, reload };
 }

@@ -3,12 +3,12 @@ import {
   changedSettings,
   connectionState,
   fieldTitle,
+  isOnSandbox,
   orderedConnections,
   withoutCommands,
 } from './connection-view.js';
 import { curlLine, repeatedCurlLine, tagSnippet } from './curl-line.js';
 import { fieldError, toProblem } from './problem.js';
-import { readFilters, withFilter } from './sync-log-filters.js';
 
 describe('a connection on the page', () => {
   it('comes first if it needs attention', () => {
@@ -24,6 +24,18 @@ describe('a connection on the page', () => {
       'Connected',
       'Not connected',
     ]);
+  });
+
+  it('is on the sandbox if its endpoint is', () => {
+    expect(isOnSandbox({ endpoint: 'http://127.0.0.1:99/meta' }, 'http://127.0.0.1:99')).toBe(true);
+    expect(isOnSandbox({ endpoint: 'https://graph.facebook.com' }, 'http://127.0.0.1:99')).toBe(false);
+    expect(isOnSandbox({}, undefined)).toBe(false);
+  });
+
+  it('names what a person has to do', () => {
+    expect(connectionState({ connected: true, state: 'parked', needsReconnection: true })[1]).toBe(
+      'Needs reconnection',
+    );
   });
 
   it('is explained without commands of the command line', () => {
@@ -52,7 +64,12 @@ describe('a connection on the page', () => {
   });
 
   it('has labels made of the names of its settings', () => {
-    expect(['pixel_id', 'api_secret', 'url'].map(fieldTitle)).toEqual(['Pixel ID', 'API secret', 'URL']);
+    expect(['pixel_id', 'api_secret', 'url', 'event.purchase'].map(fieldTitle)).toEqual([
+      'Pixel ID',
+      'API secret',
+      'URL',
+      'Event purchase',
+    ]);
   });
 });
 
@@ -115,13 +132,5 @@ describe('what is copied', () => {
 
   it('loads the tag from the host of the site', () => {
     expect(tagSnippet('shop.example')).toContain('src="https://shop.example/__cc/tag.js"');
-  });
-});
-
-describe('the filters of the sync log', () => {
-  it('are kept in the address', () => {
-    expect(readFilters({ platform: 'meta', status: '', other: '1' })).toEqual({ platform: 'meta' });
-    expect(withFilter('/log', { platform: 'meta' }, { status: 'failed' })).toBe('/log?platform=meta&status=failed');
-    expect(withFilter('/log', { platform: 'meta' }, { platform: '' })).toBe('/log');
   });
 });

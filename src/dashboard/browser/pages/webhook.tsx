@@ -1,17 +1,14 @@
 import { useState } from 'preact/hooks';
 import { api, dataOf, problemOf, type Schemas } from '../api.js';
 import { Badge, StatusBadge } from '../components/badge.js';
-import { CopyText } from '../components/copy.js';
-import { Dialog, FormDialog } from '../components/dialog.js';
-import { TextField } from '../components/field.js';
 import { Page, Panel } from '../components/panel.js';
 import { Empty, Show } from '../components/states.js';
 import { Time } from '../components/time.js';
-import { attempt, toast } from '../components/toasts.js';
+import { attempt } from '../components/toasts.js';
 import { formatDuration, formatNumber } from '../format.js';
-import { fieldError } from '../problem.js';
 import { mayWrite, type Site, useSession } from '../session.js';
-import { useAction, useData } from '../use-data.js';
+import { useData } from '../use-data.js';
+import { SetWebhook } from './set-webhook.js';
 
 type WebhookDocument = Schemas['Webhook'];
 
@@ -169,54 +166,5 @@ function LatestPush({ push }: { push: WebhookDocument['lastPush'] }) {
         ))}
       </dl>
     </Panel>
-  );
-}
-
-interface SetWebhookProps {
-  site: string;
-  onSet(): void;
-  onClose(): void;
-}
-
-function SetWebhook({ site, onSet, onClose }: SetWebhookProps) {
-  const [url, setUrl] = useState('');
-  const [generated, setGenerated] = useState<string>();
-  const action = useAction();
-  const save = () =>
-    action.run(async () => {
-      const answer = await dataOf(
-        api.PUT('/api/v1/sites/{site}/webhook', { params: { path: { site } }, body: { url } }),
-      );
-      onSet();
-      toast('The webhook is set');
-      if (answer.secret === undefined) onClose();
-      else setGenerated(answer.secret);
-    });
-  if (generated !== undefined)
-    return (
-      <Dialog title="The secret of the webhook" onClose={onClose}>
-        <p>The receiver checks signatures with it. It is shown this once.</p>
-        <CopyText label="Secret" text={generated} />
-        <div class="buttons">
-          <button type="button" class="primary" onClick={onClose}>
-            Done
-          </button>
-        </div>
-      </Dialog>
-    );
-  return (
-    <FormDialog title="Set the webhook" action={action} verb="Save" onSubmit={() => void save()} onClose={onClose}>
-      <TextField
-        label="Address"
-        type="url"
-        required
-        autofocus
-        placeholder="https://reports.shop.example/totals"
-        help="An https address on the public internet. The current secret stays; without one, a secret is generated and shown once."
-        error={fieldError(action.problem, 'url')}
-        value={url}
-        onValue={setUrl}
-      />
-    </FormDialog>
   );
 }
