@@ -10,12 +10,9 @@ import { Returns } from './returns.decorator.js';
 const installationSchema = z
   .object({
     localUrl: z.string().meta({ description: 'Where conversions are accepted on the machine of the service.' }),
-    sandboxUrl: z
-      .string()
-      .optional()
-      .meta({
-        description: 'The sandbox that stands in for the platforms, on the same machine. It shows what it received.',
-      }),
+    sandboxUrl: z.string().optional().meta({
+      description: 'The sandbox that stands in for the platforms, on the same machine. It shows what it received.',
+    }),
     retention: z
       .object({
         events: z.string().optional().meta({ description: 'Without it, events are kept forever.' }),

@@ -104,7 +104,7 @@ describe('the first run', () => {
     await click('Connect to the sandbox');
     await done('Connect a platform');
     await pasteLine();
-    await feed.getByText('Conversion delivered').waitFor();
+    await feed.getByText('Delivered', { exact: true }).waitFor();
 
     await click('Set the webhook');
     await page.getByRole('dialog').getByLabel('Address').fill(`${receiver.url}/totals`);
@@ -112,7 +112,7 @@ describe('the first run', () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Done' }).click();
     await done('Set the webhook');
 
-    await feed.getByText('Conversion delivered').click();
+    await feed.getByText('Delivered', { exact: true }).click();
     await page.getByRole('heading', { level: 1, name: /ORD-/ }).waitFor();
     await page.getByText('Meta').first().waitFor();
   });

@@ -1,3 +1,5 @@
+import { withQuery } from './navigation.js';
+
 export const STATUSES = [
   'delivered',
   'accepted',
@@ -26,7 +28,6 @@ export const SPANS = [
 ] as const;
 type Span = (typeof SPANS)[number][0];
 
-const FILTERS = ['connection', 'status', 'kind', 'order', 'conversion', 'span', 'from', 'to'] as const;
 const CONVERSION_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** The filters of the sync log, as they are kept in the address. */
@@ -71,13 +72,7 @@ export function withFilter(
   filters: SyncLogFilters,
   change: Readonly<Partial<Record<keyof SyncLogFilters, string>>>,
 ): string {
-  const wanted: Partial<Record<string, string>> = { ...filters, ...change };
-  const query = new URLSearchParams();
-  for (const name of FILTERS) {
-    const value = wanted[name];
-    if (value) query.set(name, value);
-  }
-  return query.size === 0 ? path : `${path}?${query}`;
+  return withQuery(path, { ...filters, ...change });
 }
 
 /** A text that is searched for: the id of a conversion, or else of an order. */

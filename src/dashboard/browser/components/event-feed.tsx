@@ -1,13 +1,15 @@
 import { useState } from 'preact/hooks';
 import { api, dataOf } from '../api.js';
 import {
-  addEvents,
+  addToFeed,
   conversionIdOf,
+  EMPTY_FEED,
   eventDetail,
   eventTitle,
   eventTone,
-  groupOf,
+  type Feed,
   type LiveEvent,
+  typesOf,
 } from '../live-events.js';
 import { conversionPath } from '../navigation.js';
 import { useData } from '../use-data.js';
@@ -18,19 +20,29 @@ import { Empty, Show } from './states.js';
 import { Time } from './time.js';
 
 const SHOWN_MAX = 12;
-
 /** Apart from changes of the site, which the viewer makes, and the windows of pushes. */
-const isShown = ({ type }: LiveEvent) => !['changes', 'pushes'].includes(groupOf(type));
+const TYPES = (['conversions', 'deliveries', 'visits', 'refused'] as const).flatMap((group) => typesOf(group) ?? []);
 
 /** The latest events of a site as they happen, in a column. */
 export function EventFeed({ site, onEvents }: { site: string; onEvents: () => void }) {
-  const params = { path: { site }, query: { limit: 50 } };
-  const earlier = useData(`feed ${site}`, () => dataOf(api.GET('/api/v1/sites/{site}/events', { params })));
-  const [events, setEvents] = useState<readonly LiveEvent[]>([]);
-  const start = earlier.data && Math.max(0, ...earlier.data.items.map(({ position }) => position));
-  const state = useEventStream(site, start, (arrived) => {
-    setEvents((before) => addEvents(before, arrived.filter(isShown), SHOWN_MAX));
-    onEvents();
+  const params = { path: { site } };
+  const earlier = useData(`feed ${site}`, async () => {
+    const read = (query: { limit: number; type?: typeof TYPES }) =>
+      dataOf(api.GET('/api/v1/sites/{site}/events', { params: { ...params, query } }));
+    // Before the list, so that no event is between the two.
+    const newest = await read({ limit: 1 });
+    const { items } = await read({ limit: SHOWN_MAX, type: TYPES });
+    return { items, after: newest.items[0]?.position ?? 0 };
+  });
+  const [feed, setFeed] = useState<Feed>(EMPTY_FEED);
+  const state = useEventStream({
+    site,
+    types: TYPES,
+    after: earlier.data?.after,
+    onEvents: (arrived) => {
+      setFeed((before) => addToFeed(before, arrived));
+      onEvents();
+    },
   });
   return (
     <Panel
@@ -39,7 +51,7 @@ export function EventFeed({ site, onEvents }: { site: string; onEvents: () => vo
     >
       <Show of={earlier}>
         {({ items }) => {
-          const shown = addEvents(items.filter(isShown), events, SHOWN_MAX);
+          const shown = addToFeed(feed, items).shown.slice(0, SHOWN_MAX);
           if (shown.length === 0) return <Empty title="Nothing has happened yet" />;
           return (
             <ol class="feed" aria-label="Events">
