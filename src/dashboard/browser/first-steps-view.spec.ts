@@ -1,4 +1,4 @@
-import { firstSteps, nextStep, progressText } from './first-steps-view.js';
+import { completesStep, firstSteps, nextStep, progressText } from './first-steps-view.js';
 
 const NOTHING = { hasKey: false, hasConversion: false, isTagSeen: false, isConnected: false, hasWebhook: false };
 
@@ -19,5 +19,12 @@ describe('the first steps of a site', () => {
   it('end', () => {
     const all = { hasKey: true, hasConversion: true, isTagSeen: true, isConnected: true, hasWebhook: true };
     expect(nextStep(firstSteps(all))).toBeUndefined();
+  });
+
+  it('are looked at again only after an event that completes one', () => {
+    expect(completesStep(NOTHING, ['conversion.delivered.v1', 'conversion.received.v1'])).toBe(true);
+    expect(completesStep({ ...NOTHING, hasConversion: true }, ['conversion.received.v1'])).toBe(false);
+    expect(completesStep({ ...NOTHING, hasConversion: true }, ['visitor.visited.v1'])).toBe(true);
+    expect(completesStep({ ...NOTHING, isTagSeen: true }, ['visitor.visited.v1'])).toBe(false);
   });
 });

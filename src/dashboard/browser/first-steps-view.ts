@@ -40,3 +40,11 @@ export function nextStep(steps: readonly Step[]): Step | undefined {
 export function progressText(steps: readonly Step[]): string {
   return `${steps.filter(({ isDone }) => isDone).length} of ${steps.length} done`;
 }
+
+/** Whether events of these types mean that a step is done now. A busy site is not asked again for each of its events. */
+export function completesStep({ hasConversion, isTagSeen }: SiteProgress, types: readonly string[]): boolean {
+  return (
+    (!hasConversion && types.includes('conversion.received.v1')) ||
+    (!isTagSeen && types.some((type) => type.startsWith('visitor.')))
+  );
+}

@@ -1,6 +1,7 @@
 import type { Schemas } from './api.js';
 import { auditDetail } from './audit-view.js';
 import { connectionTitle, type Tone } from './format.js';
+import { differenceText, isShadowResult } from './shadow-view.js';
 
 export type Job = Schemas['Job'];
 
@@ -35,6 +36,7 @@ export function jobTitle(job: Pick<Job, 'kind' | 'request'>): string {
 /** What a job found or why it failed. */
 export function jobOutcome({ reason, result, progress }: Pick<Job, 'reason' | 'result' | 'progress'>): string {
   if (reason !== undefined) return reason;
+  if (isShadowResult(result)) return differenceText(result);
   if (result) return auditDetail(result);
   return progress ? `${progress.items} so far` : '';
 }

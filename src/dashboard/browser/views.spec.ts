@@ -95,12 +95,12 @@ describe('a problem', () => {
 describe('an entry of the audit', () => {
   it('names the change and who made it', () => {
     expect(auditAction('site.platform_connected.v1')).toBe('platform connected');
-    const names = new Map([['0199-abcdef', 'Ada']]);
-    expect(auditActor('user:0199-abcdef', names)).toBe('Ada');
-    expect(auditActor('user:0199-fedcba', names)).toBe('user fedcba');
-    expect(auditActor('token:0199-fedcba', names)).toBe('token fedcba');
-    expect(auditActor('cli:root', names)).toBe('root (command line)');
-    expect(auditActor('service', names)).toBe('service');
+    expect(auditActor('user:0199-abcdef', 'Ada')).toBe('Ada');
+    expect(auditActor('user:0199-fedcba', undefined)).toBe('user fedcba');
+    expect(auditActor('token:0199-fedcba', 'Terraform')).toBe('token Terraform');
+    expect(auditActor('token:0199-fedcba', undefined)).toBe('token fedcba');
+    expect(auditActor('cli:root', undefined)).toBe('root (command line)');
+    expect(auditActor('service', undefined)).toBe('service');
   });
 
   it('lists a few values, without ids and empty ones', () => {

@@ -23,8 +23,13 @@ const SHOWN_MAX = 12;
 /** Apart from changes of the site, which the viewer makes, and the windows of pushes. */
 const TYPES = (['conversions', 'deliveries', 'visits', 'refused'] as const).flatMap((group) => typesOf(group) ?? []);
 
+interface EventFeedProps {
+  site: string;
+  onEvents(events: readonly LiveEvent[]): void;
+}
+
 /** The latest events of a site as they happen, in a column. */
-export function EventFeed({ site, onEvents }: { site: string; onEvents: () => void }) {
+export function EventFeed({ site, onEvents }: EventFeedProps) {
   const params = { path: { site } };
   const earlier = useData(`feed ${site}`, async () => {
     const read = (query: { limit: number; type?: typeof TYPES }) =>
@@ -41,7 +46,7 @@ export function EventFeed({ site, onEvents }: { site: string; onEvents: () => vo
     after: earlier.data?.after,
     onEvents: (arrived) => {
       setFeed((before) => addToFeed(before, arrived));
-      onEvents();
+      onEvents(arrived);
     },
   });
   return (

@@ -8,7 +8,7 @@ import { Page } from '../components/panel.js';
 import { Empty, ProblemNote, Show } from '../components/states.js';
 import { TagCheck } from '../components/tag-check.js';
 import { curlLine, tagSnippet } from '../curl-line.js';
-import { firstSteps, nextStep, progressText, type StepName } from '../first-steps-view.js';
+import { completesStep, firstSteps, nextStep, progressText, type StepName } from '../first-steps-view.js';
 import { pathOf } from '../navigation.js';
 import { mayWrite, type Site, useSession } from '../session.js';
 import { useAction } from '../use-data.js';
@@ -59,7 +59,18 @@ export function FirstSteps({ site }: { site: Site }) {
                   ))}
                 </ol>
               </section>
-              <EventFeed site={site.host} onEvents={reload} />
+              <EventFeed
+                site={site.host}
+                onEvents={(events) => {
+                  if (
+                    completesStep(
+                      data,
+                      events.map(({ type }) => type),
+                    )
+                  )
+                    reload();
+                }}
+              />
             </div>
           );
         }}

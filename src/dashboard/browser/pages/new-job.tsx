@@ -79,7 +79,7 @@ export function NewJob({ site, onCreated, onClose }: NewJobProps) {
           onValue={setThreshold}
         />
       )}
-      <Moment label="From" value={from} isRequired={kind === 'shadow'} onValue={setFrom} />
+      <Moment label="From" value={from} isRequired={kind !== 'export'} onValue={setFrom} />
       <Moment label="Until (optional)" value={to} isRequired={false} onValue={setTo} />
     </FormDialog>
   );
