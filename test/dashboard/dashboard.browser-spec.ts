@@ -262,15 +262,15 @@ describe('the dashboard in a browser', () => {
     await page.getByText('Nothing matches').waitFor();
     expect(page.url()).toBe(`${admin.url}/sites/${SITE}/sync-log?status=failed`);
     await click('Remove the filters');
-    await page.getByLabel('Order or conversion id').fill('ORD-1');
+    await page.getByLabel('Order or conversion id').fill('ORD-2');
     await page.keyboard.press('Enter');
     await page.getByText('1 matches').waitFor();
-    expect(page.url()).toBe(`${admin.url}/sites/${SITE}/sync-log?order=ORD-1`);
+    expect(page.url()).toBe(`${admin.url}/sites/${SITE}/sync-log?order=ORD-2`);
     const [download] = await Promise.all([page.waitForEvent('download'), click('Export CSV')]);
     const lines = readFileSync((await download.path()) as string, 'utf8').split('\r\n');
     expect(lines).toEqual([
       expect.stringMatching(/^time,kind,order,event/),
-      expect.stringMatching(/,delivery,ORD-1,purchase,segment,delivered,/),
+      expect.stringMatching(/,delivery,ORD-2,purchase,segment,delivered,/),
       '',
     ]);
     await click('Retry …');
