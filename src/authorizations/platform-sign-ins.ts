@@ -166,14 +166,13 @@ export class PlatformSignIns {
     const [row] = rows;
     const granted = row && this.open<GrantedAccess>(row);
     if (!granted) return undefined;
-    try {
-      const result = await connect(granted);
-      await this.endConnecting(id, 'connected');
-      return result;
-    } catch (error) {
+    const result = await connect(granted).catch(async (error: unknown) => {
       await this.endConnecting(id, 'granted');
       throw error;
-    }
+    });
+    // If this fails, the sign-in is shown as interrupted: the tokens are used, and must not be again.
+    await this.endConnecting(id, 'connected');
+    return result;
   }
 
   /** Deletes tokens that were not used in time, and a while later the sign-in, so that its page can say so. */
