@@ -4,6 +4,7 @@ import {
   connectionState,
   fieldTitle,
   isOnSandbox,
+  isStored,
   orderedConnections,
   withoutCommands,
 } from './connection-view.js';
@@ -24,6 +25,12 @@ describe('a connection on the page', () => {
       'Connected',
       'Not connected',
     ]);
+  });
+
+  it('keeps a stored secret, which is not required again', () => {
+    expect(isStored({ settings: {}, secrets: ['access_token'] }, 'access_token')).toBe(true);
+    expect(isStored({ settings: { access_token: true } }, 'access_token')).toBe(true);
+    expect(isStored({ settings: { pixel_id: '1' }, secrets: [] }, 'access_token')).toBe(false);
   });
 
   it('is on the sandbox if its endpoint is', () => {

@@ -7,7 +7,14 @@ import { OptionField } from '../components/option-field.js';
 import { ShownOnce } from '../components/shown-once.js';
 import { Loading, ProblemNote } from '../components/states.js';
 import { toast } from '../components/toasts.js';
-import { type Connection, changedSettings, fieldTitle, type Platform, type PlatformField } from '../connection-view.js';
+import {
+  type Connection,
+  changedSettings,
+  fieldTitle,
+  isStored,
+  type Platform,
+  type PlatformField,
+} from '../connection-view.js';
 import { connectionTitle, counted } from '../format.js';
 import { fieldError } from '../problem.js';
 import { useAction, useData } from '../use-data.js';
@@ -100,7 +107,7 @@ export function ConnectDialog({ site, connection, platform: kind, signIn, onConn
       />
     );
   const input = ({ name, secret: isSecret, required, help }: PlatformField) => {
-    const isSet = settings[name] === true;
+    const isSet = isStored(connection, name);
     const label = `${fieldTitle(name)}${required ? '' : ' (optional)'}`;
     const offered = optionsOf(options, name, { ...chosen, [name]: '' });
     if (offered.length > 0)
