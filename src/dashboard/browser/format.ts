@@ -124,3 +124,16 @@ export function formatUtc(time: string): string {
 export function counted(count: number, one: string, many = `${one}s`): string {
   return `${formatNumber(count)} ${count === 1 ? one : many}`;
 }
+
+/** At an axis: a day, or an hour. */
+export function axisTime(timeMs: number, isDay: boolean): string {
+  const parts = isDay
+    ? ({ weekday: 'short', day: 'numeric', month: 'short' } as const)
+    : ({ hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } as const);
+  return new Intl.DateTimeFormat(undefined, parts).format(timeMs);
+}
+
+/** The name of the viewer's zone. */
+export function zoneName(): string {
+  return Intl.DateTimeFormat().resolvedOptions().timeZone;
+}

@@ -2,7 +2,7 @@ import { formatAge, formatDay, formatTime, formatUtc } from '../format.js';
 
 interface TimeProps {
   time: string;
-  as?: 'time' | 'age' | 'day';
+  as?: 'time' | 'age' | 'day' | 'clock';
 }
 
 /** In the viewer's zone; the title says it in UTC, as the log does. */
@@ -12,5 +12,14 @@ export function Time({ time, as = 'time' }: TimeProps) {
     <time dateTime={time} title={formatUtc(time)}>
       {text}
     </time>
+  );
+}
+
+/** Up to when a number counts everything. */
+export function AsOf({ time, of }: { time: string; of?: string }) {
+  return (
+    <>
+      {of !== undefined && `${of}, `}as of <Time time={time} as="clock" />
+    </>
   );
 }
