@@ -45,8 +45,9 @@ async function finished(body: object) {
   return eventually(async () => (await operator(`/jobs/${job.id}`)).body, isFinished, { withinMs: 60_000 });
 }
 
-const download = async (id: string, headers: Record<string, string> = {}) => {
+const download = async (id: string, headers: Record<string, string> = {}, method = 'GET') => {
   const reply = await fetch(`${admin.url}/api/v1/jobs/${id}/file`, {
+    method,
     headers: { authorization: `Bearer ${token}`, ...headers },
   });
   return { status: reply.status, headers: reply.headers, text: await reply.text() };
@@ -73,6 +74,8 @@ describe('jobs of the management API', () => {
     expect([part.status, part.text]).toEqual([206, whole.text.slice(5, 15)]);
     expect(part.headers.get('content-range')).toBe(`bytes 5-14/${job.file.bytes}`);
     expect((await download(job.id, { range: 'bytes=999999999-' })).status).toBe(416);
+    const head = await download(job.id, {}, 'HEAD');
+    expect([head.status, head.headers.get('content-length'), head.text]).toEqual([200, String(job.file.bytes), '']);
     const deleted = await operator(`/jobs/${job.id}`, { method: 'DELETE' });
     expect(deleted.body).toMatchObject({ state: 'succeeded' });
     expect(deleted.body.file).toBeUndefined();
@@ -95,6 +98,18 @@ describe('jobs of the management API', () => {
       expect((await start({ kind: 'replay', dryRun: other })).status).toBe(422);
   });
 
+  it('carry out a dry run once, also if two requests do so at the same moment', async () => {
+    const id = await storeConversion(log, { site: SITE, orderId: 'ORD-3', settings: META, outcomes: [FAILED] });
+    const dryRun = await finished({ kind: 'replay', platform: 'meta', conversion: id, force: true });
+    const confirm = () => start({ kind: 'replay', dryRun: dryRun.id });
+    const replies = await Promise.all([confirm(), confirm()]);
+    expect(replies.map(({ status }) => status).sort()).toEqual([202, 422]);
+    expect(await confirm()).toMatchObject({
+      status: 422,
+      body: { detail: 'This dry run was carried out already. Start another one to send again.' },
+    });
+  });
+
   it('replay a range with other rules', async () => {
     const job = await finished({ kind: 'shadow', from: '1', to: '2030-01-01', settings: { meta: { events: 'lead' } } });
     expect(job).toMatchObject({ state: 'succeeded', result: { undecided: expect.any(Number), platforms: {} } });
@@ -107,6 +122,7 @@ describe('jobs of the management API', () => {
     ['a replay of everything', { kind: 'replay', platform: 'meta' }, 422],
     ['a forced replay of a range', { kind: 'replay', platform: 'meta', from: '1', force: true }, 422],
     ['a setting that does not exist', { kind: 'shadow', from: '1', to: '2', settings: { meta: { x: 'y' } } }, 422],
+    ['a secret', { kind: 'shadow', from: '1', to: '2', settings: { meta: { access_token: 'stored-token' } } }, 422],
     ['a wrong dedup window', { kind: 'shadow', from: '1', to: '2', dedupWindow: 'long' }, 422],
   ])('refuse %s', async (_, body, status) => {
     expect((await start(body)).status).toBe(status);

@@ -1,5 +1,6 @@
 import { jest } from '@jest/globals';
 import { EventLog } from '../src/log/event-log.js';
+import { findNewestByField } from '../src/log/newest-by-field.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { ATTEMPT_TYPES, type SyncLine } from '../src/outbound/sync-log.js';
 import { type AdminClient, startTestAdmin, type TestAdmin } from './support/admin.js';
@@ -200,6 +201,33 @@ describe('the sync log of the management API', () => {
     expect(reasons).toEqual(['p', 'e', 'd', 'c', 'b', 'a']);
   });
 
+  it('reads only the partitions of the period', async () => {
+    const { pool } = admin.postgres;
+    const { rows } = await pool.query('SELECT count(*)::int AS all FROM cc.log_partitions');
+    expect(rows[0].all).toBeGreaterThan(1);
+    const plan: string[] = [];
+    const explaining = {
+      connect: async () => {
+        const client = await pool.connect();
+        return {
+          query: async (text: string, values?: unknown[]) => {
+            if (text.startsWith('SELECT found'))
+              for (const row of (await client.query(`EXPLAIN ${text}`, values)).rows) plan.push(row['QUERY PLAN']);
+            return client.query(text, values);
+          },
+          release: (error?: boolean) => client.release(error),
+        };
+      },
+      query: pool.query.bind(pool),
+    } as unknown as typeof pool;
+    const found = await findNewestByField(explaining, {
+      ...{ site: QUIET, field: 'platform', indexed: ATTEMPT_TYPES, after: 0, before: head + 1, limit: 5 },
+      keys: [{ type: 'conversion.failed.v1', value: 'meta' }],
+    });
+    expect(found).toMatchObject([{ data: { reason: 'b' } }]);
+    expect(plan.filter((line) => / on events_\S+ e/.test(line))).toHaveLength(1);
+  });
+
   it('has an index on all types of attempts', async () => {
     const { rows } = await admin.postgres.pool.query<{ indexdef: string }>(
       `SELECT indexdef FROM pg_indexes WHERE schemaname = 'cc' AND indexname = 'events_attempts'`,
@@ -265,6 +293,8 @@ describe('retries over the management API', () => {
     const id = await store('FORCE', [{ status: 'delivered' }]);
     expect((await retry({ conversion: id, connection: 'meta', force: true })).body.requested).toBe(1);
     expect(await requests(id)).toMatchObject([{ data: { eventId: 'FORCE-r2' } }]);
+    const forced = { conversion: id, connection: 'meta', force: true };
+    expect((await retry({ ...forced, cursor: 1_000 })).status).toBe(400);
     for (const body of [{}, { connection: 'meta', force: true }, { platform: 'meta', limit: 501 }, { from: '2000' }])
       expect((await retry(body)).status).toBe(400);
     expect((await retry({ conversion: id }, analyst)).status).toBe(403);

@@ -154,7 +154,7 @@ describe('jobs', () => {
       expect(await outcome).toBeInstanceOf(JobLost);
       await frozen.close();
       expect(await digestOf(id)).toBe(expected);
-      expect(await store.find(id)).toMatchObject({ state: 'succeeded', claims: 2 });
+      expect(await store.find(id)).toMatchObject({ state: 'succeeded' });
     },
   );
 
@@ -206,7 +206,29 @@ describe('jobs', () => {
     }
     expect(await store.claim()).toBeUndefined();
     await store.clean();
-    expect(await store.find(id)).toMatchObject({ state: 'failed', reason: 'It was interrupted 3 times.' });
+    expect(await store.find(id)).toMatchObject({
+      state: 'failed',
+      reason: 'It was interrupted 3 times without getting further.',
+    });
+  });
+
+  it('do not fail while they get further, however often processes die', async () => {
+    const { id } = await newExport();
+    for (let died = 0; died < 5; died += 1) {
+      const run = new JobRun(store, await claim(), clockAt);
+      await run.save(Buffer.from('page'), { position: died + 1, events: died + 1 });
+      await run.close();
+      await endLeases();
+    }
+    for (let died = 0; died < 2; died += 1) {
+      const run = new JobRun(store, await claim(), clockAt);
+      await run.save(Buffer.from('again'), { position: 5, events: 5 });
+      await run.close();
+      await endLeases();
+    }
+    expect(await store.claim()).toBeUndefined();
+    await store.clean();
+    expect(await store.find(id)).toMatchObject({ state: 'failed' });
   });
 
   it('end when they are cancelled, and are given back when the process stops', async () => {

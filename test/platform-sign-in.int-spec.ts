@@ -271,6 +271,31 @@ describe('sign-in at a platform', () => {
     expect((await connect('google_ads', id)).status).toBe(200);
   });
 
+  it('is not shown as connected before it is, and says so when the process ended meanwhile', async () => {
+    const { id, path } = await signInAt(admin, boss, site.host, 'google_ads');
+    const { pool } = admin.postgres;
+    const locking = await pool.connect();
+    try {
+      // The connection waits because it stores secrets.
+      await locking.query('BEGIN');
+      await locking.query('LOCK TABLE cc.secrets IN SHARE MODE');
+      const connecting = connect('google_ads', id);
+      await eventually(
+        () => pool.query('SELECT status FROM platform_sign_ins WHERE id = $1', [id]),
+        ({ rows }) => rows[0].status === 'connecting',
+        WITHIN,
+      );
+      expect((await boss(path)).body.status).toBe('connecting');
+      await pool.query(`UPDATE platform_sign_ins SET changed_at = now() - interval '2 minutes' WHERE id = $1`, [id]);
+      expect((await boss(path)).body.status).toBe('interrupted');
+      await locking.query('ROLLBACK');
+      expect((await connecting).status).toBe(200);
+    } finally {
+      locking.release(true);
+    }
+    expect((await boss(path)).body.status).toBe('connected');
+  });
+
   it('keeps the tokens when the settings of the new connection are refused', async () => {
     const { id } = await signInAt(admin, boss, site.host, 'google_ads');
     const refused = await connect('google_ads', id, {});

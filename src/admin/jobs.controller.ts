@@ -126,8 +126,10 @@ export class JobsController {
       void reply
         .status(HttpStatus.PARTIAL_CONTENT)
         .header('content-range', `bytes ${start}-${start + length - 1}/${size}`);
-    const content = Readable.from(readFile(this.store, id, { start, length }), { objectMode: false });
-    // Also if the caller left, or sent HEAD: the rest is not read.
+    // The answer to HEAD has the length, but no content.
+    const parts = reply.request.method === 'HEAD' ? [] : readFile(this.store, id, { start, length });
+    const content = Readable.from(parts, { objectMode: false });
+    // If the caller left, the rest is not read.
     reply.raw.once('close', () => content.destroy());
     return new StreamableFile(content, {
       type: FILE_TYPES[request.format],

@@ -7,7 +7,7 @@ import { hasEnded, type LeaseDatabase } from '../postgres/lease.js';
 import type { Job, JobProgress, JobRequest, JobState } from './job.js';
 
 export const LEASE_MS = 20_000;
-/** A job whose processes were all killed, perhaps by it, is not tried for ever. */
+/** A job whose processes were all killed before it got further, perhaps by it, is not tried for ever. */
 const CLAIMS_MAX = 3;
 const UNFINISHED_MAX = { site: 10, total: 50 };
 const MIB = 1024 * 1024;
@@ -122,7 +122,9 @@ export class JobStore {
     const added = chunks.reduce((sum, { bytes }) => sum + bytes.length, 0);
     const { rows } = await this.query<{ held: boolean }>(
       `WITH held AS (
-         UPDATE cc.jobs SET checkpoint = $3, progress = $4, bytes = bytes + $5
+         UPDATE cc.jobs SET checkpoint = $3, progress = $4, bytes = bytes + $5,
+                -- Only runs without progress count against a job: a long one may be interrupted by many deployments.
+                claims = CASE WHEN ($3::json ->> 'position')::bigint > coalesce((checkpoint ->> 'position')::bigint, 0) THEN 1 ELSE claims END
           WHERE id = $1 AND holder = $2 AND state = 'running' AND bytes + $5 <= $6
             AND (SELECT sum(bytes) FROM cc.jobs) + $5 <= $7
          RETURNING id),
@@ -193,7 +195,7 @@ export class JobStore {
     await this.query(
       `UPDATE cc.jobs l SET state = CASE WHEN cancel_requested THEN 'cancelled' ELSE 'failed' END, holder = NULL, until = NULL,
               finished_at = to_timestamp($1), bytes = 0, checkpoint = NULL,
-              reason = CASE WHEN NOT cancel_requested THEN 'It was interrupted ' || claims || ' times.' END
+              reason = CASE WHEN NOT cancel_requested THEN 'It was interrupted ' || claims || ' times without getting further.' END
         WHERE (state = 'queued' OR state = 'running' AND ${LEASE_ENDED}) AND (cancel_requested OR claims >= $2)`,
       [now, CLAIMS_MAX],
     );

@@ -1,8 +1,11 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
+import { ConnectionBanner } from './components/connection-banner.js';
+import { ErrorBoundary } from './components/error-boundary.js';
 import { Search } from './components/search.js';
 import { ShortcutHelp } from './components/shortcut-help.js';
+import { useNewPage } from './focus.js';
 import { FIRST_PAGE, pathOf, readPath, SITE_PAGES } from './navigation.js';
 import { type Site, useSession } from './session.js';
 import { applyTheme, readTheme, THEMES, type Theme } from './theme.js';
@@ -24,6 +27,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
     setMenuOpen(false);
     if (named.site !== undefined) setLastSite(named.site);
   }, [path, named.site]);
+  useNewPage(path);
   useShortcuts((shortcut) => {
     if (shortcut.kind === 'search' || shortcut.kind === 'help') setShown(shortcut.kind);
     else if (shortcut.kind === 'settings') route('/settings');
@@ -61,7 +65,8 @@ export function Shell({ children }: { children: ComponentChildren }) {
         <Account />
       </nav>
       <main id="main" tabIndex={-1}>
-        {children}
+        <ConnectionBanner />
+        <ErrorBoundary key={path}>{children}</ErrorBoundary>
       </main>
       {shown === 'search' && <Search site={site?.host} onClose={() => setShown(undefined)} />}
       {shown === 'help' && <ShortcutHelp onClose={() => setShown(undefined)} />}

@@ -1,6 +1,8 @@
 import { useCallback, useEffect, useState } from 'preact/hooks';
 import { problemOf } from './api.js';
+import { addPage } from './page-window.js';
 import type { Problem } from './problem.js';
+import { useRecovery } from './use-recovery.js';
 
 interface CursorPage<Item> {
   readonly items: readonly Item[];
@@ -10,15 +12,21 @@ interface CursorPage<Item> {
 export interface Pages<Item> {
   /** Undefined until the first page is there. */
   readonly items: readonly Item[] | undefined;
+  /** Whether newer items are no longer shown. */
+  readonly isCut: boolean;
   readonly problem: Problem | undefined;
   readonly isLoading: boolean;
   /** Undefined when there are no more. */
   readonly loadMore: (() => void) | undefined;
+  /** The newest page again. What is shown stays until it is there. */
   reload(): void;
+  /** The request that failed again. */
+  retry(): void;
 }
 
 interface State<Item> {
   readonly items?: readonly Item[];
+  readonly isCut?: boolean;
   readonly next?: number | undefined;
   readonly problem?: Problem;
   readonly isLoading: boolean;
@@ -44,8 +52,8 @@ export function usePages<Item>(
     load(cursor).then(
       ({ items, next }) =>
         isCurrent &&
-        setState(({ items: before = [] }) => ({
-          items: cursor === undefined ? items : [...before, ...items],
+        setState(({ items: before = [], isCut = false }) => ({
+          ...addPage(cursor === undefined ? { items: [], isCut: false } : { items: before, isCut }, items),
           next,
           isLoading: false,
         })),
@@ -55,9 +63,11 @@ export function usePages<Item>(
       isCurrent = false;
     };
   }, [key, request]);
-  const { items, next, problem, isLoading } = state;
+  const { items, isCut = false, next, problem, isLoading } = state;
   const reload = useCallback(() => setRequest(({ count }) => ({ count: count + 1 })), []);
+  const retry = useCallback(() => setRequest((before) => ({ ...before, count: before.count + 1 })), []);
+  useRecovery(problem, retry);
   const loadMore =
     next === undefined || isLoading ? undefined : () => setRequest(({ count }) => ({ cursor: next, count: count + 1 }));
-  return { items, problem, isLoading, loadMore, reload };
+  return { items, isCut, problem, isLoading, loadMore, reload, retry };
 }

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef } from 'preact/hooks';
+import { returnFocus } from '../focus.js';
 import type { Action } from '../use-data.js';
 import { ProblemNote } from './states.js';
 
@@ -9,14 +10,18 @@ interface DialogProps {
   children: ComponentChildren;
 }
 
-/** The browser's own dialog: it keeps the focus inside, closes with Escape and returns the focus. */
+/** The browser's own dialog: it keeps the focus inside and closes with Escape. */
 export function Dialog({ title, onClose, children }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null);
   const id = useId();
   useEffect(() => {
     const dialog = ref.current;
+    const opener = document.activeElement;
     dialog?.showModal();
-    return () => dialog?.close();
+    return () => {
+      dialog?.close();
+      returnFocus(opener);
+    };
   }, []);
   return (
     <dialog

@@ -42,7 +42,9 @@ export function Live({ site: { host: site } }: { site: Site }) {
   const earlier = useData(`events ${site} ${group}`, () => readEarlier(site, types));
   const [feed, setFeed] = useState<Feed>(EMPTY_FEED);
   const [paused, setPaused] = useState<{ readonly feed: Feed; readonly arrived: number }>();
+  const [hasGap, setGap] = useState(false);
   useEffect(() => {
+    setGap(false);
     setFeed(filterFeed(addToFeed(EMPTY_FEED, earlier.data?.items ?? []), text));
     setPaused(undefined);
   }, [earlier.data]);
@@ -58,6 +60,7 @@ export function Live({ site: { host: site } }: { site: Site }) {
       setFeed((before) => addToFeed(before, arrived));
       setPaused((before) => before && { ...before, arrived: before.arrived + arrived.length });
     },
+    onSkipped: () => setGap(true),
   });
   const [tone, words] = paused ? (['warn', 'paused'] as const) : STATES[state];
   const { shown } = paused?.feed ?? feed;
@@ -97,6 +100,11 @@ export function Live({ site: { host: site } }: { site: Site }) {
         </>
       }
     >
+      {hasGap && (
+        <p class="problem warn" role="status">
+          This page was away for long. Some of the events in between are not listed here; the sync log has them.
+        </p>
+      )}
       <section class="panel">
         <Show of={earlier}>
           {() => (shown.length > 0 ? <EventTable site={site} events={shown} /> : <Nothing site={site} text={text} />)}

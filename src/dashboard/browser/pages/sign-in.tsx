@@ -3,6 +3,7 @@ import { useLocation } from 'preact-iso';
 import { api, dataOf } from '../api.js';
 import { TextField } from '../components/field.js';
 import { ProblemNote } from '../components/states.js';
+import { rememberAddress } from '../return-address.js';
 import type { User } from '../session.js';
 import { useAction, useData } from '../use-data.js';
 
@@ -17,11 +18,13 @@ const REFUSALS: Readonly<Record<string, string>> = {
 interface SignInProps {
   /** Who is signed in already. */
   user: User | undefined;
+  /** Whether a session ended by itself. */
+  hasEnded: boolean;
   onSignedIn(user: User): void;
 }
 
 /** Signs in where the address leads afterwards; with a link from `users add` it chooses a password first. */
-export function SignIn({ user, onSignedIn }: SignInProps) {
+export function SignIn({ user, hasEnded, onSignedIn }: SignInProps) {
   const { path, query, route } = useLocation();
   const [link] = useState(() => (path === '/sign-in' ? location.hash.slice(1) : ''));
   useEffect(() => {
@@ -37,6 +40,7 @@ export function SignIn({ user, onSignedIn }: SignInProps) {
     <main class="alone">
       <div class="panel sign-in">
         <span class="logo" aria-hidden="true" />
+        {hasEnded && <p role="status">Your session has ended. Sign in to go on where you were.</p>}
         {link === '' ? <PasswordForm onSignedIn={done} /> : <ChoosePasswordForm link={link} onSignedIn={done} />}
         {refused !== undefined && (
           <p class="problem" role="alert">
@@ -91,7 +95,7 @@ function PasswordForm({ onSignedIn }: { onSignedIn: (user: User) => void }) {
         Sign in
       </button>
       {data?.provider && (
-        <a class="button wide" href="/api/v1/session/provider" target="_top">
+        <a class="button wide" href="/api/v1/session/provider" target="_top" onClick={rememberAddress}>
           Sign in with your organisation
         </a>
       )}
