@@ -29,7 +29,10 @@ export async function sitesAttention(
   const pushes = await readLastPushes(log, sites);
   const nowMs = postgres.clock.nowMs();
   return readSnapshot(postgres, ['deliveries', 'statistics'], async (client) => {
-    const waiting = bySite(await readWaiting(client, sites, 'send'), ({ count, due }) => ({ count, dueMs: due.getTime() }));
+    const waiting = bySite(await readWaiting(client, sites, 'send'), ({ count, due }) => ({
+      count,
+      dueMs: due.getTime(),
+    }));
     const outcomes = await readOutcomes(client, sites, new Date(nowMs - DAY_MS));
     const items = sites.flatMap((site) =>
       siteItems({

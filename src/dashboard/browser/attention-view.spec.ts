@@ -1,7 +1,13 @@
 import { attentionAction, attentionDetail, attentionTitle } from './attention-view.js';
 
 const of = (more: object) =>
-  ({ severity: 'error', detail: '', action: { label: '', method: 'GET', route: '' }, site: 'a.example', ...more }) as never;
+  ({
+    severity: 'error',
+    detail: '',
+    action: { label: '', method: 'GET', route: '' },
+    site: 'a.example',
+    ...more,
+  }) as never;
 const actionOf = (more: object, mayWrite = true) => attentionAction(of(more), mayWrite);
 
 describe('what needs attention', () => {

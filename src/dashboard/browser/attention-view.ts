@@ -58,11 +58,12 @@ export function attentionAction(item: AttentionItem, mayWrite: boolean): Attenti
   if (kind === 'key_expiring') return open('Show keys', pathOf(site, 'keys'));
   if (kind.startsWith('webhook')) {
     if (!mayWrite) return open('Show the webhook', pathOf(site, 'webhook'));
-    return kind === 'webhook_disabled' ? { kind: 'enable', label: 'Enable', site } : { kind: 'test', label: 'Test', site };
+    return kind === 'webhook_disabled'
+      ? { kind: 'enable', label: 'Enable', site }
+      : { kind: 'test', label: 'Test', site };
   }
   if (platform === undefined) return undefined;
-  if (kind === 'deliveries_failing')
-    return open('Show deliveries', withQuery(pathOf(site, 'sync-log'), { platform }));
+  if (kind === 'deliveries_failing') return open('Show deliveries', withQuery(pathOf(site, 'sync-log'), { platform }));
   if (kind === 'connection_paused' && mayWrite) return { kind: 'resume', label: 'Resume', site, connection: platform };
   const label = kind === 'connection_parked' && mayWrite ? 'Reconnect' : 'Show';
   return open(label, withQuery(pathOf(site, 'integrations'), { connection: platform }));

@@ -77,7 +77,12 @@ describe('the overview', () => {
   });
 
   it('groups by campaign and by kind of click', () => {
-    expect(['click', 'campaign', 'other', undefined].map(groupingOf)).toEqual(['click', 'campaign', 'source', 'source']);
+    expect(['click', 'campaign', 'other', undefined].map(groupingOf)).toEqual([
+      'click',
+      'campaign',
+      'source',
+      'source',
+    ]);
     const campaign = sourceRows(sources([{ ...item, campaign: 'spring', ...euros(1) }]), 'campaign');
     expect(campaign[0]?.title).toBe('spring · google / cpc');
     const clicks = [

@@ -184,7 +184,10 @@ function sourceTitle({ source, medium, campaign, click }: SourceItem, by: Groupi
 }
 
 /** The main currency, by conversions, and the others. */
-export function valuesOf(values: Totals['values']): { main: Totals['values'][number] | undefined; others: Totals['values'] } {
+export function valuesOf(values: Totals['values']): {
+  main: Totals['values'][number] | undefined;
+  others: Totals['values'];
+} {
   const [main, ...others] = values.toSorted((one, other) => other.conversions - one.conversions);
   return { main, others };
 }

@@ -25,7 +25,14 @@ export function Acceptance({ platform, share, slots }: AcceptanceProps) {
         height={HEIGHT}
       >
         {slots.map(({ start, sent, acceptance }, index) => (
-          <rect key={start} class={acceptanceTone(acceptance)} x={index * (WIDTH + GAP)} width={WIDTH} height={HEIGHT} rx="1">
+          <rect
+            key={start}
+            class={acceptanceTone(acceptance)}
+            x={index * (WIDTH + GAP)}
+            width={WIDTH}
+            height={HEIGHT}
+            rx="1"
+          >
             <title>
               {acceptance === null
                 ? `From ${formatTime(start)}: nothing sent`

@@ -1,16 +1,22 @@
-import { formatAge, formatDay, formatTime, formatWhole } from '../format.js';
+import { formatAge, formatClock, formatDay, formatTime, formatWhole } from '../format.js';
+
+const FORMATS = {
+  time: (time: string) => formatTime(time),
+  age: (time: string) => formatAge(time, Date.now()),
+  day: formatDay,
+  clock: (time: string) => formatClock(time),
+} as const;
 
 interface TimeProps {
   time: string;
-  as?: 'time' | 'age' | 'day' | 'clock';
+  as?: keyof typeof FORMATS;
 }
 
 /** In the viewer's zone; the title names the zone, and says it in UTC, as the log does. */
 export function Time({ time, as = 'time' }: TimeProps) {
-  const text = as === 'age' ? formatAge(time, Date.now()) : as === 'day' ? formatDay(time) : formatTime(time);
   return (
     <time dateTime={time} title={formatWhole(time)}>
-      {text}
+      {FORMATS[as](time)}
     </time>
   );
 }

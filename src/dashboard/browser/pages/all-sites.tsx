@@ -92,9 +92,7 @@ function Sites({ totals, period }: { totals: Schemas['AllTotals']; period: Chose
         columns={[
           {
             title: 'Site',
-            cell: ({ site }) => (
-              <a href={withQuery(pathOf(site, 'overview'), { days: String(period.days) })}>{site}</a>
-            ),
+            cell: ({ site }) => <a href={withQuery(pathOf(site, 'overview'), { days: String(period.days) })}>{site}</a>,
           },
           { title: 'Conversions', isNumber: true, cell: ({ conversions }) => formatNumber(conversions) },
           {
