@@ -7,6 +7,7 @@ import {
   sourceRows,
   sumTotals,
   valuesOf,
+  valuesText,
 } from './overview-view.js';
 
 const NOW = Date.parse('2026-11-16T12:34:56.000Z');
@@ -107,6 +108,9 @@ describe('the overview', () => {
       main: { currency: 'EUR', conversions: 4, value: 20 },
       others: [{ currency: 'USD', conversions: 2, value: 10 }],
     });
+    const value = (currency: string) => ({ currency, conversions: 1, value: 10 });
+    expect(valuesText([value('EUR')])).not.toContain('+');
+    expect(valuesText([value('EUR'), value('USD'), value('GBP'), value('SEK')])).toMatch(/ \+ 2 more currencies$/);
     expect(sumTotals([])).toMatchObject({ conversions: 0, matchRate: null });
   });
 });

@@ -1,5 +1,5 @@
 import type { Schemas } from './api.js';
-import { formatNumber, formatShare } from './format.js';
+import { counted, formatMoneyShort, formatNumber, formatShare } from './format.js';
 
 export type Totals = Schemas['SiteTotals'];
 /** Of one site, or of several together. */
@@ -183,13 +183,20 @@ function sourceTitle({ source, medium, campaign, click }: SourceItem, by: Groupi
   return by === 'campaign' ? `${campaign ?? '(no campaign)'} · ${name}` : name;
 }
 
-/** The main currency, by conversions, and the others. */
+/** The currency with the most conversions, and the others. */
 export function valuesOf(values: Totals['values']): {
   main: Totals['values'][number] | undefined;
   others: Totals['values'];
 } {
   const [main, ...others] = values.toSorted((one, other) => other.conversions - one.conversions);
   return { main, others };
+}
+
+/** Sums in a line, without more than two of them. They are not added: there is no rate to convert them with. */
+export function valuesText(values: Totals['values'], shown = 2): string {
+  const texts = values.slice(0, shown).map(({ value, currency }) => formatMoneyShort(value, currency));
+  const more = values.length - shown;
+  return [...texts, ...(more > 0 ? [counted(more, 'more currency', 'more currencies')] : [])].join(' + ');
 }
 
 const SUMMED = [

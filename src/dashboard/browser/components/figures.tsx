@@ -1,5 +1,5 @@
 import { formatMoneyShort, formatNumber, formatShare } from '../format.js';
-import { changeOf, pointsOf, type SummedTotals, valuesOf } from '../overview-view.js';
+import { changeOf, pointsOf, type SummedTotals, valuesOf, valuesText } from '../overview-view.js';
 import { Tile } from './tile.js';
 
 interface FiguresProps {
@@ -27,7 +27,7 @@ export function Figures({ totals, before, days }: FiguresProps) {
         title={others.length === 0 ? 'Value' : `Value in ${main?.currency}`}
         value={main ? formatMoneyShort(main.value, main.currency) : '–'}
         change={main && changeOf(main.value, earlier?.value ?? 0)}
-        note={others.map(({ value, currency }) => `+ ${formatMoneyShort(value, currency)}`).join(' ')}
+        note={others.length > 0 && `+ ${valuesText(others, 1)}`}
       />
       <Tile
         title="Matched to a visit"

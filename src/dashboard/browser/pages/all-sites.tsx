@@ -9,9 +9,9 @@ import { Sources } from '../components/sources.js';
 import { Show } from '../components/states.js';
 import { Table } from '../components/table.js';
 import { AsOf } from '../components/time.js';
-import { formatMoneyShort, formatNumber, formatShare, zoneName } from '../format.js';
+import { formatNumber, formatShare, zoneName } from '../format.js';
 import { pathOf, withQuery } from '../navigation.js';
-import { groupingOf, intervalTitle, sumTotals } from '../overview-view.js';
+import { groupingOf, intervalTitle, sumTotals, valuesText } from '../overview-view.js';
 import { mayWrite, useSession } from '../session.js';
 import { useData } from '../use-data.js';
 import { type ChosenPeriod, usePeriod } from '../use-period.js';
@@ -98,7 +98,7 @@ function Sites({ totals, period }: { totals: Schemas['AllTotals']; period: Chose
           {
             title: 'Value',
             isNumber: true,
-            cell: ({ values }) => values.map(({ value, currency }) => formatMoneyShort(value, currency)).join(' + '),
+            cell: ({ values }) => valuesText(values.toSorted((one, other) => other.conversions - one.conversions)),
           },
           {
             title: 'Matched',
