@@ -55,12 +55,11 @@ function ActionButton({ item, onChanged }: { item: AttentionItem; onChanged(): v
   const running = useAction();
   const action = attentionAction(item, mayWrite(user));
   if (!action) return null;
-  const hidden = <span class="hidden">: {attentionTitle(item)}</span>;
+  const name = `${action.label}: ${attentionTitle(item)}`;
   if (action.kind === 'open')
     return (
-      <a class="button" href={action.path}>
+      <a class="button" href={action.path} aria-label={name}>
         {action.label}
-        {hidden}
       </a>
     );
   const run = () =>
@@ -72,9 +71,8 @@ function ActionButton({ item, onChanged }: { item: AttentionItem; onChanged(): v
       }),
     );
   return (
-    <button type="button" disabled={running.isBusy} onClick={() => void run()}>
+    <button type="button" aria-label={name} disabled={running.isBusy} onClick={() => void run()}>
       {action.label}
-      {hidden}
     </button>
   );
 }

@@ -141,7 +141,13 @@ function optionsOf(
     width: 1.5,
     points: { show: buckets.length < 3 },
   }));
-  const colors = { bad: color('--bad'), warn: color('--warn'), ok: color('--ok'), wait: '', plain: color('--dim') };
+  const colors = {
+    bad: color('--bad'),
+    warn: color('--warn'),
+    ok: color('--ok'),
+    wait: color('--wait'),
+    plain: color('--dim'),
+  };
   probe.remove();
   const isDaily = buckets[0] !== undefined && Date.parse(buckets[0].end) - Date.parse(buckets[0].start) > 7_200_000;
   const days = new Set(buckets.map(({ start }) => new Date(start).toDateString())).size;
