@@ -6,12 +6,14 @@ const [WIDTH, GAP, HEIGHT] = [4, 1, 18];
 interface AcceptanceProps {
   platform: string;
   share: number | null;
+  /** Accepted, and not confirmed yet. */
+  unconfirmed: number;
   slots: readonly AcceptanceSlot[];
 }
 
 /** The share that a platform accepted, and how it changed: a bar for each part of the period. */
-export function Acceptance({ platform, share, slots }: AcceptanceProps) {
-  if (share === null) return <span class="dim">nothing sent</span>;
+export function Acceptance({ platform, share, unconfirmed, slots }: AcceptanceProps) {
+  if (share === null) return <span class="dim">{unconfirmed > 0 ? 'none confirmed yet' : 'nothing sent'}</span>;
   const worst = slots
     .filter(({ acceptance }) => acceptance !== null)
     .reduce((one, other) => ((other.acceptance ?? 1) < (one.acceptance ?? 1) ? other : one));

@@ -58,10 +58,11 @@ export function Platforms({ site, series, connections, waiting }: PlatformsProps
             },
             {
               title: 'Acceptance',
-              cell: ({ platform, acceptance }) => (
+              cell: ({ platform, acceptance, unconfirmed }) => (
                 <Acceptance
                   platform={connectionTitle(platform)}
                   share={acceptance}
+                  unconfirmed={unconfirmed}
                   slots={acceptanceSlots(series, platform)}
                 />
               ),
