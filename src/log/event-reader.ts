@@ -193,9 +193,11 @@ export async function readStreams<Category extends string>(
   return rows.map((row) => toEvent<StreamEvent<Category>>(row));
 }
 
-export interface OldestOptions {
+export interface SomeOptions {
   readonly types: readonly string[];
   readonly limit: number;
+  /** The newest events instead of the oldest, still in log order. */
+  readonly newest?: boolean;
 }
 
 const HAS_REFERENCE = `e.reference IS NOT NULL AND e.site = $1 AND e.reference = $2
@@ -212,14 +214,14 @@ export async function findByReference(source: Queryable, site: string, reference
 }
 
 /**
- * The oldest of them, for callers whose work must not grow with what a sender repeats. In two steps: with a LIMIT the planner might
+ * The oldest or the newest of them, for callers whose work must not grow with what a sender repeats. In two steps: with a LIMIT the planner might
  * scan the log in order of position instead of using the index on references.
  */
-export async function findOldestByReference(
+export async function findSomeByReference(
   source: Queryable,
   site: string,
   reference: string,
-  { types, limit }: OldestOptions,
+  { types, limit, newest }: SomeOptions,
 ): Promise<StoredEvent[]> {
   const found = await source.query<{ position: number }>({
     name: 'find-positions-by-reference',
@@ -227,7 +229,7 @@ export async function findOldestByReference(
     values: [site, reference, types],
   });
   const positions = found.rows.map(({ position }) => position).sort((one, other) => one - other);
-  return readEventsAt(source, positions.slice(0, limit));
+  return readEventsAt(source, newest ? positions.slice(-limit) : positions.slice(0, limit));
 }
 
 /** The events at these positions, in log order. */

@@ -22,7 +22,7 @@ const PAGES = [
   '/settings/oauth-apps',
   '/settings/health',
   ...['overview', 'live', 'conversions', 'sync-log', 'integrations', 'webhook'].map((name) => `/sites/${SITE}/${name}`),
-  ...['keys', 'tag', 'consent', 'traffic', 'duplicates', 'mapping', 'history', 'audit'].map(
+  ...['first-steps', 'keys', 'tag', 'consent', 'traffic', 'duplicates', 'mapping', 'history', 'audit'].map(
     (name) => `/sites/${SITE}/${name}`,
   ),
 ];
@@ -34,6 +34,9 @@ const AXE_RUNS = [
   [360, 'dark', {}],
   [360, 'light', CONTRAST],
 ] as const;
+
+/** Buttons that change nothing but what is shown. */
+const READING_BUTTONS = /^(?:Refresh|Export CSV|Cop(?:y|ied).*|Show earlier|Pause|Find|Check again)$/;
 
 let server: TestServer;
 let service: TestService;
@@ -122,7 +125,8 @@ describe('the dashboard in a browser', () => {
   it('adds a site and creates a key, with the line that sends a conversion', async () => {
     await page.getByLabel('Host').fill(SITE);
     await click('Add the site');
-    await heading('Inbound keys');
+    await heading('First steps');
+    await open(`/sites/${SITE}/keys`);
     await click('Create a key');
     await dialog().getByLabel('Name').fill('Shop backend');
     await dialog().getByRole('button', { name: 'Create' }).click();
@@ -256,17 +260,34 @@ describe('the dashboard in a browser', () => {
     await click('Test');
     await message(/The receiver answered 20\d/);
     await click('Push now');
-    await page.getByText('delivered', { exact: true }).waitFor();
+    await page.getByText('delivered', { exact: true }).first().waitFor();
+    await click('Rotate the secret');
+    await dialog().getByRole('button', { name: 'Rotate' }).click();
+    await dialog().getByRole('region', { name: 'Secret' }).waitFor();
+    await dialog().getByRole('button', { name: 'Done' }).click();
   });
 
-  it('filters the sync log in the address', async () => {
+  it('filters the sync log in the address, exports what matches, and shows what a retry would send', async () => {
     await open(`/sites/${SITE}/sync-log`);
-    await page.getByRole('cell', { name: 'Push of totals' }).waitFor();
+    await page.getByRole('row').filter({ hasText: 'Totals' }).first().waitFor();
     await page.getByLabel('Outcome').selectOption('failed');
     await page.getByText('Nothing matches').waitFor();
     expect(page.url()).toBe(`${admin.url}/sites/${SITE}/sync-log?status=failed`);
-    await page.getByRole('link', { name: 'Remove the filters' }).click();
-    await page.getByRole('cell', { name: 'Push of totals' }).waitFor();
+    await click('Remove the filters');
+    await page.getByLabel('Order or conversion id').fill('ORD-2');
+    await page.keyboard.press('Enter');
+    await page.getByText('1 matches').waitFor();
+    expect(page.url()).toBe(`${admin.url}/sites/${SITE}/sync-log?order=ORD-2`);
+    const [download] = await Promise.all([page.waitForEvent('download'), click('Export CSV')]);
+    const lines = readFileSync((await download.path()) as string, 'utf8').split('\r\n');
+    expect(lines).toEqual([
+      expect.stringMatching(/^time,kind,order,event/),
+      expect.stringMatching(/,delivery,ORD-2,purchase,segment,delivered,/),
+      '',
+    ]);
+    await click('Retry …');
+    await dialog().getByText('Nothing is to be sent again').waitFor();
+    await dialog().getByRole('button', { name: 'Close' }).click();
   });
 
   it('saves the settings of a site', async () => {
@@ -280,12 +301,18 @@ describe('the dashboard in a browser', () => {
     await page.getByLabel('Add: Country code').fill('FR');
     await page.getByLabel('Add: Country code').press('Enter');
     await page.getByRole('button', { name: 'Remove FR' }).waitFor();
+    await page.getByLabel('Threshold').focus();
+    await page.keyboard.press('ArrowRight');
+    await page.getByText(/Would have removed 0 of 0 visits/).waitFor();
+    await page.keyboard.press('ArrowRight');
+    await click('Save');
+    await message('Saved');
     await open(`/sites/${SITE}/duplicates`);
     await page.getByLabel('Window').fill('2h');
     await click('Save');
     await message('Saved');
     const { body } = await asAdmin(`/sites/${SITE}/settings`);
-    expect(body).toMatchObject({ consentRequired: true, blockCountries: ['FR'], dedupWindow: '2h' });
+    expect(body).toMatchObject({ botThreshold: 32, consentRequired: true, blockCountries: ['FR'], dedupWindow: '2h' });
   });
 
   it('shows what a platform would get while a mapping is edited, and saves it', async () => {
@@ -393,10 +420,18 @@ describe('the dashboard in a browser', () => {
     await click('Sign in');
     await heading('Integrations');
     await page.getByRole('region', { name: 'Meta' }).waitFor();
-    expect(await page.getByRole('button', { name: /Connect|Edit|Pause/ }).count()).toBe(0);
-    await open(`/sites/${SITE}/keys`);
-    await page.getByRole('cell', { name: 'Shop backend', exact: true }).waitFor();
-    expect(await page.getByRole('button', { name: /Create|Revoke/ }).count()).toBe(0);
+    for (const path of PAGES.filter((name) => name.startsWith('/sites/shop'))) {
+      await open(path);
+      await page.locator('h1').waitFor();
+      await page.getByText('Loading …').first().waitFor({ state: 'detached' });
+      const names = await page.locator('main button').allTextContents();
+      expect([path, names.filter((name) => !READING_BUTTONS.test(name.trim()))]).toEqual([path, []]);
+      expect([path, await page.locator('main :is([type=checkbox], [type=range]):enabled').count()]).toEqual([path, 0]);
+    }
+    await open(`/sites/${SITE}/conversions?order=ORD-1`);
+    await page.getByRole('link', { name: 'ORD-1', exact: true }).click();
+    await heading('ORD-1');
+    await page.getByText('•••').first().waitFor({ state: 'attached' });
     await open('/settings/users');
     await page.getByText('Only administrators manage users').waitFor();
   });

@@ -17,7 +17,7 @@ import { groupingOf, intervalTitle, type Series, type Totals } from '../overview
 import type { Site } from '../session.js';
 import { useData } from '../use-data.js';
 import { usePeriod } from '../use-period.js';
-import { FirstSteps } from './first-steps.js';
+import { FirstStepsNote } from './first-steps-note.js';
 
 interface Loaded {
   readonly attention: Schemas['Attention'];
@@ -69,7 +69,7 @@ export function Overview({ site }: { site: Site }) {
         {({ attention, totals, before, series, connections, waiting, quality }) => (
           <>
             <Attention items={attention.items} onChanged={period.refresh} />
-            <FirstSteps site={site} connections={connections} hasConversions={totals.conversions > 0} />
+            <FirstStepsNote site={site} connections={connections} hasConversions={totals.conversions > 0} />
             <Figures totals={totals} before={before} days={period.days} />
             <div class="two">
               <Panel title="Conversions" note={intervalTitle(period.now, zoneName())}>
