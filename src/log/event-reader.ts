@@ -233,11 +233,16 @@ export async function findSomeByReference(
 }
 
 /** The events at these positions, in log order. */
-export async function readEventsAt(source: Queryable, positions: readonly number[]): Promise<StoredEvent[]> {
+export async function readEventsAt(
+  source: Queryable,
+  positions: readonly number[],
+  types?: readonly string[],
+): Promise<StoredEvent[]> {
   const { rows } = await source.query<Row>({
     name: 'find-by-positions',
-    text: `SELECT ${COLUMNS} FROM ${FROM} WHERE e.position = ANY ($1::bigint[]) ORDER BY e.position`,
-    values: [positions],
+    text: `SELECT ${COLUMNS} FROM ${FROM} WHERE e.position = ANY ($1::bigint[]) AND ($2::text[] IS NULL OR e.type = ANY ($2))
+            ORDER BY e.position`,
+    values: [positions, types],
   });
   return rows.map((row) => toEvent(row));
 }

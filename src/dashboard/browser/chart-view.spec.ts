@@ -9,7 +9,7 @@ const series = (more: object) => ({ buckets: [bucket(0), bucket(1)], annotations
 
 describe('the chart of the overview', () => {
   it('stacks conversions, duplicates and filtered ones', () => {
-    expect(stackedValues([bucket(0), bucket(1, { conversions: 6, duplicates: 0 })] as never)).toEqual([
+    expect(stackedValues([bucket(0), bucket(1, { conversions: 7, duplicates: 0 })] as never)).toEqual([
       [7, 7],
       [10, 7],
       [12, 7],

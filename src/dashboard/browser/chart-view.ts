@@ -9,8 +9,7 @@ export const LAYERS = [
   {
     name: 'unmatched',
     title: 'Not matched',
-    // The two numbers are counted apart, and one may be ahead.
-    of: ({ conversions, matched }: Bucket) => Math.max(0, conversions - matched),
+    of: ({ conversions, matched }: Bucket) => conversions - matched,
   },
   { name: 'duplicates', title: 'Duplicates', of: ({ duplicates }: Bucket) => duplicates },
   { name: 'filtered', title: 'Filtered out', of: ({ filtered }: Bucket) => filtered },

@@ -72,7 +72,7 @@ describe('the overview', () => {
       ['google / cpc', 3, true],
       ['(no source)', 1, true],
       ['(not matched)', 2, false],
-      ['(unknown)', 4, false],
+      ['(erased or expired)', 4, false],
     ]);
     expect(rows[0]?.value).toMatchObject({ currency: 'EUR', value: 10 });
   });

@@ -158,7 +158,7 @@ export function sourceRows({ items, other, notMatched, unknown }: Schemas['Sourc
     ...items.map((item) => row(sourceTitle(item, by), item)),
     row('(others)', other, 'All smaller ones together'),
     row('(not matched)', notMatched, 'No visit of the person is known'),
-    row('(unknown)', { conversions: unknown, values: [] }, 'Data of the person was erased, or has expired'),
+    row('(erased or expired)', { conversions: unknown, values: [] }, 'Data of the person is no longer stored'),
   ].filter(({ conversions }) => conversions > 0);
 }
 
@@ -218,7 +218,6 @@ export function sumTotals(items: Schemas['AllTotals']['items']): SummedTotals {
   const sums = Object.fromEntries(
     SUMMED.map((name) => [name, items.reduce((total, item) => total + item[name], 0)]),
   ) as Record<(typeof SUMMED)[number], number>;
-  // Counted apart, and one may be ahead.
-  const matchRate = sums.conversions === 0 ? null : Math.min(1, sums.matched / sums.conversions);
+  const matchRate = sums.conversions === 0 ? null : sums.matched / sums.conversions;
   return { ...sums, matchRate, values: [...values.values()] };
 }
