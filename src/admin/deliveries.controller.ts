@@ -39,6 +39,12 @@ const retrySchema = z
   })
   .refine(({ force, cursor }) => !force || cursor === undefined, {
     message: '"force" is for one delivery: leave out "cursor".',
+  })
+  .meta({
+    anyOf: ['conversion', 'order', 'platform', 'connection'].map((field) => ({ required: [field] })),
+    if: { properties: { force: { const: true } }, required: ['force'] },
+    // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema.
+    then: { required: ['conversion', 'connection'], not: { required: ['cursor'] } },
   });
 
 const countsSchema = z.object({
