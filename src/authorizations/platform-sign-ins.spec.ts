@@ -12,7 +12,7 @@ describe('the tokens of a sign-in', () => {
   /** A database that keeps one sign-in, and refuses to store a status. */
   function signInsRefusing(refused?: string) {
     statuses = [];
-    let sealed = Buffer.alloc(0);
+    let sealed: Buffer = Buffer.alloc(0);
     const query = async (text: string, values: unknown[]) => {
       if (text.includes(`status = 'granted', sealed`)) sealed = values[1] as Buffer;
       if (!text.includes('SET status = $2')) return { rows: [{ id: ID, sealed }] };
