@@ -30,16 +30,23 @@ const SIGN_IN_EVERY = 20;
 export async function adminRun(context) {
   const { directory, settings, progress, part, cleanUp } = context;
   progress('starting the service …');
-  const port = await freePort();
-  const admin = { ADMIN_PORT: String(port), ADMIN_EMAIL: USER.email, ADMIN_PASSWORD: USER.password };
-  const service = await part('the service', () => startService(join(directory, 'service'), admin));
-  if (!service) return [];
+  const started = await part('the service', () => startWithDashboard(join(directory, 'service')));
+  if (!started) return [];
+  const { service, dashboard } = started;
   cleanUp.push(() => service.stop());
-  const dashboard = new Dashboard(`http://localhost:${port}/api/v1`);
-  if (!(await part('signing in', () => dashboard.open()))) return [];
   progress('filling the log …');
   await part('filling the log', () => fillInbound(service, settings.warmUp, context));
   return (await part('the rounds', () => rounds(service, dashboard, context))) ?? [];
+}
+
+/** The service with its management API, and a signed-in user of it. */
+export async function startWithDashboard(dataDir) {
+  const port = await freePort();
+  const admin = { ADMIN_PORT: String(port), ADMIN_EMAIL: USER.email, ADMIN_PASSWORD: USER.password };
+  const service = await startService(dataDir, admin);
+  const dashboard = new Dashboard(`http://localhost:${port}`);
+  await dashboard.open();
+  return { service, dashboard };
 }
 
 async function rounds(service, dashboard, context) {
@@ -77,7 +84,7 @@ class Dashboard {
       const answer = await this.signIn().catch(() => undefined);
       if (answer?.ok) {
         this.cookie = answer.headers.get('set-cookie').split(';', 1)[0];
-        return true;
+        return;
       }
       if (performance.now() > deadline) throw new Error(`the management API answers ${answer?.status ?? 'nothing'}`);
       await new Promise((resolve) => setTimeout(resolve, 200));
@@ -112,14 +119,14 @@ class Dashboard {
     const isSignIn = this.sent % SIGN_IN_EVERY === 0;
     const answer = await (isSignIn
       ? this.signIn()
-      : fetch(`${this.url}/${path}`, { headers: { cookie: this.cookie } }));
+      : fetch(`${this.url}/api/v1/${path}`, { headers: { cookie: this.cookie } }));
     const text = await answer.text();
     if (!answer.ok) throw new Error(`${isSignIn ? 'a sign-in' : path} was answered ${answer.status}: ${text}`);
     this.answered += 1;
   }
 
   signIn() {
-    return fetch(`${this.url}/session`, {
+    return fetch(`${this.url}/api/v1/session`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify(USER),

@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { startChild, stopChild, untilReady, unwatchServer } from './children.mjs';
 import { findServer, withClient } from './postgres.mjs';
@@ -39,8 +40,17 @@ async function start(dataDir, command, args, { detached = false, settings = {}, 
     unwatchServer(server.postmaster);
     return outcome;
   };
-  const key = (await readFile(join(dataDir, 'demo-key'), 'utf8')).trim();
+  const key = await readWritten(join(dataDir, 'demo-key'));
   return { port, key, pid: child.pid, dataDir, server, startMs, stop };
+}
+
+/** The service writes the demo key a moment after it is ready. */
+async function readWritten(file) {
+  for (const deadline = performance.now() + FIRST_START_WITHIN_MS; ; await sleep(50)) {
+    const text = await readFile(file, 'utf8').catch(() => '');
+    if (text.endsWith('\n')) return text.trim();
+    if (performance.now() > deadline) throw new Error(`${file} was not written`);
+  }
 }
 
 /** The number of received conversions in its log. */

@@ -1,5 +1,5 @@
 /** Rows that a list keeps: as many as a page can show without becoming slow, whatever was loaded. */
-export const ROWS_MAX = 500;
+export const ROWS_MAX = 200;
 
 export interface PageWindow<Item> {
   /** Newest first. */

@@ -1,0 +1,84 @@
+import { jest } from '@jest/globals';
+import { eventually } from '../support/service.js';
+import { testDashboard } from './dashboard-test.js';
+
+jest.setTimeout(120_000);
+
+const test = testDashboard();
+
+describe('conversions in the dashboard', () => {
+  it('shows a conversion as it arrives, what happened to it and where it was delivered', async () => {
+    const site = await test.newSite();
+    await test.connectSegment(site);
+    const { page } = test;
+    await test.open(`/sites/${site.host}/live?show=conversions`);
+    await page.getByText('live', { exact: true }).waitFor();
+    await test.sendConversion(site, 'ORD-1');
+    await page.getByRole('link', { name: 'Conversion received' }).click();
+    await test.heading('ORD-1');
+    await page.getByText('with key “Shop backend”').waitFor();
+    await page.getByText('delivered to 1 of 1').waitFor();
+    await page.getByText('Segment', { exact: true }).click();
+    await page.getByRole('region', { name: 'Payload for Segment' }).getByText('ORD-1').waitFor();
+    await test.click(/^Send again/);
+    await test.heading('History');
+    const dryRun = page.getByRole('row').filter({ hasText: 'Dry run of a replay to Segment' });
+    await dryRun.getByRole('button', { name: 'Send these' }).waitFor();
+    await page.goBack();
+    await test.click('Copy as curl');
+    await test.dialog().getByText('X-CC-Api-Key: <key>').waitFor();
+    await test.dialog().getByRole('button', { name: 'Close' }).click();
+  });
+
+  it('finds a conversion by its order', async () => {
+    const site = await test.newSite();
+    for (const orderId of ['ORD-1', 'ORD-2']) await test.sendConversion(site, orderId);
+    const { page } = test;
+    await test.open(`/sites/${site.host}/audit`);
+    await test.heading('Audit');
+    await page.keyboard.press('/');
+    await page.getByRole('combobox', { name: 'Page or site' }).fill('ORD-2');
+    await page.keyboard.press('Enter');
+    await page.getByRole('link', { name: 'ORD-2', exact: true }).waitFor();
+    expect(await page.getByRole('link', { name: 'ORD-1', exact: true }).count()).toBe(0);
+  });
+
+  it('shows the totals of the site, and what is left to set up', async () => {
+    const site = await test.newSite();
+    await test.connectSegment(site);
+    for (const orderId of ['ORD-1', 'ORD-2']) await test.sendConversion(site, orderId);
+    const { page } = test;
+    await test.open(`/sites/${site.host}`);
+    await test.heading('Overview');
+    const tile = page.locator('.tile').first();
+    const row = page.getByRole('row').filter({ hasText: 'Segment' });
+    // Numbers come from a projection, which is a moment behind.
+    const shown = async () => {
+      await test.click('Refresh');
+      return `${await tile.textContent()} ${await row.textContent()}`;
+    };
+    await eventually(shown, (text) => /^Conversions2.*SegmentConnected100%2/.test(text), { withinMs: 60_000 });
+  });
+
+  it('filters the sync log in the address', async () => {
+    const site = await test.newSite();
+    await test.connectSegment(site);
+    await test.sendConversion(site, 'ORD-1');
+    const { page } = test;
+    await test.open(`/sites/${site.host}/sync-log`);
+    const delivery = page.getByRole('cell', { name: 'Segment' });
+    await eventually(
+      async () => {
+        await test.click('Refresh');
+        return delivery.count();
+      },
+      (count) => count === 1,
+      { withinMs: 60_000 },
+    );
+    await page.getByLabel('Outcome').selectOption('failed');
+    await page.getByText('Nothing matches').waitFor();
+    expect(page.url()).toBe(`${test.admin.url}/sites/${site.host}/sync-log?status=failed`);
+    await page.getByRole('link', { name: 'Remove the filters' }).click();
+    await delivery.waitFor();
+  });
+});
