@@ -57,6 +57,7 @@ import { SameHost } from './same-host.js';
 import { SessionController } from './session.controller.js';
 import { SettingsPreviewController } from './settings-preview.controller.js';
 import { SignInController } from './sign-in.controller.js';
+import { SignInCleaning } from './sign-in-cleaning.js';
 import { SignInProvider } from './sign-in-provider.js';
 import { SitesController } from './sites.controller.js';
 import { StatisticsController } from './statistics.controller.js';
@@ -143,6 +144,7 @@ class AdminKernelModule implements OnApplicationShutdown {
     Dependencies,
     EventStreams,
     ...JOB_PROVIDERS,
+    SignInCleaning,
     SignInProvider,
     ...SITE_COMMAND_HANDLERS.map((Handler) => provideCommandHandler(Handler, [SiteRepository, SiteSecrets])),
     provideCommandHandler(ReplayDeliveriesHandler, [EventLog]),

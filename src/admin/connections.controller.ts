@@ -271,7 +271,7 @@ export class ConnectionsController {
       );
     if (endpoint !== undefined) throw new BadRequestException('A sign-in determines the endpoint: leave it out.');
     const signIn = { id, userId, site: site.host, connection };
-    const connected = await connectSignedIn({ ...dependencies, apps, signIns }, site, signIn, settings, actor);
+    const connected = await connectSignedIn({ ...dependencies, apps, signIns }, signIn, settings, actor);
     if (!connected) throw new ConflictException('The sign-in is unknown, used or expired. Sign in again.');
     return connected;
   }

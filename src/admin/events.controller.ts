@@ -1,7 +1,6 @@
 import { Controller, Get, Param, Query } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
-import { z } from 'zod';
-import { EVENT_SCHEMAS } from '../events/index.js';
+import type { z } from 'zod';
 import { SITE } from '../events/site.events.js';
 import { findAttempts } from '../history/find-attempts.js';
 import { redactEvent } from '../history/redact-event.js';
@@ -9,14 +8,13 @@ import { lineOf } from '../outbound/sync-log.js';
 import { Requires } from './access.decorators.js';
 import { attemptFilter, syncLineSchema, syncQuery } from './attempts.schemas.js';
 import { Dependencies } from './dependencies.js';
-import { eventSchema, pageOf, pageOfEvents, pageQuery } from './event-pages.js';
+import { eventSchema, pageOf, pageOfEvents, pageQuery, typeQuery, typesOf } from './event-pages.js';
 import { Returns } from './returns.decorator.js';
 import { host } from './schemas.js';
 import { findSite } from './sites.controller.js';
 
-const eventsQuery = pageQuery
-  .extend({ type: z.enum(Object.keys(EVENT_SCHEMAS) as [string, ...string[]]).optional() })
-  .strict();
+const eventsQuery = pageQuery.extend({ type: typeQuery }).strict();
+
 @ApiTags('Events')
 @Controller('sites/:site')
 export class EventsController {
@@ -31,11 +29,8 @@ export class EventsController {
     @Query({ schema: eventsQuery }) { cursor, limit, type }: z.output<typeof eventsQuery>,
   ) {
     const { host: site } = await findSite(this.dependencies.sites, name);
-    return pageOfEvents(
-      this.dependencies.log,
-      { site, cursor, limit, ...(type !== undefined && { types: [type] }) },
-      redactEvent,
-    );
+    const types = typesOf(type);
+    return pageOfEvents(this.dependencies.log, { site, cursor, limit, ...(types && { types }) }, redactEvent);
   }
 
   @Get('sync-log')

@@ -6,6 +6,10 @@ import { Reachability } from './reachability.js';
 
 export type Schemas = components['schemas'];
 
+type EventsQuery = NonNullable<paths['/api/v1/sites/{site}/events']['get']['parameters']['query']>;
+/** The types of all events. */
+export type EventType = Exclude<NonNullable<EventsQuery['type']>, readonly unknown[]>;
+
 /** A connection that a stalled service holds is one of the few that a browser opens to a host. */
 const TIMEOUT_MS = 30_000;
 

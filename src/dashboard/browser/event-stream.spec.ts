@@ -38,10 +38,10 @@ class FakeService {
 const settled = () => jest.advanceTimersByTimeAsync(0);
 const open: (() => void)[] = [];
 
-function follow(service: FakeService, after = 5) {
+function follow(service: FakeService, after = 5, types?: readonly string[]) {
   const seen = { states: [] as string[], events: [] as string[], failed: 0, skipped: 0 };
   const stop = followEvents(
-    'shop.example',
+    { site: 'shop.example', types },
     after,
     {
       onState: (state) => seen.states.at(-1) !== state && seen.states.push(state),
@@ -78,6 +78,15 @@ describe('the event stream in the browser', () => {
     expect(seen.events).toEqual(['{"a":1}']);
     expect(service.urls.map((url) => url.split('after=')[1])).toEqual(['5', '40']);
     expect(seen.states).toEqual(['open', 'lost']);
+  });
+
+  it('asks only for the types that are shown', async () => {
+    const service = new FakeService();
+    follow(service, 5, ['auth.failed.v1', 'auth.throttled.v1']);
+    await settled();
+    expect(service.urls).toEqual([
+      '/api/v1/events?site=shop.example&type=auth.failed.v1&type=auth.throttled.v1&after=5',
+    ]);
   });
 
   it('leaves a connection on which nothing arrives', async () => {

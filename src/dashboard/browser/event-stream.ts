@@ -21,12 +21,13 @@ export interface StreamListener {
  * position reached, with growing pauses. `fetch` rather than `EventSource`, which does not show the service's signs of life.
  */
 export function followEvents(
-  site: string,
+  { site, types = [] }: { readonly site: string; readonly types?: readonly string[] | undefined },
   after: number,
   listener: StreamListener,
   open: (url: string, signal: AbortSignal) => Promise<Response> = (url, signal) => fetch(url, { signal }),
 ): () => void {
   const stopped = new AbortController();
+  const selection = [['site', site], ...types.map((type) => ['type', type])];
   let position = after;
   let failures = 0;
 
@@ -40,8 +41,9 @@ export function followEvents(
     const stop = () => given.abort();
     stopped.signal.addEventListener('abort', stop);
     expectSign();
+    const query = new URLSearchParams([...selection, ['after', String(position)]]);
     try {
-      const response = await open(`/api/v1/events?site=${encodeURIComponent(site)}&after=${position}`, given.signal);
+      const response = await open(`/api/v1/events?${query}`, given.signal);
       if (!response.ok || !response.body) throw new Error(`HTTP ${response.status}`);
       await read(response.body, expectSign);
     } finally {

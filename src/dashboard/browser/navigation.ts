@@ -28,6 +28,13 @@ export function conversionPath(site: string, id: string): string {
   return `${pathOf(site, 'conversions')}/${id}`;
 }
 
+/** The address with these values; an empty one is left out. */
+export function withQuery(path: string, values: Readonly<Record<string, string | undefined>>): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(values)) if (value) query.set(name, value);
+  return query.size === 0 ? path : `${path}?${query}`;
+}
+
 /** Which site, page and item of the page an address names. */
 export function readPath(path: string): { site?: string; page?: SitePage; item?: string } {
   const [, first, site, name, item] = path.split('/');

@@ -105,12 +105,16 @@ describe('what is copied', () => {
     );
   });
 
-  it('repeats a conversion without what is not stored, quoted for a shell', () => {
-    const sent = { event: "it's", value: 1, currency: 'EUR', orderId: 'ORD-1' };
-    expect(repeatedCurlLine('localhost', sent, 'http://localhost:8080')).toContain(
-      String.raw`-d '{"email":"<email>","event":"it'\''s","value":1,"currency":"EUR","orderId":"ORD-1"}'`,
+  it('repeats a conversion with all fields, without what is not stored, quoted for a shell', () => {
+    const conversion = { conversionId: '1', event: "it's", value: 1, currency: 'EUR', orderId: 'ORD-1', source: 'app' };
+    const personal = { subject: 'hash', phone: 'hash', address: { city: 'Berlin' }, clickIds: { gclid: 'Cj0' } };
+    const events = [{ data: { conversionId: '1' }, personal }];
+    const line = (history: object) => repeatedCurlLine('localhost', history as never, 'http://localhost:8080');
+    expect(line({ conversion, events })).toContain(
+      String.raw`-d '{"email":"<email>","event":"it'\''s","value":1,"currency":"EUR","orderId":"ORD-1","source":"app","phone":"<phone>","city":"Berlin","clickIds":{"gclid":"Cj0"}}'`,
     );
-    expect(repeatedCurlLine('localhost', sent, undefined)).toContain("'X-CC-Api-Key: <key>'");
+    expect(line({ conversion, events: [{ data: {} }] })).toContain("'X-CC-Api-Key: <key>'");
+    expect(line({ conversion, events })).not.toContain('hash');
   });
 
   it('loads the tag from the host of the site', () => {

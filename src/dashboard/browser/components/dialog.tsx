@@ -43,10 +43,13 @@ interface FormDialogProps extends DialogProps {
   /** What the button that submits says. */
   verb: string;
   isDangerous?: boolean;
+  /** False while there is nothing to submit. */
+  isReady?: boolean;
   onSubmit(): void;
 }
 
-export function FormDialog({ title, action, verb, isDangerous, onSubmit, onClose, children }: FormDialogProps) {
+export function FormDialog(props: FormDialogProps) {
+  const { title, action, verb, isDangerous, isReady = true, onSubmit, onClose, children } = props;
   return (
     <Dialog title={title} onClose={onClose}>
       <form
@@ -61,7 +64,7 @@ export function FormDialog({ title, action, verb, isDangerous, onSubmit, onClose
           <button type="button" onClick={onClose}>
             Cancel
           </button>
-          <button type="submit" class={isDangerous ? 'danger' : 'primary'} disabled={action.isBusy}>
+          <button type="submit" class={isDangerous ? 'danger' : 'primary'} disabled={action.isBusy || !isReady}>
             {verb}
           </button>
         </div>
