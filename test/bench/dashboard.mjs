@@ -90,8 +90,9 @@ function recordLongTasks() {
 async function rounds(browser, service, context) {
   const { settings, progress } = context;
   const samples = [];
-  for (let round = 1; round <= settings.rounds; round += 1) {
-    progress(`round ${round}/${settings.rounds} …`);
+  // The first round warms the service up.
+  for (let round = 0; round <= settings.rounds; round += 1) {
+    progress(round === 0 ? 'warming up …' : `round ${round}/${settings.rounds} …`);
     samples.push({
       overview: await firstPage(browser, `${SITE}/overview`, '.tile'),
       syncLog: await firstPage(browser, `${SITE}/sync-log`, 'tbody tr'),
@@ -100,7 +101,7 @@ async function rounds(browser, service, context) {
       live: await live(browser, service, context),
     });
   }
-  return samples;
+  return samples.slice(1);
 }
 
 /** Milliseconds from the navigation until the user can use the page, and until its data is shown. */
@@ -166,14 +167,21 @@ async function live({ page, open }, service, { generator, settings }) {
   await open(`${SITE}/live`);
   await page.getByText('live', { exact: true }).waitFor();
   await longestTask(page);
-  const newest = () => page.locator('tbody tr').first().locator('td').last().textContent();
-  const before = Number((await newest()).replaceAll(/\D/g, ''));
   const { port, key, path, expect } = inboundTarget(service);
   const { seconds } = settings;
   const args = loadArguments({ port, key, path, expect, seconds, rate: EVENTS_PER_SECOND, connections: 16 });
-  const sample = await measure('the live events', generator.command, [...generator.args, ...args]);
-  const after = Number((await newest()).replaceAll(/\D/g, ''));
-  return { rate: (after - before) / seconds, errors: sample.errors, longestTask: await longestTask(page) };
+  const { rate, errors } = await measure('the live events', generator.command, [...generator.args, ...args]);
+  return { rate, errors, behind: await page.evaluate(untilNewest, SITE), longestTask: await longestTask(page) };
+}
+
+/** Runs in the page. Milliseconds until the newest event of the log is the first row. */
+async function untilNewest(site) {
+  const start = performance.now();
+  const answer = await fetch(`/api/v1${site}/events?limit=1`);
+  const newest = (await answer.json()).items[0].position;
+  const shown = () => Number(document.querySelector('tbody tr td:last-child').textContent.replaceAll(/\D/g, ''));
+  while (shown() < newest) await new Promise(requestAnimationFrame);
+  return performance.now() - start;
 }
 
 /** Since it was last asked. */
@@ -240,5 +248,9 @@ function rowsOf(samples, { attempts }) {
       rate: spread(of(({ live }) => live.rate)).min,
       errors: samples.reduce((sum, { live }) => sum + live.errors, 0),
     },
+    row(
+      '↳ the last event is shown after it was answered',
+      of(({ live }) => live.behind),
+    ),
   ];
 }

@@ -54,7 +54,7 @@ describe('what all pages of the dashboard do', () => {
     await page.getByRole('link', { name: 'Audit' }).click();
     await page.getByRole('alert').filter({ hasText: 'The service cannot be reached.' }).first().waitFor();
     await test.context.setOffline(false);
-    await page.getByRole('cell', { name: 'Key created' }).first().waitFor();
+    await page.getByRole('row').filter({ hasText: 'Shop backend' }).first().waitFor();
     await page.getByText('No connection to the service.').waitFor({ state: 'detached' });
     expect(await page.evaluate('globalThis.isSameDocument')).toBe(true);
   });
