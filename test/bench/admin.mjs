@@ -77,18 +77,21 @@ class Dashboard {
     this.url = url;
   }
 
-  /** Waits until the management API listens, and signs in. */
+  /** Waits until the management API has its user, and signs in. Not by signing in again and again, which is throttled. */
   async open() {
     const deadline = performance.now() + LISTENING_WITHIN_MS;
-    for (;;) {
-      const answer = await this.signIn().catch(() => undefined);
-      if (answer?.ok) {
-        this.cookie = answer.headers.get('set-cookie').split(';', 1)[0];
-        return;
-      }
-      if (performance.now() > deadline) throw new Error(`the management API answers ${answer?.status ?? 'nothing'}`);
+    while (!(await this.hasUsers())) {
+      if (performance.now() > deadline) throw new Error('the management API has no user');
       await new Promise((resolve) => setTimeout(resolve, 200));
     }
+    const answer = await this.signIn();
+    if (!answer.ok) throw new Error(`a sign-in was answered ${answer.status}`);
+    this.cookie = answer.headers.get('set-cookie').split(';', 1)[0];
+  }
+
+  async hasUsers() {
+    const answer = await fetch(`${this.url}/api/v1/session/options`).catch(() => undefined);
+    return answer?.ok && (await answer.json()).hasUsers;
   }
 
   /** Sends requests at a fixed rate while `work` runs. A failed one makes the measurement fail. */

@@ -34,6 +34,9 @@ export async function dashboardRun(context) {
   if (!started) return [];
   const { service, dashboard } = started;
   cleanUp.push(() => service.stop());
+  context.facts.push(
+    'Chromium with its CPU throttled to a quarter; tasks in CPU time of the main thread; the slowest of the rounds',
+  );
   context.postgresVersion = await serverVersion(service.server);
   await part('filling the log', () => fill(service, settings.attempts, context));
   const samples = await part('the rounds', () => inBrowser(dashboard, (page) => rounds(page, service, context)));
@@ -69,22 +72,13 @@ async function inBrowser(dashboard, work) {
     await context.addCookies([{ name, value, url: dashboard.url.replace('http:', 'https:'), secure: true }]);
     context.setDefaultTimeout(60_000);
     const page = await context.newPage();
-    await page.addInitScript(recordLongTasks);
     const session = await context.newCDPSession(page);
     await session.send('Emulation.setCPUThrottlingRate', { rate: THROTTLING });
     const open = (path) => page.goto(dashboard.url + path);
-    return await work({ page, open });
+    return await work({ page, open, browser });
   } finally {
     await browser.close();
   }
-}
-
-/** Runs in the page, before its own code. Tasks of less than 50 ms are not reported by browsers. */
-function recordLongTasks() {
-  globalThis.longTasks = [];
-  new PerformanceObserver((list) => {
-    globalThis.longTasks.push(...list.getEntries().map(({ duration }) => duration));
-  }).observe({ type: 'longtask', buffered: true });
 }
 
 async function rounds(browser, service, context) {
@@ -93,21 +87,35 @@ async function rounds(browser, service, context) {
   // The first round warms the service up.
   for (let round = 0; round <= settings.rounds; round += 1) {
     progress(round === 0 ? 'warming up …' : `round ${round}/${settings.rounds} …`);
+    const step = (work) => traced(browser, () => work(browser, service, context));
     samples.push({
-      overview: await firstPage(browser, `${SITE}/overview`, '.tile'),
-      syncLog: await firstPage(browser, `${SITE}/sync-log`, 'tbody tr'),
-      earlier: await earlierPages(browser),
-      searches: await searches(browser),
-      live: await live(browser, service, context),
+      overview: await step(() => firstPage(browser, `${SITE}/overview`, '.tile')),
+      syncLog: await step(() => firstPage(browser, `${SITE}/sync-log`, 'tbody tr')),
+      earlier: await step(earlierPages),
+      searches: await step(searches),
+      live: await step(live),
     });
   }
   return samples.slice(1);
 }
 
+/** Adds to what `work` measures how long the page's main thread was busy with one task, at most. */
+async function traced({ browser, page }, work) {
+  await browser.startTracing(page, { categories: ['__metadata', 'toplevel', 'disabled-by-default-devtools.timeline'] });
+  const sample = await work();
+  const { traceEvents } = JSON.parse((await browser.stopTracing()).toString());
+  const isMain = ({ name, args }) => name === 'thread_name' && args.name === 'CrRendererMain';
+  const mains = new Set(traceEvents.filter(isMain).map(({ pid, tid }) => `${pid} ${tid}`));
+  const tasks = traceEvents.filter(({ name, pid, tid }) => name.endsWith('RunTask') && mains.has(`${pid} ${tid}`));
+  if (tasks.length === 0) throw new Error('the trace contains no task');
+  // CPU time, in microseconds: on a machine with other work a task also waits for a core.
+  return { ...sample, longestTask: tasks.reduce((longest, { tdur = 0 }) => Math.max(longest, tdur), 0) / 1_000 };
+}
+
 /** Milliseconds from the navigation until the user can use the page, and until its data is shown. */
 async function firstPage({ page, open }, path, content) {
   await open(path);
-  const shown = await page.evaluate(async (selector) => {
+  return page.evaluate(async (selector) => {
     const until = async (wanted) => {
       while (!document.querySelector(wanted)) await new Promise(requestAnimationFrame);
       // The frame after the one in which it was rendered.
@@ -116,20 +124,16 @@ async function firstPage({ page, open }, path, content) {
     };
     return { interactive: await until('nav a'), complete: await until(selector) };
   }, content);
-  return { ...shown, longestTask: await longestTask(page) };
 }
 
 /** Loads earlier pages of the list, beyond what it keeps. */
 async function earlierPages({ page }) {
   for (let count = 0; count < EARLIER_PAGES; count += 1) {
     await page.getByRole('button', { name: 'Show earlier' }).click();
-    await page.getByRole('button', { name: 'Show earlier' }).isEnabled();
     await page.waitForFunction(() =>
       [...document.querySelectorAll('.more button')].some(({ textContent }) => textContent === 'Show earlier'),
     );
   }
-  const rows = await page.locator('tbody tr').count();
-  return { rows, longestTask: await longestTask(page) };
 }
 
 /** Milliseconds from the change of the address, as by a filter, until the answer is shown. */
@@ -144,7 +148,7 @@ async function searches({ page, open }) {
     }
     times.push(await page.evaluate(search, { path: `${SITE}/${name}${query}`, request: `/${name}?` }));
   }
-  return { slowest: Math.max(...times), times, longestTask: await longestTask(page) };
+  return { slowest: Math.max(...times) };
 }
 
 /** Runs in the page. */
@@ -166,12 +170,11 @@ async function search({ path, request }) {
 async function live({ page, open }, service, { generator, settings }) {
   await open(`${SITE}/live`);
   await page.getByText('live', { exact: true }).waitFor();
-  await longestTask(page);
   const { port, key, path, expect } = inboundTarget(service);
   const { seconds } = settings;
   const args = loadArguments({ port, key, path, expect, seconds, rate: EVENTS_PER_SECOND, connections: 16 });
   const { rate, errors } = await measure('the live events', generator.command, [...generator.args, ...args]);
-  return { rate, errors, behind: await page.evaluate(untilNewest, SITE), longestTask: await longestTask(page) };
+  return { rate, errors, behind: await page.evaluate(untilNewest, SITE) };
 }
 
 /** Runs in the page. Milliseconds until the newest event of the log is the first row. */
@@ -182,11 +185,6 @@ async function untilNewest(site) {
   const shown = () => Number(document.querySelector('tbody tr td:last-child').textContent.replaceAll(/\D/g, ''));
   while (shown() < newest) await new Promise(requestAnimationFrame);
   return performance.now() - start;
-}
-
-/** Since it was last asked. */
-async function longestTask(page) {
-  return page.evaluate(() => Math.max(0, ...globalThis.longTasks.splice(0)));
 }
 
 function rowsOf(samples, { attempts }) {

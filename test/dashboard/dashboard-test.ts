@@ -98,6 +98,7 @@ export class DashboardTest {
     this.sites += 1;
     const host = `shop-${this.sites}.example`;
     await this.succeed('/sites', 'POST', { host });
+    await this.succeed(`/sites/${host}/inbound`, 'PUT', { enabled: true });
     const { key } = await this.succeed(`/sites/${host}/keys`, 'POST', { name: 'Shop backend' });
     await this.service.refreshSites();
     return { host, key };

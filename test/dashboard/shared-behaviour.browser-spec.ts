@@ -5,6 +5,7 @@ import { testDashboard } from './dashboard-test.js';
 
 jest.setTimeout(120_000);
 
+const KEYS = '**/api/v1/sites/*/keys';
 const test = testDashboard();
 const focused = () => test.page.evaluate<string>('document.activeElement.textContent');
 
@@ -62,11 +63,11 @@ describe('what all pages of the dashboard do', () => {
   it('leaves the navigation beside a page that has an error', async () => {
     const { host } = await test.newSite();
     const { page } = test;
-    await page.route('**/keys', (route) => route.fulfill({ json: { items: 'not a list' } }));
+    await page.route(KEYS, (route) => route.fulfill({ json: { items: 'not a list' } }));
     await test.open(`/sites/${host}/keys`);
     await page.getByRole('alert').filter({ hasText: 'This page cannot be shown' }).waitFor();
     expect(test.takeErrors()).not.toEqual([]);
-    await page.unroute('**/keys');
+    await page.unroute(KEYS);
     await page.getByRole('button', { name: 'Try again' }).click();
     await page.getByRole('cell', { name: 'Shop backend', exact: true }).waitFor();
   });

@@ -27,6 +27,8 @@ import { useData } from '../use-data.js';
 import { type StreamState, useEventStream } from '../use-event-stream.js';
 
 const EARLIER = 100;
+/** More cannot be read while they move, and would take too long to render at hundreds in a second. */
+const MOVING_MAX = 50;
 const STATES: Readonly<Record<StreamState, readonly ['ok' | 'wait' | 'bad', string]>> = {
   connecting: ['wait', 'connecting …'],
   open: ['ok', 'live'],
@@ -63,7 +65,7 @@ export function Live({ site: { host: site } }: { site: Site }) {
     onSkipped: () => setGap(true),
   });
   const [tone, words] = paused ? (['warn', 'paused'] as const) : STATES[state];
-  const { shown } = paused?.feed ?? feed;
+  const shown = paused ? paused.feed.shown : feed.shown.slice(0, MOVING_MAX);
   const choose = (change: Readonly<Record<string, string>>) => route(withQuery(path, { ...query, ...change }), true);
   return (
     <Page
@@ -109,6 +111,7 @@ export function Live({ site: { host: site } }: { site: Site }) {
         <Show of={earlier}>
           {() => (shown.length > 0 ? <EventTable site={site} events={shown} /> : <Nothing site={site} text={text} />)}
         </Show>
+        {!paused && shown.length < feed.shown.length && <p class="more dim">Pause to see those before.</p>}
       </section>
     </Page>
   );

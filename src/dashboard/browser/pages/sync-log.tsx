@@ -1,10 +1,11 @@
+import { useMemo } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { api, dataOf, type Schemas } from '../api.js';
 import { StatusBadge } from '../components/badge.js';
 import { Paged } from '../components/paged.js';
 import { Page } from '../components/panel.js';
 import { Empty } from '../components/states.js';
-import { Table } from '../components/table.js';
+import { type Column, Table } from '../components/table.js';
 import { Time } from '../components/time.js';
 import { connectionTitle, counted, formatDuration } from '../format.js';
 import { conversionPath } from '../navigation.js';
@@ -101,36 +102,34 @@ function NoLines({ filters }: { filters: SyncLogFilters }) {
 }
 
 function Lines({ site, lines }: { site: string; lines: readonly SyncLine[] }) {
-  return (
-    <Table
-      label="Attempts"
-      rows={lines}
-      rowKey={({ position }) => position}
-      columns={[
-        { title: 'Time', cell: ({ time }) => <Time time={time} /> },
-        { title: 'What', cell: What },
-        { title: 'Outcome', cell: ({ status }) => <StatusBadge status={status} /> },
-        { title: 'Reason', isText: true, cell: Reason },
-        {
-          title: 'Conversion',
-          isMinor: true,
-          cell: ({ conversionId }) =>
-            conversionId !== undefined && (
-              <a href={conversionPath(site, conversionId)}>
-                <code>{conversionId.slice(-12)}</code>
-              </a>
-            ),
-        },
-        { title: 'Attempt', isNumber: true, isMinor: true, cell: ({ attempt }) => (attempt === 0 ? '' : attempt) },
-        {
-          title: 'Duration',
-          isNumber: true,
-          isMinor: true,
-          cell: ({ durationMs }) => (durationMs === 0 ? '' : formatDuration(durationMs)),
-        },
-      ]}
-    />
-  );
+  const columns = useMemo(() => columnsOf(site), [site]);
+  return <Table label="Attempts" rows={lines} rowKey={({ position }) => position} columns={columns} />;
+}
+
+function columnsOf(site: string): Column<SyncLine>[] {
+  return [
+    { title: 'Time', cell: ({ time }) => <Time time={time} /> },
+    { title: 'What', cell: What },
+    { title: 'Outcome', cell: ({ status }) => <StatusBadge status={status} /> },
+    { title: 'Reason', isText: true, cell: Reason },
+    {
+      title: 'Conversion',
+      isMinor: true,
+      cell: ({ conversionId }) =>
+        conversionId !== undefined && (
+          <a href={conversionPath(site, conversionId)}>
+            <code>{conversionId.slice(-12)}</code>
+          </a>
+        ),
+    },
+    { title: 'Attempt', isNumber: true, isMinor: true, cell: ({ attempt }) => (attempt === 0 ? '' : attempt) },
+    {
+      title: 'Duration',
+      isNumber: true,
+      isMinor: true,
+      cell: ({ durationMs }) => (durationMs === 0 ? '' : formatDuration(durationMs)),
+    },
+  ];
 }
 
 function What({ kind, platform }: SyncLine) {
