@@ -9,6 +9,7 @@ import { type Column, Table } from '../components/table.js';
 import { Time } from '../components/time.js';
 import { connectionTitle, counted, formatDuration } from '../format.js';
 import { conversionPath } from '../navigation.js';
+import { PAGE_ROWS } from '../page-window.js';
 import type { Site } from '../session.js';
 import { readFilters, STATUSES, type SyncLogFilters, withFilter } from '../sync-log-filters.js';
 import { useData } from '../use-data.js';
@@ -26,6 +27,7 @@ export function SyncLog({ site }: { site: Site }) {
         params: {
           path: { site: site.host },
           query: {
+            limit: PAGE_ROWS,
             ...(filters.platform && { connection: filters.platform }),
             ...(filters.status && { status: filters.status }),
             ...(cursor !== undefined && { cursor }),
