@@ -140,6 +140,10 @@ describe('jobs of the management API', () => {
       expect((await stranger(path, { method })).status).toBe(404);
     expect((await stranger('/jobs')).body.items).toEqual([]);
     expect((await analyst('/jobs')).body.items[0]).toMatchObject({ id: job.id });
+    expect((await stranger(`/jobs?site=${SITE}`)).status).toBe(404);
+    expect((await stranger('/jobs?site=other.example')).body.items).toEqual([]);
+    expect((await operator('/jobs?site=other.example')).body.items).toEqual([]);
+    expect((await analyst(`/jobs?site=${SITE}`)).body.items[0]).toMatchObject({ id: job.id });
     expect((await analyst(`/jobs/${job.id}/file`)).status).toBe(403);
     expect((await operator('/jobs?limit=1')).body).toMatchObject({ items: [{ id: job.id }], next: job.id });
     expect((await operator(`/jobs/${job.id}`)).body.file).toBeDefined();

@@ -281,6 +281,29 @@ describe('jobs', () => {
     expect(await store.find(id)).toBeUndefined();
   });
 
+  it('are given up when a site has many newer ones that have finished', async () => {
+    const { pool } = dependencies.postgres;
+    const insert = (site: string, count: number, finished: boolean) =>
+      pool.query(
+        `INSERT INTO cc.jobs (id, site, actor, request, state, created_at, finished_at)
+         SELECT gen_random_uuid(), $1, 'cli', '{"kind":"export"}', $3, now(), CASE WHEN $4 THEN now() END
+           FROM generate_series(1, $2)`,
+        [site, count, finished ? 'succeeded' : 'queued', finished],
+      );
+    await insert(SITE, 201, true);
+    await insert(SITE, 2, false);
+    await insert('other.example', 201, true);
+    await newExport();
+    const { rows } = await pool.query(
+      'SELECT site, finished_at IS NOT NULL AS finished, count(*)::int FROM cc.jobs GROUP BY 1, 2 ORDER BY 1, 2',
+    );
+    expect(rows).toEqual([
+      { site: 'other.example', finished: true, count: 201 },
+      { site: SITE, finished: false, count: 3 },
+      { site: SITE, finished: true, count: 200 },
+    ]);
+  });
+
   it('are refused when too many wait', async () => {
     for (let created = 0; created < 10; created += 1) await newExport();
     await expect(newExport()).rejects.toThrow('Too many jobs wait');

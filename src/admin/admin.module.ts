@@ -61,6 +61,7 @@ import { SignInCleaning } from './sign-in-cleaning.js';
 import { SignInProvider } from './sign-in-provider.js';
 import { SitesController } from './sites.controller.js';
 import { StatisticsController } from './statistics.controller.js';
+import { TagController } from './tag.controller.js';
 import { TokensController } from './tokens.controller.js';
 import { UsersController } from './users.controller.js';
 import { WebhookController } from './webhook.controller.js';
@@ -118,6 +119,7 @@ class AdminKernelModule implements OnApplicationShutdown {
     SessionController,
     SignInController,
     UsersController,
+    TagController,
     TokensController,
     AuditController,
     SitesController,

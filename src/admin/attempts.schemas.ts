@@ -48,6 +48,8 @@ export const syncLineSchema = z
     kind: z.enum(['delivery', 'push', 'inbound']),
     platform: z.string().optional(),
     conversionId: z.uuid().optional(),
+    orderId: z.string().optional().meta({ description: "The sender's order id, of a delivery." }),
+    event: z.string().optional().meta({ description: 'The event of the conversion, of a delivery.' }),
     attempt: z.int(),
     status: z.string(),
     reason: z.string().optional(),

@@ -14,6 +14,7 @@ import {
 } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
+import { findDemoSandbox, sandboxConnection } from '../app/demo-sandbox.js';
 import { appOf, OauthApps } from '../authorizations/oauth-apps.js';
 import { PlatformSignIns } from '../authorizations/platform-sign-ins.js';
 import { connectSignedIn } from '../authorizations/sign-in-flow.js';
@@ -191,6 +192,33 @@ export class ConnectionsController {
       ...connectionDocument(connected, generatedSecret),
       ...(sameAccountAs !== undefined && { sameAccountAs }),
     };
+  }
+
+  /** The address is the service's own, so this needs no administrator, unlike an endpoint of the caller. */
+  @Post('sites/:site/connections/:connection/sandbox')
+  @Requires('write')
+  @ApiOperation({ summary: 'Connect a platform to the sandbox that the service started, which stands in for it' })
+  @Returns(connectionSchema, 'The connection.')
+  async connectToSandbox(
+    @Param('site', { schema: host }) name: string,
+    @Param('connection', { schema: connectionName }) connection: ConnectionName,
+    @Caller() { actor }: Principal,
+  ) {
+    const { sites, settings, commands } = this.dependencies;
+    const site = await findSite(sites, name);
+    if (site.connections.some(({ platform, disconnected }) => platform === connection && !disconnected))
+      throw new ConflictException(`${connection} is connected already. Disconnect it first.`);
+    const sandboxUrl = findDemoSandbox(settings);
+    if (sandboxUrl === undefined)
+      throw new ConflictException(
+        'There is no sandbox: it runs beside the embedded database, if DEMO_PLATFORMS is true.',
+      );
+    const platform = platformOf(connection) as Platform;
+    const request = sandboxConnection(platform, sandboxUrl);
+    const { connection: connected } = await commands.execute(
+      new ConnectPlatform(actor, site.host, platform, request, connection),
+    );
+    return connectionDocument(connected);
   }
 
   @Delete('sites/:site/connections/:connection')

@@ -1,11 +1,16 @@
 import { Controller, Get, Param, Query } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
-import type { z } from 'zod';
+import { z } from 'zod';
 import { SITE } from '../events/site.events.js';
-import { findAttempts } from '../history/find-attempts.js';
+import { type AttemptEvent, findAttempts } from '../history/find-attempts.js';
 import { redactEvent } from '../history/redact-event.js';
+import { withConversions } from '../history/with-conversions.js';
+import type { StoredEvent } from '../log/event.js';
 import { lineOf } from '../outbound/sync-log.js';
+import { TokensService } from '../users/tokens.service.js';
+import { UsersService } from '../users/users.service.js';
 import { Requires } from './access.decorators.js';
+import { withActorNames } from './actor-names.js';
 import { attemptFilter, syncLineSchema, syncQuery } from './attempts.schemas.js';
 import { Dependencies } from './dependencies.js';
 import { eventSchema, pageOf, pageOfEvents, pageQuery, typeQuery, typesOf } from './event-pages.js';
@@ -15,10 +20,20 @@ import { findSite } from './sites.controller.js';
 
 const eventsQuery = pageQuery.extend({ type: typeQuery }).strict();
 
+const auditEventSchema = eventSchema
+  .extend({
+    actorName: z.string().optional().meta({ description: 'Name of the user or token, unless it was removed.' }),
+  })
+  .meta({ id: 'AuditEvent' });
+
 @ApiTags('Events')
 @Controller('sites/:site')
 export class EventsController {
-  constructor(private readonly dependencies: Dependencies) {}
+  constructor(
+    private readonly dependencies: Dependencies,
+    private readonly users: UsersService,
+    private readonly tokens: TokensService,
+  ) {}
 
   @Get('events')
   @Requires('read')
@@ -47,14 +62,14 @@ export class EventsController {
     const statuses = status === undefined ? undefined : [status];
     const search = { ...attemptFilter(filter), kind, statuses, cursor, limit };
     const { events, ...more } = await findAttempts(this.dependencies, site, search);
-    return { items: events.map((event) => ({ position: event.position, ...lineOf(event) })), ...more };
+    return { items: await withConversions(this.dependencies.log, events.map(toLine)), ...more };
   }
 
   @Get('audit')
   @Requires('read')
   @ApiOperation({ summary: 'Who changed the site and its settings, newest first' })
   @Returns(
-    pageOf(eventSchema),
+    pageOf(auditEventSchema),
     'One page. The actor of each event says who: a user, a token, the command line or the service.',
   )
   async audit(
@@ -62,6 +77,10 @@ export class EventsController {
     @Query({ schema: pageQuery.strict() }) { cursor, limit }: z.output<typeof pageQuery>,
   ) {
     const { host: site } = await findSite(this.dependencies.sites, name);
-    return pageOfEvents(this.dependencies.log, { site, cursor, limit, categories: [SITE] }, redactEvent);
+    const options = { site, cursor, limit, categories: [SITE] };
+    const { items, ...more } = await pageOfEvents(this.dependencies.log, options, redactEvent);
+    return { items: await withActorNames(this.users, this.tokens, items as StoredEvent[]), ...more };
   }
 }
+
+const toLine = (event: AttemptEvent) => ({ position: event.position, ...lineOf(event) });

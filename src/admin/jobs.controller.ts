@@ -71,10 +71,11 @@ export class JobsController {
   @ApiOperation({ summary: 'Jobs of the last week, newest first' })
   @Returns(jobPageSchema, 'One page.')
   async list(
-    @Query({ schema: jobsQuery }) { cursor, limit }: z.output<typeof jobsQuery>,
-    @Caller() { sites }: Principal,
+    @Query({ schema: jobsQuery }) { site, cursor, limit }: z.output<typeof jobsQuery>,
+    @Caller() caller: Principal,
   ) {
-    const jobs = await this.store.list(sites, cursor, limit);
+    if (site !== undefined && !seesSite(caller, site)) throw new NotFoundException(`There is no site ${site}.`);
+    const jobs = await this.store.list(site === undefined ? caller.sites : [site], cursor, limit);
     const last = jobs.length === limit ? jobs.at(-1) : undefined;
     return { items: jobs.map(jobDocument), ...(last && { next: last.id }) };
   }

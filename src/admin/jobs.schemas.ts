@@ -64,6 +64,7 @@ export const newJobSchema = z
 
 export const jobsQuery = z
   .object({
+    site: host.optional().meta({ description: 'Only jobs of this site.' }),
     cursor: z.uuid().optional().meta({ description: '`next` of the page before.' }),
     limit: z.coerce.number().int().min(1).max(100).default(50),
   })

@@ -141,8 +141,15 @@ export const sourcesSchema = z
       )
       .meta({ description: 'The largest groups.' }),
     other: z.object(group).meta({ description: 'All other groups together.' }),
-    notMatched: z.object(group).meta({ description: 'Without a visit, and without a click id of the sender.' }),
+    notMatched: z.object(group).meta({
+      description: 'Without a visit. With `by` = `click`: without a visit, and without a click id of the sender.',
+    }),
     unknown: count.meta({ description: 'Of erased people, or older than IDENTIFIER_TTL.' }),
+    unknownMatched: count.meta({ description: 'Of the unknown ones, those that were matched to a visit.' }),
+    matched: count.meta({
+      description:
+        'As in the totals of the same period. Unless `by` is `click` it is the sum of the items, `other` and `unknownMatched`.',
+    }),
   })
   .meta({ id: 'Sources' });
 

@@ -24,7 +24,8 @@ describe('a retry', () => {
       },
     };
     const postgres = { clock: { nowMs: Date.now } };
-    const dependencies = { log, commands, postgres } as unknown as RetryDependencies;
+    const secrets = { dedupSecret: async () => 'secret' };
+    const dependencies = { log, commands, postgres, secrets } as unknown as RetryDependencies;
     retry = (request) =>
       retryDeliveries(
         dependencies,
@@ -45,6 +46,16 @@ describe('a retry', () => {
     await failed(id, 3);
     expect(await retry({ conversion: id, cursor: first.next })).toMatchObject({ requested: 0 });
     expect(requested).toEqual([id]);
+  });
+
+  it('finds the newest conversions of an order that was sent any number of times', async () => {
+    const ids: string[] = [];
+    for (let count = 0; count < 101; count += 1) {
+      ids.push(await events.decided('received', 'aa'.repeat(32), { orderId: 'A' }, {}, 'A'));
+      await failed(ids[count] as string, 1);
+    }
+    await retry({ order: 'A', limit: 500 });
+    expect(requested).toEqual(ids.slice(1).reverse());
   });
 
   it('with force does not continue: the only delivery was sent', async () => {

@@ -193,9 +193,11 @@ export async function readStreams<Category extends string>(
   return rows.map((row) => toEvent<StreamEvent<Category>>(row));
 }
 
-export interface OldestOptions {
+export interface SomeOptions {
   readonly types: readonly string[];
   readonly limit: number;
+  /** The newest events instead of the oldest, still in log order. */
+  readonly newest?: boolean;
 }
 
 const HAS_REFERENCE = `e.reference IS NOT NULL AND e.site = $1 AND e.reference = $2
@@ -212,14 +214,14 @@ export async function findByReference(source: Queryable, site: string, reference
 }
 
 /**
- * The oldest of them, for callers whose work must not grow with what a sender repeats. In two steps: with a LIMIT the planner might
+ * The oldest or the newest of them, for callers whose work must not grow with what a sender repeats. In two steps: with a LIMIT the planner might
  * scan the log in order of position instead of using the index on references.
  */
-export async function findOldestByReference(
+export async function findSomeByReference(
   source: Queryable,
   site: string,
   reference: string,
-  { types, limit }: OldestOptions,
+  { types, limit, newest }: SomeOptions,
 ): Promise<StoredEvent[]> {
   const found = await source.query<{ position: number }>({
     name: 'find-positions-by-reference',
@@ -227,15 +229,20 @@ export async function findOldestByReference(
     values: [site, reference, types],
   });
   const positions = found.rows.map(({ position }) => position).sort((one, other) => one - other);
-  return readEventsAt(source, positions.slice(0, limit));
+  return readEventsAt(source, newest ? positions.slice(-limit) : positions.slice(0, limit));
 }
 
 /** The events at these positions, in log order. */
-export async function readEventsAt(source: Queryable, positions: readonly number[]): Promise<StoredEvent[]> {
+export async function readEventsAt(
+  source: Queryable,
+  positions: readonly number[],
+  types?: readonly string[],
+): Promise<StoredEvent[]> {
   const { rows } = await source.query<Row>({
     name: 'find-by-positions',
-    text: `SELECT ${COLUMNS} FROM ${FROM} WHERE e.position = ANY ($1::bigint[]) ORDER BY e.position`,
-    values: [positions],
+    text: `SELECT ${COLUMNS} FROM ${FROM} WHERE e.position = ANY ($1::bigint[]) AND ($2::text[] IS NULL OR e.type = ANY ($2))
+            ORDER BY e.position`,
+    values: [positions, types],
   });
   return rows.map((row) => toEvent(row));
 }

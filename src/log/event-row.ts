@@ -43,6 +43,10 @@ export class EventRow implements LoggedRow {
     return isoTime(this.fields[7] as string);
   }
 
+  get timeMs(): number {
+    return Number(this.fields[7]);
+  }
+
   get category(): string {
     return this.fields[2] as string;
   }
@@ -64,6 +68,12 @@ export class EventRow implements LoggedRow {
   get subject(): string | undefined {
     const subject = this.fields[11] as string;
     return subject === NULL ? undefined : subject;
+  }
+
+  /** Null if the event has none or was erased. */
+  personal(): object | null {
+    const [beside, subject, personal] = this.fields.slice(10) as [string, string, string];
+    return beside === 't' ? personalOf(subject, personal) : null;
   }
 
   event(): StoredEvent {

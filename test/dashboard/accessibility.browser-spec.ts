@@ -1,15 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { jest } from '@jest/globals';
-import { type DashboardSite, testDashboard } from './dashboard-test.js';
+import { type DashboardSite, SITE_PAGES, testDashboard } from './dashboard-test.js';
 
 jest.setTimeout(120_000);
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const SITE_PAGES = [
-  ...['overview', 'live', 'conversions', 'sync-log', 'integrations', 'webhook', 'keys', 'tag', 'consent', 'traffic'],
-  ...['duplicates', 'mapping', 'history', 'audit'],
-];
 const PAGES = [
   ...['/', '/sites/new', '/settings/users', '/settings/tokens', '/settings/oauth-apps', '/settings/health'],
   ...SITE_PAGES.map((name) => `/sites/:site/${name}`),

@@ -1,7 +1,10 @@
 import { jest } from '@jest/globals';
-import { testDashboard } from './dashboard-test.js';
+import { SITE_PAGES, testDashboard } from './dashboard-test.js';
 
 jest.setTimeout(120_000);
+
+/** Buttons that change nothing but what is shown. */
+const READING_BUTTONS = /^(?:Refresh|Export CSV|Cop(?:y|ied).*|Show earlier|Pause|Find|Check again)$/;
 
 const test = testDashboard();
 
@@ -73,7 +76,11 @@ describe('the configuration of a site in the dashboard', () => {
     await test.click('Test');
     await test.message(/The receiver answered 20\d/);
     await test.click('Push now');
-    await test.page.getByText('delivered', { exact: true }).waitFor();
+    await test.page.getByText('delivered', { exact: true }).first().waitFor();
+    await test.click('Rotate the secret');
+    await test.dialog().getByRole('button', { name: 'Rotate' }).click();
+    await test.dialog().getByRole('region', { name: 'Secret' }).waitFor();
+    await test.dialog().getByRole('button', { name: 'Done' }).click();
   });
 
   it('saves the settings of a site, and names who changed them', async () => {
@@ -89,12 +96,18 @@ describe('the configuration of a site in the dashboard', () => {
     await page.getByLabel('Add: Country code').fill('FR');
     await page.getByLabel('Add: Country code').press('Enter');
     await page.getByRole('button', { name: 'Remove FR' }).waitFor();
+    await page.getByLabel('Threshold').focus();
+    await page.keyboard.press('ArrowRight');
+    await page.getByText(/Would have removed 0 of 0 visits/).waitFor();
+    await page.keyboard.press('ArrowRight');
+    await test.click('Save');
+    await test.message('Saved');
     await test.open(`/sites/${host}/duplicates`);
     await page.getByLabel('Window').fill('2h');
     await test.click('Save');
     await test.message('Saved');
     const { body } = await test.api(`/sites/${host}/settings`);
-    expect(body).toMatchObject({ consentRequired: true, blockCountries: ['FR'], dedupWindow: '2h' });
+    expect(body).toMatchObject({ botThreshold: 32, consentRequired: true, blockCountries: ['FR'], dedupWindow: '2h' });
     await test.open(`/sites/${host}/audit`);
     await page.getByRole('row').filter({ hasText: 'dedupWindow: 2h' }).getByText(test.email).waitFor();
   });
@@ -154,16 +167,24 @@ describe('the configuration of a site in the dashboard', () => {
   });
 
   it('shows an analyst what may be read, and nothing to change it with', async () => {
-    const { host } = await test.newSite();
-    const { cookie } = await test.newSession('analyst', [host]);
+    const site = await test.newSite();
+    await test.connectSegment(site);
+    await test.sendConversion(site, 'ORD-1');
+    const { cookie } = await test.newSession('analyst', [site.host]);
     await test.openPage(cookie);
     const { page } = test;
-    await test.open(`/sites/${host}/integrations`);
-    await page.getByRole('region', { name: 'Meta' }).waitFor();
-    expect(await page.getByRole('button', { name: /Connect|Edit|Pause/ }).count()).toBe(0);
-    await test.open(`/sites/${host}/keys`);
-    await page.getByRole('cell', { name: 'Shop backend', exact: true }).waitFor();
-    expect(await page.getByRole('button', { name: /Create|Revoke/ }).count()).toBe(0);
+    for (const name of SITE_PAGES) {
+      await test.open(`/sites/${site.host}/${name}`);
+      await page.locator('h1').waitFor();
+      await page.getByText('Loading …').first().waitFor({ state: 'detached' });
+      const buttons = await page.locator('main button').allTextContents();
+      expect([name, buttons.filter((text) => !READING_BUTTONS.test(text.trim()))]).toEqual([name, []]);
+      expect([name, await page.locator('main :is([type=checkbox], [type=range]):enabled').count()]).toEqual([name, 0]);
+    }
+    await test.open(`/sites/${site.host}/conversions?order=ORD-1`);
+    await page.getByRole('link', { name: 'ORD-1', exact: true }).click();
+    await test.heading('ORD-1');
+    await page.getByText('•••').first().waitFor({ state: 'attached' });
     await test.open('/settings/users');
     await page.getByText('Only administrators manage users').waitFor();
   });

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { jest } from '@jest/globals';
 import { eventually } from '../support/service.js';
 import { testDashboard } from './dashboard-test.js';
@@ -61,13 +62,13 @@ describe('conversions in the dashboard', () => {
     await eventually(shown, (text) => /^Conversions2.*SegmentConnected100%2/.test(text), { withinMs: 60_000 });
   });
 
-  it('filters the sync log in the address', async () => {
+  it('filters the sync log in the address, exports what matches, and shows what a retry would send', async () => {
     const site = await test.newSite();
     await test.connectSegment(site);
-    await test.sendConversion(site, 'ORD-1');
+    await test.sendConversion(site, 'ORD-2');
     const { page } = test;
     await test.open(`/sites/${site.host}/sync-log`);
-    const delivery = page.getByRole('cell', { name: 'Segment' });
+    const delivery = page.getByRole('row').filter({ hasText: 'ORD-2' });
     await eventually(
       async () => {
         await test.click('Refresh');
@@ -79,7 +80,20 @@ describe('conversions in the dashboard', () => {
     await page.getByLabel('Outcome').selectOption('failed');
     await page.getByText('Nothing matches').waitFor();
     expect(page.url()).toBe(`${test.admin.url}/sites/${site.host}/sync-log?status=failed`);
-    await page.getByRole('link', { name: 'Remove the filters' }).click();
-    await delivery.waitFor();
+    await test.click('Remove the filters');
+    await page.getByLabel('Order or conversion id').fill('ORD-2');
+    await page.keyboard.press('Enter');
+    await page.getByText('1 matches').waitFor();
+    expect(page.url()).toBe(`${test.admin.url}/sites/${site.host}/sync-log?order=ORD-2`);
+    const [download] = await Promise.all([page.waitForEvent('download'), test.click('Export CSV')]);
+    const lines = readFileSync((await download.path()) as string, 'utf8').split('\r\n');
+    expect(lines).toEqual([
+      expect.stringMatching(/^time,kind,order,event/),
+      expect.stringMatching(/,delivery,ORD-2,purchase,segment,delivered,/),
+      '',
+    ]);
+    await test.click('Retry …');
+    await test.dialog().getByText('Nothing is to be sent again').waitFor();
+    await test.dialog().getByRole('button', { name: 'Close' }).click();
   });
 });

@@ -8,6 +8,12 @@ import { startTestServer, type TestServer } from '../support/postgres-server.js'
 import { INBOUND, send, startTestService, type TestService } from '../support/service.js';
 import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.js';
 
+/** The pages of a site, as in their addresses. */
+export const SITE_PAGES = [
+  ...['overview', 'live', 'conversions', 'sync-log', 'integrations', 'webhook', 'keys', 'tag', 'consent', 'traffic'],
+  ...['duplicates', 'mapping', 'history', 'audit', 'first-steps'],
+];
+
 export interface DashboardSite {
   readonly host: string;
   readonly key: string;

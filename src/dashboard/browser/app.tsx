@@ -56,6 +56,7 @@ function SignedIn({ user, onSignedOut }: { user: User; onSignedOut: (isEnd: bool
       user,
       sites: sites.data?.items ?? [],
       localUrl: IS_LOCAL ? installation.data?.localUrl : undefined,
+      sandboxUrl: installation.data?.sandboxUrl,
       reloadSites: reload,
       signOut: () => {
         void attempt(async () => {

@@ -127,6 +127,11 @@ export function formatTime(time: string, now = new Date()): string {
   return (date.getFullYear() === now.getFullYear() ? TIME : TIME_OF_OTHER_YEAR).format(date);
 }
 
+/** Of the day, for what happens now. */
+export function formatClock(time: string): string {
+  return new Intl.DateTimeFormat(undefined, { timeStyle: 'medium', hourCycle: 'h23' }).format(new Date(time));
+}
+
 export function formatDay(time: string): string {
   return DAY.format(new Date(time));
 }

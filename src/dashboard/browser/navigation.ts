@@ -6,6 +6,7 @@ export const SITE_PAGES = [
   { page: 'sync-log', title: 'Sync log', group: undefined, key: 's' },
   { page: 'integrations', title: 'Integrations', group: undefined, key: 'i' },
   { page: 'webhook', title: 'Webhook', group: undefined, key: 'w' },
+  { page: 'first-steps', title: 'First steps', group: 'Configuration', key: '1' },
   { page: 'keys', title: 'Inbound keys', group: 'Configuration', key: 'k' },
   { page: 'tag', title: 'Tag', group: 'Configuration', key: 't' },
   { page: 'consent', title: 'Consent', group: 'Configuration', key: 'c' },

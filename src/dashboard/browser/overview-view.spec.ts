@@ -56,11 +56,13 @@ describe('the overview', () => {
       ],
       other: { conversions: 0, values: [] },
       notMatched: euros(2),
+      unknown: 1,
     } as never);
     expect(rows.map(({ title, conversions, isMatched }) => [title, conversions, isMatched])).toEqual([
       ['google / cpc', 3, true],
       ['(no source)', 1, true],
       ['(not matched)', 2, false],
+      ['(erased or expired)', 1, false],
     ]);
     expect(rows[0]?.value).toMatchObject({ currency: 'EUR', value: 10 });
   });

@@ -127,7 +127,7 @@ export interface SourceRow {
 }
 
 /** The groups that have conversions, with those that are not a source of their own at the end. */
-export function sourceRows({ items, other, notMatched }: Schemas['Sources']): SourceRow[] {
+export function sourceRows({ items, other, notMatched, unknown }: Schemas['Sources']): SourceRow[] {
   const row = (title: string, group: typeof other, isMatched: boolean): SourceRow => {
     const [value] = [...group.values].sort((one, another) => another.conversions - one.conversions);
     return { title, conversions: group.conversions, value, isMatched };
@@ -136,5 +136,6 @@ export function sourceRows({ items, other, notMatched }: Schemas['Sources']): So
     ...items.map((item) => row([item.source ?? '(no source)', item.medium].filter(Boolean).join(' / '), item, true)),
     row('(other sources)', other, true),
     row('(not matched)', notMatched, false),
+    row('(erased or expired)', { conversions: unknown, values: [] }, false),
   ].filter(({ conversions }) => conversions > 0);
 }

@@ -4,9 +4,9 @@ import { addPage } from './page-window.js';
 import type { Problem } from './problem.js';
 import { useRecovery } from './use-recovery.js';
 
-interface CursorPage<Item> {
+interface CursorPage<Item, Cursor> {
   readonly items: readonly Item[];
-  readonly next?: number | undefined;
+  readonly next?: Cursor | undefined;
 }
 
 export interface Pages<Item> {
@@ -18,27 +18,29 @@ export interface Pages<Item> {
   readonly isLoading: boolean;
   /** Undefined when there are no more. */
   readonly loadMore: (() => void) | undefined;
+  /** Also while they are loading. */
+  readonly hasMore: boolean;
   /** The newest page again. What is shown stays until it is there. */
   reload(): void;
   /** The request that failed again. */
   retry(): void;
 }
 
-interface State<Item> {
+interface State<Item, Cursor> {
   readonly items?: readonly Item[];
   readonly isCut?: boolean;
-  readonly next?: number | undefined;
+  readonly next?: Cursor | undefined;
   readonly problem?: Problem;
   readonly isLoading: boolean;
 }
 
 /** A list that the API answers in pages, newest first. `key` names what `load` depends on. */
-export function usePages<Item>(
+export function usePages<Item, Cursor extends number | string = number>(
   key: string,
-  load: (cursor: number | undefined) => Promise<CursorPage<Item>>,
+  load: (cursor: Cursor | undefined) => Promise<CursorPage<Item, Cursor>>,
 ): Pages<Item> {
-  const [state, setState] = useState<State<Item>>({ isLoading: true });
-  const [request, setRequest] = useState<{ cursor?: number; count: number }>({ count: 0 });
+  const [state, setState] = useState<State<Item, Cursor>>({ isLoading: true });
+  const [request, setRequest] = useState<{ cursor?: Cursor; count: number }>({ count: 0 });
   const [shownKey, setShownKey] = useState(key);
   if (shownKey !== key) {
     setShownKey(key);
@@ -69,5 +71,5 @@ export function usePages<Item>(
   useRecovery(problem, retry);
   const loadMore =
     next === undefined || isLoading ? undefined : () => setRequest(({ count }) => ({ cursor: next, count: count + 1 }));
-  return { items, isCut, problem, isLoading, loadMore, reload, retry };
+  return { items, isCut, problem, isLoading, loadMore, hasMore: next !== undefined, reload, retry };
 }

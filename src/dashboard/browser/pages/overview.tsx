@@ -16,7 +16,7 @@ import { pathOf } from '../navigation.js';
 import { changeOf, PERIODS, periodsOf, platformRows, pointsOf, type Series, type Totals } from '../overview-view.js';
 import type { Site } from '../session.js';
 import { useData } from '../use-data.js';
-import { FirstSteps } from './first-steps.js';
+import { FirstStepsNote } from './first-steps-note.js';
 
 interface Loaded {
   readonly attention: Schemas['Attention'];
@@ -86,7 +86,7 @@ export function Overview({ site }: { site: Site }) {
         {({ attention, totals, before, series, connections, sources, quality }) => (
           <>
             <Attention items={attention.items} />
-            <FirstSteps site={site} connections={connections} hasConversions={totals.conversions > 0} />
+            <FirstStepsNote site={site} connections={connections} hasConversions={totals.conversions > 0} />
             <Figures totals={totals} before={before} days={days} />
             <div class="two">
               <Panel title="Conversions" note={days > 7 ? 'by the day' : 'by the hour'}>

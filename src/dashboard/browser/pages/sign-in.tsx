@@ -28,6 +28,10 @@ export function SignIn({ user, hasEnded, onSignedIn }: SignInProps) {
   const { path, query, route } = useLocation();
   const [link] = useState(() => (path === '/sign-in' ? location.hash.slice(1) : ''));
   useEffect(() => {
+    // A link that works once does not stay in the address or in the history of the browser.
+    if (link !== '') history.replaceState(history.state, '', location.pathname);
+  }, [link]);
+  useEffect(() => {
     document.title = 'Sign in · Clean Conversions';
     if (user && link === '') route('/', true);
   }, [user, link, route]);
