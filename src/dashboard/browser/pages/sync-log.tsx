@@ -38,9 +38,11 @@ export function SyncLog({ site }: { site: Site }) {
         params: { ...params, query: { ...queryOf(filters, openedMs), limit, ...(cursor !== undefined && { cursor }) } },
       }),
     );
-  const pages = usePages<SyncLine>(`${site.host} ${withFilter('', filters, {})} ${openedMs}`, (cursor) =>
-    load(cursor, PAGE_ROWS),
-  );
+  const pages = usePages<SyncLine>(`${site.host} ${withFilter('', filters, {})}`, (cursor) => load(cursor, PAGE_ROWS));
+  const refresh = () => {
+    setOpenedMs(Date.now());
+    pages.reload();
+  };
   const connections = useData(`connections ${site.host}`, () =>
     dataOf(api.GET('/api/v1/sites/{site}/connections', { params })),
   );
@@ -65,7 +67,7 @@ export function SyncLog({ site }: { site: Site }) {
       note={`What was sent for ${site.host}, and what came back`}
       actions={
         <>
-          <button type="button" onClick={() => setOpenedMs(Date.now())} disabled={pages.isLoading}>
+          <button type="button" onClick={refresh} disabled={pages.isLoading}>
             Refresh
           </button>
           <button type="button" onClick={() => void exportLines()} disabled={exporting.isBusy || !items?.length}>
@@ -96,7 +98,7 @@ export function SyncLog({ site }: { site: Site }) {
           filters={filters}
           statuses={statuses}
           connected={connected}
-          onSent={() => setOpenedMs(Date.now())}
+          onSent={refresh}
           onClose={() => setRetrying(false)}
         />
       )}
