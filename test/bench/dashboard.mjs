@@ -32,14 +32,14 @@ export async function dashboardRun(context) {
   progress('starting the service …');
   const started = await part('the service', () => startWithDashboard(join(directory, 'service')));
   if (!started) return [];
-  const { service, dashboard } = started;
+  const { service } = started;
   cleanUp.push(() => service.stop());
   context.facts.push(
     'Chromium with its CPU throttled to a quarter; tasks in CPU time of the main thread; the slowest of the rounds',
   );
   context.postgresVersion = await serverVersion(service.server);
   await part('filling the log', () => fill(service, settings.attempts, context));
-  const samples = await part('the rounds', () => inBrowser(dashboard, (page) => rounds(page, service, context)));
+  const samples = await part('the rounds', () => inBrowser(started, (page) => rounds(page, service, context)));
   return samples ? rowsOf(samples, settings) : [];
 }
 
@@ -62,19 +62,19 @@ async function fill(service, attempts, { progress }) {
 }
 
 /** Calls `work` with a page of a browser in which the user is signed in. */
-async function inBrowser(dashboard, work) {
+async function inBrowser({ url, dashboard }, work) {
   const browser = await launchChromium();
   if (!browser) throw new Error(`Chromium does not start: ${CHROMIUM_REMEDY}`);
   try {
     const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, locale: 'en-US' });
     const [name, value] = dashboard.cookie.split(/=(.*)/s);
     // Browsers store a secure cookie for localhost only with an address that says https.
-    await context.addCookies([{ name, value, url: dashboard.url.replace('http:', 'https:'), secure: true }]);
+    await context.addCookies([{ name, value, url: url.replace('http:', 'https:'), secure: true }]);
     context.setDefaultTimeout(60_000);
     const page = await context.newPage();
     const session = await context.newCDPSession(page);
     await session.send('Emulation.setCPUThrottlingRate', { rate: THROTTLING });
-    const open = (path) => page.goto(dashboard.url + path);
+    const open = (path) => page.goto(url + path);
     return await work({ page, open, browser });
   } finally {
     await browser.close();

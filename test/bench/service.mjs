@@ -40,16 +40,18 @@ async function start(dataDir, command, args, { detached = false, settings = {}, 
     unwatchServer(server.postmaster);
     return outcome;
   };
-  const key = await readWritten(join(dataDir, 'demo-key'));
+  const key = await readDemoKey(dataDir);
   return { port, key, pid: child.pid, dataDir, server, startMs, stop };
 }
 
-/** The service writes the demo key a moment after it is ready. */
-async function readWritten(file) {
-  for (const deadline = performance.now() + FIRST_START_WITHIN_MS; ; await sleep(50)) {
-    const text = await readFile(file, 'utf8').catch(() => '');
-    if (text.endsWith('\n')) return text.trim();
-    if (performance.now() > deadline) throw new Error(`${file} was not written`);
+/** The service writes it after it listens. */
+async function readDemoKey(dataDir) {
+  const deadline = performance.now() + FIRST_START_WITHIN_MS;
+  for (;;) {
+    const key = (await readFile(join(dataDir, 'demo-key'), 'utf8').catch(() => '')).trim();
+    if (key !== '') return key;
+    if (performance.now() > deadline) throw new Error('the service wrote no demo key');
+    await sleep(50);
   }
 }
 

@@ -6,6 +6,8 @@ import { testDashboard } from './dashboard-test.js';
 jest.setTimeout(120_000);
 
 const test = testDashboard();
+const platformRow = (name: string) =>
+  test.page.getByRole('region', { name: 'Platforms' }).getByRole('row').filter({ hasText: name });
 
 describe('conversions in the dashboard', () => {
   it('shows a conversion as it arrives, what happened to it and where it was delivered', async () => {
@@ -53,13 +55,25 @@ describe('conversions in the dashboard', () => {
     await test.open(`/sites/${site.host}`);
     await test.heading('Overview');
     const tile = page.locator('.tile').first();
-    const row = page.getByRole('row').filter({ hasText: 'Segment' });
+    const row = platformRow('Segment');
     // Numbers come from a projection, which is a moment behind.
     const shown = async () => {
       await test.click('Refresh');
       return `${await tile.textContent()} ${await row.textContent()}`;
     };
-    await eventually(shown, (text) => /^Conversions2.*SegmentConnected100%2/.test(text), { withinMs: 60_000 });
+    await eventually(shown, (text) => /^Conversions2.*SegmentConnected.*100%2/.test(text), { withinMs: 60_000 });
+    await page.getByRole('link', { name: 'Campaign', exact: true }).click();
+    expect(page.url()).toBe(`${test.admin.url}/sites/${site.host}/overview?by=campaign`);
+  });
+
+  it('solves what needs attention with the button beside it', async () => {
+    const site = await test.newSite();
+    await test.connectSegment(site);
+    await test.succeed(`/sites/${site.host}/connections/segment/pause`, 'POST', undefined);
+    await test.open(`/sites/${site.host}/overview?days=1`);
+    await test.click('Resume: Segment is paused');
+    await test.message('Segment sends again');
+    await platformRow('Segment').getByText('Connected').waitFor();
   });
 
   it('filters the sync log in the address, exports what matches, and shows what a retry would send', async () => {

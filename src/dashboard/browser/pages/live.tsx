@@ -140,7 +140,7 @@ function Nothing({ site, text }: { site: string; text: string }) {
 function EventTable({ site, events }: { site: string; events: readonly LiveEvent[] }) {
   const columns: Column<LiveEvent>[] = useMemo(
     () => [
-      { title: 'Time', cell: ({ time }) => <Time time={time} /> },
+      { title: 'Time', cell: ({ time }) => <Time time={time} as="clock" /> },
       { title: 'Event', cell: (event) => <EventName site={site} event={event} /> },
       { title: 'Details', isText: true, cell: (event) => <span class="dim">{eventDetail(event)}</span> },
       { title: 'Position', isNumber: true, isMinor: true, cell: ({ position }) => formatNumber(position) },
