@@ -117,7 +117,7 @@ describe('jobs of the management API', () => {
 
   it.each([
     ['an unknown kind', { kind: 'verify' }, 400],
-    ['a time that does not exist', { kind: 'export', from: '2026-02-30' }, 422],
+    ['a time that does not exist', { kind: 'export', from: '2026-02-30' }, 400],
     ['a platform that is not connected', { kind: 'replay', platform: 'tiktok', from: '1' }, 422],
     ['a replay of everything', { kind: 'replay', platform: 'meta' }, 422],
     ['a forced replay of a range', { kind: 'replay', platform: 'meta', from: '1', force: true }, 422],

@@ -356,6 +356,13 @@ describe('attention', () => {
     const item = { kind: 'connection_parked', severity: 'error', site: host, platform: 'meta', count: 1 };
     const { body } = await boss(`/sites/${host}/attention`);
     expect(body).toMatchObject({ asOf: { position: await log.head() }, items: [item] });
+    const accepted = await events.decided('received', JANE);
+    await events.outcome(accepted, 'accepted', 'meta', { nextTry: '2026-01-01T00:00:00.000Z', requestId: '1' });
+    await runner.catchUp('deliveries');
+    expect((await boss(`/sites/${host}/deliveries/waiting`)).body).toMatchObject({
+      asOf: { position: await log.head() },
+      items: [{ platform: 'meta', queued: 1, unconfirmed: 1 }],
+    });
     const analyst = await admin.signedIn('analyst', [host]);
     await analyst('/tokens', { method: 'POST', body: { name: 'CI', scopes: ['read'], expiresInDays: 3 } });
     const { body: visible } = await analyst('/attention');

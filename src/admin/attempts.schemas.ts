@@ -5,7 +5,7 @@ import type { ConnectionName } from '../platforms/connection-name.js';
 import { PLATFORM_NAMES } from '../platforms/platform.js';
 import { connectionName } from './connections.controller.js';
 import { pageQuery } from './event-pages.js';
-import { time } from './schemas.js';
+import { bound, time } from './schemas.js';
 
 const STATUSES = [
   'delivered',
@@ -17,11 +17,6 @@ const STATUSES = [
   'failed',
   'validated',
 ] as const satisfies readonly OutcomeStatus[];
-
-const bound = z
-  .string()
-  .max(40)
-  .refine((text) => parseBound(text) !== undefined, { message: 'Give a time (ISO 8601) or a position.' });
 
 /** How attempts are selected. */
 export const attemptFields = {

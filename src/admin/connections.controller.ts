@@ -1,5 +1,4 @@
 import {
-  BadRequestException,
   Body,
   ConflictException,
   Controller,
@@ -90,7 +89,12 @@ const connectSchema = z
       .optional()
       .meta({ description: 'Id of a sign-in at the platform, whose tokens are used in place of secrets.' }),
   })
-  .strict();
+  .strict()
+  .refine(({ endpoint, signIn }) => endpoint === undefined || signIn === undefined, {
+    message: 'A sign-in determines the endpoint: leave it out.',
+    path: ['endpoint'],
+  })
+  .meta({ not: { required: ['endpoint', 'signIn'] } });
 
 const testSchema = z
   .object({
@@ -297,7 +301,6 @@ export class ConnectionsController {
       return dependencies.commands.execute(
         new ConnectPlatform(actor, site.host, platformOf(connection) as Platform, request, connection),
       );
-    if (endpoint !== undefined) throw new BadRequestException('A sign-in determines the endpoint: leave it out.');
     const signIn = { id, userId, site: site.host, connection };
     const connected = await connectSignedIn({ ...dependencies, apps, signIns }, signIn, settings, actor);
     if (!connected) throw new ConflictException('The sign-in is unknown, used or expired. Sign in again.');

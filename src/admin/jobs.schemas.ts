@@ -4,12 +4,8 @@ import { EVENT_SCHEMAS } from '../events/index.js';
 import { FORMATS, type FormatName } from '../history/export-formats.js';
 import { JOB_KINDS, JOB_STATES } from '../jobs/job.js';
 import { CONNECTION_NAME_PATTERN, type ConnectionName } from '../platforms/connection-name.js';
-import { host, time } from './schemas.js';
+import { bound, host, time } from './schemas.js';
 
-const bound = z
-  .string()
-  .max(40)
-  .meta({ description: 'A position or a time, UTC unless it has an offset.', example: '2026-03-01T09:30:00Z' });
 const from = bound.optional();
 const to = bound.optional().meta({ description: 'Exclusive. Default: now.' });
 const connection = z

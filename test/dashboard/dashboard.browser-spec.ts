@@ -100,6 +100,8 @@ const open = (path: string) => page.goto(admin.url + path);
 const click = (name: string | RegExp) => page.getByRole('button', { name }).click();
 const heading = (name: string) => page.getByRole('heading', { level: 1, name }).waitFor();
 const dialog = () => page.getByRole('dialog');
+const platformRow = (name: string) =>
+  page.getByRole('region', { name: 'Platforms' }).getByRole('row').filter({ hasText: name });
 const message = (text: string | RegExp) => page.getByRole('status').filter({ hasText: text }).waitFor();
 
 describe('the dashboard in a browser', () => {
@@ -171,13 +173,23 @@ describe('the dashboard in a browser', () => {
     await open(`/sites/${SITE}`);
     await heading('Overview');
     const tile = page.locator('.tile').first();
-    const row = page.getByRole('row').filter({ hasText: 'Segment' });
+    const row = platformRow('Segment');
     // Numbers come from a projection, which is a moment behind.
     const shown = async () => {
       await click('Refresh');
       return `${await tile.textContent()} ${await row.textContent()}`;
     };
-    await eventually(shown, (text) => /^Conversions2.*SegmentConnected100%3/.test(text), { withinMs: 60_000 });
+    await eventually(shown, (text) => /^Conversions2.*SegmentConnected.*100%3/.test(text), { withinMs: 60_000 });
+    await page.getByRole('link', { name: 'Campaign', exact: true }).click();
+    expect(page.url()).toBe(`${admin.url}/sites/${SITE}/overview?by=campaign`);
+  });
+
+  it('solves what needs attention with the button beside it', async () => {
+    expect((await asAdmin(`/sites/${SITE}/connections/segment/pause`, { method: 'POST' })).status).toBe(200);
+    await open(`/sites/${SITE}/overview?days=1`);
+    await click('Resume: Segment is paused');
+    await message('Segment sends again');
+    await platformRow('Segment').getByText('Connected').waitFor();
   });
 
   it('revokes a key after asking', async () => {

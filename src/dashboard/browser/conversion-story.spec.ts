@@ -1,4 +1,4 @@
-import { attemptView, type ConversionHistory, conversionStory, type Step } from './conversion-story.js';
+import { attemptViews, type ConversionHistory, conversionStory, type Step } from './conversion-story.js';
 
 const TIME = '2026-11-16T12:00:00.000Z';
 const CONVERSION: ConversionHistory['conversion'] = {
@@ -121,12 +121,17 @@ describe('the story of a conversion', () => {
     ]);
   });
 
-  it('tells a report of the platform from an attempt', () => {
-    const sent = { time: TIME, attempt: 2, status: 'deferred', httpStatus: 503, durationMs: 70, unknown: true };
-    expect(attemptView(sent)).toEqual({
-      title: 'Attempt 2',
+  it('tells an attempt from asking the platform whether it counts the conversion', () => {
+    const [first, second, third] = attemptViews([
+      { time: TIME, attempt: 1, status: 'deferred', httpStatus: 503, durationMs: 70, unknown: true },
+      { time: TIME, attempt: 2, status: 'accepted', nextTry: TIME },
+      { time: TIME, attempt: 3, status: 'accepted', nextTry: TIME },
+    ]);
+    expect(first).toMatchObject({
+      title: 'Attempt 1',
       details: 'HTTP 503 · 70 ms · the platform may have accepted it',
     });
-    expect(attemptView({ time: TIME, attempt: 3, status: 'confirmed' }).title).toBe('Report of the platform');
+    expect([second?.title, second?.asksAt]).toEqual(['Attempt 2', undefined]);
+    expect([third?.title, third?.asksAt]).toEqual(['Asked whether it counts', TIME]);
   });
 });

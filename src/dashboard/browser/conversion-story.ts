@@ -242,21 +242,38 @@ function deliverySteps(deliveries: readonly Delivery[]): Step[] {
   });
 }
 
-/** What an attempt was, and what is known about it. A report of the platform is no request with the conversion. */
-export function attemptView(attempt: Attempt): { title: string; details: string } {
-  const { status, httpStatus, durationMs, requestId, reason, unknown } = attempt;
-  const isReport = status === 'confirmed' || status === 'rejected';
-  const details = [
-    httpStatus !== undefined && `HTTP ${httpStatus}`,
-    durationMs !== undefined && formatDuration(durationMs),
-    requestId !== undefined && `request ${requestId}`,
-    unknown && 'the platform may have accepted it',
-    reason,
-  ];
-  return {
-    title: isReport ? 'Report of the platform' : `Attempt ${attempt.attempt}`,
-    details: details.filter(Boolean).join(' · '),
-  };
+export interface AttemptView {
+  readonly attempt: Attempt;
+  readonly title: string;
+  readonly details: string;
+  /** When the platform is asked whether it counts the conversion, if that is still to come. */
+  readonly asksAt?: string;
+}
+
+/** What each attempt was, and what is known about it. Once a platform has accepted a conversion, it is only asked about it. */
+export function attemptViews(attempts: readonly Attempt[]): AttemptView[] {
+  return attempts.map((attempt, index) => {
+    const { status, httpStatus, durationMs, requestId, reason, unknown, nextTry } = attempt;
+    const isAsked = attempts[index - 1]?.status === 'accepted' && isReport(status);
+    const details = [
+      httpStatus !== undefined && `HTTP ${httpStatus}`,
+      durationMs !== undefined && formatDuration(durationMs),
+      requestId !== undefined && `request ${requestId}`,
+      unknown && 'the platform may have accepted it',
+      reason,
+    ];
+    const isLast = index === attempts.length - 1;
+    return {
+      attempt,
+      title: isAsked ? 'Asked whether it counts' : `Attempt ${attempt.attempt}`,
+      details: details.filter(Boolean).join(' · '),
+      ...(isLast && status === 'accepted' && nextTry !== undefined && { asksAt: nextTry }),
+    };
+  });
+}
+
+function isReport(status: string): boolean {
+  return status === 'accepted' || status === 'confirmed' || status === 'rejected';
 }
 
 function known(name: string, value: string | undefined): Fact[] {

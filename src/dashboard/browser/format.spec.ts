@@ -2,6 +2,7 @@ import {
   connectionTitle,
   counted,
   formatAge,
+  formatClock,
   formatDuration,
   formatMoney,
   formatTime,
@@ -53,6 +54,7 @@ describe('formats of the dashboard', () => {
       false,
       true,
     ]);
+    expect([new Date(time), later].map((now) => /2026|15/.test(formatClock(time, now)))).toEqual([false, true]);
     expect(formatWhole(time)).toMatch(/2026.*\n2026-06-15 12:00:00\.000 UTC$/);
   });
 

@@ -47,6 +47,9 @@ const SHARE = new Intl.NumberFormat(undefined, { style: 'percent', maximumFracti
 const AGE = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
 const CLOCK = { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' } as const;
 const TIME = new Intl.DateTimeFormat(undefined, { day: '2-digit', month: 'short', ...CLOCK });
+const CLOCK_TIME = new Intl.DateTimeFormat(undefined, CLOCK);
+const AXIS_DAY = new Intl.DateTimeFormat(undefined, { weekday: 'short', day: 'numeric', month: 'short' });
+const AXIS_HOUR = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
 const DAY = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', year: 'numeric' });
 const TIME_OF_OTHER_YEAR = new Intl.DateTimeFormat(undefined, {
   ...{ day: '2-digit', month: 'short', year: 'numeric' },
@@ -127,9 +130,10 @@ export function formatTime(time: string, now = new Date()): string {
   return (date.getFullYear() === now.getFullYear() ? TIME : TIME_OF_OTHER_YEAR).format(date);
 }
 
-/** Of the day, for what happens now. */
-export function formatClock(time: string): string {
-  return new Intl.DateTimeFormat(undefined, { timeStyle: 'medium', hourCycle: 'h23' }).format(new Date(time));
+/** Without the date if it is today. */
+export function formatClock(time: string, now = new Date()): string {
+  const date = new Date(time);
+  return date.toDateString() === now.toDateString() ? CLOCK_TIME.format(date) : formatTime(time, now);
 }
 
 export function formatDay(time: string): string {
@@ -149,4 +153,14 @@ export function formatUtc(time: string): string {
 /** `one`, or the other form with the number before it. */
 export function counted(count: number, one: string, many = `${one}s`): string {
   return `${formatNumber(count)} ${count === 1 ? one : many}`;
+}
+
+/** At an axis: a day, or an hour. */
+export function axisTime(timeMs: number, isDay: boolean): string {
+  return (isDay ? AXIS_DAY : AXIS_HOUR).format(timeMs);
+}
+
+/** The name of the viewer's zone. */
+export function zoneName(): string {
+  return Intl.DateTimeFormat().resolvedOptions().timeZone;
 }

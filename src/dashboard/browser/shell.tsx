@@ -83,29 +83,33 @@ function Brand() {
   );
 }
 
+const ALL_SITES = '/';
+
 function SiteSwitcher({ site }: { site: Site | undefined }) {
   const { sites } = useSession();
   const { path, route } = useLocation();
   if (!site) return null;
+  const shown = path === ALL_SITES ? ALL_SITES : site.host;
   const choose = (value: string) =>
-    route(value === '' ? '/sites/new' : pathOf(value, readPath(path).page ?? FIRST_PAGE));
+    route(value.startsWith('/') ? value : pathOf(value, readPath(path).page ?? FIRST_PAGE));
   return (
     <select
       class="switcher"
       aria-label="Site"
-      value={site.host}
+      value={shown}
       onChange={(event) => {
         choose(event.currentTarget.value);
         // The page of the new site shows the choice; a page that adds one keeps the present.
-        event.currentTarget.value = site.host;
+        event.currentTarget.value = shown;
       }}
     >
+      {sites.length > 1 && <option value={ALL_SITES}>All sites</option>}
       {sites.map(({ host }) => (
         <option key={host} value={host}>
           {host}
         </option>
       ))}
-      <option value="">Add a site …</option>
+      <option value="/sites/new">Add a site …</option>
     </select>
   );
 }

@@ -1,4 +1,4 @@
-import { type Attempt, attemptView, type Delivery, isUnsettled } from '../conversion-story.js';
+import { type Attempt, type AttemptView, attemptViews, type Delivery, isUnsettled } from '../conversion-story.js';
 import { connectionTitle, counted, formatDuration } from '../format.js';
 import { StatusBadge } from './badge.js';
 import { CopyText } from './copy.js';
@@ -21,8 +21,8 @@ export function DeliveryDetails({ delivery, isOpen }: { delivery: Delivery; isOp
       {reason !== undefined && <p class={status === 'skipped' ? 'dim' : 'reason'}>{reason}</p>}
       {isUnsettled(status) && <NextAttempt last={attempts.at(-1)} />}
       <ol class="attempts">
-        {attempts.map((attempt) => (
-          <AttemptDetails key={`${attempt.attempt} ${attempt.time}`} platform={title} attempt={attempt} />
+        {attemptViews(attempts).map((view) => (
+          <AttemptDetails key={`${view.attempt.attempt} ${view.attempt.time}`} platform={title} view={view} />
         ))}
       </ol>
       <Payload platform={title} delivery={delivery} />
@@ -49,8 +49,8 @@ function NextAttempt({ last }: { last: Attempt | undefined }) {
   );
 }
 
-function AttemptDetails({ platform, attempt }: { platform: string; attempt: Attempt }) {
-  const { title, details } = attemptView(attempt);
+function AttemptDetails({ platform, view }: { platform: string; view: AttemptView }) {
+  const { attempt, title, details, asksAt } = view;
   return (
     <li>
       <p>
@@ -60,9 +60,9 @@ function AttemptDetails({ platform, attempt }: { platform: string; attempt: Atte
           {details !== '' && ` · ${details}`}
         </span>
       </p>
-      {attempt.status === 'accepted' && attempt.nextTry !== undefined && (
+      {asksAt !== undefined && (
         <p class="dim">
-          {platform} is asked again whether it counts it: <Time time={attempt.nextTry} as="age" />
+          {platform} has not confirmed it yet. It is asked again <Time time={asksAt} as="age" />.
         </p>
       )}
       {attempt.response !== undefined && attempt.response !== '' && (

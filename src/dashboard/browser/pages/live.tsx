@@ -141,7 +141,7 @@ function EventTable({ site, events }: { site: string; events: readonly LiveEvent
       rows={events}
       rowKey={({ position }) => position}
       columns={[
-        { title: 'Time', cell: ({ time }) => <Time time={time} /> },
+        { title: 'Time', cell: ({ time }) => <Time time={time} as="clock" /> },
         { title: 'Event', cell: (event) => <EventName site={site} event={event} /> },
         { title: 'Details', isText: true, cell: (event) => <span class="dim">{eventDetail(event)}</span> },
         { title: 'Position', isNumber: true, isMinor: true, cell: ({ position }) => formatNumber(position) },

@@ -10,6 +10,7 @@ import { useAction, useData } from '../use-data.js';
 /** Why the sign-in provider's answer was refused. */
 const REFUSALS: Readonly<Record<string, string>> = {
   cancelled: 'You cancelled at the provider.',
+  clock: 'The clocks of the service and of the provider differ. An administrator has to synchronise them.',
   expired: 'That took too long. Start again.',
   failed: 'The provider’s answer was not valid. Its log and that of the service say why.',
   unknown_user: 'Your account has no access. Ask an administrator to add you.',
