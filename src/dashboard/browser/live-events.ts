@@ -69,6 +69,8 @@ const DESCRIPTIONS: Readonly<Record<EventType, Description>> = {
   'user.reset.v1': [undefined, 'Password reset', 'plain'],
   'user.token_created.v1': [undefined, 'API token created', 'plain'],
   'user.token_revoked.v1': [undefined, 'API token revoked', 'plain'],
+  'user.oauth_app_set.v1': [undefined, 'OAuth app set', 'plain'],
+  'user.oauth_app_removed.v1': [undefined, 'OAuth app removed', 'plain'],
   'log.clock_stepped.v1': [undefined, 'Clock changed', 'warn'],
   'log.partition_removed.v1': [undefined, 'Old events removed', 'plain'],
   'log.key_rotated.v1': [undefined, 'Signing key replaced', 'plain'],
