@@ -1,6 +1,7 @@
 import { type ClientBase, escapeLiteral, type Pool, type QueryConfig } from 'pg';
 import { effectiveTimeMs, readClockSteps } from './clock-steps.js';
 import { copyOut } from './copy.js';
+import { DecimalSum } from './decimal-sum.js';
 import type { EventsOf, StoredEvent, StreamEvent } from './event.js';
 import type { EventSubject, SubjectOptions } from './event-log.js';
 import { EventRow, rowColumns } from './event-row.js';
@@ -419,18 +420,29 @@ export async function countEvents(source: Queryable, options: CountOptions): Pro
   }
 }
 
-/** The same for events in memory, with a count of one each. */
-export function countAmong(events: readonly StoredEvent[], by: CountOptions['by']): EventCount[] {
-  return events.map(({ site, type, time, data }) => {
-    const fields = data as Record<string, unknown>;
-    return {
-      site,
-      type,
-      minute: Math.floor(Date.parse(time) / 60_000) * 60_000,
-      values: by.map((field) => (fields[field] === undefined ? null : String(fields[field]))),
-      count: 1,
-    };
+/** The same for events in memory. */
+export function countAmong(events: Iterable<StoredEvent>, by: CountOptions['by'], sum?: string): EventCount[] {
+  const groups = new Map<string, { of: Omit<EventCount, 'count' | 'sum'>; count: number; sum: DecimalSum }>();
+  for (const { site, type, time, data } of events) {
+    const minute = Math.floor(Date.parse(time) / 60_000) * 60_000;
+    const values = by.map((field) => fieldText(data, field));
+    const key = JSON.stringify([site, type, minute, ...values]);
+    const group = groups.get(key) ?? { of: { site, type, minute, values }, count: 0, sum: new DecimalSum() };
+    groups.set(key, group);
+    group.count += 1;
+    const addend = sum === undefined ? null : fieldText(data, sum);
+    if (addend !== null) group.sum.add(addend);
+  }
+  return [...groups.values()].map((group) => {
+    return { ...group.of, count: group.count, ...(sum !== undefined && { sum: group.sum.text }) };
   });
+}
+
+/** As the operator `->>` returns it. */
+export function fieldText(data: object, field: string): string | null {
+  const value = (data as Readonly<Record<string, unknown>>)[field];
+  if (value === undefined || value === null) return null;
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 export async function readSubjects(

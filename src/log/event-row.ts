@@ -20,7 +20,7 @@ export interface LoggedRow {
 /** One row in COPY text format. The instance is reused: it is valid until the next row. */
 export class EventRow implements LoggedRow {
   /** Split at once: decoding each field from the bytes separately would cost several times as much. */
-  protected fields: string[] = [];
+  fields: readonly string[] = [];
 
   at(line: Buffer): this {
     this.fields = line.toString('utf8', 0, line.length - 1).split('\t');
