@@ -421,21 +421,45 @@ export async function countEvents(source: Queryable, options: CountOptions): Pro
 }
 
 /** The same for events in memory. */
-export function countAmong(events: Iterable<StoredEvent>, by: CountOptions['by'], sum?: string): EventCount[] {
-  const groups = new Map<string, { of: Omit<EventCount, 'count' | 'sum'>; count: number; sum: DecimalSum }>();
-  for (const { site, type, time, data } of events) {
-    const minute = Math.floor(Date.parse(time) / 60_000) * 60_000;
-    const values = by.map((field) => fieldText(data, field));
-    const key = JSON.stringify([site, type, minute, ...values]);
-    const group = groups.get(key) ?? { of: { site, type, minute, values }, count: 0, sum: new DecimalSum() };
-    groups.set(key, group);
+export function countAmong(events: readonly StoredEvent[], by: CountOptions['by']): EventCount[] {
+  const counted = new CountedEvents(by);
+  for (const { site, type, time, data } of events) counted.add(site, type, Date.parse(time), data);
+  return counted.counts();
+}
+
+/** Counts events in memory as the database does it in `countEvents`. */
+export class CountedEvents {
+  private readonly groups = new Map<
+    string,
+    { of: Omit<EventCount, 'count' | 'sum'>; count: number; sum: DecimalSum }
+  >();
+
+  constructor(
+    private readonly by: CountOptions['by'],
+    private readonly sum?: string,
+  ) {}
+
+  add(site: string, type: string, timeMs: number, data: object): void {
+    const minute = Math.floor(timeMs / 60_000) * 60_000;
+    const values = this.by.map((field) => fieldText(data, field));
+    let key = `${minute} ${type} ${site}`;
+    // With its length, because a value may contain anything.
+    for (const value of values) key += value === null ? ' -' : ` ${value.length} ${value}`;
+    let group = this.groups.get(key);
+    if (!group) {
+      group = { of: { site, type, minute, values }, count: 0, sum: new DecimalSum() };
+      this.groups.set(key, group);
+    }
     group.count += 1;
-    const addend = sum === undefined ? null : fieldText(data, sum);
+    const addend = this.sum === undefined ? null : fieldText(data, this.sum);
     if (addend !== null) group.sum.add(addend);
   }
-  return [...groups.values()].map((group) => {
-    return { ...group.of, count: group.count, ...(sum !== undefined && { sum: group.sum.text }) };
-  });
+
+  counts(): EventCount[] {
+    return [...this.groups.values()].map(({ of, count, sum }) => {
+      return { ...of, count, ...(this.sum !== undefined && { sum: sum.text }) };
+    });
+  }
 }
 
 /** As the operator `->>` returns it. */

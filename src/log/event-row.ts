@@ -39,6 +39,10 @@ export class EventRow implements LoggedRow {
     return plain(this.fields[6] as string);
   }
 
+  get timeMs(): number {
+    return Number(this.fields[7]);
+  }
+
   get time(): string {
     return isoTime(this.fields[7] as string);
   }
@@ -67,7 +71,7 @@ export class EventRow implements LoggedRow {
   }
 
   event(): StoredEvent {
-    const [position, id, category, stream, version, type, site, time, actor, data, beside, subject, personal] = this
+    const [position, id, category, stream, version, type, site, time, actor, , beside, subject, personal] = this
       .fields as Fields;
     return {
       position: Number(position),
@@ -78,7 +82,7 @@ export class EventRow implements LoggedRow {
       site: plain(site),
       time: isoTime(time),
       actor: plain(actor),
-      data: JSON.parse(plain(data)),
+      data: this.data(),
       personal: beside === 't' ? personalOf(subject, personal) : null,
     } as StoredEvent;
   }

@@ -1,8 +1,8 @@
 import type { ClientBase } from 'pg';
 import {
+  CountedEvents,
   type CountOptions,
   copyEvents,
-  countAmong,
   countEvents,
   type EventCount,
   fieldText,
@@ -69,8 +69,9 @@ export class SharedPageSource implements PageSource {
   }
 
   async count(types: CountOptions['types'], by: CountOptions['by'], sum?: string): Promise<EventCount[]> {
-    const events = this.rows.filter(({ type }) => types.includes(type)).map((row) => row.event());
-    return countAmong(events, by, sum);
+    const counted = new CountedEvents(by, sum);
+    for (const row of this.rows) if (types.includes(row.type)) counted.add(row.site, row.type, row.timeMs, row.data());
+    return counted.counts();
   }
 
   async newestByActor(prefix: string): Promise<{ actor: string; time: Date }[]> {
@@ -83,7 +84,8 @@ export class SharedPageSource implements PageSource {
 }
 
 class KeptRow extends EventRow {
-  private parsed: ReturnType<EventRow['event']> | undefined;
+  private parsedData: ReturnType<EventRow['data']> | undefined;
+  private parsedEvent: ReturnType<EventRow['event']> | undefined;
 
   constructor(row: EventRow) {
     super();
@@ -91,11 +93,12 @@ class KeptRow extends EventRow {
   }
 
   override event(): ReturnType<EventRow['event']> {
-    this.parsed ??= super.event();
-    return this.parsed;
+    this.parsedEvent ??= super.event();
+    return this.parsedEvent;
   }
 
   override data(): ReturnType<EventRow['data']> {
-    return this.event().data;
+    this.parsedData ??= super.data();
+    return this.parsedData;
   }
 }
