@@ -45,8 +45,9 @@ async function finished(body: object) {
   return eventually(async () => (await operator(`/jobs/${job.id}`)).body, isFinished, { withinMs: 60_000 });
 }
 
-const download = async (id: string, headers: Record<string, string> = {}) => {
+const download = async (id: string, headers: Record<string, string> = {}, method = 'GET') => {
   const reply = await fetch(`${admin.url}/api/v1/jobs/${id}/file`, {
+    method,
     headers: { authorization: `Bearer ${token}`, ...headers },
   });
   return { status: reply.status, headers: reply.headers, text: await reply.text() };
@@ -73,6 +74,8 @@ describe('jobs of the management API', () => {
     expect([part.status, part.text]).toEqual([206, whole.text.slice(5, 15)]);
     expect(part.headers.get('content-range')).toBe(`bytes 5-14/${job.file.bytes}`);
     expect((await download(job.id, { range: 'bytes=999999999-' })).status).toBe(416);
+    const head = await download(job.id, {}, 'HEAD');
+    expect([head.status, head.headers.get('content-length'), head.text]).toEqual([200, String(job.file.bytes), '']);
     const deleted = await operator(`/jobs/${job.id}`, { method: 'DELETE' });
     expect(deleted.body).toMatchObject({ state: 'succeeded' });
     expect(deleted.body.file).toBeUndefined();
@@ -95,6 +98,18 @@ describe('jobs of the management API', () => {
       expect((await start({ kind: 'replay', dryRun: other })).status).toBe(422);
   });
 
+  it('carry out a dry run once, also if two requests do so at the same moment', async () => {
+    const id = await storeConversion(log, { site: SITE, orderId: 'ORD-3', settings: META, outcomes: [FAILED] });
+    const dryRun = await finished({ kind: 'replay', platform: 'meta', conversion: id, force: true });
+    const confirm = () => start({ kind: 'replay', dryRun: dryRun.id });
+    const replies = await Promise.all([confirm(), confirm()]);
+    expect(replies.map(({ status }) => status).sort()).toEqual([202, 422]);
+    expect(await confirm()).toMatchObject({
+      status: 422,
+      body: { detail: 'This dry run was carried out already. Start another one to send again.' },
+    });
+  });
+
   it('replay a range with other rules', async () => {
     const job = await finished({ kind: 'shadow', from: '1', to: '2030-01-01', settings: { meta: { events: 'lead' } } });
     expect(job).toMatchObject({ state: 'succeeded', result: { undecided: expect.any(Number), platforms: {} } });
@@ -102,11 +117,12 @@ describe('jobs of the management API', () => {
 
   it.each([
     ['an unknown kind', { kind: 'verify' }, 400],
-    ['a time that does not exist', { kind: 'export', from: '2026-02-30' }, 422],
+    ['a time that does not exist', { kind: 'export', from: '2026-02-30' }, 400],
     ['a platform that is not connected', { kind: 'replay', platform: 'tiktok', from: '1' }, 422],
     ['a replay of everything', { kind: 'replay', platform: 'meta' }, 422],
     ['a forced replay of a range', { kind: 'replay', platform: 'meta', from: '1', force: true }, 422],
     ['a setting that does not exist', { kind: 'shadow', from: '1', to: '2', settings: { meta: { x: 'y' } } }, 422],
+    ['a secret', { kind: 'shadow', from: '1', to: '2', settings: { meta: { access_token: 'stored-token' } } }, 422],
     ['a wrong dedup window', { kind: 'shadow', from: '1', to: '2', dedupWindow: 'long' }, 422],
   ])('refuse %s', async (_, body, status) => {
     expect((await start(body)).status).toBe(status);
@@ -124,6 +140,10 @@ describe('jobs of the management API', () => {
       expect((await stranger(path, { method })).status).toBe(404);
     expect((await stranger('/jobs')).body.items).toEqual([]);
     expect((await analyst('/jobs')).body.items[0]).toMatchObject({ id: job.id });
+    expect((await stranger(`/jobs?site=${SITE}`)).status).toBe(404);
+    expect((await stranger('/jobs?site=other.example')).body.items).toEqual([]);
+    expect((await operator('/jobs?site=other.example')).body.items).toEqual([]);
+    expect((await analyst(`/jobs?site=${SITE}`)).body.items[0]).toMatchObject({ id: job.id });
     expect((await analyst(`/jobs/${job.id}/file`)).status).toBe(403);
     expect((await operator('/jobs?limit=1')).body).toMatchObject({ items: [{ id: job.id }], next: job.id });
     expect((await operator(`/jobs/${job.id}`)).body.file).toBeDefined();

@@ -1,5 +1,7 @@
 import { jest } from '@jest/globals';
+import { uuidv7 } from '../src/kernel/uuid.js';
 import { EventLog } from '../src/log/event-log.js';
+import { findNewestByField } from '../src/log/newest-by-field.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { ATTEMPT_TYPES, type SyncLine } from '../src/outbound/sync-log.js';
 import { type AdminClient, startTestAdmin, type TestAdmin } from './support/admin.js';
@@ -179,6 +181,16 @@ describe('the sync log of the management API', () => {
     expect(await found(query)).toEqual(reasons);
   });
 
+  it('names the order and the event of each delivery', async () => {
+    const { items } = await search('');
+    expect(items.map((line) => [line.kind, (line as { orderId?: string }).orderId])).toEqual([
+      ['push', undefined],
+      ['delivery', 'Q-2'],
+      ...Array(4).fill(['delivery', 'Q-1']),
+    ]);
+    expect(items[1]).toMatchObject({ event: 'purchase' });
+  });
+
   it('finds attempts by conversion, of this site only, and by time', async () => {
     expect(await found(`conversion=${ids[1]?.toUpperCase()}`)).toEqual(['e']);
     expect(await found(`conversion=${ids[1]}&order=Q-1`)).toEqual([]);
@@ -198,6 +210,33 @@ describe('the sync log of the management API', () => {
       cursor = page.next;
     }
     expect(reasons).toEqual(['p', 'e', 'd', 'c', 'b', 'a']);
+  });
+
+  it('reads only the partitions of the period', async () => {
+    const { pool } = admin.postgres;
+    const { rows } = await pool.query('SELECT count(*)::int AS all FROM cc.log_partitions');
+    expect(rows[0].all).toBeGreaterThan(1);
+    const plan: string[] = [];
+    const explaining = {
+      connect: async () => {
+        const client = await pool.connect();
+        return {
+          query: async (text: string, values?: unknown[]) => {
+            if (text.startsWith('SELECT found'))
+              for (const row of (await client.query(`EXPLAIN ${text}`, values)).rows) plan.push(row['QUERY PLAN']);
+            return client.query(text, values);
+          },
+          release: (error?: boolean) => client.release(error),
+        };
+      },
+      query: pool.query.bind(pool),
+    } as unknown as typeof pool;
+    const found = await findNewestByField(explaining, {
+      ...{ site: QUIET, field: 'platform', indexed: ATTEMPT_TYPES, after: 0, before: head + 1, limit: 5 },
+      keys: [{ type: 'conversion.failed.v1', value: 'meta' }],
+    });
+    expect(found).toMatchObject([{ data: { reason: 'b' } }]);
+    expect(plan.filter((line) => / on events_\S+ e/.test(line))).toHaveLength(1);
   });
 
   it('has an index on all types of attempts', async () => {
@@ -265,10 +304,51 @@ describe('retries over the management API', () => {
     const id = await store('FORCE', [{ status: 'delivered' }]);
     expect((await retry({ conversion: id, connection: 'meta', force: true })).body.requested).toBe(1);
     expect(await requests(id)).toMatchObject([{ data: { eventId: 'FORCE-r2' } }]);
+    const forced = { conversion: id, connection: 'meta', force: true };
+    expect((await retry({ ...forced, cursor: 1_000 })).status).toBe(400);
     for (const body of [{}, { connection: 'meta', force: true }, { platform: 'meta', limit: 501 }, { from: '2000' }])
       expect((await retry(body)).status).toBe(400);
     expect((await retry({ conversion: id }, analyst)).status).toBe(403);
     const other = { method: 'POST', body: { conversion: id, dryRun: true } };
     expect((await operator('/sites/elsewhere.example/deliveries/retry', other)).body).toMatchObject({ requested: 0 });
   });
+});
+
+describe('what the management API tells about the setup of a site', () => {
+  it('says when the tag was last seen, and where', async () => {
+    expect((await analyst(`/sites/${SITE}/tag`)).body).toEqual({ complete: true });
+    await appendVisit(QUIET, 'https://quiet.example/');
+    await appendVisit(SITE, 'https://www.records.example/shoes?utm_source=x');
+    const { body } = await analyst(`/sites/${SITE}/tag`);
+    expect(body).toEqual({ complete: true, seenAt: expect.any(String), host: 'www.records.example' });
+    await appendVisit(SITE, 'no address');
+    expect((await analyst(`/sites/${SITE}/tag`)).body).toEqual({ complete: true, seenAt: expect.any(String) });
+  });
+
+  it('names who changed a site: a user or a token', async () => {
+    const boss = await admin.signedIn('admin');
+    const { body: created } = await boss('/tokens', { method: 'POST', body: { name: 'Terraform', scopes: ['write'] } });
+    const token = admin.withHeaders({ authorization: `Bearer ${created.token}` });
+    await boss(`/sites/${SITE}/settings`, { method: 'PATCH', body: { consentRequired: true } });
+    await token(`/sites/${SITE}/settings`, { method: 'PATCH', body: { consentRequired: false } });
+    const { body } = await analyst(`/sites/${SITE}/audit?limit=2`);
+    const { body: self } = await boss('/session');
+    expect(body.items.map(({ actorName }: { actorName: string }) => actorName)).toEqual(['Terraform', self.name]);
+  });
+
+  it('connects to the sandbox only where there is one, and over no connection', async () => {
+    const path = (connection: string) => `/sites/${SITE}/connections/${connection}/sandbox`;
+    const { status, body } = await operator(path('tiktok'), { method: 'POST' });
+    expect([status, body.detail]).toEqual([409, expect.stringContaining('There is no sandbox')]);
+    expect((await operator(path('meta'), { method: 'POST' })).body.detail).toContain('is connected already');
+    expect((await analyst('/installation')).body).toMatchObject({ retention: { identifiers: '90d' } });
+  });
+
+  async function appendVisit(site: string, page: string): Promise<void> {
+    const visit = uuidv7();
+    const data = { visit, clicks: [], campaign: true, bot: { score: 0, reasons: [], list: 'test' } };
+    const personal = { subject: 'ab'.repeat(32), visitor: visit, page, clicks: {}, utm: {}, cookies: {}, signals: {} };
+    const events = [{ type: 'visitor.visited.v1', data, personal }] as never;
+    await log.append({ category: 'visitor', stream: visit, expected: 'any', site, actor: 'system', events });
+  }
 });

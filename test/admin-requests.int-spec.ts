@@ -29,6 +29,14 @@ function open({ url }: TestAdmin): Socket {
   return connect(Number(new URL(url).port), '127.0.0.1');
 }
 
+/** What the server sends before it closes the connection, which it may do before it has read everything. */
+async function untilClosed(socket: Socket): Promise<string> {
+  const chunks: Buffer[] = [];
+  socket.on('data', (chunk) => chunks.push(chunk)).on('error', () => {});
+  await new Promise((resolve) => socket.once('close', resolve));
+  return Buffer.concat(chunks).toString();
+}
+
 describe('requests to the management API', () => {
   it.each([
     ['a path that cannot be decoded', '/api/v1/%zz', {}, 400],
@@ -36,12 +44,33 @@ describe('requests to the management API', () => {
     ['another type of body', '/api/v1/session', { method: 'POST', body: 'a=1', headers: FORM }, 415],
     ['a text that cannot be stored', '/api/v1/session', { method: 'POST', body: NUL, headers: JSON_TYPE }, 400],
     ['the same field twice', '/api/v1/session', { method: 'POST', body: TWICE, headers: JSON_TYPE }, 400],
+    ['a method that the path does not have', '/api/v1/totals', { method: 'PUT', body: 'a=1', headers: FORM }, 405],
+    ['a GET of a path that has none', '/api/v1/sites/shop.example/erasures', {}, 405],
+    ['an address that does not exist', '/api/v1/nothing', {}, 404],
     ['no body', '/api/v1/session', { method: 'POST', headers: JSON_TYPE }, 400],
   ])('answers %s with a problem', async (_, path, call, status) => {
     const reply = await fetch(`${admin.url}${path}`, call);
     expect(reply.status).toBe(status);
     expect(reply.headers.get('content-type')).toBe('application/problem+json; charset=utf-8');
     expect(await reply.json()).toMatchObject({ status, detail: expect.any(String) });
+  });
+
+  it('names the methods that a path has', async () => {
+    const reply = await fetch(`${admin.url}/api/v1/users/1`, { method: 'DELETE' });
+    expect([reply.status, reply.headers.get('allow')]).toEqual([405, 'GET, PATCH, HEAD']);
+  });
+
+  it.each([
+    ['text that is not HTTP', 'hello\r\n\r\n', 400],
+    ['headers that are too large', `GET / HTTP/1.1\r\nHost: localhost\r\nX: ${'x'.repeat(17_000)}\r\n\r\n`, 431],
+    ['headers that do not end', 'GET / HTTP/1.1\r\nHost: localhost\r\n', 408],
+  ])('answers %s with a problem, too', async (_, text, status) => {
+    const socket = open(admin);
+    socket.write(text);
+    const [head = '', body = ''] = (await untilClosed(socket)).split('\r\n\r\n');
+    expect(head).toMatch(new RegExp(`^HTTP/1\\.1 ${status} [^]*\\bcontent-type: application/problem\\+json`, 'i'));
+    expect(head).toMatch(/\bx-content-type-options: nosniff\b/i);
+    expect(JSON.parse(body)).toMatchObject({ status, detail: expect.any(String) });
   });
 
   it('finds a site with a long name', async () => {

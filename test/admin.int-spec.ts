@@ -285,6 +285,10 @@ describe('management API', () => {
     const delivered = await operator('/sites/pages.example/events?type=conversion.delivered.v1');
     expect(delivered.body.items).toMatchObject([{ type: 'conversion.delivered.v1', data: { attempt: 2 } }]);
     expect(delivered.body.items[0].personal).toBeUndefined();
+    const either = await operator(
+      '/sites/pages.example/events?type=conversion.delivered.v1&type=conversion.failed.v1&limit=2',
+    );
+    expect(either.body.items).toMatchObject([{ type: 'conversion.delivered.v1' }, { type: 'conversion.failed.v1' }]);
     for (const query of ['limit=0', 'limit=1000', 'cursor=x', 'other=1'])
       expect((await operator(`/sites/pages.example/events?${query}`)).status).toBe(400);
   });

@@ -154,7 +154,7 @@ describe('jobs', () => {
       expect(await outcome).toBeInstanceOf(JobLost);
       await frozen.close();
       expect(await digestOf(id)).toBe(expected);
-      expect(await store.find(id)).toMatchObject({ state: 'succeeded', claims: 2 });
+      expect(await store.find(id)).toMatchObject({ state: 'succeeded' });
     },
   );
 
@@ -206,7 +206,29 @@ describe('jobs', () => {
     }
     expect(await store.claim()).toBeUndefined();
     await store.clean();
-    expect(await store.find(id)).toMatchObject({ state: 'failed', reason: 'It was interrupted 3 times.' });
+    expect(await store.find(id)).toMatchObject({
+      state: 'failed',
+      reason: 'It was interrupted 3 times without getting further.',
+    });
+  });
+
+  it('do not fail while they get further, however often processes die', async () => {
+    const { id } = await newExport();
+    for (let died = 0; died < 5; died += 1) {
+      const run = new JobRun(store, await claim(), clockAt);
+      await run.save(Buffer.from('page'), { position: died + 1, events: died + 1 });
+      await run.close();
+      await endLeases();
+    }
+    for (let died = 0; died < 2; died += 1) {
+      const run = new JobRun(store, await claim(), clockAt);
+      await run.save(Buffer.from('again'), { position: 5, events: 5 });
+      await run.close();
+      await endLeases();
+    }
+    expect(await store.claim()).toBeUndefined();
+    await store.clean();
+    expect(await store.find(id)).toMatchObject({ state: 'failed' });
   });
 
   it('end when they are cancelled, and are given back when the process stops', async () => {
@@ -257,6 +279,29 @@ describe('jobs', () => {
     await pool.query(`UPDATE cc.jobs SET finished_at = finished_at - interval '8 days'`);
     await store.clean();
     expect(await store.find(id)).toBeUndefined();
+  });
+
+  it('are given up when a site has many newer ones that have finished', async () => {
+    const { pool } = dependencies.postgres;
+    const insert = (site: string, count: number, finished: boolean) =>
+      pool.query(
+        `INSERT INTO cc.jobs (id, site, actor, request, state, created_at, finished_at)
+         SELECT gen_random_uuid(), $1, 'cli', '{"kind":"export"}', $3, now(), CASE WHEN $4 THEN now() END
+           FROM generate_series(1, $2)`,
+        [site, count, finished ? 'succeeded' : 'queued', finished],
+      );
+    await insert(SITE, 201, true);
+    await insert(SITE, 2, false);
+    await insert('other.example', 201, true);
+    await newExport();
+    const { rows } = await pool.query(
+      'SELECT site, finished_at IS NOT NULL AS finished, count(*)::int FROM cc.jobs GROUP BY 1, 2 ORDER BY 1, 2',
+    );
+    expect(rows).toEqual([
+      { site: 'other.example', finished: true, count: 201 },
+      { site: SITE, finished: false, count: 3 },
+      { site: SITE, finished: true, count: 200 },
+    ]);
   });
 
   it('are refused when too many wait', async () => {

@@ -1,4 +1,9 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { jest } from '@jest/globals';
+import { PlatformSignIns } from '../src/authorizations/platform-sign-ins.js';
+import { Sealer } from '../src/kernel/sealing.js';
 import { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { PLATFORMS } from '../src/platforms/index.js';
@@ -271,6 +276,31 @@ describe('sign-in at a platform', () => {
     expect((await connect('google_ads', id)).status).toBe(200);
   });
 
+  it('is not shown as connected before it is, and says so when the process ended meanwhile', async () => {
+    const { id, path } = await signInAt(admin, boss, site.host, 'google_ads');
+    const { pool } = admin.postgres;
+    const locking = await pool.connect();
+    try {
+      // The connection waits because it stores secrets.
+      await locking.query('BEGIN');
+      await locking.query('LOCK TABLE cc.secrets IN SHARE MODE');
+      const connecting = connect('google_ads', id);
+      await eventually(
+        () => pool.query('SELECT status FROM platform_sign_ins WHERE id = $1', [id]),
+        ({ rows }) => rows[0].status === 'connecting',
+        WITHIN,
+      );
+      expect((await boss(path)).body.status).toBe('connecting');
+      await pool.query(`UPDATE platform_sign_ins SET changed_at = now() - interval '2 minutes' WHERE id = $1`, [id]);
+      expect((await boss(path)).body.status).toBe('interrupted');
+      await locking.query('ROLLBACK');
+      expect((await connecting).status).toBe(200);
+    } finally {
+      locking.release(true);
+    }
+    expect((await boss(path)).body.status).toBe('connected');
+  });
+
   it('keeps the tokens when the settings of the new connection are refused', async () => {
     const { id } = await signInAt(admin, boss, site.host, 'google_ads');
     const refused = await connect('google_ads', id, {});
@@ -288,6 +318,59 @@ describe('sign-in at a platform', () => {
     });
     const body = { signIn: id, settings, endpoint: 'http://127.0.0.1:1' };
     expect((await boss(connectionPath('google_ads'), { method: 'PUT', body })).status).toBe(400);
+  });
+
+  it('checks the endpoint of the connection as it is after the exchange', async () => {
+    const change = (endpoint: string, settings = {}) =>
+      boss(connectionPath('google_ads'), { method: 'PUT', body: { endpoint, settings } });
+    const tokens = { access_token: 'a-token', refresh_token: 'a-refresh-token', expires_in: 3_600 };
+    // The endpoint is changed while the platform answers.
+    const platform = createServer(async (_, reply) => {
+      await change('http://127.0.0.1:1');
+      reply.setHeader('content-type', 'application/json').end(JSON.stringify(tokens));
+    });
+    await once(platform.listen(0, '127.0.0.1'), 'listening');
+    try {
+      const { port } = platform.address() as AddressInfo;
+      const settings = { ...CHOSEN['google_ads'], client_id: 'c', client_secret: 's', refresh_token: 'r' };
+      expect((await change(`http://127.0.0.1:${port}`, settings)).status).toBe(200);
+      const { url, cookie, path } = await startSignIn(boss, site.host, 'google_ads');
+      const state = new URL(url).searchParams.get('state');
+      await comeBack(admin, `${admin.url}/api/v1/oauth/callback?code=a-code&state=${state}`, cookie);
+      expect((await boss(path)).body).toMatchObject({
+        status: 'failed',
+        reason: expect.stringContaining('The endpoint of the connection was changed'),
+      });
+    } finally {
+      platform.close();
+    }
+  });
+
+  it('deletes tokens once they are used or have expired, and gives up the oldest of many sign-ins', async () => {
+    const { pool } = admin.postgres;
+    const sealedBytes = async (id: string) =>
+      (await pool.query('SELECT length(sealed) AS bytes FROM platform_sign_ins WHERE id = $1', [id])).rows[0]?.bytes;
+    const used = await signInAt(admin, boss, site.host, 'google_ads');
+    expect(await sealedBytes(used.id)).toBeGreaterThan(0);
+    expect((await connect('google_ads', used.id)).status).toBe(200);
+    const failed = await signInAt(admin, boss, site.host, 'google_ads', 'Cancel');
+    const late = await signInAt(admin, boss, site.host, 'tiktok');
+    const signIns = new PlatformSignIns(admin.postgres, new Sealer(Buffer.alloc(32)));
+    await signIns.clean();
+    expect(await sealedBytes(late.id)).toBeGreaterThan(0);
+    await pool.query('UPDATE platform_sign_ins SET expires_at = now() WHERE id = $1', [late.id]);
+    await signIns.clean();
+    for (const { id } of [used, failed, late]) expect(await sealedBytes(id)).toBe(0);
+    expect((await boss(late.path)).body.status).toBe('expired');
+    await pool.query(`UPDATE platform_sign_ins SET expires_at = now() - interval '2 hours' WHERE id = $1`, [late.id]);
+    await signIns.clean();
+    expect((await boss(late.path)).status).toBe(404);
+
+    const other = await admin.signedIn('operator');
+    const started = [];
+    for (let count = 0; count < 21; count += 1) started.push(await startSignIn(other, site.host, 'google_ads'));
+    const statuses = await Promise.all(started.map(async ({ path }) => (await other(path)).status));
+    expect(statuses).toEqual([404, ...Array.from({ length: 20 }, () => 200)]);
   });
 
   it('refuses a connection that no sign-in helps', async () => {

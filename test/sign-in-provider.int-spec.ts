@@ -145,6 +145,26 @@ describe('sign-in at an OpenID Connect provider', () => {
     expect((await browser.get(cancelled.href)).location).toBe(`${admin.url}/sign-in?refused=cancelled`);
   });
 
+  it.each([
+    ['some seconds behind', -65, ''],
+    ['some seconds ahead', 50, ''],
+    ['an hour behind', -3_600, 'sign-in?refused=clock'],
+  ])('with a clock of the provider that is %s', async (_, seconds, page) => {
+    const { id, email } = await admin.addUser('operator');
+    // An account of its own: the first sign-in binds it to the user.
+    const login = `dora${seconds}`;
+    provider.people.set(login, { email, email_verified: true });
+    provider.clockAheadMs = seconds * 1_000;
+    try {
+      const browser = new Browser();
+      const back = await browser.get(await browser.signInAtProvider(login));
+      expect(back.location).toBe(`${admin.url}/${page}`);
+      expect((await userOf(browser))?.id).toBe(page === '' ? id : undefined);
+    } finally {
+      provider.clockAheadMs = 0;
+    }
+  });
+
   it('takes roles from a claim, adds users that have one, and refuses those who lost it', async () => {
     const mapped = await startTestAdmin(admin.databaseUrl, {
       OIDC_ISSUER: provider.issuer,

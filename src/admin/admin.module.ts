@@ -57,9 +57,11 @@ import { SameHost } from './same-host.js';
 import { SessionController } from './session.controller.js';
 import { SettingsPreviewController } from './settings-preview.controller.js';
 import { SignInController } from './sign-in.controller.js';
+import { SignInCleaning } from './sign-in-cleaning.js';
 import { SignInProvider } from './sign-in-provider.js';
 import { SitesController } from './sites.controller.js';
 import { StatisticsController } from './statistics.controller.js';
+import { TagController } from './tag.controller.js';
 import { TokensController } from './tokens.controller.js';
 import { UsersController } from './users.controller.js';
 import { WebhookController } from './webhook.controller.js';
@@ -117,6 +119,7 @@ class AdminKernelModule implements OnApplicationShutdown {
     SessionController,
     SignInController,
     UsersController,
+    TagController,
     TokensController,
     AuditController,
     SitesController,
@@ -143,6 +146,7 @@ class AdminKernelModule implements OnApplicationShutdown {
     Dependencies,
     EventStreams,
     ...JOB_PROVIDERS,
+    SignInCleaning,
     SignInProvider,
     ...SITE_COMMAND_HANDLERS.map((Handler) => provideCommandHandler(Handler, [SiteRepository, SiteSecrets])),
     provideCommandHandler(ReplayDeliveriesHandler, [EventLog]),

@@ -1,12 +1,16 @@
-import type { Server } from 'node:http';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { NestFactory } from '@nestjs/core';
 import { FastifyAdapter, type NestFastifyApplication } from '@nestjs/platform-fastify';
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { serveDashboard } from '../dashboard/serve-dashboard.js';
+import type { Answer } from '../http/answer.js';
+import { clientErrorAnswerer, MAX_HEADER_BYTES } from '../http/client-error.js';
 import { parseStrictJson } from '../http/strict-json.js';
 import { isLoopbackHost } from '../kernel/addresses.js';
 import { AdminModule, type AdminOptions } from './admin.module.js';
+import { refuseUnknownRoutes } from './allowed-methods.js';
 import { adminDocument } from './document.js';
 import { PROBLEM_TYPE, problemBody } from './problem.filter.js';
 import { SameHost } from './same-host.js';
@@ -16,7 +20,16 @@ const BODY_MAX_BYTES = 1024 * 1024;
 const PATH_PART_MAX = 3 * 253;
 /** Each one takes memory and an open file, both of which are limited. */
 const CONNECTIONS_MAX = 500;
-const TIMEOUTS = { headersTimeout: 5_000, connectionsCheckingInterval: 1_000 };
+const HANDSHAKE_TIMEOUT_MS = 5_000;
+
+/** Limits of every connection. */
+const LIMITS = {
+  headersTimeout: 5_000,
+  requestTimeout: 10_000,
+  connectionsCheckingInterval: 1_000,
+  keepAliveTimeout: 65_000,
+  maxHeaderSize: MAX_HEADER_BYTES,
+};
 
 /** On every answer. */
 const HEADERS = {
@@ -43,11 +56,13 @@ export async function startAdmin(options: AdminOptions): Promise<RunningAdmin> {
     bodyParser: false,
   });
   app.setGlobalPrefix('api/v1');
-  const document = JSON.stringify(adminDocument(app));
+  const document = adminDocument(app);
+  const text = JSON.stringify(document);
   const server = app.getHttpAdapter().getInstance();
   server.get('/api/v1/openapi.json', (_request, reply) => {
-    void reply.type('application/json; charset=utf-8').send(document);
+    void reply.type('application/json; charset=utf-8').send(text);
   });
+  refuseUnknownRoutes(server, document.paths);
   serveDashboard(server);
   await app.listen(settings.adminPort ?? 0, settings.adminHost);
   const { port } = (app.getHttpServer() as Server).address() as AddressInfo;
@@ -62,15 +77,25 @@ export async function stopAdmin({ app }: RunningAdmin, graceMs: number): Promise
 
 function createAdminAdapter({ settings }: AdminOptions): FastifyAdapter {
   const { tlsCert, tlsKey, adminHost } = settings;
-  const isTls = tlsCert && tlsKey && !isLoopbackHost(adminHost);
+  const tls = tlsCert && tlsKey && !isLoopbackHost(adminHost) ? { cert: tlsCert, key: tlsKey } : undefined;
   const adapter = new FastifyAdapter({
     logger: false,
     bodyLimit: BODY_MAX_BYTES,
-    requestTimeout: 10_000,
-    keepAliveTimeout: 65_000,
+    requestTimeout: LIMITS.requestTimeout,
+    keepAliveTimeout: LIMITS.keepAliveTimeout,
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: PATH_PART_MAX },
-    ...(isTls ? { https: { ...TIMEOUTS, cert: tlsCert, key: tlsKey, handshakeTimeout: 5_000 } } : { http: TIMEOUTS }),
+    // Also called for the second address of a host name, for which Fastify adds a server without handlers and limits.
+    serverFactory: (router: RequestListener) => {
+      const server = tls
+        ? createTlsServer({ ...LIMITS, ...tls, handshakeTimeout: HANDSHAKE_TIMEOUT_MS }, router)
+        : createServer(LIMITS, router);
+      server.maxConnections = CONNECTIONS_MAX;
+      server.on('clientError', clientErrorAnswerer(problemAnswer));
+      return server;
+    },
+    // Every server already has the handler above.
+    clientErrorHandler: () => {},
     // Before the hooks below: the path cannot be decoded, or a part of it is too long.
     frameworkErrors: ({ statusCode = 400 }: FastifyError, _request: FastifyRequest, reply: FastifyReply) => {
       void reply.headers(HEADERS).status(statusCode).type(PROBLEM_TYPE);
@@ -78,7 +103,6 @@ function createAdminAdapter({ settings }: AdminOptions): FastifyAdapter {
     },
   });
   const instance = adapter.getInstance();
-  instance.server.maxConnections = CONNECTIONS_MAX;
   // Only JSON that PostgreSQL can store; no forms, which pages of other origins can send.
   instance.removeAllContentTypeParsers();
   instance.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
@@ -100,4 +124,9 @@ function createAdminAdapter({ settings }: AdminOptions): FastifyAdapter {
       .send(problemBody(421, { detail: refusal }));
   });
   return adapter;
+}
+
+/** To a request that the parser refused. */
+function problemAnswer(status: number, detail: string): Answer {
+  return { status, type: PROBLEM_TYPE, body: problemBody(status, { detail }), headers: HEADERS };
 }

@@ -5,7 +5,7 @@ import type { ConnectionName } from '../platforms/connection-name.js';
 import { PLATFORM_NAMES } from '../platforms/platform.js';
 import { connectionName } from './connections.controller.js';
 import { pageQuery } from './event-pages.js';
-import { time } from './schemas.js';
+import { bound, time } from './schemas.js';
 
 const STATUSES = [
   'delivered',
@@ -17,11 +17,6 @@ const STATUSES = [
   'failed',
   'validated',
 ] as const satisfies readonly OutcomeStatus[];
-
-const bound = z
-  .string()
-  .max(40)
-  .refine((text) => parseBound(text) !== undefined, { message: 'Give a time (ISO 8601) or a position.' });
 
 /** How attempts are selected. */
 export const attemptFields = {
@@ -48,6 +43,8 @@ export const syncLineSchema = z
     kind: z.enum(['delivery', 'push', 'inbound']),
     platform: z.string().optional(),
     conversionId: z.uuid().optional(),
+    orderId: z.string().optional().meta({ description: "The sender's order id, of a delivery." }),
+    event: z.string().optional().meta({ description: 'The event of the conversion, of a delivery.' }),
     attempt: z.int(),
     status: z.string(),
     reason: z.string().optional(),

@@ -1,5 +1,4 @@
 import {
-  BadRequestException,
   Body,
   ConflictException,
   Controller,
@@ -14,6 +13,7 @@ import {
 } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
+import { findDemoSandbox, sandboxConnection } from '../app/demo-sandbox.js';
 import { appOf, OauthApps } from '../authorizations/oauth-apps.js';
 import { PlatformSignIns } from '../authorizations/platform-sign-ins.js';
 import { connectSignedIn } from '../authorizations/sign-in-flow.js';
@@ -89,7 +89,12 @@ const connectSchema = z
       .optional()
       .meta({ description: 'Id of a sign-in at the platform, whose tokens are used in place of secrets.' }),
   })
-  .strict();
+  .strict()
+  .refine(({ endpoint, signIn }) => endpoint === undefined || signIn === undefined, {
+    message: 'A sign-in determines the endpoint: leave it out.',
+    path: ['endpoint'],
+  })
+  .meta({ not: { required: ['endpoint', 'signIn'] } });
 
 const testSchema = z
   .object({
@@ -193,6 +198,33 @@ export class ConnectionsController {
     };
   }
 
+  /** The address is the service's own, so this needs no administrator, unlike an endpoint of the caller. */
+  @Post('sites/:site/connections/:connection/sandbox')
+  @Requires('write')
+  @ApiOperation({ summary: 'Connect a platform to the sandbox that the service started, which stands in for it' })
+  @Returns(connectionSchema, 'The connection.')
+  async connectToSandbox(
+    @Param('site', { schema: host }) name: string,
+    @Param('connection', { schema: connectionName }) connection: ConnectionName,
+    @Caller() { actor }: Principal,
+  ) {
+    const { sites, settings, commands } = this.dependencies;
+    const site = await findSite(sites, name);
+    if (site.connections.some(({ platform, disconnected }) => platform === connection && !disconnected))
+      throw new ConflictException(`${connection} is connected already. Disconnect it first.`);
+    const sandboxUrl = findDemoSandbox(settings);
+    if (sandboxUrl === undefined)
+      throw new ConflictException(
+        'There is no sandbox: it runs beside the embedded database, if DEMO_PLATFORMS is true.',
+      );
+    const platform = platformOf(connection) as Platform;
+    const request = sandboxConnection(platform, sandboxUrl);
+    const { connection: connected } = await commands.execute(
+      new ConnectPlatform(actor, site.host, platform, request, connection),
+    );
+    return connectionDocument(connected);
+  }
+
   @Delete('sites/:site/connections/:connection')
   @Requires('write')
   @ApiOperation({ summary: 'Disconnect a platform and delete its secrets' })
@@ -269,9 +301,8 @@ export class ConnectionsController {
       return dependencies.commands.execute(
         new ConnectPlatform(actor, site.host, platformOf(connection) as Platform, request, connection),
       );
-    if (endpoint !== undefined) throw new BadRequestException('A sign-in determines the endpoint: leave it out.');
     const signIn = { id, userId, site: site.host, connection };
-    const connected = await connectSignedIn({ ...dependencies, apps, signIns }, site, signIn, settings, actor);
+    const connected = await connectSignedIn({ ...dependencies, apps, signIns }, signIn, settings, actor);
     if (!connected) throw new ConflictException('The sign-in is unknown, used or expired. Sign in again.');
     return connected;
   }

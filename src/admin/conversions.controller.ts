@@ -46,8 +46,8 @@ export class ConversionsController {
         conversionOf(event as StoredOpening),
       );
     const { log, secrets } = this.dependencies;
-    const oldest = { types, limit: ORDER_MAX };
-    const openings = await findOrder(log, site, await secrets.dedupSecret(site), order, oldest);
+    const newest = { types, limit: ORDER_MAX, newest: true };
+    const openings = await findOrder(log, site, await secrets.dedupSecret(site), order, newest);
     return { items: openings.reverse().map(conversionOf) };
   }
 

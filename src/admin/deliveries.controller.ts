@@ -1,8 +1,10 @@
-import { Body, Controller, Param, Post } from '@nestjs/common';
+import { Body, Controller, Get, Param, Post } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
+import { readWaiting } from '../delivery/read-waiting.js';
 import { REPLAY_STATUSES } from '../delivery/replay-deliveries.command.js';
 import { retryDeliveries } from '../history/retry-deliveries.js';
+import { readSnapshot } from '../statistics/snapshot.js';
 import type { Principal } from '../users/access.js';
 import { Caller, Requires } from './access.decorators.js';
 import { attemptFields, attemptFilter } from './attempts.schemas.js';
@@ -10,6 +12,7 @@ import { Dependencies } from './dependencies.js';
 import { Returns } from './returns.decorator.js';
 import { host } from './schemas.js';
 import { findSite } from './sites.controller.js';
+import { asOfSchema } from './statistics.schema.js';
 
 const retrySchema = z
   .object({
@@ -36,6 +39,12 @@ const retrySchema = z
   })
   .refine(({ force, cursor }) => !force || cursor === undefined, {
     message: '"force" is for one delivery: leave out "cursor".',
+  })
+  .meta({
+    anyOf: ['conversion', 'order', 'platform', 'connection'].map((field) => ({ required: [field] })),
+    if: { properties: { force: { const: true } }, required: ['force'] },
+    // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema.
+    then: { required: ['conversion', 'connection'], not: { required: ['cursor'] } },
   });
 
 const countsSchema = z.object({
@@ -56,10 +65,48 @@ const retriedSchema = z
   })
   .meta({ id: 'RetriedDeliveries' });
 
+const waitingSchema = z
+  .object({
+    asOf: asOfSchema,
+    items: z.array(
+      z.object({
+        platform: z.string().meta({ description: 'Name of the connection.' }),
+        queued: z.int().meta({ description: 'Deliveries that wait for an attempt, up to 10,000.' }),
+        unconfirmed: z.int().meta({
+          description: 'Deliveries that the platform accepted and has not confirmed yet, up to 10,000.',
+        }),
+      }),
+    ),
+  })
+  .meta({ id: 'WaitingDeliveries' });
+
 @ApiTags('Deliveries')
 @Controller('sites/:site/deliveries')
 export class DeliveriesController {
   constructor(private readonly dependencies: Dependencies) {}
+
+  @Get('waiting')
+  @Requires('read')
+  @ApiOperation({ summary: 'How many deliveries of each connection wait for an attempt or for a confirmation' })
+  @Returns(waitingSchema, 'By connection.')
+  async waiting(@Param('site', { schema: host }) name: string) {
+    const site = await findSite(this.dependencies.sites, name);
+    return readSnapshot(this.dependencies.postgres, ['deliveries'], async (client) => {
+      const [queued, unconfirmed] = [
+        await readWaiting(client, [site], 'send'),
+        await readWaiting(client, [site], 'confirm'),
+      ];
+      const countOf = (rows: typeof queued, name: string) => rows.find(({ platform }) => platform === name)?.count ?? 0;
+      const items = site.connections
+        .filter(({ disconnected }) => !disconnected)
+        .map(({ platform }) => ({
+          platform,
+          queued: countOf(queued, platform),
+          unconfirmed: countOf(unconfirmed, platform),
+        }));
+      return { items };
+    });
+  }
 
   @Post('retry')
   @Requires('write')

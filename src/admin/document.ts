@@ -21,6 +21,17 @@ const PROBLEM = {
   },
 };
 
+const ERRORS =
+  'An error. On every path also 400 (the request is not HTTP), 405, 408 (it arrives too slowly), 421 (another host name) and 431 (its headers are too large).';
+
+interface Operation {
+  readonly responses?: Record<string, object>;
+  readonly requestBody?: {
+    required: boolean;
+    readonly content: Readonly<Record<string, { readonly schema: { readonly default?: unknown } }>>;
+  };
+}
+
 /** OpenAPI 3.1, generated from the controllers and the schemas that check requests and answers. */
 export function adminDocument(app: NestFastifyApplication): OpenAPIObject {
   const head = new DocumentBuilder()
@@ -35,8 +46,10 @@ export function adminDocument(app: NestFastifyApplication): OpenAPIObject {
   const document = SwaggerModule.createDocument(app, head, { standardSchemaConverter: toJsonSchema });
   document.components = { ...document.components, schemas: { ...document.components?.schemas, Problem: PROBLEM } };
   for (const path of Object.values(document.paths)) {
-    for (const operation of Object.values(path) as { responses?: Record<string, object> }[]) {
-      if (operation.responses) operation.responses['default'] = problemResponse();
+    for (const { responses, requestBody } of Object.values(path) as Operation[]) {
+      if (responses) responses['default'] = problemResponse();
+      // A body with a default may be left out.
+      if (requestBody?.content['application/json']?.schema.default) requestBody.required = false;
     }
   }
   return document;
@@ -44,7 +57,7 @@ export function adminDocument(app: NestFastifyApplication): OpenAPIObject {
 
 function problemResponse(): object {
   const schema = { $ref: '#/components/schemas/Problem' };
-  return { description: 'An error.', content: { 'application/problem+json': { schema } } };
+  return { description: ERRORS, content: { 'application/problem+json': { schema } } };
 }
 
 function toJsonSchema(schema: unknown, { schemaType }: { schemaType: 'input' | 'output' }) {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { EVENT_SCHEMAS } from '../events/index.js';
 import { type BackwardsOptions, pageBackwards } from '../history/page-backwards.js';
 import type { EventsOf } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
@@ -8,6 +9,18 @@ export const pageQuery = z.object({
   cursor: z.coerce.number().int().min(1).optional().meta({ description: '`next` of the page before.' }),
   limit: z.coerce.number().int().min(1).max(500).default(50),
 });
+
+const type = z.enum(Object.keys(EVENT_SCHEMAS) as [string, ...string[]]);
+
+/** A filter by types of events. */
+export const typeQuery = z
+  .union([type, z.array(type).max(50)])
+  .optional()
+  .meta({ description: 'May be repeated.' });
+
+export function typesOf(types: z.output<typeof typeQuery>): string[] | undefined {
+  return types === undefined ? undefined : [types].flat();
+}
 
 const next = z.int().optional().meta({
   description: 'Cursor of the next page. Without it there is none; a page may have fewer items than its limit.',

@@ -11,24 +11,20 @@ import {
 import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
-import { EVENT_SCHEMAS } from '../events/index.js';
 import { SiteRepository } from '../sites/site-repository.js';
 import { type Principal, seesSite } from '../users/access.js';
 import { type AdminRequest, Caller, Requires } from './access.decorators.js';
 import { type Credential, credentialOf } from './credentials.js';
+import { typeQuery, typesOf } from './event-pages.js';
 import { EventStreams } from './event-streams.js';
 import { host } from './schemas.js';
 import { findSite } from './sites.controller.js';
 
 const position = z.coerce.number().int().min(0).optional();
-const type = z.enum(Object.keys(EVENT_SCHEMAS) as [string, ...string[]]);
 const streamQuery = z
   .object({
     site: host.optional(),
-    type: z
-      .union([type, z.array(type).max(50)])
-      .optional()
-      .meta({ description: 'May be repeated.' }),
+    type: typeQuery,
     after: position.meta({ description: 'Start after this position. `Last-Event-ID` takes precedence.' }),
   })
   .strict();
@@ -61,7 +57,7 @@ export class EventStreamController {
     const stream = await this.streams.open({
       principal,
       credential: credentialOf(request.headers) as Credential,
-      selection: { site, types: type === undefined ? undefined : [type].flat() },
+      selection: { site, types: typesOf(type) },
       after: lastEventIdOf(request) ?? after,
     });
     // Also if the caller left before the answer began, or sent HEAD.

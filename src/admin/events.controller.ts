@@ -1,26 +1,39 @@
 import { Controller, Get, Param, Query } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
-import { EVENT_SCHEMAS } from '../events/index.js';
 import { SITE } from '../events/site.events.js';
-import { findAttempts } from '../history/find-attempts.js';
+import { type AttemptEvent, findAttempts } from '../history/find-attempts.js';
 import { redactEvent } from '../history/redact-event.js';
+import { withConversions } from '../history/with-conversions.js';
+import type { StoredEvent } from '../log/event.js';
 import { lineOf } from '../outbound/sync-log.js';
+import { TokensService } from '../users/tokens.service.js';
+import { UsersService } from '../users/users.service.js';
 import { Requires } from './access.decorators.js';
+import { withActorNames } from './actor-names.js';
 import { attemptFilter, syncLineSchema, syncQuery } from './attempts.schemas.js';
 import { Dependencies } from './dependencies.js';
-import { eventSchema, pageOf, pageOfEvents, pageQuery } from './event-pages.js';
+import { eventSchema, pageOf, pageOfEvents, pageQuery, typeQuery, typesOf } from './event-pages.js';
 import { Returns } from './returns.decorator.js';
 import { host } from './schemas.js';
 import { findSite } from './sites.controller.js';
 
-const eventsQuery = pageQuery
-  .extend({ type: z.enum(Object.keys(EVENT_SCHEMAS) as [string, ...string[]]).optional() })
-  .strict();
+const eventsQuery = pageQuery.extend({ type: typeQuery }).strict();
+
+const auditEventSchema = eventSchema
+  .extend({
+    actorName: z.string().optional().meta({ description: 'Name of the user or token, unless it was removed.' }),
+  })
+  .meta({ id: 'AuditEvent' });
+
 @ApiTags('Events')
 @Controller('sites/:site')
 export class EventsController {
-  constructor(private readonly dependencies: Dependencies) {}
+  constructor(
+    private readonly dependencies: Dependencies,
+    private readonly users: UsersService,
+    private readonly tokens: TokensService,
+  ) {}
 
   @Get('events')
   @Requires('read')
@@ -31,11 +44,8 @@ export class EventsController {
     @Query({ schema: eventsQuery }) { cursor, limit, type }: z.output<typeof eventsQuery>,
   ) {
     const { host: site } = await findSite(this.dependencies.sites, name);
-    return pageOfEvents(
-      this.dependencies.log,
-      { site, cursor, limit, ...(type !== undefined && { types: [type] }) },
-      redactEvent,
-    );
+    const types = typesOf(type);
+    return pageOfEvents(this.dependencies.log, { site, cursor, limit, ...(types && { types }) }, redactEvent);
   }
 
   @Get('sync-log')
@@ -52,14 +62,14 @@ export class EventsController {
     const statuses = status === undefined ? undefined : [status];
     const search = { ...attemptFilter(filter), kind, statuses, cursor, limit };
     const { events, ...more } = await findAttempts(this.dependencies, site, search);
-    return { items: events.map((event) => ({ position: event.position, ...lineOf(event) })), ...more };
+    return { items: await withConversions(this.dependencies.log, events.map(toLine)), ...more };
   }
 
   @Get('audit')
   @Requires('read')
   @ApiOperation({ summary: 'Who changed the site and its settings, newest first' })
   @Returns(
-    pageOf(eventSchema),
+    pageOf(auditEventSchema),
     'One page. The actor of each event says who: a user, a token, the command line or the service.',
   )
   async audit(
@@ -67,6 +77,10 @@ export class EventsController {
     @Query({ schema: pageQuery.strict() }) { cursor, limit }: z.output<typeof pageQuery>,
   ) {
     const { host: site } = await findSite(this.dependencies.sites, name);
-    return pageOfEvents(this.dependencies.log, { site, cursor, limit, categories: [SITE] }, redactEvent);
+    const options = { site, cursor, limit, categories: [SITE] };
+    const { items, ...more } = await pageOfEvents(this.dependencies.log, options, redactEvent);
+    return { items: await withActorNames(this.users, this.tokens, items as StoredEvent[]), ...more };
   }
 }
+
+const toLine = (event: AttemptEvent) => ({ position: event.position, ...lineOf(event) });

@@ -1,6 +1,8 @@
 import { Controller, Get, Inject } from '@nestjs/common';
 import { ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
+import { findDemoSandbox } from '../app/demo-sandbox.js';
+import { formatDuration } from '../kernel/durations.js';
 import { SETTINGS, type Settings } from '../kernel/settings.js';
 import { Requires } from './access.decorators.js';
 import { Returns } from './returns.decorator.js';
@@ -8,6 +10,17 @@ import { Returns } from './returns.decorator.js';
 const installationSchema = z
   .object({
     localUrl: z.string().meta({ description: 'Where conversions are accepted on the machine of the service.' }),
+    sandboxUrl: z.string().optional().meta({
+      description: 'The sandbox that stands in for the platforms, on the same machine. It shows what it received.',
+    }),
+    retention: z
+      .object({
+        events: z.string().optional().meta({ description: 'Without it, events are kept forever.' }),
+        identifiers: z.string().meta({ description: 'Click ids and visits of known people.' }),
+        unidentifiedVisits: z.string().meta({ description: 'The personal part of visits without an email address.' }),
+        topics: z.string().optional().meta({ description: 'Events on Kafka topics, if there are brokers.' }),
+      })
+      .meta({ description: 'How long data is stored, as LOG_RETENTION, IDENTIFIER_TTL and others set it: 90d, 24h.' }),
   })
   .meta({ id: 'Installation' });
 
@@ -21,7 +34,17 @@ export class InstallationController {
   @ApiOperation({ summary: 'Show what concerns the whole installation' })
   @Returns(installationSchema, 'The installation.')
   show() {
-    const { port, tlsCert } = this.settings;
-    return { localUrl: `http${tlsCert ? 's' : ''}://localhost:${port}` };
+    const { port, tlsCert, logRetentionMs, identifierTtlMs, unidentifiedTtlMs, kafkaBrokers, kafkaRetentionMs } =
+      this.settings;
+    return {
+      localUrl: `http${tlsCert ? 's' : ''}://localhost:${port}`,
+      sandboxUrl: findDemoSandbox(this.settings),
+      retention: {
+        events: logRetentionMs === undefined ? undefined : formatDuration(logRetentionMs),
+        identifiers: formatDuration(identifierTtlMs),
+        unidentifiedVisits: formatDuration(unidentifiedTtlMs),
+        topics: kafkaBrokers === undefined ? undefined : formatDuration(kafkaRetentionMs),
+      },
+    };
   }
 }

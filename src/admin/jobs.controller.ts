@@ -71,10 +71,11 @@ export class JobsController {
   @ApiOperation({ summary: 'Jobs of the last week, newest first' })
   @Returns(jobPageSchema, 'One page.')
   async list(
-    @Query({ schema: jobsQuery }) { cursor, limit }: z.output<typeof jobsQuery>,
-    @Caller() { sites }: Principal,
+    @Query({ schema: jobsQuery }) { site, cursor, limit }: z.output<typeof jobsQuery>,
+    @Caller() caller: Principal,
   ) {
-    const jobs = await this.store.list(sites, cursor, limit);
+    if (site !== undefined && !seesSite(caller, site)) throw new NotFoundException(`There is no site ${site}.`);
+    const jobs = await this.store.list(site === undefined ? caller.sites : [site], cursor, limit);
     const last = jobs.length === limit ? jobs.at(-1) : undefined;
     return { items: jobs.map(jobDocument), ...(last && { next: last.id }) };
   }
@@ -126,8 +127,10 @@ export class JobsController {
       void reply
         .status(HttpStatus.PARTIAL_CONTENT)
         .header('content-range', `bytes ${start}-${start + length - 1}/${size}`);
-    const content = Readable.from(readFile(this.store, id, { start, length }), { objectMode: false });
-    // Also if the caller left, or sent HEAD: the rest is not read.
+    // The answer to HEAD has the length, but no content.
+    const parts = reply.request.method === 'HEAD' ? [] : readFile(this.store, id, { start, length });
+    const content = Readable.from(parts, { objectMode: false });
+    // If the caller left, the rest is not read.
     reply.raw.once('close', () => content.destroy());
     return new StreamableFile(content, {
       type: FILE_TYPES[request.format],

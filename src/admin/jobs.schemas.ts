@@ -4,12 +4,8 @@ import { EVENT_SCHEMAS } from '../events/index.js';
 import { FORMATS, type FormatName } from '../history/export-formats.js';
 import { JOB_KINDS, JOB_STATES } from '../jobs/job.js';
 import { CONNECTION_NAME_PATTERN, type ConnectionName } from '../platforms/connection-name.js';
-import { host, time } from './schemas.js';
+import { bound, host, time } from './schemas.js';
 
-const bound = z
-  .string()
-  .max(40)
-  .meta({ description: 'A position or a time, UTC unless it has an offset.', example: '2026-03-01T09:30:00Z' });
 const from = bound.optional();
 const to = bound.optional().meta({ description: 'Exclusive. Default: now.' });
 const connection = z
@@ -64,6 +60,7 @@ export const newJobSchema = z
 
 export const jobsQuery = z
   .object({
+    site: host.optional().meta({ description: 'Only jobs of this site.' }),
     cursor: z.uuid().optional().meta({ description: '`next` of the page before.' }),
     limit: z.coerce.number().int().min(1).max(100).default(50),
   })

@@ -36,7 +36,8 @@ const previewQuery = z
     {
       message: 'Give one of "conversion", "order" and "sample".',
     },
-  );
+  )
+  .meta({ oneOf: [{ required: ['conversion'] }, { required: ['order'] }, { required: ['sample'] }] });
 
 const previewSchema = z
   .object({

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parseBound } from '../history/bound.js';
 import { isEmail, normaliseEmail } from '../kernel/email.js';
 import { OVERLAP_DEFAULT } from '../sites/key-rotation.js';
 import { ROLES, SCOPES } from '../users/access.js';
@@ -6,6 +7,16 @@ import { ROLES, SCOPES } from '../users/access.js';
 /** In the form of events and the command line: ISO 8601 with milliseconds, UTC. */
 export const time = z.iso.datetime({ precision: 3 });
 export const host = z.string().min(1).max(253).meta({ example: 'shop.example' });
+/** A point in the log, as the command line takes it. */
+export const bound = z
+  .string()
+  .max(40)
+  .refine((text) => parseBound(text) !== undefined, 'Give a time (ISO 8601) or a position.')
+  .meta({
+    description: 'A position or a time, UTC unless it has an offset.',
+    example: '2026-03-01T09:30:00Z',
+    anyOf: [{ pattern: '^\\d{1,15}$' }, { format: 'date' }, { format: 'date-time' }],
+  });
 const label = z.string().trim().min(1).max(100);
 
 export const siteSchema = z
@@ -125,7 +136,10 @@ export const choosePasswordSchema = z
       .max(254)
       .refine((text) => isEmail(normaliseEmail(text)), 'not an email address')
       .optional()
-      .meta({ description: 'For a link that creates the first administrator. Without it: ADMIN_EMAIL.' }),
+      .meta({
+        format: 'email',
+        description: 'For a link that creates the first administrator. Without it: ADMIN_EMAIL.',
+      }),
   })
   .strict();
 

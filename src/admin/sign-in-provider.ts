@@ -45,12 +45,12 @@ export class SignInProvider {
   /** @param answer the URL that the provider sent the browser to. Throws if the answer is not one to this request. */
   async finish(answer: URL, { state, nonce, verifier }: PendingSignIn): Promise<ExternalIdentity> {
     const client = await loadClient();
-    const tokens = await client.authorizationCodeGrant(await this.configuration(), answer, {
-      expectedState: state,
-      expectedNonce: nonce,
-      pkceCodeVerifier: verifier,
-      idTokenExpected: true,
-    });
+    const checks = { expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true };
+    const tokens = await client
+      .authorizationCodeGrant(await this.configuration(), answer, checks)
+      .catch((error: unknown) => {
+        throw isAboutTime(error) ? new ClocksDiffer() : error;
+      });
     return identityOf({ ...tokens.claims() }, this.settings.oidcRoleClaim);
   }
 
@@ -80,6 +80,20 @@ export class SignInProvider {
     const execute = isLoopbackHost(issuer.hostname) ? [client.allowInsecureRequests] : [];
     return client.discovery(issuer, oidcClientId as string, metadata, undefined, { execute });
   }
+}
+
+/** A token that was just issued is not valid at the time of this machine. */
+export class ClocksDiffer extends Error {
+  override readonly name = 'ClocksDiffer';
+  constructor() {
+    super(
+      `The clock of this machine and that of the sign-in provider differ by more than ${CLOCK_TOLERANCE_S} s. Synchronise both with NTP.`,
+    );
+  }
+}
+
+function isAboutTime(error: unknown): boolean {
+  return (error as { code?: unknown }).code === 'OAUTH_JWT_TIMESTAMP_CHECK_FAILED';
 }
 
 /** Loaded on first use: most installations have no provider. */

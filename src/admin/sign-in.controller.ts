@@ -9,7 +9,7 @@ import { UsersService } from '../users/users.service.js';
 import { type AdminRequest, Anonymous } from './access.decorators.js';
 import { SameHost } from './same-host.js';
 import { readCookie, sessionCookie } from './session-cookie.js';
-import { type PendingSignIn, SignInProvider } from './sign-in-provider.js';
+import { ClocksDiffer, type PendingSignIn, SignInProvider } from './sign-in-provider.js';
 
 /** Lax: the browser comes back from the provider, which is another site. */
 const PENDING = '__Host-cc_sign_in';
@@ -76,6 +76,7 @@ export class SignInController {
       return session === undefined ? { refusal: 'unknown_user' } : { session };
     } catch (error) {
       this.logger.warn('Sign-in at the provider failed', { reason: messageOf(error) });
+      if (error instanceof ClocksDiffer) return { refusal: 'clock' };
       return { refusal: answer.searchParams.has('error') ? 'cancelled' : 'failed' };
     }
   }

@@ -8,9 +8,7 @@ import { host, time } from './schemas.js';
 const WEEK_MS = 7 * 24 * 60 * 60 * 1_000;
 
 /** Beyond, neither dates nor the sums of a request are of any use. */
-const moment = z.iso
-  .datetime({ offset: true })
-  .refine((text) => /^(?:20|21)\d\d-/.test(text), 'is not between the years 2000 and 2199');
+const moment = z.iso.datetime({ offset: true }).regex(/^(?:20|21)\d\d-/, 'is not between the years 2000 and 2199');
 
 export const periodQuery = z
   .object({
@@ -141,8 +139,15 @@ export const sourcesSchema = z
       )
       .meta({ description: 'The largest groups.' }),
     other: z.object(group).meta({ description: 'All other groups together.' }),
-    notMatched: z.object(group).meta({ description: 'Without a visit, and without a click id of the sender.' }),
+    notMatched: z.object(group).meta({
+      description: 'Without a visit. With `by` = `click`: without a visit, and without a click id of the sender.',
+    }),
     unknown: count.meta({ description: 'Of erased people, or older than IDENTIFIER_TTL.' }),
+    unknownMatched: count.meta({ description: 'Of the unknown ones, those that were matched to a visit.' }),
+    matched: count.meta({
+      description:
+        'As in the totals of the same period. Unless `by` is `click` it is the sum of the items, `other` and `unknownMatched`.',
+    }),
   })
   .meta({ id: 'Sources' });
 

@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isLoopback } from '../kernel/addresses.js';
 import type { CommandExecutor } from '../kernel/command.js';
+import type { Settings } from '../kernel/settings.js';
 import { platformNameOf } from '../platforms/connection-name.js';
 import { platformOf } from '../platforms/index.js';
-import { PLATFORM_NAMES, type PlatformName } from '../platforms/platform.js';
+import { PLATFORM_NAMES, type Platform, type PlatformName } from '../platforms/platform.js';
 import { ConnectPlatform } from '../sites/connection.commands.js';
 import type { SiteConnection } from '../sites/connection.js';
 import type { SiteDirectory } from '../sites/site-directory.js';
@@ -15,7 +16,9 @@ import { DEMO_HOST, readFileIfExists } from './demo-site.js';
 const MAIN = fileURLToPath(new URL('../sandbox/main.js', import.meta.url));
 const START_TIMEOUT_MS = 10_000;
 
-/** Connection settings of the demo site. None of them is a real secret: the sandbox accepts any value. */
+type SandboxSettings = Pick<Settings, 'dataDir' | 'databaseUrl' | 'demoPlatforms'>;
+
+/** Settings of connections to the sandbox. None of them is a real secret: the sandbox accepts any value. */
 const SETTINGS: Record<PlatformName, Record<string, string>> = {
   google_ads: {
     customer_id: '1234567890',
@@ -66,6 +69,19 @@ export async function startDemoSandbox(dataDir: string): Promise<string | undefi
 }
 
 /**
+ * The URL of the sandbox that the service started, as another process of the installation finds it. Undefined if there is none.
+ */
+export function findDemoSandbox({ dataDir, databaseUrl, demoPlatforms }: SandboxSettings): string | undefined {
+  const port = databaseUrl || !demoPlatforms ? undefined : readFileIfExists(portFile(dataDir));
+  return port === undefined ? undefined : `http://127.0.0.1:${port}`;
+}
+
+/** What connects a platform of any site to the sandbox. */
+export function sandboxConnection({ name }: Platform, sandboxUrl: string) {
+  return { set: SETTINGS[name], endpoint: `${sandboxUrl}/${name}` };
+}
+
+/**
  * Connects all twelve platforms of the demo site to the sandbox, and follows the sandbox to another port. Connections that the
  * operator has removed, or connected to something else, stay as they are.
  */
@@ -81,11 +97,12 @@ export async function connectDemoPlatforms(
   for (const name of names) {
     const platform = platformOf(name);
     if (!platform) continue;
-    const endpoint = `${sandboxUrl}/${platform.name}`;
+    const request = sandboxConnection(platform, sandboxUrl);
+    const { endpoint } = request;
     const before = site.connections.find((connection) => connection.platform === name);
     if (before && (before.endpoint === endpoint || !isOnSandbox(before))) continue;
-    const request = before ? { set: {}, endpoint } : { set: SETTINGS[platform.name], endpoint };
-    await commands.execute(new ConnectPlatform('system', site.host, platform, request, name));
+    const change = before ? { set: {}, endpoint } : request;
+    await commands.execute(new ConnectPlatform('system', site.host, platform, change, name));
   }
   writeFileSync(portFile(dataDir), `${new URL(sandboxUrl).port}\n`);
   await directory.refresh();

@@ -6,7 +6,6 @@ import { authFailuresProjection } from '../sites/auth-failures.projection.js';
 import { keyUsageProjection } from '../sites/key-usage.projection.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';
 import { sitesProjection } from '../sites/sites.projection.js';
-import { attributionsProjection } from '../statistics/attributions.projection.js';
 import { statisticsProjection } from '../statistics/statistics.projection.js';
 import { consentProjection } from '../visitors/consent.projection.js';
 import { identifiersProjection } from '../visitors/identifiers.projection.js';
@@ -26,7 +25,6 @@ export function allProjections(secrets: SiteSecrets): Projection[] {
     unmatchedProjection,
     matchRateProjection,
     totalsProjection,
-    statisticsProjection,
-    attributionsProjection,
+    statisticsProjection(),
   ];
 }

@@ -1,6 +1,7 @@
 import { NoResponse, type PlatformClient } from '../delivery/platform-client.js';
 import type { Authorization, CodeExchange, GrantedTokens, OauthApp } from '../platforms/authorization.js';
 import { joined, redact, textAt } from '../platforms/common-verdict.js';
+import { hideSecrets } from '../platforms/hide-secrets.js';
 import type { Platform, PlatformRequest, PlatformResponse } from '../platforms/platform.js';
 
 /** The platform gave no tokens. The message has no secret, and is for the person who signed in. */
@@ -19,9 +20,15 @@ export async function exchangeCode(
   code: CodeExchange,
 ): Promise<GrantedTokens> {
   const { authorization } = platform;
-  const first = await request(client, platform, app, authorization.exchange(app, code));
+  const secrets = [app.clientSecret, code.code, code.verifier];
+  const first = await request(client, platform, app, authorization.exchange(app, code), secrets);
   if (!authorization.extend) return first;
-  return request(client, platform, app, authorization.extend(app, first.accessToken));
+  const { accessToken, refreshToken } = first;
+  return request(client, platform, app, authorization.extend(app, accessToken), [
+    ...secrets,
+    accessToken,
+    refreshToken,
+  ]);
 }
 
 async function request(
@@ -29,17 +36,18 @@ async function request(
   platform: SignInPlatform,
   { endpoint }: OauthApp,
   post: PlatformRequest,
+  secrets: readonly (string | undefined)[],
 ): Promise<GrantedTokens> {
   const response = await client.request(platform, post, { settings: {}, secrets: {}, endpoint }).catch((error) => {
     throw error instanceof NoResponse ? new NoTokens(`The platform did not answer: ${error.message}`) : error;
   });
   const tokens = response.status === 200 ? platform.authorization.tokens(response.json) : undefined;
-  if (!tokens) throw new NoTokens(refusalOf(response));
+  if (!tokens) throw new NoTokens(refusalOf(response, hideSecrets(secrets)));
   return tokens;
 }
 
-function refusalOf({ status, json }: PlatformResponse): string {
+function refusalOf({ status, json }: PlatformResponse, hide: (text: string) => string): string {
   const error = textAt(json, 'error') ?? textAt(json, 'error', 'message');
   const words = joined(error, textAt(json, 'error_description') ?? textAt(json, 'message'));
-  return `The platform gave no token: HTTP ${status}${words === undefined ? '' : `, ${redact(words)}`}`;
+  return `The platform gave no token: HTTP ${status}${words === undefined ? '' : `, ${redact(hide(words))}`}`;
 }

@@ -11,10 +11,13 @@ describe('appOf', () => {
     expect(appOf({ ...REAL, endpoint: SANDBOX }, undefined)).toMatchObject({ clientId: 'real', endpoint: SANDBOX });
   });
 
-  it('signs in where the connection sends to', () => {
+  it('signs in where the connection sends to, and only there', () => {
+    const ofGateway = { ...REAL, endpoint: GATEWAY };
     expect(appOf(REAL, {})).toBe(REAL);
-    expect(appOf(REAL, { endpoint: GATEWAY })).toEqual({ ...REAL, endpoint: GATEWAY });
-    expect(appOf({ ...REAL, endpoint: GATEWAY }, {})).toEqual({ ...REAL, endpoint: undefined });
+    expect(appOf(ofGateway, { endpoint: GATEWAY })).toBe(ofGateway);
+    expect(appOf(REAL, { endpoint: GATEWAY })).toBeUndefined();
+    expect(appOf(ofGateway, {})).toBeUndefined();
+    expect(appOf(ofGateway, { endpoint: 'https://gateway.example/other' })).toBeUndefined();
     expect(appOf(undefined, { endpoint: GATEWAY })).toBeUndefined();
   });
 

@@ -29,8 +29,8 @@ export class OauthApps {
 }
 
 /**
- * The app that a connection signs in with, and where: at the connection's own endpoint, or where the app says if there is no
- * connection yet. Undefined if there is no app.
+ * The app that a connection signs in with: at the connection's own endpoint, or where the app says if there is no connection yet.
+ * Undefined if there is no app for this endpoint: it must not see the secret of one that is for another.
  */
 export function appOf(
   app: OauthApp | undefined,
@@ -39,5 +39,5 @@ export function appOf(
   const endpoint = connected ? connected.endpoint : app?.endpoint;
   if (endpoint === app?.endpoint) return app;
   if (endpoint !== undefined && isLoopbackHost(new URL(endpoint).hostname)) return { ...SANDBOX_APP, endpoint };
-  return app && { ...app, endpoint };
+  return undefined;
 }

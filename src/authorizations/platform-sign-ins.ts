@@ -9,10 +9,15 @@ import { generateSecretToken, hashSecretToken } from '../users/secret-token.js';
 export const SIGN_IN_MINUTES = 10;
 /** How long the tokens wait for the settings of a new connection. */
 const GRANTED_MINUTES = 60;
+/** Of one user: the oldest are given up when more are started. */
+const PER_USER_MAX = 20;
 /** Longer than the requests of an exchange take: after this time the process that made them has ended. */
 const EXCHANGE_MAX_SECONDS = 60;
 
-/** `interrupted`: the process ended between the code and the tokens, or while it gave them to the connection. `expired`: it was not used in time. */
+/**
+ * `interrupted`: the process ended between the code and the tokens, or while it gave them to the connection. `expired`: it was not
+ * used in time.
+ */
 export type SignInStatus =
   | 'started'
   | 'exchanging'
@@ -22,6 +27,9 @@ export type SignInStatus =
   | 'failed'
   | 'interrupted'
   | 'expired';
+
+/** In place of what was sealed, once it is not needed any more. */
+const NOTHING = Buffer.alloc(0);
 
 /** Who started a sign-in, and for what. */
 export interface SignInOwner {
@@ -82,14 +90,16 @@ export class PlatformSignIns {
     const id = uuidv7();
     const { text: state, hash: stateHash } = generateSecretToken();
     const { rows } = await this.postgres.pool.query<{ expires_at: Date }>(
-      `WITH ended AS (DELETE FROM platform_sign_ins WHERE expires_at < now() - make_interval(mins => $10))
+      `WITH given_up AS (
+         DELETE FROM platform_sign_ins WHERE id IN (
+           SELECT id FROM platform_sign_ins WHERE user_id = $2 ORDER BY id DESC OFFSET $10))
        INSERT INTO platform_sign_ins
          (id, user_id, session_hash, site, connection, state_hash, browser_hash, status, sealed, expires_at)
        VALUES ($1, $2, $3, $4, $5, $6, $7, 'started', $8, now() + make_interval(mins => $9))
        RETURNING expires_at`,
       [
         ...[id, owner.userId, sessionHash, owner.site, owner.connection, stateHash, browserHash],
-        ...[this.seal(id, details), SIGN_IN_MINUTES, GRANTED_MINUTES],
+        ...[this.seal(id, details), SIGN_IN_MINUTES, PER_USER_MAX - 1],
       ],
     );
     return { id, state, expiresAt: (rows[0] as { expires_at: Date }).expires_at };
@@ -113,8 +123,8 @@ export class PlatformSignIns {
 
   async fail(id: string, reason: string): Promise<void> {
     await this.postgres.pool.query(
-      `UPDATE platform_sign_ins SET status = 'failed', reason = $2, changed_at = clock_timestamp() WHERE id = $1`,
-      [id, reason],
+      `UPDATE platform_sign_ins SET status = 'failed', reason = $2, sealed = $3, changed_at = clock_timestamp() WHERE id = $1`,
+      [id, reason, NOTHING],
     );
   }
 
@@ -132,10 +142,10 @@ export class PlatformSignIns {
     return row && toSignIn(row);
   }
 
-  /** The tokens of a sign-in, also after they were used. */
+  /** The tokens of a sign-in, until a connection uses them. */
   async granted(id: string, owner: SignInOwner): Promise<GrantedAccess | undefined> {
     const row = await this.read(id, owner);
-    return row && (row.status === 'granted' || row.status === 'connected') ? this.open<GrantedAccess>(row) : undefined;
+    return row?.status === 'granted' ? this.open<GrantedAccess>(row) : undefined;
   }
 
   /**
@@ -166,10 +176,24 @@ export class PlatformSignIns {
     }
   }
 
-  private async endConnecting(id: string, status: SignInStatus): Promise<void> {
+  /** Deletes tokens that were not used in time, and a while later the sign-in, so that its page can say so. */
+  async clean(): Promise<void> {
     await this.postgres.pool.query(
-      `UPDATE platform_sign_ins SET status = $2, changed_at = clock_timestamp() WHERE id = $1 AND status = 'connecting'`,
-      [id, status],
+      'UPDATE platform_sign_ins SET sealed = $1 WHERE expires_at <= now() AND sealed <> $1',
+      [NOTHING],
+    );
+    await this.postgres.pool.query(
+      'DELETE FROM platform_sign_ins WHERE expires_at < now() - make_interval(mins => $1)',
+      [GRANTED_MINUTES],
+    );
+  }
+
+  private async endConnecting(id: string, status: 'granted' | 'connected'): Promise<void> {
+    await this.postgres.pool.query(
+      `UPDATE platform_sign_ins SET status = $2, changed_at = clock_timestamp(),
+              sealed = CASE WHEN $2 = 'connected' THEN $3 ELSE sealed END
+        WHERE id = $1 AND status = 'connecting'`,
+      [id, status, NOTHING],
     );
   }
 

@@ -8,6 +8,7 @@ import { platformOf } from '../platforms/index.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { type ConnectedPlatform, ConnectPlatform } from '../sites/connection.commands.js';
 import type { Site } from '../sites/site.js';
+import type { SiteRepository } from '../sites/site-repository.js';
 import { generateSecretToken } from '../users/secret-token.js';
 import { exchangeCode, NoTokens, type SignInPlatform } from './exchange-code.js';
 import { appOf, type OauthApps } from './oauth-apps.js';
@@ -17,6 +18,7 @@ export interface SignInDependencies {
   readonly settings: Settings;
   readonly postgres: Postgres;
   readonly commands: CommandExecutor;
+  readonly sites: SiteRepository;
   readonly apps: OauthApps;
   readonly signIns: PlatformSignIns;
 }
@@ -42,7 +44,10 @@ export async function beginSignIn(
   const connected = connectedOf(site, connection);
   const problem = connected && platform.authorization.problem?.(connected.settings);
   if (problem !== undefined) throw new UserError(`${connection}: ${problem}`);
-  const app = appOf(await apps.get(platform.name), connected);
+  const stored = await apps.get(platform.name);
+  const app = appOf(stored, connected);
+  if (stored && !app)
+    throw new UserError(`The OAuth app for ${platform.name} has another endpoint than the connection ${connection}.`);
   if (!app)
     throw new UserError(
       `There is no OAuth app for ${platform.name}. An administrator adds it: Settings > OAuth apps. docs/platforms/${platform.name}.md describes it.`,
@@ -65,11 +70,13 @@ export async function finishSignIn(
   answer: URLSearchParams,
   actor: Actor,
 ): Promise<void> {
-  const { signIns } = dependencies;
+  const { signIns, sites } = dependencies;
   try {
     const access = await obtainAccess(dependencies, site, signIn, answer);
     await signIns.grant(signIn.id, access);
-    if (connectedOf(site, signIn.connection)) await connectSignedIn(dependencies, site, signIn, {}, actor);
+    // As it is now: the exchange may have taken long.
+    const current = await sites.findByHost(site.host);
+    if (current && connectedOf(current, signIn.connection)) await connectSignedIn(dependencies, signIn, {}, actor);
   } catch (error) {
     // Anything else is an error of the service. What was stored until then says how far it got.
     if (!(error instanceof NoTokens || error instanceof UserError)) throw error;
@@ -80,20 +87,14 @@ export async function finishSignIn(
 /** Connects with the tokens of a sign-in. Undefined if they were used, or the sign-in is not the caller's. */
 export function connectSignedIn(
   { signIns, commands }: SignInDependencies,
-  site: Site,
   signIn: Pick<SignIn, 'id' | 'userId' | 'site' | 'connection'>,
   settings: Readonly<Record<string, string>>,
   actor: Actor,
 ): Promise<ConnectedPlatform | undefined> {
-  const { id, connection } = signIn;
-  return signIns.use(id, signIn, (access) => {
-    const connected = connectedOf(site, connection);
-    // The tokens are for the platform that gave them, which may be a sandbox or a gateway.
-    if (connected && connected.endpoint !== access.endpoint)
-      throw new UserError('The endpoint of the connection was changed since the sign-in. Sign in again.');
-    const set = { ...access.settings, ...settings };
-    const request = { set, ...(!connected && { endpoint: access.endpoint }) };
-    return commands.execute(new ConnectPlatform(actor, site.host, signInPlatform(connection), request, connection));
+  const { id, site, connection } = signIn;
+  return signIns.use(id, signIn, ({ endpoint, settings: granted }) => {
+    const request = { set: { ...granted, ...settings }, tokensFrom: { endpoint } };
+    return commands.execute(new ConnectPlatform(actor, site, signInPlatform(connection), request, connection));
   });
 }
 

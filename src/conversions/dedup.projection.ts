@@ -23,7 +23,7 @@ export function dedupProjection(secrets: SiteSecrets): Projection {
     name: 'dedup',
     tables: ['dedup'],
     inline: true,
-    prunedBy: 'at',
+    prunedBy: { dedup: 'at' },
     stagingTable: CLAIMS,
     async fold(page: Page): Promise<void> {
       // Rows are built as text: a rebuild makes millions, and objects would double its cost.

@@ -1,6 +1,7 @@
 import { UserError } from '../kernel/errors.js';
 import { type Listing, type ListingCall, ListingRefused } from '../platforms/account-listing.js';
 import { type AccountOptions, OptionList } from '../platforms/account-options.js';
+import { hideSecrets } from '../platforms/hide-secrets.js';
 import type { Connection, Platform } from '../platforms/platform.js';
 import { type AccessTokens, CredentialsRefused, type TokenOwner } from './access-tokens.js';
 import { NoResponse, PlatformClient } from './platform-client.js';
@@ -13,8 +14,6 @@ const REQUEST_TIMEOUT_MS = 10_000;
 const ANSWER_MAX_BYTES = 1024 * 1024;
 /** In this process: each may take memory for an answer, and half a minute. */
 const CONCURRENCY_MAX = 5;
-/** A shorter text could be part of any message. */
-const SECRET_LENGTH_MIN = 6;
 
 export type ListingOptions = Omit<ListingCall, 'connection' | 'group'>;
 
@@ -39,7 +38,7 @@ export async function listAccount(
     throw new UserError(`${platform.name} cannot list what an account has. Set its settings by hand.`);
   const list = new OptionList(platform.fields);
   const listing = platform.listAccount({ ...options, connection }, list);
-  const hide = hidden([...Object.values(connection.secrets), options.accessToken, options.app?.clientSecret]);
+  const hide = hideSecrets([...Object.values(connection.secrets), options.accessToken, options.app?.clientSecret]);
   if (running >= CONCURRENCY_MAX)
     throw new UserError('Several accounts are being listed at the moment. Try again in some seconds.');
   running += 1;
@@ -105,10 +104,4 @@ async function run(listing: Listing, list: OptionList, send: Send): Promise<void
     }
     step = listing.next(await send(step.value));
   }
-}
-
-/** Removes secrets, which a platform may repeat in its error messages. */
-function hidden(secrets: readonly (string | undefined)[]): (text: string) => string {
-  const removed = secrets.filter((secret) => secret !== undefined && secret.length >= SECRET_LENGTH_MIN) as string[];
-  return (text) => removed.reduce((rest, secret) => rest.replaceAll(secret, '…'), text);
 }

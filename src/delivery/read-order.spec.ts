@@ -1,5 +1,5 @@
 import { Orders } from '../../test/support/orders.js';
-import type { OldestOptions } from '../log/event-reader.js';
+import type { SomeOptions } from '../log/event-reader.js';
 
 describe('the order of a correction', () => {
   it('is read with bounded work, however often the order was sent', async () => {
@@ -7,8 +7,8 @@ describe('the order of a correction', () => {
     const { log } = orders;
     const read: number[] = [];
     const find = log.find.bind(log);
-    log.find = async (site: string, reference: string, oldest?: OldestOptions) => {
-      const found = await find(site, reference, oldest);
+    log.find = async (site: string, reference: string, some?: SomeOptions) => {
+      const found = await find(site, reference, some);
       read.push(found.length);
       return found;
     };

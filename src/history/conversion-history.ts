@@ -13,8 +13,8 @@ import type { SiteRepository } from '../sites/site-repository.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';
 
 /** What is read of an order: a sender can repeat it any number of times. */
-const RELATED = { types: ['conversion.received.v1', 'conversion.deduplicated.v1'], limit: 1_000 };
-const ORIGINALS = { types: ['conversion.received.v1', 'conversion.filtered.v1'], limit: 1_000 };
+const RELATED = { types: ['conversion.received.v1', 'conversion.deduplicated.v1'], limit: 1_000, newest: true };
+const ORIGINALS = { types: ['conversion.received.v1', 'conversion.filtered.v1'], limit: 1_000, newest: true };
 
 export interface HistoryDependencies {
   readonly log: EventLog;

@@ -12,7 +12,7 @@ import type { SiteSecrets } from '../sites/site-secrets.js';
 import { type Bound, lastBefore } from './bound.js';
 
 /** Conversions of one order that are searched: a sender can repeat it any number of times. */
-const OF_ORDER = { types: ['conversion.received.v1'], limit: 100 };
+const OF_ORDER = { types: ['conversion.received.v1'], limit: 100, newest: true };
 
 export type AttemptType = (typeof ATTEMPT_TYPES)[number];
 export type AttemptEvent = StoredEvent<AttemptType>;

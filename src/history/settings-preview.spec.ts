@@ -2,6 +2,7 @@ import { InMemoryLog } from '../../test/support/in-memory-log.js';
 import { ConversionEvents } from '../../test/support/statistics.js';
 import type { SiteEvent, SiteSettings } from '../events/site.events.js';
 import { uuidv7 } from '../kernel/uuid.js';
+import type { NewEvent } from '../log/event.js';
 import type { Site } from '../sites/site.js';
 import { SiteRepository } from '../sites/site-repository.js';
 import { BotScorer, loadBotList } from '../visitors/bots/bot-scorer.js';
@@ -29,15 +30,20 @@ function preview(change: Partial<SiteSettings>, nowMs = Date.now() + 1_000) {
 
 const bot = (score: number) => ({ score, reasons: [], list: '1' });
 
-async function visit(score: number, ip: string, detected?: 'observe' | 'enforce'): Promise<void> {
-  const id = uuidv7();
+async function visit(score: number, ip: string, detected?: 'observe' | 'enforce', id = uuidv7()): Promise<void> {
   const data = { visit: id, clicks: [], campaign: true, bot: bot(score) };
   const personal = { subject: JANE, clicks: {}, utm: {}, cookies: {}, signals: { ip } };
-  const detection = { type: 'visitor.bot_detected.v1', data: { visit: id, mode: detected, ...bot(score) } };
-  await log.append({
-    ...{ category: 'visitor', stream: id, expected: 'new', site: HOST, actor: 'tag' },
-    events: [{ type: 'visitor.visited.v1', data, personal }, ...(detected ? [detection] : [])],
-  });
+  await append({ type: 'visitor.visited.v1', data, personal });
+  if (detected) await detect(score, detected, id);
+}
+
+/** Also of a page view that is not recorded otherwise. */
+const detect = (score: number, mode: 'observe' | 'enforce', id = uuidv7()) =>
+  append({ type: 'visitor.bot_detected.v1', data: { visit: id, mode, ...bot(score) } });
+
+async function append(event: NewEvent): Promise<void> {
+  const of = { category: 'visitor', stream: uuidv7(), expected: 'new', site: HOST, actor: 'tag' } as const;
+  await log.append({ ...of, events: [event] });
 }
 
 describe('previewSettings', () => {
@@ -73,6 +79,34 @@ describe('previewSettings', () => {
     expect(await preview({ botThreshold: 20, botMode: 'observe' })).toMatchObject({
       conversions: { filtered: { was: 0, would: 0 } },
       visits: { removed: { was: 0, would: 0 } },
+    });
+  });
+
+  it('counts a visit once, however many of its calls are recorded', async () => {
+    const id = uuidv7();
+    await visit(10, '192.0.2.1', undefined, id);
+    await visit(90, '192.0.2.1', 'enforce', id);
+    await visit(90, '192.0.2.1', undefined, id);
+    expect(await preview({})).toMatchObject({ visits: { examined: 1, removed: { was: 1, would: 1 } } });
+  });
+
+  it('counts detected visits of which nothing else is recorded', async () => {
+    await detect(90, 'enforce');
+    const id = uuidv7();
+    await detect(70, 'enforce', id);
+    await visit(10, '192.0.2.1', undefined, id);
+    const removed = async (change: Partial<SiteSettings>) => (await preview(change)).visits;
+    expect(await removed({})).toEqual({ examined: 2, removed: { was: 2, would: 2 } });
+    expect(await removed({ botThreshold: 80 })).toEqual({ examined: 2, removed: { was: 2, would: 1 } });
+    expect(await removed({ botMode: 'observe' })).toEqual({ examined: 2, removed: { was: 2, would: 0 } });
+    // The page view cannot be scored again, so it keeps its score.
+    expect(await removed({ blockIps: ['198.51.100.0/24'] })).toEqual({ examined: 2, removed: { was: 2, would: 2 } });
+  });
+
+  it('does not count a detected visit that other lists would not have detected', async () => {
+    await visit(90, '192.0.2.1', 'enforce');
+    expect(await preview({ blockIps: ['198.51.100.0/24'] })).toMatchObject({
+      visits: { examined: 1, removed: { was: 1, would: 0 } },
     });
   });
 

@@ -5,8 +5,8 @@ import { SITE, type SiteSettings } from '../events/site.events.js';
 import type { StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
 import type { Site } from '../sites/site.js';
-import { type BotScorer, siteRulesOf } from '../visitors/bots/bot-scorer.js';
-import { reachesBotThreshold } from '../visitors/matcher.js';
+import type { BotScorer } from '../visitors/bots/bot-scorer.js';
+import { compareVisits, VISIT_TYPES } from './compare-visits.js';
 import { pageBackwards } from './page-backwards.js';
 import { type Decision, decisionOf, ShadowRulesEngine, SiteTimeline } from './shadow/shadow-rules.js';
 
@@ -17,7 +17,6 @@ const PAGE_EVENTS = 500;
 const WITHIN_MS = 4_000;
 
 const CONVERSION_TYPES = ['conversion.received.v1', 'conversion.deduplicated.v1', 'conversion.filtered.v1'] as const;
-const VISIT_TYPES = ['visitor.visited.v1', 'visitor.identified.v1', 'visitor.bot_detected.v1'] as const;
 const TYPES = [...CONVERSION_TYPES, ...VISIT_TYPES];
 type ExaminedType = (typeof TYPES)[number];
 
@@ -51,7 +50,7 @@ export interface SettingsPreview {
   /** Whether that is the whole week. A large site has too much to examine at once. */
   readonly complete: boolean;
   readonly conversions: Readonly<Record<Decision, Compared>>;
-  /** Of `examined` calls of the tag. */
+  /** Of `examined` visits that the tag reported. */
   readonly visits: { readonly examined: number; readonly removed: Compared };
   readonly consent: {
     /** Conversions that are sent without what is known of the visit. */
@@ -84,6 +83,7 @@ export async function previewSettings(
   const conversions = events.filter(isOpening);
   const firsts = await readFirsts(log, conversions);
   const preview = emptyPreview();
+  for (const event of conversions) engine.expect(event);
   for (const first of firsts.values())
     if (first.position < (conversions[0]?.position ?? 0)) engine.addEarlierClaim(first);
   for (const event of conversions) {
@@ -99,9 +99,10 @@ export async function previewSettings(
   }
   const rescores = SCORED_BY.some((name) => change[name] !== undefined);
   const scorer = rescores ? dependencies.scorer : undefined;
-  for (const event of events) if (Date.parse(event.time) >= coveredMs) addVisit(preview, event, after, scorer);
+  const covered = events.filter(({ time }) => Date.parse(time) >= coveredMs);
   return {
     ...preview,
+    visits: compareVisits(covered, after, scorer),
     from: new Date(coveredMs).toISOString(),
     to: new Date(nowMs).toISOString(),
     complete: coveredMs === fromMs,
@@ -144,16 +145,12 @@ function isFiltered(event: StoredOpening | undefined): boolean {
   return event?.type === 'conversion.filtered.v1';
 }
 
-type Counted = Pick<SettingsPreview, 'conversions' | 'consent'> & {
-  visits: { examined: number; removed: Compared };
-  undecided: number;
-};
+type Counted = Pick<SettingsPreview, 'conversions' | 'consent'> & { undecided: number };
 
 function emptyPreview(): Counted {
   const none = (): Compared => ({ was: 0, would: 0 });
   return {
     conversions: { received: none(), deduplicated: none(), filtered: none() },
-    visits: { examined: 0, removed: none() },
     consent: { withheld: none(), notSent: none() },
     undecided: 0,
   };
@@ -183,23 +180,6 @@ function addConversion(
   add(preview.consent.withheld, withheld !== undefined, isMissing ? after.consentRequired : withheld !== undefined);
   const isDenied = consent === 'denied';
   add(preview.consent.notSent, isDenied && withhold === 'everything', isDenied && after.withhold === 'everything');
-}
-
-/** `scorer`: only if the score depends on what changes. Signals of erased people keep their score. */
-function addVisit(
-  { visits }: Counted,
-  event: StoredEvent<ExaminedType>,
-  after: SiteSettings,
-  scorer: BotScorer | undefined,
-): void {
-  if (event.type === 'visitor.bot_detected.v1') {
-    add(visits.removed, event.data.mode === 'enforce', false);
-  } else if (event.type === 'visitor.visited.v1' || event.type === 'visitor.identified.v1') {
-    visits.examined += 1;
-    const signals = event.personal?.signals;
-    const verdict = scorer && signals ? scorer.score(signals, siteRulesOf(after)) : event.data.bot;
-    add(visits.removed, false, after.botMode === 'enforce' && reachesBotThreshold(verdict, after));
-  }
 }
 
 function add(compared: Compared, was: boolean, would: boolean): void {

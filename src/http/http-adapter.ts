@@ -1,17 +1,16 @@
 import type { ServerOptions } from 'node:http';
-import type { Socket } from 'node:net';
 import { MethodNotAllowedException, NotFoundException } from '@nestjs/common';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Settings } from '../kernel/settings.js';
-import { ANSWER_HEADERS } from './answer.js';
+import { ANSWER_HEADERS, textAnswer } from './answer.js';
+import { clientErrorAnswerer, MAX_HEADER_BYTES } from './client-error.js';
 import type { Handler, HotRoutes } from './hot-routes.js';
 
 const HEADERS_TIMEOUT_MS = 5_000;
 const REQUEST_TIMEOUT_MS = 10_000;
 /** Longer than the 60 s of common load balancers, so that they close an idle connection and not the service. */
 const KEEP_ALIVE_MS = 65_000;
-const MAX_HEADER_BYTES = 16 * 1024;
 
 /** Limits of every connection. */
 const LIMITS: ServerOptions = {
@@ -41,7 +40,7 @@ export function createAdapter(settings: Settings, hotRoutes: HotRoutes): Fastify
         LIMITS,
         tlsCert && tlsKey ? { cert: tlsCert, key: tlsKey, handshakeTimeout: HEADERS_TIMEOUT_MS } : undefined,
       );
-      server.on('clientError', answerClientError);
+      server.on('clientError', clientErrorAnswerer(textAnswer));
       return server;
     },
     // Every server already has the handler above, also the one that Fastify adds for a second address of a host name.
@@ -60,31 +59,4 @@ export function createAdapter(settings: Settings, hotRoutes: HotRoutes): Fastify
     next(new MethodNotAllowedException());
   });
   return adapter;
-}
-
-const CLIENT_ERRORS: Readonly<Record<string, [status: string, text: string]>> = {
-  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', 'The request took too long to arrive. Send it again in one go.'],
-  HPE_HEADER_OVERFLOW: [
-    '431 Request Header Fields Too Large',
-    `The headers are larger than ${MAX_HEADER_BYTES} bytes.`,
-  ],
-};
-
-/** Answers a request that is not HTTP or arrives too slowly in plain text and closes the connection. */
-function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
-  const isAboutHttp = error.code === 'ERR_HTTP_REQUEST_TIMEOUT' || error.code?.startsWith('HPE_');
-  if (!isAboutHttp || !socket.writable) {
-    // Disconnected, or the TLS handshake failed: nothing can be sent, and waiting would keep the socket forever.
-    socket.destroy();
-    return;
-  }
-  const [status, text] = CLIENT_ERRORS[error.code ?? ''] ?? [
-    '400 Bad Request',
-    'This is not a valid HTTP/1.1 request.',
-  ];
-  const length = Buffer.byteLength(text);
-  socket.end(
-    `HTTP/1.1 ${status}\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: ${length}\r\nConnection: close\r\n\r\n${text}`,
-  );
-  socket.destroySoon();
 }

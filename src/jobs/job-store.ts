@@ -7,11 +7,11 @@ import { hasEnded, type LeaseDatabase } from '../postgres/lease.js';
 import type { Job, JobProgress, JobRequest, JobState } from './job.js';
 
 export const LEASE_MS = 20_000;
-/** A job whose processes were all killed, perhaps by it, is not tried for ever. */
+/** A job whose processes were all killed before it got further, perhaps by it, is not tried for ever. */
 const CLAIMS_MAX = 3;
 const UNFINISHED_MAX = { site: 10, total: 50 };
 const MIB = 1024 * 1024;
-const KEPT = { fileHours: 24, jobDays: 7 };
+const KEPT = { fileHours: 24, jobDays: 7, finishedPerSite: 200 };
 /** A connection that died unnoticed must not block the holder of a lease. */
 const QUERY_TIMEOUT_MS = 5_000;
 const UNIQUE_VIOLATION = '23505';
@@ -55,17 +55,20 @@ export class JobStore {
     private readonly limits = LIMITS,
   ) {}
 
-  /** `dryRun`: the one that it carries out. */
+  /** `dryRun`: the one that it carries out. Of many finished jobs of the site the oldest are deleted, with their files. */
   async create(site: string, actor: Actor, request: JobRequest, dryRun?: string): Promise<Job> {
     const { rows } = await this.query<Job>(
-      `INSERT INTO cc.jobs (id, site, actor, request, created_at, dry_run)
+      `WITH given_up AS (
+         DELETE FROM cc.jobs WHERE id IN (
+           SELECT id FROM cc.jobs WHERE site = $3 AND finished_at IS NOT NULL ORDER BY id DESC OFFSET $9))
+       INSERT INTO cc.jobs (id, site, actor, request, created_at, dry_run)
        SELECT $2, $3, $4, $5, to_timestamp($1), $8
         WHERE (SELECT count(*) < $6 AND count(*) FILTER (WHERE site = $3) < $7
                  FROM cc.jobs WHERE state IN ('queued', 'running'))
        RETURNING ${COLUMNS}`,
       [
         ...[this.now(), uuidv7(), site, actor, JSON.stringify(request), UNFINISHED_MAX.total, UNFINISHED_MAX.site],
-        dryRun ?? null,
+        ...[dryRun ?? null, KEPT.finishedPerSite],
       ],
     ).catch((error: unknown) => {
       if (error instanceof DatabaseError && error.code === UNIQUE_VIOLATION)
@@ -122,9 +125,11 @@ export class JobStore {
     const added = chunks.reduce((sum, { bytes }) => sum + bytes.length, 0);
     const { rows } = await this.query<{ held: boolean }>(
       `WITH held AS (
-         UPDATE cc.jobs SET checkpoint = $3, progress = $4, bytes = bytes + $5
+         UPDATE cc.jobs SET checkpoint = $3, progress = $4, bytes = bytes + $5,
+                -- Only runs without progress count against a job: a long one may be interrupted by many deployments.
+                claims = CASE WHEN ($3::json ->> 'position')::bigint > coalesce((checkpoint ->> 'position')::bigint, 0) THEN 1 ELSE claims END
           WHERE id = $1 AND holder = $2 AND state = 'running' AND bytes + $5 <= $6
-            AND (SELECT sum(bytes) FROM cc.jobs) + $5 <= $7
+            AND (SELECT coalesce(sum(bytes), 0) FROM cc.jobs WHERE bytes > 0) + $5 <= $7
          RETURNING id),
        added AS (
          INSERT INTO cc.job_chunks (job, start, bytes)
@@ -193,7 +198,7 @@ export class JobStore {
     await this.query(
       `UPDATE cc.jobs l SET state = CASE WHEN cancel_requested THEN 'cancelled' ELSE 'failed' END, holder = NULL, until = NULL,
               finished_at = to_timestamp($1), bytes = 0, checkpoint = NULL,
-              reason = CASE WHEN NOT cancel_requested THEN 'It was interrupted ' || claims || ' times.' END
+              reason = CASE WHEN NOT cancel_requested THEN 'It was interrupted ' || claims || ' times without getting further.' END
         WHERE (state = 'queued' OR state = 'running' AND ${LEASE_ENDED}) AND (cancel_requested OR claims >= $2)`,
       [now, CLAIMS_MAX],
     );

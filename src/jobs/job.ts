@@ -29,7 +29,7 @@ export interface Job<Request extends JobRequest = JobRequest> {
   readonly actor: Actor;
   readonly request: Request;
   readonly state: JobState;
-  /** How often a process has taken it. */
+  /** How often a process has taken it since it got further. */
   readonly claims: number;
   readonly progress: JobProgress | null;
   readonly checkpoint: unknown;

@@ -25,8 +25,8 @@ interface BoundTexts {
   readonly to?: string | undefined;
 }
 
-/** Dedup claims of the range are held in memory. */
-const SHADOW_EVENTS_MAX = 2_000_000;
+/** Dedup claims of the range are held in memory, about 150 bytes each, and two jobs run at once. */
+const SHADOW_EVENTS_MAX = 1_000_000;
 
 /** Checks what a caller asks for. A replay is always a dry run here: `confirmedReplay` carries one out. */
 export async function prepareJob(log: EventLog, site: Site, job: NewJob): Promise<JobRequest> {

@@ -3,7 +3,7 @@ import type { DatabaseClock } from '../postgres/database-clock.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { appendInTransaction } from './append-in-transaction.js';
 import type { AppendRequest } from './event.js';
-import { readHead } from './event-reader.js';
+import { readEventsAt, readHead } from './event-reader.js';
 import { followLineage } from './lineage.js';
 import type { Projection } from './projection.js';
 import { APPEND_LOCK, erasureLock } from './projection-rebuild.js';
@@ -30,7 +30,7 @@ export interface ErasureSearch {
   readonly subject: string;
   /** Further subjects that are named in personal parts of this one and are erased with it. */
   linkedSubjects(personal: readonly unknown[]): string[];
-  /** All projections; those that declare `subjectColumns` lose the rows of the subject. */
+  /** All projections; those that declare `subjectColumns` lose the rows of the subject, those with `forget` its events. */
   readonly projections: readonly Projection[];
 }
 
@@ -88,7 +88,10 @@ export async function countErasable(postgres: Postgres, search: ErasureSearch): 
 }
 
 function lockedProjections({ projections }: ErasureSearch): string[] {
-  return [...projections.filter(({ subjectColumns }) => subjectColumns).map(({ name }) => name), DEDUP];
+  return [
+    ...projections.filter(({ subjectColumns, forget }) => subjectColumns ?? forget).map(({ name }) => name),
+    DEDUP,
+  ];
 }
 
 /** Undefined when an event appended during the search names another subject: the search must then run again. */
@@ -103,9 +106,10 @@ async function eraseOnce(
   const found = await findWithLinked(client, options, subjects, head);
   await client.query('BEGIN');
   // Waits for folds that have read personal parts and not yet written their rows.
-  await client.query('SELECT FROM cc.projections WHERE name = ANY ($1) ORDER BY name FOR UPDATE', [
-    lockedProjections(options),
-  ]);
+  const { rows: checkpoints } = await client.query<{ name: string; position: string }>(
+    'SELECT name, position FROM cc.projections WHERE name = ANY ($1) ORDER BY name FOR UPDATE',
+    [lockedProjections(options)],
+  );
   await client.query('SELECT pg_advisory_xact_lock($1)', [APPEND_LOCK]);
   const newer = await find(client, site, subjects, head, Number.MAX_SAFE_INTEGER);
   if (linkedSubjects(newer.map(({ data }) => data)).some((subject) => !subjects.has(subject))) {
@@ -113,6 +117,17 @@ async function eraseOnce(
     return undefined;
   }
   const positions = [...found, ...newer.map(({ position }) => position)];
+  for (const { name, forget } of options.projections) {
+    const folded = Number(checkpoints.find((checkpoint) => checkpoint.name === name)?.position ?? 0);
+    await forget?.take(
+      client,
+      await readEventsAt(
+        client,
+        positions.map(Number).filter((at) => at <= folded),
+        forget.types,
+      ),
+    );
+  }
   const claims = await client.query(`DELETE FROM cc.dedup WHERE ${CLAIMS}`, [site, positions]);
   const events = await deletePersonalParts(client, 'position = ANY ($1)', [positions]);
   const rows = await deleteRows(client, options, subjects);

@@ -1,6 +1,6 @@
 import type { AppendOutcome, AppendRequest, EventsOf, StoredEvent, StreamEvent } from './event.js';
 import type { EventField, FieldOptions } from './event-fields.js';
-import type { CountOptions, EventCount, OldestOptions, ReadOptions } from './event-reader.js';
+import type { CountOptions, EventCount, ReadOptions, SomeOptions } from './event-reader.js';
 import type { Follower, FollowOptions } from './follower.js';
 
 /**
@@ -42,8 +42,8 @@ export abstract class EventLog {
   /** One field of the events of a category, in log order, for readers of the whole log that need nothing else of them. */
   abstract readFields(options: FieldOptions): Promise<EventField[]>;
 
-  /** Events of a site that carry this reference, in log order: all, or the oldest of some types. */
-  abstract find(site: string, reference: string, oldest?: OldestOptions): Promise<StoredEvent[]>;
+  /** Events of a site that carry this reference, in log order: all, or the oldest or newest of some types. */
+  abstract find(site: string, reference: string, some?: SomeOptions): Promise<StoredEvent[]>;
 
   abstract count(options: CountOptions): Promise<EventCount[]>;
 

@@ -1,7 +1,6 @@
 import { type ClientBase, escapeLiteral, type Pool, type QueryConfig } from 'pg';
 import { effectiveTimeMs, readClockSteps } from './clock-steps.js';
 import { copyOut } from './copy.js';
-import { DecimalSum } from './decimal-sum.js';
 import type { EventsOf, StoredEvent, StreamEvent } from './event.js';
 import type { EventSubject, SubjectOptions } from './event-log.js';
 import { EventRow, rowColumns } from './event-row.js';
@@ -194,9 +193,11 @@ export async function readStreams<Category extends string>(
   return rows.map((row) => toEvent<StreamEvent<Category>>(row));
 }
 
-export interface OldestOptions {
+export interface SomeOptions {
   readonly types: readonly string[];
   readonly limit: number;
+  /** The newest events instead of the oldest, still in log order. */
+  readonly newest?: boolean;
 }
 
 const HAS_REFERENCE = `e.reference IS NOT NULL AND e.site = $1 AND e.reference = $2
@@ -213,14 +214,14 @@ export async function findByReference(source: Queryable, site: string, reference
 }
 
 /**
- * The oldest of them, for callers whose work must not grow with what a sender repeats. In two steps: with a LIMIT the planner might
+ * The oldest or the newest of them, for callers whose work must not grow with what a sender repeats. In two steps: with a LIMIT the planner might
  * scan the log in order of position instead of using the index on references.
  */
-export async function findOldestByReference(
+export async function findSomeByReference(
   source: Queryable,
   site: string,
   reference: string,
-  { types, limit }: OldestOptions,
+  { types, limit, newest }: SomeOptions,
 ): Promise<StoredEvent[]> {
   const found = await source.query<{ position: number }>({
     name: 'find-positions-by-reference',
@@ -228,15 +229,20 @@ export async function findOldestByReference(
     values: [site, reference, types],
   });
   const positions = found.rows.map(({ position }) => position).sort((one, other) => one - other);
-  return readEventsAt(source, positions.slice(0, limit));
+  return readEventsAt(source, newest ? positions.slice(-limit) : positions.slice(0, limit));
 }
 
 /** The events at these positions, in log order. */
-export async function readEventsAt(source: Queryable, positions: readonly number[]): Promise<StoredEvent[]> {
+export async function readEventsAt(
+  source: Queryable,
+  positions: readonly number[],
+  types?: readonly string[],
+): Promise<StoredEvent[]> {
   const { rows } = await source.query<Row>({
     name: 'find-by-positions',
-    text: `SELECT ${COLUMNS} FROM ${FROM} WHERE e.position = ANY ($1::bigint[]) ORDER BY e.position`,
-    values: [positions],
+    text: `SELECT ${COLUMNS} FROM ${FROM} WHERE e.position = ANY ($1::bigint[]) AND ($2::text[] IS NULL OR e.type = ANY ($2))
+            ORDER BY e.position`,
+    values: [positions, types],
   });
   return rows.map((row) => toEvent(row));
 }
@@ -377,8 +383,6 @@ export interface CountOptions {
   /** Data fields to group by. */
   readonly by: readonly string[];
   readonly site?: string;
-  /** Data field with a number, which is added up. */
-  readonly sum?: string;
 }
 
 export interface EventCount {
@@ -389,8 +393,6 @@ export interface EventCount {
   /** Values of the fields in `by`, as text. */
   readonly values: readonly (string | null)[];
   readonly count: number;
-  /** With `sum`: the exact sum as a decimal; null if no event of the group has the field. */
-  readonly sum?: string | null;
 }
 
 /**
@@ -398,14 +400,13 @@ export interface EventCount {
  * query is short, whatever the length of the range.
  */
 export async function countEvents(source: Queryable, options: CountOptions): Promise<EventCount[]> {
-  const { until, site, types, by, sum } = options;
-  const values = [until, ...by, ...(site === undefined ? [] : [site]), ...(sum === undefined ? [] : [sum])];
+  const { until, site, types, by } = options;
+  const values = [until, ...by, ...(site === undefined ? [] : [site])];
   const fields = by.map((_, index) => `data ->> $${index + 3}::text`);
   // As literals, so that the planner can use a partial index on these types.
   const literals = types.map((type) => `'${type.replaceAll("'", '')}'`);
   const text = `SELECT site, type, floor(extract(epoch FROM time) / 60)::float8 * 60000 AS minute,
            ARRAY[${fields.join(', ')}]::text[] AS values, count(*)::float8 AS count, max(position)::float8 AS last
-           ${sum === undefined ? '' : `, sum((data ->> $${values.length + 1}::text)::numeric)::text AS sum`}
       FROM (SELECT position, site, type, time, data FROM cc.events
              WHERE position > $1 AND position <= $2 AND type IN (${literals.join(', ')})
                ${site === undefined ? '' : `AND site = $${by.length + 3}`}
@@ -429,15 +430,9 @@ export function countAmong(events: readonly StoredEvent[], by: CountOptions['by'
 
 /** Counts events in memory as the database does it in `countEvents`. */
 export class CountedEvents {
-  private readonly groups = new Map<
-    string,
-    { of: Omit<EventCount, 'count' | 'sum'>; count: number; sum: DecimalSum }
-  >();
+  private readonly groups = new Map<string, { -readonly [Field in keyof EventCount]: EventCount[Field] }>();
 
-  constructor(
-    private readonly by: CountOptions['by'],
-    private readonly sum?: string,
-  ) {}
+  constructor(private readonly by: CountOptions['by']) {}
 
   add(site: string, type: string, timeMs: number, data: object): void {
     const minute = Math.floor(timeMs / 60_000) * 60_000;
@@ -445,20 +440,13 @@ export class CountedEvents {
     let key = `${minute} ${type} ${site}`;
     // With its length, because a value may contain anything.
     for (const value of values) key += value === null ? ' -' : ` ${value.length} ${value}`;
-    let group = this.groups.get(key);
-    if (!group) {
-      group = { of: { site, type, minute, values }, count: 0, sum: new DecimalSum() };
-      this.groups.set(key, group);
-    }
-    group.count += 1;
-    const addend = this.sum === undefined ? null : fieldText(data, this.sum);
-    if (addend !== null) group.sum.add(addend);
+    const group = this.groups.get(key);
+    if (group) group.count += 1;
+    else this.groups.set(key, { site, type, minute, values, count: 1 });
   }
 
   counts(): EventCount[] {
-    return [...this.groups.values()].map(({ of, count, sum }) => {
-      return { ...of, count, ...(this.sum !== undefined && { sum: sum.text }) };
-    });
+    return [...this.groups.values()];
   }
 }
 

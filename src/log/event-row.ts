@@ -39,12 +39,12 @@ export class EventRow implements LoggedRow {
     return plain(this.fields[6] as string);
   }
 
-  get timeMs(): number {
-    return Number(this.fields[7]);
-  }
-
   get time(): string {
     return isoTime(this.fields[7] as string);
+  }
+
+  get timeMs(): number {
+    return Number(this.fields[7]);
   }
 
   get category(): string {
@@ -68,6 +68,12 @@ export class EventRow implements LoggedRow {
   get subject(): string | undefined {
     const subject = this.fields[11] as string;
     return subject === NULL ? undefined : subject;
+  }
+
+  /** Null if the event has none or was erased. */
+  personal(): object | null {
+    const [beside, subject, personal] = this.fields.slice(10) as [string, string, string];
+    return beside === 't' ? personalOf(subject, personal) : null;
   }
 
   event(): StoredEvent {

@@ -18,8 +18,7 @@ export interface PageSource {
   /** Reads other events. */
   readonly client: ClientBase;
   each(filter: PageFilter, onRow: (row: EventRow) => void, personal?: 'all' | 'subject'): Promise<void>;
-  /** With `sum`, the sum of that field as well. */
-  count(types: CountOptions['types'], by: CountOptions['by'], sum?: string): Promise<EventCount[]>;
+  count(types: CountOptions['types'], by: CountOptions['by']): Promise<EventCount[]>;
   newestByActor(prefix: string): Promise<{ actor: string; time: Date }[]>;
 }
 
@@ -36,9 +35,9 @@ export class LogPageSource implements PageSource {
     await copyEvents(this.client, { after: this.after, until: this.until, ...filter }, onRow, personal);
   }
 
-  count(types: CountOptions['types'], by: CountOptions['by'], sum?: string): Promise<EventCount[]> {
+  count(types: CountOptions['types'], by: CountOptions['by']): Promise<EventCount[]> {
     const { after, until } = this;
-    return countEvents(this.client, { after, until, types, by, ...(sum !== undefined && { sum }) });
+    return countEvents(this.client, { after, until, types, by });
   }
 
   newestByActor(prefix: string): Promise<{ actor: string; time: Date }[]> {
@@ -68,8 +67,8 @@ export class SharedPageSource implements PageSource {
     }
   }
 
-  async count(types: CountOptions['types'], by: CountOptions['by'], sum?: string): Promise<EventCount[]> {
-    const counted = new CountedEvents(by, sum);
+  async count(types: CountOptions['types'], by: CountOptions['by']): Promise<EventCount[]> {
+    const counted = new CountedEvents(by);
     for (const row of this.rows) if (types.includes(row.type)) counted.add(row.site, row.type, row.timeMs, row.data());
     return counted.counts();
   }

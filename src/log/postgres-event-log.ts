@@ -11,9 +11,8 @@ import {
   countEvents,
   type EventCount,
   findByReference,
-  findOldestByReference,
   findOpened,
-  type OldestOptions,
+  findSomeByReference,
   type ReadOptions,
   readEnds,
   readEvents,
@@ -24,6 +23,7 @@ import {
   readStream,
   readStreams,
   readSubjects,
+  type SomeOptions,
   withQueryTimeout,
 } from './event-reader.js';
 import { Follower, type FollowerSource, type FollowOptions } from './follower.js';
@@ -106,9 +106,9 @@ export class PostgresEventLog extends EventLog {
     return readSubjects(this.postgres.pool, options);
   }
 
-  find(site: string, reference: string, oldest?: OldestOptions): Promise<StoredEvent[]> {
+  find(site: string, reference: string, some?: SomeOptions): Promise<StoredEvent[]> {
     const { pool } = this.postgres;
-    return oldest ? findOldestByReference(pool, site, reference, oldest) : findByReference(pool, site, reference);
+    return some ? findSomeByReference(pool, site, reference, some) : findByReference(pool, site, reference);
   }
 
   head(): Promise<number> {

@@ -36,9 +36,10 @@ export async function compareProjection(
     await foldIntoTempTables(client, projection, until, progress);
     let difference: ProjectionDifference = { position: until, rows: 0, missing: 0, surplus: 0 };
     for (const table of projection.tables) {
+      const prunedBy = projection.prunedBy?.[table];
       const { rows } = await client.query<{ rows: number; missing: number; surplus: number }>(
-        compareTables(table, projection.prunedBy),
-        projection.prunedBy === undefined ? [] : [prunedBefore],
+        compareTables(table, prunedBy),
+        prunedBy === undefined ? [] : [prunedBefore],
       );
       const [found] = rows as [{ rows: number; missing: number; surplus: number }];
       difference = {

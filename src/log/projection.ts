@@ -1,5 +1,5 @@
 import type { ClientBase } from 'pg';
-import type { EventsOf, StreamEvent } from './event.js';
+import type { EventsOf, StoredEvent, StreamEvent } from './event.js';
 import { type CountOptions, countAmong, type EventCount, readOpenings } from './event-reader.js';
 import type { EventRow } from './event-row.js';
 import { LogPageSource, type PageFilter, type PageSource } from './page-source.js';
@@ -15,6 +15,14 @@ export interface Projection {
   readonly tables: readonly string[];
   /** Columns that hold the subject of a row. Erasure deletes a person's rows by this column and `site`. */
   readonly subjectColumns?: readonly { readonly table: string; readonly column: string }[];
+  /**
+   * For rows that count events about several people: takes events out of them whose personal parts are about to be deleted. Only
+   * events that are folded are passed, and no other session folds meanwhile.
+   */
+  readonly forget?: {
+    readonly types: readonly string[];
+    take(tx: ClientBase, events: readonly StoredEvent[]): Promise<void>;
+  };
   /** Written by the append in its transaction; `fold` is used by rebuilds only. */
   readonly inline?: boolean;
   /**
@@ -24,8 +32,8 @@ export interface Projection {
   readonly source?: 'any';
   /** With `source`: the categories that it folds; other events are not delivered to it. */
   readonly categories?: readonly string[];
-  /** Time column by which expired rows are pruned. A fold of the whole log also produces expired rows. */
-  readonly prunedBy?: string;
+  /** By table: the time column by which expired rows are pruned. A fold of the whole log also produces expired rows. */
+  readonly prunedBy?: Readonly<Record<string, string>>;
   /** Its fold only adds to this staging table, which the rebuild merges. For inline projections only. */
   readonly stagingTable?: StagedTable;
   fold(page: Page): Promise<void>;
@@ -58,11 +66,6 @@ export class Page {
 
   count(types: CountOptions['types'], by: CountOptions['by']): Promise<EventCount[]> {
     return this.source.count(types, by);
-  }
-
-  /** The same with the sum of a field. Not for projections that Kafka may feed. */
-  sum(field: string, types: CountOptions['types'], by: CountOptions['by']): Promise<EventCount[]> {
-    return this.source.count(types, by, field);
   }
 
   newestByActor(prefix: string): Promise<{ actor: string; time: Date }[]> {

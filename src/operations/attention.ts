@@ -1,4 +1,5 @@
 import type { ClientBase } from 'pg';
+import { readWaiting } from '../delivery/read-waiting.js';
 import { OUTBOUND } from '../events/outbound.events.js';
 import type { Settings } from '../kernel/settings.js';
 import type { EventLog } from '../log/event-log.js';
@@ -9,11 +10,9 @@ import type { Postgres } from '../postgres/postgres.js';
 import type { Site } from '../sites/site.js';
 import type { DeliveryCounts } from '../statistics/series.js';
 import { type AsOf, readSnapshot } from '../statistics/snapshot.js';
-import { type AttentionItem, certificateItems, projectionItems, siteItems, type Waiting } from './attention-items.js';
+import { type AttentionItem, certificateItems, projectionItems, siteItems } from './attention-items.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
-/** The queue of a connection may have millions of deliveries. */
-const WAITING_COUNTED_MAX = 10_000;
 
 export interface AttentionDependencies {
   readonly settings: Settings;
@@ -30,7 +29,10 @@ export async function sitesAttention(
   const pushes = await readLastPushes(log, sites);
   const nowMs = postgres.clock.nowMs();
   return readSnapshot(postgres, ['deliveries', 'statistics'], async (client) => {
-    const waiting = await readWaiting(client, sites);
+    const waiting = bySite(await readWaiting(client, sites, 'send'), ({ count, due }) => ({
+      count,
+      dueMs: due.getTime(),
+    }));
     const outcomes = await readOutcomes(client, sites, new Date(nowMs - DAY_MS));
     const items = sites.flatMap((site) =>
       siteItems({
@@ -67,22 +69,6 @@ async function readLastPushes(log: EventLog, sites: readonly Site[]): Promise<Ma
 }
 
 /** By site and connection. */
-async function readWaiting(client: ClientBase, sites: readonly Site[]): Promise<Map<string, Map<string, Waiting>>> {
-  const connections = sites.flatMap(({ host, connections }) =>
-    connections.filter(({ disconnected }) => !disconnected).map(({ platform }) => [host, platform] as const),
-  );
-  const { rows } = await client.query<{ site: string; platform: string; count: number; due: Date }>(
-    `SELECT c.site, c.platform, w.count, w.due FROM unnest($1::text[], $2::text[]) AS c (site, platform)
-      CROSS JOIN LATERAL (
-        SELECT count(*)::float8 AS count, min(due) AS due
-          FROM (SELECT due FROM cc.deliveries d WHERE d.site = c.site AND d.platform = c.platform AND d.kind = 'send'
-                 ORDER BY due LIMIT ${WAITING_COUNTED_MAX}) first) w
-      WHERE w.count > 0`,
-    [connections.map(([site]) => site), connections.map(([, platform]) => platform)],
-  );
-  return bySite(rows, ({ count, due }) => ({ count, dueMs: due.getTime() }));
-}
-
 async function readOutcomes(client: ClientBase, sites: readonly Site[], from: Date) {
   type Row = Omit<DeliveryCounts, 'acceptance'> & { site: string; platform: string };
   const { rows } = await client.query<Row>(

@@ -5,10 +5,21 @@ const OUTAGE_CODES = /^(ECONN(REFUSED|RESET)|ENOENT|EPIPE|ETIMEDOUT|EHOSTUNREACH
 const OUTAGE_MESSAGES =
   /^(Connection terminated|timeout exceeded when trying to connect|Query read timeout|Client has encountered a connection error)/;
 
+/** Of them, those that a statement may cause which always takes too long. */
+const TIMEOUT_STATES = /^(55P03|57014)$/;
+const TIMEOUT_MESSAGE = 'Query read timeout';
+
 /** Whether the database could not be reached or did not answer, as opposed to a statement that it refused. */
 export function isDatabaseOutage(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const { code } = error as { code?: unknown };
   if (typeof code === 'string') return OUTAGE_STATES.test(code) || OUTAGE_CODES.test(code);
   return OUTAGE_MESSAGES.test(error.message) || isDatabaseOutage(error.cause);
+}
+
+/** Whether an answer took too long, which the statement itself may be the cause of. */
+export function isDatabaseTimeout(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const { code } = error as { code?: unknown };
+  return (typeof code === 'string' && TIMEOUT_STATES.test(code)) || error.message.startsWith(TIMEOUT_MESSAGE);
 }

@@ -51,6 +51,13 @@ describe('changedConnection', () => {
     });
   });
 
+  it('refuses tokens of another endpoint than that of the connection', () => {
+    const tokensFrom = { endpoint: 'https://gateway.example' };
+    const signIn = (current: Connection) => changedConnection(platform, current, { set: {}, tokensFrom }, 'generated');
+    expect(() => signIn(complete)).toThrow('The endpoint of the connection was changed since the sign-in.');
+    expect(signIn({ ...complete, ...tokensFrom })).toMatchObject(tokensFrom);
+  });
+
   it('keeps settings that the request does not name', () => {
     expect(change({ access_token: 'new' }, { ...complete, endpoint: 'http://127.0.0.1:1' })).toEqual({
       settings: { pixel_id: '1' },

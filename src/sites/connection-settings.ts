@@ -10,8 +10,8 @@ const EVENT_LENGTH_MAX = 100;
 /** Control characters, mainly line breaks: values are sent in headers. */
 const FORBIDDEN = /[\p{Cc}\p{Cs}]/u;
 
-export function newConnection({ initialSettings = {} }: Platform): Connection {
-  return { settings: initialSettings, secrets: {} };
+export function newConnection({ initialSettings = {} }: Platform, endpoint?: string): Connection {
+  return { settings: initialSettings, secrets: {}, endpoint };
 }
 
 export interface ConnectRequest {
@@ -19,6 +19,8 @@ export interface ConnectRequest {
   readonly set: Readonly<Record<string, string>>;
   /** An empty one restores the platform's own addresses. */
   readonly endpoint?: string | undefined;
+  /** Which endpoint gave the tokens in `set`: they are not for another one, such as a sandbox or a gateway. */
+  readonly tokensFrom?: { readonly endpoint: string | undefined } | undefined;
 }
 
 export interface ChangedConnection extends Connection {
@@ -48,7 +50,7 @@ export function changedConnection(
       delete settings[name];
   const isGenerated = platform.name === 'webhook' && secrets['secret'] === undefined;
   if (isGenerated) secrets['secret'] = newSecret;
-  const endpoint = request.endpoint === undefined ? current.endpoint : parseEndpoint(request.endpoint);
+  const endpoint = endpointAfter(current, request);
   const next = { settings, secrets, ...(endpoint !== undefined && { endpoint }) };
   requireFields(platform, next);
   const problem = platform.check?.(next);
@@ -122,6 +124,12 @@ function requireFields({ name, fields }: Platform, { settings, secrets }: Connec
   throw new UserError(
     `${name} requires ${list}. Set it with --set <name>=<value>. docs/platforms/${name}.md describes where to find it.`,
   );
+}
+
+function endpointAfter(current: Connection, { endpoint, tokensFrom }: ConnectRequest): string | undefined {
+  if (tokensFrom && tokensFrom.endpoint !== current.endpoint)
+    throw new UserError('The endpoint of the connection was changed since the sign-in. Sign in again.');
+  return endpoint === undefined ? current.endpoint : parseEndpoint(endpoint);
 }
 
 export function parseEndpoint(text: string): string | undefined {

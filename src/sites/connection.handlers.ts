@@ -20,7 +20,7 @@ import {
   resumeConnection,
   type SiteConnection,
 } from './connection.js';
-import { changedConnection, generateWebhookSecret, newConnection } from './connection-settings.js';
+import { type ConnectRequest, changedConnection, generateWebhookSecret, newConnection } from './connection-settings.js';
 import type { Site } from './site.js';
 import type { SiteRepository } from './site-repository.js';
 import type { SiteSecrets } from './site-secrets.js';
@@ -42,7 +42,7 @@ export class ConnectPlatformHandler implements ICommandHandler<ConnectPlatform> 
     const site = await this.sites.change(host, actor, async (site) => {
       const before = site.connections.find((connection) => connection.platform === name);
       requireRoom(site, before);
-      const current = await this.currentConnection(site.host, platform, before);
+      const current = await this.currentConnection(site.host, platform, before, request);
       const next = changedConnection(platform, current, request, newSecret);
       generatedSecret = next.generatedSecret;
       earlierNames = before?.secretNames ?? [];
@@ -61,8 +61,9 @@ export class ConnectPlatformHandler implements ICommandHandler<ConnectPlatform> 
     host: string,
     platform: Platform,
     before: SiteConnection | undefined,
+    { tokensFrom }: ConnectRequest,
   ): Promise<Connection> {
-    if (!before || before.disconnected) return newConnection(platform);
+    if (!before || before.disconnected) return newConnection(platform, tokensFrom?.endpoint);
     const { settings, endpoint, secretNames } = before;
     const stored = Object.entries(await this.secrets.connectionSecrets(host, before.platform));
     const secrets = Object.fromEntries(stored.filter(([name]) => secretNames.includes(name)));

@@ -15,18 +15,27 @@ describe('attributionOf', () => {
       medium: 'cpc',
       campaign: '🙂'.repeat(100),
       click: 'fbclid',
-      identifiers: ['_fbp', 'city', 'email', 'fbclid', 'gclid', 'ip_address', 'phone'],
+      identifiers: ['email', 'phone', 'city', 'ip_address', 'gclid', 'fbclid', '_fbp'],
     });
   });
 
   it('has what the sender stated, without a visit too', () => {
     const stated = { subject, clickIds: { ttclid: 'c' }, userAgent: 'Mozilla' };
     expect(attributionOf(stated, 0)).toMatchObject({
-      source: null,
+      source: '',
       click: 'ttclid',
-      identifiers: ['email', 'ttclid', 'user_agent'],
+      identifiers: ['email', 'user_agent', 'ttclid'],
     });
-    expect(attributionOf({ subject }, 0)).toMatchObject({ click: null, identifiers: ['email'] });
+    expect(attributionOf({ subject }, 0)).toMatchObject({ click: '', identifiers: ['email'] });
+  });
+
+  it('has only texts that PostgreSQL can store', () => {
+    const utm = { source: 'a\ud800b', campaign: 'a\0b' };
+    expect(attributionOf({ subject, visit: { ...visit, utm } }, 0)).toMatchObject({
+      source: 'a\ufffdb',
+      medium: '',
+      campaign: 'a\ufffdb',
+    });
   });
 
   it('does not depend on the order in which clicks of the same time are stored', () => {

@@ -7,12 +7,13 @@ const TEXT_MAX = 100;
 
 /** Where a conversion came from, as far as it is known, and what it carried. */
 export interface Attribution {
-  readonly source: string | null;
-  readonly medium: string | null;
-  readonly campaign: string | null;
+  /** The four are empty where there is none. */
+  readonly source: string;
+  readonly medium: string;
+  readonly campaign: string;
   /** Kind of the newest click id. */
-  readonly click: string | null;
-  /** Names of the identifiers that it carried, sorted. Click ids and cookies by their kind. */
+  readonly click: string;
+  /** Names of the identifiers that it carried. Click ids and cookies by their kind. */
   readonly identifiers: readonly string[];
 }
 
@@ -23,17 +24,21 @@ export function attributionOf(personal: ConversionPersonal, timeMs: number): Att
     source: cut(source),
     medium: cut(medium),
     campaign: cut(campaign),
-    click: visit ? newestClick(visit) : null,
+    click: visit ? newestClick(visit) : '',
     identifiers: carriedIdentifiers(personal, visit),
   };
 }
 
-function newestClick({ clicks }: Visit): string | null {
-  let newest: { readonly kind: string; readonly timeMs: number } | undefined;
-  // Of two clicks with the same time the first by name, whatever order they are stored in.
-  for (const [kind, { timeMs }] of Object.entries(clicks).sort(([one], [other]) => (one < other ? -1 : 1)))
-    if (!newest || timeMs > newest.timeMs) newest = { kind, timeMs };
-  return newest?.kind ?? null;
+function newestClick({ clicks }: Visit): string {
+  let newest = '';
+  let newestMs = Number.NEGATIVE_INFINITY;
+  for (const [kind, { timeMs }] of Object.entries(clicks)) {
+    // Of two clicks with the same time the first by name, whatever order they are stored in.
+    if (timeMs < newestMs || (timeMs === newestMs && kind > newest)) continue;
+    newest = kind;
+    newestMs = timeMs;
+  }
+  return newest;
 }
 
 function carriedIdentifiers(personal: ConversionPersonal, visit: Visit | undefined): string[] {
@@ -59,10 +64,12 @@ function carriedIdentifiers(personal: ConversionPersonal, visit: Visit | undefin
     for (const [kind, click] of Object.entries(visit.clicks)) add(kind, click);
     for (const [kind, cookie] of Object.entries(visit.cookies)) add(kind, cookie);
   }
-  return names.sort();
+  return names;
 }
 
-function cut(text: string | undefined): string | null {
-  if (!text) return null;
-  return text.length <= TEXT_MAX ? text : [...text.slice(0, 2 * TEXT_MAX)].slice(0, TEXT_MAX).join('');
+function cut(text: string | undefined): string {
+  if (!text) return '';
+  const short = text.length <= TEXT_MAX ? text : [...text.slice(0, 2 * TEXT_MAX)].slice(0, TEXT_MAX).join('');
+  // PostgreSQL stores neither of them as text.
+  return /[\p{Cs}\0]/u.test(short) ? short.replace(/[\p{Cs}\0]/gu, '\ufffd') : short;
 }

@@ -1,15 +1,16 @@
+import { countCarried, noCounts } from './identifier-counts.js';
 import { type CarriedCount, qualityOf } from './match-quality.js';
 
 const USED = ['click_id', 'phone', 'city'].map((identifier) => ({
   identifier,
-  anyOf: identifier === 'click_id' ? ['gclid', 'wbraid'] : [identifier],
+  anyOf: identifier === 'click_id' ? ['gclid', 'gbraid', 'wbraid'] : [identifier],
 }));
-const carried = (count: number, ...identifiers: string[]): CarriedCount => ({
-  platforms: ['google_ads'],
-  identifiers,
-  matched: identifiers.includes('gclid'),
-  count,
-});
+function carried(conversions: number, ...identifiers: string[]): CarriedCount {
+  const counts = noCounts();
+  for (let counted = 0; counted < conversions; counted += 1)
+    countCarried(counts, { identifiers, matched: identifiers.includes('gclid') }, 1);
+  return { platforms: ['google_ads'], conversions, carried: counts };
+}
 
 describe('qualityOf', () => {
   it('counts what the conversions of a connection carried', () => {

@@ -2,18 +2,19 @@ import { platformOf } from '../platforms/index.js';
 import type { Postgres } from '../postgres/postgres.js';
 import type { Site } from '../sites/site.js';
 import { type Period, toQuarters } from './buckets.js';
+import { carriedOf, matchedOf } from './identifier-counts.js';
 import { type AsOf, readSnapshot } from './snapshot.js';
 import { type UsedIdentifier, usedIdentifiers } from './used-identifiers.js';
 
 /** How much an identifier contributes to a match, as far as platforms tell: a click id, address or phone finds a person alone. */
 const WEIGHTS: Readonly<Record<string, number>> = { click_id: 3, email: 3, phone: 3, external_id: 2, cookie: 2 };
 
-/** Conversions that are alike: how many were received for these connections with these identifiers. */
+/** Conversions that were received for the same connections. */
 export interface CarriedCount {
   readonly platforms: readonly string[];
-  readonly identifiers: readonly string[];
-  readonly matched: boolean;
-  readonly count: number;
+  readonly conversions: number;
+  /** How many carried each identifier, as stored. */
+  readonly carried: readonly number[];
 }
 
 export interface PlatformQuality {
@@ -47,10 +48,17 @@ export function readMatchQuality(
 ): Promise<MatchQuality> {
   const { fromMs, toMs } = toQuarters(period);
   const [from, to] = [new Date(fromMs), new Date(toMs)];
-  return readSnapshot(postgres, ['attributions'], async (client) => {
+  return readSnapshot(postgres, ['statistics'], async (client) => {
     const { rows } = await client.query<CarriedCount>(
-      `SELECT platforms, identifiers, matched, count(*)::float8 AS count FROM cc.attributions
-        WHERE site = $1 AND time >= $2 AND time < $3 GROUP BY 1, 2, 3`,
+      `WITH stored AS (
+         SELECT platforms, conversions, carried FROM cc.identifier_statistics
+          WHERE site = $1 AND quarter >= $2 AND quarter < $3),
+       counts AS (
+         SELECT platforms, index, sum(count)::float8 AS count
+           FROM stored, unnest(carried) WITH ORDINALITY AS c (count, index) GROUP BY 1, 2)
+       SELECT string_to_array(platforms, ',') AS platforms, sum(conversions)::float8 AS conversions,
+              (SELECT array_agg(count ORDER BY index) FROM counts WHERE counts.platforms = stored.platforms) AS carried
+         FROM stored GROUP BY stored.platforms`,
       [host, from, to],
     );
     const items = connections.flatMap(({ platform: name, settings, disconnected }) => {
@@ -67,13 +75,13 @@ export function qualityOf(
   counts: readonly CarriedCount[],
 ): PlatformQuality {
   const own = counts.filter(({ platforms }) => platforms.includes(platform));
-  const sum = (of: readonly CarriedCount[]) => of.reduce((total, { count }) => total + count, 0);
-  const conversions = sum(own);
-  const matched = sum(own.filter((one) => one.matched));
+  const sum = (of: (count: CarriedCount) => number) => own.reduce((total, count) => total + of(count), 0);
+  const conversions = sum((count) => count.conversions);
+  const matched = sum(({ carried }) => matchedOf(carried));
   const shareOf = (count: number) => (conversions === 0 ? null : count / conversions);
-  const identifiers = used.map(({ identifier, anyOf }) => {
-    const carried = sum(own.filter((one) => one.identifiers.some((name) => anyOf.includes(name))));
-    return { identifier, carried, share: shareOf(carried) };
+  const identifiers = used.map((one) => {
+    const carried = sum((count) => carriedOf(count.carried, one));
+    return { identifier: one.identifier, carried, share: shareOf(carried) };
   });
   const missing = identifiers
     .map(({ identifier, carried }) => ({ identifier, missing: conversions - carried }))

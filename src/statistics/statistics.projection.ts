@@ -1,11 +1,21 @@
-import { CONVERSION } from '../events/conversion.events.js';
-import type { OutcomeType } from '../events/delivery.events.js';
+import type { ClientBase } from 'pg';
+import { CONVERSION, type ConversionData, type ConversionPersonal } from '../events/conversion.events.js';
+import type { OutcomeType, Reopening } from '../events/delivery.events.js';
 import { INBOUND } from '../events/inbound.events.js';
+import type { StoredEvent } from '../log/event.js';
 import type { Page, Projection } from '../log/projection.js';
+import type { Visit } from '../platforms/conversion.js';
+import { addToRows } from './add-to-rows.js';
+import { addAttributions, joinAttributions, takeAttributions } from './attributions.js';
+import { type CountedConversion, countedConversion, isCounted, quarterOf } from './counted-conversion.js';
+import { DecimalSum } from './decimal-sum.js';
 
-const QUARTER_MS = 15 * 60_000;
+/** Conversions of a site and a quarter that may have any source. After a change the projection must be rebuilt. */
+const FIRST_MAX = 1_000;
 
-const DECISIONS = ['conversion.received.v1', 'conversion.deduplicated.v1', 'conversion.filtered.v1'];
+const RECEIVED = 'conversion.received.v1';
+const REOPENED = 'conversion.reopened.v1';
+const TYPES = [RECEIVED, 'conversion.deduplicated.v1', 'conversion.filtered.v1', REOPENED];
 
 /** The column of each outcome that is final unless the delivery is requested or opened again. */
 const COLUMN_OF_OUTCOME = {
@@ -17,48 +27,126 @@ const COLUMN_OF_OUTCOME = {
   'conversion.skipped.v1': 'skipped',
 } as const satisfies Partial<Record<OutcomeType, string>>;
 
-/**
- * Counts by site and quarter of an hour, besides those of the projection `totals`. As there, neither trial conversions nor
- * corrections count. Outcomes are counted as they are recorded: a delivery that failed and was sent again has two, and those of
- * corrections are among them.
- */
-export const statisticsProjection: Projection = {
-  name: 'statistics',
-  tables: ['conversion_statistics', 'delivery_statistics', 'refusal_statistics'],
-  async fold(page: Page): Promise<void> {
-    await foldConversions(page);
-    await foldDeliveries(page);
-    await foldRefusals(page);
-  },
-};
+const IN_QUARTER = { site: 'text', quarter: 'timestamptz' } as const;
 
-async function foldConversions(page: Page): Promise<void> {
-  const by = ['trial', 'correction', 'currency', 'matched', 'differs'];
-  const rows: object[] = [];
-  for (const { type, site, minute, values, count, sum } of await page.sum('value', DECISIONS, by)) {
-    const [trial, correction, currency, matched, differs] = values;
-    if (trial === 'true' || correction === 'true') continue;
-    const of = { site, quarter: quarterOf(minute), currency };
-    if (type === 'conversion.received.v1')
-      rows.push({ ...of, conversions: count, value: sum, matched: matched === 'true' ? count : 0 });
-    else if (type === 'conversion.deduplicated.v1')
-      rows.push({ ...of, duplicates: count, changed_duplicates: differs === '[]' ? 0 : count });
-    else rows.push({ ...of, filtered: count });
-  }
-  for (const { site, time, data } of await readLateMatches(page))
-    rows.push({ site, quarter: quarterOf(Date.parse(time)), currency: data.currency, matched: 1 });
-  const columns = { conversions: 'bigint', value: 'numeric', matched: 'bigint', duplicates: 'bigint' } as const;
-  const further = { changed_duplicates: 'bigint', filtered: 'bigint' } as const;
-  await addTo(page, 'conversion_statistics', 'currency', { ...columns, ...further }, rows);
+/**
+ * Counts by site and quarter of an hour, besides those of the projection `totals`, and where conversions came from. As there,
+ * neither trial conversions nor corrections count. Outcomes are counted as they are recorded: a delivery that failed and was
+ * sent again has two. In one projection, so that all numbers are as of the same position.
+ */
+export function statisticsProjection(firstMax = FIRST_MAX): Projection {
+  return {
+    name: 'statistics',
+    tables: [
+      ...['conversion_statistics', 'delivery_statistics', 'refusal_statistics'],
+      ...['attributions', 'attribution_limits', 'identifier_statistics'],
+    ],
+    prunedBy: { attributions: 'quarter', attribution_limits: 'quarter', identifier_statistics: 'quarter' },
+    async fold(page: Page): Promise<void> {
+      await foldConversions(page, firstMax);
+      await foldDeliveries(page);
+      await foldRefusals(page);
+    },
+    forget: { types: [RECEIVED, REOPENED], take },
+  };
 }
 
-/** Conversions that were matched to a visit that was identified later. They count in the quarter in which they were received. */
-async function readLateMatches(page: Page) {
-  const reopened = await page.events({ types: ['conversion.reopened.v1'] });
-  const matched = reopened.filter(({ data }) => data.joins !== undefined && !data.trial);
-  if (matched.length === 0) return [];
-  const ids = matched.map(({ stream }) => stream.slice(CONVERSION.length + 1));
-  return (await page.openings(CONVERSION, ids)).filter((event) => event.type === 'conversion.received.v1');
+/** Counts of one currency in a quarter. */
+class Counts {
+  readonly value = new DecimalSum();
+  readonly counts = { conversions: 0, matched: 0, duplicates: 0, changed_duplicates: 0, filtered: 0 };
+
+  constructor(private readonly of: { site: string; quarter: string; currency: string }) {}
+
+  rows(): object[] {
+    const [value, ...others] = this.value.parts();
+    return [{ ...this.of, ...this.counts, value }, ...others.map((value) => ({ ...this.of, value }))];
+  }
+}
+
+class CountsByCurrency {
+  private readonly all = new Map<string, Counts>();
+
+  of(site: string, quarter: string, currency: string): Counts {
+    const key = `${site} ${quarter} ${currency}`;
+    const found = this.all.get(key);
+    if (found) return found;
+    const counts = new Counts({ site, quarter, currency });
+    this.all.set(key, counts);
+    return counts;
+  }
+
+  rows(): object[] {
+    return [...this.all.values()].flatMap((counts) => counts.rows());
+  }
+}
+
+async function foldConversions(page: Page, firstMax: number): Promise<void> {
+  const byCurrency = new CountsByCurrency();
+  const received: CountedConversion[] = [];
+  const visits = new Map<string, Visit | undefined>();
+  // One at a time: a page of events with their personal parts would keep the garbage collector busy.
+  await page.each({ types: TYPES }, (row) => {
+    if (row.type === REOPENED) {
+      // The first event of a late match; the others are about further deliveries of the conversion.
+      const { joins, trial } = row.data() as Reopening;
+      if (joins !== undefined && !trial) visits.set(row.streamId, (row.personal() as { visit?: Visit } | null)?.visit);
+      return;
+    }
+    const data = row.data() as ConversionData & { differs?: string[] };
+    if (!isCounted(data)) return;
+    const { site, timeMs } = row;
+    const { value, counts } = byCurrency.of(site, quarterOf(timeMs), data.currency);
+    if (row.type === RECEIVED) {
+      const personal = row.personal() as ConversionPersonal | null;
+      received.push(countedConversion({ position: row.position, site, timeMs, data, personal }));
+      counts.conversions += 1;
+      value.add(data.value ?? 0);
+      if (data.matched) counts.matched += 1;
+    } else if (row.type === 'conversion.deduplicated.v1') {
+      counts.duplicates += 1;
+      if (data.differs?.length !== 0) counts.changed_duplicates += 1;
+    } else counts.filtered += 1;
+  });
+  const joins = await readJoins(page, visits);
+  for (const { site, quarter, currency } of joins.counted) byCurrency.of(site, quarter, currency).counts.matched += 1;
+  await addAttributions(page.tx, received, firstMax);
+  const counts = { conversions: 'bigint', value: 'numeric', matched: 'bigint', duplicates: 'bigint' } as const;
+  const columns = { ...counts, changed_duplicates: 'bigint', filtered: 'bigint' } as const;
+  await addToRows(page.tx, 'conversion_statistics', { ...IN_QUARTER, currency: 'text' }, columns, byCurrency.rows());
+  await joinAttributions(page.tx, joins.known);
+}
+
+/** Conversions that were matched later. They count in the quarter in which they were received. */
+async function readJoins(page: Page, visits: ReadonlyMap<string, Visit | undefined>) {
+  const counted: CountedConversion[] = [];
+  const known: { before: CountedConversion; after: CountedConversion }[] = [];
+  if (visits.size === 0) return { counted, known };
+  for (const event of await page.openings(CONVERSION, [...visits.keys()])) {
+    if (event.type !== RECEIVED || !isCounted(event.data)) continue;
+    const before = countedConversion(partsOf(event));
+    counted.push(before);
+    const visit = visits.get(event.stream.slice(CONVERSION.length + 1));
+    if (visit && event.personal) known.push({ before, after: countedConversion(partsOf(event), visit) });
+  }
+  return { counted, known };
+}
+
+/** The conversions of an erased person leave the attributions. They still count in the totals. */
+async function take(tx: ClientBase, events: readonly StoredEvent[]): Promise<void> {
+  const visits = new Map<string, Visit | undefined>();
+  for (const event of events)
+    if (event.type === REOPENED && event.data.joins !== undefined) visits.set(event.stream, event.personal?.visit);
+  const conversions = events.flatMap((event) =>
+    event.type === RECEIVED && isCounted(event.data)
+      ? [countedConversion(partsOf(event), visits.get(event.stream))]
+      : [],
+  );
+  await takeAttributions(tx, conversions);
+}
+
+function partsOf({ position, site, time, data, personal }: StoredEvent<typeof RECEIVED>) {
+  return { position, site, timeMs: Date.parse(time), data, personal };
 }
 
 async function foldDeliveries(page: Page): Promise<void> {
@@ -72,7 +160,7 @@ async function foldDeliveries(page: Page): Promise<void> {
     rows.push({ site, quarter: quarterOf(minute), platform, [column]: count });
   }
   const columns = Object.fromEntries(Object.values(COLUMN_OF_OUTCOME).map((column) => [column, 'bigint' as const]));
-  await addTo(page, 'delivery_statistics', 'platform', columns, rows);
+  await addToRows(page.tx, 'delivery_statistics', { ...IN_QUARTER, platform: 'text' }, columns, rows);
 }
 
 async function foldRefusals(page: Page): Promise<void> {
@@ -80,31 +168,5 @@ async function foldRefusals(page: Page): Promise<void> {
   const rows = refusals.map(({ site, time, data }) => {
     return { site, quarter: quarterOf(Date.parse(time)), refused: data.count };
   });
-  await addTo(page, 'refusal_statistics', undefined, { refused: 'bigint' }, rows);
-}
-
-/** Adds to the rows of a table. A column that a row does not name stays as it is. */
-async function addTo(
-  page: Page,
-  table: string,
-  by: 'currency' | 'platform' | undefined,
-  columns: Readonly<Record<string, 'bigint' | 'numeric'>>,
-  rows: readonly object[],
-): Promise<void> {
-  if (rows.length === 0) return;
-  const keys = by === undefined ? 'site, quarter' : `site, quarter, ${by}`;
-  const names = Object.keys(columns);
-  const typed = Object.entries(columns).map(([name, type]) => `${name} ${type}`);
-  await page.tx.query(
-    `INSERT INTO ${table} AS t (${keys}, ${names.join(', ')})
-     SELECT ${keys}, ${names.map((name) => `coalesce(sum(${name}), 0)`).join(', ')}
-       FROM json_to_recordset($1) AS r (site text, quarter timestamptz, currency text, platform text, ${typed.join(', ')})
-      GROUP BY ${keys}
-     ON CONFLICT (${keys}) DO UPDATE SET ${names.map((name) => `${name} = t.${name} + excluded.${name}`).join(', ')}`,
-    [JSON.stringify(rows)],
-  );
-}
-
-function quarterOf(timeMs: number): string {
-  return new Date(Math.floor(timeMs / QUARTER_MS) * QUARTER_MS).toISOString();
+  await addToRows(page.tx, 'refusal_statistics', IN_QUARTER, { refused: 'bigint' }, rows);
 }

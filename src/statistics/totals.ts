@@ -57,17 +57,13 @@ export function readTotals(postgres: Postgres, sites: readonly string[], period:
 
 /** The columns that are added up, by table and time column. */
 const SOURCES = [
-  {
-    table: 'totals',
-    time: 'minute',
-    columns: { conversions: 'conversions', botTrafficRemoved: 'bot_traffic_removed' },
-  },
+  { table: 'totals', time: 'minute', columns: { botTrafficRemoved: 'bot_traffic_removed' } },
   {
     table: 'conversion_statistics',
     time: 'quarter',
     columns: {
-      // From the same rows as the matched ones, so that a rate is never above 1.
-      comparable: 'conversions',
+      // Not from `totals`, which counts the same: its checkpoint may be another one than that of the values and matches.
+      conversions: 'conversions',
       matched: 'matched',
       duplicates: 'duplicates',
       changedDuplicates: 'changed_duplicates',
@@ -125,7 +121,7 @@ export function toCounts(counts: Readonly<Record<string, number>>): Counts {
     duplicates: of('duplicates'),
     changedDuplicates: of('changedDuplicates'),
     matched: of('matched'),
-    matchRate: of('comparable') === 0 ? null : of('matched') / of('comparable'),
+    matchRate: of('conversions') === 0 ? null : of('matched') / of('conversions'),
     refused: of('refused'),
     authenticationFailures: of('authenticationFailures'),
   };

@@ -48,7 +48,9 @@ export async function pruneIdentifiers(postgres: Postgres, before: Date): Promis
   for (const { table, time } of [
     { table: 'identifiers', time: 'at' },
     { table: 'unmatched', time: 'time' },
-    { table: 'attributions', time: 'time' },
+    { table: 'attributions', time: 'quarter' },
+    { table: 'attribution_limits', time: 'quarter' },
+    { table: 'identifier_statistics', time: 'quarter' },
   ]) {
     for (let pruned = BATCH_ROWS; pruned === BATCH_ROWS; total += pruned) {
       const { rowCount } = await postgres.pool.query(

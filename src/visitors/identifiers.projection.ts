@@ -4,5 +4,5 @@ import { inlineProjection } from './inline-projection.js';
 export const identifiersProjection = inlineProjection(
   'identifiers',
   ['visitor.visited.v1', 'visitor.identified.v1', 'visitor.rejudged.v1'],
-  { prunedBy: 'at' },
+  { prunedBy: { identifiers: 'at' } },
 );

@@ -21,7 +21,7 @@ export const unmatchedProjection: Projection = {
   name: 'unmatched',
   tables: ['unmatched'],
   subjectColumns: [{ table: 'unmatched', column: 'subject' }],
-  prunedBy: 'time',
+  prunedBy: { unmatched: 'time' },
   async fold(page: Page): Promise<void> {
     const skipped = await page.events({ types: [SKIPPED] });
     const unmatched = skipped.filter(({ data }) => lacksIdentifier(data));

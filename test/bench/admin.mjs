@@ -1,6 +1,7 @@
 // The admin part: how much requests of the dashboard slow inbound down on the same machine.
 import { join } from 'node:path';
 import { ratioRow, variantColumns } from './figures.mjs';
+import { serverVersion } from './postgres.mjs';
 import { interleave, recordRounds } from './rounds.mjs';
 import { freePort, startService } from './service.mjs';
 import { fillInbound, httpVariant, inboundTarget } from './variants.mjs';
@@ -21,11 +22,14 @@ const READS = [
   `${SITE}/events?limit=50`,
   `${SITE}/conversions?limit=50`,
   `${SITE}/sync-log?limit=50`,
+  `${SITE}/conversions?order=ORD-1`,
   `${SITE}/connections`,
   `${SITE}/audit?limit=50`,
 ];
-/** Every so many requests one is a sign-in, which hashes a password. */
+/** Every so many requests one is a sign-in, which hashes a password, and one starts an export of the newest conversions. */
 const SIGN_IN_EVERY = 20;
+const EXPORT_EVERY = 50;
+const EXPORTED_MS = 5_000;
 
 export async function adminRun(context) {
   const { directory, settings, progress, part, cleanUp } = context;
@@ -35,6 +39,7 @@ export async function adminRun(context) {
   const service = await part('the service', () => startService(join(directory, 'service'), admin));
   if (!service) return [];
   cleanUp.push(() => service.stop());
+  context.postgresVersion = await serverVersion(service.server);
   const dashboard = new Dashboard(`http://localhost:${port}/api/v1`);
   if (!(await part('signing in', () => dashboard.open()))) return [];
   progress('filling the log …');
@@ -51,7 +56,9 @@ async function rounds(service, dashboard, context) {
   recordRounds(result, context);
   const of = ({ id }) => result.samples[id] ?? [];
   const what = `inbound with ${REQUESTS_PER_SECOND} requests of the dashboard a second`;
-  context.facts.push(`${dashboard.answered} requests of the dashboard, one of ${SIGN_IN_EVERY} a sign-in`);
+  context.facts.push(
+    `${dashboard.answered} requests of the dashboard, one of ${SIGN_IN_EVERY} a sign-in, one of ${EXPORT_EVERY} an export`,
+  );
   return [
     { what: `inbound, ${CONNECTIONS} connections`, figure: '1.00', ...variantColumns(of(alone)) },
     ratioRow(`${what}: ratio to inbound`, of(shared), of(alone), {
@@ -108,21 +115,30 @@ class Dashboard {
 
   async next() {
     this.sent += 1;
-    const path = READS[this.sent % READS.length];
-    const isSignIn = this.sent % SIGN_IN_EVERY === 0;
-    const answer = await (isSignIn
-      ? this.signIn()
-      : fetch(`${this.url}/${path}`, { headers: { cookie: this.cookie } }));
+    const answer = await this.request(this.sent);
     const text = await answer.text();
-    if (!answer.ok) throw new Error(`${isSignIn ? 'a sign-in' : path} was answered ${answer.status}: ${text}`);
+    if (!answer.ok) throw new Error(`${answer.url} answered ${answer.status}: ${text}`);
     this.answered += 1;
   }
 
+  request(number) {
+    if (number % SIGN_IN_EVERY === 0) return this.signIn();
+    if (number % EXPORT_EVERY === 1) {
+      const from = new Date(Date.now() - EXPORTED_MS).toISOString();
+      return this.post(`${SITE}/jobs`, { kind: 'export', format: 'csv', types: ['conversion.received.v1'], from });
+    }
+    return fetch(`${this.url}/${READS[number % READS.length]}`, { headers: { cookie: this.cookie } });
+  }
+
   signIn() {
-    return fetch(`${this.url}/session`, {
+    return this.post('session', USER);
+  }
+
+  post(path, body) {
+    return fetch(`${this.url}/${path}`, {
       method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(USER),
+      headers: { 'content-type': 'application/json', 'x-cc-csrf': '1', cookie: this.cookie ?? '' },
+      body: JSON.stringify(body),
     });
   }
 }

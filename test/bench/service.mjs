@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { startChild, stopChild, untilReady, unwatchServer } from './children.mjs';
 import { findServer, withClient } from './postgres.mjs';
@@ -39,8 +40,19 @@ async function start(dataDir, command, args, { detached = false, settings = {}, 
     unwatchServer(server.postmaster);
     return outcome;
   };
-  const key = (await readFile(join(dataDir, 'demo-key'), 'utf8')).trim();
+  const key = await readDemoKey(dataDir);
   return { port, key, pid: child.pid, dataDir, server, startMs, stop };
+}
+
+/** The service writes it after it listens. */
+async function readDemoKey(dataDir) {
+  const deadline = performance.now() + FIRST_START_WITHIN_MS;
+  for (;;) {
+    const key = (await readFile(join(dataDir, 'demo-key'), 'utf8').catch(() => '')).trim();
+    if (key !== '') return key;
+    if (performance.now() > deadline) throw new Error('the service wrote no demo key');
+    await sleep(50);
+  }
 }
 
 /** The number of received conversions in its log. */

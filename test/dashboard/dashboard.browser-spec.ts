@@ -22,7 +22,7 @@ const PAGES = [
   '/settings/oauth-apps',
   '/settings/health',
   ...['overview', 'live', 'conversions', 'sync-log', 'integrations', 'webhook'].map((name) => `/sites/${SITE}/${name}`),
-  ...['keys', 'tag', 'consent', 'traffic', 'duplicates', 'mapping', 'history', 'audit'].map(
+  ...['first-steps', 'keys', 'tag', 'consent', 'traffic', 'duplicates', 'mapping', 'history', 'audit'].map(
     (name) => `/sites/${SITE}/${name}`,
   ),
 ];
@@ -34,6 +34,9 @@ const AXE_RUNS = [
   [360, 'dark', {}],
   [360, 'light', CONTRAST],
 ] as const;
+
+/** Buttons that change nothing but what is shown. */
+const READING_BUTTONS = /^(?:Refresh|Export CSV|Cop(?:y|ied).*|Show earlier|Pause|Find|Check again)$/;
 
 let server: TestServer;
 let service: TestService;
@@ -97,6 +100,8 @@ const open = (path: string) => page.goto(admin.url + path);
 const click = (name: string | RegExp) => page.getByRole('button', { name }).click();
 const heading = (name: string) => page.getByRole('heading', { level: 1, name }).waitFor();
 const dialog = () => page.getByRole('dialog');
+const platformRow = (name: string) =>
+  page.getByRole('region', { name: 'Platforms' }).getByRole('row').filter({ hasText: name });
 const message = (text: string | RegExp) => page.getByRole('status').filter({ hasText: text }).waitFor();
 
 describe('the dashboard in a browser', () => {
@@ -120,7 +125,8 @@ describe('the dashboard in a browser', () => {
   it('adds a site and creates a key, with the line that sends a conversion', async () => {
     await page.getByLabel('Host').fill(SITE);
     await click('Add the site');
-    await heading('Inbound keys');
+    await heading('First steps');
+    await open(`/sites/${SITE}/keys`);
     await click('Create a key');
     await dialog().getByLabel('Name').fill('Shop backend');
     await dialog().getByRole('button', { name: 'Create' }).click();
@@ -135,20 +141,20 @@ describe('the dashboard in a browser', () => {
     const body = { settings: { write_key: 'demo' }, endpoint: `${sandbox.url}/segment` };
     expect((await asAdmin(`/sites/${SITE}/connections/segment`, { method: 'PUT', body })).status).toBe(200);
     await service.refreshSites();
-    await open(`/sites/${SITE}/live?show=conversions`);
+    await open(`/sites/${SITE}/live?show=conversions&text=ord-1`);
     await page.getByText('live', { exact: true }).waitFor();
     await sendConversion('ORD-1');
     await page.getByRole('link', { name: 'Conversion received' }).click();
     await heading('ORD-1');
     await page.getByText('with key “Shop backend”').waitFor();
     await page.getByText('delivered to 1 of 1').waitFor();
-    await page.getByText('Segment', { exact: true }).click();
     await page.getByRole('region', { name: 'Payload for Segment' }).getByText('ORD-1').waitFor();
     await click(/^Send again/);
-    await heading('History');
-    const dryRun = page.getByRole('row').filter({ hasText: 'Dry run of a replay to Segment' });
-    await dryRun.getByRole('button', { name: 'Send these' }).waitFor();
-    await page.goBack();
+    await dialog().getByRole('region', { name: 'Payload for Segment that would be sent' }).getByText('ORD-1').waitFor();
+    await dialog().getByText('Segment accepted it already.').waitFor();
+    await dialog().getByRole('button', { name: 'Send to Segment' }).click();
+    await message('Sent to Segment again');
+    await page.getByText('2 attempts').waitFor();
     await click('Copy as curl');
     await dialog().getByText('X-CC-Api-Key: <key>').waitFor();
     await dialog().getByRole('button', { name: 'Close' }).click();
@@ -167,13 +173,23 @@ describe('the dashboard in a browser', () => {
     await open(`/sites/${SITE}`);
     await heading('Overview');
     const tile = page.locator('.tile').first();
-    const row = page.getByRole('row').filter({ hasText: 'Segment' });
+    const row = platformRow('Segment');
     // Numbers come from a projection, which is a moment behind.
     const shown = async () => {
       await click('Refresh');
       return `${await tile.textContent()} ${await row.textContent()}`;
     };
-    await eventually(shown, (text) => /^Conversions2.*SegmentConnected100%2/.test(text), { withinMs: 60_000 });
+    await eventually(shown, (text) => /^Conversions2.*SegmentConnected.*100%3/.test(text), { withinMs: 60_000 });
+    await page.getByRole('link', { name: 'Campaign', exact: true }).click();
+    expect(page.url()).toBe(`${admin.url}/sites/${SITE}/overview?by=campaign`);
+  });
+
+  it('solves what needs attention with the button beside it', async () => {
+    expect((await asAdmin(`/sites/${SITE}/connections/segment/pause`, { method: 'POST' })).status).toBe(200);
+    await open(`/sites/${SITE}/overview?days=1`);
+    await click('Resume: Segment is paused');
+    await message('Segment sends again');
+    await platformRow('Segment').getByText('Connected').waitFor();
   });
 
   it('revokes a key after asking', async () => {
@@ -244,17 +260,34 @@ describe('the dashboard in a browser', () => {
     await click('Test');
     await message(/The receiver answered 20\d/);
     await click('Push now');
-    await page.getByText('delivered', { exact: true }).waitFor();
+    await page.getByText('delivered', { exact: true }).first().waitFor();
+    await click('Rotate the secret');
+    await dialog().getByRole('button', { name: 'Rotate' }).click();
+    await dialog().getByRole('region', { name: 'Secret' }).waitFor();
+    await dialog().getByRole('button', { name: 'Done' }).click();
   });
 
-  it('filters the sync log in the address', async () => {
+  it('filters the sync log in the address, exports what matches, and shows what a retry would send', async () => {
     await open(`/sites/${SITE}/sync-log`);
-    await page.getByRole('cell', { name: 'Push of totals' }).waitFor();
+    await page.getByRole('row').filter({ hasText: 'Totals' }).first().waitFor();
     await page.getByLabel('Outcome').selectOption('failed');
     await page.getByText('Nothing matches').waitFor();
     expect(page.url()).toBe(`${admin.url}/sites/${SITE}/sync-log?status=failed`);
-    await page.getByRole('link', { name: 'Remove the filters' }).click();
-    await page.getByRole('cell', { name: 'Push of totals' }).waitFor();
+    await click('Remove the filters');
+    await page.getByLabel('Order or conversion id').fill('ORD-2');
+    await page.keyboard.press('Enter');
+    await page.getByText('1 matches').waitFor();
+    expect(page.url()).toBe(`${admin.url}/sites/${SITE}/sync-log?order=ORD-2`);
+    const [download] = await Promise.all([page.waitForEvent('download'), click('Export CSV')]);
+    const lines = readFileSync((await download.path()) as string, 'utf8').split('\r\n');
+    expect(lines).toEqual([
+      expect.stringMatching(/^time,kind,order,event/),
+      expect.stringMatching(/,delivery,ORD-2,purchase,segment,delivered,/),
+      '',
+    ]);
+    await click('Retry …');
+    await dialog().getByText('Nothing is to be sent again').waitFor();
+    await dialog().getByRole('button', { name: 'Close' }).click();
   });
 
   it('saves the settings of a site', async () => {
@@ -268,12 +301,18 @@ describe('the dashboard in a browser', () => {
     await page.getByLabel('Add: Country code').fill('FR');
     await page.getByLabel('Add: Country code').press('Enter');
     await page.getByRole('button', { name: 'Remove FR' }).waitFor();
+    await page.getByLabel('Threshold').focus();
+    await page.keyboard.press('ArrowRight');
+    await page.getByText(/Would have removed 0 of 0 visits/).waitFor();
+    await page.keyboard.press('ArrowRight');
+    await click('Save');
+    await message('Saved');
     await open(`/sites/${SITE}/duplicates`);
     await page.getByLabel('Window').fill('2h');
     await click('Save');
     await message('Saved');
     const { body } = await asAdmin(`/sites/${SITE}/settings`);
-    expect(body).toMatchObject({ consentRequired: true, blockCountries: ['FR'], dedupWindow: '2h' });
+    expect(body).toMatchObject({ botThreshold: 32, consentRequired: true, blockCountries: ['FR'], dedupWindow: '2h' });
   });
 
   it('shows what a platform would get while a mapping is edited, and saves it', async () => {
@@ -347,8 +386,8 @@ describe('the dashboard in a browser', () => {
     await context.setOffline(true);
     await page.getByRole('link', { name: 'Audit' }).click();
     await page.getByRole('alert').filter({ hasText: 'The service cannot be reached.' }).first().waitFor();
+    await message('No connection to the service.');
     await context.setOffline(false);
-    await page.getByRole('button', { name: 'Try again' }).click();
     await page.getByText('dedupWindow: 2h').waitFor();
   });
 
@@ -381,10 +420,18 @@ describe('the dashboard in a browser', () => {
     await click('Sign in');
     await heading('Integrations');
     await page.getByRole('region', { name: 'Meta' }).waitFor();
-    expect(await page.getByRole('button', { name: /Connect|Edit|Pause/ }).count()).toBe(0);
-    await open(`/sites/${SITE}/keys`);
-    await page.getByRole('cell', { name: 'Shop backend', exact: true }).waitFor();
-    expect(await page.getByRole('button', { name: /Create|Revoke/ }).count()).toBe(0);
+    for (const path of PAGES.filter((name) => name.startsWith('/sites/shop'))) {
+      await open(path);
+      await page.locator('h1').waitFor();
+      await page.getByText('Loading …').first().waitFor({ state: 'detached' });
+      const names = await page.locator('main button').allTextContents();
+      expect([path, names.filter((name) => !READING_BUTTONS.test(name.trim()))]).toEqual([path, []]);
+      expect([path, await page.locator('main :is([type=checkbox], [type=range]):enabled').count()]).toEqual([path, 0]);
+    }
+    await open(`/sites/${SITE}/conversions?order=ORD-1`);
+    await page.getByRole('link', { name: 'ORD-1', exact: true }).click();
+    await heading('ORD-1');
+    await page.getByText('•••').first().waitFor({ state: 'attached' });
     await open('/settings/users');
     await page.getByText('Only administrators manage users').waitFor();
   });

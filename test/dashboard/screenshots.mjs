@@ -1,6 +1,7 @@
 // npm run screenshots: takes the pictures of docs/dashboard.md from the running product. Starts the built service with its
 // own database and sandbox in a temporary folder, sends conversions, and opens each page in Chromium.
 import { spawn } from 'node:child_process';
+import { createHash, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,6 +12,8 @@ import { CHROMIUM_REMEDY, launchChromium } from '../browser/chromium.mjs';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const [PORT, ADMIN_PORT] = ['18180', '18181'];
 const [EMAIL, PASSWORD] = ['ada@shop.example', 'correct horse battery staple'];
+const BROWSER =
+  'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36';
 const base = `http://localhost:${ADMIN_PORT}`;
 const dataDir = mkdtempSync(join(tmpdir(), 'cc-screenshots-'));
 // Started by root, PostgreSQL runs as another user, who has to enter the folder.
@@ -22,10 +25,11 @@ const service = spawn(process.execPath, [join(root, 'dist/main.js')], {
 });
 try {
   await untilAnswered(`${base}/api/v1/session/options`);
+  await sendVisits();
   const conversions = await sendConversions(24);
   await takePictures([
     ['overview', '/sites/localhost/overview?days=1'],
-    ['conversion', `/sites/localhost/conversions/${conversions.at(-1)}`],
+    ['conversion', `/sites/localhost/conversions/${conversions.at(17)}`],
     ['integrations', '/sites/localhost/integrations'],
   ]);
 } finally {
@@ -48,6 +52,31 @@ async function untilAnswered(url) {
   throw new Error(`The service did not answer at ${url}.`);
 }
 
+/** Visits of some of the customers from ads, so that their conversions are matched. */
+async function sendVisits() {
+  const campaigns = [
+    [0, 'google', 'cpc', 'spring-sale', 'gclid'],
+    [1, 'google', 'cpc', 'brand', 'gclid'],
+    [2, 'meta', 'paid_social', 'retargeting', 'fbclid'],
+    [3, 'tiktok', 'spark', 'launch', 'ttclid'],
+    [5, 'newsletter', 'email', 'november', undefined],
+  ];
+  for (const [customer, source, medium, campaign, click] of campaigns) {
+    const hash = createHash('sha256').update(`customer${customer}@example.com`).digest('hex');
+    const visit = {
+      ...{ v: 1, visitor: randomUUID(), visit: randomUUID(), hash, utm: { source, medium, campaign }, cookies: {} },
+      clicks: click ? { [click]: { id: `Cj0KCQ-${customer}`, t: Date.now() - (customer + 3) * 5_400_000 } } : {},
+      consent: { ad_storage: 'granted', ad_user_data: 'granted' },
+      signals: {},
+    };
+    await fetch(`http://localhost:${PORT}/__cc/identify`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', 'User-Agent': BROWSER, Origin: `http://localhost:${PORT}` },
+      body: JSON.stringify(visit),
+    });
+  }
+}
+
 /** @returns the ids of the conversions */
 async function sendConversions(count) {
   const key = readFileSync(join(dataDir, 'demo-key'), 'utf8').trim();
@@ -62,7 +91,7 @@ async function sendConversions(count) {
         value: 40 + ((number * 37) % 160),
         currency: 'EUR',
         orderId: `ORD-${48_000 + number}`,
-        ...(number % 3 === 0 && { clickIds: { gclid: `Cj0KCQ-${number}` } }),
+        ...(number % 2 === 0 && { phone: '+4930123456' }),
       }),
     });
     ids.push(response.headers.get('x-cc-conversion-id'));

@@ -57,14 +57,16 @@ export function describeEventLog(log: () => EventLog): void {
       expect(await log().find('other.example', 'ORD-1')).toEqual([]);
     });
 
-    it('finds the oldest events of some types with a reference', async () => {
+    it('finds the oldest or the newest events of some types with a reference', async () => {
       const reference = uuidv7();
       const types = ['thing.happened.v1', 'thing.ended.v1', 'thing.happened.v1', 'thing.happened.v1'];
       for (const [at, type] of types.entries())
         await log().append(thing(uuidv7(), { events: [{ type, data: { at }, reference }] }));
-      const find = async (limit: number) =>
-        (await log().find('shop.example', reference, { types: ['thing.happened.v1'], limit })).map(({ data }) => data);
+      const some = { types: ['thing.happened.v1'] };
+      const find = async (limit: number, newest = false) =>
+        (await log().find('shop.example', reference, { ...some, limit, newest })).map(({ data }) => data);
       expect(await find(2)).toEqual([{ at: 0 }, { at: 2 }]);
+      expect(await find(2, true)).toEqual([{ at: 2 }, { at: 3 }]);
       expect(await find(9)).toEqual([{ at: 0 }, { at: 2 }, { at: 3 }]);
     });
 

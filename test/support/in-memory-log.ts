@@ -12,8 +12,8 @@ import {
   type CountOptions,
   countAmong,
   type EventCount,
-  type OldestOptions,
   type ReadOptions,
+  type SomeOptions,
 } from '../../src/log/event-reader.js';
 import { Follower, type FollowOptions } from '../../src/log/follower.js';
 
@@ -131,12 +131,12 @@ export class InMemoryLog extends EventLog {
     return ends.filter((end) => end !== undefined) as StreamEvent<Category>[];
   }
 
-  async find(site: string, reference: string, oldest?: OldestOptions): Promise<StoredEvent[]> {
-    return this.events
+  async find(site: string, reference: string, some?: SomeOptions): Promise<StoredEvent[]> {
+    const found = this.events
       .filter((stored) => stored.event.site === site && stored.reference === reference)
       .map(({ event }) => event)
-      .filter(({ type }) => oldest === undefined || oldest.types.includes(type))
-      .slice(0, oldest?.limit);
+      .filter(({ type }) => some === undefined || some.types.includes(type));
+    return some?.newest ? found.slice(-some.limit) : found.slice(0, some?.limit);
   }
 
   async count({ after, until, site, types, by }: CountOptions): Promise<EventCount[]> {

@@ -10,6 +10,8 @@ export interface TestProvider {
   readonly issuer: string;
   /** Claims by login. A person without claims does not exist. */
   readonly people: Map<string, Record<string, unknown>>;
+  /** By how much its clock is ahead, or behind if it is negative. */
+  clockAheadMs: number;
   /** Accepts sign-ins for an application at this address. */
   register(application: string): void;
   stop(): Promise<void>;
@@ -20,21 +22,30 @@ export async function startTestProvider(): Promise<TestProvider> {
   const server: Server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return {
+  const running: TestProvider = {
     issuer,
     people,
+    clockAheadMs: 0,
     register: (application) => {
       // It warns that its sample pages and keys are not for production.
       const warning = jest.spyOn(console, 'warn').mockImplementation(() => {});
       const provider = new Provider(issuer, configuration(application, people));
       warning.mockRestore();
-      server.removeAllListeners('request').on('request', provider.callback());
+      const handle = provider.callback();
+      server.removeAllListeners('request').on('request', (request, response) => {
+        // The application shares this process, and only waits while the provider answers.
+        const { now } = Date;
+        const clock = jest.spyOn(Date, 'now').mockImplementation(() => now() + running.clockAheadMs);
+        response.once('close', () => clock.mockRestore());
+        void handle(request, response);
+      });
     },
     stop: () => {
       server.closeAllConnections();
       return new Promise((resolve) => server.close(() => resolve()));
     },
   };
+  return running;
 }
 
 function configuration(application: string, people: ReadonlyMap<string, Record<string, unknown>>): Configuration {

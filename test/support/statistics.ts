@@ -24,6 +24,7 @@ export class ConversionEvents {
     subject: string,
     data: object = {},
     personal: { readonly visit?: SampleVisit; readonly phone?: string } = {},
+    reference?: string,
   ): Promise<string> {
     const conversionId = uuidv7();
     const common = { conversionId, event: 'purchase', value: 10.1, currency: 'EUR', keyId: KEY_ID, trial: false };
@@ -37,6 +38,7 @@ export class ConversionEvents {
       type: `conversion.${kind}.v1`,
       data: { ...common, ...further, ...data },
       personal: { subject, ...rest, ...(visit && { visit: toVisit(visit) }) } as object,
+      reference,
     });
     return conversionId;
   }

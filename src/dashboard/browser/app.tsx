@@ -1,10 +1,11 @@
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useCallback, useEffect, useMemo, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { api, dataOf, whenSignedOut } from './api.js';
 import { Loading, ProblemNote } from './components/states.js';
 import { attempt, Toasts } from './components/toasts.js';
 import { CurrentPage } from './current-page.js';
 import { SignIn } from './pages/sign-in.js';
+import { takeAddress } from './return-address.js';
 import { type Session, SessionContext, type User } from './session.js';
 import { Shell } from './shell.js';
 import { useData } from './use-data.js';
@@ -15,13 +16,17 @@ const IS_LOCAL = ['localhost', '127.0.0.1', '[::1]'].includes(location.hostname)
 export function App() {
   const [user, setUser] = useState<User | null>();
   const loaded = useData('session', () => dataOf(api.GET('/api/v1/session')));
-  useEffect(() => whenSignedOut(() => setUser(null)), []);
+  const [hasEnded, setEnded] = useState(false);
+  const leave = useCallback((isEnd: boolean) => {
+    setUser(null);
+    setEnded(isEnd);
+  }, []);
   const current = user === undefined ? loaded.data : user;
   const { path } = useLocation();
   return (
     <>
       {current && path !== '/sign-in' ? (
-        <SignedIn key={current.id} user={current} onSignedOut={() => setUser(null)} />
+        <SignedIn key={current.id} user={current} onSignedOut={leave} />
       ) : current === undefined && loaded.problem === undefined ? (
         <Loading />
       ) : loaded.problem && loaded.problem.status !== 401 && !user ? (
@@ -29,15 +34,20 @@ export function App() {
           <ProblemNote problem={loaded.problem} retry={loaded.reload} />
         </main>
       ) : (
-        <SignIn user={current ?? undefined} onSignedIn={setUser} />
+        <SignIn user={current ?? undefined} hasEnded={hasEnded} onSignedIn={setUser} />
       )}
       <Toasts />
     </>
   );
 }
 
-function SignedIn({ user, onSignedOut }: { user: User; onSignedOut: () => void }) {
-  const { route } = useLocation();
+function SignedIn({ user, onSignedOut }: { user: User; onSignedOut: (isEnd: boolean) => void }) {
+  const { path, route } = useLocation();
+  useEffect(() => whenSignedOut(() => onSignedOut(true)), [onSignedOut]);
+  useEffect(() => {
+    const address = takeAddress();
+    if (address !== undefined && path === '/') route(address, true);
+  }, []);
   const sites = useData('sites', () => dataOf(api.GET('/api/v1/sites')));
   const installation = useData('installation', () => dataOf(api.GET('/api/v1/installation')));
   const { reload } = sites;
@@ -46,11 +56,12 @@ function SignedIn({ user, onSignedOut }: { user: User; onSignedOut: () => void }
       user,
       sites: sites.data?.items ?? [],
       localUrl: IS_LOCAL ? installation.data?.localUrl : undefined,
+      sandboxUrl: installation.data?.sandboxUrl,
       reloadSites: reload,
       signOut: () => {
         void attempt(async () => {
           await dataOf(api.DELETE('/api/v1/session'));
-          onSignedOut();
+          onSignedOut(false);
           route('/');
           return 'You are signed out';
         });

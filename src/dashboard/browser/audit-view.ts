@@ -7,12 +7,12 @@ export function auditAction(type: string): string {
     .replaceAll('.', ' ');
 }
 
-/** Who caused an event: `user:<id>`, `token:<id>`, `cli:<name>` or a part of the service. */
-export function auditActor(actor: string, names: ReadonlyMap<string, string>): string {
+/** Who caused an event: `user:<id>`, `token:<id>`, `cli:<name>` or a part of the service. A removed user has no name. */
+export function auditActor(actor: string, name: string | undefined): string {
   const separator = actor.indexOf(':');
   const [kind, id] = separator === -1 ? [actor, ''] : [actor.slice(0, separator), actor.slice(separator + 1)];
-  if (kind === 'user') return names.get(id) ?? `user ${id.slice(-6)}`;
-  if (kind === 'token') return `token ${id.slice(-6)}`;
+  if (kind === 'user') return name ?? `user ${id.slice(-6)}`;
+  if (kind === 'token') return `token ${name ?? id.slice(-6)}`;
   if (kind === 'cli') return id === '' ? 'command line' : `${id} (command line)`;
   return kind;
 }

@@ -6,11 +6,21 @@ export type Platform = Schemas['Platform'];
 export type PlatformField = Platform['fields'][number];
 
 /** The state of a connection in words. */
-export function connectionState({ connected, state }: Pick<Connection, 'connected' | 'state'>): [Tone, string] {
+export function connectionState({
+  connected,
+  state,
+  needsReconnection,
+}: Pick<Connection, 'connected' | 'state' | 'needsReconnection'>): [Tone, string] {
   if (!connected) return ['plain', 'Not connected'];
+  if (needsReconnection) return ['bad', 'Needs reconnection'];
   if (state === 'parked') return ['bad', 'Needs attention'];
   if (state === 'paused') return ['warn', 'Paused'];
   return ['ok', 'Connected'];
+}
+
+/** Whether nothing leaves the machine: the sandbox of the service stands in for the platform. */
+export function isOnSandbox({ endpoint }: Pick<Connection, 'endpoint'>, sandboxUrl: string | undefined): boolean {
+  return sandboxUrl !== undefined && endpoint?.startsWith(`${sandboxUrl}/`) === true;
 }
 
 /** What a person can do, without the commands of the command line: here buttons do the same. */
@@ -43,9 +53,9 @@ export function changedSettings(
   return changes;
 }
 
-/** `pixel_id` as a label. */
+/** `pixel_id` as a label; `event.purchase` as "Event purchase". */
 export function fieldTitle(name: string): string {
-  const words = name.replaceAll('_', ' ');
+  const words = name.replaceAll(/[_.]/g, ' ');
   return (words.charAt(0).toUpperCase() + words.slice(1)).replace(/\b(id|api|url|oauth)\b/gi, (word) =>
     word.toLowerCase() === 'oauth' ? 'OAuth' : word.toUpperCase(),
   );

@@ -1,4 +1,4 @@
-import { type ConversionHistory, conversionStory } from './conversion-story.js';
+import { attemptViews, type ConversionHistory, conversionStory, type Step } from './conversion-story.js';
 
 const TIME = '2026-11-16T12:00:00.000Z';
 const CONVERSION: ConversionHistory['conversion'] = {
@@ -13,54 +13,96 @@ const CONVERSION: ConversionHistory['conversion'] = {
   key: { name: 'Shop', prefix: 'cc_1' },
 };
 
-function storyOf(change: Partial<ConversionHistory>) {
+function storyOf(change: Partial<ConversionHistory>): Step[] {
   const history = { conversion: CONVERSION, masked: false, match: null, consent: null, deliveries: [], events: [] };
-  return conversionStory({ ...history, ...change });
+  return conversionStory('shop.example', { ...history, ...change });
 }
 
+const titlesOf = (steps: readonly Step[]) => steps.map(({ title }) => title);
+const factsOf = (step: Step | undefined) =>
+  Object.fromEntries((step?.facts ?? []).map(({ name, value }) => [name, value]));
+
 describe('the story of a conversion', () => {
-  it('begins with the key that it was received with', () => {
-    const [received, match] = storyOf({});
-    expect(received).toMatchObject({ title: 'Received', time: TIME, text: 'with key “Shop” (cc_1…)' });
-    expect(received?.facts).toEqual([
-      ['Event', 'purchase'],
-      ['Order', 'ORD-1'],
-    ]);
-    expect(match).toMatchObject({ title: 'Not matched', facts: [['Consent', 'not stated']] });
-  });
-
-  it('says why it is not counted', () => {
-    const duplicate = { ...CONVERSION, status: 'deduplicated' as const, firstConversionId: '1', differs: ['value'] };
-    expect(storyOf({ conversion: duplicate })[1]).toMatchObject({
-      title: 'Duplicate',
-      facts: [
-        ['First', '1'],
-        ['Differs in', 'value'],
-      ],
-    });
-    const filtered = { ...CONVERSION, status: 'filtered' as const, reason: 'bot', judged: true as const };
-    const bot = { score: 80, reasons: ['webdriver'], list: '1' };
-    expect(storyOf({ conversion: { ...filtered, bot } }).map(({ title }) => title)).toEqual([
+  it('has a step for each decision, in their order', () => {
+    expect(titlesOf(storyOf({}))).toEqual([
       'Received',
-      'Filtered',
-      'Judged',
       'Not matched',
+      'Consent not known',
+      'Not a bot',
+      'Not a duplicate',
     ]);
   });
 
-  it('names the click and the campaign of the visit', () => {
+  it('begins with the key that it was received with', () => {
+    const [received] = storyOf({});
+    expect(received).toMatchObject({ time: TIME, text: 'with key “Shop” (cc_1…)' });
+    expect(factsOf(received)).toEqual({
+      Conversion: CONVERSION.conversionId,
+      Event: 'purchase',
+      Order: 'ORD-1',
+    });
+  });
+
+  it('names the source, the click and its age', () => {
+    const [hour, day] = [3_600_000, 86_400_000];
     const match = {
-      clicks: { gclid: { id: 'Cj0', timeMs: 1 } },
+      clicks: {
+        fbclid: { id: 'older', timeMs: Date.parse(TIME) - 9 * day },
+        gclid: { id: 'Cj0', timeMs: Date.parse(TIME) - 3 * hour },
+      },
       cookies: {},
-      utm: { source: 'google', medium: 'cpc' },
+      utm: { source: 'google', medium: 'cpc', campaign: 'spring' },
     };
-    expect(storyOf({ match, consent: 'granted' })[1]).toMatchObject({
-      title: 'Matched',
-      facts: [
-        ['Campaign', 'google / cpc'],
-        ['gclid', 'Cj0'],
-        ['Consent', 'granted'],
-      ],
+    const step = storyOf({ match })[1];
+    expect(step).toMatchObject({ title: 'Matched', text: 'to a click 3 h earlier' });
+    expect(Object.entries(factsOf(step))).toEqual([
+      ['Source', 'google / cpc'],
+      ['Campaign', 'spring'],
+      ['gclid', 'Cj0 · 3 h earlier'],
+      ['fbclid', 'older · 9 d earlier'],
+    ]);
+    expect(factsOf(storyOf({ match, masked: true })[1])).toMatchObject({ gclid: '3 h earlier' });
+    expect(storyOf({ match: { clicks: {}, cookies: {}, utm: {} } })[1]?.text).toBe('to a visit without an ad click');
+  });
+
+  it('names the click ids that the sender stated', () => {
+    const events = [{ type: 'conversion.received.v1', data: {}, personal: { clickIds: { gclid: 'Cj0' } } }] as never;
+    expect(factsOf(storyOf({ events })[1])).toEqual({ 'gclid (sent)': 'Cj0' });
+  });
+
+  it('says what consent withholds', () => {
+    const conversion = { ...CONVERSION, withheld: 'opted_out', personalization: 'denied' as const };
+    const step = storyOf({ conversion, consent: 'denied' })[2];
+    expect(step).toMatchObject({ title: 'Consent denied', tone: 'warn' });
+    expect(factsOf(step)).toEqual({ 'Personalised ads': 'denied', 'Visit not sent': 'the person opted out' });
+  });
+
+  it('gives the reasons of the bot verdict', () => {
+    const bot = { score: 80, reasons: ['web_driver'], list: '1' };
+    const filtered = { ...CONVERSION, status: 'filtered' as const, reason: 'bot', judged: true as const, bot };
+    const step = storyOf({ conversion: filtered })[3];
+    expect(step?.text).toBe('The visits of this person look automated. It is neither counted nor sent.');
+    expect(factsOf(step)).toEqual({ 'Bot score': '80 of 100', Reasons: 'web driver' });
+    const observed = { ...CONVERSION, judged: true as const, bot };
+    expect(storyOf({ conversion: observed })[3]).toMatchObject({ title: 'Looks like a bot', tone: 'warn' });
+  });
+
+  it('leads from a duplicate to the first conversion, and from that to its duplicates', () => {
+    const duplicate = {
+      ...CONVERSION,
+      status: 'deduplicated' as const,
+      firstConversionId: 'first',
+      differs: ['value'],
+    };
+    expect(storyOf({ conversion: duplicate })[4]).toMatchObject({
+      title: 'Duplicate',
+      facts: [{ value: 'first', path: '/sites/shop.example/conversions/first' }, { value: 'value' }],
+    });
+    const copy = { conversionId: 'second', firstConversionId: CONVERSION.conversionId };
+    const events = [{ type: 'conversion.deduplicated.v1', data: copy }] as never;
+    expect(storyOf({ events })[4]).toMatchObject({
+      text: '1 duplicate followed, not counted.',
+      facts: [{ path: '/sites/shop.example/conversions/second' }],
     });
   });
 
@@ -68,12 +110,28 @@ describe('the story of a conversion', () => {
     const attempt = (time: string, status: string) => ({ time, attempt: 1, status });
     const deliveries = [
       { platform: 'meta', status: 'delivered', attempts: [attempt('2026-11-16T12:00:01.000Z', 'delivered')] },
-      { platform: 'ga4', status: 'accepted', attempts: [attempt('2026-11-16T12:00:02.000Z', 'accepted')] },
+      { platform: 'ga4', status: 'delivered', attempts: [attempt('2026-11-16T12:00:02.000Z', 'delivered')] },
+      { platform: 'google_ads', status: 'accepted', attempts: [] },
       { platform: 'x', status: 'queued', attempts: [] },
     ];
-    expect(storyOf({ deliveries }).slice(2)).toEqual([
+    expect(storyOf({ deliveries }).slice(5)).toEqual([
       { title: 'Delivered', text: 'to Meta, GA4', tone: 'ok', facts: [], time: '2026-11-16T12:00:02.000Z' },
+      { title: 'Accepted', text: 'by Google Ads', tone: 'ok', facts: [] },
       { title: 'Waiting', text: 'for X', tone: 'warn', facts: [] },
     ]);
+  });
+
+  it('tells an attempt from asking the platform whether it counts the conversion', () => {
+    const [first, second, third] = attemptViews([
+      { time: TIME, attempt: 1, status: 'deferred', httpStatus: 503, durationMs: 70, unknown: true },
+      { time: TIME, attempt: 2, status: 'accepted', nextTry: TIME },
+      { time: TIME, attempt: 3, status: 'accepted', nextTry: TIME },
+    ]);
+    expect(first).toMatchObject({
+      title: 'Attempt 1',
+      details: 'HTTP 503 · 70 ms · the platform may have accepted it',
+    });
+    expect([second?.title, second?.asksAt]).toEqual(['Attempt 2', undefined]);
+    expect([third?.title, third?.asksAt]).toEqual(['Asked whether it counts', TIME]);
   });
 });

@@ -1,27 +1,41 @@
 import type { Schemas } from './api.js';
-import { connectionTitle, formatMoney, type Tone } from './format.js';
+import { connectionTitle, counted, formatDuration, formatMoney, formatNumber, type Tone } from './format.js';
+import { conversionPath } from './navigation.js';
 
 export type ConversionHistory = Schemas['ConversionHistory'];
 export type Delivery = ConversionHistory['deliveries'][number];
+export type Attempt = Delivery['attempts'][number];
 
-/** One thing that happened to a conversion: what, in words, and what is known about it. */
+export interface Fact {
+  readonly name: string;
+  readonly value: string;
+  /** Where the value leads. */
+  readonly path?: string;
+  /** An id or another value to compare letter by letter. */
+  readonly isCode?: boolean;
+  /** The value is a time. */
+  readonly isTime?: boolean;
+}
+
+/** One thing that was decided about a conversion: what, in words, and what is known about it. */
 export interface Step {
   readonly time?: string;
   readonly title: string;
   readonly text?: string;
   readonly tone: Tone;
-  readonly facts: readonly (readonly [string, string])[];
+  readonly facts: readonly Fact[];
 }
 
 /** What happened to a conversion, in the order in which it is decided. */
-export function conversionStory(history: ConversionHistory): Step[] {
-  const { conversion } = history;
+export function conversionStory(site: string, history: ConversionHistory): Step[] {
   return [
     receivedStep(history),
-    ...verdictSteps(history),
     matchStep(history),
+    consentStep(history),
+    botStep(history),
+    duplicateStep(site, history),
     ...deliverySteps(history.deliveries),
-  ].map((step) => (step.title === 'Received' ? { ...step, time: conversion.time } : step));
+  ];
 }
 
 export function amountOf({ value, currency }: { value?: number; currency: string }): string | undefined {
@@ -29,82 +43,157 @@ export function amountOf({ value, currency }: { value?: number; currency: string
 }
 
 function receivedStep({ conversion }: ConversionHistory): Step {
-  const { key, event, occurredAt, source, items, trial } = conversion;
+  const { conversionId, key, event, occurredAt, source, items, trial, correction } = conversion;
   const amount = amountOf(conversion);
   return {
+    time: conversion.time,
     title: 'Received',
     text: key ? `with key “${key.name}” (${key.prefix}…)` : 'from an import',
     tone: 'wait',
-    facts: facts([
-      ['Event', amount === undefined ? event : `${event} · ${amount}`],
-      ['Order', conversion.orderId],
-      ['Occurred', occurredAt],
-      ['Source', source],
-      ['Items', items?.map(({ id, quantity = 1 }) => `${quantity} × ${id}`).join(', ')],
-      ['Trial', trial ? 'yes: nothing is sent or counted' : undefined],
-    ]),
+    facts: [
+      { name: 'Conversion', value: conversionId, isCode: true },
+      { name: 'Event', value: amount === undefined ? event : `${event} · ${amount}` },
+      ...known('Order', conversion.orderId),
+      ...known('Occurred', occurredAt).map((fact) => ({ ...fact, isTime: true })),
+      ...known('Where', source?.replaceAll('_', ' ')),
+      ...known('Items', items?.map(({ id, name, quantity = 1 }) => `${quantity} × ${name ?? id}`).join(', ')),
+      ...known('Trial key', trial ? 'nothing is sent or counted' : undefined),
+      ...known('Correction', correction ? 'of an earlier conversion of the order; not counted' : undefined),
+    ],
   };
 }
 
-/** Why it is not counted, if it is not, and the bot verdict. */
-function verdictSteps({ conversion }: ConversionHistory): Step[] {
-  const { status, reason, firstConversionId, differs, bot } = conversion;
-  const steps: Step[] = [];
-  if (status === 'deduplicated')
-    steps.push({
-      title: 'Duplicate',
-      text: 'of an earlier conversion; neither counted nor sent',
-      tone: 'warn',
-      facts: facts([
-        ['First', firstConversionId],
-        ['Differs in', differs?.join(', ')],
-      ]),
-    });
-  if (status === 'filtered')
-    steps.push({
-      title: 'Filtered',
-      text: 'neither counted as a conversion nor sent',
-      tone: 'warn',
-      facts: facts([['Reason', reason]]),
-    });
-  if (bot)
-    steps.push({
-      title: 'Judged',
-      text: conversion.judged ? 'as a bot' : 'as a person',
-      tone: conversion.judged ? 'warn' : 'plain',
-      facts: facts([
-        ['Bot score', `${bot.score} of 100`],
-        ['Reasons', bot.reasons.join(', ')],
-      ]),
-    });
-  return steps;
-}
-
-function matchStep({ conversion, match, consent }: ConversionHistory): Step {
-  const consentFacts: readonly (readonly [string, string | undefined])[] = [
-    ['Consent', consent ?? 'not stated'],
-    ['Withheld', conversion.withheld?.replaceAll('_', ' ')],
-  ];
-  if (!match)
-    return {
-      title: conversion.matched ? 'Matched' : 'Not matched',
-      text: conversion.matched ? 'to a visit that was erased' : 'to a visit: no click is known for this person',
-      tone: 'plain',
-      facts: facts(consentFacts),
-    };
-  const { utm, clicks, pageUrl, referrer } = match;
+function matchStep({ conversion, match, masked, events }: ConversionHistory): Step {
+  const sent = sentClickIds(events);
+  if (!match) {
+    const title = conversion.matched ? 'Matched' : 'Not matched';
+    const text = conversion.matched
+      ? 'to a visit whose data was erased or has expired'
+      : 'No visit of this person is known: the tag was not on the page, or the visit was under another email address.';
+    return { title, text, tone: 'plain', facts: sent };
+  }
+  const occurredMs = Date.parse(conversion.occurredAt ?? conversion.time);
+  const clicks = Object.entries(match.clicks).sort(([, one], [, other]) => other.timeMs - one.timeMs);
+  const [newest] = clicks;
+  const age = (timeMs: number) => formatDuration(Math.max(0, occurredMs - timeMs));
+  const { source, medium, campaign, term, content } = match.utm;
   return {
     title: 'Matched',
-    text: 'to a visit of the same person',
+    text: newest ? `to a click ${age(newest[1].timeMs)} earlier` : 'to a visit without an ad click',
     tone: 'wait',
-    facts: facts([
-      ['Campaign', [utm['source'], utm['medium'], utm['campaign']].filter(Boolean).join(' / ')],
-      ...Object.entries(clicks).map(([kind, { id }]) => [kind, id] as const),
-      ['Page', pageUrl],
-      ['Referrer', referrer],
-      ...consentFacts,
-    ]),
+    facts: [
+      ...known('Source', [source, medium].filter(Boolean).join(' / ')),
+      ...known('Campaign', [campaign, term, content].filter(Boolean).join(' · ')),
+      ...clicks.map(([kind, { id, timeMs }]) => ({
+        name: kind,
+        value: masked ? `${age(timeMs)} earlier` : `${id} · ${age(timeMs)} earlier`,
+        isCode: true,
+      })),
+      ...sent,
+      ...known('Page', match.pageUrl),
+      ...known('Referrer', match.referrer),
+    ],
   };
+}
+
+/** Click ids that the sender stated. Not known to a role that may not see personal data. */
+function sentClickIds([opening]: ConversionHistory['events']): Fact[] {
+  const clickIds = opening?.personal?.['clickIds'];
+  if (typeof clickIds !== 'object' || clickIds === null) return [];
+  return Object.entries(clickIds).map(([kind, id]) => ({ name: `${kind} (sent)`, value: String(id), isCode: true }));
+}
+
+const CONSENTS: Readonly<Record<string, readonly [title: string, text: string, tone: Tone]>> = {
+  granted: ['Consent granted', 'Platforms may use it for advertising.', 'ok'],
+  denied: ['Consent denied', 'Platforms are told so.', 'warn'],
+  unknown: ['Consent not known', 'The person stated none on this site.', 'plain'],
+};
+const WITHHELD: Readonly<Record<string, string>> = {
+  opted_out: 'the person opted out',
+  consent_missing: 'the site requires consent, and none was given',
+  consent_unreadable: 'the consent record could not be read',
+};
+
+function consentStep({ conversion: { withheld, personalization }, consent }: ConversionHistory): Step {
+  const [title, text, tone] = CONSENTS[consent ?? 'unknown'] ?? ['Consent', String(consent), 'plain'];
+  return {
+    title,
+    text,
+    tone,
+    facts: [
+      ...known('Personalised ads', personalization),
+      ...known('Visit not sent', withheld && (WITHHELD[withheld] ?? withheld)),
+    ],
+  };
+}
+
+const FILTER_REASONS: Readonly<Record<string, string>> = {
+  blocked_address: 'The email address is on the block list of the site.',
+  blocked_domain: 'The domain of the email address is on the block list of the site.',
+  disposable_address: 'The email address is a disposable one.',
+  bot: 'The visits of this person look automated.',
+};
+
+/** The bot verdict with its reasons, and whether the conversion was filtered. */
+function botStep({ conversion: { status, reason, bot, judged, botVisitors } }: ConversionHistory): Step {
+  const isFiltered = status === 'filtered';
+  const title = isFiltered ? 'Filtered out' : judged ? 'Looks like a bot' : 'Not a bot';
+  const text = isFiltered
+    ? `${FILTER_REASONS[reason ?? ''] ?? reason ?? ''} It is neither counted nor sent.`
+    : judged
+      ? 'The site only observes bots: it is counted and sent.'
+      : bot
+        ? 'The score is below the threshold of the site.'
+        : 'No visit of this person gave a reason to suspect one.';
+  return {
+    title,
+    text,
+    tone: isFiltered || judged ? 'warn' : 'plain',
+    facts: bot
+      ? [
+          { name: 'Bot score', value: `${formatNumber(bot.score)} of 100` },
+          ...known('Reasons', bot.reasons.map((one) => one.replaceAll('_', ' ')).join(', ')),
+          ...known('Visits left out', botVisitors === undefined ? undefined : formatNumber(botVisitors)),
+        ]
+      : [],
+  };
+}
+
+/** Whether it is a duplicate, and which duplicates of it followed. */
+function duplicateStep(site: string, { conversion, events }: ConversionHistory): Step {
+  const { conversionId, status, firstConversionId, differs } = conversion;
+  if (status === 'deduplicated')
+    return {
+      title: 'Duplicate',
+      text: 'of an earlier conversion. It is neither counted nor sent.',
+      tone: 'warn',
+      facts: [
+        ...known('First conversion', firstConversionId).map((fact) => ({
+          ...fact,
+          isCode: true,
+          path: conversionPath(site, fact.value),
+        })),
+        ...known('Differs in', differs?.join(', ')),
+      ],
+    };
+  const copies = events.filter(({ type, data }) => isDuplicate(type) && data['firstConversionId'] === conversionId);
+  return {
+    title: 'Not a duplicate',
+    ...(copies.length > 0 && { text: `${counted(copies.length, 'duplicate')} followed, not counted.` }),
+    tone: 'plain',
+    facts: copies.slice(0, DUPLICATES_MAX).map(({ data }) => ({
+      name: 'Duplicate',
+      value: String(data['conversionId']),
+      path: conversionPath(site, String(data['conversionId'])),
+      isCode: true,
+    })),
+  };
+}
+
+const DUPLICATES_MAX = 5;
+
+function isDuplicate(type: string): boolean {
+  return type === 'conversion.deduplicated.v1';
 }
 
 const DELIVERED = /^(?:delivered|accepted|confirmed)$/;
@@ -121,17 +210,20 @@ export function isUnsettled(status: string): boolean {
   return UNSETTLED.test(status);
 }
 
-const GROUPS: readonly (readonly [title: string, tone: Tone, pattern: RegExp])[] = [
-  ['Delivered', 'ok', DELIVERED],
-  ['Validated', 'ok', /^validated$/],
-  ['Waiting', 'warn', UNSETTLED],
-  ['Rejected', 'bad', /^(?:rejected|failed)$/],
-  ['Skipped', 'plain', /^skipped$/],
+const GROUPS: readonly (readonly [title: string, preposition: string, tone: Tone, pattern: RegExp])[] = [
+  ['Confirmed', 'by', 'ok', /^confirmed$/],
+  ['Delivered', 'to', 'ok', /^delivered$/],
+  ['Accepted', 'by', 'ok', /^accepted$/],
+  ['Checked', 'for', 'ok', /^validated$/],
+  ['Waiting', 'for', 'warn', UNSETTLED],
+  ['Rejected', 'by', 'bad', /^rejected$/],
+  ['Failed', 'at', 'bad', /^failed$/],
+  ['Not sent', 'to', 'plain', /^skipped$/],
 ];
 
 /** Deliveries with the same end are one step, at the time of the last of them. */
 function deliverySteps(deliveries: readonly Delivery[]): Step[] {
-  return GROUPS.flatMap(([title, tone, pattern]) => {
+  return GROUPS.flatMap(([title, preposition, tone, pattern]) => {
     const found = deliveries.filter(({ status }) => pattern.test(status));
     if (found.length === 0) return [];
     const [last] = found
@@ -141,7 +233,7 @@ function deliverySteps(deliveries: readonly Delivery[]): Step[] {
     return [
       {
         title,
-        text: `${title === 'Delivered' ? 'to' : 'for'} ${found.map(({ platform }) => connectionTitle(platform)).join(', ')}`,
+        text: `${preposition} ${found.map(({ platform }) => connectionTitle(platform)).join(', ')}`,
         tone,
         facts: [],
         ...(last !== undefined && { time: last }),
@@ -150,6 +242,40 @@ function deliverySteps(deliveries: readonly Delivery[]): Step[] {
   });
 }
 
-function facts(all: readonly (readonly [string, string | undefined])[]): Step['facts'] {
-  return all.filter((fact): fact is readonly [string, string] => fact[1] !== undefined && fact[1] !== '');
+export interface AttemptView {
+  readonly attempt: Attempt;
+  readonly title: string;
+  readonly details: string;
+  /** When the platform is asked whether it counts the conversion, if that is still to come. */
+  readonly asksAt?: string;
+}
+
+/** What each attempt was, and what is known about it. Once a platform has accepted a conversion, it is only asked about it. */
+export function attemptViews(attempts: readonly Attempt[]): AttemptView[] {
+  return attempts.map((attempt, index) => {
+    const { status, httpStatus, durationMs, requestId, reason, unknown, nextTry } = attempt;
+    const isAsked = attempts[index - 1]?.status === 'accepted' && isReport(status);
+    const details = [
+      httpStatus !== undefined && `HTTP ${httpStatus}`,
+      durationMs !== undefined && formatDuration(durationMs),
+      requestId !== undefined && `request ${requestId}`,
+      unknown && 'the platform may have accepted it',
+      reason,
+    ];
+    const isLast = index === attempts.length - 1;
+    return {
+      attempt,
+      title: isAsked ? 'Asked whether it counts' : `Attempt ${attempt.attempt}`,
+      details: details.filter(Boolean).join(' · '),
+      ...(isLast && status === 'accepted' && nextTry !== undefined && { asksAt: nextTry }),
+    };
+  });
+}
+
+function isReport(status: string): boolean {
+  return status === 'accepted' || status === 'confirmed' || status === 'rejected';
+}
+
+function known(name: string, value: string | undefined): Fact[] {
+  return value === undefined || value === '' ? [] : [{ name, value }];
 }

@@ -1,3 +1,5 @@
+import type { Schemas } from './api.js';
+
 /** A sample conversion to send to a site with its key, for a shell. */
 export function curlLine(site: string, key: string, localUrl: string | undefined): string {
   // The shell puts the time into the order id, so that a second paste is not a duplicate.
@@ -5,17 +7,26 @@ export function curlLine(site: string, key: string, localUrl: string | undefined
   return requestLine(site, key, localUrl, body);
 }
 
-interface SentConversion {
-  readonly event: string;
-  readonly value?: number;
-  readonly currency: string;
-  readonly orderId?: string;
-}
+type History = Pick<Schemas['ConversionHistory'], 'conversion' | 'events'>;
 
-/** A conversion as it was sent, with placeholders for what is not stored: the key and the email address. */
-export function repeatedCurlLine(site: string, sent: SentConversion, localUrl: string | undefined): string {
-  const { event, value, currency, orderId } = sent;
-  const body = JSON.stringify({ email: '<email>', event, value, currency, orderId });
+/** Stored as hashes: a request needs the values themselves. */
+const HASHED = ['firstName', 'lastName', 'phone'] as const;
+
+/**
+ * A conversion as it was sent, with placeholders for what is not stored: the key, the email address, names and the phone number.
+ * Other personal fields are included if the reader may see them.
+ */
+export function repeatedCurlLine(site: string, { conversion, events }: History, localUrl: string | undefined): string {
+  const { event, value, currency, orderId, occurredAt, source, items } = conversion;
+  const personal = events.find(({ data }) => data['conversionId'] === conversion.conversionId)?.personal ?? {};
+  const hashed = HASHED.filter((name) => name in personal).map((name) => [name, `<${name}>`]);
+  const { externalId, address, clickIds, ipAddress, userAgent } = personal;
+  const body = JSON.stringify({
+    email: '<email>',
+    ...{ event, value, currency, orderId, occurredAt, source, items },
+    ...Object.fromEntries(hashed),
+    ...{ externalId, ...(address as object | undefined), clickIds, ipAddress, userAgent },
+  });
   return requestLine(site, '<key>', localUrl, body.replaceAll("'", "'\\''"));
 }
 

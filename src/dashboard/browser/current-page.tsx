@@ -9,6 +9,7 @@ import { Consent } from './pages/consent.js';
 import { Conversion } from './pages/conversion.js';
 import { Conversions } from './pages/conversions.js';
 import { Duplicates } from './pages/duplicates.js';
+import { FirstSteps } from './pages/first-steps.js';
 import { History } from './pages/history.js';
 import { Integrations } from './pages/integrations.js';
 import { Keys } from './pages/keys.js';
@@ -32,6 +33,7 @@ const SITE_COMPONENTS: Readonly<Record<SitePage, (props: { site: Site }) => prea
   'sync-log': SyncLog,
   integrations: Integrations,
   webhook: Webhook,
+  'first-steps': FirstSteps,
   keys: Keys,
   tag: Tag,
   consent: Consent,

@@ -1,4 +1,15 @@
-import { connectionTitle, counted, formatAge, formatDuration, formatMoney, formatUtc, statusTone } from './format.js';
+import {
+  connectionTitle,
+  counted,
+  formatAge,
+  formatClock,
+  formatDuration,
+  formatMoney,
+  formatTime,
+  formatUtc,
+  formatWhole,
+  statusTone,
+} from './format.js';
 
 describe('formats of the dashboard', () => {
   it('names a connection by its platform and its own name', () => {
@@ -35,6 +46,16 @@ describe('formats of the dashboard', () => {
 
   it('shows a time in UTC as the log does', () => {
     expect(formatUtc('2026-11-16T12:00:00.120Z')).toBe('2026-11-16 12:00:00.120 UTC');
+  });
+
+  it('names the year of a time in another year, and always where the zone is named', () => {
+    const [time, later] = ['2026-06-15T12:00:00.000Z', new Date('2027-06-15T12:00:00.000Z')];
+    expect([formatTime(time, new Date(time)), formatTime(time, later)].map((text) => text.includes('2026'))).toEqual([
+      false,
+      true,
+    ]);
+    expect([new Date(time), later].map((now) => /2026|15/.test(formatClock(time, now)))).toEqual([false, true]);
+    expect(formatWhole(time)).toMatch(/2026.*\n2026-06-15 12:00:00\.000 UTC$/);
   });
 
   it('shows an amount in a currency that the browser does not know', () => {

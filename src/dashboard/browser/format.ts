@@ -42,14 +42,32 @@ export function statusTone(status: string): Tone {
   return STATUS_TONES[status] ?? 'plain';
 }
 
+const NUMBER = new Intl.NumberFormat();
+const SHARE = new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: 1 });
+const AGE = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
+const CLOCK = { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' } as const;
+const TIME = new Intl.DateTimeFormat(undefined, { day: '2-digit', month: 'short', ...CLOCK });
+const CLOCK_TIME = new Intl.DateTimeFormat(undefined, CLOCK);
+const AXIS_DAY = new Intl.DateTimeFormat(undefined, { weekday: 'short', day: 'numeric', month: 'short' });
+const AXIS_HOUR = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+const DAY = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', year: 'numeric' });
+const TIME_OF_OTHER_YEAR = new Intl.DateTimeFormat(undefined, {
+  ...{ day: '2-digit', month: 'short', year: 'numeric' },
+  ...CLOCK,
+});
+const WHOLE_TIME = new Intl.DateTimeFormat(undefined, {
+  ...{ day: 'numeric', month: 'long', year: 'numeric', timeZoneName: 'short' },
+  ...CLOCK,
+});
+
 /** In the viewer's locale. */
 export function formatNumber(value: number): string {
-  return new Intl.NumberFormat().format(value);
+  return NUMBER.format(value);
 }
 
 /** A share between 0 and 1, with one decimal: 71.3 %. */
 export function formatShare(share: number): string {
-  return new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: 1 }).format(share);
+  return SHARE.format(share);
 }
 
 export function formatMoney(value: number, currency: string): string {
@@ -64,9 +82,16 @@ export function formatMoneyShort(value: number, currency: string): string {
   return moneyText(value, currency, short);
 }
 
+/** A formatter takes longer to make than hundreds of texts with it. */
+const moneyFormats = new Map<string, Intl.NumberFormat>();
+
 function moneyText(value: number, currency: string, options: Intl.NumberFormatOptions): string {
+  const key = `${currency} ${JSON.stringify(options)}`;
   try {
-    return new Intl.NumberFormat(undefined, { style: 'currency', currency, ...options }).format(value);
+    const format =
+      moneyFormats.get(key) ?? new Intl.NumberFormat(undefined, { style: 'currency', currency, ...options });
+    moneyFormats.set(key, format);
+    return format.format(value);
   } catch {
     // Not a code that the browser knows.
     return `${formatNumber(value)} ${currency}`;
@@ -96,26 +121,31 @@ export function formatAge(time: string, nowMs: number): string {
   const differenceMs = Date.parse(time) - nowMs;
   const [unit, size] = UNITS.find(([, size]) => Math.abs(differenceMs) >= size) ?? [];
   if (unit === undefined || size === undefined) return 'just now';
-  return new Intl.RelativeTimeFormat('en', { numeric: 'auto' }).format(Math.trunc(differenceMs / size), unit);
+  return AGE.format(Math.trunc(differenceMs / size), unit);
 }
 
-/** In the viewer's zone. */
-export function formatTime(time: string): string {
-  return new Intl.DateTimeFormat(undefined, {
-    day: '2-digit',
-    month: 'short',
-    hour: '2-digit',
-    minute: '2-digit',
-    second: '2-digit',
-    hourCycle: 'h23',
-  }).format(new Date(time));
+/** In the viewer's zone; with the year if it is another one. */
+export function formatTime(time: string, now = new Date()): string {
+  const date = new Date(time);
+  return (date.getFullYear() === now.getFullYear() ? TIME : TIME_OF_OTHER_YEAR).format(date);
+}
+
+/** Without the date if it is today. */
+export function formatClock(time: string, now = new Date()): string {
+  const date = new Date(time);
+  return date.toDateString() === now.toDateString() ? CLOCK_TIME.format(date) : formatTime(time, now);
 }
 
 export function formatDay(time: string): string {
-  return new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', year: 'numeric' }).format(new Date(time));
+  return DAY.format(new Date(time));
 }
 
-/** For the title of a time: UTC, as in the log. */
+/** For the title of a time: with the viewer's zone, and in UTC as in the log. */
+export function formatWhole(time: string): string {
+  return `${WHOLE_TIME.format(new Date(time))}\n${formatUtc(time)}`;
+}
+
+/** UTC, as in the log. */
 export function formatUtc(time: string): string {
   return `${new Date(time).toISOString().replace('T', ' ').replace('Z', '')} UTC`;
 }
@@ -123,4 +153,14 @@ export function formatUtc(time: string): string {
 /** `one`, or the other form with the number before it. */
 export function counted(count: number, one: string, many = `${one}s`): string {
   return `${formatNumber(count)} ${count === 1 ? one : many}`;
+}
+
+/** At an axis: a day, or an hour. */
+export function axisTime(timeMs: number, isDay: boolean): string {
+  return (isDay ? AXIS_DAY : AXIS_HOUR).format(timeMs);
+}
+
+/** The name of the viewer's zone. */
+export function zoneName(): string {
+  return Intl.DateTimeFormat().resolvedOptions().timeZone;
 }

@@ -1,4 +1,4 @@
-import { isActive, isDryRun, jobOutcome, jobTitle, jobTone, toBound } from './job-view.js';
+import { isActive, isDryRun, jobOutcome, jobTitle, jobTone } from './job-view.js';
 
 describe('a job on the page', () => {
   it('is named after what it does', () => {
@@ -23,10 +23,5 @@ describe('a job on the page', () => {
     expect(jobOutcome({ result: { sent: 1 } })).toBe('sent: 1');
     expect(jobOutcome({ progress: { done: 0.5, position: 1, items: 7, perSecond: 1 } })).toBe('7 so far');
     expect(jobOutcome({})).toBe('');
-  });
-
-  it('has a range in UTC', () => {
-    expect(toBound('')).toBeUndefined();
-    expect(toBound('2026-11-16T12:00')).toMatch(/^2026-11-1[567]T\d\d:\d0:00\.000Z$/);
   });
 });

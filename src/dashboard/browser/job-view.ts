@@ -1,6 +1,7 @@
 import type { Schemas } from './api.js';
 import { auditDetail } from './audit-view.js';
 import { connectionTitle, type Tone } from './format.js';
+import { differenceText, isShadowResult } from './shadow-view.js';
 
 export type Job = Schemas['Job'];
 
@@ -35,11 +36,7 @@ export function jobTitle(job: Pick<Job, 'kind' | 'request'>): string {
 /** What a job found or why it failed. */
 export function jobOutcome({ reason, result, progress }: Pick<Job, 'reason' | 'result' | 'progress'>): string {
   if (reason !== undefined) return reason;
+  if (isShadowResult(result)) return differenceText(result);
   if (result) return auditDetail(result);
   return progress ? `${progress.items} so far` : '';
-}
-
-/** The value of a `datetime-local` field, which is in the viewer's zone, as the API reads it. Undefined if it is empty. */
-export function toBound(local: string): string | undefined {
-  return local === '' ? undefined : new Date(local).toISOString();
 }

@@ -1,33 +1,56 @@
 import {
-  addEvents,
+  addToFeed,
   conversionIdOf,
+  EMPTY_FEED,
+  EVENT_GROUPS,
+  type EventGroup,
   eventDetail,
   eventTitle,
   eventTone,
+  filterFeed,
   groupOf,
   type LiveEvent,
+  typesOf,
 } from './live-events.js';
 
-const event = (position: number) => ({ position }) as LiveEvent;
+const event = (position: number, orderId = `ORD-${position}`) =>
+  ({ position, type: 'conversion.received.v1', data: { orderId } }) as unknown as LiveEvent;
+const positionsOf = (events: readonly LiveEvent[]) => events.map(({ position }) => position);
+const range = (from: number, count: number) => Array.from({ length: count }, (_, index) => event(from + index));
 
 describe('live events', () => {
-  it('are shown once, newest first, up to a number', () => {
-    const shown = addEvents([event(5), event(3)], [event(5), event(4), event(7)], 3);
-    expect(shown.map(({ position }) => position)).toEqual([7, 5, 4]);
-    expect(addEvents(shown, [], 3)).toBe(shown);
+  it('are shown once, newest first', () => {
+    const feed = addToFeed(addToFeed(EMPTY_FEED, [event(5), event(3)]), [event(5), event(4), event(7)]);
+    expect(positionsOf(feed.shown)).toEqual([7, 5, 4, 3]);
   });
 
-  it('belong to one group each', () => {
-    expect(
-      ['conversion.received.v1', 'conversion.delivered.v1', 'site.added.v1', 'outbound.failed.v1', 'new.v1'].map(
-        groupOf,
-      ),
-    ).toEqual(['conversions', 'deliveries', 'changes', 'pushes', 'other']);
+  it('are kept up to a number, and shown up to a smaller one', () => {
+    const feed = addToFeed(addToFeed(EMPTY_FEED, range(1, 5_000)), range(5_001, 5_000));
+    expect(feed.kept).toHaveLength(1_000);
+    expect(feed.shown).toHaveLength(200);
+    expect(feed.shown[0]?.position).toBe(10_000);
+  });
+
+  it('are filtered by a text before they are cut', () => {
+    const rare = filterFeed(addToFeed(EMPTY_FEED, [event(1, 'Rare-7')]), 'rare received');
+    expect(positionsOf(addToFeed(rare, [event(2, 'RARE-8'), ...range(3, 20_000)]).shown)).toEqual([2, 1]);
+    expect(positionsOf(filterFeed(rare, 'other').shown)).toEqual([]);
+    expect(positionsOf(filterFeed(filterFeed(rare, 'other'), ' ').shown)).toEqual([1]);
+  });
+
+  it('are requested by the types of the chosen group', () => {
+    expect(groupOf('visits')).toBe('visits');
+    expect([undefined, '', 'constructor', 'none'].map(groupOf)).toEqual([undefined, undefined, undefined, undefined]);
+    expect(typesOf(undefined)).toBeUndefined();
+    expect(typesOf('refused')).toEqual(['auth.failed.v1', 'auth.throttled.v1', 'inbound.rejected.v1']);
+    // The service accepts 50 types in a request.
+    for (const group of Object.keys(EVENT_GROUPS) as EventGroup[]) expect(typesOf(group)?.length).toBeLessThan(50);
   });
 
   it('are named in words', () => {
-    expect(eventTitle('site.platform_parked.v1')).toBe('Site platform parked');
-    expect(['conversion.failed.v1', 'conversion.delivered.v1', 'site.added.v1'].map(eventTone)).toEqual([
+    expect(eventTitle('site.platform_parked.v1')).toBe('Platform needs attention');
+    expect(eventTitle('site.of_next_year.v2')).toBe('site of next year');
+    expect(['conversion.failed.v1', 'conversion.delivered.v1', 'constructor'].map(eventTone)).toEqual([
       'bad',
       'ok',
       'plain',

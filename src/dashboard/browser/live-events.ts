@@ -1,54 +1,158 @@
-import type { Schemas } from './api.js';
+import type { EventType, Schemas } from './api.js';
 import { auditDetail } from './audit-view.js';
 import { connectionTitle, formatDuration, formatMoney, type Tone } from './format.js';
 
 export type LiveEvent = Schemas['Event'];
 
-/** What the filter of the live page offers, with the types of events that belong to it. */
-export const EVENT_GROUPS = [
-  ['conversions', 'Conversions', /^conversion\.(?:received|deduplicated|filtered)\./],
-  ['deliveries', 'Deliveries', /^conversion\./],
-  ['visits', 'Visits', /^visitor\./],
-  ['pushes', 'Pushes', /^outbound\./],
-  ['refused', 'Refused requests', /^(?:auth|inbound)\./],
-  ['changes', 'Changes of the site', /^site\./],
-] as const;
+/** What the filter of the live page offers. */
+export const EVENT_GROUPS = {
+  conversions: 'Conversions',
+  deliveries: 'Deliveries',
+  visits: 'Visits',
+  pushes: 'Pushes of totals',
+  refused: 'Refused requests',
+  changes: 'Changes to the site',
+} as const;
 
-export type EventGroup = (typeof EVENT_GROUPS)[number][0] | 'other';
+export type EventGroup = keyof typeof EVENT_GROUPS;
 
-/** The first group that an event's type belongs to. */
-export function groupOf(type: string): EventGroup {
-  return EVENT_GROUPS.find(([, , pattern]) => pattern.test(type))?.[0] ?? 'other';
+type Description = readonly [group: EventGroup | undefined, title: string, tone: Tone];
+
+/** Complete: the compiler names a type that is missing here. Those without a group do not belong to a site. */
+const DESCRIPTIONS: Readonly<Record<EventType, Description>> = {
+  'conversion.received.v1': ['conversions', 'Conversion received', 'wait'],
+  'conversion.deduplicated.v1': ['conversions', 'Duplicate, not counted', 'plain'],
+  'conversion.filtered.v1': ['conversions', 'Filtered out, not counted', 'warn'],
+  'conversion.delivered.v1': ['deliveries', 'Delivered', 'ok'],
+  'conversion.accepted.v1': ['deliveries', 'Accepted by the platform', 'ok'],
+  'conversion.confirmed.v1': ['deliveries', 'Confirmed by the platform', 'ok'],
+  'conversion.rejected.v1': ['deliveries', 'Rejected by the platform', 'bad'],
+  'conversion.skipped.v1': ['deliveries', 'Not sent', 'plain'],
+  'conversion.deferred.v1': ['deliveries', 'Will be retried', 'warn'],
+  'conversion.failed.v1': ['deliveries', 'Delivery failed', 'bad'],
+  'conversion.validated.v1': ['deliveries', 'Checked, not sent (trial key)', 'ok'],
+  'conversion.send_requested.v1': ['deliveries', 'Sent again by an operator', 'wait'],
+  'conversion.reopened.v1': ['deliveries', 'Visit found later, sent again', 'wait'],
+  'visitor.visited.v1': ['visits', 'Visit', 'plain'],
+  'visitor.identified.v1': ['visits', 'Visitor identified', 'plain'],
+  'visitor.consent_changed.v1': ['visits', 'Consent changed', 'plain'],
+  'visitor.bot_detected.v1': ['visits', 'Bot detected', 'warn'],
+  'visitor.rejudged.v1': ['visits', 'Bot score changed', 'plain'],
+  'visitor.erased.v1': ['visits', 'Personal data erased', 'plain'],
+  'outbound.closed.v1': ['pushes', 'Totals ready to push', 'plain'],
+  'outbound.delivered.v1': ['pushes', 'Totals pushed', 'ok'],
+  'outbound.failed.v1': ['pushes', 'Push of totals failed', 'bad'],
+  'auth.failed.v1': ['refused', 'Refused: missing or wrong key', 'bad'],
+  'auth.throttled.v1': ['refused', 'Refused: too many wrong keys', 'bad'],
+  'inbound.rejected.v1': ['refused', 'Refused: invalid conversion', 'bad'],
+  'site.registered.v1': ['changes', 'Site added', 'plain'],
+  'site.aliases_changed.v1': ['changes', 'Other hosts of the site changed', 'plain'],
+  'site.removed.v1': ['changes', 'Site removed', 'plain'],
+  'site.inbound_enabled.v1': ['changes', 'Conversions accepted again', 'plain'],
+  'site.inbound_disabled.v1': ['changes', 'Conversions no longer accepted', 'warn'],
+  'site.key_issued.v1': ['changes', 'Key created', 'plain'],
+  'site.key_revoked.v1': ['changes', 'Key revoked', 'plain'],
+  'site.key_rotated.v1': ['changes', 'Key replaced', 'plain'],
+  'site.settings_changed.v1': ['changes', 'Settings changed', 'plain'],
+  'site.platform_connected.v1': ['changes', 'Platform connected', 'plain'],
+  'site.platform_disconnected.v1': ['changes', 'Platform disconnected', 'plain'],
+  'site.platform_paused.v1': ['changes', 'Platform paused', 'warn'],
+  'site.platform_resumed.v1': ['changes', 'Platform resumed', 'plain'],
+  'site.platform_parked.v1': ['changes', 'Platform needs attention', 'bad'],
+  'site.webhook_configured.v1': ['changes', 'Webhook changed', 'plain'],
+  'site.webhook_enabled.v1': ['changes', 'Webhook enabled', 'plain'],
+  'site.webhook_disabled.v1': ['changes', 'Webhook disabled', 'warn'],
+  'user.added.v1': [undefined, 'User added', 'plain'],
+  'user.changed.v1': [undefined, 'User changed', 'plain'],
+  'user.disabled.v1': [undefined, 'User disabled', 'plain'],
+  'user.enabled.v1': [undefined, 'User enabled', 'plain'],
+  'user.reset.v1': [undefined, 'Password reset', 'plain'],
+  'user.token_created.v1': [undefined, 'API token created', 'plain'],
+  'user.token_revoked.v1': [undefined, 'API token revoked', 'plain'],
+  'log.clock_stepped.v1': [undefined, 'Clock changed', 'warn'],
+  'log.partition_removed.v1': [undefined, 'Old events removed', 'plain'],
+  'log.key_rotated.v1': [undefined, 'Signing key replaced', 'plain'],
+};
+
+function describe(type: string): Description {
+  if (Object.hasOwn(DESCRIPTIONS, type)) return DESCRIPTIONS[type as EventType];
+  // From a newer version of the service.
+  return [undefined, type.replace(/\.v\d+$/, '').replaceAll(/[._]/g, ' '), 'plain'];
+}
+
+export function eventTitle(type: string): string {
+  return describe(type)[1];
+}
+
+export function eventTone(type: string): Tone {
+  return describe(type)[2];
+}
+
+/** What the address chooses. Undefined: events of all types. */
+export function groupOf(chosen: string | undefined): EventGroup | undefined {
+  return chosen !== undefined && Object.hasOwn(EVENT_GROUPS, chosen) ? (chosen as EventGroup) : undefined;
+}
+
+/** The types of a group, for a request. */
+export function typesOf(group: EventGroup | undefined): EventType[] | undefined {
+  if (group === undefined) return undefined;
+  return (Object.keys(DESCRIPTIONS) as EventType[]).filter((type) => DESCRIPTIONS[type][0] === group);
+}
+
+/** Events shown at once, and events kept for another filter text. */
+const SHOWN_MAX = 200;
+const KEPT_MAX = 1_000;
+
+/** What the live page has received: both newest first, and bounded. */
+export interface Feed {
+  readonly kept: readonly LiveEvent[];
+  /** Those that contain the text. Older than the kept ones if the text is rare. */
+  readonly shown: readonly LiveEvent[];
+  readonly text: string;
+}
+
+export const EMPTY_FEED: Feed = { kept: [], shown: [], text: '' };
+
+/** Filters what arrived before anything is cut, so that a rare text is found however many other events arrive. */
+export function addToFeed({ kept, shown, text }: Feed, arrived: readonly LiveEvent[]): Feed {
+  return {
+    kept: addEvents(kept, arrived, KEPT_MAX),
+    shown: addEvents(
+      shown,
+      arrived.filter((event) => contains(event, text)),
+      SHOWN_MAX,
+    ),
+    text,
+  };
+}
+
+/** The feed with another text. */
+export function filterFeed({ kept }: Feed, text: string): Feed {
+  return { kept, shown: kept.filter((event) => contains(event, text)).slice(0, SHOWN_MAX), text };
 }
 
 /** Adds events, newest first. An event may arrive twice: with the list, and with the stream. */
-export function addEvents(
-  shown: readonly LiveEvent[],
-  arrived: readonly LiveEvent[],
-  max: number,
-): readonly LiveEvent[] {
+function addEvents(shown: readonly LiveEvent[], arrived: readonly LiveEvent[], max: number): readonly LiveEvent[] {
   if (arrived.length === 0) return shown;
   const byPosition = new Map([...shown, ...arrived].map((event) => [event.position, event]));
   return [...byPosition.values()].sort((one, other) => other.position - one.position).slice(0, max);
 }
 
-/** `conversion.received.v1` in words. */
-export function eventTitle(type: string): string {
-  const name = type.replace(/\.v\d+$/, '').replaceAll(/[._]/g, ' ');
-  return name.charAt(0).toUpperCase() + name.slice(1);
-}
-
-export function eventTone(type: string): Tone {
-  if (/\.(?:failed|rejected|throttled|platform_parked)/.test(type)) return 'bad';
-  if (/\.(?:filtered|deferred|skipped)/.test(type)) return 'warn';
-  if (/\.(?:delivered|accepted|confirmed)/.test(type)) return 'ok';
-  return type.startsWith('conversion.received') ? 'wait' : 'plain';
+/** Whether the title, the details or the id of the conversion contain every word. */
+function contains(event: LiveEvent, text: string): boolean {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  if (words.length === 0) return true;
+  const line = [eventTitle(event.type), event.type, eventDetail(event), conversionIdOf(event)].join(' ').toLowerCase();
+  return words.every((word) => line.includes(word));
 }
 
 /** What an event says about a conversion or a delivery, in the order in which it is read. Others list their values. */
 export function eventDetail({ type, data }: Pick<LiveEvent, 'type' | 'data'>): string {
-  const group = groupOf(type);
-  if (group !== 'conversions' && group !== 'deliveries') return auditDetail(data);
+  if (!type.startsWith('conversion.')) {
+    // Which process of the service counted it says nothing to a reader.
+    const { instance: _, ...shown } = data;
+    return auditDetail(shown);
+  }
   const { orderId, event, value, currency, platform, reason, durationMs, attempt } = data as Partial<EventData>;
   const isRetry = attempt !== undefined && attempt > 1;
   return [

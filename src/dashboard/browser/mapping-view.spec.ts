@@ -1,4 +1,4 @@
-import { mappingChanges, mappingRows } from './mapping-view.js';
+import { isEdited, mappingChanges, mappingRows } from './mapping-view.js';
 
 const SETTINGS = { pixel_id: '1', 'event.purchase': 'Purchase', 'field.plan': 'source', access_token: true as const };
 
@@ -26,5 +26,12 @@ describe('a mapping', () => {
       'event.purchase': 'CompletePayment',
       'event.lead': 'Lead',
     });
+  });
+
+  it('are edited only while they differ from what is stored', () => {
+    const settings = { 'event.purchase': 'Purchase' };
+    expect(isEdited(settings, undefined)).toBe(false);
+    expect(isEdited(settings, mappingRows(settings))).toBe(false);
+    expect(isEdited(settings, [])).toBe(true);
   });
 });

@@ -33,3 +33,8 @@ export function mappingChanges(settings: Settings, rows: readonly MappingRow[]):
   for (const [setting, value] of wanted) if (settings[setting] !== value) changes[setting] = value;
   return changes;
 }
+
+/** Whether lines differ from what is stored. Undefined: nothing was edited. */
+export function isEdited(settings: Settings, rows: readonly MappingRow[] | undefined): boolean {
+  return rows !== undefined && Object.keys(mappingChanges(settings, rows)).length > 0;
+}

@@ -6,6 +6,7 @@ export const SITE_PAGES = [
   { page: 'sync-log', title: 'Sync log', group: undefined, key: 's' },
   { page: 'integrations', title: 'Integrations', group: undefined, key: 'i' },
   { page: 'webhook', title: 'Webhook', group: undefined, key: 'w' },
+  { page: 'first-steps', title: 'First steps', group: 'Configuration', key: '1' },
   { page: 'keys', title: 'Inbound keys', group: 'Configuration', key: 'k' },
   { page: 'tag', title: 'Tag', group: 'Configuration', key: 't' },
   { page: 'consent', title: 'Consent', group: 'Configuration', key: 'c' },
@@ -26,6 +27,13 @@ export function pathOf(site: string, page: SitePage): string {
 
 export function conversionPath(site: string, id: string): string {
   return `${pathOf(site, 'conversions')}/${id}`;
+}
+
+/** The address with these values; an empty one is left out. */
+export function withQuery(path: string, values: Readonly<Record<string, string | undefined>>): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(values)) if (value) query.set(name, value);
+  return query.size === 0 ? path : `${path}?${query}`;
 }
 
 /** Which site, page and item of the page an address names. */

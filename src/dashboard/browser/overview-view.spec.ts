@@ -1,23 +1,36 @@
 import {
-  attentionPath,
-  attentionTitle,
   changeOf,
+  groupingOf,
   periodsOf,
   platformRows,
   pointsOf,
   sourceRows,
+  sumTotals,
+  valuesOf,
+  valuesText,
 } from './overview-view.js';
 
-const NOW = Date.parse('2026-11-16T12:00:00.000Z');
+const NOW = Date.parse('2026-11-16T12:34:56.000Z');
+const HOUR_MS = 3_600_000;
 
 describe('the overview', () => {
-  it('compares a period with the one before it', () => {
+  it('begins with a whole hour, and compares with the same hours before', () => {
     expect(periodsOf('1', NOW)).toEqual({
       days: 1,
-      now: { from: '2026-11-15T12:00:00.000Z', to: '2026-11-16T12:00:00.000Z', interval: 'hour' },
-      before: { from: '2026-11-14T12:00:00.000Z', to: '2026-11-15T12:00:00.000Z', interval: 'hour' },
+      now: { from: '2026-11-15T13:00:00.000Z', to: '2026-11-16T12:34:56.000Z', interval: 'hour' },
+      before: { from: '2026-11-14T13:00:00.000Z', to: '2026-11-15T12:34:56.000Z', interval: 'hour' },
     });
-    expect(periodsOf('90', NOW).now.interval).toBe('day');
+    expect(Date.parse(periodsOf('7', NOW).now.to) - Date.parse(periodsOf('7', NOW).now.from)).toBeLessThan(
+      7 * 24 * HOUR_MS,
+    );
+  });
+
+  it('begins with a whole day if it is shown by the day', () => {
+    const { now, before } = periodsOf('30', NOW);
+    const from = new Date(now.from);
+    expect([from.getHours(), from.getMinutes(), now.interval]).toEqual([0, 0, 'day']);
+    expect(new Date(before.from).getHours()).toBe(0);
+    expect(Math.round((Date.parse(now.from) - Date.parse(before.from)) / HOUR_MS / 24)).toBe(30);
   });
 
   it('shows seven days if the address has another number', () => {
@@ -39,43 +52,65 @@ describe('the overview', () => {
       { platforms: { meta: { ...counts, delivered: 2, failed: 1 } } },
       { platforms: { meta: { ...counts, accepted: 1 }, tiktok: { ...counts, skipped: 4 } } },
     ];
-    expect(platformRows({ buckets } as never, ['x', 'meta'])).toEqual([
-      { platform: 'x', accepted: 0, rejected: 0, failed: 0, skipped: 0, acceptance: null },
-      { platform: 'meta', accepted: 3, rejected: 0, failed: 1, skipped: 0, acceptance: 0.75 },
-      { platform: 'tiktok', accepted: 0, rejected: 0, failed: 0, skipped: 4, acceptance: null },
+    const waiting = [{ platform: 'meta', queued: 4, unconfirmed: 2 }];
+    expect(platformRows({ buckets } as never, ['x', 'meta'], waiting)).toMatchObject([
+      { platform: 'x', accepted: 0, queued: 0, acceptance: null },
+      { platform: 'meta', accepted: 3, failed: 1, queued: 4, unconfirmed: 2, acceptance: 0.75 },
+      { platform: 'tiktok', accepted: 0, skipped: 4, acceptance: null },
     ]);
   });
 
-  it('lists sources, and what has none at the end', () => {
-    const euros = (conversions: number) => ({ conversions, values: [{ currency: 'EUR', conversions, value: 10 }] });
-    const item = { source: 'google', medium: 'cpc', campaign: null, click: null };
-    const rows = sourceRows({
-      items: [
-        { ...item, ...euros(3) },
-        { ...item, source: null, medium: null, ...euros(1) },
-      ],
-      other: { conversions: 0, values: [] },
-      notMatched: euros(2),
-    } as never);
-    expect(rows.map(({ title, conversions, isMatched }) => [title, conversions, isMatched])).toEqual([
+  const euros = (conversions: number) => ({ conversions, values: [{ currency: 'EUR', conversions, value: 10 }] });
+  const item = { source: 'google', medium: 'cpc', campaign: null, click: null };
+  const sources = (items: readonly object[], unknown = 0) =>
+    ({ items, other: { conversions: 0, values: [] }, notMatched: euros(2), unknown }) as never;
+
+  it('lists sources, and what has none at the end, so that all conversions are in it', () => {
+    const none = { ...item, source: null, medium: null, ...euros(1) };
+    const rows = sourceRows(sources([{ ...item, ...euros(3) }, none], 4), 'source');
+    expect(rows.map(({ title, conversions, isKnown }) => [title, conversions, isKnown])).toEqual([
       ['google / cpc', 3, true],
       ['(no source)', 1, true],
       ['(not matched)', 2, false],
+      ['(erased or expired)', 4, false],
     ]);
     expect(rows[0]?.value).toMatchObject({ currency: 'EUR', value: 10 });
   });
 
-  it('leads from what needs attention to the page of the fix', () => {
-    const item = { severity: 'error', detail: '', action: { label: '', method: 'GET', route: '' } } as const;
-    const of = (more: object) => attentionPath({ ...item, ...more } as never);
-    expect(of({ kind: 'connection_parked', site: 'a.example', platform: 'x' })).toBe('/sites/a.example/integrations');
-    expect(of({ kind: 'deliveries_failing', site: 'a.example', platform: 'x' })).toBe(
-      '/sites/a.example/sync-log?platform=x',
-    );
-    expect(of({ kind: 'webhook_failing', site: 'a.example' })).toBe('/sites/a.example/webhook');
-    expect(of({ kind: 'key_expiring', site: 'a.example', subject: '1' })).toBe('/sites/a.example/keys');
-    expect(of({ kind: 'token_expiring', subject: '1' })).toBe('/settings/tokens');
-    expect(of({ kind: 'projection_lagging', subject: 'x' })).toBeUndefined();
-    expect(attentionTitle({ kind: 'connection_parked' }, 'Meta')).toBe('Meta needs attention');
+  it('groups by campaign and by kind of click', () => {
+    expect(['click', 'campaign', 'other', undefined].map(groupingOf)).toEqual([
+      'click',
+      'campaign',
+      'source',
+      'source',
+    ]);
+    const campaign = sourceRows(sources([{ ...item, campaign: 'spring', ...euros(1) }]), 'campaign');
+    expect(campaign[0]?.title).toBe('spring · google / cpc');
+    const clicks = [
+      { ...item, click: 'gclid', ...euros(1) },
+      { ...item, click: null, ...euros(1) },
+    ];
+    expect(
+      sourceRows(sources(clicks), 'click')
+        .slice(0, 2)
+        .map(({ title }) => title),
+    ).toEqual(['Google Ads (gclid)', '(no ad click)']);
+  });
+
+  it('adds up sites, each currency on its own', () => {
+    const site = (conversions: number, currency: string) => ({
+      ...{ conversions, matched: conversions, botTrafficRemoved: 1, filtered: 1, duplicates: 1, changedDuplicates: 0 },
+      ...{ refused: 0, authenticationFailures: 2, values: [{ currency, conversions, value: 10 }] },
+    });
+    const sum = sumTotals([site(1, 'EUR'), site(2, 'USD'), site(3, 'EUR')] as never);
+    expect(sum).toMatchObject({ conversions: 6, matchRate: 1, authenticationFailures: 6 });
+    expect(valuesOf(sum.values)).toEqual({
+      main: { currency: 'EUR', conversions: 4, value: 20 },
+      others: [{ currency: 'USD', conversions: 2, value: 10 }],
+    });
+    const value = (currency: string) => ({ currency, conversions: 1, value: 10 });
+    expect(valuesText([value('EUR')])).not.toContain('+');
+    expect(valuesText([value('EUR'), value('USD'), value('GBP'), value('SEK')])).toMatch(/ \+ 2 more currencies$/);
+    expect(sumTotals([])).toMatchObject({ conversions: 0, matchRate: null });
   });
 });

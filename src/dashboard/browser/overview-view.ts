@@ -1,12 +1,12 @@
 import type { Schemas } from './api.js';
-import { formatNumber, formatShare } from './format.js';
-import { pathOf } from './navigation.js';
+import { counted, formatMoneyShort, formatNumber, formatShare } from './format.js';
 
 export type Totals = Schemas['SiteTotals'];
+/** Of one site, or of several together. */
+export type SummedTotals = Omit<Schemas['Totals'], 'site'>;
 export type Series = Schemas['Series'];
-export type AttentionItem = Schemas['AttentionItem'];
 
-const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
 
 /** The periods that the overview offers, by their number of days. */
 export const PERIODS = [
@@ -22,17 +22,39 @@ export interface Period {
   readonly interval: 'hour' | 'day';
 }
 
-/** The days before now, and as many before them to compare with. Unknown numbers of days are the default. */
+/**
+ * The period until now, and the same hours of the days before to compare with. It begins with a whole hour or day of the
+ * viewer's clock, as the chart does, so that the figures are the sums of what the chart shows. Unknown numbers of days are the
+ * default.
+ */
 export function periodsOf(chosen: string | undefined, nowMs: number): { days: number; now: Period; before: Period } {
   const days = Number(PERIODS.find(([value]) => value === chosen)?.[0] ?? '7');
   const interval = days > 7 ? 'day' : 'hour';
-  const between = (fromMs: number, toMs: number): Period => ({
-    from: new Date(fromMs).toISOString(),
-    to: new Date(toMs).toISOString(),
-    interval,
-  });
-  const startMs = nowMs - days * DAY_MS;
-  return { days, now: between(startMs, nowMs), before: between(startMs - days * DAY_MS, startMs) };
+  const start = new Date(nowMs);
+  if (interval === 'hour') {
+    // Not the hours of the date: a clock that is set back has one of them twice.
+    const localMs = nowMs - start.getTimezoneOffset() * 60_000;
+    start.setTime(nowMs - (localMs % HOUR_MS) - (days * 24 - 1) * HOUR_MS);
+  } else {
+    start.setHours(0, 0, 0, 0);
+    start.setDate(start.getDate() - days + 1);
+  }
+  return {
+    days,
+    now: { from: start.toISOString(), to: new Date(nowMs).toISOString(), interval },
+    before: { from: daysBefore(start, days), to: daysBefore(new Date(nowMs), days), interval },
+  };
+}
+
+export function intervalTitle({ interval }: Pick<Period, 'interval'>, zone: string): string {
+  return `by the ${interval}, ${zone.replaceAll('_', ' ')}`;
+}
+
+/** The same time of the day, some days earlier. */
+function daysBefore(time: Date, days: number): string {
+  const earlier = new Date(time);
+  earlier.setDate(earlier.getDate() - days);
+  return earlier.toISOString();
 }
 
 export interface Change {
@@ -66,56 +88,50 @@ export interface PlatformRow {
   readonly rejected: number;
   readonly failed: number;
   readonly skipped: number;
+  /** Now, whatever the period. */
+  readonly queued: number;
+  /** Now: accepted by the platform, which has not said yet whether it counts them. */
+  readonly unconfirmed: number;
   /** Null if nothing was sent. */
   readonly acceptance: number | null;
 }
 
-/** The outcomes of each connection in the whole period, as the API defines acceptance. */
-export function platformRows({ buckets }: Pick<Series, 'buckets'>, connected: readonly string[]): PlatformRow[] {
-  const names = new Set([...connected, ...buckets.flatMap(({ platforms }) => Object.keys(platforms))]);
+/** The outcomes of each connection in the whole period, as the API defines acceptance, and what waits. */
+export function platformRows(
+  { buckets }: Pick<Series, 'buckets'>,
+  connected: readonly string[],
+  waiting: readonly Schemas['WaitingDeliveries']['items'][number][],
+): PlatformRow[] {
+  const names = new Set([...connected, ...platformsOf({ buckets })]);
   return [...names].map((platform) => {
     const sum = (outcome: Counted) =>
       buckets.reduce((total, { platforms }) => total + (platforms[platform]?.[outcome] ?? 0), 0);
     const accepted = sum('delivered') + sum('accepted') + sum('confirmed');
     const [rejected, failed] = [sum('rejected'), sum('failed')];
     const sent = accepted + rejected + failed;
+    const { queued = 0, unconfirmed = 0 } = waiting.find((one) => one.platform === platform) ?? {};
     return {
-      platform,
-      accepted,
-      rejected,
-      failed,
-      skipped: sum('skipped'),
+      ...{ platform, accepted, rejected, failed, skipped: sum('skipped'), queued, unconfirmed },
       acceptance: sent === 0 ? null : accepted / sent,
     };
   });
 }
 
-/** What needs attention, by what it is about. */
-export function attentionTitle({ kind }: Pick<AttentionItem, 'kind'>, subject: string): string {
-  const titles: Readonly<Record<AttentionItem['kind'], string>> = {
-    connection_parked: `${subject} needs attention`,
-    connection_paused: `${subject} is paused`,
-    deliveries_owed: `Deliveries to ${subject} are late`,
-    deliveries_failing: `${subject} refuses conversions`,
-    webhook_disabled: 'The webhook is disabled',
-    webhook_failing: 'The webhook does not accept pushes',
-    key_expiring: 'A key expires',
-    token_expiring: 'A token expires',
-    certificate_expiring: 'The certificate expires',
-    projection_parked: 'A projection has stopped',
-    projection_lagging: 'A projection is behind',
-  };
-  return titles[kind] ?? kind;
+/** The connections that have outcomes. */
+export function platformsOf({ buckets }: Pick<Series, 'buckets'>): string[] {
+  return [...new Set(buckets.flatMap(({ platforms }) => Object.keys(platforms)))];
 }
 
-/** The page on which a person does something about it. Undefined if none does. */
-export function attentionPath({ kind, site, platform }: AttentionItem): string | undefined {
-  if (kind === 'token_expiring') return '/settings/tokens';
-  if (site === undefined) return undefined;
-  if (kind === 'deliveries_failing') return `${pathOf(site, 'sync-log')}?platform=${platform}`;
-  if (platform !== undefined) return pathOf(site, 'integrations');
-  if (kind.startsWith('webhook')) return pathOf(site, 'webhook');
-  return kind === 'key_expiring' ? pathOf(site, 'keys') : undefined;
+/** What conversions are grouped by. */
+export const GROUPINGS = [
+  ['source', 'Source'],
+  ['campaign', 'Campaign'],
+  ['click', 'Click'],
+] as const;
+export type Grouping = (typeof GROUPINGS)[number][0];
+
+export function groupingOf(chosen: string | undefined): Grouping {
+  return GROUPINGS.find(([name]) => name === chosen)?.[0] ?? 'source';
 }
 
 export interface SourceRow {
@@ -123,18 +139,85 @@ export interface SourceRow {
   readonly conversions: number;
   /** Of the currency with the most conversions. */
   readonly value: Schemas['Totals']['values'][number] | undefined;
-  readonly isMatched: boolean;
+  /** It is a source, rather than what has none. */
+  readonly isKnown: boolean;
+  /** What the title means. */
+  readonly hint?: string;
 }
 
-/** The groups that have conversions, with those that are not a source of their own at the end. */
-export function sourceRows({ items, other, notMatched }: Schemas['Sources']): SourceRow[] {
-  const row = (title: string, group: typeof other, isMatched: boolean): SourceRow => {
+type SourceItem = Schemas['Sources']['items'][number];
+
+/** The groups that have conversions, with those that are not a source of their own at the end. Together they are all conversions. */
+export function sourceRows({ items, other, notMatched, unknown }: Schemas['Sources'], by: Grouping): SourceRow[] {
+  const row = (title: string, group: typeof other, hint?: string): SourceRow => {
     const [value] = [...group.values].sort((one, another) => another.conversions - one.conversions);
-    return { title, conversions: group.conversions, value, isMatched };
+    const isKnown = hint === undefined;
+    return { title, conversions: group.conversions, value, isKnown, ...(hint !== undefined && { hint }) };
   };
   return [
-    ...items.map((item) => row([item.source ?? '(no source)', item.medium].filter(Boolean).join(' / '), item, true)),
-    row('(other sources)', other, true),
-    row('(not matched)', notMatched, false),
+    ...items.map((item) => row(sourceTitle(item, by), item)),
+    row('(others)', other, 'All smaller ones together'),
+    row('(not matched)', notMatched, 'No visit of the person is known'),
+    row('(erased or expired)', { conversions: unknown, values: [] }, 'Data of the person is no longer stored'),
   ].filter(({ conversions }) => conversions > 0);
+}
+
+const CLICKS: Readonly<Record<string, string>> = {
+  gclid: 'Google Ads',
+  gbraid: 'Google Ads, app',
+  wbraid: 'Google Ads, web to app',
+  dclid: 'Google Display',
+  fbclid: 'Meta',
+  ttclid: 'TikTok',
+  msclkid: 'Microsoft Ads',
+  twclid: 'X',
+  li_fat_id: 'LinkedIn',
+  sccid: 'Snapchat',
+  rdt_cid: 'Reddit',
+  epik: 'Pinterest',
+};
+
+function sourceTitle({ source, medium, campaign, click }: SourceItem, by: Grouping): string {
+  if (by === 'click') return click === null ? '(no ad click)' : `${CLICKS[click] ?? click} (${click})`;
+  const name = [source ?? '(no source)', medium].filter(Boolean).join(' / ');
+  return by === 'campaign' ? `${campaign ?? '(no campaign)'} · ${name}` : name;
+}
+
+/** The currency with the most conversions, and the others. */
+export function valuesOf(values: Totals['values']): {
+  main: Totals['values'][number] | undefined;
+  others: Totals['values'];
+} {
+  const [main, ...others] = values.toSorted((one, other) => other.conversions - one.conversions);
+  return { main, others };
+}
+
+/** Sums in a line, without more than two of them. They are not added: there is no rate to convert them with. */
+export function valuesText(values: Totals['values'], shown = 2): string {
+  const texts = values.slice(0, shown).map(({ value, currency }) => formatMoneyShort(value, currency));
+  const more = values.length - shown;
+  return [...texts, ...(more > 0 ? [counted(more, 'more currency', 'more currencies')] : [])].join(' + ');
+}
+
+const SUMMED = [
+  ...(['conversions', 'matched', 'botTrafficRemoved', 'filtered'] as const),
+  ...(['duplicates', 'changedDuplicates', 'refused', 'authenticationFailures'] as const),
+];
+
+/** The totals of several sites as those of one. */
+export function sumTotals(items: Schemas['AllTotals']['items']): SummedTotals {
+  const values = new Map<string, Totals['values'][number]>();
+  for (const { currency, conversions, value } of items.flatMap((item) => item.values)) {
+    const before = values.get(currency) ?? { conversions: 0, value: 0 };
+    values.set(currency, {
+      currency,
+      conversions: before.conversions + conversions,
+      value: before.value + value,
+    });
+  }
+  const sums = Object.fromEntries(
+    SUMMED.map((name) => [name, items.reduce((total, item) => total + item[name], 0)]),
+  ) as Record<(typeof SUMMED)[number], number>;
+  const matchRate = sums.conversions === 0 ? null : sums.matched / sums.conversions;
+  return { ...sums, matchRate, values: [...values.values()] };
 }

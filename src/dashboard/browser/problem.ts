@@ -14,11 +14,24 @@ export function toProblem(status: number, body: unknown): Problem {
   return { title: `HTTP ${status}`, status, detail };
 }
 
-export function unreachable(): Problem {
+/** Why a request has no answer, by the error of `fetch`. */
+export function noAnswer(failure: unknown): Problem {
+  if (failure instanceof TypeError)
+    return {
+      title: 'No connection',
+      status: 0,
+      detail: 'The service cannot be reached. Check that it runs and that this device is online, then try again.',
+    };
+  if (failure instanceof Error && failure.name === 'TimeoutError')
+    return {
+      title: 'No answer',
+      status: 0,
+      detail: 'The service did not answer within 30 seconds. A change may have been made: look before you try again.',
+    };
   return {
-    title: 'No connection',
+    title: 'Unreadable answer',
     status: 0,
-    detail: 'The service cannot be reached. Check that it runs and that this device is online, then try again.',
+    detail: 'Something between this page and the service changed its answer. Try again.',
   };
 }
 

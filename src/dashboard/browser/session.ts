@@ -11,6 +11,8 @@ export interface Session {
   readonly sites: readonly Site[];
   /** Where the service accepts conversions on its own machine. Undefined if the dashboard is used from another one. */
   readonly localUrl: string | undefined;
+  /** The sandbox that the service started beside it. Undefined if there is none. */
+  readonly sandboxUrl: string | undefined;
   /** After a site was added or removed. */
   reloadSites(): void;
   signOut(): void;

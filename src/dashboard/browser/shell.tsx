@@ -1,8 +1,11 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
+import { ConnectionBanner } from './components/connection-banner.js';
+import { ErrorBoundary } from './components/error-boundary.js';
 import { Search } from './components/search.js';
 import { ShortcutHelp } from './components/shortcut-help.js';
+import { useNewPage } from './focus.js';
 import { FIRST_PAGE, pathOf, readPath, SITE_PAGES } from './navigation.js';
 import { type Site, useSession } from './session.js';
 import { applyTheme, readTheme, THEMES, type Theme } from './theme.js';
@@ -24,6 +27,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
     setMenuOpen(false);
     if (named.site !== undefined) setLastSite(named.site);
   }, [path, named.site]);
+  useNewPage(path);
   useShortcuts((shortcut) => {
     if (shortcut.kind === 'search' || shortcut.kind === 'help') setShown(shortcut.kind);
     else if (shortcut.kind === 'settings') route('/settings');
@@ -61,7 +65,8 @@ export function Shell({ children }: { children: ComponentChildren }) {
         <Account />
       </nav>
       <main id="main" tabIndex={-1}>
-        {children}
+        <ConnectionBanner />
+        <ErrorBoundary key={path}>{children}</ErrorBoundary>
       </main>
       {shown === 'search' && <Search site={site?.host} onClose={() => setShown(undefined)} />}
       {shown === 'help' && <ShortcutHelp onClose={() => setShown(undefined)} />}
@@ -78,29 +83,33 @@ function Brand() {
   );
 }
 
+const ALL_SITES = '/';
+
 function SiteSwitcher({ site }: { site: Site | undefined }) {
   const { sites } = useSession();
   const { path, route } = useLocation();
   if (!site) return null;
+  const shown = path === ALL_SITES ? ALL_SITES : site.host;
   const choose = (value: string) =>
-    route(value === '' ? '/sites/new' : pathOf(value, readPath(path).page ?? FIRST_PAGE));
+    route(value.startsWith('/') ? value : pathOf(value, readPath(path).page ?? FIRST_PAGE));
   return (
     <select
       class="switcher"
       aria-label="Site"
-      value={site.host}
+      value={shown}
       onChange={(event) => {
         choose(event.currentTarget.value);
         // The page of the new site shows the choice; a page that adds one keeps the present.
-        event.currentTarget.value = site.host;
+        event.currentTarget.value = shown;
       }}
     >
+      {sites.length > 1 && <option value={ALL_SITES}>All sites</option>}
       {sites.map(({ host }) => (
         <option key={host} value={host}>
           {host}
         </option>
       ))}
-      <option value="">Add a site …</option>
+      <option value="/sites/new">Add a site …</option>
     </select>
   );
 }

@@ -1,6 +1,7 @@
-import { useCallback, useEffect, useState } from 'preact/hooks';
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
 import { problemOf } from './api.js';
 import type { Problem } from './problem.js';
+import { useRecovery } from './use-recovery.js';
 
 export interface Loaded<Data> {
   /** Undefined until the first answer. */
@@ -30,6 +31,7 @@ export function useData<Data>(key: string, load: () => Promise<Data>): Loaded<Da
   const reload = useCallback(() => setCount((before) => before + 1), []);
   const set = useCallback((data: Data) => setState({ key, data }), [key]);
   const isStale = state.key !== key;
+  useRecovery(isStale ? undefined : state.problem, reload);
   return { data: isStale ? undefined : state.data, problem: isStale ? undefined : state.problem, reload, set };
 }
 
@@ -45,8 +47,11 @@ export interface Action {
 export function useAction(): Action {
   const [isBusy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Problem>();
+  // Not the state, which a second click in the same frame does not see yet.
+  const isRunning = useRef(false);
   const run = async (work: () => Promise<unknown>) => {
-    if (isBusy) return false;
+    if (isRunning.current) return false;
+    isRunning.current = true;
     setBusy(true);
     setProblem(undefined);
     try {
@@ -56,6 +61,7 @@ export function useAction(): Action {
       setProblem(problemOf(error));
       return false;
     } finally {
+      isRunning.current = false;
       setBusy(false);
     }
   };

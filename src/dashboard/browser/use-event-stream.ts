@@ -1,57 +1,65 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { api, dataOf } from './api.js';
+import { followEvents, type StreamState } from './event-stream.js';
 import type { LiveEvent } from './live-events.js';
+import { useIsVisible } from './use-visible.js';
+
+export type { StreamState } from './event-stream.js';
 
 /** Events are shown in batches, so that hundreds in a second cost a few renders. */
 const FLUSH_MS = 250;
-const RECONNECT_MS = 3_000;
+/** After a pause there can be thousands: so many are handed over at once, rather than kept or cut. */
+const WAITING_MAX = 1_000;
 
-export type StreamState = 'connecting' | 'open' | 'lost';
+export interface StreamOptions {
+  readonly site: string;
+  /** Undefined: events of all types. */
+  readonly types?: readonly string[] | undefined;
+  /** The stream starts after this position, once it is known. */
+  readonly after: number | undefined;
+  onEvents(events: readonly LiveEvent[]): void;
+  /** The service did not send everything that was missed. */
+  onSkipped?(): void;
+}
 
-/** Calls `onEvents` with what happens at a site from `after` on. Connects again by itself, without gaps. */
-export function useEventStream(
-  site: string,
-  after: number | undefined,
-  onEvents: (events: readonly LiveEvent[]) => void,
-): StreamState {
+/**
+ * Calls `onEvents` with what happens at a site from `after` on, without gaps; `onSkipped` if there is one after all. In a
+ * hidden tab there is no connection, because a browser opens six to a host: the seventh tab would wait for ever.
+ */
+export function useEventStream({ site, types, after, onEvents, onSkipped }: StreamOptions): StreamState {
   const [state, setState] = useState<StreamState>('connecting');
-  const latest = useRef(onEvents);
-  latest.current = onEvents;
+  const isVisible = useIsVisible();
+  const latest = useRef({ onEvents, onSkipped });
+  latest.current = { onEvents, onSkipped };
+  const key = [site, ...(types ?? [])].join(' ');
+  const reached = useRef({ key, after, position: after });
   useEffect(() => {
-    if (after === undefined) return;
-    let position = after;
-    let arrived: LiveEvent[] = [];
-    let source: EventSource | undefined;
-    let retry: ReturnType<typeof setTimeout> | undefined;
-    const connect = () => {
-      source = new EventSource(`/api/v1/events?site=${encodeURIComponent(site)}&after=${position}`);
-      source.onopen = () => setState('open');
-      source.onmessage = ({ data, lastEventId }) => {
-        position = Math.max(position, Number(lastEventId));
-        if (data !== '') arrived.push(JSON.parse(data) as LiveEvent);
-      };
-      source.onerror = () => {
-        setState('lost');
-        // After an answer that is an error, the browser does not try again by itself.
-        if (source?.readyState !== EventSource.CLOSED) return;
-        clearTimeout(retry);
-        retry = setTimeout(connect, RECONNECT_MS);
-        // If the session has ended, this leads to the sign-in.
-        void dataOf(api.GET('/api/v1/session')).catch(() => {});
-      };
+    if (after === undefined || !isVisible) return;
+    if (reached.current.key !== key || reached.current.after !== after)
+      reached.current = { key, after, position: after };
+    let waiting: string[] = [];
+    const flush = () => {
+      const events = waiting;
+      waiting = [];
+      if (events.length > 0) latest.current.onEvents(events.map((event) => JSON.parse(event) as LiveEvent));
     };
-    const flush = setInterval(() => {
-      if (arrived.length === 0) return;
-      const events = arrived;
-      arrived = [];
-      latest.current(events);
-    }, FLUSH_MS);
-    connect();
+    const stop = followEvents({ site, types }, reached.current.position ?? after, {
+      onState: setState,
+      onEvents: (events, position) => {
+        reached.current.position = position;
+        waiting.push(...events);
+        if (waiting.length >= WAITING_MAX) flush();
+      },
+      onSkipped: () => latest.current.onSkipped?.(),
+      // If the session has ended, this leads to the sign-in.
+      onFailed: () => void dataOf(api.GET('/api/v1/session')).catch(() => {}),
+    });
+    const timer = setInterval(flush, FLUSH_MS);
     return () => {
-      source?.close();
-      clearTimeout(retry);
-      clearInterval(flush);
+      stop();
+      clearInterval(timer);
+      flush();
     };
-  }, [site, after]);
+  }, [key, after, isVisible]);
   return state;
 }

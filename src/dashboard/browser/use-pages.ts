@@ -1,36 +1,46 @@
 import { useCallback, useEffect, useState } from 'preact/hooks';
 import { problemOf } from './api.js';
+import { addPage } from './page-window.js';
 import type { Problem } from './problem.js';
+import { useRecovery } from './use-recovery.js';
 
-interface CursorPage<Item> {
+interface CursorPage<Item, Cursor> {
   readonly items: readonly Item[];
-  readonly next?: number | undefined;
+  readonly next?: Cursor | undefined;
 }
 
 export interface Pages<Item> {
   /** Undefined until the first page is there. */
   readonly items: readonly Item[] | undefined;
+  /** Whether newer items are no longer shown. */
+  readonly isCut: boolean;
   readonly problem: Problem | undefined;
   readonly isLoading: boolean;
   /** Undefined when there are no more. */
   readonly loadMore: (() => void) | undefined;
+  /** Also while they are loading. */
+  readonly hasMore: boolean;
+  /** The newest page again. What is shown stays until it is there. */
   reload(): void;
+  /** The request that failed again. */
+  retry(): void;
 }
 
-interface State<Item> {
+interface State<Item, Cursor> {
   readonly items?: readonly Item[];
-  readonly next?: number | undefined;
+  readonly isCut?: boolean;
+  readonly next?: Cursor | undefined;
   readonly problem?: Problem;
   readonly isLoading: boolean;
 }
 
 /** A list that the API answers in pages, newest first. `key` names what `load` depends on. */
-export function usePages<Item>(
+export function usePages<Item, Cursor extends number | string = number>(
   key: string,
-  load: (cursor: number | undefined) => Promise<CursorPage<Item>>,
+  load: (cursor: Cursor | undefined) => Promise<CursorPage<Item, Cursor>>,
 ): Pages<Item> {
-  const [state, setState] = useState<State<Item>>({ isLoading: true });
-  const [request, setRequest] = useState<{ cursor?: number; count: number }>({ count: 0 });
+  const [state, setState] = useState<State<Item, Cursor>>({ isLoading: true });
+  const [request, setRequest] = useState<{ cursor?: Cursor; count: number }>({ count: 0 });
   const [shownKey, setShownKey] = useState(key);
   if (shownKey !== key) {
     setShownKey(key);
@@ -44,8 +54,8 @@ export function usePages<Item>(
     load(cursor).then(
       ({ items, next }) =>
         isCurrent &&
-        setState(({ items: before = [] }) => ({
-          items: cursor === undefined ? items : [...before, ...items],
+        setState(({ items: before = [], isCut = false }) => ({
+          ...addPage(cursor === undefined ? { items: [], isCut: false } : { items: before, isCut }, items),
           next,
           isLoading: false,
         })),
@@ -55,9 +65,11 @@ export function usePages<Item>(
       isCurrent = false;
     };
   }, [key, request]);
-  const { items, next, problem, isLoading } = state;
+  const { items, isCut = false, next, problem, isLoading } = state;
   const reload = useCallback(() => setRequest(({ count }) => ({ count: count + 1 })), []);
+  const retry = useCallback(() => setRequest((before) => ({ ...before, count: before.count + 1 })), []);
+  useRecovery(problem, retry);
   const loadMore =
     next === undefined || isLoading ? undefined : () => setRequest(({ count }) => ({ cursor: next, count: count + 1 }));
-  return { items, problem, isLoading, loadMore, reload };
+  return { items, isCut, problem, isLoading, loadMore, hasMore: next !== undefined, reload, retry };
 }

@@ -3,12 +3,12 @@ import {
   changedSettings,
   connectionState,
   fieldTitle,
+  isOnSandbox,
   orderedConnections,
   withoutCommands,
 } from './connection-view.js';
 import { curlLine, repeatedCurlLine, tagSnippet } from './curl-line.js';
 import { fieldError, toProblem } from './problem.js';
-import { readFilters, withFilter } from './sync-log-filters.js';
 
 describe('a connection on the page', () => {
   it('comes first if it needs attention', () => {
@@ -24,6 +24,18 @@ describe('a connection on the page', () => {
       'Connected',
       'Not connected',
     ]);
+  });
+
+  it('is on the sandbox if its endpoint is', () => {
+    expect(isOnSandbox({ endpoint: 'http://127.0.0.1:99/meta' }, 'http://127.0.0.1:99')).toBe(true);
+    expect(isOnSandbox({ endpoint: 'https://graph.facebook.com' }, 'http://127.0.0.1:99')).toBe(false);
+    expect(isOnSandbox({}, undefined)).toBe(false);
+  });
+
+  it('names what a person has to do', () => {
+    expect(connectionState({ connected: true, state: 'parked', needsReconnection: true })[1]).toBe(
+      'Needs reconnection',
+    );
   });
 
   it('is explained without commands of the command line', () => {
@@ -52,7 +64,12 @@ describe('a connection on the page', () => {
   });
 
   it('has labels made of the names of its settings', () => {
-    expect(['pixel_id', 'api_secret', 'url'].map(fieldTitle)).toEqual(['Pixel ID', 'API secret', 'URL']);
+    expect(['pixel_id', 'api_secret', 'url', 'event.purchase'].map(fieldTitle)).toEqual([
+      'Pixel ID',
+      'API secret',
+      'URL',
+      'Event purchase',
+    ]);
   });
 });
 
@@ -78,12 +95,12 @@ describe('a problem', () => {
 describe('an entry of the audit', () => {
   it('names the change and who made it', () => {
     expect(auditAction('site.platform_connected.v1')).toBe('platform connected');
-    const names = new Map([['0199-abcdef', 'Ada']]);
-    expect(auditActor('user:0199-abcdef', names)).toBe('Ada');
-    expect(auditActor('user:0199-fedcba', names)).toBe('user fedcba');
-    expect(auditActor('token:0199-fedcba', names)).toBe('token fedcba');
-    expect(auditActor('cli:root', names)).toBe('root (command line)');
-    expect(auditActor('service', names)).toBe('service');
+    expect(auditActor('user:0199-abcdef', 'Ada')).toBe('Ada');
+    expect(auditActor('user:0199-fedcba', undefined)).toBe('user fedcba');
+    expect(auditActor('token:0199-fedcba', 'Terraform')).toBe('token Terraform');
+    expect(auditActor('token:0199-fedcba', undefined)).toBe('token fedcba');
+    expect(auditActor('cli:root', undefined)).toBe('root (command line)');
+    expect(auditActor('service', undefined)).toBe('service');
   });
 
   it('lists a few values, without ids and empty ones', () => {
@@ -105,23 +122,19 @@ describe('what is copied', () => {
     );
   });
 
-  it('repeats a conversion without what is not stored, quoted for a shell', () => {
-    const sent = { event: "it's", value: 1, currency: 'EUR', orderId: 'ORD-1' };
-    expect(repeatedCurlLine('localhost', sent, 'http://localhost:8080')).toContain(
-      String.raw`-d '{"email":"<email>","event":"it'\''s","value":1,"currency":"EUR","orderId":"ORD-1"}'`,
+  it('repeats a conversion with all fields, without what is not stored, quoted for a shell', () => {
+    const conversion = { conversionId: '1', event: "it's", value: 1, currency: 'EUR', orderId: 'ORD-1', source: 'app' };
+    const personal = { subject: 'hash', phone: 'hash', address: { city: 'Berlin' }, clickIds: { gclid: 'Cj0' } };
+    const events = [{ data: { conversionId: '1' }, personal }];
+    const line = (history: object) => repeatedCurlLine('localhost', history as never, 'http://localhost:8080');
+    expect(line({ conversion, events })).toContain(
+      String.raw`-d '{"email":"<email>","event":"it'\''s","value":1,"currency":"EUR","orderId":"ORD-1","source":"app","phone":"<phone>","city":"Berlin","clickIds":{"gclid":"Cj0"}}'`,
     );
-    expect(repeatedCurlLine('localhost', sent, undefined)).toContain("'X-CC-Api-Key: <key>'");
+    expect(line({ conversion, events: [{ data: {} }] })).toContain("'X-CC-Api-Key: <key>'");
+    expect(line({ conversion, events })).not.toContain('hash');
   });
 
   it('loads the tag from the host of the site', () => {
     expect(tagSnippet('shop.example')).toContain('src="https://shop.example/__cc/tag.js"');
-  });
-});
-
-describe('the filters of the sync log', () => {
-  it('are kept in the address', () => {
-    expect(readFilters({ platform: 'meta', status: '', other: '1' })).toEqual({ platform: 'meta' });
-    expect(withFilter('/log', { platform: 'meta' }, { status: 'failed' })).toBe('/log?platform=meta&status=failed');
-    expect(withFilter('/log', { platform: 'meta' }, { platform: '' })).toBe('/log');
   });
 });

@@ -70,16 +70,23 @@ export async function shadowReplay(
 
 const NONE: ReadonlyMap<string, DeliveryOutcome> = new Map();
 
-/** Adds the dedup claims that were valid at the start of the position range. */
+/**
+ * Adds the dedup claims that were valid at the start of the position range, and that it repeats: a site may have any number of others.
+ */
 async function addEarlierClaims(
   log: EventLog,
   client: ClientBase,
-  { after, site, rules }: ShadowRequest,
+  { after, until, site, rules }: ShadowRequest,
   engine: ShadowRulesEngine,
 ): Promise<void> {
   const [first] = await log.read({ after, limit: 1 });
   if (!first) return;
   const windowMs = rules.dedupWindowMs ?? WINDOW_MAX_MS;
+  const isOver = ({ time }: StoredOpening) => Date.parse(time) > Date.parse(first.time) + windowMs;
+  for await (const page of openings(client, site.host, after, until)) {
+    for (const event of page) engine.expect(event);
+    if (page.some(isOver)) break;
+  }
   const start = await log.positionBefore(new Date(Date.parse(first.time) - windowMs));
   for await (const page of openings(client, site.host, start, after))
     for (const event of page) engine.addEarlierClaim(event);

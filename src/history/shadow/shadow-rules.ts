@@ -40,12 +40,20 @@ export class SiteTimeline {
   }
 }
 
+interface Claim {
+  readonly atMs: number;
+  readonly weak: boolean;
+}
+
+/** Shared by all keys that no earlier conversion is known of. */
+const NO_CLAIM: Claim = { atMs: Number.NEGATIVE_INFINITY, weak: true };
+
 /**
  * Decides on each request again, in log order, as the append would have done under the rules. Dedup claims are held in memory
- * for the length of the window.
+ * for the length of the window: those of the range, and the earlier ones that it repeats.
  */
 export class ShadowRulesEngine {
-  private readonly claims = new Map<string, { readonly atMs: number; readonly weak: boolean }>();
+  private readonly claims = new Map<string, Claim>();
   private prunedUpToMs = 0;
 
   constructor(
@@ -55,10 +63,21 @@ export class ShadowRulesEngine {
     private readonly defaultWindowMs: number,
   ) {}
 
-  /** Adds the claim of a conversion before the position range, as it was recorded. */
+  /** The claims in memory. */
+  get size(): number {
+    return this.claims.size;
+  }
+
+  /** Announces a conversion of the position range, whose earlier claim is needed. */
+  expect(event: StoredOpening): void {
+    const key = this.keyOf(event);
+    if (key !== undefined) this.claims.set(key, NO_CLAIM);
+  }
+
+  /** Adds the claim of a conversion before the position range, as it was recorded, if a conversion with its key was announced. */
   addEarlierClaim(event: StoredOpening): void {
     const key = this.keyOf(event);
-    if (key === undefined || decisionOf(event) === 'deduplicated') return;
+    if (key === undefined || decisionOf(event) === 'deduplicated' || !this.claims.has(key)) return;
     this.claims.set(key, { atMs: Date.parse(event.time), weak: decisionOf(event) === 'filtered' });
   }
 
@@ -105,7 +124,8 @@ export class ShadowRulesEngine {
   private keyOf({ data: conversion, personal }: StoredOpening): string | undefined {
     const subject = personal?.subject;
     if (subject === undefined && conversion.orderId === undefined) return undefined;
-    return dedupKey(this.dedupSecret, conversion, subject ?? '');
+    // As bytes: a quarter of the memory of the text, which is part of a longer one.
+    return Buffer.from(dedupKey(this.dedupSecret, conversion, subject ?? ''), 'hex').toString('latin1');
   }
 
   /** Removes expired claims, at most once per hour of log time. */

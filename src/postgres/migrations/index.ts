@@ -24,6 +24,8 @@ import { Attempts0000000000041 } from './0041-attempts.js';
 import { Statistics0000000000042 } from './0042-statistics.js';
 import { Jobs0000000000043 } from './0043-jobs.js';
 import { Once0000000000044 } from './0044-once.js';
+import { AttributionSums0000000000045 } from './0045-attribution-sums.js';
+import { JobIndexes0000000000046 } from './0046-job-indexes.js';
 
 export interface Migration extends MigrationInterface {
   readonly name: string;
@@ -61,6 +63,8 @@ export const MIGRATIONS: readonly (new () => Migration)[] = [
   Statistics0000000000042,
   Jobs0000000000043,
   Once0000000000044,
+  AttributionSums0000000000045,
+  JobIndexes0000000000046,
 ];
 
 /** The number at the end of a migration's name. */

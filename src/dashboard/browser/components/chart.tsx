@@ -1,20 +1,23 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type uPlot from 'uplot';
-import { connectionTitle } from '../format.js';
+import { LAYERS, labelledMarks, type Mark, marksOf, stackedValues } from '../chart-view.js';
+import { axisTime, formatNumber, formatTime } from '../format.js';
 import type { Series } from '../overview-view.js';
+import { Table } from './table.js';
+import { Time } from './time.js';
 
-const HEIGHT = 220;
-/** Name of the custom property of each line, and the number it shows. */
-const LINES = [
-  ['Conversions', '--ok', 'conversions'],
-  ['Bots removed', '--warn', 'botTrafficRemoved'],
-  ['Duplicates', '--wait', 'duplicates'],
-] as const;
+const HEIGHT = 240;
+/** Pixels that the text of a mark needs. */
+const MARK_ROOM = 150;
+const MARKS_LISTED = 5;
 
-/** Conversions, bots and duplicates over time, with what happened to connections. */
+/** Conversions, duplicates and filtered ones over time, with what happened to connections. */
 export function Chart({ series }: { series: Series }) {
   const ref = useRef<HTMLDivElement>(null);
   const [isFailed, setFailed] = useState(false);
+  /** The bucket that the pointer is at. */
+  const [at, setAt] = useState<number>();
+  const marks = useMemo(() => marksOf(series), [series]);
   useEffect(() => {
     const element = ref.current;
     if (!element) return;
@@ -25,7 +28,8 @@ export function Chart({ series }: { series: Series }) {
       const { default: Plot } = await import('uplot');
       if (isGone) return;
       plot?.destroy();
-      plot = new Plot(optionsOf(series, element.clientWidth), dataOf(series), element);
+      const onPointer = ({ cursor }: uPlot) => setAt(cursor.idx ?? undefined);
+      plot = new Plot(optionsOf(series, marks, element.clientWidth, onPointer), dataOf(series), element);
     };
     const redraw = () => void draw().catch(() => setFailed(true));
     redraw();
@@ -44,28 +48,82 @@ export function Chart({ series }: { series: Series }) {
     };
   }, [series]);
   const total = series.buckets.reduce((sum, { conversions }) => sum + conversions, 0);
+  const bucket = at === undefined ? undefined : series.buckets[at];
   return (
     <figure class="chart">
-      <div ref={ref} role="img" aria-label={`Conversions over time, ${total} in total`} />
+      <div ref={ref} role="img" aria-label={`Conversions over time, ${formatNumber(total)} in total`} />
       {isFailed && <p class="state">The chart cannot be drawn in this browser.</p>}
       <figcaption>
-        {LINES.map(([title, color]) => (
-          <span key={title}>
-            <i class={color.slice(2)} aria-hidden="true" />
-            {title}
+        {LAYERS.map(({ name, title, of }) => (
+          <span key={name}>
+            <i class={name} aria-hidden="true" />
+            {title} {bucket && <strong>{formatNumber(of(bucket))}</strong>}
           </span>
         ))}
+        {bucket && <span>{formatTime(bucket.start)}</span>}
       </figcaption>
+      <Marks marks={marks} />
+      <Numbers series={series} />
     </figure>
   );
 }
 
-function dataOf({ buckets }: Series): uPlot.AlignedData {
-  const times = buckets.map(({ start }) => Date.parse(start) / 1_000);
-  return [times, ...LINES.map(([, , name]) => buckets.map((bucket) => bucket[name]))] as uPlot.AlignedData;
+/** The newest marks as text. */
+function Marks({ marks }: { marks: readonly Mark[] }) {
+  if (marks.length === 0) return null;
+  const earlier = marks.length - MARKS_LISTED;
+  return (
+    <ul class="marks" aria-label="What happened to connections">
+      {marks
+        .slice(-MARKS_LISTED)
+        .reverse()
+        .map(({ time, text, tone, reason }) => (
+          <li key={`${time} ${text}`} class={tone}>
+            <Time time={time} /> <strong>{text}</strong> {reason !== undefined && <span class="dim">{reason}</span>}
+          </li>
+        ))}
+      {earlier > 0 && <li class="dim">and {formatNumber(earlier)} earlier</li>}
+    </ul>
+  );
 }
 
-function optionsOf(series: Series, width: number): uPlot.Options {
+/** The chart as a table, for those who cannot see or point at it. */
+function Numbers({ series: { buckets } }: { series: Series }) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <details onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>Show the numbers</summary>
+      {isOpen && (
+        <Table
+          label="Conversions over time"
+          rows={buckets.toReversed()}
+          rowKey={({ start }) => start}
+          columns={[
+            { title: 'From', cell: ({ start }) => <Time time={start} /> },
+            ...LAYERS.map(({ title, of }) => ({
+              title,
+              isNumber: true,
+              cell: (bucket: Series['buckets'][number]) => formatNumber(of(bucket)),
+            })),
+          ]}
+        />
+      )}
+    </details>
+  );
+}
+
+/** Upper layers first: the lower ones are drawn over them. */
+function dataOf({ buckets }: Series): uPlot.AlignedData {
+  const times = buckets.map(({ start }) => Date.parse(start) / 1_000);
+  return [times, ...stackedValues(buckets).reverse()];
+}
+
+function optionsOf(
+  { buckets }: Series,
+  marks: readonly Mark[],
+  width: number,
+  onPointer: (plot: uPlot) => void,
+): uPlot.Options {
   const style = getComputedStyle(document.documentElement);
   // The properties are pairs of colours; a painted element has the one that applies.
   const probe = document.createElement('i');
@@ -74,54 +132,79 @@ function optionsOf(series: Series, width: number): uPlot.Options {
     probe.style.color = `var(${property})`;
     return getComputedStyle(probe).color;
   };
-  const axis = { stroke: color('--dim'), grid: { stroke: color('--line'), width: 1 }, ticks: { show: false } };
-  const lines = LINES.map(([label, property]) => ({
-    label,
-    stroke: color(property),
+  const font = `12px ${style.fontFamily}`;
+  const axis = { stroke: color('--dim'), font, grid: { stroke: color('--line'), width: 1 }, ticks: { show: false } };
+  const layers = LAYERS.toReversed().map(({ name, title }) => ({
+    label: title,
+    stroke: color(`--layer-${name}`),
+    fill: color(`--layer-${name}-fill`),
     width: 1.5,
-    points: { show: series.buckets.length < 3 },
-    ...(property === '--ok' && { fill: color('--ok-soft') }),
+    points: { show: buckets.length < 3 },
   }));
-  const mark = color('--bad');
+  const colors = {
+    bad: color('--bad'),
+    warn: color('--warn'),
+    ok: color('--ok'),
+    wait: color('--wait'),
+    plain: color('--dim'),
+  };
   probe.remove();
+  const isDaily = buckets[0] !== undefined && Date.parse(buckets[0].end) - Date.parse(buckets[0].start) > 7_200_000;
+  const days = new Set(buckets.map(({ start }) => new Date(start).toDateString())).size;
   return {
     width,
     height: HEIGHT,
     legend: { show: false },
-    cursor: { y: false },
-    padding: [16, 8, 0, 0],
+    cursor: { y: false, drag: { setScale: false } },
+    padding: [18, 8, 0, 0],
     axes: [
-      { ...axis, font: `12px ${style.fontFamily}`, grid: { show: false }, space: 80 },
       {
         ...axis,
-        font: `12px ${style.fontFamily}`,
-        size: 44,
-        incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 1e5, 1e6],
+        grid: { show: false },
+        space: 84,
+        size: 28,
+        values: (_plot, splits) => splits.map((split) => axisTime(split * 1_000, isDaily || days > 2)),
+      },
+      {
+        ...axis,
+        size: 48,
+        incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 1e6, 1e7],
+        values: (_plot, splits) => splits.map((split) => formatNumber(split)),
       },
     ],
-    scales: { y: { range: (_plot, _min, max) => [0, Math.max(5, max * 1.1)] } },
-    series: [{}, ...lines],
-    hooks: { draw: [(plot) => drawAnnotations(plot, series, mark)] },
+    scales: {
+      // To the newest mark, which may be in the middle of the last bucket.
+      x: { range: (_plot, min, max) => [min, Math.max(max, Date.parse(marks.at(-1)?.time ?? '') / 1_000 || max)] },
+      y: { range: (_plot, _min, max) => [0, Math.max(5, max * 1.1)] },
+    },
+    series: [{}, ...layers],
+    hooks: { draw: [(plot) => drawMarks(plot, marks, colors)], setCursor: [onPointer] },
   };
 }
 
-/** A dashed line where a connection stopped or came back. */
-function drawAnnotations(plot: uPlot, { annotations }: Series, color: string): void {
+/** A dashed line where something happened to a connection, with the text where there is room. */
+function drawMarks(plot: uPlot, marks: readonly Mark[], colors: Readonly<Record<Mark['tone'], string>>): void {
   const { ctx, bbox } = plot;
+  const positionOf = (time: string) => plot.valToPos(Date.parse(time) / 1_000, 'x', true);
+  const shown = marks.filter(({ time }) => {
+    const x = positionOf(time);
+    return x >= bbox.left && x <= bbox.left + bbox.width;
+  });
+  const labelled = new Set(labelledMarks(shown, positionOf, MARK_ROOM * devicePixelRatio));
   ctx.save();
-  ctx.strokeStyle = color;
-  ctx.fillStyle = color;
   ctx.font = `${12 * devicePixelRatio}px ${getComputedStyle(document.body).fontFamily}`;
   ctx.setLineDash([3 * devicePixelRatio, 3 * devicePixelRatio]);
-  for (const { time, kind, platform } of annotations.filter(({ kind }) => kind === 'parked')) {
-    const x = plot.valToPos(Date.parse(time) / 1_000, 'x', true);
-    if (x < bbox.left || x > bbox.left + bbox.width) continue;
+  for (const mark of shown) {
+    const x = positionOf(mark.time);
+    ctx.strokeStyle = colors[mark.tone];
+    ctx.fillStyle = colors[mark.tone];
     ctx.beginPath();
     ctx.moveTo(x, bbox.top);
     ctx.lineTo(x, bbox.top + bbox.height);
     ctx.stroke();
+    if (!labelled.has(mark)) continue;
     ctx.textAlign = x > bbox.left + bbox.width / 2 ? 'right' : 'left';
-    ctx.fillText(`${connectionTitle(platform)} ${kind}`, x, bbox.top - 4);
+    ctx.fillText(mark.text, x, bbox.top - 5 * devicePixelRatio);
   }
   ctx.restore();
 }

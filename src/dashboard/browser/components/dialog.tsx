@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useRef } from 'preact/hooks';
+import { returnFocus } from '../focus.js';
 import type { Action } from '../use-data.js';
 import { ProblemNote } from './states.js';
 
@@ -9,14 +10,18 @@ interface DialogProps {
   children: ComponentChildren;
 }
 
-/** The browser's own dialog: it keeps the focus inside, closes with Escape and returns the focus. */
+/** The browser's own dialog: it keeps the focus inside and closes with Escape. */
 export function Dialog({ title, onClose, children }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null);
   const id = useId();
   useEffect(() => {
     const dialog = ref.current;
+    const opener = document.activeElement;
     dialog?.showModal();
-    return () => dialog?.close();
+    return () => {
+      dialog?.close();
+      returnFocus(opener);
+    };
   }, []);
   return (
     <dialog
@@ -38,10 +43,13 @@ interface FormDialogProps extends DialogProps {
   /** What the button that submits says. */
   verb: string;
   isDangerous?: boolean;
+  /** False while there is nothing to submit. */
+  isReady?: boolean;
   onSubmit(): void;
 }
 
-export function FormDialog({ title, action, verb, isDangerous, onSubmit, onClose, children }: FormDialogProps) {
+export function FormDialog(props: FormDialogProps) {
+  const { title, action, verb, isDangerous, isReady = true, onSubmit, onClose, children } = props;
   return (
     <Dialog title={title} onClose={onClose}>
       <form
@@ -56,7 +64,7 @@ export function FormDialog({ title, action, verb, isDangerous, onSubmit, onClose
           <button type="button" onClick={onClose}>
             Cancel
           </button>
-          <button type="submit" class={isDangerous ? 'danger' : 'primary'} disabled={action.isBusy}>
+          <button type="submit" class={isDangerous ? 'danger' : 'primary'} disabled={action.isBusy || !isReady}>
             {verb}
           </button>
         </div>

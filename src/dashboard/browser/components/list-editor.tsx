@@ -5,7 +5,7 @@ interface ListEditorProps {
   placeholder: string;
   values: readonly string[];
   isReadOnly: boolean;
-  onChange(change: { add: string[] } | { remove: string[] }): Promise<void>;
+  onChange(change: { add: string[] } | { remove: string[] }): Promise<boolean>;
 }
 
 /** A list of texts. Each change is saved by itself, so that two people can change one list. */
@@ -14,8 +14,8 @@ export function ListEditor({ label, placeholder, values, isReadOnly, onChange }:
   const add = async (event: Event) => {
     event.preventDefault();
     if (text.trim() === '') return;
-    await onChange({ add: [text.trim()] });
-    setText('');
+    // What was refused stays, to be corrected.
+    if (await onChange({ add: [text.trim()] })) setText('');
   };
   return (
     <div class="pad list">

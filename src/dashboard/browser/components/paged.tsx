@@ -10,10 +10,17 @@ interface PagedProps<Item> {
 
 /** A list with a button for its next page. A page may be empty although more follow. */
 export function Paged<Item>({ pages, empty, children }: PagedProps<Item>) {
-  const { items, problem, isLoading, loadMore, reload } = pages;
+  const { items, isCut, problem, isLoading, loadMore, reload, retry } = pages;
   return (
     <>
-      <ProblemNote problem={problem} retry={reload} />
+      <ProblemNote problem={problem} retry={retry} />
+      {isCut && (
+        <div class="more">
+          <button type="button" onClick={reload}>
+            Back to the newest
+          </button>
+        </div>
+      )}
       {items === undefined
         ? !problem && <Loading />
         : items.length > 0

@@ -4,6 +4,8 @@ export interface Column<Row> {
   readonly title: string;
   /** Right-aligned, with digits of one width. */
   readonly isNumber?: boolean;
+  /** With letters of one width, such as times that are compared. */
+  readonly isCode?: boolean;
   /** Breaks into lines. */
   readonly isText?: boolean;
   /** Hidden on narrow screens. */
@@ -50,6 +52,8 @@ export function Table<Row>({ label, columns, rows, rowKey }: TableProps<Row>) {
   );
 }
 
-function classOf<Row>({ isNumber, isText, isMinor, isAction }: Column<Row>): string {
-  return [isNumber && 'number', isText && 'text', isMinor && 'minor', isAction && 'action'].filter(Boolean).join(' ');
+function classOf<Row>({ isNumber, isCode, isText, isMinor, isAction }: Column<Row>): string {
+  return [isNumber && 'number', isCode && 'code', isText && 'text', isMinor && 'minor', isAction && 'action']
+    .filter(Boolean)
+    .join(' ');
 }

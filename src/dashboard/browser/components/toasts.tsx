@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { problemOf } from '../api.js';
+import { onceForButton } from '../used-button.js';
 
 interface Toast {
   readonly id: number;
@@ -25,13 +26,15 @@ export function toast(text: string, tone: Toast['tone'] = 'ok'): void {
   if (tone === 'ok') setTimeout(() => close(id), SHOWN_MS);
 }
 
-/** Runs a change without a form, and reports its error as a message. */
-export async function attempt(work: () => Promise<string>): Promise<void> {
-  try {
-    toast(await work());
-  } catch (error) {
-    toast(problemOf(error).detail, 'bad');
-  }
+/** Runs a change without a form, one at a time for each button, and reports its error as a message. */
+export function attempt(work: () => Promise<string>): Promise<void> {
+  return onceForButton(async () => {
+    try {
+      toast(await work());
+    } catch (error) {
+      toast(problemOf(error).detail, 'bad');
+    }
+  });
 }
 
 function close(id: number): void {

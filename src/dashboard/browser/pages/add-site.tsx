@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { api, dataOf } from '../api.js';
 import { TextField } from '../components/field.js';
@@ -9,20 +9,29 @@ import { fieldError } from '../problem.js';
 import { mayWrite, useSession } from '../session.js';
 import { useAction } from '../use-data.js';
 
-/** Adds a site that accepts conversions, and continues with its first key. */
+/** Adds a site that accepts conversions, and continues with its first steps. */
 export function AddSite() {
   const { user, sites, reloadSites } = useSession();
   const { route } = useLocation();
   const [host, setHost] = useState('');
+  const [added, setAdded] = useState<{ typed: string; host: string; isReady: boolean }>();
   const action = useAction();
   const add = () =>
     action.run(async () => {
-      const site = await dataOf(api.POST('/api/v1/sites', { body: { host: host.trim() } }));
+      const typed = host.trim();
+      // After an attempt of which only the first request succeeded, the site exists.
+      const site = added?.typed === typed ? added : await dataOf(api.POST('/api/v1/sites', { body: { host: typed } }));
+      setAdded({ typed, host: site.host, isReady: false });
       const params = { path: { site: site.host } };
       await dataOf(api.PUT('/api/v1/sites/{site}/inbound', { params, body: { enabled: true } }));
+      setAdded({ typed, host: site.host, isReady: true });
       reloadSites();
-      route(pathOf(site.host, 'keys'));
     });
+  const isListed = added?.isReady && sites.some((site) => site.host === added.host);
+  useEffect(() => {
+    // Not before the list has it: the page of an unknown site does not exist.
+    if (added && isListed) route(pathOf(added.host, 'first-steps'));
+  }, [isListed]);
   if (!mayWrite(user))
     return (
       <Page title="Sites">

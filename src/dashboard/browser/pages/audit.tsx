@@ -5,26 +5,19 @@ import { Page } from '../components/panel.js';
 import { Empty } from '../components/states.js';
 import { Table } from '../components/table.js';
 import { Time } from '../components/time.js';
-import { mayAdminister, type Site, useSession } from '../session.js';
-import { useData } from '../use-data.js';
+import type { Site } from '../session.js';
 import { usePages } from '../use-pages.js';
 
-type Event = Schemas['Event'];
+type Event = Schemas['AuditEvent'];
 
 /** Who changed the site and its settings, newest first. */
 export function Audit({ site }: { site: Site }) {
-  const { user } = useSession();
   const params = { path: { site: site.host } };
   const pages = usePages<Event>(`audit ${site.host}`, (cursor) =>
     dataOf(
       api.GET('/api/v1/sites/{site}/audit', { params: { ...params, query: cursor === undefined ? {} : { cursor } } }),
     ),
   );
-  // Only administrators may list users; for others an id stands for a user.
-  const users = useData('users of the audit', async () =>
-    mayAdminister(user) ? (await dataOf(api.GET('/api/v1/users'))).items : [user],
-  );
-  const names = new Map((users.data ?? [user]).map(({ id, name }) => [id, name]));
   return (
     <Page title="Audit" note={`Who changed ${site.host} and its settings`}>
       <section class="panel">
@@ -36,7 +29,7 @@ export function Audit({ site }: { site: Site }) {
               rowKey={({ position }) => position}
               columns={[
                 { title: 'Time', cell: ({ time }) => <Time time={time} /> },
-                { title: 'Who', cell: ({ actor }) => auditActor(actor, names) },
+                { title: 'Who', cell: ({ actor, actorName }) => auditActor(actor, actorName) },
                 { title: 'Change', cell: ({ type }) => <strong>{auditAction(type)}</strong> },
                 { title: 'Details', isText: true, cell: ({ data }) => <span class="dim">{auditDetail(data)}</span> },
                 { title: 'Position', isNumber: true, isMinor: true, cell: ({ position }) => position },

@@ -1,13 +1,16 @@
 import { useState } from 'preact/hooks';
-import { api, dataOf } from '../api.js';
-import { CopyText } from '../components/copy.js';
-import { Dialog, FormDialog } from '../components/dialog.js';
+import { type Chosen, choose, listingProblems, optionsOf, PICKED_EVENTS, suggestedFor } from '../account-options.js';
+import { api, dataOf, type Schemas } from '../api.js';
+import { FormDialog } from '../components/dialog.js';
 import { TextField } from '../components/field.js';
+import { OptionField } from '../components/option-field.js';
+import { ShownOnce } from '../components/shown-once.js';
+import { Loading, ProblemNote } from '../components/states.js';
 import { toast } from '../components/toasts.js';
 import { type Connection, changedSettings, fieldTitle, type Platform, type PlatformField } from '../connection-view.js';
 import { connectionTitle } from '../format.js';
 import { fieldError } from '../problem.js';
-import { useAction } from '../use-data.js';
+import { useAction, useData } from '../use-data.js';
 
 interface ConnectDialogProps {
   site: string;
@@ -19,21 +22,60 @@ interface ConnectDialogProps {
   onClose(): void;
 }
 
-/** Required settings first; the others are folded away. */
+const NO_OPTIONS: Schemas['AccountOptions'] = { options: [], truncated: false };
+
+/** Required settings first; the others are folded away. What the account has can be picked from lists. */
 export function ConnectDialog({ site, connection, platform: kind, signIn, onConnected, onClose }: ConnectDialogProps) {
   const { platform, connected, settings } = connection;
   // A sign-in replaces the secrets.
   const fields = (kind?.fields ?? []).filter(({ secret }) => signIn === undefined || !secret);
   const title = connectionTitle(platform);
-  const [typed, setTyped] = useState<Record<string, string>>({});
+  const [typed, setTyped] = useState<Chosen>({});
+  const [account, setAccount] = useState<string>();
   const [secret, setSecret] = useState<string>();
   const action = useAction();
+  const path = { site, connection: platform };
+  const isListable = kind?.signIn === true && (signIn !== undefined || connected);
+  const listed = useData(`options ${site} ${platform} ${signIn} ${account}`, async () => {
+    if (!isListable) return NO_OPTIONS;
+    const of = account === undefined ? {} : { account };
+    return signIn === undefined
+      ? dataOf(api.GET('/api/v1/sites/{site}/connections/{connection}/options', { params: { path, query: of } }))
+      : dataOf(
+          api.POST('/api/v1/sites/{site}/connections/{connection}/sign-in/{id}/options', {
+            params: { path: { ...path, id: signIn } },
+            body: { settings: { ...typed }, ...of },
+          }),
+        );
+  });
+  const options = listed.data?.options ?? [];
+  const current = (name: string) => {
+    const stored = settings[name];
+    return typed[name] ?? (typeof stored === 'string' ? stored : '');
+  };
+  const chosen: Chosen = Object.fromEntries(fields.map(({ name }) => [name, current(name)]));
+  const pick = (setting: string, value: string) => {
+    const option = optionsOf(options, setting.replace(/^event\..*/, 'event'), {}).find((one) => one.value === value);
+    setTyped(choose(typed, setting, option, value));
+    if (option?.unlisted) setAccount(value);
+  };
+  const eventOptions = optionsOf(options, 'event', chosen);
+  const events = Object.fromEntries(
+    (eventOptions.length === 0 ? [] : PICKED_EVENTS).map((event) => {
+      const name = `event.${event}`;
+      return [name, current(name) || suggestedFor(eventOptions, event)?.value || ''];
+    }),
+  );
   const save = () =>
     action.run(async () => {
+      const named = Object.entries(events).filter(([name, value]) => value !== (settings[name] ?? ''));
       const answer = await dataOf(
         api.PUT('/api/v1/sites/{site}/connections/{connection}', {
-          params: { path: { site, connection: platform } },
-          body: { settings: changedSettings(fields, settings, typed), ...(signIn !== undefined && { signIn }) },
+          params: { path },
+          body: {
+            settings: { ...changedSettings(fields, settings, typed), ...Object.fromEntries(named) },
+            ...(signIn !== undefined && { signIn }),
+          },
         }),
       );
       onConnected();
@@ -42,7 +84,6 @@ export function ConnectDialog({ site, connection, platform: kind, signIn, onConn
       else setSecret(answer.secret);
     });
   const goToPlatform = async () => {
-    const path = { site, connection: platform };
     const { url } = await dataOf(
       api.POST('/api/v1/sites/{site}/connections/{connection}/sign-in', { params: { path } }),
     );
@@ -50,35 +91,47 @@ export function ConnectDialog({ site, connection, platform: kind, signIn, onConn
   };
   if (secret !== undefined)
     return (
-      <Dialog title={`${title} is connected`} onClose={onClose}>
-        <p>This secret was generated. It is shown this once: give it to the receiver.</p>
-        <CopyText label="Secret" text={secret} />
-        <div class="buttons">
-          <button type="button" class="primary" onClick={onClose}>
-            Done
-          </button>
-        </div>
-      </Dialog>
+      <ShownOnce
+        title={`${title} is connected`}
+        note="This secret was generated: give it to the receiver."
+        label="Secret"
+        secret={secret}
+        onClose={onClose}
+      />
     );
   const input = ({ name, secret: isSecret, required, help }: PlatformField) => {
-    const current = settings[name];
-    const isSet = current === true;
+    const isSet = settings[name] === true;
+    const label = `${fieldTitle(name)}${required ? '' : ' (optional)'}`;
+    const offered = optionsOf(options, name, { ...chosen, [name]: '' });
+    if (offered.length > 0)
+      return (
+        <OptionField
+          key={name}
+          label={label}
+          help={help}
+          required={required}
+          options={offered}
+          value={current(name)}
+          onValue={(value) => pick(name, value)}
+        />
+      );
     return (
       <TextField
         key={name}
-        label={`${fieldTitle(name)}${required ? '' : ' (optional)'}`}
+        label={label}
         type={isSecret ? 'password' : 'text'}
         autocomplete="off"
         required={required && !isSet}
         placeholder={isSet ? 'Set. Leave empty to keep it' : ''}
         help={help}
         error={fieldError(action.problem, `settings.${name}`)}
-        value={typed[name] ?? (typeof current === 'string' ? current : '')}
+        value={current(name)}
         onValue={(value) => setTyped({ ...typed, [name]: value })}
       />
     );
   };
   const optional = fields.filter(({ required }) => !required);
+  const isListing = isListable && !listed.data && !listed.problem;
   return (
     <FormDialog
       title={connected ? `${title}: settings` : `Connect ${title}`}
@@ -98,7 +151,24 @@ export function ConnectDialog({ site, connection, platform: kind, signIn, onConn
           <span class="dim">or enter the credentials:</span>
         </p>
       )}
+      {isListing && <Loading />}
+      <ProblemNote problem={listed.problem} retry={listed.reload} />
+      {listingProblems(options).map((problem) => (
+        <p key={problem} class="dim">
+          {problem}
+        </p>
+      ))}
       {fields.filter(({ required }) => required).map(input)}
+      {Object.entries(events).map(([name, value]) => (
+        <OptionField
+          key={name}
+          label={`Sent for ${name.slice('event.'.length)}`}
+          options={eventOptions}
+          value={value}
+          onValue={(picked) => pick(name, picked)}
+        />
+      ))}
+      {listed.data?.truncated && <p class="dim">The platform has more than is listed. Enter what is missing.</p>}
       {optional.length > 0 && (
         <details open={optional.length === fields.length}>
           <summary>Optional settings</summary>

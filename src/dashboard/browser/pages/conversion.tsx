@@ -2,53 +2,62 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { api, dataOf } from '../api.js';
-import { Badge, StatusBadge } from '../components/badge.js';
+import { Badge } from '../components/badge.js';
 import { CopyText } from '../components/copy.js';
+import { DeliveryDetails } from '../components/delivery-details.js';
 import { Dialog } from '../components/dialog.js';
 import { Page, Panel } from '../components/panel.js';
+import { SendAgain } from '../components/send-again.js';
 import { Empty, Show } from '../components/states.js';
 import { Time } from '../components/time.js';
-import { attempt } from '../components/toasts.js';
 import {
   amountOf,
   type ConversionHistory,
   conversionStory,
-  type Delivery,
+  type Fact,
   isDelivered,
   isUnsettled,
 } from '../conversion-story.js';
 import { repeatedCurlLine } from '../curl-line.js';
-import { connectionTitle, counted, formatDuration } from '../format.js';
-import { pathOf } from '../navigation.js';
+import { withQuery } from '../navigation.js';
 import { mayWrite, type Site, useSession } from '../session.js';
 import { useData, useInterval } from '../use-data.js';
 
 /** How often a conversion that is being delivered is read again. */
 const WAITING_MS = 2_000;
 
-/** One conversion: what happened to it, and each of its deliveries with attempts, payload and answer. */
+/** One conversion: what happened to it, step by step, and each of its deliveries with attempts, payload and answer. */
 export function Conversion({ site, id }: { site: Site; id: string }) {
-  const { localUrl } = useSession();
+  const { localUrl, user } = useSession();
+  const { path, query, route } = useLocation();
   const [isCopying, setCopying] = useState(false);
-  const path = { site: site.host, id };
+  const params = { path: { site: site.host, id } };
   const history = useData(`conversion ${site.host} ${id}`, () =>
-    dataOf(api.GET('/api/v1/sites/{site}/conversions/{id}', { params: { path } })),
+    dataOf(api.GET('/api/v1/sites/{site}/conversions/{id}', { params })),
   );
   const isWaiting = history.data?.deliveries.some(({ status }) => isUnsettled(status)) === true;
   useInterval(history.reload, WAITING_MS, isWaiting);
-  const conversion = history.data?.conversion;
+  const deliveries = history.data?.deliveries ?? [];
+  const send = (connection: string) => route(withQuery(path, { ...query, send: connection }));
+  // What was not accepted first: that is what a person opens this page for.
+  const first = deliveries.find(({ status }) => !isDelivered(status)) ?? deliveries[0];
   return (
     <Page
-      title={conversion?.orderId ?? `Conversion ${id.slice(-12)}`}
+      title={history.data?.conversion.orderId ?? `Conversion ${id.slice(-12)}`}
       note={history.data && <Summary history={history.data} />}
       actions={
         <>
           <button type="button" onClick={history.reload}>
             Refresh
           </button>
-          {conversion && (
+          {history.data && (
             <button type="button" onClick={() => setCopying(true)}>
               Copy as curl
+            </button>
+          )}
+          {first && mayWrite(user) && (
+            <button type="button" class="primary" onClick={() => send(first.platform)}>
+              Send again …
             </button>
           )}
         </>
@@ -57,15 +66,26 @@ export function Conversion({ site, id }: { site: Site; id: string }) {
       <Show of={history}>
         {(data) => (
           <div class="two">
-            <Story history={data} />
-            <Deliveries site={site.host} history={data} />
+            <Story site={site.host} history={data} />
+            <Deliveries history={data} />
           </div>
         )}
       </Show>
-      {isCopying && conversion && (
+      {query['send'] !== undefined && mayWrite(user) && deliveries.length > 0 && (
+        <SendAgain
+          site={site.host}
+          conversion={id}
+          deliveries={deliveries}
+          chosen={query['send']}
+          onChoose={(connection) => route(withQuery(path, { ...query, send: connection }), true)}
+          onSent={history.reload}
+          onClose={() => route(withQuery(path, { ...query, send: '' }), true)}
+        />
+      )}
+      {isCopying && history.data && (
         <Dialog title="The request, with placeholders" onClose={() => setCopying(false)}>
-          <p>The key and the email address are not stored in readable form: replace both.</p>
-          <CopyText label="Request" text={repeatedCurlLine(site.host, conversion, localUrl)} />
+          <p>The key, the email address, names and the phone number are not stored in readable form: replace them.</p>
+          <CopyText label="Request" text={repeatedCurlLine(site.host, history.data, localUrl)} />
           <div class="buttons">
             <button type="button" class="primary" onClick={() => setCopying(false)}>
               Close
@@ -77,40 +97,46 @@ export function Conversion({ site, id }: { site: Site; id: string }) {
   );
 }
 
+const STATUSES = {
+  received: undefined,
+  deduplicated: ['plain', 'duplicate, not counted'],
+  filtered: ['warn', 'filtered out, not counted'],
+} as const;
+
 function Summary({ history: { conversion, deliveries } }: { history: ConversionHistory }) {
   const sent = deliveries.filter(({ status }) => isDelivered(status)).length;
   const amount = amountOf(conversion);
+  const [tone, words] = STATUSES[conversion.status] ?? [];
   return (
     <>
-      <Badge>{amount === undefined ? conversion.event : `${conversion.event} · ${amount}`}</Badge>{' '}
-      {conversion.status === 'received' ? (
-        deliveries.length > 0 && (
-          <Badge tone={sent === deliveries.length ? 'ok' : 'warn'}>
-            delivered to {sent} of {deliveries.length}
-          </Badge>
-        )
-      ) : (
-        <StatusBadge status={conversion.status} />
+      {words && <Badge tone={tone}>{words}</Badge>}
+      {deliveries.length > 0 && (
+        <Badge tone={sent === deliveries.length ? 'ok' : 'warn'}>
+          delivered to {sent} of {deliveries.length}
+        </Badge>
       )}
+      <Badge>{amount === undefined ? conversion.event : `${conversion.event} · ${amount}`}</Badge>
     </>
   );
 }
 
-function Story({ history }: { history: ConversionHistory }) {
+function Story({ site, history }: { site: string; history: ConversionHistory }) {
   return (
     <Panel title="What happened">
       <ol class="story">
-        {conversionStory(history).map(({ time, title, text, tone, facts }) => (
+        {conversionStory(site, history).map(({ time, title, text, tone, facts }) => (
           <li key={title} class={tone}>
             <div class="when">{time !== undefined && <Time time={time} />}</div>
             <div>
               <strong>{title}</strong> <span class="dim">{text}</span>
               {facts.length > 0 && (
                 <dl class="facts">
-                  {facts.map(([name, value]) => (
-                    <div key={name}>
-                      <dt>{name}</dt>
-                      <dd>{value}</dd>
+                  {facts.map((fact) => (
+                    <div key={`${fact.name} ${fact.value}`}>
+                      <dt>{fact.name}</dt>
+                      <dd>
+                        <FactValue fact={fact} />
+                      </dd>
                     </div>
                   ))}
                 </dl>
@@ -123,91 +149,25 @@ function Story({ history }: { history: ConversionHistory }) {
   );
 }
 
-function Deliveries({ site, history }: { site: string; history: ConversionHistory }) {
-  const { user } = useSession();
-  const { deliveries, masked, conversion } = history;
+function FactValue({ fact: { value, path, isCode, isTime } }: { fact: Fact }): ComponentChildren {
+  if (isTime) return <Time time={value} />;
+  const text = isCode ? <code>{value}</code> : value;
+  return path === undefined ? text : <a href={path}>{text}</a>;
+}
+
+const NOT_SENT = {
+  received: 'No platform was connected when it was received.',
+  deduplicated: 'A duplicate is not sent to any platform.',
+  filtered: 'A conversion that is filtered out is not sent to any platform.',
+} as const;
+
+function Deliveries({ history: { deliveries, masked, conversion } }: { history: ConversionHistory }) {
   return (
     <Panel title="Deliveries" note={masked && 'personal values are masked for your role'}>
-      {deliveries.length === 0 && (
-        <Empty title="Not delivered to any platform">
-          None was connected when it was received, or it was not counted.
-        </Empty>
-      )}
-      {deliveries.map((delivery) => (
-        <DeliveryDetails key={delivery.platform} delivery={delivery}>
-          {mayWrite(user) && <SendAgain site={site} conversion={conversion.conversionId} delivery={delivery} />}
-        </DeliveryDetails>
+      {deliveries.length === 0 && <Empty title="Not delivered to any platform">{NOT_SENT[conversion.status]}</Empty>}
+      {deliveries.map((delivery, index) => (
+        <DeliveryDetails key={delivery.platform} delivery={delivery} isOpen={index === 0} />
       ))}
     </Panel>
-  );
-}
-
-interface SendAgainProps {
-  site: string;
-  conversion: string;
-  delivery: Delivery;
-}
-
-/** Starts the dry run of a replay, which is confirmed on the page of jobs. */
-function SendAgain({ site, conversion, delivery: { platform, status } }: SendAgainProps) {
-  const { route } = useLocation();
-  const isAccepted = isDelivered(status);
-  const prepare = () =>
-    attempt(async () => {
-      const body = { kind: 'replay' as const, platform, conversion, force: isAccepted };
-      await dataOf(api.POST('/api/v1/sites/{site}/jobs', { params: { path: { site } }, body }));
-      route(pathOf(site, 'history'));
-      return 'A dry run counts what would be sent';
-    });
-  return (
-    <p>
-      <button type="button" onClick={() => void prepare()}>
-        Send again …
-      </button>{' '}
-      {isAccepted && <span class="dim">The platform accepted it already and may count it twice.</span>}
-    </p>
-  );
-}
-
-function DeliveryDetails({ delivery, children }: { delivery: Delivery; children: ComponentChildren }) {
-  const { platform, status, reason, attempts, payload, payloadIsExact } = delivery;
-  const spentMs = attempts.reduce((sum, { durationMs = 0 }) => sum + durationMs, 0);
-  return (
-    <details class="delivery">
-      <summary>
-        <span>{connectionTitle(platform)}</span>
-        <StatusBadge status={status} />
-        <span class="dim">
-          {attempts.length === 0 ? '' : `${counted(attempts.length, 'attempt')} · ${formatDuration(spentMs)}`}
-        </span>
-      </summary>
-      {reason !== undefined && <p class="reason">{reason}</p>}
-      {attempts.map((attempt) => (
-        <div key={`${attempt.attempt} ${attempt.time}`}>
-          <p>
-            <Time time={attempt.time} /> <StatusBadge status={attempt.status} />{' '}
-            <span class="dim">
-              {[
-                attempt.httpStatus !== undefined && `HTTP ${attempt.httpStatus}`,
-                attempt.durationMs !== undefined && formatDuration(attempt.durationMs),
-                attempt.reason,
-              ]
-                .filter(Boolean)
-                .join(' · ')}
-            </span>
-          </p>
-          {attempt.response && <CopyText label={`Answer of ${connectionTitle(platform)}`} text={attempt.response} />}
-        </div>
-      ))}
-      {payload !== undefined && (
-        <>
-          <p class="dim">
-            Payload {payloadIsExact === true ? '(exactly as sent)' : payloadIsExact === false ? '(rebuilt)' : ''}
-          </p>
-          <CopyText label={`Payload for ${connectionTitle(platform)}`} text={JSON.stringify(payload, null, 2)} />
-        </>
-      )}
-      {children}
-    </details>
   );
 }

@@ -1,49 +1,175 @@
+import type { ComponentChildren } from 'preact';
+import { useState } from 'preact/hooks';
 import { api, dataOf } from '../api.js';
 import { Badge } from '../components/badge.js';
-import type { Connection } from '../connection-view.js';
+import { CopyText } from '../components/copy.js';
+import { EventFeed } from '../components/event-feed.js';
+import { Page } from '../components/panel.js';
+import { Empty, ProblemNote, Show } from '../components/states.js';
+import { TagCheck } from '../components/tag-check.js';
+import { curlLine, tagSnippet } from '../curl-line.js';
+import { completesStep, firstSteps, nextStep, progressText, type StepName } from '../first-steps-view.js';
 import { pathOf } from '../navigation.js';
 import { mayWrite, type Site, useSession } from '../session.js';
-import { useData } from '../use-data.js';
+import { useAction } from '../use-data.js';
+import { useSiteProgress } from '../use-site-progress.js';
+import { ConnectToSandbox } from './connect-to-sandbox.js';
+import { SetWebhook } from './set-webhook.js';
 
-interface FirstStepsProps {
-  site: Site;
-  connections: readonly Connection[];
-  hasConversions: boolean;
+/** Walks through what a new site needs until a conversion is delivered, with what happens at the site beside it. */
+export function FirstSteps({ site }: { site: Site }) {
+  const { user } = useSession();
+  const progress = useSiteProgress(site.host);
+  const { reload } = progress;
+  // Kept while the page is open, so that the line to paste has it. It is stored nowhere.
+  const [key, setKey] = useState<string>();
+  if (!mayWrite(user))
+    return (
+      <Page title="First steps">
+        <Empty title="Analysts change nothing">An operator or an administrator sets the site up.</Empty>
+      </Page>
+    );
+  const parts: Readonly<Record<StepName, (isDone: boolean) => ComponentChildren>> = {
+    key: (isDone) => <KeyStep site={site.host} isDone={isDone} onCreated={setKey} onChanged={reload} />,
+    conversion: (isDone) => <ConversionStep site={site.host} apiKey={key} isDone={isDone} />,
+    tag: () => <TagStep site={site} onSeen={reload} />,
+    platform: (isDone) => <PlatformStep site={site.host} isDone={isDone} onConnected={reload} />,
+    webhook: (isDone) => <WebhookStep site={site.host} isDone={isDone} onSet={reload} />,
+  };
+  return (
+    <Page title="First steps" note={`Until the conversions of ${site.host} are delivered`}>
+      <Show of={progress}>
+        {(data) => {
+          const steps = firstSteps(data);
+          const next = nextStep(steps);
+          return (
+            <div class="two">
+              <section class="panel" aria-label="Steps">
+                <div class="panel-head">
+                  <h2>{next ? progressText(steps) : 'Everything is set up'}</h2>
+                </div>
+                <ol class="walk">
+                  {steps.map(({ name, title, text, isDone }) => (
+                    <li key={name} aria-current={name === next?.name ? 'step' : undefined}>
+                      <h3>
+                        {title} <span class="dim">{text}</span> {isDone && <Badge tone="ok">done</Badge>}
+                      </h3>
+                      {parts[name](isDone)}
+                    </li>
+                  ))}
+                </ol>
+              </section>
+              <EventFeed
+                site={site.host}
+                onEvents={(events) => {
+                  if (
+                    completesStep(
+                      data,
+                      events.map(({ type }) => type),
+                    )
+                  )
+                    reload();
+                }}
+              />
+            </div>
+          );
+        }}
+      </Show>
+    </Page>
+  );
 }
 
-/** What is left to do for a new site. Nothing once it has conversions and a platform. */
-export function FirstSteps({ site, connections, hasConversions }: FirstStepsProps) {
-  const { user } = useSession();
-  const params = { path: { site: site.host } };
-  const isConnected = connections.some(({ connected }) => connected);
-  const keys = useData(`keys ${site.host}`, () => dataOf(api.GET('/api/v1/sites/{site}/keys', { params })));
-  if ((hasConversions && isConnected) || !mayWrite(user) || !keys.data) return null;
-  const hasKey = keys.data.items.some(({ status }) => status === 'active');
-  const steps = [
-    [hasKey, 'Create a key', 'for the system that reports conversions', 'keys'],
-    [hasConversions, 'Send a conversion', 'paste the line that the key comes with, and watch it arrive', 'live'],
-    [false, 'Add the tag', 'it links conversions to ad clicks', 'tag'],
-    [isConnected, 'Connect a platform', 'where conversions are delivered', 'integrations'],
-    [false, 'Set the webhook', 'which receives the totals', 'webhook'],
-  ] as const;
+interface KeyStepProps {
+  site: string;
+  isDone: boolean;
+  onCreated(key: string): void;
+  onChanged(): void;
+}
+
+function KeyStep({ site, isDone, onCreated, onChanged }: KeyStepProps) {
+  const action = useAction();
+  const create = () =>
+    action.run(async () => {
+      const params = { path: { site } };
+      const body = { name: 'First key', trial: false };
+      onCreated((await dataOf(api.POST('/api/v1/sites/{site}/keys', { params, body }))).key);
+      onChanged();
+    });
   return (
-    <section class="panel" aria-label="First steps">
-      <ol class="steps">
-        {steps.map(([isDone, title, text, page]) => (
-          <li key={page}>
-            <div>
-              <strong>{title}</strong> <span class="dim">{text}</span>
-            </div>
-            {isDone ? (
-              <Badge tone="ok">done</Badge>
-            ) : (
-              <a class="button" href={pathOf(site.host, page)}>
-                Open <span class="hidden">{title}</span>
-              </a>
-            )}
-          </li>
-        ))}
-      </ol>
-    </section>
+    <>
+      <ProblemNote problem={action.problem} />
+      <button type="button" class={isDone ? '' : 'primary'} disabled={action.isBusy} onClick={() => void create()}>
+        {isDone ? 'Create another key' : 'Create a key'}
+      </button>{' '}
+      {isDone && <a href={pathOf(site, 'keys')}>All keys</a>}
+    </>
+  );
+}
+
+function ConversionStep({ site, apiKey, isDone }: { site: string; apiKey: string | undefined; isDone: boolean }) {
+  const { localUrl } = useSession();
+  return (
+    <>
+      <CopyText label="Request" text={curlLine(site, apiKey ?? 'cc_…', localUrl)} />
+      <p class="dim">
+        {apiKey === undefined
+          ? 'Replace cc_… by a key. A new key is put into the line.'
+          : 'The line has the new key, which is shown this once: store it where the sending system reads its secrets.'}
+      </p>
+      {!isDone && (
+        <p role="status">
+          <Badge tone="wait">waiting</Badge> The first conversion appears here within a second.
+        </p>
+      )}
+    </>
+  );
+}
+
+function TagStep({ site, onSeen }: { site: Site; onSeen: () => void }) {
+  return (
+    <details>
+      <summary>Snippet for the head of every page</summary>
+      <CopyText label="Snippet" text={tagSnippet(site.host)} />
+      <TagCheck site={site.host} onSeen={onSeen} />
+    </details>
+  );
+}
+
+function PlatformStep({ site, isDone, onConnected }: { site: string; isDone: boolean; onConnected: () => void }) {
+  const { sandboxUrl } = useSession();
+  return (
+    <>
+      {!isDone && sandboxUrl !== undefined && (
+        <ConnectToSandbox site={site} sandboxUrl={sandboxUrl} onConnected={onConnected} />
+      )}
+      <p>
+        {isDone ? (
+          <>
+            Send another conversion with the line above, and see it delivered.{' '}
+            <a href={pathOf(site, 'integrations')}>All integrations</a>
+          </>
+        ) : (
+          <a href={pathOf(site, 'integrations')}>Connect a real account</a>
+        )}
+      </p>
+    </>
+  );
+}
+
+function WebhookStep({ site, isDone, onSet }: { site: string; isDone: boolean; onSet: () => void }) {
+  const [isEditing, setEditing] = useState(false);
+  if (isDone)
+    return (
+      <p>
+        <a href={pathOf(site, 'webhook')}>Show its pushes</a>
+      </p>
+    );
+  return (
+    <>
+      <button type="button" onClick={() => setEditing(true)}>
+        Set the webhook
+      </button>
+      {isEditing && <SetWebhook site={site} onSet={onSet} onClose={() => setEditing(false)} />}
+    </>
   );
 }

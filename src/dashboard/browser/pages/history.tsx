@@ -1,29 +1,56 @@
 import { useCallback, useState } from 'preact/hooks';
+import { useLocation } from 'preact-iso';
 import { api, dataOf } from '../api.js';
 import { Badge } from '../components/badge.js';
 import { Confirm } from '../components/confirm.js';
+import { Paged } from '../components/paged.js';
 import { Page } from '../components/panel.js';
-import { Empty, Show } from '../components/states.js';
+import { Empty } from '../components/states.js';
 import { Table } from '../components/table.js';
 import { Time } from '../components/time.js';
 import { attempt } from '../components/toasts.js';
 import { formatNumber, formatShare } from '../format.js';
 import { isActive, isDryRun, type Job, jobOutcome, jobTitle, jobTone } from '../job-view.js';
 import { mayWrite, type Site, useSession } from '../session.js';
-import { useData, useInterval } from '../use-data.js';
+import { isShadowResult } from '../shadow-view.js';
+import { useInterval } from '../use-data.js';
+import { usePages } from '../use-pages.js';
 import { NewJob } from './new-job.js';
+import { ShadowDialog } from './shadow-dialog.js';
 
 const POLL_MS = 2_000;
 
-/** Exports, replays and shadow replays of a site, with their progress and results. */
+/** Exports, replays and shadow replays of a site, with their progress and results. The address names an opened result. */
 export function History({ site }: { site: Site }) {
+  const { path, query, route } = useLocation();
   const { user } = useSession();
-  const jobs = useData('jobs', () => dataOf(api.GET('/api/v1/jobs')));
+  const pages = usePages<Job, string>(`jobs ${site.host}`, (cursor) =>
+    dataOf(
+      api.GET('/api/v1/jobs', {
+        params: { query: { site: site.host, limit: 25, ...(cursor !== undefined && { cursor }) } },
+      }),
+    ),
+  );
+  // Jobs that run are asked for one by one, so that earlier pages stay.
+  const [newer, setNewer] = useState<ReadonlyMap<string, Job>>(new Map());
+  const items = pages.items?.map((job) => newer.get(job.id) ?? job);
+  const active = items?.filter(isActive).map(({ id }) => id) ?? [];
+  const poll = useCallback(() => {
+    for (const id of active)
+      dataOf(api.GET('/api/v1/jobs/{id}', { params: { path: { id } } })).then(
+        (job) => setNewer((before) => new Map([...before, [id, job]])),
+        // The next poll asks again.
+        () => {},
+      );
+  }, [active.join()]);
+  useInterval(poll, POLL_MS, active.length > 0);
+  const reload = () => {
+    setNewer(new Map());
+    pages.reload();
+  };
   const [isCreating, setCreating] = useState(false);
-  const items = jobs.data?.items.filter((job) => job.site === site.host) ?? [];
-  const { reload } = jobs;
-  useInterval(useCallback(reload, [reload]), POLL_MS, items.some(isActive));
   const isWriter = mayWrite(user);
+  const opened = items?.find(({ id }) => id === query['job']);
   return (
     <Page
       title="History"
@@ -37,32 +64,41 @@ export function History({ site }: { site: Site }) {
       }
     >
       <section class="panel">
-        <Show of={jobs}>
-          {() =>
-            items.length === 0 ? (
-              <Empty title="No job in the last week">A job runs in the background; this page need not stay open.</Empty>
-            ) : (
-              <Table
-                label="Jobs"
-                rows={items}
-                rowKey={({ id }) => id}
-                columns={[
-                  { title: 'Started', cell: ({ createdAt }) => <Time time={createdAt} /> },
-                  { title: 'Job', cell: (job) => <strong>{jobTitle(job)}</strong> },
-                  { title: 'State', cell: (job) => <State job={job} /> },
-                  { title: 'Result', isText: true, cell: (job) => <span class="dim">{jobOutcome(job)}</span> },
-                  {
-                    title: 'Next',
-                    isAction: true,
-                    cell: (job) => isWriter && <Next site={site.host} job={job} onChanged={reload} />,
-                  },
-                ]}
-              />
-            )
+        <Paged
+          pages={pages}
+          empty={
+            <Empty title="No job in the last week">A job runs in the background; this page need not stay open.</Empty>
           }
-        </Show>
+        >
+          {() => (
+            <Table
+              label="Jobs"
+              rows={items ?? []}
+              rowKey={({ id }) => id}
+              columns={[
+                { title: 'Started', cell: ({ createdAt }) => <Time time={createdAt} /> },
+                { title: 'Job', cell: (job) => <strong>{jobTitle(job)}</strong> },
+                { title: 'State', cell: (job) => <State job={job} /> },
+                { title: 'Result', isText: true, cell: (job) => <span class="dim">{jobOutcome(job)}</span> },
+                {
+                  title: 'Next',
+                  isAction: true,
+                  cell: (job) =>
+                    isShadowResult(job.result) ? (
+                      <a class="button" href={`${path}?job=${job.id}`}>
+                        Show the difference
+                      </a>
+                    ) : (
+                      isWriter && <Next site={site.host} job={job} onChanged={reload} />
+                    ),
+                },
+              ]}
+            />
+          )}
+        </Paged>
       </section>
       {isCreating && <NewJob site={site.host} onCreated={reload} onClose={() => setCreating(false)} />}
+      {opened && <ShadowDialog key={opened.id} job={opened} onClose={() => route(path, true)} />}
     </Page>
   );
 }
@@ -70,10 +106,15 @@ export function History({ site }: { site: Site }) {
 function State({ job }: { job: Job }) {
   const { state, progress } = job;
   return (
-    <Badge tone={jobTone(job)}>
-      {state}
-      {state === 'running' && progress && ` · ${formatShare(progress.done)}`}
-    </Badge>
+    <>
+      <Badge tone={jobTone(job)}>
+        {state}
+        {state === 'running' && progress && ` · ${formatShare(progress.done)}`}
+      </Badge>
+      {state === 'running' && progress && (
+        <progress class="bar" aria-label={`Progress of ${jobTitle(job)}`} value={progress.done} max={1} />
+      )}
+    </>
   );
 }
 

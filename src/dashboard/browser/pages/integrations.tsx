@@ -1,14 +1,16 @@
 import { useState } from 'preact/hooks';
-import { api, dataOf } from '../api.js';
+import { api, dataOf, problemOf } from '../api.js';
 import { Badge } from '../components/badge.js';
 import { Confirm } from '../components/confirm.js';
 import { Page } from '../components/panel.js';
 import { ProblemNote, Show } from '../components/states.js';
 import { Time } from '../components/time.js';
-import { attempt } from '../components/toasts.js';
+import { attempt, toast } from '../components/toasts.js';
 import {
   type Connection,
   connectionState,
+  fieldTitle,
+  isOnSandbox,
   orderedConnections,
   type Platform,
   withoutCommands,
@@ -99,8 +101,8 @@ interface CardProps {
 }
 
 function ConnectionCard({ site, connection, onChanged, onConnect, onDisconnect }: CardProps) {
-  const { user } = useSession();
-  const { platform, connected, state, reason, next, since, settings } = connection;
+  const { user, sandboxUrl } = useSession();
+  const { platform, connected, state, reason, next, since, settings, needsReconnection } = connection;
   const title = connectionTitle(platform);
   const [tone, words] = connectionState(connection);
   const path = { params: { path: { site, connection: platform } } };
@@ -120,6 +122,15 @@ function ConnectionCard({ site, connection, onChanged, onConnect, onDisconnect }
       if (!answer.ok) throw new Error(`${title}: ${answer.reason ?? answer.status}. ${answer.fix ?? ''}`);
       return `${title} works${answer.sent ? ': a conversion was accepted in test mode' : ''}`;
     });
+  /** A sign-in at the platform renews the credentials, and the connection sends again. */
+  const reconnect = async () => {
+    try {
+      const { url } = await dataOf(api.POST('/api/v1/sites/{site}/connections/{connection}/sign-in', path));
+      location.assign(url);
+    } catch (error) {
+      toast(problemOf(error).detail, 'bad');
+    }
+  };
   const shown = Object.entries(settings).filter(([, value]) => value !== true);
   const step = withoutCommands(next);
   return (
@@ -127,6 +138,7 @@ function ConnectionCard({ site, connection, onChanged, onConnect, onDisconnect }
       <div class="panel-head">
         <h2>{title}</h2>
         <Badge tone={tone}>{words}</Badge>
+        {isOnSandbox(connection, sandboxUrl) && <Badge tone="wait">sandbox</Badge>}
       </div>
       {reason !== undefined && (
         <p class="reason">
@@ -138,13 +150,13 @@ function ConnectionCard({ site, connection, onChanged, onConnect, onDisconnect }
         <dl class="facts">
           {shown.slice(0, 4).map(([name, value]) => (
             <div key={name}>
-              <dt>{name}</dt>
+              <dt>{fieldTitle(name)}</dt>
               <dd title={String(value)}>{value}</dd>
             </div>
           ))}
           {since !== undefined && (
             <div>
-              <dt>since</dt>
+              <dt>Since</dt>
               <dd>
                 <Time time={since} as="day" />
               </dd>
@@ -161,8 +173,13 @@ function ConnectionCard({ site, connection, onChanged, onConnect, onDisconnect }
           )}
           {connected && (
             <>
+              {needsReconnection && (
+                <button type="button" class="primary" onClick={() => void reconnect()}>
+                  Reconnect
+                </button>
+              )}
               {state !== 'active' && (
-                <button type="button" class="primary" onClick={() => void change('resume')}>
+                <button type="button" class={needsReconnection ? '' : 'primary'} onClick={() => void change('resume')}>
                   Resume
                 </button>
               )}
@@ -170,7 +187,7 @@ function ConnectionCard({ site, connection, onChanged, onConnect, onDisconnect }
                 Test
               </button>
               <button type="button" onClick={onConnect}>
-                {state === 'parked' ? 'Reconnect' : 'Edit'}
+                Edit
               </button>
               {state === 'active' && (
                 <button type="button" onClick={() => void change('pause')}>

@@ -3,9 +3,10 @@ import { api, dataOf, type Schemas } from '../api.js';
 import { Badge } from '../components/badge.js';
 import { Confirm } from '../components/confirm.js';
 import { CopyText } from '../components/copy.js';
-import { Dialog, FormDialog } from '../components/dialog.js';
+import { FormDialog } from '../components/dialog.js';
 import { CheckField, TextField } from '../components/field.js';
 import { Page, Panel } from '../components/panel.js';
+import { ShownOnce } from '../components/shown-once.js';
 import { Empty, Show } from '../components/states.js';
 import { Table } from '../components/table.js';
 import { Time } from '../components/time.js';
@@ -126,7 +127,7 @@ interface CreateKeyProps {
   onClose(): void;
 }
 
-export function CreateKey({ site, onCreated, onClose }: CreateKeyProps) {
+function CreateKey({ site, onCreated, onClose }: CreateKeyProps) {
   const { localUrl } = useSession();
   const [name, setName] = useState('');
   const [isTrial, setTrial] = useState(false);
@@ -162,16 +163,15 @@ export function CreateKey({ site, onCreated, onClose }: CreateKeyProps) {
       </FormDialog>
     );
   return (
-    <Dialog title={`The key of ${name}`} onClose={onClose}>
-      <p>It is shown this once. Store it where the sending system reads its secrets.</p>
-      <CopyText label="Key" text={key} />
+    <ShownOnce
+      title={`The key of ${name}`}
+      note="Store it where the sending system reads its secrets."
+      label="Key"
+      secret={key}
+      onClose={onClose}
+    >
       <p>Send a first conversion:</p>
       <CopyText label="Request with the key" text={curlLine(site, key, localUrl)} />
-      <div class="buttons">
-        <button type="button" class="primary" onClick={onClose}>
-          Done
-        </button>
-      </div>
-    </Dialog>
+    </ShownOnce>
   );
 }

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { api, dataOf } from '../api.js';
 import { Badge } from '../components/badge.js';
@@ -6,23 +6,27 @@ import { Page } from '../components/panel.js';
 import { Empty, Show } from '../components/states.js';
 import { Table } from '../components/table.js';
 import { Time } from '../components/time.js';
-import { counted } from '../format.js';
+import { formatNumber } from '../format.js';
 import {
-  addEvents,
+  addToFeed,
   conversionIdOf,
+  EMPTY_FEED,
   EVENT_GROUPS,
   eventDetail,
   eventTitle,
   eventTone,
+  type Feed,
+  filterFeed,
   groupOf,
   type LiveEvent,
+  typesOf,
 } from '../live-events.js';
-import { conversionPath } from '../navigation.js';
+import { conversionPath, pathOf, withQuery } from '../navigation.js';
 import type { Site } from '../session.js';
 import { useData } from '../use-data.js';
 import { type StreamState, useEventStream } from '../use-event-stream.js';
 
-const SHOWN_MAX = 200;
+const EARLIER = 100;
 const STATES: Readonly<Record<StreamState, readonly ['ok' | 'wait' | 'bad', string]>> = {
   connecting: ['wait', 'connecting …'],
   open: ['ok', 'live'],
@@ -30,29 +34,43 @@ const STATES: Readonly<Record<StreamState, readonly ['ok' | 'wait' | 'bad', stri
 };
 
 /** Every event of a site as it happens. */
-export function Live({ site }: { site: Site }) {
+export function Live({ site: { host: site } }: { site: Site }) {
   const { path, query, route } = useLocation();
-  const params = { path: { site: site.host }, query: { limit: 50 } };
-  const earlier = useData(`events ${site.host}`, () => dataOf(api.GET('/api/v1/sites/{site}/events', { params })));
-  const [events, setEvents] = useState<readonly LiveEvent[]>([]);
-  const [held, setHeld] = useState<readonly LiveEvent[]>();
-  const start = earlier.data && Math.max(0, ...earlier.data.items.map(({ position }) => position));
-  const state = useEventStream(site.host, start, (arrived) => {
-    if (held) setHeld((before) => addEvents(before ?? [], arrived, SHOWN_MAX));
-    else setEvents((before) => addEvents(before, arrived, SHOWN_MAX));
+  const group = groupOf(query['show']);
+  const text = query['text'] ?? '';
+  const types = typesOf(group);
+  const earlier = useData(`events ${site} ${group}`, () => readEarlier(site, types));
+  const [feed, setFeed] = useState<Feed>(EMPTY_FEED);
+  const [paused, setPaused] = useState<{ readonly feed: Feed; readonly arrived: number }>();
+  const [hasGap, setGap] = useState(false);
+  useEffect(() => {
+    setGap(false);
+    setFeed(filterFeed(addToFeed(EMPTY_FEED, earlier.data?.items ?? []), text));
+    setPaused(undefined);
+  }, [earlier.data]);
+  useEffect(() => {
+    setFeed((before) => filterFeed(before, text));
+    setPaused((before) => before && { ...before, feed: filterFeed(before.feed, text) });
+  }, [text]);
+  const state = useEventStream({
+    site,
+    types,
+    after: earlier.data?.after,
+    onEvents: (arrived) => {
+      setFeed((before) => addToFeed(before, arrived));
+      setPaused((before) => before && { ...before, arrived: before.arrived + arrived.length });
+    },
+    onSkipped: () => setGap(true),
   });
-  const resume = () => {
-    setEvents(addEvents(events, held ?? [], SHOWN_MAX));
-    setHeld(undefined);
-  };
-  const [tone, words] = STATES[state];
-  const group = query['show'];
+  const [tone, words] = paused ? (['warn', 'paused'] as const) : STATES[state];
+  const { shown } = paused?.feed ?? feed;
+  const choose = (change: Readonly<Record<string, string>>) => route(withQuery(path, { ...query, ...change }), true);
   return (
     <Page
       title="Live"
       note={
         <>
-          Everything at {site.host} as it happens <Badge tone={tone}>{words}</Badge>
+          Everything at {site} as it happens <Badge tone={tone}>{words}</Badge>
         </>
       }
       actions={
@@ -60,55 +78,73 @@ export function Live({ site }: { site: Site }) {
           <select
             aria-label="Show"
             value={group ?? ''}
-            onChange={(event) => {
-              const chosen = event.currentTarget.value;
-              route(chosen === '' ? path : `${path}?show=${chosen}`);
-            }}
+            onChange={(event) => choose({ show: event.currentTarget.value })}
           >
             <option value="">All events</option>
-            {EVENT_GROUPS.map(([name, title]) => (
+            {Object.entries(EVENT_GROUPS).map(([name, title]) => (
               <option key={name} value={name}>
                 {title}
               </option>
             ))}
           </select>
-          <button type="button" onClick={() => (held ? resume() : setHeld([]))}>
-            {held ? `Continue (${counted(held.length, 'new event')})` : 'Pause'}
+          <input
+            type="search"
+            aria-label="Text in the event"
+            placeholder="Order, platform, reason …"
+            value={text}
+            onInput={(event) => choose({ text: event.currentTarget.value })}
+          />
+          <button type="button" onClick={() => setPaused(paused ? undefined : { feed, arrived: 0 })}>
+            {paused ? `Continue (${formatNumber(paused.arrived)} new)` : 'Pause'}
           </button>
         </>
       }
     >
+      {hasGap && (
+        <p class="problem warn" role="status">
+          This page was away for long. Some of the events in between are not listed here; the sync log has them.
+        </p>
+      )}
       <section class="panel">
         <Show of={earlier}>
-          {({ items }) => (
-            <Events
-              site={site.host}
-              events={addEvents(items, events, SHOWN_MAX).filter(({ type }) => !group || groupOf(type) === group)}
-            />
-          )}
+          {() => (shown.length > 0 ? <EventTable site={site} events={shown} /> : <Nothing site={site} text={text} />)}
         </Show>
       </section>
     </Page>
   );
 }
 
-function Events({ site, events }: { site: string; events: readonly LiveEvent[] }) {
-  if (events.length === 0)
-    return (
-      <Empty title="Nothing has happened yet">
-        Send a conversion with a <a href={`/sites/${site}/keys`}>key</a>: it appears here within a second.
-      </Empty>
-    );
+/** The newest events, and the position after which the stream continues: that of the newest event of any type. */
+async function readEarlier(site: string, types: ReturnType<typeof typesOf>) {
+  const read = (query: { limit: number; type?: NonNullable<typeof types> }) =>
+    dataOf(api.GET('/api/v1/sites/{site}/events', { params: { path: { site }, query } }));
+  // Before the list, so that no event is between the two.
+  const newest = types ? await read({ limit: 1 }) : undefined;
+  const { items } = await read({ limit: EARLIER, ...(types && { type: types }) });
+  return { items, after: (newest ?? { items }).items[0]?.position ?? 0 };
+}
+
+function Nothing({ site, text }: { site: string; text: string }) {
+  if (text !== '')
+    return <Empty title={`No recent event contains “${text}”`}>New ones appear here as they happen.</Empty>;
+  return (
+    <Empty title="Nothing has happened yet">
+      Send a conversion with a <a href={pathOf(site, 'keys')}>key</a>: it appears here within a second.
+    </Empty>
+  );
+}
+
+function EventTable({ site, events }: { site: string; events: readonly LiveEvent[] }) {
   return (
     <Table
       label="Events"
       rows={events}
       rowKey={({ position }) => position}
       columns={[
-        { title: 'Time', cell: ({ time }) => <Time time={time} /> },
+        { title: 'Time', cell: ({ time }) => <Time time={time} as="clock" /> },
         { title: 'Event', cell: (event) => <EventName site={site} event={event} /> },
         { title: 'Details', isText: true, cell: (event) => <span class="dim">{eventDetail(event)}</span> },
-        { title: 'Position', isNumber: true, isMinor: true, cell: ({ position }) => position },
+        { title: 'Position', isNumber: true, isMinor: true, cell: ({ position }) => formatNumber(position) },
       ]}
     />
   );

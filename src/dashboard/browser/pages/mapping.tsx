@@ -1,20 +1,19 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useRef, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { api, dataOf } from '../api.js';
 import { Badge } from '../components/badge.js';
 import { CopyText } from '../components/copy.js';
+import { TextField } from '../components/field.js';
 import { Page, Panel } from '../components/panel.js';
-import { Empty, ProblemNote, Show } from '../components/states.js';
+import { Empty, Loading, ProblemNote, Show } from '../components/states.js';
 import { toast } from '../components/toasts.js';
 import type { Connection } from '../connection-view.js';
 import { connectionTitle } from '../format.js';
-import { type MappingRow, mappingChanges, mappingRows } from '../mapping-view.js';
+import { isEdited, type MappingRow, mappingChanges, mappingRows } from '../mapping-view.js';
 import { pathOf } from '../navigation.js';
 import { mayWrite, type Site, useSession } from '../session.js';
 import { useAction, useData } from '../use-data.js';
-
-/** After the last key, before the preview is asked for. */
-const PREVIEW_AFTER_MS = 400;
+import { useSettled } from '../use-settled.js';
 
 /** How events and fields are named for each platform, with what the platform would get. */
 export function Mapping({ site }: { site: Site }) {
@@ -24,6 +23,8 @@ export function Mapping({ site }: { site: Site }) {
     dataOf(api.GET('/api/v1/sites/{site}/connections', { params })),
   );
   const connected = loaded.data?.items.filter((item) => item.connected) ?? [];
+  // Edits of each platform stay while others are looked at, and after an error.
+  const [drafts, setDrafts] = useState<Readonly<Record<string, readonly MappingRow[]>>>({});
   const chosen = connected.find(({ platform }) => platform === query['platform']) ?? connected[0];
   return (
     <Page
@@ -36,9 +37,10 @@ export function Mapping({ site }: { site: Site }) {
             value={chosen.platform}
             onChange={(event) => route(`${path}?platform=${event.currentTarget.value}`)}
           >
-            {connected.map(({ platform }) => (
+            {connected.map(({ platform, settings }) => (
               <option key={platform} value={platform}>
                 {connectionTitle(platform)}
+                {isEdited(settings, drafts[platform]) && ' (edited)'}
               </option>
             ))}
           </select>
@@ -48,7 +50,14 @@ export function Mapping({ site }: { site: Site }) {
       <Show of={loaded}>
         {() =>
           chosen ? (
-            <Editor key={chosen.platform} site={site.host} connection={chosen} onSaved={loaded.reload} />
+            <Editor
+              key={chosen.platform}
+              site={site.host}
+              connection={chosen}
+              rows={drafts[chosen.platform] ?? mappingRows(chosen.settings)}
+              onRows={(rows) => setDrafts((before) => ({ ...before, [chosen.platform]: rows }))}
+              onSaved={loaded.reload}
+            />
           ) : (
             <section class="panel">
               <Empty title="No platform is connected">
@@ -65,16 +74,17 @@ export function Mapping({ site }: { site: Site }) {
 interface EditorProps {
   site: string;
   connection: Connection;
+  rows: readonly MappingRow[];
+  onRows(rows: readonly MappingRow[]): void;
   onSaved(): void;
 }
 
-function Editor({ site, connection, onSaved }: EditorProps) {
+function Editor({ site, connection, rows, onRows, onSaved }: EditorProps) {
   const { user } = useSession();
   const { platform, settings } = connection;
-  const [rows, setRows] = useState<readonly MappingRow[]>(() => mappingRows(settings));
   const action = useAction();
   const changes = mappingChanges(settings, rows);
-  const isChanged = Object.keys(changes).length > 0;
+  const isChanged = isEdited(settings, rows);
   const save = (event: Event) => {
     event.preventDefault();
     void action.run(async () => {
@@ -87,9 +97,7 @@ function Editor({ site, connection, onSaved }: EditorProps) {
     });
   };
   const isReadOnly = !mayWrite(user);
-  const list = (kind: MappingRow['kind']) => (
-    <Rows kind={kind} rows={rows} isReadOnly={isReadOnly} onChange={setRows} />
-  );
+  const list = (kind: MappingRow['kind']) => <Rows kind={kind} rows={rows} isReadOnly={isReadOnly} onChange={onRows} />;
   return (
     <div class="two">
       <form onSubmit={save}>
@@ -172,40 +180,44 @@ interface PreviewProps {
   changes: Readonly<Record<string, string>>;
 }
 
-/** What the platform would get for a sample purchase with these settings. Nothing is sent or saved. */
+/** What the platform would get with these settings, for a sample purchase or a stored order. Nothing is sent or saved. */
 function Preview({ site, platform, changes }: PreviewProps) {
-  const wanted = JSON.stringify(changes);
-  const [settled, setSettled] = useState(wanted);
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(wanted), PREVIEW_AFTER_MS);
-    return () => clearTimeout(timer);
-  }, [wanted]);
-  const preview = useData(`preview ${site} ${platform} ${settled}`, () =>
-    dataOf(
-      api.POST('/api/v1/sites/{site}/connections/{connection}/preview', {
-        params: { path: { site, connection: platform } },
-        body: { sample: true, settings: JSON.parse(settled) as Record<string, string> },
-      }),
-    ),
-  );
-  const status = preview.data?.status;
+  const [order, setOrder] = useState('');
+  const wanted = useSettled(JSON.stringify({ order: order.trim(), settings: changes }));
+  const preview = useData(`preview ${site} ${platform} ${wanted}`, () => {
+    const { order, settings } = JSON.parse(wanted) as { order: string; settings: Record<string, string> };
+    const body = order === '' ? { sample: true as const, settings } : { order, settings };
+    const params = { path: { site, connection: platform } };
+    return dataOf(api.POST('/api/v1/sites/{site}/connections/{connection}/preview', { params, body }));
+  });
+  // The last answer stays while the next is on its way: the payload does not flicker with each key.
+  const last = useRef(preview.data);
+  if (preview.data) last.current = preview.data;
+  const shown = preview.data ?? last.current;
   return (
     <Panel
       title="Preview"
       note={
-        <>of a sample purchase {status && <Badge tone={status === 'sent' ? 'ok' : 'warn'}>would be {status}</Badge>}</>
+        shown && (
+          <>
+            {order.trim() === '' ? 'of a sample purchase' : `of ${order.trim()}`}{' '}
+            <Badge tone={shown.status === 'sent' ? 'ok' : 'warn'}>would be {shown.status}</Badge>
+          </>
+        )
       }
     >
       <div class="pad">
-        <Show of={preview}>
-          {({ payload, reason }) =>
-            payload === undefined ? (
-              <p>{reason}</p>
-            ) : (
-              <CopyText label="Payload" text={JSON.stringify(payload, null, 2)} />
-            )
-          }
-        </Show>
+        <TextField
+          label="Order (optional)"
+          placeholder="ORD-1"
+          help="One that was received, in place of the sample."
+          value={order}
+          onValue={setOrder}
+        />
+        <ProblemNote problem={preview.problem} />
+        {!shown && !preview.problem && <Loading />}
+        {shown?.payload !== undefined && <CopyText label="Payload" text={JSON.stringify(shown.payload, null, 2)} />}
+        {shown && shown.payload === undefined && <p>{shown.reason}</p>}
       </div>
     </Panel>
   );

@@ -3,7 +3,7 @@ import { api, dataOf, type Schemas } from '../api.js';
 import { FormDialog } from '../components/dialog.js';
 import { Field, SelectField, TextField } from '../components/field.js';
 import { connectionTitle } from '../format.js';
-import { toBound } from '../job-view.js';
+import { fromLocal } from '../local-time.js';
 import { useAction, useData } from '../use-data.js';
 
 const KINDS = [
@@ -32,7 +32,7 @@ export function NewJob({ site, onCreated, onClose }: NewJobProps) {
   const [threshold, setThreshold] = useState('');
   const action = useAction();
   const requestOf = (): Schemas['NewJob'] => {
-    const [start, end] = [toBound(from), toBound(to)];
+    const [start, end] = [fromLocal(from), fromLocal(to)];
     const range = { ...(start && { from: start }), ...(end && { to: end }) };
     if (kind === 'export') return { kind, format, ...range };
     if (kind === 'replay') return { kind, platform: platform || (connected[0] ?? ''), force: false, ...range };
@@ -79,7 +79,7 @@ export function NewJob({ site, onCreated, onClose }: NewJobProps) {
           onValue={setThreshold}
         />
       )}
-      <Moment label="From" value={from} isRequired={kind === 'shadow'} onValue={setFrom} />
+      <Moment label="From" value={from} isRequired={kind !== 'export'} onValue={setFrom} />
       <Moment label="Until (optional)" value={to} isRequired={false} onValue={setTo} />
     </FormDialog>
   );

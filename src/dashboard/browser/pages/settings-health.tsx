@@ -5,6 +5,7 @@ import { SettingsPage } from '../components/settings-page.js';
 import { Show } from '../components/states.js';
 import { Table } from '../components/table.js';
 import { Time } from '../components/time.js';
+import { retentionRows } from '../retention-view.js';
 import { useData } from '../use-data.js';
 
 /** The checks of `doctor`, those that failed first. */
@@ -51,6 +52,30 @@ export function SettingsHealth() {
           </Panel>
         )}
       </Show>
+      <Retention />
     </SettingsPage>
+  );
+}
+
+/** How long data is stored. It is set where the service is started. */
+function Retention() {
+  const installation = useData('installation', () => dataOf(api.GET('/api/v1/installation')));
+  return (
+    <Panel title="Retention" note="Set by the settings of the service">
+      <Show of={installation}>
+        {({ retention }) => (
+          <dl class="facts pad">
+            {retentionRows(retention).map(([title, value, setting]) => (
+              <div key={setting}>
+                <dt>{title}</dt>
+                <dd>
+                  {value} <code class="dim">{setting}</code>
+                </dd>
+              </div>
+            ))}
+          </dl>
+        )}
+      </Show>
+    </Panel>
   );
 }

@@ -2,11 +2,11 @@ import { useState } from 'preact/hooks';
 import { api, dataOf, type Schemas } from '../api.js';
 import { Badge } from '../components/badge.js';
 import { Confirm } from '../components/confirm.js';
-import { CopyText } from '../components/copy.js';
-import { Dialog, FormDialog } from '../components/dialog.js';
+import { FormDialog } from '../components/dialog.js';
 import { CheckField, SelectField, TextField } from '../components/field.js';
 import { Panel } from '../components/panel.js';
 import { SettingsPage } from '../components/settings-page.js';
+import { ShownOnce } from '../components/shown-once.js';
 import { SiteChoice } from '../components/site-choice.js';
 import { Empty, Show } from '../components/states.js';
 import { Table } from '../components/table.js';
@@ -120,15 +120,13 @@ function CreateToken({ onCreated, onClose }: { onCreated: () => void; onClose: (
     });
   if (token !== undefined)
     return (
-      <Dialog title={`The token ${name}`} onClose={onClose}>
-        <p>It is shown this once.</p>
-        <CopyText label="Token" text={token} />
-        <div class="buttons">
-          <button type="button" class="primary" onClick={onClose}>
-            Done
-          </button>
-        </div>
-      </Dialog>
+      <ShownOnce
+        title={`The token ${name}`}
+        note="Store it where the program reads its secrets."
+        label="Token"
+        secret={token}
+        onClose={onClose}
+      />
     );
   const offered = SCOPES.filter(([scope]) => scope === 'read' || mayWrite(user));
   return (

@@ -2,11 +2,11 @@ import { useState } from 'preact/hooks';
 import { api, dataOf } from '../api.js';
 import { Badge } from '../components/badge.js';
 import { Confirm } from '../components/confirm.js';
-import { CopyText } from '../components/copy.js';
-import { Dialog, FormDialog } from '../components/dialog.js';
+import { FormDialog } from '../components/dialog.js';
 import { SelectField, TextField } from '../components/field.js';
 import { Panel } from '../components/panel.js';
 import { SettingsPage } from '../components/settings-page.js';
+import { ShownOnce } from '../components/shown-once.js';
 import { SiteChoice } from '../components/site-choice.js';
 import { Empty, Show } from '../components/states.js';
 import { Table } from '../components/table.js';
@@ -128,15 +128,13 @@ function UserList() {
         </Confirm>
       )}
       {link && (
-        <Dialog title={`The link for ${link.user.name}`} onClose={() => setLink(undefined)}>
-          <p>It chooses a password, once, within 24 hours. It is shown this once: send it to {link.user.email}.</p>
-          <CopyText label="Link" text={link.link} />
-          <div class="buttons">
-            <button type="button" class="primary" onClick={() => setLink(undefined)}>
-              Done
-            </button>
-          </div>
-        </Dialog>
+        <ShownOnce
+          title={`The link for ${link.user.name}`}
+          note={`It chooses a password, once, within 24 hours. Send it to ${link.user.email}.`}
+          label="Link"
+          secret={link.link}
+          onClose={() => setLink(undefined)}
+        />
       )}
     </SettingsPage>
   );

@@ -3,12 +3,14 @@ import { useLocation } from 'preact-iso';
 import { api, dataOf } from '../api.js';
 import { TextField } from '../components/field.js';
 import { ProblemNote } from '../components/states.js';
+import { rememberAddress } from '../return-address.js';
 import type { User } from '../session.js';
 import { useAction, useData } from '../use-data.js';
 
 /** Why the sign-in provider's answer was refused. */
 const REFUSALS: Readonly<Record<string, string>> = {
   cancelled: 'You cancelled at the provider.',
+  clock: 'The clocks of the service and of the provider differ. An administrator has to synchronise them.',
   expired: 'That took too long. Start again.',
   failed: 'The provider’s answer was not valid. Its log and that of the service say why.',
   unknown_user: 'Your account has no access. Ask an administrator to add you.',
@@ -17,13 +19,19 @@ const REFUSALS: Readonly<Record<string, string>> = {
 interface SignInProps {
   /** Who is signed in already. */
   user: User | undefined;
+  /** Whether a session ended by itself. */
+  hasEnded: boolean;
   onSignedIn(user: User): void;
 }
 
 /** Signs in where the address leads afterwards; with a link from `users add` it chooses a password first. */
-export function SignIn({ user, onSignedIn }: SignInProps) {
+export function SignIn({ user, hasEnded, onSignedIn }: SignInProps) {
   const { path, query, route } = useLocation();
   const [link] = useState(() => (path === '/sign-in' ? location.hash.slice(1) : ''));
+  useEffect(() => {
+    // A link that works once does not stay in the address or in the history of the browser.
+    if (link !== '') history.replaceState(history.state, '', location.pathname);
+  }, [link]);
   useEffect(() => {
     document.title = 'Sign in · Clean Conversions';
     if (user && link === '') route('/', true);
@@ -37,6 +45,7 @@ export function SignIn({ user, onSignedIn }: SignInProps) {
     <main class="alone">
       <div class="panel sign-in">
         <span class="logo" aria-hidden="true" />
+        {hasEnded && <p role="status">Your session has ended. Sign in to go on where you were.</p>}
         {link === '' ? <PasswordForm onSignedIn={done} /> : <ChoosePasswordForm link={link} onSignedIn={done} />}
         {refused !== undefined && (
           <p class="problem" role="alert">
@@ -91,7 +100,7 @@ function PasswordForm({ onSignedIn }: { onSignedIn: (user: User) => void }) {
         Sign in
       </button>
       {data?.provider && (
-        <a class="button wide" href="/api/v1/session/provider" target="_top">
+        <a class="button wide" href="/api/v1/session/provider" target="_top" onClick={rememberAddress}>
           Sign in with your organisation
         </a>
       )}

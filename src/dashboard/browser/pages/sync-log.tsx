@@ -1,103 +1,121 @@
+import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { api, dataOf, type Schemas } from '../api.js';
 import { StatusBadge } from '../components/badge.js';
 import { Paged } from '../components/paged.js';
-import { Page } from '../components/panel.js';
+import { Page, Panel } from '../components/panel.js';
 import { Empty } from '../components/states.js';
+import { SyncLogFilterBar } from '../components/sync-log-filter-bar.js';
 import { Table } from '../components/table.js';
 import { Time } from '../components/time.js';
-import { connectionTitle, counted, formatDuration } from '../format.js';
-import { conversionPath } from '../navigation.js';
-import type { Site } from '../session.js';
-import { readFilters, STATUSES, type SyncLogFilters, withFilter } from '../sync-log-filters.js';
-import { useData } from '../use-data.js';
+import { attempt } from '../components/toasts.js';
+import { connectionTitle, counted, formatDuration, formatNumber } from '../format.js';
+import { conversionPath, pathOf } from '../navigation.js';
+import { retryStatuses } from '../retry-view.js';
+import { saveFile } from '../save-file.js';
+import { mayWrite, type Site, useSession } from '../session.js';
+import { EXPORT_MAX, readLines, syncLogCsv } from '../sync-log-export.js';
+import { hasFilters, matchText, queryOf, readFilters, withFilter } from '../sync-log-filters.js';
+import { useAction, useData } from '../use-data.js';
 import { usePages } from '../use-pages.js';
+import { RetryDialog } from './retry-dialog.js';
 
 type SyncLine = Schemas['SyncLine'];
 
 /** Attempts to deliver conversions and to push totals, newest first. The filters are part of the address. */
 export function SyncLog({ site }: { site: Site }) {
-  const { path, query, url } = useLocation();
+  const { path, query, route } = useLocation();
+  const { user } = useSession();
   const filters = readFilters(query);
-  const pages = usePages<SyncLine>(url, (cursor) =>
+  const [openedMs, setOpenedMs] = useState(Date.now);
+  const [isRetrying, setRetrying] = useState(false);
+  const exporting = useAction();
+  const params = { path: { site: site.host } };
+  const load = (cursor: number | undefined, limit: number) =>
     dataOf(
       api.GET('/api/v1/sites/{site}/sync-log', {
-        params: {
-          path: { site: site.host },
-          query: {
-            ...(filters.platform && { connection: filters.platform }),
-            ...(filters.status && { status: filters.status }),
-            ...(cursor !== undefined && { cursor }),
-          },
-        },
+        params: { ...params, query: { ...queryOf(filters, openedMs), limit, ...(cursor !== undefined && { cursor }) } },
       }),
-    ),
+    );
+  const pages = usePages<SyncLine>(`${site.host} ${withFilter('', filters, {})} ${openedMs}`, (cursor) =>
+    load(cursor, 50),
   );
+  const connections = useData(`connections ${site.host}`, () =>
+    dataOf(api.GET('/api/v1/sites/{site}/connections', { params })),
+  );
+  const connected = connections.data?.items.filter((item) => item.connected).map(({ platform }) => platform) ?? [];
+  const exportLines = () =>
+    exporting.run(() =>
+      attempt(async () => {
+        const { lines, isTruncated } = await readLines(load);
+        saveFile(`sync-log-${site.host}.csv`, 'text/csv', syncLogCsv(lines));
+        if (isTruncated)
+          return `The newest ${formatNumber(EXPORT_MAX)} lines are exported. Choose a shorter time for the others.`;
+        return `${counted(lines.length, 'line is', 'lines are')} exported`;
+      }),
+    );
+  const statuses =
+    filters.kind === undefined || filters.kind === 'delivery' ? retryStatuses(filters.status) : undefined;
+  const { items } = pages;
+  const count = items && matchText(items.length, pages.hasMore, hasFilters(filters));
   return (
     <Page
       title="Sync log"
       note={`What was sent for ${site.host}, and what came back`}
       actions={
-        <button type="button" onClick={pages.reload} disabled={pages.isLoading}>
-          Refresh
-        </button>
+        <>
+          <button type="button" onClick={() => setOpenedMs(Date.now())} disabled={pages.isLoading}>
+            Refresh
+          </button>
+          <button type="button" onClick={() => void exportLines()} disabled={exporting.isBusy || !items?.length}>
+            {exporting.isBusy ? 'Exporting …' : 'Export CSV'}
+          </button>
+          {mayWrite(user) && statuses && (
+            <button type="button" class="primary" disabled={!items?.length} onClick={() => setRetrying(true)}>
+              Retry …
+            </button>
+          )}
+        </>
       }
     >
-      <section class="panel">
-        <Filters site={site.host} path={path} filters={filters} />
-        <Paged pages={pages} empty={<NoLines filters={filters} />}>
-          {(items) => <Lines site={site.host} lines={items} />}
+      <Panel title="Attempts" note={count && <span role="status">{count}</span>}>
+        <SyncLogFilterBar
+          key={`${filters.order} ${filters.conversion}`}
+          connected={connected}
+          filters={filters}
+          onChange={(change) => route(withFilter(path, filters, change))}
+        />
+        <Paged pages={pages} empty={<NoLines site={site.host} isFiltered={hasFilters(filters)} path={path} />}>
+          {(lines) => <Lines site={site.host} lines={lines} />}
         </Paged>
-      </section>
+      </Panel>
+      {isRetrying && statuses && (
+        <RetryDialog
+          site={site.host}
+          filters={filters}
+          statuses={statuses}
+          connected={connected}
+          onSent={() => setOpenedMs(Date.now())}
+          onClose={() => setRetrying(false)}
+        />
+      )}
     </Page>
   );
 }
 
-function Filters({ site, path, filters }: { site: string; path: string; filters: SyncLogFilters }) {
-  const { route } = useLocation();
-  const params = { path: { site } };
-  const { data } = useData(`connections ${site}`, () =>
-    dataOf(api.GET('/api/v1/sites/{site}/connections', { params })),
-  );
-  const connected = data?.items.filter((item) => item.connected).map(({ platform }) => platform) ?? [];
-  // A platform in the address stays selectable, also after it was disconnected.
-  const names = [...new Set([...connected, ...(filters.platform ? [filters.platform] : [])])];
+function NoLines({ site, isFiltered, path }: { site: string; isFiltered: boolean; path: string }) {
+  if (isFiltered)
+    return (
+      <Empty title="Nothing matches">
+        Change a filter, or <a href={path}>remove all filters</a>.
+      </Empty>
+    );
   return (
-    <div class="filters">
-      <select
-        aria-label="Platform"
-        value={filters.platform ?? ''}
-        onChange={(event) => route(withFilter(path, filters, { platform: event.currentTarget.value }))}
-      >
-        <option value="">All platforms</option>
-        {names.map((name) => (
-          <option key={name} value={name}>
-            {connectionTitle(name)}
-          </option>
-        ))}
-      </select>
-      <select
-        aria-label="Outcome"
-        value={filters.status ?? ''}
-        onChange={(event) =>
-          route(withFilter(path, filters, { status: event.currentTarget.value as (typeof STATUSES)[number] | '' }))
-        }
-      >
-        <option value="">All outcomes</option>
-        {STATUSES.map((status) => (
-          <option key={status} value={status}>
-            {status}
-          </option>
-        ))}
-      </select>
-      {(filters.platform || filters.status) && <a href={path}>Remove the filters</a>}
-    </div>
+    <Empty title="Nothing was sent yet">
+      Attempts appear here as soon as the first conversion is delivered.{' '}
+      <a href={pathOf(site, 'first-steps')}>First steps</a>
+    </Empty>
   );
-}
-
-function NoLines({ filters }: { filters: SyncLogFilters }) {
-  if (filters.platform || filters.status) return <Empty title="Nothing matches">Remove a filter to see more.</Empty>;
-  return <Empty title="Nothing was sent yet">Attempts appear here as soon as the first conversion is delivered.</Empty>;
 }
 
 function Lines({ site, lines }: { site: string; lines: readonly SyncLine[] }) {
@@ -107,20 +125,15 @@ function Lines({ site, lines }: { site: string; lines: readonly SyncLine[] }) {
       rows={lines}
       rowKey={({ position }) => position}
       columns={[
-        { title: 'Time', cell: ({ time }) => <Time time={time} /> },
-        { title: 'What', cell: What },
+        { title: 'Time', isCode: true, cell: ({ time }) => <Time time={time} /> },
+        { title: 'Order', cell: (line) => <Subject site={site} line={line} /> },
+        { title: 'Event', isMinor: true, cell: ({ event, kind }) => event ?? <span class="dim">{NAMES[kind]}</span> },
+        {
+          title: 'Platform',
+          cell: ({ kind, platform }) => (kind === 'push' ? 'Webhook' : connectionTitle(platform ?? '')),
+        },
         { title: 'Outcome', cell: ({ status }) => <StatusBadge status={status} /> },
         { title: 'Reason', isText: true, cell: Reason },
-        {
-          title: 'Conversion',
-          isMinor: true,
-          cell: ({ conversionId }) =>
-            conversionId !== undefined && (
-              <a href={conversionPath(site, conversionId)}>
-                <code>{conversionId.slice(-12)}</code>
-              </a>
-            ),
-        },
         { title: 'Attempt', isNumber: true, isMinor: true, cell: ({ attempt }) => (attempt === 0 ? '' : attempt) },
         {
           title: 'Duration',
@@ -133,28 +146,31 @@ function Lines({ site, lines }: { site: string; lines: readonly SyncLine[] }) {
   );
 }
 
-function What({ kind, platform }: SyncLine) {
-  if (kind === 'push') return <>Push of totals</>;
-  return <>{kind === 'inbound' ? 'Refused conversions' : connectionTitle(platform ?? '')}</>;
+const NAMES: Readonly<Record<SyncLine['kind'], string>> = { delivery: '', push: 'push', inbound: 'inbound' };
+
+/** The order of a delivery, which leads to its conversion; what else the line is about. */
+function Subject({ site, line: { conversionId, orderId, kind } }: { site: string; line: SyncLine }) {
+  if (conversionId === undefined) return <>{kind === 'push' ? 'Totals' : 'Refused conversions'}</>;
+  return <a href={conversionPath(site, conversionId)}>{orderId ?? <code>{conversionId.slice(-12)}</code>}</a>;
 }
 
 function Reason({ reason, httpStatus, nextTry, count, reasons, payload }: SyncLine) {
   if (reasons)
     return (
-      <>
+      <span class="dim">
         {counted(count ?? 0, 'request')}: {Object.keys(reasons).join(', ')}
-      </>
+      </span>
     );
   return (
-    <>
+    <span class="dim">
       {reason ??
         (payload ? counted(payload.conversions, 'conversion') : httpStatus === undefined ? '' : `HTTP ${httpStatus}`)}
       {nextTry !== undefined && (
-        <span class="dim">
+        <>
           {' '}
           · next <Time time={nextTry} />
-        </span>
+        </>
       )}
-    </>
+    </span>
   );
 }

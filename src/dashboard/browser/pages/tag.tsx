@@ -3,6 +3,7 @@ import { CheckField } from '../components/field.js';
 import { ListEditor } from '../components/list-editor.js';
 import { Page, Panel } from '../components/panel.js';
 import { Show } from '../components/states.js';
+import { TagCheck } from '../components/tag-check.js';
 import { tagSnippet } from '../curl-line.js';
 import type { Site } from '../session.js';
 import { useSiteSettings } from '../use-site-settings.js';
@@ -21,6 +22,11 @@ export function Tag({ site }: { site: Site }) {
           </p>
         </div>
       </Panel>
+      <Panel title="Seen on your site">
+        <div class="pad">
+          <TagCheck site={site.host} />
+        </div>
+      </Panel>
       <Show of={loaded}>
         {(settings) => (
           <>
@@ -31,7 +37,7 @@ export function Tag({ site }: { site: Site }) {
                   help="It is hashed in the browser; the address itself is neither stored nor sent."
                   checked={settings.emailCapture}
                   disabled={isReadOnly}
-                  onValue={(emailCapture) => change({ emailCapture })}
+                  onValue={(emailCapture) => void change({ emailCapture })}
                 />
               </div>
             </Panel>

@@ -2,8 +2,10 @@ import { useState } from 'preact/hooks';
 import { CheckField, Field, SelectField } from '../components/field.js';
 import { ListEditor } from '../components/list-editor.js';
 import { Page, Panel } from '../components/panel.js';
+import { SettingsPreview } from '../components/settings-preview.js';
 import { Show } from '../components/states.js';
 import type { Site } from '../session.js';
+import { useAction } from '../use-data.js';
 import { type SiteSettings, useSiteSettings } from '../use-site-settings.js';
 
 const LISTS = [
@@ -22,43 +24,7 @@ export function Traffic({ site }: { site: Site }) {
       <Show of={loaded}>
         {(settings) => (
           <>
-            <Panel title="Bots" note="Every visit has a score from 0 to 100">
-              <div class="pad form">
-                <Threshold
-                  key={settings.botThreshold}
-                  value={settings.botThreshold}
-                  isReadOnly={isReadOnly}
-                  onSave={(botThreshold) => void change({ botThreshold })}
-                />
-                <SelectField
-                  label="Mode"
-                  value={settings.botMode}
-                  disabled={isReadOnly}
-                  options={[
-                    ['observe', 'Observe: judge and count, remove nothing'],
-                    ['enforce', 'Enforce: remove bots'],
-                  ]}
-                  onValue={(value) => void change({ botMode: value as SiteSettings['botMode'] })}
-                />
-                <SelectField
-                  label="Conversions of bots"
-                  value={settings.botFilter}
-                  disabled={isReadOnly}
-                  options={[
-                    ['leads', 'Remove leads, keep purchases'],
-                    ['all', 'Remove all'],
-                    ['none', 'Keep all'],
-                  ]}
-                  onValue={(value) => void change({ botFilter: value as SiteSettings['botFilter'] })}
-                />
-                <CheckField
-                  label="Block disposable email addresses"
-                  checked={settings.blockDisposable}
-                  disabled={isReadOnly}
-                  onValue={(blockDisposable) => void change({ blockDisposable })}
-                />
-              </div>
-            </Panel>
+            <Bots site={site.host} settings={settings} isReadOnly={isReadOnly} onSave={change} />
             <div class="columns">
               {LISTS.map(([name, title, label, placeholder]) => (
                 <Panel key={name} title={title}>
@@ -79,17 +45,95 @@ export function Traffic({ site }: { site: Site }) {
   );
 }
 
+const RULES = ['botThreshold', 'botMode', 'botFilter', 'blockDisposable'] as const;
+type Rules = Pick<SiteSettings, (typeof RULES)[number]>;
+
+interface BotsProps {
+  site: string;
+  settings: SiteSettings;
+  isReadOnly: boolean;
+  onSave(change: Partial<Rules>): Promise<boolean>;
+}
+
+/** Changed together and saved with a button, after the preview has told the effect. */
+function Bots({ site, settings, isReadOnly, onSave }: BotsProps) {
+  const [edited, setEdited] = useState<Partial<Rules>>({});
+  const action = useAction();
+  const rules: Rules = { ...settings, ...edited };
+  const change = Object.fromEntries(
+    RULES.filter((name) => rules[name] !== settings[name]).map((name) => [name, rules[name]]),
+  ) as Partial<Rules>;
+  const isChanged = Object.keys(change).length > 0;
+  const edit = (part: Partial<Rules>) => setEdited((before) => ({ ...before, ...part }));
+  return (
+    <Panel title="Bots" note="Every visit has a score from 0 to 100">
+      <div class="two even pad">
+        <form
+          onSubmit={(event) => {
+            event.preventDefault();
+            void action.run(async () => {
+              if (await onSave(change)) setEdited({});
+            });
+          }}
+        >
+          <Threshold
+            value={rules.botThreshold}
+            isReadOnly={isReadOnly}
+            onValue={(botThreshold) => edit({ botThreshold })}
+          />
+          <SelectField
+            label="Mode"
+            value={rules.botMode}
+            disabled={isReadOnly}
+            options={[
+              ['observe', 'Observe: judge and count, remove nothing'],
+              ['enforce', 'Enforce: remove bots'],
+            ]}
+            onValue={(value) => edit({ botMode: value as Rules['botMode'] })}
+          />
+          <SelectField
+            label="Conversions of bots"
+            value={rules.botFilter}
+            disabled={isReadOnly}
+            options={[
+              ['leads', 'Remove leads, keep purchases'],
+              ['all', 'Remove all'],
+              ['none', 'Keep all'],
+            ]}
+            onValue={(value) => edit({ botFilter: value as Rules['botFilter'] })}
+          />
+          <CheckField
+            label="Block disposable email addresses"
+            checked={rules.blockDisposable}
+            disabled={isReadOnly}
+            onValue={(blockDisposable) => edit({ blockDisposable })}
+          />
+          {!isReadOnly && (
+            <div class="buttons">
+              <button type="button" disabled={!isChanged} onClick={() => setEdited({})}>
+                Undo
+              </button>
+              <button type="submit" class="primary" disabled={!isChanged || action.isBusy}>
+                Save
+              </button>
+            </div>
+          )}
+        </form>
+        {!isReadOnly && <SettingsPreview site={site} change={change} />}
+      </div>
+    </Panel>
+  );
+}
+
 interface ThresholdProps {
   value: number;
   isReadOnly: boolean;
-  onSave(value: number): void;
+  onValue(value: number): void;
 }
 
-/** Saved when the slider is released. */
-function Threshold({ value, isReadOnly, onSave }: ThresholdProps) {
-  const [shown, setShown] = useState(value);
+function Threshold({ value, isReadOnly, onValue }: ThresholdProps) {
   return (
-    <Field label="Threshold" help={`A visit with a score of ${shown} or more is a bot.`}>
+    <Field label="Threshold" help={`A visit with a score of ${value} or more is a bot.`}>
       {(control) => (
         <div class="slider">
           <input
@@ -97,12 +141,11 @@ function Threshold({ value, isReadOnly, onSave }: ThresholdProps) {
             type="range"
             min={0}
             max={100}
-            value={shown}
+            value={value}
             disabled={isReadOnly}
-            onInput={(event) => setShown(event.currentTarget.valueAsNumber)}
-            onChange={(event) => onSave(event.currentTarget.valueAsNumber)}
+            onInput={(event) => onValue(event.currentTarget.valueAsNumber)}
           />
-          <output for={control.id}>{shown}</output>
+          <output for={control.id}>{value}</output>
         </div>
       )}
     </Field>

@@ -1,17 +1,20 @@
 import { useState } from 'preact/hooks';
 import { api, dataOf, problemOf, type Schemas } from '../api.js';
 import { Badge, StatusBadge } from '../components/badge.js';
-import { CopyText } from '../components/copy.js';
-import { Dialog, FormDialog } from '../components/dialog.js';
-import { TextField } from '../components/field.js';
+import { Confirm } from '../components/confirm.js';
+import { Paged } from '../components/paged.js';
 import { Page, Panel } from '../components/panel.js';
+import { ShownOnce } from '../components/shown-once.js';
 import { Empty, Show } from '../components/states.js';
+import { Table } from '../components/table.js';
 import { Time } from '../components/time.js';
-import { attempt, toast } from '../components/toasts.js';
+import { attempt } from '../components/toasts.js';
 import { formatDuration, formatNumber } from '../format.js';
-import { fieldError } from '../problem.js';
+import { pathOf } from '../navigation.js';
 import { mayWrite, type Site, useSession } from '../session.js';
-import { useAction, useData } from '../use-data.js';
+import { useData } from '../use-data.js';
+import { usePages } from '../use-pages.js';
+import { SetWebhook } from './set-webhook.js';
 
 type WebhookDocument = Schemas['Webhook'];
 
@@ -49,6 +52,7 @@ export function Webhook({ site }: { site: Site }) {
             <>
               <State site={site.host} webhook={data} onChanged={webhook.set} isWriter={mayWrite(user)} />
               <LatestPush push={data.lastPush} />
+              <Pushes key={data.lastPush?.time} site={site.host} />
             </>
           )
         }
@@ -86,6 +90,13 @@ function State({ site, webhook, isWriter, onChanged }: StateProps) {
       onChanged(after);
       return `Pushed: ${after.lastPush?.status ?? 'nothing'}`;
     });
+  const [isRotating, setRotating] = useState(false);
+  const [secret, setSecret] = useState<string>();
+  const rotate = async () => {
+    const after = await dataOf(api.POST('/api/v1/sites/{site}/webhook/secret', { params }));
+    onChanged(after);
+    setSecret(after.secret);
+  };
   return (
     <Panel
       title="Receiver"
@@ -98,6 +109,9 @@ function State({ site, webhook, isWriter, onChanged }: StateProps) {
             </button>
             <button type="button" onClick={() => void push()}>
               Push now
+            </button>
+            <button type="button" onClick={() => setRotating(true)}>
+              Rotate the secret
             </button>
             <button type="button" class={enabled ? 'quiet' : 'primary'} onClick={() => void toggle()}>
               {enabled ? 'Disable' : 'Enable'}
@@ -126,6 +140,21 @@ function State({ site, webhook, isWriter, onChanged }: StateProps) {
           </dd>
         </div>
       </dl>
+      {isRotating && (
+        <Confirm title="Rotate the secret?" verb="Rotate" onConfirm={rotate} onClose={() => setRotating(false)}>
+          A new secret is generated. For 24 hours pushes are signed with both, so that the receiver can change to the
+          new one without a gap.
+        </Confirm>
+      )}
+      {secret !== undefined && (
+        <ShownOnce
+          title="The new secret of the webhook"
+          note="The receiver checks signatures with it."
+          label="Secret"
+          secret={secret}
+          onClose={() => setSecret(undefined)}
+        />
+      )}
     </Panel>
   );
 }
@@ -172,51 +201,55 @@ function LatestPush({ push }: { push: WebhookDocument['lastPush'] }) {
   );
 }
 
-interface SetWebhookProps {
-  site: string;
-  onSet(): void;
-  onClose(): void;
-}
+type Line = Schemas['SyncLine'];
 
-function SetWebhook({ site, onSet, onClose }: SetWebhookProps) {
-  const [url, setUrl] = useState('');
-  const [generated, setGenerated] = useState<string>();
-  const action = useAction();
-  const save = () =>
-    action.run(async () => {
-      const answer = await dataOf(
-        api.PUT('/api/v1/sites/{site}/webhook', { params: { path: { site } }, body: { url } }),
-      );
-      onSet();
-      toast('The webhook is set');
-      if (answer.secret === undefined) onClose();
-      else setGenerated(answer.secret);
-    });
-  if (generated !== undefined)
-    return (
-      <Dialog title="The secret of the webhook" onClose={onClose}>
-        <p>The receiver checks signatures with it. It is shown this once.</p>
-        <CopyText label="Secret" text={generated} />
-        <div class="buttons">
-          <button type="button" class="primary" onClick={onClose}>
-            Done
-          </button>
-        </div>
-      </Dialog>
-    );
+/** Every attempt to push totals, newest first. */
+function Pushes({ site }: { site: string }) {
+  const pages = usePages<Line>(`pushes ${site}`, (cursor) =>
+    dataOf(
+      api.GET('/api/v1/sites/{site}/sync-log', {
+        params: {
+          path: { site },
+          query: { kind: 'push', limit: 20, ...(cursor !== undefined && { cursor }) },
+        },
+      }),
+    ),
+  );
   return (
-    <FormDialog title="Set the webhook" action={action} verb="Save" onSubmit={() => void save()} onClose={onClose}>
-      <TextField
-        label="Address"
-        type="url"
-        required
-        autofocus
-        placeholder="https://reports.shop.example/totals"
-        help="An https address on the public internet. The current secret stays; without one, a secret is generated and shown once."
-        error={fieldError(action.problem, 'url')}
-        value={url}
-        onValue={setUrl}
-      />
-    </FormDialog>
+    <Panel title="Attempts" note={<a href={`${pathOf(site, 'sync-log')}?kind=push`}>in the sync log</a>}>
+      <Paged pages={pages} empty={<Empty title="Nothing was pushed yet" />}>
+        {(lines) => (
+          <Table
+            label="Attempts"
+            rows={lines}
+            rowKey={({ position }) => position}
+            columns={[
+              { title: 'Time', isCode: true, cell: ({ time }) => <Time time={time} /> },
+              { title: 'Outcome', cell: ({ status }) => <StatusBadge status={status} /> },
+              {
+                title: 'Answer',
+                isText: true,
+                cell: ({ reason, httpStatus }) => (
+                  <span class="dim">{reason ?? (httpStatus === undefined ? '' : `HTTP ${httpStatus}`)}</span>
+                ),
+              },
+              {
+                title: 'Conversions',
+                isNumber: true,
+                cell: ({ payload }) => formatNumber(payload?.conversions ?? 0),
+              },
+              {
+                title: 'Bots removed',
+                isNumber: true,
+                isMinor: true,
+                cell: ({ payload }) => formatNumber(payload?.bot_traffic_removed ?? 0),
+              },
+              { title: 'Attempt', isNumber: true, isMinor: true, cell: (line) => line.attempt },
+              { title: 'Duration', isNumber: true, isMinor: true, cell: (line) => formatDuration(line.durationMs) },
+            ]}
+          />
+        )}
+      </Paged>
+    </Panel>
   );
 }

@@ -1,0 +1,44 @@
+import { subjectOf } from '../../kernel/email.js';
+import type { SiteKey } from '../../sites/site.js';
+import type { LoadedSite } from '../../sites/site-directory.js';
+import type { ReceiveConversion } from '../receive-conversion.command.js';
+import type { SourceLine } from './import-options.js';
+import { type ImportCounts, type ImportRun, runImport } from './import-run.js';
+
+function line(email: string): SourceLine {
+  const body = { event: 'purchase', email, value: 5, currency: 'EUR' };
+  return { reading: { body }, rawBody: JSON.stringify(body), rejected: (reason) => `${email}: ${reason}` };
+}
+
+describe('an import', () => {
+  it('rejects the lines of a person who was erased after they were read', async () => {
+    const erased = new Set<string>();
+    const stored: unknown[] = [];
+    const rejected: string[] = [];
+    async function* lines() {
+      yield line('jane@example.com');
+      yield line('john@example.com');
+      erased.add(subjectOf('jane@example.com'));
+    }
+    const run = {
+      source: { rejectedHeader: '', lines: lines() },
+      key: { trial: false } as SiteKey,
+      rules: { dedupWindowMs: 1, identifierTtlMs: 1 },
+      clock: { nowMs: () => Date.parse('2026-03-01T00:00:00Z') },
+      stop: new AbortController().signal,
+      site: () => ({}) as LoadedSite,
+      store: async (commands: readonly ReceiveConversion[]) => {
+        stored.push(...commands.map(({ fields }) => fields.email));
+        return commands.map(() => 'accepted' as const);
+      },
+      erased: async () => new Set(erased),
+      rejected: { add: async (text: string) => void rejected.push(text) },
+      onProgress: () => {},
+    } as unknown as ImportRun;
+    const counts: ImportCounts = { accepted: 0, deduplicated: 0, filtered: 0, rejected: 0 };
+    await runImport(run, counts);
+    expect(stored).toEqual(['john@example.com']);
+    expect(rejected).toEqual([expect.stringMatching(/^jane@example\.com: the person was erased/)]);
+    expect(counts).toMatchObject({ accepted: 1, rejected: 1 });
+  });
+});

@@ -1,0 +1,48 @@
+import { attentionAction, attentionDetail, attentionTitle } from './attention-view.js';
+
+const of = (more: object) =>
+  ({
+    severity: 'error',
+    detail: '',
+    action: { label: '', method: 'GET', route: '' },
+    site: 'a.example',
+    ...more,
+  }) as never;
+const actionOf = (more: object, mayWrite = true) => attentionAction(of(more), mayWrite);
+
+describe('what needs attention', () => {
+  it('is named in words, with what it affects', () => {
+    expect(attentionTitle({ kind: 'connection_parked', platform: 'meta' })).toBe('Meta needs attention');
+    const detail = 'Create a new access token. "platforms connect meta" changes it.';
+    expect(attentionDetail({ kind: 'connection_parked', detail, count: 84 })).toBe(
+      'Create a new access token. · 84 conversions are waiting, none lost',
+    );
+    expect(attentionDetail({ kind: 'connection_paused', detail: 'Paused.', count: 1 })).toContain('1 conversion is');
+    expect(attentionDetail({ kind: 'connection_paused', detail: 'Paused.', count: 10_000 })).toContain('more than');
+    expect(attentionDetail({ kind: 'webhook_disabled', detail: 'HTTP 410', count: 0 })).toBe('HTTP 410');
+  });
+
+  it('has a button that solves it at once, where a request does', () => {
+    expect(actionOf({ kind: 'connection_paused', platform: 'x' })).toEqual({
+      ...{ kind: 'resume', label: 'Resume', site: 'a.example', connection: 'x' },
+    });
+    expect(actionOf({ kind: 'webhook_disabled' })).toMatchObject({ kind: 'enable' });
+    expect(actionOf({ kind: 'webhook_failing' })).toMatchObject({ kind: 'test' });
+  });
+
+  it('leads to the page of the fix otherwise', () => {
+    const pathOf = (more: object, mayWrite?: boolean) => {
+      const action = actionOf(more, mayWrite);
+      return action?.kind === 'open' ? action.path : undefined;
+    };
+    expect(pathOf({ kind: 'connection_parked', platform: 'x' })).toBe('/sites/a.example/integrations?connection=x');
+    expect(pathOf({ kind: 'connection_paused', platform: 'x' }, false)).toBe(
+      '/sites/a.example/integrations?connection=x',
+    );
+    expect(pathOf({ kind: 'deliveries_failing', platform: 'x' })).toBe('/sites/a.example/sync-log?platform=x');
+    expect(pathOf({ kind: 'webhook_failing' }, false)).toBe('/sites/a.example/webhook');
+    expect(pathOf({ kind: 'key_expiring', subject: '1' })).toBe('/sites/a.example/keys');
+    expect(pathOf({ kind: 'token_expiring', site: undefined })).toBe('/settings/tokens');
+    expect(pathOf({ kind: 'projection_lagging', site: undefined })).toBe('/settings/health');
+  });
+});

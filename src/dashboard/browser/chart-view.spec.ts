@@ -1,0 +1,52 @@
+import { acceptanceSlots, acceptanceTone, labelledMarks, marksOf, stackedValues } from './chart-view.js';
+
+const at = (hour: number, minute = 0) => new Date(Date.UTC(2026, 10, 16, hour, minute)).toISOString();
+const bucket = (hour: number, more: object = {}) => ({
+  ...{ start: at(hour), end: at(hour + 1), conversions: 10, matched: 7, duplicates: 2, filtered: 1, platforms: {} },
+  ...more,
+});
+const series = (more: object) => ({ buckets: [bucket(0), bucket(1)], annotations: [], ...more }) as never;
+
+describe('the chart of the overview', () => {
+  it('stacks conversions, duplicates and filtered ones', () => {
+    expect(stackedValues([bucket(0), bucket(1, { conversions: 7, duplicates: 0 })] as never)).toEqual([
+      [7, 7],
+      [10, 7],
+      [12, 7],
+      [13, 8],
+    ]);
+  });
+
+  it('marks what happened to connections, the same change of several at once', () => {
+    const annotations = [
+      { time: at(0, 5), kind: 'connected', platform: 'meta', site: 'a' },
+      { time: at(0, 6), kind: 'connected', platform: 'tiktok', site: 'a' },
+      { time: at(1, 5), kind: 'parked', platform: 'microsoft_ads', reason: 'revoked', site: 'a' },
+    ];
+    expect(marksOf(series({ annotations }))).toEqual([
+      { time: at(0, 5), text: '2 platforms connected', tone: 'plain' },
+      { time: at(1, 5), text: 'Microsoft Ads stopped, needs attention', tone: 'bad', reason: 'revoked' },
+    ]);
+  });
+
+  it('writes what needs action first, where there is room', () => {
+    const mark = (hour: number, tone: 'plain' | 'bad') => ({ time: at(hour), text: '', tone });
+    const marks = [mark(0, 'plain'), mark(1, 'bad'), mark(9, 'plain')];
+    const hourOf = (time: string) => new Date(time).getUTCHours();
+    expect(labelledMarks(marks, hourOf, 3).map(({ time }) => hourOf(time))).toEqual([1, 9]);
+  });
+
+  it('shows the acceptance of a platform over time', () => {
+    const counts = { delivered: 0, accepted: 0, confirmed: 0, rejected: 0, failed: 0, skipped: 0, acceptance: null };
+    const buckets = Array.from({ length: 56 }, (_, hour) => bucket(hour));
+    buckets[2] = bucket(2, { platforms: { meta: { ...counts, delivered: 2, failed: 1 } } });
+    buckets[3] = bucket(3, { platforms: { meta: { ...counts, confirmed: 1 } } });
+    const slots = acceptanceSlots(series({ buckets }), 'meta');
+    expect(slots).toHaveLength(28);
+    expect(slots.slice(0, 2)).toEqual([
+      { start: at(0), sent: 0, acceptance: null },
+      { start: at(2), sent: 4, acceptance: 0.75 },
+    ]);
+    expect([null, 1, 0.95, 0.5].map(acceptanceTone)).toEqual(['plain', 'ok', 'warn', 'bad']);
+  });
+});

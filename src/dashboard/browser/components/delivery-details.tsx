@@ -1,0 +1,97 @@
+import { type Attempt, type AttemptView, attemptViews, type Delivery, isUnsettled } from '../conversion-story.js';
+import { connectionTitle, counted, formatDuration } from '../format.js';
+import { StatusBadge } from './badge.js';
+import { CopyText } from './copy.js';
+import { Time } from './time.js';
+
+/** One delivery: its attempts with the answers of the platform, and the payload. */
+export function DeliveryDetails({ delivery, isOpen }: { delivery: Delivery; isOpen: boolean }) {
+  const { platform, status, reason, attempts } = delivery;
+  const title = connectionTitle(platform);
+  const spentMs = attempts.reduce((sum, { durationMs = 0 }) => sum + durationMs, 0);
+  return (
+    <details class="delivery" open={isOpen}>
+      <summary>
+        <span>{title}</span>
+        <StatusBadge status={status} />
+        <span class="dim">
+          {attempts.length > 0 && `${counted(attempts.length, 'attempt')} · ${formatDuration(spentMs)}`}
+        </span>
+      </summary>
+      {reason !== undefined && <p class={status === 'skipped' ? 'dim' : 'reason'}>{reason}</p>}
+      {isUnsettled(status) && <NextAttempt last={attempts.at(-1)} />}
+      <ol class="attempts">
+        {attemptViews(attempts).map((view) => (
+          <AttemptDetails key={`${view.attempt.attempt} ${view.attempt.time}`} platform={title} view={view} />
+        ))}
+      </ol>
+      <Payload platform={title} delivery={delivery} />
+    </details>
+  );
+}
+
+function NextAttempt({ last }: { last: Attempt | undefined }) {
+  return (
+    <p class="dim">
+      {last?.nextTry === undefined ? (
+        'It waits for its first attempt.'
+      ) : (
+        <>
+          Next attempt <Time time={last.nextTry} as="age" />
+        </>
+      )}
+      {last?.giveUpAt !== undefined && (
+        <>
+          , kept until <Time time={last.giveUpAt} as="day" />
+        </>
+      )}
+    </p>
+  );
+}
+
+function AttemptDetails({ platform, view }: { platform: string; view: AttemptView }) {
+  const { attempt, title, details, asksAt } = view;
+  return (
+    <li>
+      <p>
+        <strong>{title}</strong> <StatusBadge status={attempt.status} />{' '}
+        <span class="dim">
+          <Time time={attempt.time} />
+          {details !== '' && ` · ${details}`}
+        </span>
+      </p>
+      {asksAt !== undefined && (
+        <p class="dim">
+          {platform} has not confirmed it yet. It is asked again <Time time={asksAt} as="age" />.
+        </p>
+      )}
+      {attempt.response !== undefined && attempt.response !== '' && (
+        <CopyText label={`Answer of ${platform}, attempt ${attempt.attempt}`} text={attempt.response} />
+      )}
+    </li>
+  );
+}
+
+function Payload({
+  platform,
+  delivery: { payload, payloadIsExact, attempts },
+}: {
+  platform: string;
+  delivery: Delivery;
+}) {
+  if (payload === undefined) return null;
+  const digest = attempts.findLast(({ bodySha256 }) => bodySha256 !== undefined)?.bodySha256;
+  return (
+    <>
+      <p>
+        <strong>Payload</strong>{' '}
+        <span class="dim">
+          {payloadIsExact
+            ? `exactly as sent${digest === undefined ? '' : ` · sha256 ${digest.slice(0, 8)}…`}`
+            : 'rebuilt; what was sent differed in a detail'}
+        </span>
+      </p>
+      <CopyText label={`Payload for ${platform}`} text={JSON.stringify(payload, null, 2)} />
+    </>
+  );
+}

@@ -1,0 +1,84 @@
+import { useState } from 'preact/hooks';
+import { api, dataOf } from '../api.js';
+import {
+  addToFeed,
+  conversionIdOf,
+  EMPTY_FEED,
+  eventDetail,
+  eventTitle,
+  eventTone,
+  type Feed,
+  type LiveEvent,
+  typesOf,
+} from '../live-events.js';
+import { conversionPath } from '../navigation.js';
+import { useData } from '../use-data.js';
+import { useEventStream } from '../use-event-stream.js';
+import { Badge } from './badge.js';
+import { Panel } from './panel.js';
+import { Empty, Show } from './states.js';
+import { Time } from './time.js';
+
+const SHOWN_MAX = 12;
+/** Apart from changes of the site, which the viewer makes, and the windows of pushes. */
+const TYPES = (['conversions', 'deliveries', 'visits', 'refused'] as const).flatMap((group) => typesOf(group) ?? []);
+
+interface EventFeedProps {
+  site: string;
+  onEvents(events: readonly LiveEvent[]): void;
+}
+
+/** The latest events of a site as they happen, in a column. */
+export function EventFeed({ site, onEvents }: EventFeedProps) {
+  const params = { path: { site } };
+  const earlier = useData(`feed ${site}`, async () => {
+    const read = (query: { limit: number; type?: typeof TYPES }) =>
+      dataOf(api.GET('/api/v1/sites/{site}/events', { params: { ...params, query } }));
+    // Before the list, so that no event is between the two.
+    const newest = await read({ limit: 1 });
+    const { items } = await read({ limit: SHOWN_MAX, type: TYPES });
+    return { items, after: newest.items[0]?.position ?? 0 };
+  });
+  const [feed, setFeed] = useState<Feed>(EMPTY_FEED);
+  const state = useEventStream({
+    site,
+    types: TYPES,
+    after: earlier.data?.after,
+    onEvents: (arrived) => {
+      setFeed((before) => addToFeed(before, arrived));
+      onEvents(arrived);
+    },
+  });
+  return (
+    <Panel
+      title="As it happens"
+      note={<Badge tone={state === 'open' ? 'ok' : 'wait'}>{state === 'open' ? 'live' : 'connecting …'}</Badge>}
+    >
+      <Show of={earlier}>
+        {({ items }) => {
+          const shown = addToFeed(feed, items).shown.slice(0, SHOWN_MAX);
+          if (shown.length === 0) return <Empty title="Nothing has happened yet" />;
+          return (
+            <ol class="feed" aria-label="Events">
+              {shown.map((event) => (
+                <li key={event.position}>
+                  <FeedTitle site={site} event={event} />
+                  <span class="dim">
+                    <Time time={event.time} as="clock" />
+                  </span>
+                  <p class="dim">{eventDetail(event)}</p>
+                </li>
+              ))}
+            </ol>
+          );
+        }}
+      </Show>
+    </Panel>
+  );
+}
+
+function FeedTitle({ site, event }: { site: string; event: LiveEvent }) {
+  const id = conversionIdOf(event);
+  const badge = <Badge tone={eventTone(event.type)}>{eventTitle(event.type)}</Badge>;
+  return id === undefined ? badge : <a href={conversionPath(site, id)}>{badge}</a>;
+}

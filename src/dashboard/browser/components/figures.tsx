@@ -1,0 +1,57 @@
+import { formatMoneyShort, formatNumber, formatShare } from '../format.js';
+import { changeOf, pointsOf, type SummedTotals, valuesOf, valuesText } from '../overview-view.js';
+import { Tile } from './tile.js';
+
+interface FiguresProps {
+  totals: SummedTotals;
+  /** Of the period before, to compare with. */
+  before: SummedTotals;
+  days: number;
+}
+
+/** The figures of a period, each with its comparison. */
+export function Figures({ totals, before, days }: FiguresProps) {
+  const { main, others } = valuesOf(totals.values);
+  const earlier = before.values.find(({ currency }) => currency === main?.currency);
+  const previous = days === 1 ? 'day before' : `${days} days before`;
+  const refused = totals.refused + totals.authenticationFailures;
+  return (
+    <dl class="tiles">
+      <Tile
+        title="Conversions"
+        value={formatNumber(totals.conversions)}
+        change={changeOf(totals.conversions, before.conversions)}
+        note={before.conversions === 0 ? `none in the ${previous}` : `vs. ${previous}`}
+      />
+      <Tile
+        title={others.length === 0 ? 'Value' : `Value in ${main?.currency}`}
+        value={main ? formatMoneyShort(main.value, main.currency) : '–'}
+        change={main && changeOf(main.value, earlier?.value ?? 0)}
+        note={others.length > 0 && `+ ${valuesText(others, 1)}`}
+      />
+      <Tile
+        title="Matched to a visit"
+        value={totals.matchRate === null ? '–' : formatShare(totals.matchRate)}
+        change={pointsOf(totals.matchRate, before.matchRate)}
+        note={`${formatNumber(totals.matched)} of them`}
+      />
+      <Tile
+        title="Bot traffic removed"
+        value={formatNumber(totals.botTrafficRemoved)}
+        note={`${formatNumber(totals.filtered)} conversions`}
+      />
+      <Tile
+        title="Duplicates removed"
+        value={formatNumber(totals.duplicates)}
+        note={`${formatNumber(totals.changedDuplicates)} changed`}
+      />
+      {refused > 0 && (
+        <Tile
+          title="Refused requests"
+          value={formatNumber(refused)}
+          note={`${formatNumber(totals.authenticationFailures)} with a wrong key`}
+        />
+      )}
+    </dl>
+  );
+}

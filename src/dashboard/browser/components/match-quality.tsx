@@ -1,0 +1,56 @@
+import type { Schemas } from '../api.js';
+import { connectionTitle, formatNumber, formatShare } from '../format.js';
+import { adviceOf, carriedOf, identifierTitle, type PlatformQuality, qualityRows } from '../match-quality-view.js';
+import { Panel } from './panel.js';
+import { Empty } from './states.js';
+import { Table } from './table.js';
+import { AsOf } from './time.js';
+
+/** For each platform: which identifiers its conversions carried, and which missing one would help most. */
+export function MatchQuality({ quality: { items, asOf } }: { quality: Schemas['MatchQuality'] }) {
+  const rows = qualityRows(items);
+  return (
+    <Panel title="Match quality" note={<AsOf time={asOf.time} />}>
+      {rows.length === 0 ? (
+        <Empty title="No conversion for a connected platform in this period" />
+      ) : (
+        <Table
+          label="Match quality"
+          rows={rows}
+          rowKey={({ platform }) => platform}
+          columns={[
+            { title: 'Platform', cell: ({ platform }) => connectionTitle(platform) },
+            { title: 'Matched', isNumber: true, cell: ({ matchRate }) => formatShare(matchRate ?? 0) },
+            { title: 'Conversions carried', isText: true, cell: (row) => <Carried quality={row} /> },
+            { title: 'Would help most', isText: true, cell: (row) => <Advice quality={row} /> },
+          ]}
+        />
+      )}
+    </Panel>
+  );
+}
+
+function Carried({ quality }: { quality: PlatformQuality }) {
+  const { carried, never } = carriedOf(quality);
+  return (
+    <ul class="carried">
+      {carried.map(({ identifier, carried, share }) => (
+        <li key={identifier} title={`${formatNumber(carried)} conversions`}>
+          {identifierTitle(identifier)} <strong>{formatShare(share ?? 0)}</strong>
+        </li>
+      ))}
+      {never.length > 0 && <li>never: {never.join(', ')}</li>}
+    </ul>
+  );
+}
+
+function Advice({ quality }: { quality: PlatformQuality }) {
+  const advice = adviceOf(quality);
+  if (!advice) return <span class="dim">nothing is missing</span>;
+  return (
+    <>
+      {advice.what}
+      <span class="dim">: {advice.how}</span>
+    </>
+  );
+}

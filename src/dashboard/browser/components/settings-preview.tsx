@@ -1,0 +1,40 @@
+import { api, dataOf, type Schemas } from '../api.js';
+import { previewSentences } from '../settings-preview-view.js';
+import { useData } from '../use-data.js';
+import { useSettled } from '../use-settled.js';
+import { Loading, ProblemNote } from './states.js';
+import { Time } from './time.js';
+
+type Change = Partial<Schemas['SiteSettingsChange']>;
+
+/** What a change of settings would have removed in the last seven days. Nothing is changed. */
+export function SettingsPreview({ site, change }: { site: string; change: Change }) {
+  const wanted = useSettled(JSON.stringify(change));
+  const { data, problem, reload } = useData(`preview ${site} ${wanted}`, () =>
+    dataOf(
+      api.POST('/api/v1/sites/{site}/settings/preview', {
+        params: { path: { site } },
+        body: JSON.parse(wanted) as Change,
+      }),
+    ),
+  );
+  return (
+    <div class="preview" role="status">
+      <strong>The last 7 days</strong>
+      <ProblemNote problem={problem} retry={reload} />
+      {!data && !problem && <Loading />}
+      {data && (
+        <>
+          {previewSentences(data).map((sentence) => (
+            <p key={sentence}>{sentence}</p>
+          ))}
+          <p class="dim">
+            {data.complete ? 'As of ' : 'Covers everything since '}
+            <Time time={data.complete ? data.to : data.from} />
+            {!data.complete && ': there was too much to examine at once'}
+          </p>
+        </>
+      )}
+    </div>
+  );
+}

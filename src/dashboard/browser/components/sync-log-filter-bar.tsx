@@ -1,0 +1,129 @@
+import { useState } from 'preact/hooks';
+import { connectionTitle } from '../format.js';
+import { fromLocal, toLocal } from '../local-time.js';
+import { hasFilters, KINDS, SPANS, STATUSES, type SyncLogFilters, searchOf } from '../sync-log-filters.js';
+
+interface SyncLogFilterBarProps {
+  connected: readonly string[];
+  filters: SyncLogFilters;
+  onChange(change: Readonly<Partial<Record<keyof SyncLogFilters, string>>>): void;
+}
+
+const ALL = { connection: '', status: '', kind: '', order: '', conversion: '', span: '', from: '', to: '' };
+
+export function SyncLogFilterBar({ connected, filters, onChange }: SyncLogFilterBarProps) {
+  const { connection, status, kind, span, from, to } = filters;
+  const [text, setText] = useState(filters.conversion ?? filters.order ?? '');
+  const [isCustom, setCustom] = useState(from !== undefined || to !== undefined);
+  // A connection in the address stays selectable, also after it was disconnected.
+  const names = [...new Set([...connected, ...(connection === undefined ? [] : [connection])])];
+  const chooseSpan = (value: string) => {
+    setCustom(value === 'custom');
+    if (value !== 'custom') onChange({ span: value, from: '', to: '' });
+  };
+  return (
+    <div class="filters">
+      <search>
+        <form
+          onSubmit={(event) => {
+            event.preventDefault();
+            onChange(searchOf(text));
+          }}
+        >
+          <input
+            type="search"
+            aria-label="Order or conversion id"
+            placeholder="Order, conversion …"
+            value={text}
+            onInput={(event) => {
+              setText(event.currentTarget.value);
+              // The browser's button that clears the field.
+              if (event.currentTarget.value === '' && (filters.order || filters.conversion)) onChange(searchOf(''));
+            }}
+          />
+        </form>
+      </search>
+      <Chip
+        label="Platform"
+        all="All platforms"
+        value={connection}
+        options={names.map((name) => [name, connectionTitle(name)])}
+        onValue={(value) => onChange({ connection: value })}
+      />
+      <Chip
+        label="Outcome"
+        all="All outcomes"
+        value={status}
+        options={STATUSES.map((name) => [name, name])}
+        onValue={(value) => onChange({ status: value })}
+      />
+      <Chip label="Kind" all="All kinds" value={kind} options={KINDS} onValue={(value) => onChange({ kind: value })} />
+      <Chip
+        label="Time"
+        all="All times"
+        value={isCustom ? 'custom' : span}
+        options={[...SPANS.map(([value, title]) => [value, title] as const), ['custom', 'Between …']]}
+        onValue={chooseSpan}
+      />
+      {isCustom && (
+        <>
+          <Moment label="From" value={from} onValue={(value) => onChange({ span: '', from: value })} />
+          <Moment label="Until" value={to} onValue={(value) => onChange({ span: '', to: value })} />
+        </>
+      )}
+      {hasFilters(filters) && (
+        <button
+          type="button"
+          class="quiet"
+          onClick={() => {
+            setText('');
+            setCustom(false);
+            onChange(ALL);
+          }}
+        >
+          Remove the filters
+        </button>
+      )}
+    </div>
+  );
+}
+
+interface ChipProps {
+  label: string;
+  /** What is shown while nothing is chosen. */
+  all: string;
+  value: string | undefined;
+  options: readonly (readonly [value: string, title: string])[];
+  onValue(value: string): void;
+}
+
+/** A filter that stands out once it is set. */
+function Chip({ label, all, value, options, onValue }: ChipProps) {
+  return (
+    <select
+      class={`chip ${value === undefined ? '' : 'set'}`}
+      aria-label={label}
+      value={value ?? ''}
+      onChange={(event) => onValue(event.currentTarget.value)}
+    >
+      <option value="">{all}</option>
+      {options.map(([option, title]) => (
+        <option key={option} value={option}>
+          {title}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+function Moment({ label, value, onValue }: { label: string; value: string | undefined; onValue: (v: string) => void }) {
+  return (
+    <input
+      type="datetime-local"
+      aria-label={label}
+      title={label}
+      value={toLocal(value)}
+      onChange={(event) => onValue(fromLocal(event.currentTarget.value) ?? '')}
+    />
+  );
+}

@@ -1,0 +1,48 @@
+import { useCallback, useEffect } from 'preact/hooks';
+import { api, dataOf } from '../api.js';
+import { useData, useInterval } from '../use-data.js';
+import { Badge } from './badge.js';
+import { ProblemNote } from './states.js';
+import { Time } from './time.js';
+
+const POLL_MS = 5_000;
+
+/** Whether the tag reported a visit, and from where. Asks again until it has. */
+export function TagCheck({ site, onSeen }: { site: string; onSeen?: () => void }) {
+  const { data, problem, reload } = useData(`tag ${site}`, () =>
+    dataOf(api.GET('/api/v1/sites/{site}/tag', { params: { path: { site } } })),
+  );
+  const isSeen = data?.seenAt !== undefined;
+  useInterval(useCallback(reload, [reload]), POLL_MS, data !== undefined && !isSeen);
+  useEffect(() => {
+    if (isSeen) onSeen?.();
+  }, [isSeen]);
+  const test = `https://${site}/?utm_source=tag-check`;
+  return (
+    <div role="status">
+      <ProblemNote problem={problem} retry={reload} />
+      {data?.seenAt !== undefined && (
+        <p>
+          <Badge tone="ok">seen</Badge> <Time time={data.seenAt} as="age" />
+          {data.host !== undefined && (
+            <>
+              {' '}
+              on <code>{data.host}</code>
+            </>
+          )}
+        </p>
+      )}
+      {data && !isSeen && (
+        <p>
+          <Badge tone="wait">not seen yet</Badge>{' '}
+          {data.complete ? '' : 'Not among the latest events, which were searched. '}
+          Visits are reported when they come from an ad or a campaign. Open{' '}
+          <a href={test} target="_blank" rel="noreferrer">
+            {test}
+          </a>{' '}
+          to check.
+        </p>
+      )}
+    </div>
+  );
+}

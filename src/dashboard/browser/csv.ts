@@ -1,0 +1,14 @@
+/** A spreadsheet runs a cell that begins with one of these as a formula, and text comes from senders and platforms. */
+const FORMULA = /^[=+\-@\t\r]/;
+
+/** Rows as CSV (RFC 4180). */
+export function toCsv(rows: readonly (readonly (string | number | undefined)[])[]): string {
+  return rows.map((row) => `${row.map(cellOf).join(',')}\r\n`).join('');
+}
+
+function cellOf(value: string | number | undefined): string {
+  if (value === undefined) return '';
+  if (typeof value === 'number') return String(value);
+  const text = FORMULA.test(value) ? `'${value}` : value;
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}

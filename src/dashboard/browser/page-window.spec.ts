@@ -1,0 +1,12 @@
+import { addPage } from './page-window.js';
+
+describe('the rows that a list keeps', () => {
+  it('are bounded, the newest go first', () => {
+    const none = { items: [], isCut: false };
+    const two = addPage(addPage(none, [9, 8], 4), [7, 6], 4);
+    expect(two).toEqual({ items: [9, 8, 7, 6], isCut: false });
+    const three = addPage(two, [5, 4], 4);
+    expect(three).toEqual({ items: [7, 6, 5, 4], isCut: true });
+    expect(addPage(three, [], 4)).toEqual(three);
+  });
+});

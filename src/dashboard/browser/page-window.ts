@@ -1,0 +1,15 @@
+/** Rows that a list keeps: as many as a page can show without becoming slow, whatever was loaded. */
+export const ROWS_MAX = 500;
+
+export interface PageWindow<Item> {
+  /** Newest first. */
+  readonly items: readonly Item[];
+  /** Whether newer items were dropped. */
+  readonly isCut: boolean;
+}
+
+/** Adds a page of earlier items; the newest ones go if there are too many. */
+export function addPage<Item>(before: PageWindow<Item>, page: readonly Item[], max = ROWS_MAX): PageWindow<Item> {
+  const items = [...before.items, ...page];
+  return { items: items.slice(-max), isCut: before.isCut || items.length > max };
+}

@@ -1,0 +1,16 @@
+import { noAnswer, toProblem } from './problem.js';
+
+describe('problems of requests', () => {
+  it('tells a lost connection, a timeout and an answer of something else apart', () => {
+    const timeout = Object.assign(new Error('signal timed out'), { name: 'TimeoutError' });
+    const titles = [new TypeError('Failed to fetch'), timeout, new SyntaxError('<html>')].map(
+      (failure) => noAnswer(failure).title,
+    );
+    expect(titles).toEqual(['No connection', 'No answer', 'Unreadable answer']);
+  });
+
+  it('makes a problem of an answer that is none', () => {
+    expect(toProblem(502, '<html>')).toMatchObject({ title: 'HTTP 502', status: 502 });
+    expect(toProblem(409, { title: 'Conflict', status: 409, detail: 'Taken.' }).detail).toBe('Taken.');
+  });
+});

@@ -1,0 +1,39 @@
+import { jest } from '@jest/globals';
+import { Reachability } from './reachability.js';
+
+describe('reachability', () => {
+  beforeEach(() => {
+    jest.useFakeTimers();
+  });
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  it('asks until the service answers, and says so once', async () => {
+    let isUp = false;
+    let asked = 0;
+    const reachability = new Reachability(async () => {
+      asked += 1;
+      if (!isUp) throw new Error('no answer');
+    });
+    const seen: boolean[] = [];
+    reachability.watch(() => seen.push(reachability.isReachable));
+    reachability.notAnswered();
+    reachability.notAnswered();
+    await jest.advanceTimersByTimeAsync(60_000);
+    expect([seen, asked > 1]).toEqual([[false], true]);
+    isUp = true;
+    await jest.advanceTimersByTimeAsync(30_000);
+    const before = asked;
+    await jest.advanceTimersByTimeAsync(300_000);
+    expect([seen, asked]).toEqual([[false, true], before]);
+  });
+
+  it('asks at once when the device is online again', async () => {
+    const reachability = new Reachability(async () => {});
+    reachability.notAnswered();
+    reachability.askNow();
+    await jest.advanceTimersByTimeAsync(0);
+    expect(reachability.isReachable).toBe(true);
+  });
+});

@@ -1,0 +1,59 @@
+import type { Schemas } from './api.js';
+import type { Status, SyncLogFilters } from './sync-log-filters.js';
+
+type RetryAnswer = Schemas['RetriedDeliveries'];
+export type RetryStatus = 'failed' | 'skipped' | 'queued';
+
+/** Which deliveries the attempts of a filter may be sent again for. Undefined: what succeeded is not sent again. */
+export function retryStatuses(status: Status | undefined): RetryStatus[] | undefined {
+  if (status === undefined) return ['failed', 'skipped'];
+  if (status === 'failed' || status === 'rejected') return ['failed'];
+  if (status === 'skipped') return ['skipped'];
+  return status === 'deferred' ? ['queued'] : undefined;
+}
+
+/** The selections to send: a selection names a connection, an order or a conversion, so all connections are one each. */
+export function retrySelections(
+  { connection, order, conversion }: SyncLogFilters,
+  connected: readonly string[],
+): { connection?: string; order?: string; conversion?: string }[] {
+  const common = { ...(order && { order }), ...(conversion && { conversion }) };
+  if (connection !== undefined) return [{ ...common, connection }];
+  return order || conversion ? [common] : connected.map((name) => ({ connection: name }));
+}
+
+export interface RetrySummary {
+  readonly requested: number;
+  /** Connections with the deliveries that are sent, and those that are not, by their status. */
+  readonly connections: readonly {
+    readonly connection: string;
+    readonly requested: number;
+    readonly notSent: readonly (readonly [status: string, count: number])[];
+  }[];
+  readonly preview?: RetryAnswer['preview'];
+}
+
+/** The sum of the answers to several requests. The payload is shown only if it is the only delivery. */
+export function summarize(answers: readonly RetryAnswer[], statuses: readonly RetryStatus[]): RetrySummary {
+  const byConnection = new Map<string, { requested: number; notSent: Map<string, number> }>();
+  for (const { connections } of answers)
+    for (const [connection, { requested, byStatus }] of Object.entries(connections)) {
+      const sum = byConnection.get(connection) ?? { requested: 0, notSent: new Map<string, number>() };
+      byConnection.set(connection, sum);
+      sum.requested += requested;
+      for (const [status, count] of Object.entries(byStatus))
+        if (!(statuses as readonly string[]).includes(status))
+          sum.notSent.set(status, (sum.notSent.get(status) ?? 0) + count);
+    }
+  const requested = answers.reduce((sum, answer) => sum + answer.requested, 0);
+  const preview = requested === 1 ? answers.find((answer) => answer.preview)?.preview : undefined;
+  return {
+    requested,
+    connections: [...byConnection].map(([connection, { requested, notSent }]) => ({
+      connection,
+      requested,
+      notSent: [...notSent],
+    })),
+    ...(preview && { preview }),
+  };
+}

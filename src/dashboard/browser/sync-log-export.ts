@@ -1,0 +1,58 @@
+import type { Schemas } from './api.js';
+import { toCsv } from './csv.js';
+
+type SyncLine = Schemas['SyncLine'];
+
+/** More is for an export on the page History. */
+export const EXPORT_MAX = 10_000;
+const PAGE = 500;
+
+const COLUMNS = [
+  ['time', ({ time }) => time],
+  ['kind', ({ kind }) => kind],
+  ['order', ({ orderId }) => orderId],
+  ['event', ({ event }) => event],
+  ['connection', ({ platform }) => platform],
+  ['outcome', ({ status }) => status],
+  ['reason', reasonOf],
+  ['http_status', ({ httpStatus }) => httpStatus],
+  ['attempt', ({ attempt }) => attempt],
+  ['duration_ms', ({ durationMs }) => durationMs],
+  ['next_attempt', ({ nextTry }) => nextTry],
+  ['conversion', ({ conversionId }) => conversionId],
+  ['position', ({ position }) => position],
+] as const satisfies readonly (readonly [string, (line: SyncLine) => string | number | undefined])[];
+
+function reasonOf({ reason, reasons }: SyncLine): string | undefined {
+  return reason ?? (reasons && Object.keys(reasons).join('; '));
+}
+
+export function syncLogCsv(lines: readonly SyncLine[]): string {
+  return toCsv([COLUMNS.map(([name]) => name), ...lines.map((line) => COLUMNS.map(([, value]) => value(line)))]);
+}
+
+interface LinePage {
+  readonly items: readonly SyncLine[];
+  readonly next?: number | undefined;
+}
+
+export interface ExportedLines {
+  readonly lines: readonly SyncLine[];
+  /** There are more than are exported. */
+  readonly isTruncated: boolean;
+}
+
+/** All matching lines up to the limit, page by page. */
+export async function readLines(
+  load: (cursor: number | undefined, limit: number) => Promise<LinePage>,
+  max = EXPORT_MAX,
+): Promise<ExportedLines> {
+  const lines: SyncLine[] = [];
+  let cursor: number | undefined;
+  do {
+    const page = await load(cursor, Math.min(PAGE, max - lines.length));
+    lines.push(...page.items);
+    cursor = page.next;
+  } while (cursor !== undefined && lines.length < max);
+  return { lines, isTruncated: cursor !== undefined };
+}

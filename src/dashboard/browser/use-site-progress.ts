@@ -1,0 +1,34 @@
+import { api, dataOf, problemOf } from './api.js';
+import type { SiteProgress } from './first-steps-view.js';
+import { type Loaded, useData } from './use-data.js';
+
+/** How far a site is set up. Only what a new site has to have is asked for: one key, one conversion, one visit. */
+export function useSiteProgress(site: string): Loaded<SiteProgress> {
+  const params = { path: { site } };
+  return useData(`progress ${site}`, async () => {
+    const [keys, conversions, tag, connections, hasWebhook] = await Promise.all([
+      dataOf(api.GET('/api/v1/sites/{site}/keys', { params })),
+      dataOf(api.GET('/api/v1/sites/{site}/conversions', { params: { ...params, query: { limit: 1 } } })),
+      dataOf(api.GET('/api/v1/sites/{site}/tag', { params })),
+      dataOf(api.GET('/api/v1/sites/{site}/connections', { params })),
+      hasWebhookOf(site),
+    ]);
+    return {
+      hasKey: keys.items.some(({ status }) => status === 'active'),
+      hasConversion: conversions.items.length > 0,
+      isTagSeen: tag.seenAt !== undefined,
+      isConnected: connections.items.some(({ connected }) => connected),
+      hasWebhook,
+    };
+  });
+}
+
+async function hasWebhookOf(site: string): Promise<boolean> {
+  try {
+    await dataOf(api.GET('/api/v1/sites/{site}/webhook', { params: { path: { site } } }));
+    return true;
+  } catch (error) {
+    if (problemOf(error).status === 404) return false;
+    throw error;
+  }
+}

@@ -1,0 +1,69 @@
+import { InMemoryLog } from '../../test/support/in-memory-log.js';
+import { ConversionEvents } from '../../test/support/statistics.js';
+import type { ReplayDeliveries } from '../delivery/replay-deliveries.command.js';
+import { uuidv7 } from '../kernel/uuid.js';
+import type { ConnectionName } from '../platforms/connection-name.js';
+import type { Site } from '../sites/site.js';
+import { type RetryDependencies, type RetryRequest, retryDeliveries } from './retry-deliveries.js';
+
+const SITE = { id: uuidv7(), host: 'shop.example', connections: [{ platform: 'meta', settings: {} }] };
+
+describe('a retry', () => {
+  let events: ConversionEvents;
+  let requested: unknown[];
+  let retry: (request: Partial<RetryRequest>) => ReturnType<typeof retryDeliveries>;
+
+  beforeEach(() => {
+    const log = new InMemoryLog();
+    events = new ConversionEvents(log, SITE.host);
+    requested = [];
+    const commands = {
+      execute: async ({ request }: ReplayDeliveries) => {
+        requested.push('conversion' in request.range && request.range.conversion);
+        return { requested: 1, byStatus: { failed: 1 } };
+      },
+    };
+    const postgres = { clock: { nowMs: Date.now } };
+    const secrets = { dedupSecret: async () => 'secret' };
+    const dependencies = { log, commands, postgres, secrets } as unknown as RetryDependencies;
+    retry = (request) =>
+      retryDeliveries(
+        dependencies,
+        SITE as unknown as Site,
+        { statuses: ['failed'], force: false, dryRun: false, limit: 1, ...request },
+        'user:ada',
+      );
+  });
+
+  const failed = (id: string, attempt: number) => events.outcome(id, 'failed', 'meta', { attempt });
+
+  it('does not send what an earlier page sent, though older attempts of it are on this one', async () => {
+    const id = await events.decided('received', 'aa'.repeat(32));
+    await failed(id, 1);
+    await failed(id, 2);
+    const first = await retry({ conversion: id });
+    expect(first).toMatchObject({ requested: 1, next: expect.any(Number) });
+    await failed(id, 3);
+    expect(await retry({ conversion: id, cursor: first.next })).toMatchObject({ requested: 0 });
+    expect(requested).toEqual([id]);
+  });
+
+  it('finds the newest conversions of an order that was sent any number of times', async () => {
+    const ids: string[] = [];
+    for (let count = 0; count < 101; count += 1) {
+      ids.push(await events.decided('received', 'aa'.repeat(32), { orderId: 'A' }, {}, 'A'));
+      await failed(ids[count] as string, 1);
+    }
+    await retry({ order: 'A', limit: 500 });
+    expect(requested).toEqual(ids.slice(1).reverse());
+  });
+
+  it('with force does not continue: the only delivery was sent', async () => {
+    const id = await events.decided('received', 'aa'.repeat(32));
+    await failed(id, 1);
+    await failed(id, 2);
+    const forced = await retry({ conversion: id, connection: 'meta' as ConnectionName, force: true });
+    expect(forced).toMatchObject({ requested: 1 });
+    expect(forced.next).toBeUndefined();
+  });
+});

@@ -1,0 +1,119 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { jest } from '@jest/globals';
+import type { Browser, Page } from 'playwright-core';
+import { CHROMIUM_REMEDY, launchChromium } from '../browser/chromium.mjs';
+import { eventually } from '../support/service.js';
+import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.js';
+
+jest.setTimeout(400_000);
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+/** The Node that runs this test is the first in PATH, so that npm and the service use it as well. */
+const PATH = [dirname(process.execPath), process.env['PATH']].join(delimiter);
+/** The link of the first administrator is printed on terminals only. */
+const AS_TERMINAL = '--import=data:text/javascript,process.stdout.isTTY=true';
+const SITE = 'shop.example';
+
+describe('the first run', () => {
+  let dataDir: string;
+  let npm: ChildProcess;
+  let output = '';
+  let browser: Browser;
+  let page: Page;
+  let receiver: WebhookReceiver;
+
+  beforeAll(async () => {
+    dataDir = mkdtempSync(join(tmpdir(), 'cc-first-run-'));
+    // When started by root, PostgreSQL runs as another user, which needs access to its data.
+    chmodSync(dataDir, 0o755);
+    const env = {
+      ...{ PATH, HOME: dataDir, DATA_DIR: dataDir, PORT: '0', ADMIN_PORT: '0' },
+      ...{ OUTBOUND_ALLOW_PRIVATE: 'true', NODE_OPTIONS: AS_TERMINAL },
+    };
+    // In its own process group, so that npm and the service can be interrupted together.
+    npm = spawn('npm', ['start'], { cwd: ROOT, env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] });
+    for (const stream of [npm.stdout, npm.stderr]) stream?.setEncoding('utf8').on('data', (text) => (output += text));
+    receiver = await startReceiver();
+    const started = await launchChromium();
+    if (!started) throw new Error(`Chromium does not start: ${CHROMIUM_REMEDY}.`);
+    browser = started;
+    const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, locale: 'en-US' });
+    context.setDefaultTimeout(60_000);
+    page = await context.newPage();
+  }, 120_000);
+  afterAll(async () => {
+    await browser?.close();
+    await receiver?.stop();
+    if (npm?.pid && npm.exitCode === null) {
+      const ended = once(npm, 'exit');
+      process.kill(-npm.pid, 'SIGINT');
+      await ended;
+    }
+    rmSync(dataDir, { recursive: true, force: true, maxRetries: 5 });
+  }, 60_000);
+
+  const click = (name: string) => page.getByRole('button', { name, exact: true }).click();
+  const heading = (name: string) => page.getByRole('heading', { level: 1, name }).waitFor();
+  const step = (title: string) =>
+    page.getByRole('listitem').filter({ has: page.getByRole('heading', { name: title }) });
+  const done = (title: string) => step(title).getByText('done', { exact: true }).waitFor();
+  /** What the page offers to paste into a terminal. With PORT=0 only the banner knows the port. */
+  const pasteLine = async () => {
+    const line = (await page.getByRole('region', { name: 'Request' }).textContent()) ?? '';
+    const url = /listens on (\S+)/.exec(output)?.[1] as string;
+    await promisify(execFile)('bash', ['-c', line.replace('http://localhost:0', url)], { env: { PATH } });
+  };
+
+  it('leads from the printed link to a delivered conversion, seen live', async () => {
+    const linkIn = (text: string) => /http\S+\/sign-in#\S+/.exec(text)?.[0];
+    const printed = await eventually(
+      async () => output,
+      (text) => linkIn(text) !== undefined,
+      { withinMs: 180_000 },
+    );
+    await page.goto(linkIn(printed) as string);
+    await page.getByLabel('Email').fill('ada@shop.example');
+    await page.getByLabel('New password').fill('correct horse battery staple');
+    expect(page.url()).toMatch(/\/sign-in$/);
+    await click('Choose and sign in');
+    await heading('Overview');
+    expect(page.url()).not.toContain('#');
+
+    await page.getByRole('link', { name: 'Add your own site' }).click();
+    await page.getByLabel('Host').fill(SITE);
+    await click('Add the site');
+    await heading('First steps');
+
+    await click('Create a key');
+    await done('Create a key');
+    await step('Send a conversion').getByText('waiting').waitFor();
+    await pasteLine();
+    await done('Send a conversion');
+    const feed = page.getByRole('list', { name: 'Events' });
+    await feed.getByText('Conversion received').waitFor();
+
+    await step('Add the tag').getByText('Snippet for the head of every page').click();
+    await step('Add the tag').getByText('not seen yet').waitFor();
+
+    await click('Connect to the sandbox');
+    await done('Connect a platform');
+    await pasteLine();
+    await feed.getByText('Delivered', { exact: true }).waitFor();
+
+    await click('Set the webhook');
+    await page.getByRole('dialog').getByLabel('Address').fill(`${receiver.url}/totals`);
+    await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Done' }).click();
+    await done('Set the webhook');
+
+    await feed.getByText('Delivered', { exact: true }).click();
+    await page.getByRole('heading', { level: 1, name: /ORD-/ }).waitFor();
+    await page.getByText('Meta').first().waitFor();
+  });
+});
