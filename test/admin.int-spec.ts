@@ -169,7 +169,7 @@ describe('management API', () => {
     expect((await token('/sites/one.example/inbound', { method: 'PUT', body: { enabled: false } })).status).toBe(403);
   });
 
-  it('revokes a token on another instance at once', async () => {
+  it('ends a token and a session on another instance at once', async () => {
     const operator = await admin.signedIn('operator');
     const { body: created } = await operator('/tokens', { method: 'POST', body: { name: 'CI', scopes: ['read'] } });
     const other = await startTestAdmin(admin.databaseUrl);
@@ -178,6 +178,12 @@ describe('management API', () => {
       expect((await token('/sites')).status).toBe(200);
       expect((await operator(`/tokens/${created.id}`, { method: 'DELETE' })).status).toBe(204);
       expect((await token('/sites')).status).toBe(401);
+      const { email } = (await operator('/session')).body;
+      const opened = await admin.anonymous('/session', { method: 'POST', body: { email, password: PASSWORD } });
+      const signedIn = other.withHeaders({ cookie: cookieOf(opened) });
+      expect((await signedIn('/session')).status).toBe(200);
+      expect((await operator('/sessions', { method: 'DELETE' })).status).toBe(204);
+      expect((await signedIn('/session')).status).toBe(401);
     } finally {
       await other.stop();
     }

@@ -195,7 +195,7 @@ describe('series', () => {
     expect(status).toBe(200);
     expect(body.buckets).toMatchObject([
       {
-        start: '2026-03-27T23:00:00.000Z',
+        start: '2026-03-28T12:00:00.000Z',
         end: '2026-03-28T23:00:00.000Z',
         conversions: 1,
         botTrafficRemoved: 2,
@@ -210,6 +210,24 @@ describe('series', () => {
     expect(filled).toMatchObject([1, 10, 100, 1_000].map((conversions) => ({ conversions })));
     const analyst = await admin.signedIn('analyst', [host]);
     expect((await analyst(`/series?${days}`)).body.buckets).toEqual(body.buckets);
+  });
+
+  it('add up to the totals of the same period', async () => {
+    const { host } = await openSite();
+    const of = countsOf(host);
+    const quarters = ['2026-03-28T11:45:00Z', '2026-03-28T12:00:00Z', '2026-03-30T11:45:00Z', '2026-03-30T12:00:00Z'];
+    await insert(
+      'conversion_statistics',
+      quarters.map((quarter, index) => ({ ...of, quarter, conversions: 10 ** index })),
+    );
+    const days = 'from=2026-03-28T12:00:00Z&to=2026-03-30T12:00:00Z';
+    const { body: totals } = await boss(`/sites/${host}/totals?${days}`);
+    expect(totals.conversions).toBe(110);
+    for (const interval of ['hour', 'day']) {
+      const { body } = await boss(`/sites/${host}/series?${days}&interval=${interval}&timeZone=Asia/Kathmandu`);
+      const sum = body.buckets.reduce((all: number, { conversions }: { conversions: number }) => all + conversions, 0);
+      expect([sum, body.buckets[0].start, body.buckets.at(-1).end]).toEqual([110, totals.from, totals.to]);
+    }
   });
 
   it('count each delivery by its final outcome', async () => {

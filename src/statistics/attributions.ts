@@ -56,14 +56,14 @@ class FirstConversions {
     const quarters = new Map(
       conversions.map(({ site, quarter }) => [quarterKey({ site, quarter }), { site, quarter }]),
     );
-    const { rows } = await tx.query<{ site: string; quarter: Date; counted: number; last: number | null }>({
-      name: 'read-first-conversions',
-      text: `SELECT q.site, q.quarter, coalesce(sum(s.conversions), 0)::float8 AS counted, min(l.position)::float8 AS last
-               FROM json_to_recordset($1) AS q (site text, quarter timestamptz)
-               LEFT JOIN conversion_statistics s ON s.site = q.site AND s.quarter = q.quarter
-               LEFT JOIN attribution_limits l ON l.site = q.site AND l.quarter = q.quarter GROUP BY 1, 2`,
-      values: [JSON.stringify([...quarters.values()])],
-    });
+    const { rows } = await tx.query<{ site: string; quarter: Date; counted: number; last: number | null }>(
+      `SELECT q.site, q.quarter,
+              (SELECT coalesce(sum(conversions), 0)::float8 FROM conversion_statistics s
+                WHERE s.site = q.site AND s.quarter = q.quarter) AS counted,
+              (SELECT position::float8 FROM attribution_limits l WHERE l.site = q.site AND l.quarter = q.quarter) AS last
+         FROM json_to_recordset($1) AS q (site text, quarter timestamptz)`,
+      [JSON.stringify([...quarters.values()])],
+    );
     return new FirstConversions(
       new Map(
         rows.map(({ site, quarter, counted, last }) => [
@@ -166,18 +166,20 @@ async function place(
 async function nameOrMerge(tx: ClientBase, groups: readonly Placed[]): Promise<Placed[]> {
   const asked = groups.filter(({ row }) => isInventable(row));
   if (asked.length === 0) return [...groups];
-  const { rows } = await tx.query<SourceRow & { quarter: Date }>({
-    name: 'read-named-sources',
-    text: `SELECT DISTINCT a.site, a.quarter, a.source, a.medium, a.campaign, a.click
-             FROM json_to_recordset($1) AS r (${RECORD}) JOIN attributions a USING (site, quarter, ${SOURCE})
-            WHERE a.part = 'first' AND NOT a.other`,
-    values: [JSON.stringify(asked.map(({ row }) => row))],
-  });
+  const quarters = new Map(
+    asked.map(({ row: { site, quarter } }) => [quarterKey({ site, quarter }), { site, quarter }]),
+  );
+  const { rows } = await tx.query<SourceRow & { quarter: Date }>(
+    `SELECT DISTINCT a.site, a.quarter, a.source, a.medium, a.campaign, a.click
+       FROM json_to_recordset($1) AS q (site text, quarter timestamptz)
+       JOIN attributions a ON a.site = q.site AND a.quarter = q.quarter AND a.part = 'first'`,
+    [JSON.stringify([...quarters.values()])],
+  );
   const named = new Set(rows.map((row) => sourceKey({ ...row, quarter: row.quarter.toISOString() })));
-  return groups.map(({ row, conversions }) =>
-    isInventable(row) && !named.has(sourceKey(row))
-      ? { row: { ...row, source: '', medium: '', campaign: '', other: true }, conversions }
-      : { row, conversions },
+  return groups.map((group) =>
+    !isInventable(group.row) || named.has(sourceKey(group.row))
+      ? group
+      : { ...group, row: { ...group.row, source: '', medium: '', campaign: '', other: true } },
   );
 }
 

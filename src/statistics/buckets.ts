@@ -35,6 +35,13 @@ export function bucketBorders(period: Period, interval: Interval, timeZone: stri
   return borders;
 }
 
+/** The same, without what is before and after the period, so that the buckets add up to its total. */
+export function bordersWithin(period: Period, interval: Interval, timeZone: string): number[] {
+  const { fromMs, toMs } = toQuarters(period);
+  const inner = bucketBorders(period, interval, timeZone).filter((ms) => ms > fromMs && ms < toMs);
+  return [fromMs, ...inner, toMs];
+}
+
 function tooMany(interval: Interval): UserError {
   return new UserError(
     `The period has more than ${BUCKETS_MAX} ${interval}s. Choose a shorter one, or longer intervals.`,

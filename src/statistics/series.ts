@@ -2,7 +2,7 @@ import type { ClientBase } from 'pg';
 import { SITE } from '../events/site.events.js';
 import type { EventLog } from '../log/event-log.js';
 import type { Postgres } from '../postgres/postgres.js';
-import { bucketBorders, type Interval, type Period } from './buckets.js';
+import { bordersWithin, type Interval, type Period } from './buckets.js';
 import { type AsOf, readSnapshot } from './snapshot.js';
 import { borderValues, COUNTED_IN, type Counts, countBySite, toCounts } from './totals.js';
 
@@ -60,12 +60,12 @@ export interface SeriesRequest {
   readonly timeZone: string;
 }
 
-/** The numbers of some sites together, by hours or days of a time zone. */
+/** The numbers of some sites together, by hours or days of a time zone. The first and the last may be parts of one. */
 export async function readSeries(
   { postgres, log }: { readonly postgres: Postgres; readonly log: EventLog },
   { sites, period, interval, timeZone }: SeriesRequest,
 ): Promise<Series> {
-  const borders = bucketBorders(period, interval, timeZone);
+  const borders = bordersWithin(period, interval, timeZone);
   const annotations = await readAnnotations(log, sites, borders);
   return readSnapshot(postgres, COUNTED_IN, async (client) => {
     const bySite = await countBySite(client, sites, borders);

@@ -34,17 +34,25 @@ const EXPORTED_MS = 5_000;
 export async function adminRun(context) {
   const { directory, settings, progress, part, cleanUp } = context;
   progress('starting the service …');
-  const port = await freePort();
-  const admin = { ADMIN_PORT: String(port), ADMIN_EMAIL: USER.email, ADMIN_PASSWORD: USER.password };
-  const service = await part('the service', () => startService(join(directory, 'service'), admin));
-  if (!service) return [];
+  const started = await part('the service', () => startWithDashboard(join(directory, 'service')));
+  if (!started) return [];
+  const { service, dashboard } = started;
   cleanUp.push(() => service.stop());
   context.postgresVersion = await serverVersion(service.server);
-  const dashboard = new Dashboard(`http://localhost:${port}/api/v1`);
-  if (!(await part('signing in', () => dashboard.open()))) return [];
   progress('filling the log …');
   await part('filling the log', () => fillInbound(service, settings.warmUp, context));
   return (await part('the rounds', () => rounds(service, dashboard, context))) ?? [];
+}
+
+/** The service with its management API, where that is, and a signed-in user of it. */
+export async function startWithDashboard(dataDir) {
+  const port = await freePort();
+  const admin = { ADMIN_PORT: String(port), ADMIN_EMAIL: USER.email, ADMIN_PASSWORD: USER.password };
+  const service = await startService(dataDir, admin);
+  const url = `http://localhost:${port}`;
+  const dashboard = new Dashboard(`${url}/api/v1`);
+  await dashboard.open();
+  return { service, url, dashboard };
 }
 
 async function rounds(service, dashboard, context) {
@@ -77,18 +85,21 @@ class Dashboard {
     this.url = url;
   }
 
-  /** Waits until the management API listens, and signs in. */
+  /** Waits until the management API has its user, and signs in. Not by signing in again and again, which is throttled. */
   async open() {
     const deadline = performance.now() + LISTENING_WITHIN_MS;
-    for (;;) {
-      const answer = await this.signIn().catch(() => undefined);
-      if (answer?.ok) {
-        this.cookie = answer.headers.get('set-cookie').split(';', 1)[0];
-        return true;
-      }
-      if (performance.now() > deadline) throw new Error(`the management API answers ${answer?.status ?? 'nothing'}`);
+    while (!(await this.hasUsers())) {
+      if (performance.now() > deadline) throw new Error('the management API has no user');
       await new Promise((resolve) => setTimeout(resolve, 200));
     }
+    const answer = await this.signIn();
+    if (!answer.ok) throw new Error(`a sign-in was answered ${answer.status}`);
+    this.cookie = answer.headers.get('set-cookie').split(';', 1)[0];
+  }
+
+  async hasUsers() {
+    const answer = await fetch(`${this.url}/session/options`).catch(() => undefined);
+    return answer?.ok && (await answer.json()).hasUsers;
   }
 
   /** Sends requests at a fixed rate while `work` runs. A failed one makes the measurement fail. */

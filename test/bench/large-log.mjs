@@ -65,7 +65,7 @@ async function startFilled(dataDir, { settings, progress }) {
 }
 
 /** Waits until the projections have caught up: their work would otherwise be part of the measurement. */
-async function untilQuiet(client) {
+export async function untilQuiet(client) {
   const read = async () =>
     JSON.stringify((await client.query('SELECT name, position FROM cc.projections ORDER BY 1')).rows);
   for (let before; ; ) {

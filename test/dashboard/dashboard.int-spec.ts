@@ -81,7 +81,7 @@ describe('the dashboard', () => {
 
   it('learns where the service accepts conversions on its own machine', async () => {
     const analyst = await admin.signedIn('analyst');
-    expect((await analyst('/installation')).body).toEqual({ localUrl: 'http://localhost:8080' });
+    expect((await analyst('/installation')).body).toMatchObject({ localUrl: 'http://localhost:8080' });
     expect((await admin.anonymous('/installation')).status).toBe(401);
   });
 });

@@ -98,7 +98,6 @@ describe('the first run', () => {
     const feed = page.getByRole('list', { name: 'Events' });
     await feed.getByText('Conversion received').waitFor();
 
-    await step('Add the tag').getByText('Snippet for the head of every page').click();
     await step('Add the tag').getByText('not seen yet').waitFor();
 
     await click('Connect to the sandbox');

@@ -1,7 +1,6 @@
 // npm run screenshots: takes the pictures of docs/dashboard.md from the running product. Starts the built service with its
 // own database and sandbox in a temporary folder, sends conversions, and opens each page in Chromium.
 import { spawn } from 'node:child_process';
-import { createHash, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,8 +11,8 @@ import { CHROMIUM_REMEDY, launchChromium } from '../browser/chromium.mjs';
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const [PORT, ADMIN_PORT] = ['18180', '18181'];
 const [EMAIL, PASSWORD] = ['ada@shop.example', 'correct horse battery staple'];
-const BROWSER =
-  'Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36';
+const SITE = '/sites/localhost';
+const SETTLE_MS = 1_500;
 const base = `http://localhost:${ADMIN_PORT}`;
 const dataDir = mkdtempSync(join(tmpdir(), 'cc-screenshots-'));
 // Started by root, PostgreSQL runs as another user, who has to enter the folder.
@@ -24,13 +23,32 @@ const service = spawn(process.execPath, [join(root, 'dist/main.js')], {
   stdio: ['ignore', 'ignore', 'inherit'],
 });
 try {
-  await untilAnswered(`${base}/api/v1/session/options`);
-  await sendVisits();
-  const conversions = await sendConversions(24);
+  await untilReady(`${base}/api/v1/session/options`);
+  const api = await signIn();
+  await setUp(api);
+  const conversions = await sendConversions(60);
+  await startJobs(api);
   await takePictures([
-    ['overview', '/sites/localhost/overview?days=1'],
-    ['conversion', `/sites/localhost/conversions/${conversions.at(17)}`],
-    ['integrations', '/sites/localhost/integrations'],
+    ['all-sites', '/'],
+    ['overview', `${SITE}/overview?days=1`],
+    ['live', `${SITE}/live`],
+    ['conversions', `${SITE}/conversions`],
+    ['conversion', `${SITE}/conversions/${conversions.at(-1)}`],
+    ['sync-log', `${SITE}/sync-log`],
+    ['integrations', `${SITE}/integrations`],
+    ['webhook', `${SITE}/webhook`],
+    ['keys', `${SITE}/keys`],
+    ['tag', `${SITE}/tag`],
+    ['consent', `${SITE}/consent`],
+    ['traffic', `${SITE}/traffic`],
+    ['duplicates', `${SITE}/duplicates`],
+    ['mapping', `${SITE}/mapping?platform=meta`],
+    ['history', `${SITE}/history`],
+    ['audit', `${SITE}/audit`],
+    ['settings-users', '/settings/users'],
+    ['settings-tokens', '/settings/tokens'],
+    ['settings-oauth-apps', '/settings/oauth-apps'],
+    ['settings-health', '/settings/health'],
   ]);
 } finally {
   const ended = once(service, 'exit');
@@ -39,45 +57,44 @@ try {
   rmSync(dataDir, { recursive: true, force: true });
 }
 
-async function untilAnswered(url) {
+/** Until the service has its first user. */
+async function untilReady(url) {
   for (let attempt = 0; attempt < 120; attempt += 1) {
-    const isUp = await fetch(url).then(
-      ({ ok }) => ok,
-      () => false,
-    );
-    if (isUp) return;
+    const answer = await fetch(url).catch(() => undefined);
+    if (answer?.ok && (await answer.json()).hasUsers) return;
     if (service.exitCode !== null) break;
     await new Promise((resolve) => setTimeout(resolve, 500));
   }
-  throw new Error(`The service did not answer at ${url}.`);
+  throw new Error(`The service has no user at ${url}.`);
 }
 
-/** Visits of some of the customers from ads, so that their conversions are matched. */
-async function sendVisits() {
-  const campaigns = [
-    [0, 'google', 'cpc', 'spring-sale', 'gclid'],
-    [1, 'google', 'cpc', 'brand', 'gclid'],
-    [2, 'meta', 'paid_social', 'retargeting', 'fbclid'],
-    [3, 'tiktok', 'spark', 'launch', 'ttclid'],
-    [5, 'newsletter', 'email', 'november', undefined],
-  ];
-  for (const [customer, source, medium, campaign, click] of campaigns) {
-    const hash = createHash('sha256').update(`customer${customer}@example.com`).digest('hex');
-    const visit = {
-      ...{ v: 1, visitor: randomUUID(), visit: randomUUID(), hash, utm: { source, medium, campaign }, cookies: {} },
-      clicks: click ? { [click]: { id: `Cj0KCQ-${customer}`, t: Date.now() - (customer + 3) * 5_400_000 } } : {},
-      consent: { ad_storage: 'granted', ad_user_data: 'granted' },
-      signals: {},
-    };
-    await fetch(`http://localhost:${PORT}/__cc/identify`, {
-      method: 'POST',
-      headers: { 'Content-Type': 'application/json', 'User-Agent': BROWSER, Origin: `http://localhost:${PORT}` },
-      body: JSON.stringify(visit),
-    });
-  }
+/** @returns a function that calls the API as the administrator */
+async function signIn() {
+  const call = (cookie) => async (method, path, body) => {
+    const headers = { 'content-type': 'application/json', 'x-cc-csrf': '1', ...(cookie && { cookie }) };
+    const answer = await fetch(`${base}/api/v1${path}`, { method, headers, body: body && JSON.stringify(body) });
+    if (!answer.ok) throw new Error(`${method} ${path} was answered ${answer.status}: ${await answer.text()}`);
+    return answer;
+  };
+  const answer = await call()('POST', '/session', { email: EMAIL, password: PASSWORD });
+  return call(answer.headers.get('set-cookie').split(';', 1)[0]);
 }
 
-/** @returns the ids of the conversions */
+/** What a team has set up after its first days. */
+async function setUp(api) {
+  await api('POST', '/sites', { host: 'shop.example' });
+  await api('POST', `${SITE}/keys`, { name: 'CRM' });
+  await api('PATCH', `${SITE}/settings`, { blockCountries: { add: ['AQ'] }, dedupWindow: '2h' });
+  await api('POST', '/users', { email: 'grace@shop.example', role: 'analyst', sites: ['localhost'] });
+  await api('POST', '/users', { email: 'linus@shop.example', role: 'operator' });
+  await api('POST', '/tokens', { name: 'Reporting', scopes: ['read'] });
+}
+
+async function startJobs(api) {
+  await api('POST', `${SITE}/jobs`, { kind: 'export', format: 'csv' });
+}
+
+/** Sends conversions of customers, some of them twice, as shops do. @returns the ids of the conversions */
 async function sendConversions(count) {
   const key = readFileSync(join(dataDir, 'demo-key'), 'utf8').trim();
   const ids = [];
@@ -85,18 +102,25 @@ async function sendConversions(count) {
     const response = await fetch(`http://localhost:${PORT}/__cc/inbound`, {
       method: 'POST',
       headers: { 'X-CC-Api-Key': key, 'Content-Type': 'application/json' },
-      body: JSON.stringify({
-        email: `customer${number % 9}@example.com`,
-        event: number % 5 === 0 ? 'lead' : 'purchase',
-        value: 40 + ((number * 37) % 160),
-        currency: 'EUR',
-        orderId: `ORD-${48_000 + number}`,
-        ...(number % 2 === 0 && { phone: '+4930123456' }),
-      }),
+      body: JSON.stringify(conversion(number)),
     });
-    ids.push(response.headers.get('x-cc-conversion-id'));
+    const id = response.headers.get('x-cc-conversion-id');
+    if (id) ids.push(id);
   }
   return ids;
+}
+
+function conversion(number) {
+  const order = number % 13 === 0 ? number - 1 : number;
+  return {
+    email: `customer${order % 17}@example.com`,
+    event: order % 5 === 0 ? 'lead' : 'purchase',
+    value: 40 + ((order * 37) % 160),
+    currency: order % 7 === 0 ? 'USD' : 'EUR',
+    orderId: `ORD-${48_000 + order}`,
+    ...(order % 4 === 0 && { source: 'phone_call' }),
+    ...(order % 3 === 0 && { clickIds: { gclid: `Cj0KCQ-${order}` } }),
+  };
 }
 
 async function takePictures(pages) {
@@ -108,10 +132,13 @@ async function takePictures(pages) {
   await page.getByLabel('Email').fill(EMAIL);
   await page.getByLabel('Password').fill(PASSWORD);
   await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
+  await page.getByRole('button', { name: 'Sign out' }).waitFor();
   for (const [name, path] of pages) {
     await page.goto(base + path);
-    await page.waitForLoadState('networkidle');
+    await page.locator('h1').waitFor();
+    await page.getByText('Loading …').first().waitFor({ state: 'detached' });
+    // The chart is loaded after the page, and the stream of events never ends.
+    await page.waitForTimeout(SETTLE_MS);
     await page.screenshot({ path: join(root, `docs/images/dashboard-${name}.png`) });
   }
   await browser.close();

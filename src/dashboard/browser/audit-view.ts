@@ -1,12 +1,3 @@
-/** `site.platform_connected.v1` as "platform connected". */
-export function auditAction(type: string): string {
-  return type
-    .replace(/^site\./, '')
-    .replace(/\.v\d+$/, '')
-    .replaceAll('_', ' ')
-    .replaceAll('.', ' ');
-}
-
 /** Who caused an event: `user:<id>`, `token:<id>`, `cli:<name>` or a part of the service. A removed user has no name. */
 export function auditActor(actor: string, name: string | undefined): string {
   const separator = actor.indexOf(':');

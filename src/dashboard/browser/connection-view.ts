@@ -18,6 +18,11 @@ export function connectionState({
   return ['ok', 'Connected'];
 }
 
+/** Whether a secret is stored. A list of connections names secrets apart from the settings. */
+export function isStored({ settings, secrets }: Pick<Connection, 'settings' | 'secrets'>, name: string): boolean {
+  return settings[name] === true || secrets?.includes(name) === true;
+}
+
 /** Whether nothing leaves the machine: the sandbox of the service stands in for the platform. */
 export function isOnSandbox({ endpoint }: Pick<Connection, 'endpoint'>, sandboxUrl: string | undefined): boolean {
   return sandboxUrl !== undefined && endpoint?.startsWith(`${sandboxUrl}/`) === true;

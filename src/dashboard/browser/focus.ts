@@ -39,10 +39,9 @@ export function returnFocus(opener: Element | null): void {
   opener.focus();
   // What the dialog did may remove the opener a moment later, such as the button of a revoked key.
   const observer = new MutationObserver(() => {
-    if (opener.isConnected) return;
-    observer.disconnect();
-    if (document.activeElement === document.body) focusHeading();
+    if (!opener.isConnected) focusHeading();
   });
   observer.observe(document.body, { childList: true, subtree: true });
-  opener.addEventListener('blur', () => opener.isConnected && observer.disconnect(), { once: true });
+  // Until the focus goes on, to the heading or by the user.
+  document.addEventListener('focusin', () => observer.disconnect(), { once: true });
 }

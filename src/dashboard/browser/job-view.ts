@@ -1,6 +1,6 @@
 import type { Schemas } from './api.js';
 import { auditDetail } from './audit-view.js';
-import { connectionTitle, type Tone } from './format.js';
+import { connectionTitle, counted, formatNumber, type Tone } from './format.js';
 import { differenceText, isShadowResult } from './shadow-view.js';
 
 export type Job = Schemas['Job'];
@@ -37,6 +37,29 @@ export function jobTitle(job: Pick<Job, 'kind' | 'request'>): string {
 export function jobOutcome({ reason, result, progress }: Pick<Job, 'reason' | 'result' | 'progress'>): string {
   if (reason !== undefined) return reason;
   if (isShadowResult(result)) return differenceText(result);
-  if (result) return auditDetail(result);
+  if (isReplayResult(result)) return replayText(result);
+  if (result) return typeof result['events'] === 'number' ? counted(result['events'], 'event') : auditDetail(result);
   return progress ? `${progress.items} so far` : '';
+}
+
+interface ReplayResult {
+  readonly requested: number;
+  readonly byStatus: Readonly<Record<string, number>>;
+  readonly dryRun: boolean;
+}
+
+function isReplayResult(result: unknown): result is ReplayResult {
+  return typeof result === 'object' && result !== null && 'requested' in result && 'byStatus' in result;
+}
+
+/** "2 deliveries would be sent, of 3 failed, 40 queued". */
+function replayText({ requested, byStatus, dryRun }: ReplayResult): string {
+  const found = Object.entries(byStatus).map(([status, count]) => `${formatNumber(count)} ${status}`);
+  const sent = `${counted(requested, 'delivery', 'deliveries')} ${dryRun ? 'would be sent' : 'sent again'}`;
+  return found.length === 0 ? sent : `${sent}, of ${found.join(', ')}`;
+}
+
+/** Whether a dry run found deliveries that can be sent now. */
+export function hasSomethingToSend(job: Pick<Job, 'kind' | 'request' | 'state' | 'result'>): boolean {
+  return job.state === 'succeeded' && isDryRun(job) && isReplayResult(job.result) && job.result.requested > 0;
 }

@@ -1,5 +1,8 @@
 /** Rows that a list keeps: as many as a page can show without becoming slow, whatever was loaded. */
-export const ROWS_MAX = 500;
+export const ROWS_MAX = 200;
+
+/** Rows of one request: few enough that a slow device renders them in a tenth of a second. */
+export const PAGE_ROWS = 30;
 
 export interface PageWindow<Item> {
   /** Newest first. */

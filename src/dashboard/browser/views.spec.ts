@@ -1,9 +1,10 @@
-import { auditAction, auditActor, auditDetail } from './audit-view.js';
+import { auditActor, auditDetail } from './audit-view.js';
 import {
   changedSettings,
   connectionState,
   fieldTitle,
   isOnSandbox,
+  isStored,
   orderedConnections,
   withoutCommands,
 } from './connection-view.js';
@@ -24,6 +25,12 @@ describe('a connection on the page', () => {
       'Connected',
       'Not connected',
     ]);
+  });
+
+  it('keeps a stored secret, which is not required again', () => {
+    expect(isStored({ settings: {}, secrets: ['access_token'] }, 'access_token')).toBe(true);
+    expect(isStored({ settings: { access_token: true } }, 'access_token')).toBe(true);
+    expect(isStored({ settings: { pixel_id: '1' }, secrets: [] }, 'access_token')).toBe(false);
   });
 
   it('is on the sandbox if its endpoint is', () => {
@@ -93,8 +100,7 @@ describe('a problem', () => {
 });
 
 describe('an entry of the audit', () => {
-  it('names the change and who made it', () => {
-    expect(auditAction('site.platform_connected.v1')).toBe('platform connected');
+  it('names who made it', () => {
     expect(auditActor('user:0199-abcdef', 'Ada')).toBe('Ada');
     expect(auditActor('user:0199-fedcba', undefined)).toBe('user fedcba');
     expect(auditActor('token:0199-fedcba', 'Terraform')).toBe('token Terraform');

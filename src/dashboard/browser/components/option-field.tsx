@@ -17,16 +17,17 @@ const BY_HAND = '\u0000';
 /** A setting to pick from what the account has, or to enter by hand. */
 export function OptionField({ label, help, required, options, value, onValue }: OptionFieldProps) {
   const isListed = value === '' || options.some((option) => option.value === value);
-  const [isByHand, setByHand] = useState(!isListed);
+  const [isByHand, setByHand] = useState(false);
   if (isByHand)
     return <TextField label={label} help={help} required={required === true} value={value} onValue={onValue} />;
   return (
     <SelectField
       label={label}
       help={help}
-      value={isListed ? value : BY_HAND}
+      value={value}
       options={[
         ['', required ? 'Choose …' : 'None'],
+        ...(isListed ? [] : [[value, `${value} (not in the list)`] as const]),
         ...options.map((option) => [option.value, titleOf(option)] as const),
         [BY_HAND, 'Enter by hand …'],
       ]}

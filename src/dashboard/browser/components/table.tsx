@@ -1,4 +1,4 @@
-import type { ComponentChildren } from 'preact';
+import { Component, type ComponentChildren } from 'preact';
 
 export interface Column<Row> {
   readonly title: string;
@@ -17,6 +17,7 @@ export interface Column<Row> {
 
 interface TableProps<Row> {
   label: string;
+  /** Of a long list they stay the same object, so that only new rows are rendered. */
   columns: readonly Column<Row>[];
   rows: readonly Row[];
   rowKey(row: Row): string | number;
@@ -38,18 +39,35 @@ export function Table<Row>({ label, columns, rows, rowKey }: TableProps<Row>) {
         </thead>
         <tbody>
           {rows.map((row) => (
-            <tr key={rowKey(row)}>
-              {columns.map((column) => (
-                <td key={column.title} class={classOf(column)}>
-                  {column.cell(row)}
-                </td>
-              ))}
-            </tr>
+            <TableRow key={rowKey(row)} row={row} columns={columns} />
           ))}
         </tbody>
       </table>
     </section>
   );
+}
+
+interface TableRowProps<Row> {
+  row: Row;
+  columns: readonly Column<Row>[];
+}
+
+class TableRow<Row> extends Component<TableRowProps<Row>> {
+  override shouldComponentUpdate({ row, columns }: TableRowProps<Row>): boolean {
+    return row !== this.props.row || columns !== this.props.columns;
+  }
+
+  override render({ row, columns }: TableRowProps<Row>) {
+    return (
+      <tr>
+        {columns.map((column) => (
+          <td key={column.title} class={classOf(column)}>
+            {column.cell(row)}
+          </td>
+        ))}
+      </tr>
+    );
+  }
 }
 
 function classOf<Row>({ isNumber, isCode, isText, isMinor, isAction }: Column<Row>): string {

@@ -1,10 +1,11 @@
 import { api, dataOf, type Schemas } from '../api.js';
-import { auditAction, auditActor, auditDetail } from '../audit-view.js';
+import { auditActor, auditDetail } from '../audit-view.js';
 import { Paged } from '../components/paged.js';
 import { Page } from '../components/panel.js';
 import { Empty } from '../components/states.js';
 import { Table } from '../components/table.js';
 import { Time } from '../components/time.js';
+import { eventTitle } from '../live-events.js';
 import type { Site } from '../session.js';
 import { usePages } from '../use-pages.js';
 
@@ -30,7 +31,7 @@ export function Audit({ site }: { site: Site }) {
               columns={[
                 { title: 'Time', cell: ({ time }) => <Time time={time} /> },
                 { title: 'Who', cell: ({ actor, actorName }) => auditActor(actor, actorName) },
-                { title: 'Change', cell: ({ type }) => <strong>{auditAction(type)}</strong> },
+                { title: 'Change', cell: ({ type }) => <strong>{eventTitle(type)}</strong> },
                 { title: 'Details', isText: true, cell: ({ data }) => <span class="dim">{auditDetail(data)}</span> },
                 { title: 'Position', isNumber: true, isMinor: true, cell: ({ position }) => position },
               ]}

@@ -7,8 +7,15 @@ import { OptionField } from '../components/option-field.js';
 import { ShownOnce } from '../components/shown-once.js';
 import { Loading, ProblemNote } from '../components/states.js';
 import { toast } from '../components/toasts.js';
-import { type Connection, changedSettings, fieldTitle, type Platform, type PlatformField } from '../connection-view.js';
-import { connectionTitle } from '../format.js';
+import {
+  type Connection,
+  changedSettings,
+  fieldTitle,
+  isStored,
+  type Platform,
+  type PlatformField,
+} from '../connection-view.js';
+import { connectionTitle, counted } from '../format.js';
 import { fieldError } from '../problem.js';
 import { useAction, useData } from '../use-data.js';
 
@@ -100,7 +107,7 @@ export function ConnectDialog({ site, connection, platform: kind, signIn, onConn
       />
     );
   const input = ({ name, secret: isSecret, required, help }: PlatformField) => {
-    const isSet = settings[name] === true;
+    const isSet = isStored(connection, name);
     const label = `${fieldTitle(name)}${required ? '' : ' (optional)'}`;
     const offered = optionsOf(options, name, { ...chosen, [name]: '' });
     if (offered.length > 0)
@@ -131,6 +138,7 @@ export function ConnectDialog({ site, connection, platform: kind, signIn, onConn
     );
   };
   const optional = fields.filter(({ required }) => !required);
+  const problems = listingProblems(options);
   const isListing = isListable && !listed.data && !listed.problem;
   return (
     <FormDialog
@@ -153,11 +161,6 @@ export function ConnectDialog({ site, connection, platform: kind, signIn, onConn
       )}
       {isListing && <Loading />}
       <ProblemNote problem={listed.problem} retry={listed.reload} />
-      {listingProblems(options).map((problem) => (
-        <p key={problem} class="dim">
-          {problem}
-        </p>
-      ))}
       {fields.filter(({ required }) => required).map(input)}
       {Object.entries(events).map(([name, value]) => (
         <OptionField
@@ -168,6 +171,16 @@ export function ConnectDialog({ site, connection, platform: kind, signIn, onConn
           onValue={(picked) => pick(name, picked)}
         />
       ))}
+      {problems.length > 0 && (
+        <details>
+          <summary>{counted(problems.length, 'account')} could not be listed</summary>
+          {problems.map((problem) => (
+            <p key={problem} class="dim">
+              {problem}
+            </p>
+          ))}
+        </details>
+      )}
       {listed.data?.truncated && <p class="dim">The platform has more than is listed. Enter what is missing.</p>}
       {optional.length > 0 && (
         <details open={optional.length === fields.length}>

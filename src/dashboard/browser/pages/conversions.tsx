@@ -9,6 +9,7 @@ import { Table } from '../components/table.js';
 import { Time } from '../components/time.js';
 import { amountOf } from '../conversion-story.js';
 import { conversionPath, pathOf } from '../navigation.js';
+import { PAGE_ROWS } from '../page-window.js';
 import type { Site } from '../session.js';
 import { usePages } from '../use-pages.js';
 
@@ -25,7 +26,12 @@ export function Conversions({ site }: { site: Site }) {
       api.GET('/api/v1/sites/{site}/conversions', {
         params: {
           path: { site: site.host },
-          query: { ...(order && { order }), ...(status && { status }), ...(cursor !== undefined && { cursor }) },
+          query: {
+            limit: PAGE_ROWS,
+            ...(order && { order }),
+            ...(status && { status }),
+            ...(cursor !== undefined && { cursor }),
+          },
         },
       }),
     ),

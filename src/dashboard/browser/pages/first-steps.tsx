@@ -32,7 +32,7 @@ export function FirstSteps({ site }: { site: Site }) {
   const parts: Readonly<Record<StepName, (isDone: boolean) => ComponentChildren>> = {
     key: (isDone) => <KeyStep site={site.host} isDone={isDone} onCreated={setKey} onChanged={reload} />,
     conversion: (isDone) => <ConversionStep site={site.host} apiKey={key} isDone={isDone} />,
-    tag: () => <TagStep site={site} onSeen={reload} />,
+    tag: (isDone) => <TagStep site={site} isDone={isDone} onSeen={reload} />,
     platform: (isDone) => <PlatformStep site={site.host} isDone={isDone} onConnected={reload} />,
     webhook: (isDone) => <WebhookStep site={site.host} isDone={isDone} onSet={reload} />,
   };
@@ -125,9 +125,9 @@ function ConversionStep({ site, apiKey, isDone }: { site: string; apiKey: string
   );
 }
 
-function TagStep({ site, onSeen }: { site: Site; onSeen: () => void }) {
+function TagStep({ site, isDone, onSeen }: { site: Site; isDone: boolean; onSeen: () => void }) {
   return (
-    <details>
+    <details open={!isDone}>
       <summary>Snippet for the head of every page</summary>
       <CopyText label="Snippet" text={tagSnippet(site.host)} />
       <TagCheck site={site.host} onSeen={onSeen} />
@@ -158,17 +158,18 @@ function PlatformStep({ site, isDone, onConnected }: { site: string; isDone: boo
 
 function WebhookStep({ site, isDone, onSet }: { site: string; isDone: boolean; onSet: () => void }) {
   const [isEditing, setEditing] = useState(false);
-  if (isDone)
-    return (
-      <p>
-        <a href={pathOf(site, 'webhook')}>Show its pushes</a>
-      </p>
-    );
   return (
     <>
-      <button type="button" onClick={() => setEditing(true)}>
-        Set the webhook
-      </button>
+      {isDone ? (
+        <p>
+          <a href={pathOf(site, 'webhook')}>Show its pushes</a>
+        </p>
+      ) : (
+        <button type="button" onClick={() => setEditing(true)}>
+          Set the webhook
+        </button>
+      )}
+      {/* Also once it is set: the dialog then shows the secret, this once. */}
       {isEditing && <SetWebhook site={site} onSet={onSet} onClose={() => setEditing(false)} />}
     </>
   );

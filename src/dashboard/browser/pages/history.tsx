@@ -10,7 +10,7 @@ import { Table } from '../components/table.js';
 import { Time } from '../components/time.js';
 import { attempt } from '../components/toasts.js';
 import { formatNumber, formatShare } from '../format.js';
-import { isActive, isDryRun, type Job, jobOutcome, jobTitle, jobTone } from '../job-view.js';
+import { hasSomethingToSend, isActive, type Job, jobOutcome, jobTitle, jobTone } from '../job-view.js';
 import { mayWrite, type Site, useSession } from '../session.js';
 import { isShadowResult } from '../shadow-view.js';
 import { useInterval } from '../use-data.js';
@@ -120,7 +120,7 @@ function State({ job }: { job: Job }) {
 
 /** Download, send what a dry run counted, or cancel. */
 function Next({ site, job, onChanged }: { site: string; job: Job; onChanged: () => void }) {
-  const { id, state, file } = job;
+  const { id, file } = job;
   const cancel = () =>
     attempt(async () => {
       await dataOf(api.DELETE('/api/v1/jobs/{id}', { params: { path: { id } } }));
@@ -145,7 +145,7 @@ function Next({ site, job, onChanged }: { site: string; job: Job; onChanged: () 
         Download {formatNumber(Math.ceil(file.bytes / 1_000))} kB
       </a>
     );
-  if (state === 'succeeded' && isDryRun(job))
+  if (hasSomethingToSend(job))
     return (
       <>
         <button type="button" onClick={() => setSending(true)}>

@@ -137,8 +137,10 @@ function ConnectionCard({ site, connection, onChanged, onConnect, onDisconnect }
     <section class={`panel card ${connected ? '' : 'off'}`} aria-label={title}>
       <div class="panel-head">
         <h2>{title}</h2>
-        <Badge tone={tone}>{words}</Badge>
-        {isOnSandbox(connection, sandboxUrl) && <Badge tone="wait">sandbox</Badge>}
+        <span>
+          {isOnSandbox(connection, sandboxUrl) && <Badge tone="wait">sandbox</Badge>}
+          <Badge tone={tone}>{words}</Badge>
+        </span>
       </div>
       {reason !== undefined && (
         <p class="reason">

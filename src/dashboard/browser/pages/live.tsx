@@ -1,10 +1,10 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { api, dataOf } from '../api.js';
 import { Badge } from '../components/badge.js';
 import { Page } from '../components/panel.js';
 import { Empty, Show } from '../components/states.js';
-import { Table } from '../components/table.js';
+import { type Column, Table } from '../components/table.js';
 import { Time } from '../components/time.js';
 import { formatNumber } from '../format.js';
 import {
@@ -27,6 +27,8 @@ import { useData } from '../use-data.js';
 import { type StreamState, useEventStream } from '../use-event-stream.js';
 
 const EARLIER = 100;
+/** More cannot be read while they move, and would take too long to render at hundreds in a second. */
+const MOVING_MAX = 50;
 const STATES: Readonly<Record<StreamState, readonly ['ok' | 'wait' | 'bad', string]>> = {
   connecting: ['wait', 'connecting …'],
   open: ['ok', 'live'],
@@ -63,7 +65,7 @@ export function Live({ site: { host: site } }: { site: Site }) {
     onSkipped: () => setGap(true),
   });
   const [tone, words] = paused ? (['warn', 'paused'] as const) : STATES[state];
-  const { shown } = paused?.feed ?? feed;
+  const shown = paused ? paused.feed.shown : feed.shown.slice(0, MOVING_MAX);
   const choose = (change: Readonly<Record<string, string>>) => route(withQuery(path, { ...query, ...change }), true);
   return (
     <Page
@@ -109,6 +111,7 @@ export function Live({ site: { host: site } }: { site: Site }) {
         <Show of={earlier}>
           {() => (shown.length > 0 ? <EventTable site={site} events={shown} /> : <Nothing site={site} text={text} />)}
         </Show>
+        {!paused && shown.length < feed.shown.length && <p class="more dim">Pause to see those before.</p>}
       </section>
     </Page>
   );
@@ -135,19 +138,16 @@ function Nothing({ site, text }: { site: string; text: string }) {
 }
 
 function EventTable({ site, events }: { site: string; events: readonly LiveEvent[] }) {
-  return (
-    <Table
-      label="Events"
-      rows={events}
-      rowKey={({ position }) => position}
-      columns={[
-        { title: 'Time', cell: ({ time }) => <Time time={time} as="clock" /> },
-        { title: 'Event', cell: (event) => <EventName site={site} event={event} /> },
-        { title: 'Details', isText: true, cell: (event) => <span class="dim">{eventDetail(event)}</span> },
-        { title: 'Position', isNumber: true, isMinor: true, cell: ({ position }) => formatNumber(position) },
-      ]}
-    />
+  const columns: Column<LiveEvent>[] = useMemo(
+    () => [
+      { title: 'Time', cell: ({ time }) => <Time time={time} as="clock" /> },
+      { title: 'Event', cell: (event) => <EventName site={site} event={event} /> },
+      { title: 'Details', isText: true, cell: (event) => <span class="dim">{eventDetail(event)}</span> },
+      { title: 'Position', isNumber: true, isMinor: true, cell: ({ position }) => formatNumber(position) },
+    ],
+    [site],
   );
+  return <Table label="Events" rows={events} rowKey={({ position }) => position} columns={columns} />;
 }
 
 function EventName({ site, event }: { site: string; event: LiveEvent }) {

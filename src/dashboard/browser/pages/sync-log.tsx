@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { api, dataOf, type Schemas } from '../api.js';
 import { StatusBadge } from '../components/badge.js';
@@ -6,11 +6,12 @@ import { Paged } from '../components/paged.js';
 import { Page, Panel } from '../components/panel.js';
 import { Empty } from '../components/states.js';
 import { SyncLogFilterBar } from '../components/sync-log-filter-bar.js';
-import { Table } from '../components/table.js';
+import { type Column, Table } from '../components/table.js';
 import { Time } from '../components/time.js';
 import { attempt } from '../components/toasts.js';
 import { connectionTitle, counted, formatDuration, formatNumber } from '../format.js';
 import { conversionPath, pathOf } from '../navigation.js';
+import { PAGE_ROWS } from '../page-window.js';
 import { retryStatuses } from '../retry-view.js';
 import { saveFile } from '../save-file.js';
 import { mayWrite, type Site, useSession } from '../session.js';
@@ -37,9 +38,11 @@ export function SyncLog({ site }: { site: Site }) {
         params: { ...params, query: { ...queryOf(filters, openedMs), limit, ...(cursor !== undefined && { cursor }) } },
       }),
     );
-  const pages = usePages<SyncLine>(`${site.host} ${withFilter('', filters, {})} ${openedMs}`, (cursor) =>
-    load(cursor, 50),
-  );
+  const pages = usePages<SyncLine>(`${site.host} ${withFilter('', filters, {})}`, (cursor) => load(cursor, PAGE_ROWS));
+  const refresh = () => {
+    setOpenedMs(Date.now());
+    pages.reload();
+  };
   const connections = useData(`connections ${site.host}`, () =>
     dataOf(api.GET('/api/v1/sites/{site}/connections', { params })),
   );
@@ -64,7 +67,7 @@ export function SyncLog({ site }: { site: Site }) {
       note={`What was sent for ${site.host}, and what came back`}
       actions={
         <>
-          <button type="button" onClick={() => setOpenedMs(Date.now())} disabled={pages.isLoading}>
+          <button type="button" onClick={refresh} disabled={pages.isLoading}>
             Refresh
           </button>
           <button type="button" onClick={() => void exportLines()} disabled={exporting.isBusy || !items?.length}>
@@ -95,7 +98,7 @@ export function SyncLog({ site }: { site: Site }) {
           filters={filters}
           statuses={statuses}
           connected={connected}
-          onSent={() => setOpenedMs(Date.now())}
+          onSent={refresh}
           onClose={() => setRetrying(false)}
         />
       )}
@@ -119,31 +122,29 @@ function NoLines({ site, isFiltered, path }: { site: string; isFiltered: boolean
 }
 
 function Lines({ site, lines }: { site: string; lines: readonly SyncLine[] }) {
-  return (
-    <Table
-      label="Attempts"
-      rows={lines}
-      rowKey={({ position }) => position}
-      columns={[
-        { title: 'Time', isCode: true, cell: ({ time }) => <Time time={time} /> },
-        { title: 'Order', cell: (line) => <Subject site={site} line={line} /> },
-        { title: 'Event', isMinor: true, cell: ({ event, kind }) => event ?? <span class="dim">{NAMES[kind]}</span> },
-        {
-          title: 'Platform',
-          cell: ({ kind, platform }) => (kind === 'push' ? 'Webhook' : connectionTitle(platform ?? '')),
-        },
-        { title: 'Outcome', cell: ({ status }) => <StatusBadge status={status} /> },
-        { title: 'Reason', isText: true, cell: Reason },
-        { title: 'Attempt', isNumber: true, isMinor: true, cell: ({ attempt }) => (attempt === 0 ? '' : attempt) },
-        {
-          title: 'Duration',
-          isNumber: true,
-          isMinor: true,
-          cell: ({ durationMs }) => (durationMs === 0 ? '' : formatDuration(durationMs)),
-        },
-      ]}
-    />
-  );
+  const columns = useMemo(() => columnsOf(site), [site]);
+  return <Table label="Attempts" rows={lines} rowKey={({ position }) => position} columns={columns} />;
+}
+
+function columnsOf(site: string): Column<SyncLine>[] {
+  return [
+    { title: 'Time', isCode: true, cell: ({ time }) => <Time time={time} /> },
+    { title: 'Order', cell: (line) => <Subject site={site} line={line} /> },
+    { title: 'Event', isMinor: true, cell: ({ event, kind }) => event ?? <span class="dim">{NAMES[kind]}</span> },
+    {
+      title: 'Platform',
+      cell: ({ kind, platform }) => (kind === 'push' ? 'Webhook' : connectionTitle(platform ?? '')),
+    },
+    { title: 'Outcome', cell: ({ status }) => <StatusBadge status={status} /> },
+    { title: 'Reason', isText: true, cell: Reason },
+    { title: 'Attempt', isNumber: true, isMinor: true, cell: ({ attempt }) => (attempt === 0 ? '' : attempt) },
+    {
+      title: 'Duration',
+      isNumber: true,
+      isMinor: true,
+      cell: ({ durationMs }) => (durationMs === 0 ? '' : formatDuration(durationMs)),
+    },
+  ];
 }
 
 const NAMES: Readonly<Record<SyncLine['kind'], string>> = { delivery: '', push: 'push', inbound: 'inbound' };

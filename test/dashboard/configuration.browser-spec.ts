@@ -1,0 +1,191 @@
+import { jest } from '@jest/globals';
+import { SITE_PAGES, testDashboard } from './dashboard-test.js';
+
+jest.setTimeout(120_000);
+
+/** Buttons that change nothing but what is shown. */
+const READING_BUTTONS = /^(?:Refresh|Export CSV|Cop(?:y|ied).*|Show earlier|Pause|Find|Check again)$/;
+
+const test = testDashboard();
+
+describe('the configuration of a site in the dashboard', () => {
+  it('revokes a key after asking', async () => {
+    const { host } = await test.newSite();
+    await test.succeed(`/sites/${host}/keys`, 'POST', { name: 'Old system' });
+    await test.open(`/sites/${host}/keys`);
+    await test.click('Revoke Old system');
+    await test.dialog().getByRole('button', { name: 'Revoke' }).click();
+    await test.page.getByRole('row').filter({ hasText: 'Old system' }).getByText('revoked').waitFor();
+  });
+
+  it('connects a platform with a token, pauses, resumes, tests and disconnects it', async () => {
+    const { host } = await test.newSite();
+    await test.open(`/sites/${host}/integrations`);
+    const card = test.page.getByRole('region', { name: 'Meta' });
+    await card.getByRole('button', { name: 'Connect' }).click();
+    await test.dialog().getByLabel('Pixel ID').fill('1234567890');
+    await test.dialog().getByLabel('Access token', { exact: true }).fill('secret-token');
+    await test.dialog().getByRole('button', { name: 'Connect' }).click();
+    await card.getByText('Connected', { exact: true }).waitFor();
+    expect(await card.textContent()).not.toContain('secret-token');
+    await card.getByRole('button', { name: 'Pause' }).click();
+    await card.getByText('Paused').waitFor();
+    await card.getByRole('button', { name: 'Resume' }).click();
+    await card.getByText('Connected', { exact: true }).waitFor();
+    await test.succeed(`/sites/${host}/connections/meta`, 'PUT', { endpoint: `${test.sandbox.url}/meta` });
+    await card.getByRole('button', { name: 'Test' }).click();
+    await test.message('Meta works');
+    await card.getByRole('button', { name: 'Disconnect' }).click();
+    await test.dialog().getByRole('button', { name: 'Disconnect' }).click();
+    await card.getByText('Not connected').waitFor();
+  });
+
+  it('connects a platform by signing in there', async () => {
+    const { host } = await test.newSite();
+    const { page } = test;
+    await test.open('/settings/oauth-apps');
+    await test.click('Set the app of LinkedIn');
+    await test.dialog().getByRole('region', { name: 'Redirect URI' }).getByText('/api/v1/oauth/callback').waitFor();
+    await test.dialog().getByLabel('Client ID').fill('own-app');
+    await test.dialog().getByLabel('Client secret').fill('own-app-secret');
+    await test.dialog().getByRole('button', { name: 'Save' }).click();
+    await test.message('The app of LinkedIn is set');
+    const app = { clientId: 'own-app', clientSecret: 'own-app-secret', endpoint: `${test.sandbox.url}/linkedin` };
+    await test.succeed('/oauth-apps/linkedin', 'PUT', app);
+    await test.open(`/sites/${host}/integrations`);
+    const card = page.getByRole('region', { name: 'LinkedIn' });
+    await card.getByRole('button', { name: 'Connect' }).click();
+    await test.dialog().getByRole('button', { name: 'Sign in at LinkedIn' }).click();
+    await page.getByRole('link', { name: 'Allow', exact: true }).click();
+    await test.dialog().getByText('You are signed in at LinkedIn.').waitFor();
+    const tokens = test.dialog().getByLabel(/^Access token(?: \(optional\))?$/);
+    expect(await tokens.count()).toBe(0);
+    await test.dialog().getByRole('button', { name: 'Connect' }).click();
+    await card.getByText('Connected', { exact: true }).waitFor();
+    expect(page.url()).toBe(`${test.admin.url}/sites/${host}/integrations`);
+  });
+
+  it('sets the webhook and shows what its receiver answers', async () => {
+    const { host } = await test.newSite();
+    await test.open(`/sites/${host}/webhook`);
+    await test.click('Set the webhook');
+    await test.dialog().getByLabel('Address').fill(`${test.receiver.url}/totals`);
+    await test.dialog().getByRole('button', { name: 'Save' }).click();
+    await test.dialog().getByText('It is shown this once').waitFor();
+    await test.dialog().getByRole('button', { name: 'Done' }).click();
+    await test.click('Test');
+    await test.message(/The receiver answered 20\d/);
+    await test.click('Push now');
+    await test.page.getByText('delivered', { exact: true }).first().waitFor();
+    await test.click('Rotate the secret');
+    await test.dialog().getByRole('button', { name: 'Rotate' }).click();
+    await test.dialog().getByRole('region', { name: 'Secret' }).waitFor();
+    await test.dialog().getByRole('button', { name: 'Done' }).click();
+  });
+
+  it('saves the settings of a site, and names who changed them', async () => {
+    const { host } = await test.newSite();
+    const { page } = test;
+    await test.open(`/sites/${host}/consent`);
+    await page.getByLabel('Consent is required').check();
+    await test.message('Saved');
+    await test.open(`/sites/${host}/traffic`);
+    await page.getByLabel('Add: Country code').fill('nonsense');
+    await page.getByLabel('Add: Country code').press('Enter');
+    await test.message(/country/i);
+    await page.getByLabel('Add: Country code').fill('FR');
+    await page.getByLabel('Add: Country code').press('Enter');
+    await page.getByRole('button', { name: 'Remove FR' }).waitFor();
+    await page.getByLabel('Threshold').focus();
+    await page.keyboard.press('ArrowRight');
+    await page.getByText(/Would have removed 0 of 0 visits/).waitFor();
+    await page.keyboard.press('ArrowRight');
+    await test.click('Save');
+    await test.message('Saved');
+    await test.open(`/sites/${host}/duplicates`);
+    await page.getByLabel('Window').fill('2h');
+    await test.click('Save');
+    await test.message('Saved');
+    const { body } = await test.api(`/sites/${host}/settings`);
+    expect(body).toMatchObject({ botThreshold: 32, consentRequired: true, blockCountries: ['FR'], dedupWindow: '2h' });
+    await test.open(`/sites/${host}/audit`);
+    await page.getByRole('row').filter({ hasText: 'dedupWindow: 2h' }).getByText(test.email).waitFor();
+  });
+
+  it('shows what a platform would get while a mapping is edited, and saves it', async () => {
+    const site = await test.newSite();
+    await test.connectSegment(site);
+    const { page } = test;
+    await test.open(`/sites/${site.host}/mapping?platform=segment`);
+    const preview = page.getByRole('region', { name: 'Payload' });
+    await preview.getByText('"Order Completed"').waitFor();
+    await test.click('Add an event');
+    await page.getByLabel('Your event').fill('purchase');
+    await page.getByLabel('Platform’s event').fill('Bought It');
+    await preview.getByText('"Bought It"').waitFor();
+    await test.click('Save');
+    await test.message('Saved');
+    const { body } = await test.api(`/sites/${site.host}/connections`);
+    const segment = body.items.find(({ platform }: { platform: string }) => platform === 'segment');
+    expect(segment.settings['event.purchase']).toBe('Bought It');
+  });
+
+  it('exports the events of the site to a file', async () => {
+    const { host } = await test.newSite();
+    const { page } = test;
+    await test.open(`/sites/${host}/history`);
+    await test.click('New job');
+    await test.dialog().getByRole('button', { name: 'Start' }).click();
+    const row = page.getByRole('row').filter({ hasText: 'Export as csv' });
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      row.getByRole('link', { name: /Download/ }).click(),
+    ]);
+    expect(download.suggestedFilename()).toMatch(/^events-.*\.csv$/);
+  });
+
+  it('adds a user and a token, each with a secret that is shown once', async () => {
+    await test.newSite();
+    const { page } = test;
+    await test.open('/settings');
+    await test.click('Add a user');
+    await test.dialog().getByLabel('Email').fill('grace@team.example');
+    await test.dialog().getByRole('button', { name: 'Add' }).click();
+    const link = await test.dialog().getByRole('region', { name: 'Link' }).textContent();
+    expect(link).toMatch(/\/sign-in#[\w-]{43}$/);
+    await test.dialog().getByRole('button', { name: 'Done' }).click();
+    await page.getByRole('link', { name: 'API tokens' }).click();
+    await test.click('Create a token');
+    await test.dialog().getByLabel('Name').fill('Terraform');
+    await test.dialog().getByRole('button', { name: 'Create' }).click();
+    const token = await test.dialog().getByRole('region', { name: 'Token' }).textContent();
+    expect((await test.admin.withHeaders({ authorization: `Bearer ${token}` })('/sites')).status).toBe(200);
+    await test.dialog().getByRole('button', { name: 'Done' }).click();
+    await test.click('Revoke Terraform');
+    await test.dialog().getByRole('button', { name: 'Revoke' }).click();
+    await page.getByText('revoked').waitFor();
+  });
+
+  it('shows an analyst what may be read, and nothing to change it with', async () => {
+    const site = await test.newSite();
+    await test.connectSegment(site);
+    await test.sendConversion(site, 'ORD-1');
+    const { cookie } = await test.newSession('analyst', [site.host]);
+    await test.openPage(cookie);
+    const { page } = test;
+    for (const name of SITE_PAGES) {
+      await test.open(`/sites/${site.host}/${name}`);
+      await page.locator('h1').waitFor();
+      await page.getByText('Loading …').first().waitFor({ state: 'detached' });
+      const buttons = await page.locator('main button').allTextContents();
+      expect([name, buttons.filter((text) => !READING_BUTTONS.test(text.trim()))]).toEqual([name, []]);
+      expect([name, await page.locator('main :is([type=checkbox], [type=range]):enabled').count()]).toEqual([name, 0]);
+    }
+    await test.open(`/sites/${site.host}/conversions?order=ORD-1`);
+    await page.getByRole('link', { name: 'ORD-1', exact: true }).click();
+    await test.heading('ORD-1');
+    await page.getByText('•••').first().waitFor({ state: 'attached' });
+    await test.open('/settings/users');
+    await page.getByText('Only administrators manage users').waitFor();
+  });
+});

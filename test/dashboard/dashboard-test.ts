@@ -1,0 +1,162 @@
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { Sandbox } from '../../src/sandbox/sandbox.js';
+import type { Role } from '../../src/users/access.js';
+import { CHROMIUM_REMEDY, launchChromium } from '../browser/chromium.mjs';
+import { type AdminClient, cookieOf, PASSWORD, startTestAdmin, type TestAdmin } from '../support/admin.js';
+import { createMigratedDatabase } from '../support/databases.js';
+import { startTestServer, type TestServer } from '../support/postgres-server.js';
+import { INBOUND, send, startTestService, type TestService } from '../support/service.js';
+import { startReceiver, type WebhookReceiver } from '../support/webhook-receiver.js';
+
+/** The pages of a site, as in their addresses. */
+export const SITE_PAGES = [
+  ...['overview', 'live', 'conversions', 'sync-log', 'integrations', 'webhook', 'keys', 'tag', 'consent', 'traffic'],
+  ...['duplicates', 'mapping', 'history', 'audit', 'first-steps'],
+];
+
+export interface DashboardSite {
+  readonly host: string;
+  readonly key: string;
+}
+
+/** A service, its dashboard and a browser for the tests of a file. Each test gets a page of its own, and makes its own sites. */
+export class DashboardTest {
+  admin!: TestAdmin;
+  service!: TestService;
+  /** Calls the API as an administrator, whose session the page of each test has. */
+  api!: AdminClient;
+  email!: string;
+  sandbox!: { url: string; stop(): Promise<void> };
+  receiver!: WebhookReceiver;
+  context!: BrowserContext;
+  page!: Page;
+  private server!: TestServer;
+  private browser!: Browser;
+  private cookie!: string;
+  private sites = 0;
+  /** Errors and warnings on the browser's console, apart from answers of the API, which the page shows. */
+  private readonly browserErrors: string[] = [];
+
+  async start(): Promise<void> {
+    this.server = await startTestServer();
+    const databaseUrl = await createMigratedDatabase(this.server);
+    const environment = { OUTBOUND_ALLOW_PRIVATE: 'true' };
+    this.service = await startTestService(databaseUrl, environment);
+    this.admin = await startTestAdmin(databaseUrl, { ...environment, PORT: String(this.service.port) });
+    const { cookie, email } = await this.newSession('admin');
+    this.cookie = cookie;
+    this.email = email;
+    this.api = this.admin.withHeaders({ cookie, 'x-cc-csrf': '1' });
+    this.sandbox = await new Sandbox().start(0);
+    this.receiver = await startReceiver();
+    const started = await launchChromium();
+    if (!started) throw new Error(`Chromium does not start: ${CHROMIUM_REMEDY}.`);
+    this.browser = started;
+  }
+
+  async stop(): Promise<void> {
+    await this.browser?.close();
+    await this.receiver?.stop();
+    await this.sandbox?.stop();
+    await this.admin?.stop();
+    await this.service?.stop();
+    await this.server.stop();
+  }
+
+  /** A user with a password, and the cookie of a session. */
+  async newSession(role: Role, sites: string[] | null = null): Promise<{ cookie: string; email: string }> {
+    const { id, email } = await this.admin.addUser(role, sites);
+    const link = await this.admin.users.reset(id);
+    const reply = await this.admin.anonymous('/session/password', {
+      method: 'POST',
+      body: { link, password: PASSWORD },
+    });
+    return { cookie: cookieOf(reply), email };
+  }
+
+  /** Replaces the page by one of another browser profile, with the session of the cookie. */
+  async openPage(cookie = this.cookie): Promise<void> {
+    await this.context?.close();
+    this.context = await this.browser.newContext({ viewport: { width: 1440, height: 900 }, locale: 'en-US' });
+    this.context.setDefaultTimeout(60_000);
+    this.context.on('weberror', (error) => this.browserErrors.push(String(error.error())));
+    this.context.on('console', (message) => {
+      if (/error|warning/.test(message.type()) && !message.text().startsWith('Failed to load resource'))
+        this.browserErrors.push(message.text());
+    });
+    const [name = '', value = ''] = cookie.split(/=(.*)/s);
+    // Browsers store a secure cookie for localhost only with an address that says https.
+    await this.context.addCookies([{ name, value, url: this.admin.url.replace('http:', 'https:'), secure: true }]);
+    this.page = await this.context.newPage();
+  }
+
+  async openSignedOut(): Promise<void> {
+    await this.openPage();
+    await this.context.clearCookies();
+  }
+
+  /** What the browser's console has reported since it was asked last. */
+  takeErrors(): string[] {
+    return this.browserErrors.splice(0);
+  }
+
+  async newSite(): Promise<DashboardSite> {
+    this.sites += 1;
+    const host = `shop-${this.sites}.example`;
+    await this.succeed('/sites', 'POST', { host });
+    await this.succeed(`/sites/${host}/inbound`, 'PUT', { enabled: true });
+    const { key } = await this.succeed(`/sites/${host}/keys`, 'POST', { name: 'Shop backend' });
+    await this.service.refreshSites();
+    return { host, key };
+  }
+
+  /** Connects Segment to the sandbox, where every delivery succeeds. */
+  async connectSegment({ host }: DashboardSite): Promise<void> {
+    const connection = { settings: { write_key: 'demo' }, endpoint: `${this.sandbox.url}/segment` };
+    await this.succeed(`/sites/${host}/connections/segment`, 'PUT', connection);
+    await this.service.refreshSites();
+  }
+
+  async sendConversion({ host, key }: DashboardSite, orderId: string): Promise<void> {
+    const body = { email: 'jane@example.com', event: 'purchase', value: 129.9, currency: 'EUR', orderId };
+    const headers = { Host: host, 'X-CC-Api-Key': key, 'Content-Type': 'application/json' };
+    const reply = await send(this.service, { method: 'POST', path: INBOUND, headers, body: JSON.stringify(body) });
+    expect(reply.status).toBe(200);
+  }
+
+  async succeed(path: string, method: string, body: unknown) {
+    const reply = await this.api(path, { method, body });
+    expect([path, reply.status < 300, reply.body]).toEqual([path, true, reply.body]);
+    return reply.body;
+  }
+
+  open(path: string) {
+    return this.page.goto(this.admin.url + path);
+  }
+
+  click(name: string | RegExp) {
+    return this.page.getByRole('button', { name }).click();
+  }
+
+  heading(name: string) {
+    return this.page.getByRole('heading', { level: 1, name }).waitFor();
+  }
+
+  dialog() {
+    return this.page.getByRole('dialog');
+  }
+
+  message(text: string | RegExp) {
+    return this.page.getByRole('status').filter({ hasText: text }).waitFor();
+  }
+}
+
+/** Registers what starts and stops it, and opens a page for each test. */
+export function testDashboard(): DashboardTest {
+  const test = new DashboardTest();
+  beforeAll(() => test.start(), 120_000);
+  afterAll(() => test.stop(), 60_000);
+  beforeEach(() => test.openPage());
+  afterEach(() => expect(test.takeErrors()).toEqual([]));
+  return test;
+}

@@ -1,0 +1,136 @@
+import { jest } from '@jest/globals';
+import { PASSWORD } from '../support/admin.js';
+import { eventually } from '../support/service.js';
+import { testDashboard } from './dashboard-test.js';
+
+jest.setTimeout(120_000);
+
+const KEYS = '**/api/v1/sites/*/keys';
+const test = testDashboard();
+const focused = () => test.page.evaluate<string>('document.activeElement.textContent');
+
+describe('what all pages of the dashboard do', () => {
+  it('goes to pages by keyboard, with the focus on their heading and from their top', async () => {
+    const { host } = await test.newSite();
+    const { page } = test;
+    await page.setViewportSize({ width: 1440, height: 300 });
+    await test.open(`/sites/${host}/integrations`);
+    await page.getByRole('region', { name: 'Meta' }).waitFor();
+    await page.evaluate('scrollTo(0, 200)');
+    await page.keyboard.press('g');
+    await page.keyboard.press('t');
+    await test.heading('Tag');
+    await eventually(focused, (text) => text === 'Tag', { withinMs: 60_000 });
+    expect(await page.evaluate('scrollY')).toBe(0);
+    await page.keyboard.press('/');
+    await page.getByRole('combobox', { name: 'Page or site' }).fill('traffic');
+    await page.keyboard.press('Enter');
+    await test.heading('Traffic filters');
+  });
+
+  it('returns the focus after a dialog, to the heading if the button is gone', async () => {
+    const { host } = await test.newSite();
+    const { page } = test;
+    await test.open(`/sites/${host}/keys`);
+    const revoke = page.getByRole('button', { name: 'Revoke Shop backend' });
+    await revoke.press('Enter');
+    await test.dialog().getByRole('button', { name: 'Cancel' }).press('Enter');
+    await test.dialog().waitFor({ state: 'detached' });
+    expect(await focused()).toBe(await revoke.textContent());
+    await revoke.press('Enter');
+    await test.dialog().getByRole('button', { name: 'Revoke' }).press('Enter');
+    await revoke.waitFor({ state: 'detached' });
+    await eventually(focused, (text) => text === 'Inbound keys', { withinMs: 60_000 });
+  });
+
+  it('says that the service cannot be reached, keeps what it shows, and recovers without a reload', async () => {
+    const { host } = await test.newSite();
+    const { page } = test;
+    await test.open(`/sites/${host}/keys`);
+    await page.getByRole('cell', { name: 'Shop backend', exact: true }).waitFor();
+    await page.evaluate('globalThis.isSameDocument = true');
+    await test.context.setOffline(true);
+    await test.message('No connection to the service.');
+    expect(await page.getByRole('cell', { name: 'Shop backend', exact: true }).count()).toBe(1);
+    await page.getByRole('link', { name: 'Audit' }).click();
+    await page.getByRole('alert').filter({ hasText: 'The service cannot be reached.' }).first().waitFor();
+    await test.context.setOffline(false);
+    await page.getByRole('row').filter({ hasText: 'Shop backend' }).first().waitFor();
+    await page.getByText('No connection to the service.').waitFor({ state: 'detached' });
+    expect(await page.evaluate('globalThis.isSameDocument')).toBe(true);
+  });
+
+  it('leaves the navigation beside a page that has an error', async () => {
+    const { host } = await test.newSite();
+    const { page } = test;
+    await page.route(KEYS, (route) => route.fulfill({ json: { items: 'not a list' } }));
+    await test.open(`/sites/${host}/keys`);
+    await page.getByRole('alert').filter({ hasText: 'This page cannot be shown' }).waitFor();
+    expect(test.takeErrors()).not.toEqual([]);
+    await page.unroute(KEYS);
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByRole('cell', { name: 'Shop backend', exact: true }).waitFor();
+  });
+
+  it('runs a change once, however often its button is clicked while it runs', async () => {
+    const { host } = await test.newSite();
+    const { page } = test;
+    await test.succeed(`/sites/${host}/webhook`, 'PUT', { url: `${test.receiver.url}/once` });
+    await test.open(`/sites/${host}/webhook`);
+    let asked = 0;
+    let release = () => {};
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    await page.route('**/webhook/test', async (route) => {
+      asked += 1;
+      await released;
+      await route.continue();
+    });
+    await page.getByRole('button', { name: 'Test' }).dblclick();
+    await eventually(
+      async () => asked,
+      (count) => count > 0,
+      { withinMs: 60_000 },
+    );
+    release();
+    await test.message(/The receiver answered 20\d/);
+    expect(asked).toBe(1);
+  });
+
+  it('asks to sign in when the session has ended, and goes on at the same address', async () => {
+    const { host } = await test.newSite();
+    const { page } = test;
+    await test.open(`/sites/${host}/keys`);
+    await test.heading('Inbound keys');
+    await test.context.clearCookies();
+    await page.getByRole('link', { name: 'Sync log' }).click();
+    await page.getByText('Your session has ended.').waitFor();
+    expect(new URL(page.url()).pathname).toBe(`/sites/${host}/sync-log`);
+    await page.getByLabel('Email').fill(test.email);
+    await page.getByLabel('Password').fill(PASSWORD);
+    await test.click('Sign in');
+    await test.heading('Sync log');
+  });
+
+  it('keeps no connection for events in a hidden tab, and goes on without a gap when it is shown', async () => {
+    const site = await test.newSite();
+    const { page } = test;
+    await test.open(`/sites/${site.host}/live`);
+    await page.getByText('live', { exact: true }).waitFor();
+    const closed = page.waitForEvent('requestfailed', (request) => request.url().includes('/api/v1/events'));
+    await show('hidden');
+    await closed;
+    await test.sendConversion(site, 'ORD-WHILE-HIDDEN');
+    await show('visible');
+    await page.getByText('ORD-WHILE-HIDDEN').waitFor();
+  });
+});
+
+/** As if the user changed to another tab, and back. */
+async function show(visibilityState: 'hidden' | 'visible'): Promise<void> {
+  await test.page.evaluate(`
+    Object.defineProperty(document, 'visibilityState', { value: '${visibilityState}', configurable: true });
+    document.dispatchEvent(new Event('visibilitychange'));
+  `);
+}
