@@ -1,7 +1,8 @@
 import type { ClientBase } from 'pg';
 import type { EventsOf, StoredEvent } from '../log/event.js';
 import { type CountOptions, countAmong, type EventCount } from '../log/event-reader.js';
-import { Page, type PageFilter } from '../log/projection.js';
+import type { PageFilter } from '../log/page-source.js';
+import { Page } from '../log/projection.js';
 
 /** Events received from Kafka, as a page that a projection can fold. */
 export class ConsumedPage extends Page {

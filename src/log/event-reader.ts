@@ -383,8 +383,6 @@ export interface CountOptions {
   /** Data fields to group by. */
   readonly by: readonly string[];
   readonly site?: string;
-  /** Data field with a number, which is added up. */
-  readonly sum?: string;
 }
 
 export interface EventCount {
@@ -395,8 +393,6 @@ export interface EventCount {
   /** Values of the fields in `by`, as text. */
   readonly values: readonly (string | null)[];
   readonly count: number;
-  /** With `sum`: the exact sum as a decimal; null if no event of the group has the field. */
-  readonly sum?: string | null;
 }
 
 /**
@@ -404,14 +400,13 @@ export interface EventCount {
  * query is short, whatever the length of the range.
  */
 export async function countEvents(source: Queryable, options: CountOptions): Promise<EventCount[]> {
-  const { until, site, types, by, sum } = options;
-  const values = [until, ...by, ...(site === undefined ? [] : [site]), ...(sum === undefined ? [] : [sum])];
+  const { until, site, types, by } = options;
+  const values = [until, ...by, ...(site === undefined ? [] : [site])];
   const fields = by.map((_, index) => `data ->> $${index + 3}::text`);
   // As literals, so that the planner can use a partial index on these types.
   const literals = types.map((type) => `'${type.replaceAll("'", '')}'`);
   const text = `SELECT site, type, floor(extract(epoch FROM time) / 60)::float8 * 60000 AS minute,
            ARRAY[${fields.join(', ')}]::text[] AS values, count(*)::float8 AS count, max(position)::float8 AS last
-           ${sum === undefined ? '' : `, sum((data ->> $${values.length + 1}::text)::numeric)::text AS sum`}
       FROM (SELECT position, site, type, time, data FROM cc.events
              WHERE position > $1 AND position <= $2 AND type IN (${literals.join(', ')})
                ${site === undefined ? '' : `AND site = $${by.length + 3}`}
@@ -426,18 +421,40 @@ export async function countEvents(source: Queryable, options: CountOptions): Pro
   }
 }
 
-/** The same for events in memory, with a count of one each. */
+/** The same for events in memory. */
 export function countAmong(events: readonly StoredEvent[], by: CountOptions['by']): EventCount[] {
-  return events.map(({ site, type, time, data }) => {
-    const fields = data as Record<string, unknown>;
-    return {
-      site,
-      type,
-      minute: Math.floor(Date.parse(time) / 60_000) * 60_000,
-      values: by.map((field) => (fields[field] === undefined ? null : String(fields[field]))),
-      count: 1,
-    };
-  });
+  const counted = new CountedEvents(by);
+  for (const { site, type, time, data } of events) counted.add(site, type, Date.parse(time), data);
+  return counted.counts();
+}
+
+/** Counts events in memory as the database does it in `countEvents`. */
+export class CountedEvents {
+  private readonly groups = new Map<string, { -readonly [Field in keyof EventCount]: EventCount[Field] }>();
+
+  constructor(private readonly by: CountOptions['by']) {}
+
+  add(site: string, type: string, timeMs: number, data: object): void {
+    const minute = Math.floor(timeMs / 60_000) * 60_000;
+    const values = this.by.map((field) => fieldText(data, field));
+    let key = `${minute} ${type} ${site}`;
+    // With its length, because a value may contain anything.
+    for (const value of values) key += value === null ? ' -' : ` ${value.length} ${value}`;
+    const group = this.groups.get(key);
+    if (group) group.count += 1;
+    else this.groups.set(key, { site, type, minute, values, count: 1 });
+  }
+
+  counts(): EventCount[] {
+    return [...this.groups.values()];
+  }
+}
+
+/** As the operator `->>` returns it. */
+export function fieldText(data: object, field: string): string | null {
+  const value = (data as Readonly<Record<string, unknown>>)[field];
+  if (value === undefined || value === null) return null;
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 export async function readSubjects(

@@ -20,7 +20,7 @@ export interface LoggedRow {
 /** One row in COPY text format. The instance is reused: it is valid until the next row. */
 export class EventRow implements LoggedRow {
   /** Split at once: decoding each field from the bytes separately would cost several times as much. */
-  protected fields: string[] = [];
+  fields: readonly string[] = [];
 
   at(line: Buffer): this {
     this.fields = line.toString('utf8', 0, line.length - 1).split('\t');
@@ -77,7 +77,7 @@ export class EventRow implements LoggedRow {
   }
 
   event(): StoredEvent {
-    const [position, id, category, stream, version, type, site, time, actor, data, beside, subject, personal] = this
+    const [position, id, category, stream, version, type, site, time, actor, , beside, subject, personal] = this
       .fields as Fields;
     return {
       position: Number(position),
@@ -88,7 +88,7 @@ export class EventRow implements LoggedRow {
       site: plain(site),
       time: isoTime(time),
       actor: plain(actor),
-      data: JSON.parse(plain(data)),
+      data: this.data(),
       personal: beside === 't' ? personalOf(subject, personal) : null,
     } as StoredEvent;
   }

@@ -2,6 +2,7 @@ import { type Client, type ClientBase, DatabaseError } from 'pg';
 import { UserError } from '../kernel/errors.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { readHead, readPageEnd } from './event-reader.js';
+import { LogPageSource } from './page-source.js';
 import { type Projection, pageFor } from './projection.js';
 import { withReaderHold } from './retention-holds.js';
 import { createStagingTable, mergeStagingTable, promoteStagingTable } from './staging-table.js';
@@ -124,7 +125,8 @@ async function foldAhead(
         onRead = resolve;
       });
       const tx = writesAfter(client, before, onRead);
-      written = projection.fold(await pageFor(projection, tx, position, until, false, reader));
+      const source = new LogPageSource(reader, position, until);
+      written = projection.fold(await pageFor(projection, tx, position, until, false, source));
       // Awaited below; without a handler until then it would count as an unhandled rejection.
       written.catch(() => {});
       await Promise.race([reading, written]);

@@ -2,6 +2,7 @@ import { DatabaseError } from 'pg';
 import { messageOf, UserError } from '../kernel/errors.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { countAfter, readEvents, readHead, readPageEnd } from './event-reader.js';
+import { SharedPageSource } from './page-source.js';
 import { type Projection, pageFor } from './projection.js';
 import { ProjectionAsOf } from './projection-as-of.js';
 import { compareProjection, type ProjectionDifference } from './projection-difference.js';
@@ -165,17 +166,61 @@ export class ProjectionRunner {
       });
   }
 
+  /** One page at a time for each group, so that a projection that is far behind delays no other. */
   private async round(): Promise<void> {
     const head = await readHead(this.postgres.pool);
-    for (const projection of this.projections) {
-      if (projection.inline || this.fedByKafka.has(projection.name) || this.stopped) continue;
-      let position = await this.step(projection, PAGE_EVENTS);
-      for (let before = -1; position < head && position > before && !this.stopped; ) {
-        before = position;
-        position = await this.step(projection, PAGE_EVENTS);
-      }
-      this.lags.set(projection.name, Math.max(0, head - position));
+    for (let hasMoved = true; hasMoved && !this.stopped; ) {
+      hasMoved = false;
+      for (const group of await this.groups(head))
+        if (!this.stopped && (await this.stepTogether(group))) hasMoved = true;
     }
+  }
+
+  /** Projections that have events to fold, by checkpoint. Updates the lags. */
+  private async groups(head: number): Promise<Group[]> {
+    const fed = this.projections.filter(({ inline, name }) => !inline && !this.fedByKafka.has(name));
+    const { rows } = await this.postgres.pool.query<{ name: string; position: number; parked: boolean }>({
+      name: 'read-checkpoints',
+      text: 'SELECT name, position::float8 AS position, parked FROM cc.projections WHERE name = ANY ($1)',
+      values: [fed.map(({ name }) => name)],
+    });
+    for (const { name, position } of rows) this.lags.set(name, Math.max(0, head - position));
+    return groupByCheckpoint(fed, rows, head);
+  }
+
+  /**
+   * Folds the next page for all projections of the group in one transaction: the events are read once. Those whose checkpoint is
+   * locked by another instance, a rebuild or an erasure are left out. Returns whether a checkpoint moved.
+   */
+  private async stepTogether({ projections, after, most }: Group): Promise<boolean> {
+    const client = await this.postgres.pool.connect();
+    try {
+      await client.query('BEGIN');
+      const { rows } = await client.query<{ name: string }>({
+        name: 'lock-checkpoints',
+        text: `SELECT name FROM cc.projections WHERE name = ANY ($1) AND position = $2 AND NOT parked
+                ORDER BY name FOR UPDATE SKIP LOCKED`,
+        values: [projections.map(({ name }) => name), after],
+      });
+      const locked = rows.map(({ name }) => name);
+      const until = locked.length === 0 ? after : Math.min(most, await readPageEnd(client, after, PAGE_EVENTS));
+      if (until > after) {
+        const source = await SharedPageSource.read(client, after, until);
+        for (const projection of projections)
+          if (locked.includes(projection.name))
+            await projection.fold(await pageFor(projection, client, after, until, true, source));
+        await client.query('UPDATE cc.projections SET position = $2 WHERE name = ANY ($1)', [locked, until]);
+      }
+      await client.query('COMMIT');
+      return until > after;
+    } catch {
+      await client.query('ROLLBACK').catch(() => {});
+    } finally {
+      client.release();
+    }
+    // One of them cannot fold an event, or the database is unavailable. Each by itself, so that only that one is parked.
+    for (const projection of projections) await this.step(projection, PAGE_EVENTS);
+    return true;
   }
 
   /** Folds one page and returns the checkpoint. Inline projections are always complete. */
@@ -217,6 +262,32 @@ export class ProjectionRunner {
     ]);
     this.onMessage(`Projection ${projection.name} is parked at ${reason}`);
   }
+}
+
+interface Group {
+  readonly projections: readonly Projection[];
+  /** Their checkpoint. */
+  readonly after: number;
+  /** The checkpoint of the group that is next ahead: there they join it. */
+  readonly most: number;
+}
+
+/** Those that are furthest behind first: they join the next group before it moves on. */
+export function groupByCheckpoint(
+  projections: readonly Projection[],
+  checkpoints: readonly { readonly name: string; readonly position: number; readonly parked: boolean }[],
+  head: number,
+): Group[] {
+  const running = checkpoints.filter(({ parked, position }) => !parked && position < head);
+  const positions = [...new Set(running.map(({ position }) => position))].sort((one, other) => one - other);
+  return positions.map((after, index) => {
+    const names = new Set(running.filter(({ position }) => position === after).map(({ name }) => name));
+    return {
+      projections: projections.filter(({ name }) => names.has(name)),
+      after,
+      most: positions[index + 1] ?? Number.MAX_SAFE_INTEGER,
+    };
+  });
 }
 
 /** The event is at fault, not the database or the way to it (connections, resources, locks, shutdown). */

@@ -1,16 +1,8 @@
 import type { ClientBase } from 'pg';
 import type { EventsOf, StoredEvent, StreamEvent } from './event.js';
-import {
-  type CountOptions,
-  copyEvents,
-  countAmong,
-  countEvents,
-  type EventCount,
-  type ReadOptions,
-  readNewestByActor,
-  readOpenings,
-} from './event-reader.js';
+import { type CountOptions, countAmong, type EventCount, readOpenings } from './event-reader.js';
 import type { EventRow } from './event-row.js';
+import { LogPageSource, type PageFilter, type PageSource } from './page-source.js';
 import { PartitionCheckpoints } from './partition-checkpoints.js';
 import type { StagedTable } from './staging-table.js';
 
@@ -47,16 +39,13 @@ export interface Projection {
   fold(page: Page): Promise<void>;
 }
 
-export type PageFilter<Type extends string = string> = Pick<ReadOptions<Type>, 'categories' | 'types' | 'unless'>;
-
 /** A position range of the log, (after, until], in the transaction that moves the checkpoint. */
 export class Page {
   constructor(
     readonly tx: ClientBase,
     readonly after: number,
     readonly until: number,
-    /** Client that reads the events. Events are immutable, so another connection reads the same. */
-    private readonly source: ClientBase = tx,
+    private readonly source: PageSource = new LogPageSource(tx, after, until),
   ) {}
 
   async events<Type extends string = string>(filter: PageFilter<Type> = {}): Promise<EventsOf<Type>[]> {
@@ -66,27 +55,21 @@ export class Page {
   }
 
   /** Streams rows for folds of millions of events: only the fields that are used get parsed. */
-  async each(filter: PageFilter, onRow: (row: EventRow) => void, personal?: 'all' | 'subject'): Promise<void> {
-    const { after, until } = this;
-    await copyEvents(this.source, { after, until, ...filter }, onRow, personal);
+  each(filter: PageFilter, onRow: (row: EventRow) => void, personal?: 'all' | 'subject'): Promise<void> {
+    return this.source.each(filter, onRow, personal);
   }
 
   /** First events of streams that continue in this page and may have started before it. */
   openings<Category extends string>(category: Category, streams: readonly string[]): Promise<StreamEvent<Category>[]> {
-    return readOpenings(this.source, category, streams);
+    return readOpenings(this.source.client, category, streams);
   }
 
   count(types: CountOptions['types'], by: CountOptions['by']): Promise<EventCount[]> {
-    return countEvents(this.source, { after: this.after, until: this.until, types, by });
-  }
-
-  /** The same with the sum of a field. Not for projections that Kafka may feed. */
-  sum(field: string, types: CountOptions['types'], by: CountOptions['by']): Promise<EventCount[]> {
-    return countEvents(this.source, { after: this.after, until: this.until, types, by, sum: field });
+    return this.source.count(types, by);
   }
 
   newestByActor(prefix: string): Promise<{ actor: string; time: Date }[]> {
-    return readNewestByActor(this.source, this.after, this.until, prefix);
+    return this.source.newestByActor(prefix);
   }
 }
 
@@ -97,7 +80,7 @@ class SharedPage extends Page {
     after: number,
     until: number,
     private readonly checkpoints: PartitionCheckpoints,
-    source?: ClientBase,
+    source?: PageSource,
   ) {
     super(tx, after, until, source);
   }
@@ -123,7 +106,7 @@ export async function pageFor(
   after: number,
   until: number,
   live: boolean,
-  source?: ClientBase,
+  source?: PageSource,
 ): Promise<Page> {
   if (projection.source !== 'any') return new Page(tx, after, until, source);
   return new SharedPage(

@@ -140,12 +140,7 @@ export class InMemoryLog extends EventLog {
   }
 
   async count({ after, until, site, types, by }: CountOptions): Promise<EventCount[]> {
-    const counts = new Map<string, EventCount>();
-    for (const each of countAmong(await this.read({ after, until, types, ...(site !== undefined && { site }) }), by)) {
-      const key = JSON.stringify([each.site, each.type, each.minute, each.values]);
-      counts.set(key, { ...each, count: (counts.get(key)?.count ?? 0) + 1 });
-    }
-    return [...counts.values()];
+    return countAmong(await this.read({ after, until, types, ...(site !== undefined && { site }) }), by);
   }
 
   async subjects({ after, until, types, bytes }: SubjectOptions): Promise<EventSubject[]> {

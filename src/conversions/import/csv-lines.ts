@@ -14,10 +14,11 @@ export async function openCsv(source: SourceBytes, options: ReadOptions): Promis
   const [firstLine = ''] = source.start.toString().split(/\r\n|\n|\r/, 1);
   const stated = statedDelimiter(firstLine);
   const delimiter = stated ?? detectDelimiter(firstRecord(source.start.toString()));
-  const records = readRecords(source, delimiter);
-  if (stated) await records.next();
-  const { value: header, done } = await records.next();
-  if (done) throw new UserError('The file has no header.');
+  const chunks = readRecords(source, delimiter);
+  const first = await readFirst(chunks, stated ? 2 : 1);
+  if (stated) first.shift();
+  const header = first.shift();
+  if (!header) throw new UserError('The file has no header.');
   const columns = readColumns(
     header.map((name) => name.trim()),
     options.map,
@@ -32,18 +33,38 @@ export async function openCsv(source: SourceBytes, options: ReadOptions): Promis
   const mark = source.hasMark ? BYTE_ORDER_MARK : '';
   return {
     rejectedHeader: mark + format(header, REASON_COLUMN),
-    lines: readLines(records, header.length, columns, options, format),
+    chunks: readChunks(first, chunks, (records) => readLines(records, header.length, columns, options, format)),
   };
 }
 
-async function* readLines(
-  records: AsyncGenerator<string[]>,
+/** At least so many records, if the file has them. */
+async function readFirst(chunks: AsyncIterator<string[][]>, count: number): Promise<string[][]> {
+  let records: string[][] = [];
+  while (records.length < count) {
+    const { value, done } = await chunks.next();
+    if (done) break;
+    records = records.concat(value);
+  }
+  return records;
+}
+
+async function* readChunks(
+  first: string[][],
+  rest: AsyncIterable<string[][]>,
+  read: (records: readonly string[][]) => Iterable<SourceLine>,
+): AsyncGenerator<Iterable<SourceLine>> {
+  yield read(first);
+  for await (const records of rest) yield read(records);
+}
+
+function* readLines(
+  records: readonly string[][],
   width: number,
   columns: readonly Column[],
   options: ReadOptions,
   format: (cells: readonly string[], reason: string) => string,
-): AsyncGenerator<SourceLine> {
-  for await (const cells of records) {
+): Generator<SourceLine> {
+  for (const cells of records) {
     // Spreadsheets write rows of delimiters where something was deleted.
     if (cells.every((cell) => cell.trim() === '')) continue;
     const extra = cells.length > width && cells.slice(width).some((cell) => cell.trim() !== '');
@@ -55,7 +76,7 @@ async function* readLines(
 }
 
 /** Collects the records of each chunk by itself: the parser's stream drops what precedes an error in the same chunk. */
-async function* readRecords(source: SourceBytes, delimiter: Delimiter): AsyncGenerator<string[]> {
+async function* readRecords(source: SourceBytes, delimiter: Delimiter): AsyncGenerator<string[][]> {
   let records: string[][] = [];
   let failure: Error | undefined;
   const parser = parse({
@@ -76,19 +97,20 @@ async function* readRecords(source: SourceBytes, delimiter: Delimiter): AsyncGen
   parser.on('error', fail);
   parser.resume();
   let count = 0;
-  function* taken(): Generator<string[]> {
-    const parsed = records;
+  const take = () => {
+    const taken = records;
     records = [];
-    count += parsed.length;
-    yield* parsed;
-    if (failure !== undefined) throw describeFailure(failure, count);
-  }
+    count += taken.length;
+    return taken;
+  };
   for await (const chunk of source.chunks) {
     await new Promise<void>((resolve) => parser.write(chunk, (error) => resolve(fail(error))));
-    yield* taken();
+    yield take();
+    if (failure !== undefined) throw describeFailure(failure, count);
   }
   await new Promise<void>((resolve) => parser.end((error?: Error) => resolve(fail(error))));
-  yield* taken();
+  yield take();
+  if (failure !== undefined) throw describeFailure(failure, count);
 }
 
 /** The parser's own messages quote the file, which holds personal data. */

@@ -32,7 +32,8 @@ export interface SourceLine {
 export interface LineSource {
   /** What precedes the first line in the file of rejected lines. */
   readonly rejectedHeader: string;
-  readonly lines: AsyncIterable<SourceLine>;
+  /** Those of each chunk of the file: an asynchronous step for each line would cost more than reading it. */
+  readonly chunks: AsyncIterable<Iterable<SourceLine>>;
 }
 
 /** Records that are longer are broken: an unclosed quote makes one of the rest of the file. */

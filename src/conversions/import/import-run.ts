@@ -72,13 +72,16 @@ export async function runImport(run: ImportRun, counts: ImportCounts): Promise<I
     run.onProgress(counts);
   };
   try {
-    for await (const line of run.source.lines) {
+    for await (const lines of run.source.chunks) {
+      for (const line of lines) {
+        if (failure || run.stop.aborted) break;
+        if ('isZoneless' in line.reading && line.reading.isZoneless) zoneless += 1;
+        const command = toCommand(run, line);
+        if (typeof command === 'string') await reject(run, line, command, counts);
+        else if (window.push({ line, command }) >= WINDOW_LINES) await dispatch();
+        else if (window.length % LINES_PER_TURN === 0) await setImmediate();
+      }
       if (failure || run.stop.aborted) break;
-      if ('isZoneless' in line.reading && line.reading.isZoneless) zoneless += 1;
-      const command = toCommand(run, line);
-      if (typeof command === 'string') await reject(run, line, command, counts);
-      else if (window.push({ line, command }) >= WINDOW_LINES) await dispatch();
-      else if (window.length % LINES_PER_TURN === 0) await setImmediate();
     }
   } catch (error) {
     failure ??= { error };

@@ -35,7 +35,8 @@ async function ndjson(content: string | Buffer, more: Partial<ReadOptions> & { s
 
 async function linesOf(source: LineSource) {
   const lines: { reading: unknown; rejected: string }[] = [];
-  for await (const line of source.lines) lines.push({ reading: line.reading, rejected: line.rejected('wrong') });
+  for await (const chunk of source.chunks)
+    for (const line of chunk) lines.push({ reading: line.reading, rejected: line.rejected('wrong') });
   return lines;
 }
 

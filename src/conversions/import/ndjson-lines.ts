@@ -12,23 +12,25 @@ const CLICK_ID = 'clickIds.';
 const TEXT_FIELD = 'rejected_line';
 
 export function openNdjson(source: SourceBytes, options: ReadOptions): LineSource {
-  return { rejectedHeader: '', lines: readLines(source.chunks, options.map, readDefaults(options)) };
+  return { rejectedHeader: '', chunks: readChunks(source.chunks, options.map, readDefaults(options)) };
 }
 
-async function* readLines(
+async function* readChunks(
   chunks: AsyncIterable<Buffer>,
   map: ReadonlyMap<string, string>,
   defaults: Body,
-): AsyncGenerator<SourceLine> {
+): AsyncGenerator<SourceLine[]> {
   let parts: Buffer[] = [];
   let length = 0;
   for await (const chunk of chunks) {
+    const lines: SourceLine[] = [];
     let from = 0;
     for (let end = chunk.indexOf(LINE_FEED); end !== -1; end = chunk.indexOf(LINE_FEED, from)) {
       const line = toLine(parts, length, chunk.subarray(from, end), map, defaults);
       [parts, length, from] = [[], 0, end + 1];
-      if (line) yield line;
+      if (line) lines.push(line);
     }
+    yield lines;
     const rest = chunk.subarray(from);
     length += rest.length;
     // The length is still counted, so that the line is rejected and does not fill the memory.
@@ -36,7 +38,7 @@ async function* readLines(
     else parts = [];
   }
   const line = toLine(parts, length, Buffer.alloc(0), map, defaults);
-  if (line) yield line;
+  if (line) yield [line];
 }
 
 /** Undefined for a blank line. */

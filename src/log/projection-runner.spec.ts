@@ -1,0 +1,31 @@
+import type { Projection } from './projection.js';
+import { groupByCheckpoint } from './projection-runner.js';
+
+describe('the groups of projections that are folded together', () => {
+  const projections: Projection[] = ['a', 'b', 'c', 'd'].map((name) => ({ name, tables: [], fold: async () => {} }));
+  const at = (name: string, position: number, parked = false) => ({ name, position, parked });
+  const groups = (...checkpoints: ReturnType<typeof at>[]) =>
+    groupByCheckpoint(projections, checkpoints, 100).map((group) => ({
+      names: group.projections.map(({ name }) => name).join(''),
+      after: group.after,
+      most: group.most,
+    }));
+
+  it('is one while all have the same checkpoint', () => {
+    expect(groups(at('a', 7), at('b', 7), at('c', 7))).toEqual([
+      { names: 'abc', after: 7, most: Number.MAX_SAFE_INTEGER },
+    ]);
+  });
+
+  it('lets those behind join the next group where it is', () => {
+    expect(groups(at('a', 90), at('b', 7), at('c', 50), at('d', 7))).toEqual([
+      { names: 'bd', after: 7, most: 50 },
+      { names: 'c', after: 50, most: 90 },
+      { names: 'a', after: 90, most: Number.MAX_SAFE_INTEGER },
+    ]);
+  });
+
+  it('has no parked projection, and none that has reached the head', () => {
+    expect(groups(at('a', 100), at('b', 7, true), at('c', 120))).toEqual([]);
+  });
+});

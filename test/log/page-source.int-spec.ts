@@ -1,0 +1,93 @@
+import fc from 'fast-check';
+import { uuidv7 } from '../../src/kernel/uuid.js';
+import type { EventLog } from '../../src/log/event-log.js';
+import type { EventRow } from '../../src/log/event-row.js';
+import { LogPageSource, type PageFilter, SharedPageSource } from '../../src/log/page-source.js';
+import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
+import type { Postgres } from '../../src/postgres/postgres.js';
+import { createMigratedDatabase, openDatabase } from '../support/databases.js';
+import { startTestServer, type TestServer } from '../support/postgres-server.js';
+
+const TYPES = ['thing.happened.v1', 'thing.ended.v1', 'other.happened.v1'];
+
+describe('the events of a page', () => {
+  let server: TestServer;
+  let postgres: Postgres;
+  let log: EventLog;
+
+  beforeAll(async () => {
+    server = await startTestServer();
+    postgres = await openDatabase(await createMigratedDatabase(server));
+    log = new PostgresEventLog(postgres);
+  }, 60_000);
+  afterAll(async () => {
+    await log.close();
+    await postgres.close();
+    await server.stop();
+  }, 60_000);
+
+  const field = fc.oneof(
+    fc.constantFrom(null, true, false, 'EUR', '', 'a\tb\\n"', '1', [], ['value'], { nested: [1, 'é'] }),
+    fc.integer({ min: -5, max: 5 }),
+    fc.double({ noNaN: true, noDefaultInfinity: true }),
+  );
+  const event = fc.record({
+    type: fc.constantFrom(...TYPES),
+    site: fc.constantFrom('shop.example', 'other.example'),
+    actor: fc.constantFrom('system', 'key:1', 'key:2'),
+    data: fc.record({ one: field, other: field }, { requiredKeys: [] }),
+    personal: fc.option(fc.constant({ subject: 'ab'.repeat(32), name: 'Jane' }), { nil: undefined }),
+  });
+  type Sample = typeof event extends fc.Arbitrary<infer Value> ? Value : never;
+
+  const append = async ({ type, site, actor, data, personal }: Sample) => {
+    const request = { category: type.split('.')[0] as string, stream: uuidv7(), expected: 'new' as const, site, actor };
+    await log.append({ ...request, events: [{ type, data, ...(personal && { personal }) }] } as never);
+  };
+
+  const sorted = (rows: readonly object[]) => rows.map((row) => JSON.stringify(row)).sort();
+
+  it('are the same if they are read once for all and if each projection asks the database', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(event, { minLength: 1, maxLength: 30 }), async (events) => {
+        const after = await log.head();
+        await Promise.all(events.map(append));
+        const until = await log.head();
+        const client = await postgres.pool.connect();
+        try {
+          const asked = new LogPageSource(client, after, until);
+          const shared = await SharedPageSource.read(client, after, until);
+          const eventsOf = async (source: LogPageSource | SharedPageSource, filter: PageFilter) => {
+            const read: object[] = [];
+            await source.each(filter, (row: EventRow) => read.push({ ...row.event(), of: [row.data(), row.subject] }));
+            return read;
+          };
+          for (const filter of [
+            {},
+            { types: [TYPES[1] as string] },
+            { categories: ['thing'] },
+            { types: TYPES, unless: { field: 'one', is: '1' } },
+            { unless: { field: 'other', is: 'true' } },
+          ])
+            expect(await eventsOf(shared, filter)).toEqual(await eventsOf(asked, filter));
+          const by = ['one', 'other'];
+          expect(sorted(await shared.count(TYPES, by))).toEqual(
+            sorted(
+              (await asked.count(TYPES, by)).map(({ site, type, minute, values, count }) => ({
+                site,
+                type,
+                minute,
+                values,
+                count,
+              })),
+            ),
+          );
+          expect(sorted(await shared.newestByActor('key:'))).toEqual(sorted(await asked.newestByActor('key:')));
+        } finally {
+          client.release();
+        }
+      }),
+      { numRuns: 60, seed: 1 },
+    );
+  }, 120_000);
+});
