@@ -15,13 +15,13 @@ describe('an import', () => {
     const erased = new Set<string>();
     const stored: unknown[] = [];
     const rejected: string[] = [];
-    async function* lines() {
-      yield line('jane@example.com');
-      yield line('john@example.com');
+    async function* chunks() {
+      yield [line('jane@example.com')];
+      yield [line('john@example.com')];
       erased.add(subjectOf('jane@example.com'));
     }
     const run = {
-      source: { rejectedHeader: '', lines: lines() },
+      source: { rejectedHeader: '', chunks: chunks() },
       key: { trial: false } as SiteKey,
       rules: { dedupWindowMs: 1, identifierTtlMs: 1 },
       clock: { nowMs: () => Date.parse('2026-03-01T00:00:00Z') },
