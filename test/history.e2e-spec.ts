@@ -15,6 +15,7 @@ import type { StoredEvent } from '../src/log/event.js';
 import type { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { Sandbox } from '../src/sandbox/sandbox.js';
+import { statisticsProjection } from '../src/statistics/statistics.projection.js';
 import { Collector } from './support/collector.js';
 import { createDatabase, openDatabase } from './support/databases.js';
 import { type LooseEvent, loosely } from './support/loose-event.js';
@@ -169,7 +170,7 @@ describe('replay', () => {
       expect(await lines('replay', 'projection', 'dedup', '--until', String(position))).toHaveLength(index + 1);
     const first = openings[0] as StoredEvent;
     expect(await lines('replay', 'projection', 'dedup', '--until', first.time)).toEqual([]);
-    const statistics = ['conversion_statistics', 'delivery_statistics', 'refusal_statistics'];
+    const { tables: statistics } = statisticsProjection();
     for (const { name } of await json('projections', 'status')) {
       const rows = await lines('replay', 'projection', name, '--until', '999999999');
       let live = 0;
