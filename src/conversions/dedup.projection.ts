@@ -1,6 +1,6 @@
 import type { ConversionData } from '../events/conversion.events.js';
 import type { StoredEvent } from '../log/event.js';
-import type { EventRow } from '../log/event-row.js';
+import type { PageRow } from '../log/page-source.js';
 import type { Page, Projection } from '../log/projection.js';
 import { StagedRows, type StagedTable } from '../log/staging-table.js';
 import type { SiteSecrets } from '../sites/site-secrets.js';
@@ -29,7 +29,7 @@ export function dedupProjection(secrets: SiteSecrets): Projection {
       // Rows are built as text: a rebuild makes millions, and objects would double its cost.
       const claims = new StagedRows();
       const unknownSites = new Set<string>();
-      const add = (row: EventRow) => {
+      const add = (row: PageRow) => {
         const secret = secretOf.get(row.site);
         if (secret === undefined) unknownSites.add(row.site);
         else claims.add(claimOf(row, secret));
@@ -44,19 +44,19 @@ export function dedupProjection(secrets: SiteSecrets): Projection {
 }
 
 /** A line of the staging table; empty when the event holds no key. */
-function claimOf(row: EventRow, secret: string): string {
+function claimOf(row: PageRow, secret: string): string {
   const { position, type, site, streamId, time } = row;
   const key = type === BOT ? botKeyOf(row) : conversionKeyOf(row, secret);
   if (key === undefined) return '';
   return `${position}\t${site}\t${key}\t${streamId}\t${type === FILTERED}\t${time}\n`;
 }
 
-function botKeyOf(row: EventRow): string | undefined {
+function botKeyOf(row: PageRow): string | undefined {
   return row.subject === undefined ? undefined : botClaimKey((row.data() as StoredEvent<typeof BOT>['data']).visit);
 }
 
 /** Undefined for an erased person without an order: that key cannot be computed again. */
-function conversionKeyOf(row: EventRow, secret: string): string | undefined {
+function conversionKeyOf(row: PageRow, secret: string): string | undefined {
   const data = row.data() as ConversionData;
   if (row.subject === undefined && data.orderId === undefined) return undefined;
   return dedupKey(secret, data, row.subject ?? '');

@@ -9,7 +9,7 @@ import { type OwedDelivery, SCAN_LEASE, UnsettledConversions } from './owed.js';
 import { PlatformDelivery } from './platform-delivery.js';
 import { readUnsettled } from './read-unsettled.js';
 
-const POLL_EVERY_MS = 2_000;
+const POLL_EVERY_MS = 1_000;
 /** First attempts in flight at a time. Others wait in the log. */
 const IN_FLIGHT_MAX = 1_000;
 const TIDY_EVERY_MS = 60_000;

@@ -6,6 +6,7 @@ import { Shutdown } from '../kernel/shutdown.js';
 import { countAfter, withQueryTimeout } from '../log/event-reader.js';
 import { LogModule } from '../log/log.module.js';
 import { ProjectionRunner } from '../log/projection-runner.js';
+import { RecentEvents } from '../log/recent-events.js';
 import { Postgres } from '../postgres/postgres.js';
 import { usesKafka } from './client.js';
 import { ProjectionConsumer } from './projection-consumer.js';
@@ -27,9 +28,10 @@ export class KafkaService {
     logger: Logger,
     registry: Registry,
     projections: ProjectionRunner,
+    recent: RecentEvents,
   ) {
     if (!usesKafka(settings)) return;
-    this.relay = new Relay(postgres, settings, logger);
+    this.relay = new Relay(postgres, settings, logger, recent);
     this.consumers = projections.handOver().map((projection) => {
       return new ProjectionConsumer(postgres, settings, projection, projections, logger);
     });

@@ -2,6 +2,7 @@ import type { Admin, Kafka } from 'kafkajs';
 import type { Logger } from '../kernel/logger.js';
 import { readIdsAt, readPublicEvents } from '../log/event-reader.js';
 import { followLineage, readLineage } from '../log/lineage.js';
+import { RecentEvents } from '../log/recent-events.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { makeBatch, type PartitionBatch } from './batch.js';
 import { type KafkaSettings, makeClient, withTimeout } from './client.js';
@@ -22,6 +23,7 @@ export async function openRelaySession(
   postgres: Postgres,
   settings: KafkaSettings,
   logger: Logger,
+  recent = new RecentEvents(),
 ): Promise<RelaySession> {
   const kafka = makeClient(settings, logger);
   return withAdmin(kafka, settings, async (admin) => {
@@ -30,7 +32,7 @@ export async function openRelaySession(
     const producer = await FencedProducer.open(kafka, settings.kafkaTopicPrefix);
     try {
       // Only after fencing: an earlier producer can no longer append.
-      return await new SessionOpener(postgres, settings, logger, kafka, admin, cluster, producer).open();
+      return await new SessionOpener(postgres, settings, logger, kafka, admin, cluster, producer).open(recent);
     } catch (error) {
       producer.disconnect();
       throw error;
@@ -55,14 +57,14 @@ class SessionOpener {
     this.checkpoints = new RelayCheckpoints(postgres.pool, this.prefix);
   }
 
-  async open(): Promise<RelaySession> {
+  async open(recent: RecentEvents): Promise<RelaySession> {
     const { postgres, producer, checkpoints, cluster } = this;
     const checkpoint = await checkpoints.load(cluster.id);
     await checkpoints.moveHold(checkpoint.position);
     const found = await this.readSettledEnds(checkpoint);
     await this.compareWithLog(checkpoint, found);
     const start = startingPoint(checkpoint, found, cluster);
-    return new RelaySession(postgres, producer, checkpoints, cluster.id, this.settings.cell, start);
+    return new RelaySession(postgres, recent, producer, checkpoints, cluster.id, this.settings.cell, start);
   }
 
   /** A hanging transaction ends when this producer runs another one on the same partitions. Then the ends are final. */

@@ -1,4 +1,5 @@
 import { type PublicEvent, readPublicEvents } from '../log/event-reader.js';
+import type { RecentEvents } from '../log/recent-events.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { makeBatch } from './batch.js';
 import type { FencedProducer } from './fenced-producer.js';
@@ -13,6 +14,7 @@ export class RelaySession {
 
   constructor(
     private readonly postgres: Postgres,
+    private readonly recent: RecentEvents,
     private readonly producer: FencedProducer,
     private readonly checkpoints: RelayCheckpoints,
     private readonly clusterId: string,
@@ -39,6 +41,8 @@ export class RelaySession {
   }
 
   private read(after: number, limit: number): Promise<PublicEvent[]> {
+    const recent = this.recent.next(after, limit);
+    if (recent.length > 0) return Promise.resolve(recent.map((row) => row.publicEvent()));
     const events = readPublicEvents(this.postgres.pool, after, limit);
     // The error is handled where the page is awaited. This prevents an unhandled rejection until then.
     events.catch(() => {});

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
+import type { RecentEvents } from '../log/recent-events.js';
 import { Lease } from '../postgres/lease.js';
 import type { Postgres } from '../postgres/postgres.js';
 import type { KafkaSettings } from './client.js';
@@ -38,6 +39,7 @@ export class Relay {
     private readonly postgres: Postgres,
     private readonly settings: KafkaSettings,
     private readonly logger: Logger,
+    private readonly recent?: RecentEvents,
   ) {}
 
   start(): void {
@@ -70,7 +72,7 @@ export class Relay {
     while (!this.stopped && !lease.isLost) {
       let session: RelaySession | undefined;
       try {
-        session = await openRelaySession(this.postgres, this.settings, this.logger);
+        session = await openRelaySession(this.postgres, this.settings, this.logger, this.recent);
         backOffMs = BACK_OFF_FIRST_MS;
         this.setState({ state: 'publishing' });
         await this.publish(session, lease);

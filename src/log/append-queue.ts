@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { LogUnavailable, messageOf } from '../kernel/errors.js';
 import { uuidv7 } from '../kernel/uuid.js';
 import type { AppendOutcome, AppendRequest } from './event.js';
+import { firstVersion, type RecentEvents, RecentRow } from './recent-events.js';
 
 /** One call to the database that stores a batch or fails. */
 export interface AppendPort {
@@ -27,6 +28,8 @@ export interface BatchOutcome {
   readonly time: number;
   /** Position of the first event stored by this call. The others follow without gaps, in the order of the batch. */
   readonly first: number | null;
+  /** Position of the newest event before them. */
+  readonly previous: number | null;
   readonly lost: readonly (readonly [index: number, holder: string])[] | null;
   /** Events that an earlier call stored. */
   readonly stored: readonly ({ readonly position: number; readonly time: number } | null)[] | null;
@@ -112,6 +115,7 @@ export class AppendQueue {
     private readonly clock: AppendClock,
     private readonly observe: (requests: AppendRequest[], events: number, seconds: number) => void = () => {},
     private readonly limits: AppendQueueLimits = APPEND_LIMITS,
+    private readonly recent?: RecentEvents,
   ) {}
 
   append(request: AppendRequest): Promise<AppendOutcome> {
@@ -204,13 +208,16 @@ export class AppendQueue {
       try {
         const outcome = await this.port.append(this.toCall(open, started, uncertain));
         // Defer the answers: the next batch is sent first and is being stored while these are answered.
-        setImmediate(() => answer(open, outcome));
+        setImmediate(() => answer(open, outcome, this.recent));
         const requests = open.map(({ request }) => request);
         this.observe(requests, countEvents(open), (performance.now() - started) / 1_000);
         return;
       } catch (error) {
         if (error instanceof BatchRefused) return this.bisect(open, error);
-        if (!(error instanceof OutsideBounds)) uncertain = true;
+        if (!(error instanceof OutsideBounds)) {
+          uncertain = true;
+          this.recent?.clear();
+        }
         await new Promise((resolve) => setTimeout(resolve, this.limits.retryDelayMs));
       }
     }
@@ -334,12 +341,14 @@ function asBatch(rows: readonly string[]): string {
   return `[${rows.map((row, index) => `{"n":${index + 1},${row.slice(1)}`).join(',')}]`;
 }
 
-function answer(batch: readonly PendingAppend[], outcome: BatchOutcome): void {
+function answer(batch: readonly PendingAppend[], outcome: BatchOutcome, recent?: RecentEvents): void {
   const time = new Date(outcome.time).toISOString();
   const lost = outcome.lost && new Map(outcome.lost);
   const conflicts = outcome.conflicts && new Set(outcome.conflicts);
   let index = 0;
   let next = outcome.first ?? 0;
+  const appended: RecentRow[] = [];
+  let isComplete = outcome.previous !== null;
   for (const item of batch) {
     const first = index + 1;
     index += item.rows.length;
@@ -350,8 +359,27 @@ function answer(batch: readonly PendingAppend[], outcome: BatchOutcome): void {
     else if (conflicts?.has(first)) item.resolve({ status: 'conflict' });
     else if (holder) item.resolve({ status: 'claimed', by: holder });
     else {
+      isComplete &&= addRows(appended, item, next, outcome.time, time);
       next += item.rows.length;
       item.resolve({ status: 'appended', position: next - 1, time });
     }
   }
+  if (isComplete) recent?.add(outcome.previous as number, appended);
+}
+
+/** Returns false if the versions of the events are not known. */
+function addRows(
+  to: RecentRow[],
+  { request, rows }: PendingAppend,
+  position: number,
+  timeMs: number,
+  time: string,
+): boolean {
+  const version = firstVersion(request.expected);
+  if (version === undefined) return false;
+  for (const [at, row] of rows.entries()) {
+    const { type } = request.events[at] as AppendRequest['events'][0];
+    to.push(new RecentRow(position + at, timeMs, time, version + at, request, type, row));
+  }
+  return true;
 }

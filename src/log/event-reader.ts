@@ -313,6 +313,15 @@ export async function readHead(source: Queryable): Promise<number> {
   return Number(rows[0]?.head ?? 0);
 }
 
+/** Position of the newest event that is part of the hash chain, as every append makes it; 0 if there is none. */
+export async function readNewestSealed(source: Queryable): Promise<number> {
+  const { rows } = await source.query<{ last: number | null }>({
+    name: 'read-newest-sealed',
+    text: 'SELECT max(last)::float8 AS last FROM cc.seals',
+  });
+  return rows[0]?.last ?? 0;
+}
+
 /** Number of events after a position, counted up to a limit. */
 export async function countAfter(source: Queryable, after: number, limit: number): Promise<number> {
   const { rows } = await source.query<{ count: string }>(

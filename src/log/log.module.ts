@@ -13,14 +13,15 @@ import { Shutdown } from '../kernel/shutdown.js';
 import { Postgres } from '../postgres/postgres.js';
 import { EventLog } from './event-log.js';
 import { keepPartitionsAhead } from './partitions.js';
-import { PostgresEventLog } from './postgres-event-log.js';
+import { type LogObserver, PostgresEventLog } from './postgres-event-log.js';
 import type { Projection } from './projection.js';
 import { ProjectionRunner } from './projection-runner.js';
+import { RecentEvents } from './recent-events.js';
 
 /** The list of projections, which a global module above the folders that define them provides. */
 export const PROJECTIONS = Symbol('PROJECTIONS');
 
-function openLog(postgres: Postgres, registry: Registry, logger: Logger): EventLog {
+function openLog(postgres: Postgres, recent: RecentEvents, registry: Registry, logger: Logger): EventLog {
   const batchSize = new Histogram({
     name: 'cc_log_append_batch_size',
     help: 'Events per commit',
@@ -33,13 +34,14 @@ function openLog(postgres: Postgres, registry: Registry, logger: Logger): EventL
     buckets: [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5],
     registers: [registry],
   });
-  const log = new PostgresEventLog(postgres, {
+  const observer: LogObserver = {
     appended: (events, seconds) => {
       batchSize.observe(events);
       duration.observe(seconds);
     },
     onMessage: (line) => logger.warn(line),
-  });
+  };
+  const log = new PostgresEventLog(postgres, observer, recent);
   new Gauge({
     name: 'cc_log_tail_lag_events',
     help: 'Positions between a reader and the head of the log, as of its last read',
@@ -77,16 +79,17 @@ export class PartitionMaintenance implements OnModuleInit {
 
 @Module({
   providers: [
-    { provide: EventLog, useFactory: openLog, inject: [Postgres, Registry, Logger] },
+    { provide: RecentEvents, useFactory: () => new RecentEvents() },
+    { provide: EventLog, useFactory: openLog, inject: [Postgres, RecentEvents, Registry, Logger] },
     {
       provide: ProjectionRunner,
-      useFactory: (postgres: Postgres, projections: Projection[], logger: Logger) =>
-        new ProjectionRunner(postgres, projections, (line) => logger.error(line)),
-      inject: [Postgres, PROJECTIONS, Logger],
+      useFactory: (postgres: Postgres, projections: Projection[], recent: RecentEvents, logger: Logger) =>
+        new ProjectionRunner(postgres, projections, (line) => logger.error(line), recent),
+      inject: [Postgres, PROJECTIONS, RecentEvents, Logger],
     },
     PartitionMaintenance,
   ],
-  exports: [EventLog, ProjectionRunner],
+  exports: [EventLog, ProjectionRunner, RecentEvents],
 })
 export class LogModule implements OnApplicationBootstrap, OnApplicationShutdown {
   constructor(

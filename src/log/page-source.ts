@@ -1,4 +1,5 @@
 import type { ClientBase } from 'pg';
+import type { StoredEvent } from './event.js';
 import {
   CountedEvents,
   type CountOptions,
@@ -13,11 +14,29 @@ import { EventRow } from './event-row.js';
 
 export type PageFilter<Type extends string = string> = Pick<ReadOptions<Type>, 'categories' | 'types' | 'unless'>;
 
+/** An event of which only the fields that are used get parsed. */
+export interface PageRow {
+  readonly position: number;
+  readonly type: string;
+  readonly category: string;
+  readonly site: string;
+  readonly actor: string;
+  readonly time: string;
+  readonly timeMs: number;
+  /** Without the category. */
+  readonly streamId: string;
+  readonly subject: string | undefined;
+  data(): StoredEvent['data'];
+  /** Null if the event has none or was erased. */
+  personal(): object | null;
+  event(): StoredEvent;
+}
+
 /** The events of a position range of the log. */
 export interface PageSource {
   /** Reads other events. */
   readonly client: ClientBase;
-  each(filter: PageFilter, onRow: (row: EventRow) => void, personal?: 'all' | 'subject'): Promise<void>;
+  each(filter: PageFilter, onRow: (row: PageRow) => void, personal?: 'all' | 'subject'): Promise<void>;
   count(types: CountOptions['types'], by: CountOptions['by']): Promise<EventCount[]>;
   newestByActor(prefix: string): Promise<{ actor: string; time: Date }[]>;
 }
@@ -31,7 +50,7 @@ export class LogPageSource implements PageSource {
     private readonly until: number,
   ) {}
 
-  async each(filter: PageFilter, onRow: (row: EventRow) => void, personal?: 'all' | 'subject'): Promise<void> {
+  async each(filter: PageFilter, onRow: (row: PageRow) => void, personal?: 'all' | 'subject'): Promise<void> {
     await copyEvents(this.client, { after: this.after, until: this.until, ...filter }, onRow, personal);
   }
 
@@ -45,11 +64,11 @@ export class LogPageSource implements PageSource {
   }
 }
 
-/** Reads all events once, for several projections. Each event is parsed at most once. */
+/** All events of a page in memory, for several projections. Each event is parsed at most once. */
 export class SharedPageSource implements PageSource {
-  private constructor(
+  constructor(
     readonly client: ClientBase,
-    private readonly rows: readonly KeptRow[],
+    private readonly rows: readonly PageRow[],
   ) {}
 
   static async read(client: ClientBase, after: number, until: number): Promise<SharedPageSource> {
@@ -58,7 +77,7 @@ export class SharedPageSource implements PageSource {
     return new SharedPageSource(client, rows);
   }
 
-  async each({ categories, types, unless }: PageFilter, onRow: (row: EventRow) => void): Promise<void> {
+  async each({ categories, types, unless }: PageFilter, onRow: (row: PageRow) => void): Promise<void> {
     for (const row of this.rows) {
       if (types && !types.includes(row.type)) continue;
       if (categories && !categories.includes(row.category)) continue;

@@ -28,6 +28,7 @@ import {
 } from './event-reader.js';
 import { Follower, type FollowerSource, type FollowOptions } from './follower.js';
 import { readRemovedUntil } from './log-audit.js';
+import { fieldsOf, RecentEvents, subjectsOf } from './recent-events.js';
 
 export interface LogObserver {
   /** A batch was committed. */
@@ -49,15 +50,17 @@ export class PostgresEventLog extends EventLog {
   constructor(
     private readonly postgres: Postgres,
     observer: LogObserver = {},
+    private readonly recent = new RecentEvents(),
   ) {
     super();
     this.readiness = new AppendReadiness(() => tryAppend(postgres));
     this.connection = new AppendConnection(postgres, this.readiness, (line) => observer.onMessage?.(line));
     this.notifications = new AppendNotifications(postgres);
-    this.queue = new AppendQueue(this.connection, postgres.clock, (requests, events, seconds) => {
+    const observe = (requests: AppendRequest[], events: number, seconds: number) => {
       for (const { category } of requests) this.notifications.notify(category);
       observer.appended?.(events, seconds);
-    });
+    };
+    this.queue = new AppendQueue(this.connection, postgres.clock, observe, undefined, recent);
   }
 
   append(request: AppendRequest): Promise<AppendOutcome> {
@@ -79,7 +82,9 @@ export class PostgresEventLog extends EventLog {
     return readStreams(this.postgres.pool, category, streams);
   }
 
-  readFields(options: FieldOptions): Promise<EventField[]> {
+  async readFields(options: FieldOptions): Promise<EventField[]> {
+    const rows = await this.recent.read(options.after, options.until);
+    if (rows) return fieldsOf(rows, options);
     return readEventFields(withQueryTimeout(this.postgres.pool, PAGE_QUERY_TIMEOUT_MS), options);
   }
 
@@ -102,8 +107,9 @@ export class PostgresEventLog extends EventLog {
     return countEvents(this.postgres.pool, options);
   }
 
-  subjects(options: SubjectOptions): Promise<EventSubject[]> {
-    return readSubjects(this.postgres.pool, options);
+  async subjects(options: SubjectOptions): Promise<EventSubject[]> {
+    const rows = await this.recent.read(options.after, options.until);
+    return rows ? subjectsOf(rows, options) : readSubjects(this.postgres.pool, options);
   }
 
   find(site: string, reference: string, some?: SomeOptions): Promise<StoredEvent[]> {

@@ -1,13 +1,14 @@
-import { DatabaseError } from 'pg';
+import { type ClientBase, DatabaseError } from 'pg';
 import { messageOf, UserError } from '../kernel/errors.js';
 import type { Postgres } from '../postgres/postgres.js';
-import { countAfter, readEvents, readHead, readPageEnd } from './event-reader.js';
+import { countAfter, readEvents, readHead, readNewestSealed, readPageEnd } from './event-reader.js';
 import { SharedPageSource } from './page-source.js';
 import { type Projection, pageFor } from './projection.js';
 import { ProjectionAsOf } from './projection-as-of.js';
 import { compareProjection, type ProjectionDifference } from './projection-difference.js';
 import { projectionHolds } from './projection-holds.js';
 import { rebuildLock, rebuildProjection } from './projection-rebuild.js';
+import { RecentEvents } from './recent-events.js';
 import type { HoldSource } from './retention-holds.js';
 
 const POLL_EVERY_MS = 500;
@@ -42,6 +43,7 @@ export class ProjectionRunner {
     private readonly postgres: Postgres,
     private readonly projections: readonly Projection[],
     private readonly onMessage: (line: string) => void = () => {},
+    private readonly recent = new RecentEvents(),
   ) {}
 
   /** Unparks projections: a restart may bring a version that can fold the event. */
@@ -79,6 +81,16 @@ export class ProjectionRunner {
           `Projection ${name} is parked: ${rows[0].reason}. Fix the cause and run "projections rebuild ${name}".`,
         );
     }
+  }
+
+  /** Position up to which a projection has folded the events. */
+  async position(name: string): Promise<number> {
+    const { rows } = await this.postgres.pool.query<{ position: number }>({
+      name: 'read-checkpoint',
+      text: 'SELECT position::float8 AS position FROM cc.projections WHERE name = $1',
+      values: [name],
+    });
+    return rows[0]?.position ?? 0;
   }
 
   async rebuild(name: string, progress?: (position: number, head: number) => void): Promise<void> {
@@ -203,9 +215,8 @@ export class ProjectionRunner {
         values: [projections.map(({ name }) => name), after],
       });
       const locked = rows.map(({ name }) => name);
-      const until = locked.length === 0 ? after : Math.min(most, await readPageEnd(client, after, PAGE_EVENTS));
+      const { until, source } = locked.length === 0 ? { until: after } : await this.nextPage(client, after, most);
       if (until > after) {
-        const source = await SharedPageSource.read(client, after, until);
         for (const projection of projections)
           if (locked.includes(projection.name))
             await projection.fold(await pageFor(projection, client, after, until, true, source));
@@ -221,6 +232,25 @@ export class ProjectionRunner {
     // One of them cannot fold an event, or the database is unavailable. Each by itself, so that only that one is parked.
     for (const projection of projections) await this.step(projection, PAGE_EVENTS);
     return true;
+  }
+
+  /** From memory if this process has appended all events after the checkpoint. */
+  private async nextPage(client: ClientBase, after: number, most: number) {
+    // Read after the checkpoints were locked: an erasure that held them has appended its event by now, and that event is not in memory.
+    const newest = await readNewestSealed(client);
+    const recent = newest > after ? await this.recent.read(after, newest) : undefined;
+    if (recent) {
+      const until = Math.min(most, newest);
+      return {
+        until,
+        source: new SharedPageSource(
+          client,
+          recent.filter(({ position }) => position <= until),
+        ),
+      };
+    }
+    const until = Math.min(most, await readPageEnd(client, after, PAGE_EVENTS));
+    return { until, source: until > after ? await SharedPageSource.read(client, after, until) : undefined };
   }
 
   /** Folds one page and returns the checkpoint. Inline projections are always complete. */

@@ -1,8 +1,7 @@
 import type { ClientBase } from 'pg';
 import type { EventsOf, StoredEvent, StreamEvent } from './event.js';
 import { type CountOptions, countAmong, type EventCount, readOpenings } from './event-reader.js';
-import type { EventRow } from './event-row.js';
-import { LogPageSource, type PageFilter, type PageSource } from './page-source.js';
+import { LogPageSource, type PageFilter, type PageRow, type PageSource } from './page-source.js';
 import { PartitionCheckpoints } from './partition-checkpoints.js';
 import type { StagedTable } from './staging-table.js';
 
@@ -55,7 +54,7 @@ export class Page {
   }
 
   /** Streams rows for folds of millions of events: only the fields that are used get parsed. */
-  each(filter: PageFilter, onRow: (row: EventRow) => void, personal?: 'all' | 'subject'): Promise<void> {
+  each(filter: PageFilter, onRow: (row: PageRow) => void, personal?: 'all' | 'subject'): Promise<void> {
     return this.source.each(filter, onRow, personal);
   }
 

@@ -23,8 +23,8 @@ const TYPES = ['visitor.visited.v1', 'visitor.identified.v1', 'visitor.consent_c
 
 export interface LateMatchesDependencies {
   platform(name: string): Platform | undefined;
-  /** Catches the `unmatched` projection up with the log. */
-  catchUpUnmatched(): Promise<void>;
+  /** Position up to which the `unmatched` projection has folded the log. */
+  unmatchedPosition(): Promise<number>;
   /** Until when the platform accepts the conversion. */
   sendableUntilMs(received: ReceivedConversion, platform: Platform, settings: Settings): number;
   readonly identifierTtlMs: number;
@@ -80,16 +80,15 @@ export class LateMatches {
     this.lease ??= await Lease.take(this.database, LATE_MATCHES_LEASE);
     const { lease } = this;
     if (!lease) return;
-    const head = await this.log.head();
-    while (lease.held && lease.reached < head) {
-      const until = Math.min(head, await this.log.pageEnd(lease.reached, PAGE_EVENTS));
+    const folded = await this.dependencies.unmatchedPosition();
+    while (lease.held && lease.reached < folded) {
+      const until = Math.min(folded, await this.log.pageEnd(lease.reached, PAGE_EVENTS));
       await this.handle(lease.reached, until);
       lease.reached = until;
     }
   }
 
   private async handle(after: number, until: number): Promise<void> {
-    await this.dependencies.catchUpUnmatched();
     const found = [...(await this.unmatchedOf(after, until)), ...(await this.skippedAfterVisit(after, until))];
     const distinct = new Map(found.map((unmatched) => [unmatched.conversion, unmatched] as const));
     for (const unmatched of distinct.values()) await this.reopen(unmatched);

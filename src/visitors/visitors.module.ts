@@ -88,7 +88,7 @@ function makeLateMatches(
   const rules = { scheduleMs: settings.deliveryRetryScheduleMs, giveUpMs: settings.deliveryGiveUpMs };
   return new LateMatches(postgres, log, directory, matcher, {
     platform: platformOf,
-    catchUpUnmatched: () => projections.catchUp('unmatched'),
+    unmatchedPosition: () => projections.position('unmatched'),
     sendableUntilMs: (received, platform, settings) =>
       sendableUntilMs(ageOf(received), platform.limits?.(settings, received.data) ?? {}, rules),
     identifierTtlMs: settings.identifierTtlMs,

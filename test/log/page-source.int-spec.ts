@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { uuidv7 } from '../../src/kernel/uuid.js';
 import type { EventLog } from '../../src/log/event-log.js';
-import type { EventRow } from '../../src/log/event-row.js';
+import type { PageRow } from '../../src/log/page-source.js';
 import { LogPageSource, type PageFilter, SharedPageSource } from '../../src/log/page-source.js';
 import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
@@ -59,7 +59,7 @@ describe('the events of a page', () => {
           const shared = await SharedPageSource.read(client, after, until);
           const eventsOf = async (source: LogPageSource | SharedPageSource, filter: PageFilter) => {
             const read: object[] = [];
-            await source.each(filter, (row: EventRow) => read.push({ ...row.event(), of: [row.data(), row.subject] }));
+            await source.each(filter, (row: PageRow) => read.push({ ...row.event(), of: [row.data(), row.subject] }));
             return read;
           };
           for (const filter of [

@@ -1,0 +1,214 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { AppendRequest, StoredEvent } from './event.js';
+import type { EventField, FieldOptions } from './event-fields.js';
+import type { EventSubject, SubjectOptions } from './event-log.js';
+import type { PublicEvent } from './event-reader.js';
+import type { PageRow } from './page-source.js';
+
+const EVENTS_MAX = 16_000;
+const CHARACTERS_MAX = 16_000_000;
+/** Shorter than a database takes to be restored or to fail over, after which positions may belong to other events. */
+const HELD_MS = 10_000;
+
+/** Consecutive events of the log. */
+interface Batch {
+  /** Position of the newest event before them. */
+  readonly previous: number;
+  readonly last: number;
+  readonly rows: readonly RecentRow[];
+  readonly characters: number;
+  readonly addedMs: number;
+}
+
+/**
+ * The newest events that this process has appended, so that its readers need not read them from the database. Holds them only as
+ * far as no event of another process lies between them. Personal parts may have been erased since: a reader that uses them
+ * asks for everything up to the newest event of the log, because an erasure appends an event, over another connection.
+ */
+export class RecentEvents {
+  private batches: Batch[] = [];
+  private events = 0;
+  private characters = 0;
+
+  constructor(private readonly monotonicMs: () => number = () => performance.now()) {}
+
+  /** Position of the newest event that it holds. */
+  get last(): number {
+    return this.batches.at(-1)?.last ?? 0;
+  }
+
+  add(previous: number, rows: readonly RecentRow[]): void {
+    const last = rows.at(-1)?.position;
+    if (last === undefined) return;
+    if (previous !== this.last) this.clear();
+    const characters = rows.reduce((sum, { row }) => sum + row.length, 0);
+    this.batches.push({ previous, last, rows, characters, addedMs: this.monotonicMs() });
+    this.events += rows.length;
+    this.characters += characters;
+    while (this.events > EVENTS_MAX || this.characters > CHARACTERS_MAX) this.dropFirst();
+  }
+
+  /** The events in (after, until], which are committed; undefined if it does not hold all of them. */
+  async read(after: number, until: number): Promise<RecentRow[] | undefined> {
+    // The answer to an append arrives a little after its commit.
+    for (let waits = 0; waits < 4 && this.mayGet(after, until); waits += 1) await sleep(5);
+    return this.range(after, until);
+  }
+
+  /** The first events after a position, at most so many; none if it is not certain which event comes next. */
+  next(after: number, limit: number): RecentRow[] {
+    return this.range(after, this.last)?.slice(0, limit) ?? [];
+  }
+
+  /** After a failed append: the database may have been replaced by one that has lost the newest events. */
+  clear(): void {
+    this.batches = [];
+    this.events = 0;
+    this.characters = 0;
+  }
+
+  private mayGet(after: number, until: number): boolean {
+    return this.last < until && this.range(after, this.last) !== undefined;
+  }
+
+  private range(after: number, until: number): RecentRow[] | undefined {
+    const oldestMs = this.monotonicMs() - HELD_MS;
+    while (this.batches[0] && this.batches[0].addedMs < oldestMs) this.dropFirst();
+    const [first] = this.batches;
+    if (!first || first.previous > after || this.last < until) return undefined;
+    const rows: RecentRow[] = [];
+    for (const batch of this.batches) {
+      if (batch.last <= after) continue;
+      if (batch.previous >= until) break;
+      for (const row of batch.rows) if (row.position > after && row.position <= until) rows.push(row);
+    }
+    return rows;
+  }
+
+  private dropFirst(): void {
+    const dropped = this.batches.shift();
+    this.events -= dropped?.rows.length ?? 0;
+    this.characters -= dropped?.characters ?? 0;
+  }
+}
+
+interface SerialisedEvent {
+  readonly id: string;
+  readonly data: StoredEvent['data'];
+  readonly subject?: string;
+  readonly personal?: object;
+}
+
+/** An event as it was sent to the database. Parsed when first needed, so that it equals the event that is read from there. */
+export class RecentRow implements PageRow {
+  private parsed: SerialisedEvent | undefined;
+  private stored: StoredEvent | undefined;
+
+  constructor(
+    readonly position: number,
+    readonly timeMs: number,
+    /** ISO 8601. */
+    readonly time: string,
+    private readonly version: number,
+    private readonly request: Pick<AppendRequest, 'category' | 'stream' | 'site' | 'actor'>,
+    readonly type: string,
+    /** As JSON. */
+    readonly row: string,
+  ) {}
+
+  get category(): string {
+    return this.request.category;
+  }
+
+  get site(): string {
+    return this.request.site;
+  }
+
+  get actor(): string {
+    return this.request.actor;
+  }
+
+  get streamId(): string {
+    return this.request.stream;
+  }
+
+  get subject(): string | undefined {
+    return this.parse().subject;
+  }
+
+  data(): StoredEvent['data'] {
+    return this.parse().data;
+  }
+
+  personal(): object | null {
+    const { subject, personal } = this.parse();
+    return personal ? { ...(subject !== undefined && { subject }), ...personal } : null;
+  }
+
+  event(): StoredEvent {
+    this.stored ??= {
+      position: this.position,
+      id: this.parse().id,
+      type: this.type,
+      stream: `${this.category}-${this.streamId}`,
+      version: this.version,
+      site: this.site,
+      time: this.time,
+      actor: this.actor,
+      data: this.data(),
+      personal: this.personal(),
+    } as StoredEvent;
+    return this.stored;
+  }
+
+  publicEvent(): PublicEvent {
+    const { position, category, version, type, site, time } = this;
+    const stream = `${category}-${this.streamId}`;
+    return {
+      position,
+      id: this.parse().id,
+      category,
+      stream,
+      version,
+      type,
+      site,
+      time,
+      data: JSON.stringify(this.data()),
+    };
+  }
+
+  private parse(): SerialisedEvent {
+    this.parsed ??= JSON.parse(this.row) as SerialisedEvent;
+    return this.parsed;
+  }
+}
+
+/** The version of the first event of a request; undefined if only the database knows it. */
+export function firstVersion(expected: AppendRequest['expected']): number | undefined {
+  if (expected === 'any') return undefined;
+  if (expected === 'new') return 1;
+  return (typeof expected === 'number' ? expected : expected.owned) + 1;
+}
+
+/** As `readSubjects` returns them. */
+export function subjectsOf(rows: readonly RecentRow[], { types, bytes }: SubjectOptions): EventSubject[] {
+  return rows
+    .filter(({ type }) => types.includes(type))
+    .flatMap(({ position, site, subject }) => (subject?.length === bytes * 2 ? [{ position, site, subject }] : []));
+}
+
+/** As `readEventFields` returns them. */
+export function fieldsOf(rows: readonly RecentRow[], options: FieldOptions): EventField[] {
+  const { category, opening, field, limit } = options;
+  const fields: EventField[] = [];
+  for (const row of rows) {
+    if (row.category !== category) continue;
+    if (fields.length === limit) break;
+    const isOpening = row.type === opening.type;
+    const value = (row.data() as Readonly<Record<string, unknown>>)[isOpening ? opening.field : field];
+    const timeMs = isOpening ? row.timeMs : 0;
+    const { position, streamId: stream } = row;
+    fields.push({ position, stream, isOpening, timeMs, value: value === undefined ? null : JSON.stringify(value) });
+  }
+  return fields;
+}
