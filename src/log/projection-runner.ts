@@ -178,8 +178,8 @@ export class ProjectionRunner {
       });
   }
 
-  /** One page at a time for each group, so that a projection that is far behind delays no other. */
-  private async round(): Promise<void> {
+  /** Folds what is new. One page at a time for each group, so that a projection that is far behind delays no other. */
+  async round(): Promise<void> {
     const head = await readHead(this.postgres.pool);
     for (let hasMoved = true; hasMoved && !this.stopped; ) {
       hasMoved = false;

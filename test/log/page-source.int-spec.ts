@@ -1,9 +1,16 @@
 import fc from 'fast-check';
 import { uuidv7 } from '../../src/kernel/uuid.js';
 import type { EventLog } from '../../src/log/event-log.js';
-import type { PageRow } from '../../src/log/page-source.js';
-import { LogPageSource, type PageFilter, SharedPageSource } from '../../src/log/page-source.js';
+import { readPublicEvents } from '../../src/log/event-reader.js';
+import {
+  LogPageSource,
+  type PageFilter,
+  type PageRow,
+  type PageSource,
+  SharedPageSource,
+} from '../../src/log/page-source.js';
 import { PostgresEventLog } from '../../src/log/postgres-event-log.js';
+import { RecentEvents, type RecentRow } from '../../src/log/recent-events.js';
 import type { Postgres } from '../../src/postgres/postgres.js';
 import { createMigratedDatabase, openDatabase } from '../support/databases.js';
 import { startTestServer, type TestServer } from '../support/postgres-server.js';
@@ -14,11 +21,12 @@ describe('the events of a page', () => {
   let server: TestServer;
   let postgres: Postgres;
   let log: EventLog;
+  const recent = new RecentEvents();
 
   beforeAll(async () => {
     server = await startTestServer();
     postgres = await openDatabase(await createMigratedDatabase(server));
-    log = new PostgresEventLog(postgres);
+    log = new PostgresEventLog(postgres, {}, recent);
   }, 60_000);
   afterAll(async () => {
     await log.close();
@@ -41,13 +49,45 @@ describe('the events of a page', () => {
   type Sample = typeof event extends fc.Arbitrary<infer Value> ? Value : never;
 
   const append = async ({ type, site, actor, data, personal }: Sample) => {
-    const request = { category: type.split('.')[0] as string, stream: uuidv7(), expected: 'new' as const, site, actor };
-    await log.append({ ...request, events: [{ type, data, ...(personal && { personal }) }] } as never);
+    const request = { category: type.split('.')[0] as string, stream: uuidv7(), site, actor };
+    const events = [
+      { type, data, ...(personal && { personal }) },
+      { type, data },
+    ];
+    await log.append({ ...request, expected: 'new', events } as never);
+    await log.append({ ...request, expected: 2, events } as never);
   };
 
   const sorted = (rows: readonly object[]) => rows.map((row) => JSON.stringify(row)).sort();
 
-  it('are the same if they are read once for all and if each projection asks the database', async () => {
+  const eventsOf = async (source: PageSource, filter: PageFilter) => {
+    const read: object[] = [];
+    await source.each(filter, (row: PageRow) => read.push({ ...row.event(), of: [row.data(), row.subject] }));
+    return read;
+  };
+
+  async function expectEqual(shared: PageSource, asked: PageSource): Promise<void> {
+    for (const filter of [
+      {},
+      { types: [TYPES[1] as string] },
+      { categories: ['thing'] },
+      { types: TYPES, unless: { field: 'one', is: '1' } },
+      { unless: { field: 'other', is: 'true' } },
+    ])
+      expect(await eventsOf(shared, filter)).toEqual(await eventsOf(asked, filter));
+    const by = ['one', 'other'];
+    const counted = (await asked.count(TYPES, by)).map(({ site, type, minute, values, count }) => ({
+      site,
+      type,
+      minute,
+      values,
+      count,
+    }));
+    expect(sorted(await shared.count(TYPES, by))).toEqual(sorted(counted));
+    expect(sorted(await shared.newestByActor('key:'))).toEqual(sorted(await asked.newestByActor('key:')));
+  }
+
+  it('are the same from memory, read once for all, and if each projection asks the database', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(event, { minLength: 1, maxLength: 30 }), async (events) => {
         const after = await log.head();
@@ -56,33 +96,10 @@ describe('the events of a page', () => {
         const client = await postgres.pool.connect();
         try {
           const asked = new LogPageSource(client, after, until);
-          const shared = await SharedPageSource.read(client, after, until);
-          const eventsOf = async (source: LogPageSource | SharedPageSource, filter: PageFilter) => {
-            const read: object[] = [];
-            await source.each(filter, (row: PageRow) => read.push({ ...row.event(), of: [row.data(), row.subject] }));
-            return read;
-          };
-          for (const filter of [
-            {},
-            { types: [TYPES[1] as string] },
-            { categories: ['thing'] },
-            { types: TYPES, unless: { field: 'one', is: '1' } },
-            { unless: { field: 'other', is: 'true' } },
-          ])
-            expect(await eventsOf(shared, filter)).toEqual(await eventsOf(asked, filter));
-          const by = ['one', 'other'];
-          expect(sorted(await shared.count(TYPES, by))).toEqual(
-            sorted(
-              (await asked.count(TYPES, by)).map(({ site, type, minute, values, count }) => ({
-                site,
-                type,
-                minute,
-                values,
-                count,
-              })),
-            ),
-          );
-          expect(sorted(await shared.newestByActor('key:'))).toEqual(sorted(await asked.newestByActor('key:')));
+          const rows = (await recent.read(after, until)) as RecentRow[];
+          await expectEqual(await SharedPageSource.read(client, after, until), asked);
+          await expectEqual(new SharedPageSource(client, rows), asked);
+          expect(rows.map((row) => row.publicEvent())).toEqual(await readPublicEvents(client, after, 1_000));
         } finally {
           client.release();
         }
