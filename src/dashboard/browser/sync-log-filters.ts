@@ -1,3 +1,4 @@
+import { formatNumber } from './format.js';
 import { withQuery } from './navigation.js';
 
 export const STATUSES = [
@@ -94,6 +95,6 @@ export function hasFilters(filters: SyncLogFilters): boolean {
 
 /** How many match, of which the shown ones are known. */
 export function matchText(shown: number, hasMore: boolean, isFiltered: boolean): string {
-  const number = new Intl.NumberFormat().format(shown);
+  const number = formatNumber(shown);
   return `${hasMore ? 'at least ' : ''}${number} ${isFiltered ? (shown === 1 ? 'matches' : 'match') : shown === 1 ? 'attempt' : 'attempts'}`;
 }
