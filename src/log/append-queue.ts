@@ -32,8 +32,6 @@ export interface BatchOutcome {
   readonly previous: number;
   /** Position of the first event stored by this call. The others follow without gaps, in the order of the batch. */
   readonly first: number | null;
-  /** Position of the newest event before them. */
-  readonly previous: number | null;
   readonly lost: readonly (readonly [index: number, holder: string])[] | null;
   /** Events that an earlier call stored. */
   readonly stored: readonly ({ readonly position: number; readonly time: number } | null)[] | null;
@@ -362,7 +360,7 @@ function answer(batch: readonly PendingAppend[], outcome: BatchOutcome, recent?:
   let index = 0;
   let next = outcome.first ?? 0;
   const appended: RecentRow[] = [];
-  let isComplete = outcome.previous !== null;
+  let isComplete = true;
   for (const item of batch) {
     const first = index + 1;
     index += item.rows.length;
@@ -379,7 +377,7 @@ function answer(batch: readonly PendingAppend[], outcome: BatchOutcome, recent?:
       item.resolve({ status: 'appended', position: next - 1, time });
     }
   }
-  if (isComplete) recent?.add(outcome.previous as number, appended);
+  if (isComplete) recent?.add(outcome.previous, appended);
 }
 
 /** Returns false if the versions of the events are not known. */
