@@ -1,5 +1,5 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { getPriority, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { jest } from '@jest/globals';
@@ -52,6 +52,11 @@ describe('the process of the management API', () => {
     await admin?.stop();
     expect(isRunning(pid)).toBe(false);
     expect(lines.filter(({ reason }) => reason)).toEqual([]);
+  });
+
+  it('has a lower priority than the service', async () => {
+    start(`${LISTEN} ${END_WITH_THE_SERVICE}`);
+    expect(getPriority(await startedProcess())).toBeGreaterThan(getPriority());
   });
 
   it('is killed if it is frozen', async () => {

@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
+import { constants, getPriority, setPriority } from 'node:os';
 import { messageOf } from '../kernel/errors.js';
 import type { Logger } from '../kernel/logger.js';
 
@@ -73,6 +74,7 @@ export class AdminProcess {
       // Both write whole lines of JSON to the same standard error; standard output has the banner only.
       stdio: ['ignore', 2, 2, 'ipc'],
     });
+    lowerPriority(child.pid);
     let reason: string | undefined;
     let listeningMs: number | undefined;
     child.on('message', (message: AdminMessage) => {
@@ -105,6 +107,16 @@ export class AdminProcess {
     });
     this.timer = setTimeout(() => this.start(), this.restartMs).unref();
     this.restartMs = Math.min(this.restartMs * 2, RESTART_MAX_MS);
+  }
+}
+
+/** When all processors are busy, conversions come first. At once after its start, so that its threads inherit it. */
+function lowerPriority(pid: number | undefined): void {
+  const { PRIORITY_BELOW_NORMAL, PRIORITY_LOW } = constants.priority;
+  try {
+    if (pid !== undefined) setPriority(pid, Math.min(getPriority() + PRIORITY_BELOW_NORMAL, PRIORITY_LOW));
+  } catch {
+    // It has ended already.
   }
 }
 
