@@ -1,20 +1,10 @@
 import { useState } from 'preact/hooks';
 import { api, dataOf } from '../api.js';
-import {
-  addToFeed,
-  conversionIdOf,
-  EMPTY_FEED,
-  eventDetail,
-  eventTitle,
-  eventTone,
-  type Feed,
-  type LiveEvent,
-  typesOf,
-} from '../live-events.js';
-import { conversionPath } from '../navigation.js';
+import { addToFeed, EMPTY_FEED, eventDetail, type Feed, type LiveEvent, typesOf } from '../live-events.js';
 import { useData } from '../use-data.js';
 import { useEventStream } from '../use-event-stream.js';
 import { Badge } from './badge.js';
+import { EventName } from './event-name.js';
 import { Panel } from './panel.js';
 import { Empty, Show } from './states.js';
 import { Time } from './time.js';
@@ -62,7 +52,7 @@ export function EventFeed({ site, onEvents }: EventFeedProps) {
             <ol class="feed" aria-label="Events">
               {shown.map((event) => (
                 <li key={event.position}>
-                  <FeedTitle site={site} event={event} />
+                  <EventName site={site} event={event} />
                   <span class="dim">
                     <Time time={event.time} as="clock" />
                   </span>
@@ -75,10 +65,4 @@ export function EventFeed({ site, onEvents }: EventFeedProps) {
       </Show>
     </Panel>
   );
-}
-
-function FeedTitle({ site, event }: { site: string; event: LiveEvent }) {
-  const id = conversionIdOf(event);
-  const badge = <Badge tone={eventTone(event.type)}>{eventTitle(event.type)}</Badge>;
-  return id === undefined ? badge : <a href={conversionPath(site, id)}>{badge}</a>;
 }

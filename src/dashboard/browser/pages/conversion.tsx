@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import { api, dataOf } from '../api.js';
+import { api, clock, dataOf } from '../api.js';
 import { Badge } from '../components/badge.js';
 import { CopyText } from '../components/copy.js';
 import { DeliveryDetails } from '../components/delivery-details.js';
@@ -10,21 +10,12 @@ import { Page, Panel } from '../components/panel.js';
 import { SendAgain } from '../components/send-again.js';
 import { Empty, Show } from '../components/states.js';
 import { Time } from '../components/time.js';
-import {
-  amountOf,
-  type ConversionHistory,
-  conversionStory,
-  type Fact,
-  isDelivered,
-  isUnsettled,
-} from '../conversion-story.js';
+import { amountOf, type ConversionHistory, conversionStory, type Fact, isDelivered } from '../conversion-story.js';
 import { repeatedCurlLine } from '../curl-line.js';
 import { withQuery } from '../navigation.js';
+import { rereadAfterMs } from '../reread.js';
 import { mayWrite, type Site, useSession } from '../session.js';
 import { useData, useInterval } from '../use-data.js';
-
-/** How often a conversion that is being delivered is read again. */
-const WAITING_MS = 2_000;
 
 /** One conversion: what happened to it, step by step, and each of its deliveries with attempts, payload and answer. */
 export function Conversion({ site, id }: { site: Site; id: string }) {
@@ -35,9 +26,9 @@ export function Conversion({ site, id }: { site: Site; id: string }) {
   const history = useData(`conversion ${site.host} ${id}`, () =>
     dataOf(api.GET('/api/v1/sites/{site}/conversions/{id}', { params })),
   );
-  const isWaiting = history.data?.deliveries.some(({ status }) => isUnsettled(status)) === true;
-  useInterval(history.reload, WAITING_MS, isWaiting);
   const deliveries = history.data?.deliveries ?? [];
+  const rereadMs = rereadAfterMs(deliveries, clock.nowMs());
+  useInterval(history.reload, rereadMs ?? 0, rereadMs !== undefined);
   const send = (connection: string) => route(withQuery(path, { ...query, send: connection }));
   // What was not accepted first: that is what a person opens this page for.
   const first = deliveries.find(({ status }) => !isDelivered(status)) ?? deliveries[0];

@@ -10,7 +10,7 @@ import { Table } from '../components/table.js';
 import { Time } from '../components/time.js';
 import { attempt } from '../components/toasts.js';
 import { formatDuration, formatNumber } from '../format.js';
-import { pathOf } from '../navigation.js';
+import { pathOf, withQuery } from '../navigation.js';
 import { mayWrite, type Site, useSession } from '../session.js';
 import { useData } from '../use-data.js';
 import { usePages } from '../use-pages.js';
@@ -20,7 +20,7 @@ type WebhookDocument = Schemas['Webhook'];
 
 /** The webhook that receives the totals of the site. */
 export function Webhook({ site }: { site: Site }) {
-  const { user } = useSession();
+  const { user, pushEvery } = useSession();
   const params = { path: { site: site.host } };
   const webhook = useData<WebhookDocument | null>(`webhook ${site.host}`, () =>
     dataOf(api.GET('/api/v1/sites/{site}/webhook', { params })).catch((error) => {
@@ -37,7 +37,7 @@ export function Webhook({ site }: { site: Site }) {
   return (
     <Page
       title="Webhook"
-      note="Receives the totals every 15 minutes, signed"
+      note={`Receives the totals${pushEvery === undefined ? '' : ` every ${pushEvery}`}, signed`}
       actions={webhook.data !== undefined && set}
     >
       <Show of={webhook}>
@@ -216,7 +216,7 @@ function Pushes({ site }: { site: string }) {
     ),
   );
   return (
-    <Panel title="Attempts" note={<a href={`${pathOf(site, 'sync-log')}?kind=push`}>in the sync log</a>}>
+    <Panel title="Attempts" note={<a href={withQuery(pathOf(site, 'sync-log'), { kind: 'push' })}>in the sync log</a>}>
       <Paged pages={pages} empty={<Empty title="Nothing was pushed yet" />}>
         {(lines) => (
           <Table
