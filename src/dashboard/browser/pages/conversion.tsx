@@ -1,5 +1,4 @@
 import type { ComponentChildren } from 'preact';
-import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { api, clock, dataOf } from '../api.js';
 import { Badge } from '../components/badge.js';
@@ -16,12 +15,13 @@ import { withQuery } from '../navigation.js';
 import { rereadAfterMs } from '../reread.js';
 import { mayWrite, type Site, useSession } from '../session.js';
 import { useData, useInterval } from '../use-data.js';
+import { useDialog } from '../use-dialog.js';
 
 /** One conversion: what happened to it, step by step, and each of its deliveries with attempts, payload and answer. */
 export function Conversion({ site, id }: { site: Site; id: string }) {
   const { localUrl, user } = useSession();
   const { path, query, route } = useLocation();
-  const [isCopying, setCopying] = useState(false);
+  const dialog = useDialog();
   const params = { path: { site: site.host, id } };
   const history = useData(`conversion ${site.host} ${id}`, () =>
     dataOf(api.GET('/api/v1/sites/{site}/conversions/{id}', { params })),
@@ -42,7 +42,7 @@ export function Conversion({ site, id }: { site: Site; id: string }) {
             Refresh
           </button>
           {history.data && (
-            <button type="button" onClick={() => setCopying(true)}>
+            <button type="button" onClick={() => dialog.open('curl')}>
               Copy as curl
             </button>
           )}
@@ -73,12 +73,12 @@ export function Conversion({ site, id }: { site: Site; id: string }) {
           onClose={() => route(withQuery(path, { ...query, send: '' }), true)}
         />
       )}
-      {isCopying && history.data && (
-        <Dialog title="The request, with placeholders" onClose={() => setCopying(false)}>
+      {dialog.opened === 'curl' && history.data && (
+        <Dialog title="The request, with placeholders" onClose={dialog.close}>
           <p>The key, the email address, names and the phone number are not stored in readable form: replace them.</p>
           <CopyText label="Request" text={repeatedCurlLine(site.host, history.data, localUrl)} />
           <div class="buttons">
-            <button type="button" class="primary" onClick={() => setCopying(false)}>
+            <button type="button" class="primary" onClick={dialog.close}>
               Close
             </button>
           </div>

@@ -15,6 +15,7 @@ import { withQuery } from '../navigation.js';
 import { mayWrite, type Site, useSession } from '../session.js';
 import { isShadowResult } from '../shadow-view.js';
 import { useData, useInterval } from '../use-data.js';
+import { useDialog } from '../use-dialog.js';
 import { usePages } from '../use-pages.js';
 import { NewJob } from './new-job.js';
 import { ShadowDialog } from './shadow-dialog.js';
@@ -49,7 +50,7 @@ export function History({ site }: { site: Site }) {
     setNewer(new Map());
     pages.reload();
   };
-  const [isCreating, setCreating] = useState(false);
+  const dialog = useDialog();
   const isWriter = mayWrite(user);
   // The address may name a job of an earlier page.
   const { job: named } = query;
@@ -62,7 +63,7 @@ export function History({ site }: { site: Site }) {
       note="Export events, send deliveries again, or replay the past with other rules"
       actions={
         isWriter && (
-          <button type="button" class="primary" onClick={() => setCreating(true)}>
+          <button type="button" class="primary" onClick={() => dialog.open('new')}>
             New job
           </button>
         )
@@ -103,7 +104,7 @@ export function History({ site }: { site: Site }) {
           )}
         </Paged>
       </section>
-      {isCreating && <NewJob site={site.host} onCreated={reload} onClose={() => setCreating(false)} />}
+      {dialog.opened === 'new' && isWriter && <NewJob site={site.host} onCreated={reload} onClose={dialog.close} />}
       {opened.data && <ShadowDialog key={named} job={opened.data} onClose={() => route(path, true)} />}
     </Page>
   );

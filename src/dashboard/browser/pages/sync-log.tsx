@@ -18,6 +18,7 @@ import { mayWrite, type Site, useSession } from '../session.js';
 import { EXPORT_MAX, readLines, syncLogCsv } from '../sync-log-export.js';
 import { hasFilters, matchText, queryOf, readFilters, withFilter } from '../sync-log-filters.js';
 import { useAction, useData } from '../use-data.js';
+import { useDialog } from '../use-dialog.js';
 import { usePages } from '../use-pages.js';
 import { RetryDialog } from './retry-dialog.js';
 
@@ -29,7 +30,7 @@ export function SyncLog({ site }: { site: Site }) {
   const { user } = useSession();
   const filters = readFilters(query);
   const [openedMs, setOpenedMs] = useState(() => clock.nowMs());
-  const [isRetrying, setRetrying] = useState(false);
+  const dialog = useDialog();
   const exporting = useAction();
   const params = { path: { site: site.host } };
   const load = (cursor: number | undefined, limit: number) =>
@@ -79,7 +80,7 @@ export function SyncLog({ site }: { site: Site }) {
               type="button"
               class="primary"
               disabled={!items?.length || !selections}
-              onClick={() => setRetrying(true)}
+              onClick={() => dialog.open('retry')}
             >
               Retry …
             </button>
@@ -99,14 +100,14 @@ export function SyncLog({ site }: { site: Site }) {
           {(lines) => <Lines site={site.host} lines={lines} />}
         </Paged>
       </Panel>
-      {isRetrying && statuses && selections && (
+      {dialog.opened === 'retry' && mayWrite(user) && statuses && selections && (
         <RetryDialog
           site={site.host}
           filters={filters}
           statuses={statuses}
           selections={selections}
           onSent={refresh}
-          onClose={() => setRetrying(false)}
+          onClose={dialog.close}
         />
       )}
     </Page>
