@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { api, dataOf } from '../api.js';
+import { readEarlierEvents } from '../earlier-events.js';
 import { addToFeed, EMPTY_FEED, eventDetail, type Feed, type LiveEvent, typesOf } from '../live-events.js';
 import { useData } from '../use-data.js';
 import { useEventStream } from '../use-event-stream.js';
@@ -20,15 +20,7 @@ interface EventFeedProps {
 
 /** The latest events of a site as they happen, in a column. */
 export function EventFeed({ site, onEvents }: EventFeedProps) {
-  const params = { path: { site } };
-  const earlier = useData(`feed ${site}`, async () => {
-    const read = (query: { limit: number; type?: typeof TYPES }) =>
-      dataOf(api.GET('/api/v1/sites/{site}/events', { params: { ...params, query } }));
-    // Before the list, so that no event is between the two.
-    const newest = await read({ limit: 1 });
-    const { items } = await read({ limit: SHOWN_MAX, type: TYPES });
-    return { items, after: newest.items[0]?.position ?? 0 };
-  });
+  const earlier = useData(`feed ${site}`, () => readEarlierEvents(site, TYPES, SHOWN_MAX));
   const [feed, setFeed] = useState<Feed>(EMPTY_FEED);
   const state = useEventStream({
     site,
