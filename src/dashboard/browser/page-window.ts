@@ -1,5 +1,5 @@
 /** Rows that a list keeps: as many as a page can show without becoming slow, whatever was loaded. */
-export const ROWS_MAX = 200;
+export const ROWS_MAX = 60;
 
 /** Rows of one request: few enough that a slow device renders them in a tenth of a second. */
 export const PAGE_ROWS = 30;

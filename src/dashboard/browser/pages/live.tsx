@@ -7,7 +7,7 @@ import { Empty, Show } from '../components/states.js';
 import { type Column, Table } from '../components/table.js';
 import { Time } from '../components/time.js';
 import { readEarlierEvents } from '../earlier-events.js';
-import { formatNumber } from '../format.js';
+import { counted, formatNumber } from '../format.js';
 import {
   addToFeed,
   EMPTY_FEED,
@@ -25,8 +25,6 @@ import { useData } from '../use-data.js';
 import { type StreamState, useEventStream } from '../use-event-stream.js';
 
 const EARLIER = 100;
-/** More cannot be read while they move, and would take too long to render at hundreds in a second. */
-const MOVING_MAX = 50;
 const STATES: Readonly<Record<StreamState, readonly ['ok' | 'wait' | 'bad', string]>> = {
   connecting: ['wait', 'connecting …'],
   open: ['ok', 'live'],
@@ -63,7 +61,12 @@ export function Live({ site: { host: site } }: { site: Site }) {
     onSkipped: () => setGap(true),
   });
   const [tone, words] = paused ? (['warn', 'paused'] as const) : STATES[state];
-  const shown = paused ? paused.feed.shown : feed.shown.slice(0, MOVING_MAX);
+  const shown = paused ? paused.feed.shown : feed.moving;
+  const togglePause = () => {
+    setPaused(paused ? undefined : { feed, arrived: 0 });
+    // The newest are listed again.
+    if (paused) setFeed((before) => filterFeed(before, text));
+  };
   const choose = (change: Readonly<Record<string, string>>) => route(withQuery(path, { ...query, ...change }), true);
   return (
     <Page
@@ -94,7 +97,7 @@ export function Live({ site: { host: site } }: { site: Site }) {
             value={text}
             onInput={(event) => choose({ text: event.currentTarget.value })}
           />
-          <button type="button" onClick={() => setPaused(paused ? undefined : { feed, arrived: 0 })}>
+          <button type="button" onClick={togglePause}>
             {paused ? `Continue (${formatNumber(paused.arrived)} new)` : 'Pause'}
           </button>
         </>
@@ -109,7 +112,13 @@ export function Live({ site: { host: site } }: { site: Site }) {
         <Show of={earlier}>
           {() => (shown.length > 0 ? <EventTable site={site} events={shown} /> : <Nothing site={site} text={text} />)}
         </Show>
-        {!paused && shown.length < feed.shown.length && <p class="more dim">Pause to see those before.</p>}
+        {!paused && shown.length < feed.shown.length && (
+          <p class="more dim">
+            {feed.passed > 0 &&
+              `${counted(feed.passed, 'event')} arrived too fast to be listed one by one, and ${feed.passed === 1 ? 'is' : 'are'} left out. `}
+            Pause to see the last {formatNumber(feed.shown.length)}.
+          </p>
+        )}
       </section>
     </Page>
   );
