@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import fc from 'fast-check';
 import { InMemoryLog } from '../../test/support/in-memory-log.js';
 import { pageBackwards } from './page-backwards.js';
@@ -36,6 +37,13 @@ describe('paging backwards', () => {
         },
       ),
     );
+  });
+
+  it('reads no more events than the page has', async () => {
+    const log = await logOf(Array.from({ length: 20 }, () => 'a.example'));
+    const read = jest.spyOn(log, 'read');
+    await pageBackwards(log, { before: 21, limit: 5 });
+    expect(read.mock.calls.map(([options]) => options?.limit)).toEqual([5]);
   });
 
   it('is done on an empty log', async () => {
