@@ -13,7 +13,15 @@ const LIMITS = {
   deadlineMs: 60_000,
   retryDelayMs: 1,
 };
-const STORED: BatchOutcome = { time: NOW_MS, first: 1, lost: null, stored: null, conflicts: null };
+const STORED: BatchOutcome = {
+  time: NOW_MS,
+  previous: 0,
+  first: 1,
+  lost: null,
+  stored: null,
+  conflicts: null,
+  stale: null,
+};
 
 function outcomeOf(stream: string, over: Partial<AppendRequest> = {}): AppendRequest {
   const expected = { owned: 1, position: 1 };
