@@ -101,6 +101,10 @@ interface SerialisedEvent {
 
 /** An event as it was sent to the database. Parsed when first needed, so that it equals the event that is read from there. */
 export class RecentRow implements PageRow {
+  readonly category: string;
+  readonly site: string;
+  readonly actor: string;
+  readonly streamId: string;
   private parsed: SerialisedEvent | undefined;
   private stored: StoredEvent | undefined;
 
@@ -110,26 +114,16 @@ export class RecentRow implements PageRow {
     /** ISO 8601. */
     readonly time: string,
     private readonly version: number,
-    private readonly request: Pick<AppendRequest, 'category' | 'stream' | 'site' | 'actor'>,
+    request: Pick<AppendRequest, 'category' | 'stream' | 'site' | 'actor'>,
     readonly type: string,
     /** As JSON. */
     readonly row: string,
-  ) {}
-
-  get category(): string {
-    return this.request.category;
-  }
-
-  get site(): string {
-    return this.request.site;
-  }
-
-  get actor(): string {
-    return this.request.actor;
-  }
-
-  get streamId(): string {
-    return this.request.stream;
+  ) {
+    // Copied: the request would keep the objects alive from which the JSON was made.
+    this.category = request.category;
+    this.site = request.site;
+    this.actor = request.actor;
+    this.streamId = request.stream;
   }
 
   get subject(): string | undefined {
