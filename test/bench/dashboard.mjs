@@ -119,6 +119,7 @@ function earlierPages({ run }) {
 /** Milliseconds from the change of the address, as by a filter, until the answer is shown. */
 async function searches({ open, run }) {
   const times = [];
+  const controls = [];
   let shownPage;
   for (const [name, query] of SEARCHES) {
     if (name !== shownPage) {
@@ -127,8 +128,16 @@ async function searches({ open, run }) {
       shownPage = name;
     }
     times.push(await run(search, { path: `${SITE}/${name}${query}`, request: `/${name}?` }));
+    controls.push(await run(smallestAnswer));
   }
-  return { slowest: Math.max(...times) };
+  return { slowest: Math.max(...times), control: Math.max(...controls) };
+}
+
+/** Runs in the page. Milliseconds that a request takes which reads one row. */
+async function smallestAnswer() {
+  const start = performance.now();
+  await (await fetch('/api/v1/session')).text();
+  return performance.now() - start;
 }
 
 /** Runs in the page. */
@@ -219,6 +228,7 @@ function rowsOf(samples, { attempts, seconds }) {
     longestTask('', 'syncLog'),
     longestTask(`${EARLIER_PAGES} earlier pages: `, 'earlier'),
     row('↳ search: slowest answer on the page', (sample) => sample.searches.slowest, SEARCH),
+    row('↳ control, the smallest request of the API: slowest answer', (sample) => sample.searches.control),
     longestTask('search: ', 'searches'),
     {
       ...live,
