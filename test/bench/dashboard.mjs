@@ -149,8 +149,8 @@ async function search({ path, request }, { until }) {
   document.body.append(link);
   link.click();
   link.remove();
-  await until(() => performance.getEntriesByType('resource').some(({ name }) => name.includes(request)));
-  await until(() => !document.querySelector('#main').textContent.includes('Loading …'));
+  const isAnswered = () => performance.getEntriesByType('resource').some(({ name }) => name.includes(request));
+  await until(() => isAnswered() && !document.querySelector('#main').textContent.includes('Loading …'));
   return performance.now() - start;
 }
 
