@@ -44,6 +44,7 @@ export async function dashboardRun(context) {
   await part('filling the log', () => fill(service, settings.attempts, context));
   const samples = await part('the rounds', () => inBrowser(started, (page) => rounds(page, service, context)));
   if (!samples) return [];
+  context.samples = samples;
   const loads = samples.map(({ load }) => load.toFixed(1));
   context.facts.push(`load of the machine (1 minute) after each round: ${loads.join(', ')}`);
   return rowsOf(samples, settings);
