@@ -29,7 +29,10 @@ const ATTEMPTS: Readonly<Record<ReplayStatus, readonly string[]>> = {
 };
 
 export interface RetryRequest extends Omit<AttemptFilter, 'kind' | 'statuses'> {
+  /** Of deliveries, as they are now. */
   readonly statuses: readonly ReplayStatus[];
+  /** How an attempt of the delivery ended, such as `rejected`. Undefined: in any way that leads to one of the statuses. */
+  readonly outcome?: string | undefined;
   readonly force: boolean;
   readonly dryRun: boolean;
 }
@@ -62,10 +65,10 @@ export async function retryDeliveries(
   request: RetryRequest,
   actor: Actor,
 ): Promise<RetryResult> {
-  const { statuses, force, dryRun, ...filter } = request;
+  const { statuses, outcome, force, dryRun, ...filter } = request;
   const { log, commands, postgres } = dependencies;
   const untilMs = performance.now() + DEADLINE_MS;
-  const ofAttempts = force ? undefined : statuses.flatMap((status) => ATTEMPTS[status]);
+  const ofAttempts = force ? undefined : outcomesOf(statuses, outcome);
   const page = await findAttempts(dependencies, site, { ...filter, kind: 'delivery', statuses: ofAttempts });
   const targets = targetsOf(site, page.events);
   const [newest] = await log.readEnds(SITE, [site.id]);
@@ -91,6 +94,11 @@ export async function retryDeliveries(
     if (performance.now() > untilMs && index < targets.length - 1) return { ...result, next: position };
   }
   return result;
+}
+
+function outcomesOf(statuses: readonly ReplayStatus[], outcome: string | undefined): string[] {
+  const all = statuses.flatMap((status) => ATTEMPTS[status]);
+  return outcome === undefined ? all : all.filter((one) => one === outcome);
 }
 
 /** Whether a newer attempt of the delivery matches as well: an earlier page, which ended at the cursor, had it. */

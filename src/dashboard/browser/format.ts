@@ -103,7 +103,7 @@ function moneyText(value: number, currency: string, options: Intl.NumberFormatOp
 }
 
 export function formatDuration(ms: number): string {
-  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 1_000) return `${formatNumber(Math.round(ms))} ms`;
   if (ms < 60_000) return `${trim(ms / 1_000)} s`;
   if (ms < 3_600_000) return `${trim(ms / 60_000)} min`;
   if (ms < 86_400_000) return `${trim(ms / 3_600_000)} h`;
@@ -111,7 +111,7 @@ export function formatDuration(ms: number): string {
 }
 
 function trim(value: number): string {
-  return value < 10 ? String(Math.round(value * 10) / 10) : String(Math.round(value));
+  return formatNumber(value < 10 ? Math.round(value * 10) / 10 : Math.round(value));
 }
 
 const UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [

@@ -7,12 +7,12 @@ export const PAGE_ROWS = 30;
 export interface PageWindow<Item> {
   /** Newest first. */
   readonly items: readonly Item[];
-  /** Whether newer items were dropped. */
-  readonly isCut: boolean;
+  /** How many newer items were dropped. */
+  readonly dropped: number;
 }
 
 /** Adds a page of earlier items; the newest ones go if there are too many. */
 export function addPage<Item>(before: PageWindow<Item>, page: readonly Item[], max = ROWS_MAX): PageWindow<Item> {
   const items = [...before.items, ...page];
-  return { items: items.slice(-max), isCut: before.isCut || items.length > max };
+  return { items: items.slice(-max), dropped: before.dropped + Math.max(0, items.length - max) };
 }

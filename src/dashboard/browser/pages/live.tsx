@@ -1,27 +1,25 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import { api, dataOf } from '../api.js';
 import { Badge } from '../components/badge.js';
+import { EventName } from '../components/event-name.js';
 import { Page } from '../components/panel.js';
 import { Empty, Show } from '../components/states.js';
 import { type Column, Table } from '../components/table.js';
 import { Time } from '../components/time.js';
+import { readEarlierEvents } from '../earlier-events.js';
 import { counted, formatNumber } from '../format.js';
 import {
   addToFeed,
-  conversionIdOf,
   EMPTY_FEED,
   EVENT_GROUPS,
   eventDetail,
-  eventTitle,
-  eventTone,
   type Feed,
   filterFeed,
   groupOf,
   type LiveEvent,
   typesOf,
 } from '../live-events.js';
-import { conversionPath, pathOf, withQuery } from '../navigation.js';
+import { pathOf, withQuery } from '../navigation.js';
 import type { Site } from '../session.js';
 import { useData } from '../use-data.js';
 import { type StreamState, useEventStream } from '../use-event-stream.js';
@@ -39,7 +37,7 @@ export function Live({ site: { host: site } }: { site: Site }) {
   const group = groupOf(query['show']);
   const text = query['text'] ?? '';
   const types = typesOf(group);
-  const earlier = useData(`events ${site} ${group}`, () => readEarlier(site, types));
+  const earlier = useData(`events ${site} ${group}`, () => readEarlierEvents(site, types, EARLIER));
   const [feed, setFeed] = useState<Feed>(EMPTY_FEED);
   const [paused, setPaused] = useState<{ readonly feed: Feed; readonly arrived: number }>();
   const [hasGap, setGap] = useState(false);
@@ -126,16 +124,6 @@ export function Live({ site: { host: site } }: { site: Site }) {
   );
 }
 
-/** The newest events, and the position after which the stream continues: that of the newest event of any type. */
-async function readEarlier(site: string, types: ReturnType<typeof typesOf>) {
-  const read = (query: { limit: number; type?: NonNullable<typeof types> }) =>
-    dataOf(api.GET('/api/v1/sites/{site}/events', { params: { path: { site }, query } }));
-  // Before the list, so that no event is between the two.
-  const newest = types ? await read({ limit: 1 }) : undefined;
-  const { items } = await read({ limit: EARLIER, ...(types && { type: types }) });
-  return { items, after: (newest ?? { items }).items[0]?.position ?? 0 };
-}
-
 function Nothing({ site, text }: { site: string; text: string }) {
   if (text !== '')
     return <Empty title={`No recent event contains “${text}”`}>New ones appear here as they happen.</Empty>;
@@ -157,10 +145,4 @@ function EventTable({ site, events }: { site: string; events: readonly LiveEvent
     [site],
   );
   return <Table label="Events" rows={events} rowKey={({ position }) => position} columns={columns} />;
-}
-
-function EventName({ site, event }: { site: string; event: LiveEvent }) {
-  const id = conversionIdOf(event);
-  const badge = <Badge tone={eventTone(event.type)}>{eventTitle(event.type)}</Badge>;
-  return id === undefined ? badge : <a href={conversionPath(site, id)}>{badge}</a>;
 }
