@@ -313,13 +313,17 @@ export async function readHead(source: Queryable): Promise<number> {
   return Number(rows[0]?.head ?? 0);
 }
 
-/** Position of the newest event that is part of the hash chain, as every append makes it; 0 if there is none. */
-export async function readNewestSealed(source: Queryable): Promise<number> {
-  const { rows } = await source.query<{ last: number | null }>({
-    name: 'read-newest-sealed',
-    text: 'SELECT max(last)::float8 AS last FROM cc.seals',
+/** The same as an expression, for a query on other tables that states as of which position it reads them. */
+export const NEWEST_POSITION = `coalesce((SELECT last FROM cc.seals ORDER BY last DESC LIMIT 1),
+  (SELECT max(position) FROM cc.events), 0)`;
+
+/** The same at a lower cost: the newest seal names it. */
+export async function readNewestPosition(source: Queryable): Promise<number> {
+  const { rows } = await source.query<{ newest: number }>({
+    name: 'read-newest-position',
+    text: `SELECT ${NEWEST_POSITION}::float8 AS newest`,
   });
-  return rows[0]?.last ?? 0;
+  return rows[0]?.newest ?? 0;
 }
 
 /** Number of events after a position, counted up to a limit. */

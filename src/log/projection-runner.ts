@@ -1,7 +1,7 @@
 import { type ClientBase, DatabaseError } from 'pg';
 import { messageOf, UserError } from '../kernel/errors.js';
 import type { Postgres } from '../postgres/postgres.js';
-import { countAfter, readEvents, readHead, readNewestSealed, readPageEnd } from './event-reader.js';
+import { countAfter, readEvents, readHead, readNewestPosition, readPageEnd } from './event-reader.js';
 import { SharedPageSource } from './page-source.js';
 import { type Projection, pageFor } from './projection.js';
 import { ProjectionAsOf } from './projection-as-of.js';
@@ -237,7 +237,7 @@ export class ProjectionRunner {
   /** From memory if this process has appended all events after the checkpoint. */
   private async nextPage(client: ClientBase, after: number, most: number) {
     // Read after the checkpoints were locked: an erasure that held them has appended its event by now, and that event is not in memory.
-    const newest = await readNewestSealed(client);
+    const newest = await readNewestPosition(client);
     const recent = newest > after ? await this.recent.read(after, newest) : undefined;
     if (recent) {
       const until = Math.min(most, newest);
