@@ -24,7 +24,7 @@ export function Tile({ title, value, change, comparison, note }: TileProps) {
           {change && (
             <>
               <span class={change.direction}>
-                {change.direction === 'same' ? 'no change' : `${ARROWS[change.direction]} ${change.text}`}
+                {change.direction === 'same' ? '±0' : `${ARROWS[change.direction]} ${change.text}`}
               </span>{' '}
             </>
           )}
