@@ -188,7 +188,10 @@ describe('a conversion that is overtaken by another instance after its look-up',
       });
       const lateMatches = new LateMatches(postgres, overtaken, directory, matcher, {
         platform: () => ({ payload: () => ({ item: {} }), account: [] }) as never,
-        catchUpUnmatched: () => projections.catchUp('unmatched'),
+        unmatchedPosition: async () => {
+          await projections.catchUp('unmatched');
+          return log.head();
+        },
         sendableUntilMs: () => Number.POSITIVE_INFINITY,
         identifierTtlMs: RULES.identifierTtlMs,
         clock: postgres.clock,
