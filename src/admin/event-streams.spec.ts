@@ -50,6 +50,27 @@ describe('event streams', () => {
     expect(await received).toMatch(/id: 3\n.*id: 4\ndata: /s);
     await log.close();
   });
+
+  it('continue after a failover, at which positions leap', async () => {
+    const log = new InMemoryLog();
+    const credentials = { find: async () => principal } as unknown as Credentials;
+    const streams = new EventStreams(log, credentials);
+    const append = () =>
+      log.append({
+        ...{ category: 'inbound', expected: 'new', site: 'shop.example', actor: 'system' },
+        ...{ stream: uuidv7(), events: [{ type: 'inbound.rejected.v1', data: {} }] },
+      });
+    await append();
+    await append();
+    log.skipPositions(1_000_000_000);
+    await append();
+    const stream = await streams.open({ principal, credential, selection: {}, after: 1 });
+    const text = await textOf(stream, `id: ${await log.head()}\n`);
+    expect(text).toContain('id: 2\ndata: ');
+    expect(text).not.toContain('event: skipped');
+    streams.onModuleDestroy();
+    await log.close();
+  });
 });
 
 /** What is sent until the stream ends, or until a text was sent. */

@@ -16,7 +16,7 @@ import { EventStream, type StreamSelection, streamedEvent } from './event-stream
 const STREAMS_MAX = 100;
 const STREAMS_PER_USER_MAX = 10;
 /** How far back a reader can continue. Older events are in the lists and exports. */
-const RESUME_POSITIONS = 50_000;
+const RESUME_EVENTS = 50_000;
 const PAGE_EVENTS = 200;
 /** How often the access of each reader is checked. */
 const CHECK_EVERY_MS = 1_000;
@@ -128,8 +128,11 @@ export class EventStreams implements OnModuleDestroy {
 
   /** Reads what the reader missed. One query at a time for all readers, however many connect again at once. */
   private async catchUp(stream: EventStream): Promise<void> {
-    const oldest = this.position - RESUME_POSITIONS;
-    if (stream.position < oldest) {
+    const oldest = this.position - RESUME_EVENTS;
+    // Positions leap at a failover: there may be fewer events than positions.
+    const isFarBack =
+      stream.position < oldest && (await this.log.pageEnd(stream.position, RESUME_EVENTS)) < this.position;
+    if (isFarBack) {
       const skipped = { after: stream.position, until: oldest };
       stream.position = oldest;
       stream.write(`event: skipped\nid: ${oldest}\ndata: ${JSON.stringify(skipped)}\n\n`);

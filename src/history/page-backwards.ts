@@ -37,7 +37,13 @@ export async function pageBackwards<Type extends string = string>(
       at = event.position;
       events.push(event);
     }
-    if (isWhole && events.length < limit) at = after + 1;
+    if (isWhole && events.length < limit) at = await endBefore(log, after + 1);
   }
   return { events, ...(at > 1 && { next: at }) };
+}
+
+/** The position after the newest event before this one: at a failover positions leap, by more than windows could search. */
+async function endBefore(log: EventLog, position: number): Promise<number> {
+  const [newest] = position > 1 ? await log.read({ until: position - 1, limit: 1, newest: true }) : [];
+  return newest ? newest.position + 1 : 1;
 }

@@ -35,7 +35,7 @@ export function RetryDialog({ site, filters, statuses, connected, onSent, onClos
     const { from, to = new Date(openedMs).toISOString() } = queryOf(filters, openedMs);
     const answers: Schemas['RetriedDeliveries'][] = [];
     for (const selection of retrySelections(filters, connected)) {
-      let cursor: number | undefined;
+      let cursor: string | undefined;
       do {
         const body = { ...selection, status: [...statuses], to, limit: 500, force: false, dryRun };
         const range = { ...(from !== undefined && { from }), ...(cursor !== undefined && { cursor }) };
