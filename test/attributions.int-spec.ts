@@ -47,7 +47,7 @@ beforeAll(async () => {
   );
   runner = new ProjectionRunner(postgres, projections);
   second = new ProjectionRunner(postgres, projections);
-  erasure = new Erasure(postgres, projections);
+  erasure = new Erasure(postgres, projections, async () => {});
 });
 afterAll(async () => {
   await log?.close();

@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import { allProjections } from '../src/app/projections.js';
 import { Sealer } from '../src/kernel/sealing.js';
 import { uuidv7 } from '../src/kernel/uuid.js';
@@ -11,6 +12,9 @@ import { SiteSecrets } from '../src/sites/site-secrets.js';
 import { createDatabase, openDatabase } from './support/databases.js';
 import { thing } from './support/event-log.contract.js';
 import { startTestServer, type TestServer } from './support/postgres-server.js';
+import { eventually } from './support/service.js';
+
+jest.setTimeout(120_000);
 
 /** The log's own table of personal parts, which erasure always includes. */
 const PERSONAL = { table: 'personal', column: 'subject' };
@@ -119,6 +123,36 @@ describe('an erasure of more events than one transaction takes', () => {
     expect(events).toBeGreaterThan(11);
     expect(await partsLeft(site)).toBe(0);
     expect(await recorded(site)).toBe(events);
+  });
+
+  it('lets projections forget the events of a stream together, also one that was folded since the search', async () => {
+    const site = `${uuidv7()}.example`;
+    const stream = uuidv7();
+    const events = [{ type: 'thing.happened.v1', data: {}, personal: { subject: PERSON } }] as const;
+    const add = async () => {
+      await log.append({ ...thing(stream, { site, events: [...events] }), expected: 'any' });
+      return log.head();
+    };
+    const first = await add();
+    const forgotten: number[][] = [];
+    onForget = async (together) => void forgotten.push(together.map(({ position }) => position));
+    const client = await postgres.pool.connect();
+    await client.query(
+      `BEGIN; INSERT INTO cc.projections (name, position) VALUES ('things', 0) ON CONFLICT DO NOTHING`,
+    );
+    await client.query(`SELECT FROM cc.projections WHERE name = 'things' FOR UPDATE`);
+    const erased = erase(site);
+    await eventually(
+      async () => (await postgres.pool.query('SELECT FROM pg_locks WHERE NOT granted')).rowCount,
+      (waiting) => waiting === 1,
+      { withinMs: 60_000 },
+    );
+    const second = await add();
+    await client.query(`UPDATE cc.projections SET position = $1 WHERE name = 'things'`, [second]);
+    await client.query('COMMIT');
+    client.release();
+    expect(await erased).toMatchObject({ events: 2 });
+    expect(forgotten).toEqual([[first, second]]);
   });
 
   it('can be repeated after a crash: it then also finds what was appended about a linked subject', async () => {

@@ -66,15 +66,36 @@ export async function findWithLinked(
   const linked = new Set([...named].filter((each) => !subjects.has(each)));
   found.push(...(await findPersonal(client, site, linked, -1, until)));
   for (const each of linked) subjects.add(each);
-  const { rows } = await client.query<FoundEvent>(
+  return withStreams(client, found, (position) => links.has(position));
+}
+
+async function withStreams(
+  client: ClientBase,
+  found: readonly { readonly position: number }[],
+  isLink: (position: number) => boolean,
+): Promise<FoundEvent[]> {
+  const { rows } = await client.query<{ position: number; stream: string }>(
     `SELECT position::float8 AS position, category || '-' || stream AS stream FROM cc.events WHERE position = ANY ($1)`,
     [found.map(({ position }) => position)],
   );
-  return rows.map((event) => ({ ...event, isLink: links.has(event.position) }));
+  return rows.map((event) => ({ ...event, isLink: isLink(event.position) }));
+}
+
+/** Events that were appended since a search. Undefined if one names another subject: the search must then run again. */
+export async function findAppended(
+  client: ClientBase,
+  { site, linkedSubjects }: ErasureSearch,
+  subjects: ReadonlySet<string>,
+  after: number,
+  until: number,
+): Promise<FoundEvent[] | undefined> {
+  const found = await findPersonal(client, site, subjects, after, until);
+  if (linkedSubjects(found.map(({ data }) => data)).some((subject) => !subjects.has(subject))) return undefined;
+  return withStreams(client, found, () => false);
 }
 
 /** In a range of positions: `after` is exclusive, `until` inclusive. */
-export async function findPersonal(
+async function findPersonal(
   client: ClientBase,
   site: string,
   subjects: ReadonlySet<string>,

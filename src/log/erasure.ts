@@ -6,7 +6,7 @@ import {
   type ErasureSearch,
   erasureParts,
   type FoundEvent,
-  findPersonal,
+  findAppended,
   findWithLinked,
   subjectRows,
 } from './erasure-search.js';
@@ -65,13 +65,13 @@ export async function eraseSubject(
     for (;;) {
       const head = await readHead(client);
       const parts = erasureParts(await findWithLinked(client, options, subjects, head), partEvents);
-      const last = parts.pop() as FoundEvent[];
-      for (const events of parts) {
-        const part = { events, subjects };
-        sum = sumOf(sum, (await erasePart(client, postgres.clock, options, part)) as Erased);
+      for (const [index, events] of parts.entries()) {
+        const isLast = index === parts.length - 1;
+        const erased = await erasePart(client, postgres.clock, options, { events, subjects, head, isLast });
+        if (!erased) break;
+        sum = sumOf(sum, erased);
+        if (isLast) return sum;
       }
-      const erased = await erasePart(client, postgres.clock, options, { events: last, subjects, newerThan: head });
-      if (erased) return sumOf(sum, erased);
     }
   } finally {
     await client.end();
@@ -114,20 +114,20 @@ function lockedProjections({ projections }: ErasureSearch): string[] {
 interface ErasurePart {
   readonly events: readonly FoundEvent[];
   readonly subjects: ReadonlySet<string>;
-  /** Of the last part, which also erases what was appended after this position. */
-  readonly newerThan?: number;
+  /** Of the log, when the events were searched for. */
+  readonly head: number;
+  /** The last part also erases what was appended since. */
+  readonly isLast: boolean;
 }
 
-/** Undefined when an event appended since the search names another subject: the search must then run again. */
+/** Undefined when an event appended since the search names another subject: nothing is erased, and the search must run again. */
 async function erasePart(
   client: ClientBase,
   clock: DatabaseClock,
   options: ErasureOptions,
-  { events: found, subjects, newerThan }: ErasurePart,
+  { events: found, subjects, head, isLast }: ErasurePart,
 ): Promise<Erased | undefined> {
-  const { site, linkedSubjects } = options;
-  const isLast = newerThan !== undefined;
-  const positions = found.map(({ position }) => position);
+  const { site } = options;
   await client.query('BEGIN');
   // The removal of a partition holds the append lock and waits for tables that this transaction uses.
   await client.query('SELECT pg_advisory_xact_lock_shared($1)', [RETENTION_LOCK]);
@@ -136,6 +136,13 @@ async function erasePart(
     'SELECT name, position::float8 AS position FROM cc.projections WHERE name = ANY ($1) ORDER BY name FOR UPDATE',
     [lockedProjections(options)],
   );
+  // Until the end of this transaction nothing beyond is folded.
+  const reached = await readHead(client);
+  const appended = await findAppended(client, options, subjects, head, reached);
+  if (!appended) return rollBack(client);
+  const streams = new Set(found.map(({ stream }) => stream));
+  const together = [...found, ...appended.filter(({ stream }) => isLast || streams.has(stream))];
+  const positions = together.map(({ position }) => position);
   await forgetEvents(client, options, checkpoints, positions);
   let events = totalOf(await deletePersonalParts(client, 'position = ANY ($1)', [positions]));
   // No index has the stream of a claim, so they are searched for before appends wait.
@@ -146,23 +153,24 @@ async function erasePart(
   await client.query('SELECT pg_advisory_xact_lock($1)', [APPEND_LOCK]);
   let claims = await deleteClaims(client, 'key = ANY ($3)', [site, positions, claimed.map(({ key }) => key)]);
   if (isLast) {
-    const newer = await findPersonal(client, site, subjects, newerThan, Number.MAX_SAFE_INTEGER);
-    if (linkedSubjects(newer.map(({ data }) => data)).some((subject) => !subjects.has(subject))) {
-      await client.query('ROLLBACK');
-      return undefined;
-    }
-    const newerPositions = newer.map(({ position }) => position);
-    await forgetEvents(client, options, checkpoints, newerPositions);
-    events += totalOf(await deletePersonalParts(client, 'position = ANY ($1)', [newerPositions]));
+    const last = await findAppended(client, options, subjects, reached, Number.MAX_SAFE_INTEGER);
+    if (!last) return rollBack(client);
+    const lastPositions = last.map(({ position }) => position);
+    events += totalOf(await deletePersonalParts(client, 'position = ANY ($1)', [lastPositions]));
     // A claim has the time of its event.
     const isNewer = 'at >= (SELECT min(time) FROM cc.events WHERE position = ANY ($2))';
-    claims += await deleteClaims(client, isNewer, [site, newerPositions]);
+    claims += await deleteClaims(client, isNewer, [site, lastPositions]);
   }
   const rows = await deleteRows(client, options, subjects, isLast ? undefined : PART_ROWS);
   const erased = { events, claims, rows };
   await appendInTransaction(client, clock, options.record(erased));
   await client.query('COMMIT');
   return erased;
+}
+
+async function rollBack(client: ClientBase): Promise<undefined> {
+  await client.query('ROLLBACK');
+  return undefined;
 }
 
 interface Checkpoint {
