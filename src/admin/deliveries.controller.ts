@@ -15,6 +15,9 @@ import { host } from './schemas.js';
 import { findSite } from './sites.controller.js';
 import { asOfSchema } from './statistics.schema.js';
 
+/** Ends of attempts after which a delivery can be sent again. */
+const RETRIED_OUTCOMES = ['failed', 'rejected', 'skipped', 'deferred'] as const;
+
 const retrySchema = z
   .object({
     ...attemptFields,
@@ -23,6 +26,9 @@ const retrySchema = z
       .min(1)
       .default(['failed', 'skipped'])
       .meta({ description: 'Only deliveries that have this status now.' }),
+    outcome: z.enum(RETRIED_OUTCOMES).optional().meta({
+      description: 'Only deliveries with an attempt that ended so. Default: any that leads to one of the statuses.',
+    }),
     force: z.boolean().default(false).meta({
       description:
         'Send again although it was accepted, under a new id, so that it counts twice. For one delivery only.',
@@ -124,18 +130,19 @@ export class DeliveriesController {
   @Returns(retriedSchema, 'What is sent again. A running service sends it now.')
   async retry(
     @Param('site', { schema: host }) name: string,
-    @Body({ schema: retrySchema }) { status, force, dryRun, cursor, limit, ...filter }: z.output<typeof retrySchema>,
+    @Body({ schema: retrySchema }) request: z.output<typeof retrySchema>,
     @Headers('idempotency-key') key: string | undefined,
     @Caller() { actor }: Principal,
   ) {
     const site = await findSite(this.dependencies.sites, name);
+    const { status: statuses, outcome, force, dryRun, cursor: text, limit, ...filter } = request;
     if (force && !dryRun && key === undefined)
       throw new BadRequestException(
         'A repeated request with "force" would count the conversion once more: send an Idempotency-Key.',
       );
-    const from = cursor === undefined ? undefined : parseRetryCursor(cursor);
-    const request = { ...attemptFilter(filter), statuses: status, force, dryRun, cursor: from, limit };
-    const { next, ...result } = await retryDeliveries(this.dependencies, site, request, actor);
+    const cursor = text === undefined ? undefined : parseRetryCursor(text);
+    const selected = { ...attemptFilter(filter), statuses, outcome, force, dryRun, cursor, limit };
+    const { next, ...result } = await retryDeliveries(this.dependencies, site, selected, actor);
     return { dryRun, ...result, ...(next && { next: formatRetryCursor(next) }) };
   }
 }

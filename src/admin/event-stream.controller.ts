@@ -27,6 +27,10 @@ const streamQuery = z
     site: host.optional(),
     type: typeQuery,
     after: position.meta({ description: 'Start after this position. `Last-Event-ID` takes precedence.' }),
+    missed: z.coerce.number().int().min(0).max(1_000).optional().meta({
+      description:
+        'Send only so many of the newest events that were missed. A message `skipped` says if there were more.',
+    }),
   })
   .strict();
 
@@ -47,7 +51,7 @@ export class EventStreamController {
     content: { 'text/event-stream': { schema: { type: 'string' } } },
   })
   async stream(
-    @Query({ schema: streamQuery }) { site, type, after }: z.output<typeof streamQuery>,
+    @Query({ schema: streamQuery }) { site, type, after, missed }: z.output<typeof streamQuery>,
     @Caller() principal: Principal,
     @Req() request: AdminRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
@@ -61,6 +65,7 @@ export class EventStreamController {
       credential: credentialOf(request, this.hosts) as Credential,
       selection: { site, types: typesOf(type) },
       after: lastEventIdOf(request) ?? after,
+      missedMax: missed,
     });
     // Also if the caller left before the answer began, or sent HEAD.
     reply.raw.once('close', () => stream.destroy());

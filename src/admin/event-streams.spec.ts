@@ -71,6 +71,26 @@ describe('event streams', () => {
     streams.onModuleDestroy();
     await log.close();
   });
+
+  it('pass over all but the newest of what a reader missed, if it asks for that', async () => {
+    const log = new RestoredLog();
+    const streams = new EventStreams(log, { find: async () => principal } as unknown as Credentials);
+    const positionsAfter = async (after: number, missedMax?: number) => {
+      const selection = { site: 'shop.example' };
+      const text = await textOf(
+        await streams.open({ principal, credential, selection, after, missedMax }),
+        'id: 10\nd',
+      );
+      return [...text.matchAll(/id: (\d+)\ndata: (?=\{"p)/g)].map(([, id]) => Number(id));
+    };
+    await log.add(10);
+    expect(await positionsAfter(4)).toEqual([5, 6, 7, 8, 9, 10]);
+    expect(await positionsAfter(4, 2)).toEqual([9, 10]);
+    expect(await positionsAfter(4, 6)).toEqual([5, 6, 7, 8, 9, 10]);
+    const skipping = await streams.open({ principal, credential, selection: {}, after: 4, missedMax: 0 });
+    expect(await textOf(skipping, 'skipped')).toContain('event: skipped\nid: 10\ndata: {"after":4,"until":10}');
+    await log.close();
+  });
 });
 
 /** What is sent until the stream ends, or until a text was sent. */

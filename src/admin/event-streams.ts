@@ -8,6 +8,7 @@ import {
 import { redactEvent } from '../history/redact-event.js';
 import type { StoredEvent } from '../log/event.js';
 import { EventLog } from '../log/event-log.js';
+import type { ReadOptions } from '../log/event-reader.js';
 import type { Follower } from '../log/follower.js';
 import { may, type Principal } from '../users/access.js';
 import { type Credential, Credentials } from './credentials.js';
@@ -33,6 +34,8 @@ export interface StreamRequest {
   readonly selection: StreamSelection;
   /** Continue after this position; undefined: with the next event. */
   readonly after: number | undefined;
+  /** Of the matching events that were missed, only so many of the newest are sent. Undefined: all. */
+  readonly missedMax?: number | undefined;
 }
 
 /** Sends new events to all readers. One follower of the log serves them all; without readers there is none. */
@@ -53,7 +56,7 @@ export class EventStreams implements OnModuleDestroy {
     private readonly credentials: Credentials,
   ) {}
 
-  async open({ principal, credential, selection, after }: StreamRequest): Promise<EventStream> {
+  async open({ principal, credential, selection, after, missedMax }: StreamRequest): Promise<EventStream> {
     this.requireRoom(principal);
     const stream = new EventStream(principal, credential, selection);
     this.streams.add(stream);
@@ -69,7 +72,7 @@ export class EventStreams implements OnModuleDestroy {
     stream.write(`retry: ${RETRY_MS}\n`);
     stream.sendPosition();
     // An error closes the stream: the reader connects again, and continues where it was.
-    void this.catchUp(stream).catch(() => stream.destroy());
+    void this.catchUp(stream, missedMax).catch(() => stream.destroy());
     return stream;
   }
 
@@ -126,24 +129,12 @@ export class EventStreams implements OnModuleDestroy {
     }
   }
 
-  /** Reads what the reader missed. One query at a time for all readers, however many connect again at once. */
-  private async catchUp(stream: EventStream): Promise<void> {
-    const oldest = this.position - RESUME_EVENTS;
-    // Positions leap at a failover: there may be fewer events than positions.
-    const isFarBack =
-      stream.position < oldest && (await this.log.pageEnd(stream.position, RESUME_EVENTS)) < this.position;
-    if (isFarBack) {
-      const skipped = { after: stream.position, until: oldest };
-      stream.position = oldest;
-      stream.write(`event: skipped\nid: ${oldest}\ndata: ${JSON.stringify(skipped)}\n\n`);
-    }
-    const { site, types } = stream.selection;
-    const filter = { ...(site !== undefined && { site }), ...(types && { types }), limit: PAGE_EVENTS };
+  /** Reads what the reader missed. */
+  private async catchUp(stream: EventStream, missedMax: number | undefined): Promise<void> {
+    await this.skip(stream, missedMax);
     while (stream.position < this.position && !stream.destroyed) {
       const until = this.position;
-      const read = this.lastRead.then(() => this.log.read({ ...filter, after: stream.position, until }));
-      this.lastRead = read.catch(() => {});
-      const events = await read;
+      const events = await this.readMissed(stream, { until, limit: PAGE_EVENTS });
       const last = events.length < PAGE_EVENTS ? until : (events.at(-1) as StoredEvent).position;
       stream.send(
         events.map((event) => streamedEvent(redactEvent(event))),
@@ -152,6 +143,29 @@ export class EventStreams implements OnModuleDestroy {
       await stream.drained();
     }
     stream.isLive = true;
+  }
+
+  /** Passes over what is too old, and over what is more than the reader wants to catch up on. */
+  private async skip(stream: EventStream, missedMax: number | undefined): Promise<void> {
+    const after = stream.position;
+    const oldest = this.position - RESUME_EVENTS;
+    // Positions leap at a failover: there may be fewer events than positions.
+    if (after < oldest && (await this.log.pageEnd(after, RESUME_EVENTS)) < this.position) stream.position = oldest;
+    if (missedMax !== undefined && stream.position < this.position) {
+      const newest = await this.readMissed(stream, { until: this.position, limit: missedMax + 1, newest: true });
+      if (newest.length > missedMax) stream.position = (newest[0] as StoredEvent).position;
+    }
+    const { position: until } = stream;
+    if (until > after) stream.write(`event: skipped\nid: ${until}\ndata: ${JSON.stringify({ after, until })}\n\n`);
+  }
+
+  /** One query at a time for all readers, however many connect again at once. */
+  private readMissed({ selection, position: after }: EventStream, options: ReadOptions): Promise<StoredEvent[]> {
+    const { site, types } = selection;
+    const filter = { ...(site !== undefined && { site }), ...(types && { types }) };
+    const read = this.lastRead.then(() => this.log.read({ ...filter, after, ...options }));
+    this.lastRead = read.catch(() => {});
+    return read;
   }
 
   private tick(): void {

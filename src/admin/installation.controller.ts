@@ -13,6 +13,7 @@ const installationSchema = z
     sandboxUrl: z.string().optional().meta({
       description: 'The sandbox that stands in for the platforms, on the same machine. It shows what it received.',
     }),
+    pushEverySeconds: z.number().meta({ description: 'How often totals are pushed to webhooks: OUTBOUND_EVERY.' }),
     retention: z
       .object({
         events: z.string().optional().meta({ description: 'Without it, events are kept forever.' }),
@@ -36,9 +37,11 @@ export class InstallationController {
   show() {
     const { port, tlsCert, logRetentionMs, identifierTtlMs, unidentifiedTtlMs, kafkaBrokers, kafkaRetentionMs } =
       this.settings;
+    const { outboundEveryMs } = this.settings;
     return {
       localUrl: `http${tlsCert ? 's' : ''}://localhost:${port}`,
       sandboxUrl: findDemoSandbox(this.settings),
+      pushEverySeconds: outboundEveryMs / 1_000,
       retention: {
         events: logRetentionMs === undefined ? undefined : formatDuration(logRetentionMs),
         identifiers: formatDuration(identifierTtlMs),

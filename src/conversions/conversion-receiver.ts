@@ -98,7 +98,8 @@ export class ConversionReceiver {
     const firsts = holders.size === 0 ? Promise.resolve(new Map<string, StoredEvent>()) : this.readFirsts([...holders]);
     return mapSettled(outcomes, async (outcome, index) => {
       const { command, opening, warning } = (prepared[index] as PromiseFulfilledResult<Prepared>).value;
-      if (outcome.status === 'conflict') throw new Error('A new conversion cannot conflict');
+      if (outcome.status === 'conflict' || outcome.status === 'stale')
+        throw new Error('A new conversion cannot conflict');
       if (outcome.status === 'appended') {
         const { position, time } = outcome;
         const { host } = command.loadedSite.site;

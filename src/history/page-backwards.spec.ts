@@ -52,6 +52,13 @@ describe('paging backwards', () => {
     expect(read.mock.calls.length).toBeLessThan(10);
   });
 
+  it('reads no more events than the page has', async () => {
+    const log = await logOf(Array.from({ length: 20 }, () => 'a.example'));
+    const read = jest.spyOn(log, 'read');
+    await pageBackwards(log, { before: 21, limit: 5 });
+    expect(read.mock.calls.map(([options]) => options?.limit)).toEqual([5]);
+  });
+
   it('is done on an empty log', async () => {
     expect(await pageBackwards(new InMemoryLog(), { before: 1, limit: 10 })).toEqual({ events: [] });
   });

@@ -4,7 +4,6 @@ import type { ReadOptions } from '../log/event-reader.js';
 
 /** Positions per query, so that each query is short even when no event matches. */
 const WINDOW_POSITIONS = 50_000;
-const EVENTS_MAX = 1_000;
 const DEADLINE_MS = 1_000;
 
 export interface BackwardsOptions<Type extends string>
@@ -31,13 +30,12 @@ export async function pageBackwards<Type extends string = string>(
   let at = before;
   while (at > 1 && events.length < limit && performance.now() < untilMs) {
     const after = Math.max(0, at - 1 - WINDOW_POSITIONS);
-    const found = await log.read<Type>({ ...filter, after, until: at - 1, limit: EVENTS_MAX, newest: true });
-    const isWhole = found.length < EVENTS_MAX;
-    for (let event = found.pop(); event && events.length < limit; event = found.pop()) {
-      at = event.position;
-      events.push(event);
-    }
-    if (isWhole && events.length < limit) at = await endBefore(log, after + 1);
+    const found = await log.read<Type>({
+      ...filter,
+      ...{ after, until: at - 1, limit: limit - events.length, newest: true },
+    });
+    events.push(...found.reverse());
+    at = events.length < limit ? await endBefore(log, after + 1) : (events.at(-1) as EventsOf<Type>).position;
   }
   return { events, ...(at > 1 && { next: at }) };
 }

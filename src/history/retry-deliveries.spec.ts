@@ -104,6 +104,19 @@ describe('a retry', () => {
     expect(requested).toEqual(ids.slice(1).reverse());
   });
 
+  it('takes only deliveries with an attempt that ended as asked for', async () => {
+    const [rejected, refused] = [
+      await events.decided('received', 'aa'.repeat(32), { orderId: 'A' }, {}, 'A'),
+      await events.decided('received', 'bb'.repeat(32), { orderId: 'A' }, {}, 'A'),
+    ];
+    await events.outcome(rejected, 'rejected', 'meta', { attempt: 1 });
+    await failed(refused, 1);
+    await retry({ order: 'A', outcome: 'rejected', limit: 500 });
+    await retry({ order: 'A', outcome: 'failed', limit: 500 });
+    await retry({ order: 'A', outcome: 'skipped', limit: 500 });
+    expect(requested).toEqual([rejected, refused]);
+  });
+
   it('with force does not continue: the only delivery was sent', async () => {
     const id = await events.decided('received', 'aa'.repeat(32));
     await failed(id, 1);

@@ -33,7 +33,10 @@ const ATTEMPTS: Readonly<Record<ReplayStatus, readonly string[]>> = {
 export interface RetryRequest extends Omit<AttemptFilter, 'kind' | 'statuses' | 'cursor'> {
   /** `next` of the request before. */
   readonly cursor?: RetryCursor | undefined;
+  /** Of deliveries, as they are now. */
   readonly statuses: readonly ReplayStatus[];
+  /** How an attempt of the delivery ended, such as `rejected`. Undefined: in any way that leads to one of the statuses. */
+  readonly outcome?: string | undefined;
   readonly force: boolean;
   readonly dryRun: boolean;
 }
@@ -66,13 +69,13 @@ export async function retryDeliveries(
   request: RetryRequest,
   actor: Actor,
 ): Promise<RetryResult> {
-  const { statuses, force, dryRun, cursor, ...filter } = request;
+  const { statuses, outcome, force, dryRun, cursor, ...filter } = request;
   const { log, commands, postgres } = dependencies;
   const untilMs = performance.now() + DEADLINE_MS;
   const matching = {
     ...filter,
     kind: 'delivery' as const,
-    statuses: force ? undefined : statuses.flatMap((status) => ATTEMPTS[status]),
+    statuses: force ? undefined : outcomesOf(statuses, outcome),
   };
   const until = cursor?.until ?? (await newestOf(dependencies, filter));
   const page = await findAttempts(dependencies, site, {
@@ -114,6 +117,11 @@ export async function retryDeliveries(
 async function newestOf({ log }: RetryDependencies, { to }: Pick<AttemptFilter, 'to'>): Promise<number> {
   const head = await log.head();
   return to ? Math.min(head, await lastBefore(log, to)) : head;
+}
+
+function outcomesOf(statuses: readonly ReplayStatus[], outcome: string | undefined): string[] {
+  const all = statuses.flatMap((status) => ATTEMPTS[status]);
+  return outcome === undefined ? all : all.filter((one) => one === outcome);
 }
 
 /** Whether a newer attempt of the delivery matches as well, which an earlier page then had. */

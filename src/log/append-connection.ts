@@ -31,8 +31,8 @@ export class AppendConnection implements AppendPort {
       const client = await connecting;
       const { rows } = await client.query<{ outcome: FunctionResult }>({
         name: 'append',
-        text: 'SELECT cc.append($1, $2, $3, $4, $5, $6) AS outcome',
-        values: [call.batch, call.checked, call.noted, call.owned, iso(call.earliestMs), iso(call.latestMs)],
+        text: 'SELECT cc.append($1, $2, $3, $4, $5, $6, $7) AS outcome',
+        values: [call.batch, call.checked, call.noted, call.owned, iso(call.earliestMs), iso(call.latestMs), call.asOf],
         query_timeout: STATEMENT_TIMEOUT_MS + 500,
       } as QueryConfig);
       const [{ outcome: result }] = rows as [{ outcome: FunctionResult }];

@@ -17,6 +17,8 @@ export interface AppendCall {
   readonly noted: boolean;
   /** As JSON: requests whose stream must still end at the event that their sender knows. */
   readonly owned: string | null;
+  /** The lowest position as of which a request of the batch was decided. */
+  readonly asOf: number | null;
   /** Database time. The batch is stored within these bounds or not at all. */
   readonly earliestMs: number;
   readonly latestMs: number;
@@ -25,12 +27,15 @@ export interface AppendCall {
 /** The result of `cc.append`. Indexes in the batch start at 1. */
 export interface BatchOutcome {
   readonly time: number;
+  /** Position of the newest event before this call; 0 in an empty log. */
+  readonly previous: number;
   /** Position of the first event stored by this call. The others follow without gaps, in the order of the batch. */
   readonly first: number | null;
   readonly lost: readonly (readonly [index: number, holder: string])[] | null;
   /** Events that an earlier call stored. */
   readonly stored: readonly ({ readonly position: number; readonly time: number } | null)[] | null;
   readonly conflicts: readonly number[] | null;
+  readonly stale: readonly number[] | null;
 }
 
 /** The database refused these rows, as opposed to being unavailable. Nothing of the batch was stored. */
@@ -226,6 +231,7 @@ export class AppendQueue {
       checked: uncertain || batch.some(({ request: { expected } }) => isLookedUp(expected)),
       noted: batch.some(hasInlinePart),
       owned: ownedStreams(batch),
+      asOf: lowestAsOf(batch),
       earliestMs: this.clock.at(now) - CLOCK_TOLERANCE_MS,
       latestMs: Math.min(...latestMs),
     };
@@ -284,6 +290,11 @@ function ownedStreams(batch: readonly PendingAppend[]): string | null {
   return owned.length > 0 ? JSON.stringify(owned) : null;
 }
 
+function lowestAsOf(batch: readonly PendingAppend[]): number | null {
+  const lowest = batch.reduce((low, { request }) => Math.min(low, request.asOf?.position ?? low), Number.MAX_VALUE);
+  return lowest === Number.MAX_VALUE ? null : lowest;
+}
+
 /** Whether the request has a part for the inline projections. */
 function hasInlinePart({ request }: PendingAppend): boolean {
   return request.events[0].inline !== undefined;
@@ -313,6 +324,8 @@ function serialise(request: AppendRequest, index: number): string {
     key: request.claim?.key,
     span: request.claim && request.claim.windowMs / 1_000,
     weak: request.claim?.weak || undefined,
+    since: request.asOf?.position,
+    found: request.asOf?.found || undefined,
   });
 }
 
@@ -338,6 +351,7 @@ function answer(batch: readonly PendingAppend[], outcome: BatchOutcome): void {
   const time = new Date(outcome.time).toISOString();
   const lost = outcome.lost && new Map(outcome.lost);
   const conflicts = outcome.conflicts && new Set(outcome.conflicts);
+  const stale = outcome.stale && new Set(outcome.stale);
   let index = 0;
   let next = outcome.first ?? 0;
   for (const item of batch) {
@@ -348,6 +362,7 @@ function answer(batch: readonly PendingAppend[], outcome: BatchOutcome): void {
     // Not the time of this call: the payload of every attempt contains the time of the stored event.
     if (stored) item.resolve({ ...stored, status: 'appended', time: new Date(stored.time).toISOString() });
     else if (conflicts?.has(first)) item.resolve({ status: 'conflict' });
+    else if (stale?.has(first)) item.resolve({ status: 'stale' });
     else if (holder) item.resolve({ status: 'claimed', by: holder });
     else {
       next += item.rows.length;

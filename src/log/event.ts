@@ -74,9 +74,21 @@ export interface AppendRequest {
   readonly claim?: DedupClaim | undefined;
   /** Database time after which the events must not be stored. Without it the deadline of the append queue applies alone. */
   readonly notAfterMs?: number | undefined;
+  readonly asOf?: AsOf | undefined;
+}
+
+/**
+ * What the request was decided on: what is stored about the subject of its events, up to a position. A visitor event about the
+ * subject that is newer makes the request `stale`.
+ */
+export interface AsOf {
+  readonly position: number;
+  /** Something was found, so an erasure since then concerns it: a visitor event without a subject also makes it stale. */
+  readonly found: boolean;
 }
 
 export type AppendOutcome =
   | { readonly status: 'appended' /** of the last event */; readonly position: number; readonly time: string }
   | { readonly status: 'claimed' /** by the stream that holds the key */; readonly by: string }
-  | { readonly status: 'conflict' };
+  | { readonly status: 'conflict' }
+  | { readonly status: 'stale' };

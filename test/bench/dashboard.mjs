@@ -1,7 +1,8 @@
 // The dashboard part: the page in a real browser whose CPU is throttled to a quarter, on a log with a million attempts.
+import os from 'node:os';
 import { join } from 'node:path';
-import { CHROMIUM_REMEDY, launchChromium } from '../browser/chromium.mjs';
 import { startWithDashboard } from './admin.mjs';
+import { inBrowser, throttlingControl, traced } from './dashboard-browser.mjs';
 import { meets, spread } from './figures.mjs';
 import { fillDeliveries } from './fill-log.mjs';
 import { loadArguments } from './generator.mjs';
@@ -10,13 +11,15 @@ import { measure } from './measure.mjs';
 import { serverVersion, withClient } from './postgres.mjs';
 import { inboundTarget } from './variants.mjs';
 
-const THROTTLING = 4;
 const EVENTS_PER_SECOND = 500;
 const PLATFORMS = ['meta', 'google_ads', 'tiktok'];
 const ORDER = 'ORD-SEARCHED';
+/** Of the paused live events. */
+const PAUSED_ROWS = 200;
 /** More pages than a list keeps. */
 const EARLIER_PAGES = 12;
 const TASK = { atMost: 100 };
+const FIRST_PAGE = { atMost: 1_500 };
 const SEARCH = { atMost: 300 };
 const SITE = '/sites/localhost';
 /** Searches on a page: many matches, few and none. */
@@ -40,7 +43,10 @@ export async function dashboardRun(context) {
   context.postgresVersion = await serverVersion(service.server);
   await part('filling the log', () => fill(service, settings.attempts, context));
   const samples = await part('the rounds', () => inBrowser(started, (page) => rounds(page, service, context)));
-  return samples ? rowsOf(samples, settings) : [];
+  if (!samples) return [];
+  const loads = samples.map(({ load }) => load.toFixed(1));
+  context.facts.push(`load of the machine (1 minute) after each round: ${loads.join(', ')}`);
+  return rowsOf(samples, settings);
 }
 
 async function fill(service, attempts, { progress }) {
@@ -61,26 +67,6 @@ async function fill(service, attempts, { progress }) {
   if (!answer.ok) throw new Error(`the conversion to search was answered ${answer.status}`);
 }
 
-/** Calls `work` with a page of a browser in which the user is signed in. */
-async function inBrowser({ url, dashboard }, work) {
-  const browser = await launchChromium();
-  if (!browser) throw new Error(`Chromium does not start: ${CHROMIUM_REMEDY}`);
-  try {
-    const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, locale: 'en-US' });
-    const [name, value] = dashboard.cookie.split(/=(.*)/s);
-    // Browsers store a secure cookie for localhost only with an address that says https.
-    await context.addCookies([{ name, value, url: url.replace('http:', 'https:'), secure: true }]);
-    context.setDefaultTimeout(60_000);
-    const page = await context.newPage();
-    const session = await context.newCDPSession(page);
-    await session.send('Emulation.setCPUThrottlingRate', { rate: THROTTLING });
-    const open = (path) => page.goto(url + path);
-    return await work({ page, open, browser });
-  } finally {
-    await browser.close();
-  }
-}
-
 async function rounds(browser, service, context) {
   const { settings, progress } = context;
   const samples = [];
@@ -88,71 +74,65 @@ async function rounds(browser, service, context) {
   for (let round = 0; round <= settings.rounds; round += 1) {
     progress(round === 0 ? 'warming up …' : `round ${round}/${settings.rounds} …`);
     const step = (work) => traced(browser, () => work(browser, service, context));
+    // As in a new tab: leaving the page before is not part of opening one.
+    await browser.page.goto('about:blank');
     samples.push({
       overview: await step(() => firstPage(browser, `${SITE}/overview`, '.tile')),
       syncLog: await step(() => firstPage(browser, `${SITE}/sync-log`, 'tbody tr')),
       earlier: await step(earlierPages),
       searches: await step(searches),
       live: await step(live),
+      pause: await step(pause),
+      hiddenTab: await step(hiddenTab),
+      control: await throttlingControl(browser),
+      load: os.loadavg()[0],
     });
   }
   return samples.slice(1);
 }
 
-/** Adds to what `work` measures how long the page's main thread was busy with one task, at most. */
-async function traced({ browser, page }, work) {
-  await browser.startTracing(page, { categories: ['__metadata', 'toplevel', 'disabled-by-default-devtools.timeline'] });
-  const sample = await work();
-  const { traceEvents } = JSON.parse((await browser.stopTracing()).toString());
-  const isMain = ({ name, args }) => name === 'thread_name' && args.name === 'CrRendererMain';
-  const mains = new Set(traceEvents.filter(isMain).map(({ pid, tid }) => `${pid} ${tid}`));
-  const tasks = traceEvents.filter(({ name, pid, tid }) => name.endsWith('RunTask') && mains.has(`${pid} ${tid}`));
-  if (tasks.length === 0) throw new Error('the trace contains no task');
-  // CPU time, in microseconds: on a machine with other work a task also waits for a core.
-  return { ...sample, longestTask: tasks.reduce((longest, { tdur = 0 }) => Math.max(longest, tdur), 0) / 1_000 };
-}
-
 /** Milliseconds from the navigation until the user can use the page, and until its data is shown. */
-async function firstPage({ page, open }, path, content) {
+async function firstPage({ open, run }, path, content) {
   await open(path);
-  return page.evaluate(async (selector) => {
-    const until = async (wanted) => {
-      while (!document.querySelector(wanted)) await new Promise(requestAnimationFrame);
-      // The frame after the one in which it was rendered.
-      await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
-      return performance.now();
-    };
-    return { interactive: await until('nav a'), complete: await until(selector) };
+  return run(async (selector, { until }) => {
+    await until(() => document.querySelector('nav a'));
+    const interactive = performance.now();
+    await until(() => document.querySelector(selector));
+    const complete = performance.now();
+    // What follows belongs to it, too: the other rows of a table, the chart.
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
+    return { interactive, complete };
   }, content);
 }
 
 /** Loads earlier pages of the list, beyond what it keeps. */
-async function earlierPages({ page }) {
-  for (let count = 0; count < EARLIER_PAGES; count += 1) {
-    await page.getByRole('button', { name: 'Show earlier' }).click();
-    await page.waitForFunction(() =>
-      [...document.querySelectorAll('.more button')].some(({ textContent }) => textContent === 'Show earlier'),
-    );
-  }
+function earlierPages({ run }) {
+  return run(async (pages, { until, button }) => {
+    for (let count = 0; count < pages; count += 1) {
+      button('Show earlier').click();
+      await until(() => !button('Show earlier'));
+      await until(() => button('Show earlier'));
+    }
+  }, EARLIER_PAGES);
 }
 
 /** Milliseconds from the change of the address, as by a filter, until the answer is shown. */
-async function searches({ page, open }) {
+async function searches({ open, run }) {
   const times = [];
   let shownPage;
   for (const [name, query] of SEARCHES) {
     if (name !== shownPage) {
       await open(`${SITE}/${name}`);
-      await page.locator('tbody tr').first().waitFor();
+      await run(({ until }) => until(() => document.querySelector('tbody tr')));
       shownPage = name;
     }
-    times.push(await page.evaluate(search, { path: `${SITE}/${name}${query}`, request: `/${name}?` }));
+    times.push(await run(search, { path: `${SITE}/${name}${query}`, request: `/${name}?` }));
   }
   return { slowest: Math.max(...times) };
 }
 
 /** Runs in the page. */
-async function search({ path, request }) {
+async function search({ path, request }, { until }) {
   performance.clearResourceTimings();
   const start = performance.now();
   const link = document.createElement('a');
@@ -160,95 +140,103 @@ async function search({ path, request }) {
   document.body.append(link);
   link.click();
   link.remove();
-  const isAnswered = () => performance.getEntriesByType('resource').some(({ name }) => name.includes(request));
-  while (!isAnswered()) await new Promise(requestAnimationFrame);
-  while (document.querySelector('#main')?.textContent?.includes('Loading …')) await new Promise(requestAnimationFrame);
-  await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
+  await until(() => performance.getEntriesByType('resource').some(({ name }) => name.includes(request)));
+  await until(() => !document.querySelector('#main').textContent.includes('Loading …'));
   return performance.now() - start;
 }
 
-async function live({ page, open }, service, { generator, settings }) {
+async function live({ open, run }, service, context) {
   await open(`${SITE}/live`);
-  await page.getByText('live', { exact: true }).waitFor();
+  await run(({ until, badge }) => until(() => badge('live')));
+  const { rate, errors } = await send(service, context);
+  return { rate, errors, behind: await run(untilNewest, SITE) };
+}
+
+/** Conversions at the wanted rate for the seconds of a round. */
+function send(service, { generator, settings }) {
   const { port, key, path, expect } = inboundTarget(service);
   const { seconds } = settings;
   const args = loadArguments({ port, key, path, expect, seconds, rate: EVENTS_PER_SECOND, connections: 16 });
-  const { rate, errors } = await measure('the live events', generator.command, [...generator.args, ...args]);
-  return { rate, errors, behind: await page.evaluate(untilNewest, SITE) };
+  return measure('the live events', generator.command, [...generator.args, ...args]);
 }
 
 /** Runs in the page. Milliseconds until the newest event of the log is the first row. */
-async function untilNewest(site) {
+async function untilNewest(site, { until }) {
   const start = performance.now();
   const answer = await fetch(`/api/v1${site}/events?limit=1`);
   const newest = (await answer.json()).items[0].position;
   const shown = () => Number(document.querySelector('tbody tr td:last-child').textContent.replaceAll(/\D/g, ''));
-  while (shown() < newest) await new Promise(requestAnimationFrame);
+  await until(() => shown() >= newest);
   return performance.now() - start;
 }
 
-function rowsOf(samples, { attempts }) {
+/** Pauses the live events, which then lists all that are kept, and continues. */
+function pause({ run }) {
+  return run(async (rows, { until, button }) => {
+    button('Pause').click();
+    await until(() => document.querySelectorAll('tbody tr').length >= rows);
+    [...document.querySelectorAll('#main button')].find(({ textContent }) => textContent.startsWith('Cont')).click();
+    await until(() => button('Pause'));
+  }, PAUSED_ROWS);
+}
+
+/** The tab is hidden while conversions arrive, and shown again. */
+async function hiddenTab({ run }, service, context) {
+  await run(showTab, 'hidden');
+  await send(service, context);
+  await run(showTab, 'visible');
+  return { behind: await run(untilNewest, SITE) };
+}
+
+/** Runs in the page. Browsers without windows have no hidden tabs. */
+function showTab(state) {
+  Object.defineProperty(document, 'visibilityState', { configurable: true, get: () => state });
+  document.dispatchEvent(new Event('visibilitychange'));
+}
+
+function rowsOf(samples, { attempts, seconds }) {
   const count = attempts.toLocaleString('en-US');
-  const row = (what, values, target) => {
-    const value = spread(values);
+  const row = (what, read, target) => {
+    const value = spread(samples.map(read));
     // A single slow one is what a user notices.
     return { what, unit: 'ms', value: { ...value, median: value.max }, target, met: meets(value.max, target) };
   };
-  const of = (read) => samples.map(read);
+  const longestTask = (what, of) => row(`↳ ${what}longest task`, (sample) => sample[of].longestTask, TASK);
+  const live = row(
+    `live, ${EVENTS_PER_SECOND} conversions a second: longest task`,
+    (sample) => sample.live.longestTask,
+    TASK,
+  );
   return [
     row(
       `first page, log with ${count} attempts: interactive, slowest round`,
-      of(({ overview }) => overview.interactive),
-      {
-        atMost: 1_500,
-      },
+      ({ overview }) => overview.interactive,
+      FIRST_PAGE,
     ),
-    row(
-      '↳ its figures are shown',
-      of(({ overview }) => overview.complete),
-    ),
-    row(
-      '↳ longest task',
-      of(({ overview }) => overview.longestTask),
-      TASK,
-    ),
-    row(
-      `sync log of ${count} rows: shown`,
-      of(({ syncLog }) => syncLog.complete),
-      { atMost: 1_500 },
-    ),
-    row(
-      '↳ longest task',
-      of(({ syncLog }) => syncLog.longestTask),
-      TASK,
-    ),
-    row(
-      `↳ ${EARLIER_PAGES} earlier pages: longest task`,
-      of(({ earlier }) => earlier.longestTask),
-      TASK,
-    ),
-    row(
-      '↳ search: slowest answer on the page',
-      of(({ searches }) => searches.slowest),
-      SEARCH,
-    ),
-    row(
-      '↳ search: longest task',
-      of(({ searches }) => searches.longestTask),
-      TASK,
-    ),
+    row('↳ its figures are shown', ({ overview }) => overview.complete),
+    longestTask('', 'overview'),
+    row(`sync log of ${count} rows: shown`, ({ syncLog }) => syncLog.complete, FIRST_PAGE),
+    longestTask('', 'syncLog'),
+    longestTask(`${EARLIER_PAGES} earlier pages: `, 'earlier'),
+    row('↳ search: slowest answer on the page', (sample) => sample.searches.slowest, SEARCH),
+    longestTask('search: ', 'searches'),
     {
-      ...row(
-        `live, ${EVENTS_PER_SECOND} conversions a second: longest task`,
-        of(({ live }) => live.longestTask),
-        TASK,
-      ),
-      rate: spread(of(({ live }) => live.rate)).min,
-      errors: samples.reduce((sum, { live }) => sum + live.errors, 0),
+      ...live,
+      rate: spread(samples.map((sample) => sample.live.rate)).min,
+      errors: samples.reduce((sum, sample) => sum + sample.live.errors, 0),
     },
-    row(
-      '↳ the last event is shown after it was answered',
-      of(({ live }) => live.behind),
-    ),
+    row('↳ the last event is shown after it was answered', (sample) => sample.live.behind),
+    longestTask(`pause, ${PAUSED_ROWS} rows: `, 'pause'),
+    longestTask(`back from a hidden tab after ${seconds} s: `, 'hiddenTab'),
+    controlRow(samples),
   ];
+}
+
+/** Four times is what the throttling should do. */
+function controlRow(samples) {
+  const value = spread(samples.map(({ control }) => control.times));
+  return {
+    ...{ what: 'control, a loop: longest task to the same at full speed', unit: 'ratio' },
+    value: { ...value, median: value.max },
+  };
 }

@@ -11,6 +11,13 @@ const PAGES = [
   ...SITE_PAGES.map((name) => `/sites/:site/${name}`),
   '/sites/:site/conversions/:conversion',
 ];
+const DIALOGS = [
+  ...['keys?dialog=new', 'webhook?dialog=set', 'history?dialog=new', 'integrations?connection=meta'],
+  ...['sync-log?dialog=retry', 'conversions/:conversion?dialog=curl', 'conversions/:conversion?send=segment'],
+].map((path) => `/sites/:site/${path}`);
+const SETTINGS_DIALOGS = ['users?dialog=new', 'tokens?dialog=new', 'oauth-apps?dialog=set&item=meta'].map(
+  (path) => `/settings/${path}`,
+);
 /** All rules for both layouts; in the other colour scheme only the contrast can differ. */
 const CONTRAST = { runOnly: ['color-contrast'] };
 const RUNS = [
@@ -26,31 +33,58 @@ let conversion: string;
 
 beforeAll(async () => {
   site = await test.newSite();
+  // With a second one, there is a page of all sites.
+  await test.newSite();
   await test.connectSegment(site);
   await test.sendConversion(site, 'ORD-1');
   const { body } = await test.api(`/sites/${site.host}/conversions`);
   conversion = body.items[0].conversionId;
 });
 
+const addressOf = (template: string) => template.replace(':site', site.host).replace(':conversion', conversion);
+
 it.each(PAGES)(
   'has no serious accessibility problem on %s, in both colour schemes, narrow and wide',
   async (template) => {
     const { page } = test;
-    await test.open(template.replace(':site', site.host).replace(':conversion', conversion));
+    await test.open(addressOf(template));
     await page.locator('h1').waitFor();
     await page.getByText('Loading …').first().waitFor({ state: 'detached' });
-    await page.evaluate(AXE);
-    const found: unknown[] = [];
-    for (const [width, colorScheme, options] of RUNS) {
-      await page.setViewportSize({ width, height: 800 });
-      await page.emulateMedia({ colorScheme });
-      found.push(...(await problemsOf(`${width} ${colorScheme}`, options)));
-      // Only tables scroll sideways, by themselves.
-      if (await page.evaluate('document.documentElement.scrollWidth > innerWidth')) found.push(`${width} scrolls`);
-    }
-    expect(found).toEqual([]);
+    expect(await problemsIn(RUNS)).toEqual([]);
   },
 );
+
+it.each([...DIALOGS, ...SETTINGS_DIALOGS])(
+  'has no serious accessibility problem in the dialog %s',
+  async (template) => {
+    await test.open(addressOf(template));
+    await test.dialog().waitFor();
+    await test.page.getByText('Loading …').first().waitFor({ state: 'detached' });
+    expect(await problemsIn(RUNS.filter(([, , options]) => options !== CONTRAST))).toEqual([]);
+  },
+);
+
+it('has no serious accessibility problem where users sign in', async () => {
+  await test.openSignedOut();
+  await test.open('/');
+  await test.page.getByLabel('Password').waitFor();
+  expect(await problemsIn(RUNS)).toEqual([]);
+});
+
+/** What axe finds in each of the layouts and colour schemes, and whether the page is wider than the screen. */
+async function problemsIn(runs: readonly (typeof RUNS)[number][]): Promise<unknown[]> {
+  const { page } = test;
+  const found: unknown[] = [];
+  await page.evaluate(AXE);
+  for (const [width, colorScheme, options] of runs) {
+    await page.setViewportSize({ width, height: 800 });
+    await page.emulateMedia({ colorScheme });
+    found.push(...(await problemsOf(`${width} ${colorScheme}`, options)));
+    // Only tables scroll sideways, by themselves.
+    if (await page.evaluate('document.documentElement.scrollWidth > innerWidth')) found.push(`${width} scrolls`);
+  }
+  return found;
+}
 
 interface AxeResults {
   readonly violations: readonly { id: string; impact: string | null; nodes: readonly { html: string }[] }[];

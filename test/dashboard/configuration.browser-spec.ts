@@ -28,6 +28,11 @@ describe('the configuration of a site in the dashboard', () => {
     await test.dialog().getByRole('button', { name: 'Connect' }).click();
     await card.getByText('Connected', { exact: true }).waitFor();
     expect(await card.textContent()).not.toContain('secret-token');
+    await test.open(`/sites/${host}/integrations?connection=meta`);
+    await test.dialog().getByRole('heading', { name: 'Meta: settings' }).waitFor();
+    await test.page.keyboard.press('Escape');
+    await test.dialog().waitFor({ state: 'detached' });
+    expect(test.page.url()).toBe(`${test.admin.url}/sites/${host}/integrations`);
     await card.getByRole('button', { name: 'Pause' }).click();
     await card.getByText('Paused').waitFor();
     await card.getByRole('button', { name: 'Resume' }).click();
@@ -144,8 +149,8 @@ describe('the configuration of a site in the dashboard', () => {
     expect(download.suggestedFilename()).toMatch(/^events-.*\.csv$/);
   });
 
-  it('adds a user and a token, each with a secret that is shown once', async () => {
-    await test.newSite();
+  it('adds a user and a token, each with a secret that is shown once, and changes what a user may do', async () => {
+    const { host } = await test.newSite();
     const { page } = test;
     await test.open('/settings');
     await test.click('Add a user');
@@ -154,6 +159,12 @@ describe('the configuration of a site in the dashboard', () => {
     const link = await test.dialog().getByRole('region', { name: 'Link' }).textContent();
     expect(link).toMatch(/\/sign-in#[\w-]{43}$/);
     await test.dialog().getByRole('button', { name: 'Done' }).click();
+    await test.click('Change grace@team.example');
+    await test.dialog().getByLabel('Role').selectOption('operator');
+    await test.dialog().getByLabel('All sites, also those added later').uncheck();
+    await test.dialog().getByLabel(host, { exact: true }).check();
+    await test.dialog().getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('row', { name: `grace@team.example operator ${host} active` }).waitFor();
     await page.getByRole('link', { name: 'API tokens' }).click();
     await test.click('Create a token');
     await test.dialog().getByLabel('Name').fill('Terraform');
@@ -187,5 +198,29 @@ describe('the configuration of a site in the dashboard', () => {
     await page.getByText('•••').first().waitFor({ state: 'attached' });
     await test.open('/settings/users');
     await page.getByText('Only administrators manage users').waitFor();
+    await test.open('/settings');
+    await test.heading('API tokens');
+    expect(await page.getByLabel('Site').textContent()).toBe(site.host);
+  });
+
+  it('shows an operator of a site everything of it, and nothing of the installation', async () => {
+    const site = await test.newSite();
+    await test.sendConversion(site, 'ORD-1');
+    const { cookie } = await test.newSession('operator', [site.host]);
+    await test.openPage(cookie);
+    const { page } = test;
+    await test.open(`/sites/${site.host}/keys?dialog=new`);
+    await test.dialog().getByLabel('Name').fill('CRM');
+    await test.dialog().getByRole('button', { name: 'Create' }).click();
+    await test.dialog().getByRole('button', { name: 'Done' }).click();
+    await page.getByRole('button', { name: 'Revoke CRM' }).waitFor();
+    await test.open(`/sites/${site.host}/conversions?order=ORD-1`);
+    await page.getByRole('link', { name: 'ORD-1', exact: true }).click();
+    await test.heading('ORD-1');
+    expect(await page.getByText('•••').count()).toBe(0);
+    await test.open('/settings');
+    await test.heading('API tokens');
+    expect(await page.getByRole('navigation', { name: 'Settings' }).textContent()).toBe('API tokens');
+    expect(await page.getByLabel('Site').textContent()).toBe(site.host);
   });
 });

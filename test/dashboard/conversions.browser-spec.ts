@@ -102,7 +102,7 @@ describe('conversions in the dashboard', () => {
     const [download] = await Promise.all([page.waitForEvent('download'), test.click('Export CSV')]);
     const lines = readFileSync((await download.path()) as string, 'utf8').split('\r\n');
     expect(lines).toEqual([
-      expect.stringMatching(/^time,kind,order,event/),
+      expect.stringMatching(/^\uFEFFtime,kind,order,event/),
       expect.stringMatching(/,delivery,ORD-2,purchase,segment,delivered,/),
       '',
     ]);

@@ -1,17 +1,18 @@
 // npm run screenshots: takes the pictures of docs/dashboard.md from the running product. Starts the built service with its
-// own database and sandbox in a temporary folder, sends conversions, and opens each page in Chromium.
+// own database and sandbox in a temporary folder, fills it, and opens each page in Chromium.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CHROMIUM_REMEDY, launchChromium } from '../browser/chromium.mjs';
+import { fillShop, SHOP } from './screenshot-data.mjs';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const [PORT, ADMIN_PORT] = ['18180', '18181'];
 const [EMAIL, PASSWORD] = ['ada@shop.example', 'correct horse battery staple'];
-const SITE = '/sites/localhost';
+const SITE = `/sites/${SHOP}`;
 const SETTLE_MS = 1_500;
 const base = `http://localhost:${ADMIN_PORT}`;
 const dataDir = mkdtempSync(join(tmpdir(), 'cc-screenshots-'));
@@ -25,18 +26,18 @@ const service = spawn(process.execPath, [join(root, 'dist/main.js')], {
 try {
   await untilReady(`${base}/api/v1/session/options`);
   const api = await signIn();
-  await setUp(api);
-  const conversions = await sendConversions(60);
+  const conversions = await fillShop(api, { port: PORT, dataDir });
   await startJobs(api);
   await takePictures([
     ['all-sites', '/'],
-    ['overview', `${SITE}/overview?days=1`],
+    ['overview', `${SITE}/overview`],
     ['live', `${SITE}/live`],
     ['conversions', `${SITE}/conversions`],
     ['conversion', `${SITE}/conversions/${conversions.at(-1)}`],
     ['sync-log', `${SITE}/sync-log`],
     ['integrations', `${SITE}/integrations`],
     ['webhook', `${SITE}/webhook`],
+    ['first-steps', '/sites/localhost/first-steps'],
     ['keys', `${SITE}/keys`],
     ['tag', `${SITE}/tag`],
     ['consent', `${SITE}/consent`],
@@ -80,47 +81,11 @@ async function signIn() {
   return call(answer.headers.get('set-cookie').split(';', 1)[0]);
 }
 
-/** What a team has set up after its first days. */
-async function setUp(api) {
-  await api('POST', '/sites', { host: 'shop.example' });
-  await api('POST', `${SITE}/keys`, { name: 'CRM' });
-  await api('PATCH', `${SITE}/settings`, { blockCountries: { add: ['AQ'] }, dedupWindow: '2h' });
-  await api('POST', '/users', { email: 'grace@shop.example', role: 'analyst', sites: ['localhost'] });
-  await api('POST', '/users', { email: 'linus@shop.example', role: 'operator' });
-  await api('POST', '/tokens', { name: 'Reporting', scopes: ['read'] });
-}
-
 async function startJobs(api) {
   await api('POST', `${SITE}/jobs`, { kind: 'export', format: 'csv' });
-}
-
-/** Sends conversions of customers, some of them twice, as shops do. @returns the ids of the conversions */
-async function sendConversions(count) {
-  const key = readFileSync(join(dataDir, 'demo-key'), 'utf8').trim();
-  const ids = [];
-  for (let number = 1; number <= count; number += 1) {
-    const response = await fetch(`http://localhost:${PORT}/__cc/inbound`, {
-      method: 'POST',
-      headers: { 'X-CC-Api-Key': key, 'Content-Type': 'application/json' },
-      body: JSON.stringify(conversion(number)),
-    });
-    const id = response.headers.get('x-cc-conversion-id');
-    if (id) ids.push(id);
-  }
-  return ids;
-}
-
-function conversion(number) {
-  const order = number % 13 === 0 ? number - 1 : number;
-  return {
-    email: `customer${order % 17}@example.com`,
-    event: order % 5 === 0 ? 'lead' : 'purchase',
-    value: 40 + ((order * 37) % 160),
-    currency: order % 7 === 0 ? 'USD' : 'EUR',
-    orderId: `ORD-${48_000 + order}`,
-    ...(order % 4 === 0 && { source: 'phone_call' }),
-    ...(order % 3 === 0 && { clickIds: { gclid: `Cj0KCQ-${order}` } }),
-  };
+  const [from, to] = [new Date(Date.now() - 3_600_000), new Date()].map((time) => time.toISOString());
+  await api('POST', `${SITE}/jobs`, { kind: 'shadow', from, to, dedupWindow: '0s' });
+  await api('POST', `${SITE}/jobs`, { kind: 'replay', platform: 'tiktok', from });
 }
 
 async function takePictures(pages) {

@@ -116,6 +116,36 @@ describe.each(serversUnderTest())('a fenced append on $name', ({ major }) => {
     await connection.close();
   });
 
+  it('has the position before the batch in its outcome, and compares with the newest 500 visitor events only', async () => {
+    const connection = new AppendConnection(postgres, new AppendReadiness(async () => {}));
+    const calls: (AppendCall & { previous: number })[] = [];
+    const recording = {
+      append: async (call: AppendCall) => {
+        const outcome = await connection.append(call);
+        calls.push({ ...call, previous: outcome.previous });
+        return outcome;
+      },
+    };
+    const queue = new AppendQueue(recording, postgres.clock);
+    const about = (subject: string, over: Partial<AppendRequest>) =>
+      thing(uuidv7(), { events: [{ type: 't', data: {}, personal: { subject } }], ...over });
+    const visit = () => queue.append(about('ab', { category: 'visitor' }));
+    await visit();
+    const first = await log.head();
+    await Promise.all(Array.from({ length: 499 }, visit));
+    const asOf = (position: number) => queue.append(about('cd', { asOf: { position, found: false } }));
+    expect(await asOf(first)).toMatchObject({ status: 'appended' });
+    await visit();
+    // Both in one batch: an old request does not make the others stale.
+    expect(await Promise.all([asOf(first), asOf(first + 1)])).toMatchObject([
+      { status: 'stale' },
+      { status: 'appended' },
+    ]);
+    expect(calls.map(({ previous }) => previous)).toEqual([0, first, first + 499, first + 500, first + 501]);
+    expect(calls.map((call) => call.asOf)).toEqual([null, null, first, null, first]);
+    await connection.close();
+  });
+
   it('is stored only within the time bounds that its batch states', async () => {
     const bounds = (earliest: string, latest: string) =>
       postgres.pool

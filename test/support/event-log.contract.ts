@@ -132,6 +132,45 @@ export function describeEventLog(log: () => EventLog): void {
     });
   });
 
+  describe('a request that was decided as of a position', () => {
+    const [person, other] = ['ab'.repeat(32), 'cd'.repeat(32)];
+    const about = (subject: string, over: Partial<AppendRequest> = {}) =>
+      thing(uuidv7(), { events: [{ type: 'thing.happened.v1', data: {}, personal: { subject } }], ...over });
+    const visited = (subject: string, site = 'shop.example') => about(subject, { category: 'visitor', site });
+    const erased = (site = 'shop.example') => thing(uuidv7(), { category: 'visitor', site });
+
+    it('is stale when a newer visitor event is about its subject and site, and stores nothing', async () => {
+      await log().append(visited(person));
+      const asOf = { position: await log().head(), found: false };
+      for (const unrelated of [visited(other), visited(person, 'other.example'), about(person), erased()])
+        await log().append(unrelated);
+      const claim = { key: randomUUID(), windowMs: DAY_MS, weak: false };
+      expect(await log().append(about(person, { asOf }))).toMatchObject({ status: 'appended' });
+      await log().append(visited(person));
+      const before = await log().head();
+      const two: AppendRequest['events'] = [...about(person).events, { type: 'thing.ended.v1', data: {} }];
+      const outcomes = await Promise.all(
+        [{ claim }, { events: two }].map((over) => log().append(about(person, { asOf, ...over }))),
+      );
+      expect(outcomes).toEqual([{ status: 'stale' }, { status: 'stale' }]);
+      expect(await log().head()).toBe(before);
+      // Nor was its dedup claim made.
+      const again = about(person, { asOf: { ...asOf, position: before }, claim });
+      expect(await log().append(again)).toMatchObject({ status: 'appended' });
+    });
+
+    it('is stale after an erasure at its site if something was found', async () => {
+      const asOf = { position: positionOf(await log().append(visited(person))), found: true };
+      await log().append(erased('other.example'));
+      expect(await log().append(about(person, { asOf }))).toMatchObject({ status: 'appended' });
+      await log().append(erased());
+      expect(await log().append(about(person, { asOf }))).toEqual({ status: 'stale' });
+      expect(await log().append(about(person, { asOf: { ...asOf, found: false } }))).toMatchObject({
+        status: 'appended',
+      });
+    });
+  });
+
   describe('a dedup claim', () => {
     it('is won by the first request, also within one batch, and names the holder to the others', async () => {
       const key = randomUUID();

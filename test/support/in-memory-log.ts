@@ -45,6 +45,7 @@ export class InMemoryLog extends EventLog {
     const base = versionOf(expected) ?? version;
     if (base !== version) return { status: 'conflict' };
     if (notAfterMs !== undefined && this.now() > notAfterMs) throw new LogUnavailable('The append timed out');
+    if (this.isStale(request)) return { status: 'stale' };
     const nowMs = Math.max(this.now(), Date.parse(this.events.at(-1)?.event.time ?? '1970-01-01T00:00:00Z'));
     if (claim) {
       const key = `${site} ${claim.key}`;
@@ -197,6 +198,15 @@ export class InMemoryLog extends EventLog {
 
   async close(): Promise<void> {
     for (const follower of this.followers) await follower.stop();
+  }
+
+  private isStale({ site, events, asOf }: AppendRequest): boolean {
+    const subject = events[0].personal?.subject;
+    return this.all().some((event) => {
+      if (!asOf || event.position <= asOf.position || event.site !== site) return false;
+      if (!event.stream.startsWith('visitor-')) return false;
+      return event.personal?.subject === undefined ? asOf.found : event.personal.subject === subject;
+    });
   }
 
   private all(): StoredEvent[] {

@@ -150,7 +150,8 @@ export class ConversionImporter {
     if (outcome === undefined) return;
     if (outcome.status === 'appended') line.outcome = opening.type === FILTERED ? 'filtered' : 'accepted';
     // Stored by an append that had no answer, or by another import of the same line.
-    else if (outcome.status === 'conflict' || outcome.by === line.id) line.outcome = storedBefore(line, opening.type);
+    else if (outcome.status === 'conflict' || outcome.status === 'stale' || outcome.by === line.id)
+      line.outcome = storedBefore(line, opening.type);
     else await this.appendDuplicate(line, opening, outcome.by);
   }
 

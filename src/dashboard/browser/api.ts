@@ -3,6 +3,7 @@ import type { components, paths } from 'management-api';
 import createClient from 'openapi-fetch';
 import { noAnswer, type Problem, toProblem } from './problem.js';
 import { Reachability } from './reachability.js';
+import { ServerClock } from './server-clock.js';
 
 export type Schemas = components['schemas'];
 
@@ -20,6 +21,7 @@ export const api = createClient<paths>({
   fetch: (request) => fetch(request, { signal: AbortSignal.timeout(TIMEOUT_MS) }),
 });
 
+export const clock = new ServerClock();
 export const reachability = new Reachability(() => api.GET('/api/v1/session/options'));
 addEventListener('online', () => reachability.askNow());
 addEventListener('offline', () => reachability.notAnswered());
@@ -49,6 +51,7 @@ export async function dataOf<Data>(request: Promise<Answer<Data>>): Promise<Data
     throw new RequestFailed(noAnswer(failure));
   });
   reachability.answered();
+  clock.observe(response.headers.get('date'));
   if (response.ok) return data as Data;
   if (response.status === 401) for (const listener of onSignedOut) listener();
   throw new RequestFailed(toProblem(response.status, error));

@@ -4,6 +4,7 @@ import { api, dataOf, whenSignedOut } from './api.js';
 import { Loading, ProblemNote } from './components/states.js';
 import { attempt, Toasts } from './components/toasts.js';
 import { CurrentPage } from './current-page.js';
+import { formatDuration } from './format.js';
 import { SignIn } from './pages/sign-in.js';
 import { takeAddress } from './return-address.js';
 import { type Session, SessionContext, type User } from './session.js';
@@ -57,6 +58,7 @@ function SignedIn({ user, onSignedOut }: { user: User; onSignedOut: (isEnd: bool
       sites: sites.data?.items ?? [],
       localUrl: IS_LOCAL ? installation.data?.localUrl : undefined,
       sandboxUrl: installation.data?.sandboxUrl,
+      pushEvery: installation.data && formatDuration(installation.data.pushEverySeconds * 1_000),
       reloadSites: reload,
       signOut: () => {
         void attempt(async () => {

@@ -8,7 +8,8 @@ const of = (more: object) =>
     site: 'a.example',
     ...more,
   }) as never;
-const actionOf = (more: object, mayWrite = true) => attentionAction(of(more), mayWrite);
+const actionOf = (more: object, mayWrite = true, mayOperateAll = mayWrite) =>
+  attentionAction(of(more), { mayWrite, mayOperateAll });
 
 describe('what needs attention', () => {
   it('is named in words, with what it affects', () => {
@@ -44,5 +45,6 @@ describe('what needs attention', () => {
     expect(pathOf({ kind: 'key_expiring', subject: '1' })).toBe('/sites/a.example/keys');
     expect(pathOf({ kind: 'token_expiring', site: undefined })).toBe('/settings/tokens');
     expect(pathOf({ kind: 'projection_lagging', site: undefined })).toBe('/settings/health');
+    expect(actionOf({ kind: 'deliveries_owed', platform: 'x' }, true, false)).toBeUndefined();
   });
 });

@@ -47,13 +47,18 @@ export type AttentionAction =
   | { readonly kind: 'enable' | 'test'; readonly label: string; readonly site: string }
   | { readonly kind: 'open'; readonly label: string; readonly path: string };
 
+interface Viewer {
+  readonly mayWrite: boolean;
+  readonly mayOperateAll: boolean;
+}
+
 /** Undefined if none is possible. Someone who may not change the site gets the page. */
-export function attentionAction(item: AttentionItem, mayWrite: boolean): AttentionAction | undefined {
+export function attentionAction(item: AttentionItem, { mayWrite, mayOperateAll }: Viewer): AttentionAction | undefined {
   const { kind, site, platform } = item;
   const open = (label: string, path: string): AttentionAction => ({ kind: 'open', label, path });
   if (kind === 'token_expiring') return open('Create a token', '/settings/tokens');
   if (/^(?:projection|certificate)_/.test(kind) || kind === 'deliveries_owed')
-    return open('Check the service', '/settings/health');
+    return mayOperateAll ? open('Check the service', '/settings/health') : undefined;
   if (site === undefined) return undefined;
   if (kind === 'key_expiring') return open('Show keys', pathOf(site, 'keys'));
   if (kind.startsWith('webhook')) {

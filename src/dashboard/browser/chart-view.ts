@@ -26,6 +26,11 @@ export function stackedValues(buckets: readonly Bucket[]): number[][] {
   );
 }
 
+/** Distances of the lines behind the chart: 1, 2, 5, 10 and so on, whole numbers because conversions are counted. */
+export const AXIS_STEPS: number[] = Array.from({ length: 10 }, (_, power) =>
+  [1, 2, 5].map((step) => step * 10 ** power),
+).flat();
+
 export interface Mark {
   readonly time: string;
   readonly text: string;

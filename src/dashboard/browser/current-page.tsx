@@ -24,7 +24,7 @@ import { SyncLog } from './pages/sync-log.js';
 import { Tag } from './pages/tag.js';
 import { Traffic } from './pages/traffic.js';
 import { Webhook } from './pages/webhook.js';
-import { type Site, useSession } from './session.js';
+import { type Site, settingsOf, useSession } from './session.js';
 
 const SITE_COMPONENTS: Readonly<Record<SitePage, (props: { site: Site }) => preact.JSX.Element>> = {
   overview: Overview,
@@ -47,13 +47,13 @@ const SITE_COMPONENTS: Readonly<Record<SitePage, (props: { site: Site }) => prea
 /** The page that the address names. */
 export function CurrentPage() {
   const { path } = useLocation();
-  const { sites } = useSession();
+  const { sites, user } = useSession();
   if (path === '/') {
     if (sites.length > 1) return <AllSites />;
     return <Redirect to={sites[0] ? pathOf(sites[0].host, FIRST_PAGE) : '/sites/new'} />;
   }
   if (path === '/sites/new') return <AddSite />;
-  if (path === '/settings') return <Redirect to="/settings/users" />;
+  if (path === '/settings') return <Redirect to={settingsOf(user)[0]?.path ?? '/'} />;
   if (path === '/settings/users') return <SettingsUsers />;
   if (path === '/settings/oauth-apps') return <SettingsOauthApps />;
   if (path === '/settings/health') return <SettingsHealth />;

@@ -85,7 +85,7 @@ describe('the event stream in the browser', () => {
     follow(service, 5, ['auth.failed.v1', 'auth.throttled.v1']);
     await settled();
     expect(service.urls).toEqual([
-      '/api/v1/events?site=shop.example&type=auth.failed.v1&type=auth.throttled.v1&after=5',
+      '/api/v1/events?site=shop.example&type=auth.failed.v1&type=auth.throttled.v1&missed=1000&after=5',
     ]);
   });
 

@@ -4,6 +4,9 @@ import { StreamMessages } from './stream-messages.js';
 /** The service sends its position every 15 seconds: what is silent for longer is a connection that no one serves. */
 const SILENT_MAX_MS = 40_000;
 
+/** What is sent at most when a connection begins: the page of a tab that was hidden for an hour does not need all of it. */
+const MISSED_MAX = 1_000;
+
 export type StreamState = 'connecting' | 'open' | 'lost';
 
 export interface StreamListener {
@@ -41,7 +44,7 @@ export function followEvents(
     const stop = () => given.abort();
     stopped.signal.addEventListener('abort', stop);
     expectSign();
-    const query = new URLSearchParams([...selection, ['after', String(position)]]);
+    const query = new URLSearchParams([...selection, ['missed', String(MISSED_MAX)], ['after', String(position)]]);
     try {
       const response = await open(`/api/v1/events?${query}`, given.signal);
       if (!response.ok || !response.body) throw new Error(`HTTP ${response.status}`);

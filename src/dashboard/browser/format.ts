@@ -42,32 +42,36 @@ export function statusTone(status: string): Tone {
   return STATUS_TONES[status] ?? 'plain';
 }
 
-const NUMBER = new Intl.NumberFormat();
-const SHARE = new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: 1 });
-const AGE = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
+/** Made when it is used first: making a formatter takes milliseconds, and the first page uses few of them. */
+function once<Format>(make: () => Format): () => Format {
+  let made: Format | undefined;
+  return () => {
+    made ??= make();
+    return made;
+  };
+}
+
+const dateFormat = (options: Intl.DateTimeFormatOptions) => once(() => new Intl.DateTimeFormat(undefined, options));
 const CLOCK = { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' } as const;
-const TIME = new Intl.DateTimeFormat(undefined, { day: '2-digit', month: 'short', ...CLOCK });
-const CLOCK_TIME = new Intl.DateTimeFormat(undefined, CLOCK);
-const AXIS_DAY = new Intl.DateTimeFormat(undefined, { weekday: 'short', day: 'numeric', month: 'short' });
-const AXIS_HOUR = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
-const DAY = new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short', year: 'numeric' });
-const TIME_OF_OTHER_YEAR = new Intl.DateTimeFormat(undefined, {
-  ...{ day: '2-digit', month: 'short', year: 'numeric' },
-  ...CLOCK,
-});
-const WHOLE_TIME = new Intl.DateTimeFormat(undefined, {
-  ...{ day: 'numeric', month: 'long', year: 'numeric', timeZoneName: 'short' },
-  ...CLOCK,
-});
+const numberOf = once(() => new Intl.NumberFormat());
+const shareOf = once(() => new Intl.NumberFormat(undefined, { style: 'percent', maximumFractionDigits: 1 }));
+const ageOf = once(() => new Intl.RelativeTimeFormat('en', { numeric: 'auto' }));
+const timeOf = dateFormat({ day: '2-digit', month: 'short', ...CLOCK });
+const clockOf = dateFormat(CLOCK);
+const axisDayOf = dateFormat({ weekday: 'short', day: 'numeric', month: 'short' });
+const axisHourOf = dateFormat({ hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+const dayOf = dateFormat({ day: 'numeric', month: 'short', year: 'numeric' });
+const timeOfOtherYear = dateFormat({ day: '2-digit', month: 'short', year: 'numeric', ...CLOCK });
+const wholeOf = dateFormat({ day: 'numeric', month: 'long', year: 'numeric', timeZoneName: 'short', ...CLOCK });
 
 /** In the viewer's locale. */
 export function formatNumber(value: number): string {
-  return NUMBER.format(value);
+  return numberOf().format(value);
 }
 
 /** A share between 0 and 1, with one decimal: 71.3 %. */
 export function formatShare(share: number): string {
-  return SHARE.format(share);
+  return shareOf().format(share);
 }
 
 export function formatMoney(value: number, currency: string): string {
@@ -99,7 +103,7 @@ function moneyText(value: number, currency: string, options: Intl.NumberFormatOp
 }
 
 export function formatDuration(ms: number): string {
-  if (ms < 1_000) return `${Math.round(ms)} ms`;
+  if (ms < 1_000) return `${formatNumber(Math.round(ms))} ms`;
   if (ms < 60_000) return `${trim(ms / 1_000)} s`;
   if (ms < 3_600_000) return `${trim(ms / 60_000)} min`;
   if (ms < 86_400_000) return `${trim(ms / 3_600_000)} h`;
@@ -107,7 +111,7 @@ export function formatDuration(ms: number): string {
 }
 
 function trim(value: number): string {
-  return value < 10 ? String(Math.round(value * 10) / 10) : String(Math.round(value));
+  return formatNumber(value < 10 ? Math.round(value * 10) / 10 : Math.round(value));
 }
 
 const UNITS: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] = [
@@ -121,28 +125,28 @@ export function formatAge(time: string, nowMs: number): string {
   const differenceMs = Date.parse(time) - nowMs;
   const [unit, size] = UNITS.find(([, size]) => Math.abs(differenceMs) >= size) ?? [];
   if (unit === undefined || size === undefined) return 'just now';
-  return AGE.format(Math.trunc(differenceMs / size), unit);
+  return ageOf().format(Math.trunc(differenceMs / size), unit);
 }
 
 /** In the viewer's zone; with the year if it is another one. */
 export function formatTime(time: string, now = new Date()): string {
   const date = new Date(time);
-  return (date.getFullYear() === now.getFullYear() ? TIME : TIME_OF_OTHER_YEAR).format(date);
+  return (date.getFullYear() === now.getFullYear() ? timeOf() : timeOfOtherYear()).format(date);
 }
 
 /** Without the date if it is today. */
 export function formatClock(time: string, now = new Date()): string {
   const date = new Date(time);
-  return date.toDateString() === now.toDateString() ? CLOCK_TIME.format(date) : formatTime(time, now);
+  return date.toDateString() === now.toDateString() ? clockOf().format(date) : formatTime(time, now);
 }
 
 export function formatDay(time: string): string {
-  return DAY.format(new Date(time));
+  return dayOf().format(new Date(time));
 }
 
 /** For the title of a time: with the viewer's zone, and in UTC as in the log. */
 export function formatWhole(time: string): string {
-  return `${WHOLE_TIME.format(new Date(time))}\n${formatUtc(time)}`;
+  return `${wholeOf().format(new Date(time))}\n${formatUtc(time)}`;
 }
 
 /** UTC, as in the log. */
@@ -157,10 +161,10 @@ export function counted(count: number, one: string, many = `${one}s`): string {
 
 /** At an axis: a day, or an hour. */
 export function axisTime(timeMs: number, isDay: boolean): string {
-  return (isDay ? AXIS_DAY : AXIS_HOUR).format(timeMs);
+  return (isDay ? axisDayOf() : axisHourOf()).format(timeMs);
 }
 
 /** The name of the viewer's zone. */
 export function zoneName(): string {
-  return Intl.DateTimeFormat().resolvedOptions().timeZone;
+  return clockOf().resolvedOptions().timeZone;
 }

@@ -39,7 +39,7 @@ export function jobOutcome({ reason, result, progress }: Pick<Job, 'reason' | 'r
   if (isShadowResult(result)) return differenceText(result);
   if (isReplayResult(result)) return replayText(result);
   if (result) return typeof result['events'] === 'number' ? counted(result['events'], 'event') : auditDetail(result);
-  return progress ? `${progress.items} so far` : '';
+  return progress ? `${formatNumber(progress.items)} so far` : '';
 }
 
 interface ReplayResult {

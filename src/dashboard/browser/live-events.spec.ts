@@ -31,6 +31,21 @@ describe('live events', () => {
     expect(feed.shown[0]?.position).toBe(10_000);
   });
 
+  it('move a few at a time when many arrive, the newest first, and those left out are counted', () => {
+    const first = addToFeed(EMPTY_FEED, range(1, 60));
+    expect([positionsOf(first.moving)[0], first.moving.length, first.passed]).toEqual([60, 50, 0]);
+    const second = addToFeed(first, range(61, 100));
+    expect(positionsOf(second.moving.slice(0, 14))).toEqual([
+      ...[160, 159, 158, 157, 156, 155, 154, 153, 152, 151, 150, 149],
+      ...[60, 59],
+    ]);
+    expect([second.moving.length, second.passed]).toEqual([50, 88]);
+    const third = addToFeed(second, [event(161), event(160)]);
+    expect([positionsOf(third.moving.slice(0, 2)), third.passed]).toEqual([[161, 160], 88]);
+    const again = filterFeed(third, '');
+    expect([positionsOf(again.moving), again.passed]).toEqual([positionsOf(third.shown.slice(0, 50)), 0]);
+  });
+
   it('are filtered by a text before they are cut', () => {
     const rare = filterFeed(addToFeed(EMPTY_FEED, [event(1, 'Rare-7')]), 'rare received');
     expect(positionsOf(addToFeed(rare, [event(2, 'RARE-8'), ...range(3, 20_000)]).shown)).toEqual([2, 1]);

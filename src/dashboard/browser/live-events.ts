@@ -1,6 +1,7 @@
 import type { EventType, Schemas } from './api.js';
 import { auditDetail } from './audit-view.js';
 import { connectionTitle, formatDuration, formatMoney, type Tone } from './format.js';
+import { STEP_ROWS } from './rows-in-steps.js';
 
 export type LiveEvent = Schemas['Event'];
 
@@ -102,42 +103,59 @@ export function typesOf(group: EventGroup | undefined): EventType[] | undefined 
 }
 
 /** Events shown at once, and events kept for another filter text. */
-const SHOWN_MAX = 200;
+export const SHOWN_MAX = 200;
 const KEPT_MAX = 1_000;
+/** More rows cannot be read while they move. */
+const MOVING_MAX = 50;
 
-/** What the live page has received: both newest first, and bounded. */
+/** What the live page has received: all newest first, and bounded. */
 export interface Feed {
   readonly kept: readonly LiveEvent[];
   /** Those that contain the text. Older than the kept ones if the text is rare. */
   readonly shown: readonly LiveEvent[];
+  /** Those of them that are listed while others arrive. */
+  readonly moving: readonly LiveEvent[];
+  /** How many were never among the moving ones, because they arrived faster than they could be rendered. */
+  readonly passed: number;
   readonly text: string;
 }
 
-export const EMPTY_FEED: Feed = { kept: [], shown: [], text: '' };
+export const EMPTY_FEED: Feed = { kept: [], shown: [], moving: [], passed: 0, text: '' };
 
 /** Filters what arrived before anything is cut, so that a rare text is found however many other events arrive. */
-export function addToFeed({ kept, shown, text }: Feed, arrived: readonly LiveEvent[]): Feed {
+export function addToFeed({ kept, shown, moving, passed, text }: Feed, arrived: readonly LiveEvent[]): Feed {
+  const matching = arrived.filter((event) => contains(event, text));
+  const newest = moving[0]?.position ?? 0;
+  const all = addEvents(shown, matching, SHOWN_MAX);
+  const later = all.slice(0, STEP_ROWS).filter(({ position }) => position > newest);
+  const isMoving = moving.length > 0;
   return {
     kept: addEvents(kept, arrived, KEPT_MAX),
-    shown: addEvents(
-      shown,
-      arrived.filter((event) => contains(event, text)),
-      SHOWN_MAX,
-    ),
+    shown: all,
+    moving: (isMoving ? [...later, ...moving] : all).slice(0, MOVING_MAX),
+    passed: passed + (isMoving ? matching.filter(({ position }) => position > newest).length - later.length : 0),
     text,
   };
 }
 
-/** The feed with another text. */
+/** The feed with a text, its newest events listed. */
 export function filterFeed({ kept }: Feed, text: string): Feed {
-  return { kept, shown: kept.filter((event) => contains(event, text)).slice(0, SHOWN_MAX), text };
+  const shown = kept.filter((event) => contains(event, text)).slice(0, SHOWN_MAX);
+  return { kept, shown, moving: shown.slice(0, MOVING_MAX), passed: 0, text };
 }
 
 /** Adds events, newest first. An event may arrive twice: with the list, and with the stream. */
 function addEvents(shown: readonly LiveEvent[], arrived: readonly LiveEvent[], max: number): readonly LiveEvent[] {
   if (arrived.length === 0) return shown;
+  // As a stream has them: without sorting what is shown again.
+  if (areInOrder(arrived) && (arrived[0] as LiveEvent).position > (shown[0]?.position ?? 0))
+    return [...arrived.slice(-max).reverse(), ...shown].slice(0, max);
   const byPosition = new Map([...shown, ...arrived].map((event) => [event.position, event]));
   return [...byPosition.values()].sort((one, other) => other.position - one.position).slice(0, max);
+}
+
+function areInOrder(events: readonly LiveEvent[]): boolean {
+  return events.every(({ position }, index) => index === 0 || position > (events[index - 1] as LiveEvent).position);
 }
 
 /** Whether the title, the details or the id of the conversion contain every word. */

@@ -1,5 +1,9 @@
 import { findDestinations, pathOf, readPath, readShortcut, SITE_PAGES } from './navigation.js';
 
+const SCOPE = { sites: ['a.example', 'b.example'], settings: [{ path: '/settings/tokens', title: 'API tokens' }] };
+const find = (text: string, site?: string, mayAddSites = false) =>
+  findDestinations(text, { ...SCOPE, site, mayAddSites });
+
 describe('navigation of the dashboard', () => {
   it('reads every page from its own address', () => {
     for (const { page } of SITE_PAGES)
@@ -25,24 +29,24 @@ describe('navigation of the dashboard', () => {
   });
 
   it('finds pages by all the words that were typed, the current site first', () => {
-    const sites = ['a.example', 'b.example'];
-    expect(findDestinations('sync log', sites, 'b.example').map(({ title, detail }) => `${title} ${detail}`)).toEqual([
+    expect(find('sync log', 'b.example').map(({ title, detail }) => `${title} ${detail}`)).toEqual([
       'Sync log b.example',
       'Sync log a.example',
       'Order sync log b.example',
     ]);
-    expect(findDestinations('keys a.ex', sites, undefined)).toEqual([
-      { title: 'Inbound keys', detail: 'a.example', path: '/sites/a.example/keys' },
-    ]);
-    expect(findDestinations('nothing at all', sites, undefined)).toEqual([]);
+    expect(find('keys a.ex')).toEqual([{ title: 'Inbound keys', detail: 'a.example', path: '/sites/a.example/keys' }]);
+    expect(find('nothing at all')).toEqual([]);
+    expect(find('settings')).toEqual([{ title: 'API tokens', detail: 'Settings', path: '/settings/tokens' }]);
+    expect(find('add a site', undefined, true)).toMatchObject([{ path: '/sites/new' }]);
+    expect(find('add a site')).toEqual([]);
   });
 
   it('finds an order or a conversion by its id', () => {
-    expect(findDestinations(' ORD 1 ', ['a.example'], 'a.example')).toEqual([
-      { title: 'Order ORD 1', detail: 'a.example', path: '/sites/a.example/conversions?order=ORD%201' },
+    expect(find(' ORD 1 ', 'a.example')).toEqual([
+      { title: 'Order ORD 1', detail: 'a.example', path: '/sites/a.example/conversions?order=ORD+1' },
     ]);
     const id = '01a1e5b9-3fea-7b69-abe9-1a3f1faf7078';
-    expect(findDestinations(id, ['a.example'], 'a.example')).toEqual([
+    expect(find(id, 'a.example')).toEqual([
       { title: `Conversion ${id}`, detail: 'a.example', path: `/sites/a.example/conversions/${id}` },
     ]);
     expect(readPath(`/sites/a.example/conversions/${id}`)).toEqual({

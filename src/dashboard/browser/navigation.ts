@@ -81,22 +81,28 @@ export interface Destination {
   readonly path: string;
 }
 
-const CONVERSION_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+export const CONVERSION_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** What the user may open. */
+export interface SearchScope {
+  readonly sites: readonly string[];
+  /** The one that is shown. */
+  readonly site: string | undefined;
+  readonly settings: readonly { readonly path: string; readonly title: string }[];
+  readonly mayAddSites: boolean;
+}
 
 /** The pages and sites whose names contain every word of the text, the current site first, and the order with that id. */
-export function findDestinations(text: string, sites: readonly string[], site: string | undefined): Destination[] {
+export function findDestinations(text: string, { sites, site, settings, mayAddSites }: SearchScope): Destination[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   const ordered = [...sites].sort((one, other) => Number(other === site) - Number(one === site));
   const all = [
     ...ordered.flatMap((host) =>
       SITE_PAGES.map(({ page, title }) => ({ title, detail: host, path: pathOf(host, page) })),
     ),
-    { title: 'Users', detail: 'Settings', path: '/settings/users' },
-    { title: 'API tokens', detail: 'Settings', path: '/settings/tokens' },
-    { title: 'OAuth apps', detail: 'Settings', path: '/settings/oauth-apps' },
-    { title: 'Health', detail: 'Settings', path: '/settings/health' },
+    ...settings.map((page) => ({ ...page, detail: 'Settings' })),
     { title: 'All sites', detail: '', path: '/' },
-    { title: 'Add a site', detail: 'Settings', path: '/sites/new' },
+    ...(mayAddSites ? [{ title: 'Add a site', detail: 'Settings', path: '/sites/new' }] : []),
   ];
   const matches = all.filter(({ title, detail }) => {
     const name = `${title} ${detail}`.toLowerCase();
@@ -110,6 +116,5 @@ function findConversions(text: string, site: string): Destination[] {
   if (text === '') return [];
   if (CONVERSION_ID.test(text))
     return [{ title: `Conversion ${text}`, detail: site, path: conversionPath(site, text) }];
-  const path = `${pathOf(site, 'conversions')}?order=${encodeURIComponent(text)}`;
-  return [{ title: `Order ${text}`, detail: site, path }];
+  return [{ title: `Order ${text}`, detail: site, path: withQuery(pathOf(site, 'conversions'), { order: text }) }];
 }

@@ -18,11 +18,19 @@ describe('the overview', () => {
     expect(periodsOf('1', NOW)).toEqual({
       days: 1,
       now: { from: '2026-11-15T13:00:00.000Z', to: '2026-11-16T12:34:56.000Z', interval: 'hour' },
-      before: { from: '2026-11-14T13:00:00.000Z', to: '2026-11-15T12:34:56.000Z', interval: 'hour' },
+      before: { from: '2026-11-14T13:00:00.000Z', to: '2026-11-15T12:30:00.000Z', interval: 'hour' },
     });
     expect(Date.parse(periodsOf('7', NOW).now.to) - Date.parse(periodsOf('7', NOW).now.from)).toBeLessThan(
       7 * 24 * HOUR_MS,
     );
+  });
+
+  it('compares with quarters of an hour that do not overlap with the period', () => {
+    for (const minutes of [0, 7, 8, 52, 53, 59]) {
+      const { now, before } = periodsOf('1', Date.parse('2026-11-16T12:00:00Z') + minutes * 60_000);
+      expect(Date.parse(before.to) % 900_000).toBe(0);
+      expect(before.to <= now.from).toBe(true);
+    }
   });
 
   it('begins with a whole day if it is shown by the day', () => {

@@ -1,5 +1,5 @@
 import type { Schemas } from './api.js';
-import { counted, formatMoneyShort, formatNumber, formatShare } from './format.js';
+import { counted, formatMoney, formatMoneyShort, formatNumber, formatShare } from './format.js';
 
 export type Totals = Schemas['SiteTotals'];
 /** Of one site, or of several together. */
@@ -7,6 +7,8 @@ export type SummedTotals = Omit<Schemas['Totals'], 'site'>;
 export type Series = Schemas['Series'];
 
 const HOUR_MS = 3_600_000;
+/** The unit in which numbers are stored. */
+const QUARTER_MS = HOUR_MS / 4;
 
 /** The periods that the overview offers, by their number of days. */
 export const PERIODS = [
@@ -42,12 +44,18 @@ export function periodsOf(chosen: string | undefined, nowMs: number): { days: nu
   return {
     days,
     now: { from: start.toISOString(), to: new Date(nowMs).toISOString(), interval },
-    before: { from: daysBefore(start, days), to: daysBefore(new Date(nowMs), days), interval },
+    // The service would add the rest of the last quarter of an hour, which has not happened yet in the period itself.
+    before: { from: daysBefore(start, days), to: daysBefore(toQuarter(nowMs), days), interval },
   };
 }
 
 export function intervalTitle({ interval }: Pick<Period, 'interval'>, zone: string): string {
   return `by the ${interval}, ${zone.replaceAll('_', ' ')}`;
+}
+
+/** The nearest quarter of an hour. */
+function toQuarter(ms: number): Date {
+  return new Date(Math.round(ms / QUARTER_MS) * QUARTER_MS);
 }
 
 /** The same time of the day, some days earlier. */
@@ -197,6 +205,11 @@ export function valuesText(values: Totals['values'], shown = 2): string {
   const texts = values.slice(0, shown).map(({ value, currency }) => formatMoneyShort(value, currency));
   const more = values.length - shown;
   return [...texts, ...(more > 0 ? [counted(more, 'more currency', 'more currencies')] : [])].join(' + ');
+}
+
+/** All of them, exactly, a line each. */
+export function exactValues(values: Totals['values']): string {
+  return values.map(({ value, currency }) => formatMoney(value, currency)).join('\n');
 }
 
 const SUMMED = [

@@ -1,5 +1,5 @@
 /** Rows that a list keeps: as many as a page can show without becoming slow, whatever was loaded. */
-export const ROWS_MAX = 200;
+export const ROWS_MAX = 60;
 
 /** Rows of one request: few enough that a slow device renders them in a tenth of a second. */
 export const PAGE_ROWS = 30;
@@ -7,12 +7,12 @@ export const PAGE_ROWS = 30;
 export interface PageWindow<Item> {
   /** Newest first. */
   readonly items: readonly Item[];
-  /** Whether newer items were dropped. */
-  readonly isCut: boolean;
+  /** How many newer items were dropped. */
+  readonly dropped: number;
 }
 
 /** Adds a page of earlier items; the newest ones go if there are too many. */
 export function addPage<Item>(before: PageWindow<Item>, page: readonly Item[], max = ROWS_MAX): PageWindow<Item> {
   const items = [...before.items, ...page];
-  return { items: items.slice(-max), isCut: before.isCut || items.length > max };
+  return { items: items.slice(-max), dropped: before.dropped + Math.max(0, items.length - max) };
 }

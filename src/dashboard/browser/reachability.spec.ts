@@ -29,6 +29,16 @@ describe('reachability', () => {
     expect([seen, asked]).toEqual([[false, true], before]);
   });
 
+  it('asks after the first pause, however many requests failed side by side', async () => {
+    let asked = 0;
+    const reachability = new Reachability(async () => {
+      asked += 1;
+    });
+    for (let count = 0; count < 10; count += 1) reachability.notAnswered();
+    await jest.advanceTimersByTimeAsync(1_000);
+    expect([asked, reachability.isReachable]).toEqual([1, true]);
+  });
+
   it('asks at once when the device is online again', async () => {
     const reachability = new Reachability(async () => {});
     reachability.notAnswered();

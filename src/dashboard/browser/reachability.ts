@@ -16,19 +16,27 @@ export class Reachability {
     this.set(true);
   }
 
+  /** Requests fail side by side: the first of them starts the asking, and the others do not delay it. */
   notAnswered(): void {
+    if (this.isReachable) this.askLater();
     this.set(false);
-    this.failures += 1;
-    clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.askNow(), backoffMs(this.failures));
   }
 
   askNow(): void {
     clearTimeout(this.timer);
     void this.ask().then(
       () => this.answered(),
-      () => this.notAnswered(),
+      () => {
+        this.askLater();
+        this.set(false);
+      },
     );
+  }
+
+  private askLater(): void {
+    this.failures += 1;
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.askNow(), backoffMs(this.failures));
   }
 
   /** Calls the listener whenever the service becomes reachable or unreachable. */

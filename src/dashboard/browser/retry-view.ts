@@ -1,4 +1,5 @@
 import type { Schemas } from './api.js';
+import { counted, formatNumber } from './format.js';
 import type { Status, SyncLogFilters } from './sync-log-filters.js';
 
 type RetryAnswer = Schemas['RetriedDeliveries'];
@@ -12,14 +13,25 @@ export function retryStatuses(status: Status | undefined): RetryStatus[] | undef
   return status === 'deferred' ? ['queued'] : undefined;
 }
 
+/** Ends of attempts whose deliveries can be sent again. */
+const RETRIED = ['failed', 'rejected', 'skipped', 'deferred'] as const;
+
+export interface RetrySelection {
+  readonly connection?: string;
+  readonly order?: string;
+  readonly conversion?: string;
+  readonly outcome?: (typeof RETRIED)[number];
+}
+
 /** The selections to send: a selection names a connection, an order or a conversion, so all connections are one each. */
 export function retrySelections(
-  { connection, order, conversion }: SyncLogFilters,
+  { connection, order, conversion, status }: SyncLogFilters,
   connected: readonly string[],
-): { connection?: string; order?: string; conversion?: string }[] {
-  const common = { ...(order && { order }), ...(conversion && { conversion }) };
+): RetrySelection[] {
+  const outcome = RETRIED.find((known) => known === status);
+  const common = { ...(order && { order }), ...(conversion && { conversion }), ...(outcome && { outcome }) };
   if (connection !== undefined) return [{ ...common, connection }];
-  return order || conversion ? [common] : connected.map((name) => ({ connection: name }));
+  return order || conversion ? [common] : connected.map((name) => ({ ...common, connection: name }));
 }
 
 export interface RetrySummary {
@@ -56,4 +68,37 @@ export function summarize(answers: readonly RetryAnswer[], statuses: readonly Re
     })),
     ...(preview && { preview }),
   };
+}
+
+/** Requests of one retry, of up to 500 attempts each. */
+const REQUESTS_MAX = 40;
+
+/**
+ * Requests each selection, page by page. Answers as they come go to `onAnswer`, so that what was done is known if a later
+ * request fails. Between requests it stops when the signal says so. True if nothing is left.
+ */
+export async function runRetry(
+  selections: readonly RetrySelection[],
+  request: (selection: RetrySelection, cursor: string | undefined) => Promise<RetryAnswer>,
+  onAnswer: (answer: RetryAnswer) => void,
+  signal: AbortSignal,
+): Promise<boolean> {
+  let requests = 0;
+  for (const selection of selections) {
+    let cursor: string | undefined;
+    do {
+      if (signal.aborted || requests === REQUESTS_MAX) return false;
+      requests += 1;
+      const answer = await request(selection, cursor);
+      onAnswer(answer);
+      cursor = answer.next;
+    } while (cursor !== undefined);
+  }
+  return true;
+}
+
+/** What a retry has done, of what the preview had counted. */
+export function retriedText(sent: number, expected: number, isStopped: boolean): string {
+  if (isStopped) return `Stopped: ${formatNumber(sent)} of ${counted(expected, 'delivery', 'deliveries')} sent again`;
+  return `${counted(sent, 'delivery is', 'deliveries are')} sent again`;
 }

@@ -13,6 +13,8 @@ export interface Session {
   readonly localUrl: string | undefined;
   /** The sandbox that the service started beside it. Undefined if there is none. */
   readonly sandboxUrl: string | undefined;
+  /** How often totals are pushed to webhooks, such as `15 min`. Undefined until it is known. */
+  readonly pushEvery: string | undefined;
   /** After a site was added or removed. */
   reloadSites(): void;
   signOut(): void;
@@ -32,6 +34,22 @@ export function mayWrite({ role }: Pick<User, 'role'>): boolean {
   return role !== 'analyst';
 }
 
+/** Whether the user may see and change what concerns the whole installation, apart from its users: health, new sites. */
+export function mayOperateAll({ role, sites }: Pick<User, 'role' | 'sites'>): boolean {
+  return role === 'admin' || (role === 'operator' && sites === null);
+}
+
 export function mayAdminister({ role }: Pick<User, 'role'>): boolean {
   return role === 'admin';
+}
+
+/** The pages of the settings that the user may open. */
+export function settingsOf(user: Pick<User, 'role' | 'sites'>): { path: string; title: string }[] {
+  const isAdministrator = mayAdminister(user);
+  return [
+    ...(isAdministrator ? [{ path: '/settings/users', title: 'Users' }] : []),
+    ...(isAdministrator ? [{ path: '/settings/oauth-apps', title: 'OAuth apps' }] : []),
+    { path: '/settings/tokens', title: 'API tokens' },
+    ...(mayOperateAll(user) ? [{ path: '/settings/health', title: 'Health' }] : []),
+  ];
 }

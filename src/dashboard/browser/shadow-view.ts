@@ -1,4 +1,4 @@
-import { connectionTitle } from './format.js';
+import { connectionTitle, formatNumber } from './format.js';
 
 interface Differences {
   readonly changes: readonly { readonly was: string; readonly would: string; readonly count: number }[];
@@ -41,5 +41,5 @@ function rowsOf(of: string, { changes, payloadsChanged = 0 }: Differences): Diff
 /** In a line of the list of jobs. */
 export function differenceText(result: ShadowResult): string {
   const count = differenceRows(result).reduce((sum, row) => sum + row.count, 0);
-  return count === 0 ? 'No difference' : `${new Intl.NumberFormat().format(count)} would differ`;
+  return count === 0 ? 'No difference' : `${formatNumber(count)} would differ`;
 }

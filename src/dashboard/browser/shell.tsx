@@ -7,7 +7,7 @@ import { Search } from './components/search.js';
 import { ShortcutHelp } from './components/shortcut-help.js';
 import { useNewPage } from './focus.js';
 import { FIRST_PAGE, pathOf, readPath, SITE_PAGES } from './navigation.js';
-import { type Site, useSession } from './session.js';
+import { mayOperateAll, type Site, useSession } from './session.js';
 import { applyTheme, readTheme, THEMES, type Theme } from './theme.js';
 import { useShortcuts } from './use-shortcuts.js';
 
@@ -86,7 +86,7 @@ function Brand() {
 const ALL_SITES = '/';
 
 function SiteSwitcher({ site }: { site: Site | undefined }) {
-  const { sites } = useSession();
+  const { sites, user } = useSession();
   const { path, route } = useLocation();
   if (!site) return null;
   const shown = path === ALL_SITES ? ALL_SITES : site.host;
@@ -109,7 +109,7 @@ function SiteSwitcher({ site }: { site: Site | undefined }) {
           {host}
         </option>
       ))}
-      <option value="/sites/new">Add a site …</option>
+      {mayOperateAll(user) && <option value="/sites/new">Add a site …</option>}
     </select>
   );
 }

@@ -19,16 +19,31 @@ const COLUMNS = [
   ['attempt', ({ attempt }) => attempt],
   ['duration_ms', ({ durationMs }) => durationMs],
   ['next_attempt', ({ nextTry }) => nextTry],
+  ['window_start', ({ window }) => textOf(window?.['windowStart'])],
+  ['window_end', ({ window }) => textOf(window?.['windowEnd'])],
+  ['conversions', ({ payload }) => payload?.conversions],
+  ['bot_traffic_removed', ({ payload }) => payload?.bot_traffic_removed],
+  ['requests', ({ count }) => count],
   ['conversion', ({ conversionId }) => conversionId],
   ['position', ({ position }) => position],
 ] as const satisfies readonly (readonly [string, (line: SyncLine) => string | number | undefined])[];
+
+function textOf(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined;
+}
 
 function reasonOf({ reason, reasons }: SyncLine): string | undefined {
   return reason ?? (reasons && Object.keys(reasons).join('; '));
 }
 
+/** Without it, spreadsheets read the file in the encoding of their system. */
+const BYTE_ORDER_MARK = '\uFEFF';
+
 export function syncLogCsv(lines: readonly SyncLine[]): string {
-  return toCsv([COLUMNS.map(([name]) => name), ...lines.map((line) => COLUMNS.map(([, value]) => value(line)))]);
+  return (
+    BYTE_ORDER_MARK +
+    toCsv([COLUMNS.map(([name]) => name), ...lines.map((line) => COLUMNS.map(([, value]) => value(line)))])
+  );
 }
 
 interface LinePage {

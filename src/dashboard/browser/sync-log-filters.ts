@@ -1,4 +1,5 @@
-import { withQuery } from './navigation.js';
+import { formatNumber } from './format.js';
+import { CONVERSION_ID, withQuery } from './navigation.js';
 
 export const STATUSES = [
   'delivered',
@@ -27,8 +28,6 @@ export const SPANS = [
   ['30d', 'Last 30 days', 720],
 ] as const;
 type Span = (typeof SPANS)[number][0];
-
-const CONVERSION_ID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** The filters of the sync log, as they are kept in the address. */
 export interface SyncLogFilters {
@@ -94,6 +93,5 @@ export function hasFilters(filters: SyncLogFilters): boolean {
 
 /** How many match, of which the shown ones are known. */
 export function matchText(shown: number, hasMore: boolean, isFiltered: boolean): string {
-  const number = new Intl.NumberFormat().format(shown);
-  return `${hasMore ? 'at least ' : ''}${number} ${isFiltered ? (shown === 1 ? 'matches' : 'match') : shown === 1 ? 'attempt' : 'attempts'}`;
+  return `${hasMore ? 'at least ' : ''}${formatNumber(shown)} ${isFiltered ? (shown === 1 ? 'matches' : 'match') : shown === 1 ? 'attempt' : 'attempts'}`;
 }

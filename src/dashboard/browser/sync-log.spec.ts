@@ -1,5 +1,5 @@
 import { toCsv } from './csv.js';
-import { retrySelections, retryStatuses, summarize } from './retry-view.js';
+import { retriedText, retrySelections, retryStatuses, runRetry, summarize } from './retry-view.js';
 import { readLines, syncLogCsv } from './sync-log-export.js';
 import { matchText, queryOf, readFilters, searchOf, withFilter } from './sync-log-filters.js';
 
@@ -56,9 +56,21 @@ describe('the export of the sync log', () => {
     const csv = syncLogCsv([{ ...LINE, status: 'failed', reason: '=cmd()', platform: 'tiktok', orderId: 'ORD-1' }]);
     const [header, line] = csv.split('\r\n');
     expect(header).toBe(
-      'time,kind,order,event,connection,outcome,reason,http_status,attempt,duration_ms,next_attempt,conversion,position',
+      '\uFEFFtime,kind,order,event,connection,outcome,reason,http_status,attempt,duration_ms,next_attempt,window_start,window_end,conversions,bot_traffic_removed,requests,conversion,position',
     );
-    expect(line).toBe("2026-11-15T10:59:00.000Z,delivery,ORD-1,,tiktok,failed,'=cmd(),,1,120,,,7");
+    expect(line).toBe("2026-11-15T10:59:00.000Z,delivery,ORD-1,,tiktok,failed,'=cmd(),,1,120,,,,,,,,7");
+  });
+
+  it('has the window and the totals of a push, and the number of refused requests', () => {
+    const window = { windowStart: '2026-11-15T10:30:00Z', windowEnd: '2026-11-15T10:45:00Z' };
+    const push = { ...LINE, kind: 'push' as const, status: 'delivered', window };
+    const csv = syncLogCsv([
+      { ...push, payload: { conversions: 12, bot_traffic_removed: 3 } },
+      { ...LINE, kind: 'inbound', status: 'rejected', count: 40, reasons: { invalid: 40 } },
+    ]);
+    const [, pushed, refused] = csv.split('\r\n');
+    expect(pushed).toContain(',2026-11-15T10:30:00Z,2026-11-15T10:45:00Z,12,3,,');
+    expect(refused).toMatch(/,rejected,invalid,.*,40,,7$/);
   });
 
   it('reads all pages, up to the limit', async () => {
@@ -90,6 +102,61 @@ describe('a retry of the sync log', () => {
     ]);
     expect(retrySelections({ conversion: ID }, ['x'])).toEqual([{ conversion: ID }]);
     expect(retrySelections({}, ['meta', 'x'])).toEqual([{ connection: 'meta' }, { connection: 'x' }]);
+  });
+
+  it('selects attempts that ended as the filter says', () => {
+    expect(retrySelections({ status: 'rejected' }, ['meta'])).toEqual([{ connection: 'meta', outcome: 'rejected' }]);
+    expect(retrySelections({ status: 'failed', order: 'ORD-1' }, [])).toEqual([{ order: 'ORD-1', outcome: 'failed' }]);
+  });
+
+  const pages =
+    (count: number) =>
+    async (_: object, cursor = 0) => ({
+      ...{ dryRun: false, requested: 5, connections: {} },
+      ...(cursor + 1 < count && { next: cursor + 1 }),
+    });
+
+  it('requests every page of every selection, up to a limit', async () => {
+    const { signal } = new AbortController();
+    const sums = [];
+    for (const [selections, count] of [
+      [2, 3],
+      [1, 41],
+    ] as const) {
+      let sum = 0;
+      const add = ({ requested }: { requested: number }) => {
+        sum += requested;
+      };
+      sums.push([await runRetry(Array(selections).fill({}), pages(count), add, signal), sum]);
+    }
+    expect(sums).toEqual([
+      [true, 30],
+      [false, 200],
+    ]);
+  });
+
+  it('stops after the request that runs, and keeps what was answered before an error', async () => {
+    const stopping = new AbortController();
+    let sum = 0;
+    const isDone = await runRetry(
+      [{}],
+      pages(9),
+      ({ requested }) => {
+        sum += requested;
+        if (sum === 15) stopping.abort();
+      },
+      stopping.signal,
+    );
+    expect([isDone, sum, retriedText(sum, 45, true)]).toEqual([false, 15, 'Stopped: 15 of 45 deliveries sent again']);
+    const answers: unknown[] = [];
+    const failing = async (_: object, cursor = 0) => {
+      if (cursor === 2) throw new Error('no answer');
+      return pages(9)(_, cursor);
+    };
+    await expect(
+      runRetry([{}], failing, (answer) => answers.push(answer), new AbortController().signal),
+    ).rejects.toThrow('no answer');
+    expect(answers).toHaveLength(2);
   });
 
   it('adds up what is sent, and tells what is not', () => {

@@ -13,8 +13,11 @@ export interface Loaded<Data> {
   set(data: Data): void;
 }
 
-/** Loads data again whenever `key` changes: it names everything that `load` depends on. */
-export function useData<Data>(key: string, load: () => Promise<Data>): Loaded<Data> {
+/**
+ * Loads data again whenever `key` changes: it names everything that `load` depends on. Another `version` loads the newest data
+ * of the same key; what was loaded stays until it is there.
+ */
+export function useData<Data>(key: string, load: () => Promise<Data>, version = 0): Loaded<Data> {
   const [state, setState] = useState<{ key: string; data?: Data; problem?: Problem }>({ key });
   const [count, setCount] = useState(0);
   useEffect(() => {
@@ -27,12 +30,17 @@ export function useData<Data>(key: string, load: () => Promise<Data>): Loaded<Da
     return () => {
       isCurrent = false;
     };
-  }, [key, count]);
+  }, [key, count, version]);
   const reload = useCallback(() => setCount((before) => before + 1), []);
   const set = useCallback((data: Data) => setState({ key, data }), [key]);
   const isStale = state.key !== key;
   useRecovery(isStale ? undefined : state.problem, reload);
   return { data: isStale ? undefined : state.data, problem: isStale ? undefined : state.problem, reload, set };
+}
+
+/** Whether each has data or an error, so that a page appears at once rather than piece by piece. */
+export function areSettled(...all: readonly Pick<Loaded<unknown>, 'data' | 'problem'>[]): boolean {
+  return all.every(({ data, problem }) => data !== undefined || problem !== undefined);
 }
 
 export interface Action {

@@ -3,13 +3,12 @@ import { api, dataOf } from './api.js';
 import { followEvents, type StreamState } from './event-stream.js';
 import type { LiveEvent } from './live-events.js';
 import { useIsVisible } from './use-visible.js';
+import { WaitingEvents } from './waiting-events.js';
 
 export type { StreamState } from './event-stream.js';
 
-/** Events are shown in batches, so that hundreds in a second cost a few renders. */
-const FLUSH_MS = 250;
-/** After a pause there can be thousands: so many are handed over at once, rather than kept or cut. */
-const WAITING_MAX = 1_000;
+/** Events are handed over in batches, so that hundreds in a second cost a few renders. */
+const BATCH_EVERY_MS = 200;
 
 export interface StreamOptions {
   readonly site: string;
@@ -37,28 +36,27 @@ export function useEventStream({ site, types, after, onEvents, onSkipped }: Stre
     if (after === undefined || !isVisible) return;
     if (reached.current.key !== key || reached.current.after !== after)
       reached.current = { key, after, position: after };
-    let waiting: string[] = [];
-    const flush = () => {
-      const events = waiting;
-      waiting = [];
-      if (events.length > 0) latest.current.onEvents(events.map((event) => JSON.parse(event) as LiveEvent));
+    const waiting = new WaitingEvents();
+    const handOver = () => {
+      const { events, dropped } = waiting.take();
+      if (dropped > 0) latest.current.onSkipped?.();
+      if (events.length > 0) latest.current.onEvents(events);
     };
     const stop = followEvents({ site, types }, reached.current.position ?? after, {
       onState: setState,
       onEvents: (events, position) => {
         reached.current.position = position;
-        waiting.push(...events);
-        if (waiting.length >= WAITING_MAX) flush();
+        waiting.add(events);
       },
       onSkipped: () => latest.current.onSkipped?.(),
       // If the session has ended, this leads to the sign-in.
       onFailed: () => void dataOf(api.GET('/api/v1/session')).catch(() => {}),
     });
-    const timer = setInterval(flush, FLUSH_MS);
+    const timer = setInterval(handOver, BATCH_EVERY_MS);
     return () => {
       stop();
       clearInterval(timer);
-      flush();
+      handOver();
     };
   }, [key, after, isVisible]);
   return state;

@@ -12,8 +12,8 @@ interface CursorPage<Item, Cursor> {
 export interface Pages<Item> {
   /** Undefined until the first page is there. */
   readonly items: readonly Item[] | undefined;
-  /** Whether newer items are no longer shown. */
-  readonly isCut: boolean;
+  /** How many newer items are no longer shown. */
+  readonly dropped: number;
   readonly problem: Problem | undefined;
   readonly isLoading: boolean;
   /** Undefined when there are no more. */
@@ -28,7 +28,7 @@ export interface Pages<Item> {
 
 interface State<Item, Cursor> {
   readonly items?: readonly Item[];
-  readonly isCut?: boolean;
+  readonly dropped?: number;
   readonly next?: Cursor | undefined;
   readonly problem?: Problem;
   readonly isLoading: boolean;
@@ -54,8 +54,8 @@ export function usePages<Item, Cursor extends number | string = number>(
     load(cursor).then(
       ({ items, next }) =>
         isCurrent &&
-        setState(({ items: before = [], isCut = false }) => ({
-          ...addPage(cursor === undefined ? { items: [], isCut: false } : { items: before, isCut }, items),
+        setState(({ items: before = [], dropped = 0 }) => ({
+          ...addPage(cursor === undefined ? { items: [], dropped: 0 } : { items: before, dropped }, items),
           next,
           isLoading: false,
         })),
@@ -65,11 +65,11 @@ export function usePages<Item, Cursor extends number | string = number>(
       isCurrent = false;
     };
   }, [key, request]);
-  const { items, isCut = false, next, problem, isLoading } = state;
+  const { items, dropped = 0, next, problem, isLoading } = state;
   const reload = useCallback(() => setRequest(({ count }) => ({ count: count + 1 })), []);
   const retry = useCallback(() => setRequest((before) => ({ ...before, count: before.count + 1 })), []);
   useRecovery(problem, retry);
   const loadMore =
     next === undefined || isLoading ? undefined : () => setRequest(({ count }) => ({ cursor: next, count: count + 1 }));
-  return { items, isCut, problem, isLoading, loadMore, hasMore: next !== undefined, reload, retry };
+  return { items, dropped, problem, isLoading, loadMore, hasMore: next !== undefined, reload, retry };
 }

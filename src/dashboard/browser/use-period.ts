@@ -1,18 +1,19 @@
 import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
+import { clock } from './api.js';
 import { withQuery } from './navigation.js';
 import { periodsOf } from './overview-view.js';
 
 /** The period that the address names, until the time at which the page was opened or refreshed. */
 export function usePeriod() {
   const { path, query, route } = useLocation();
-  const [openedMs, setOpenedMs] = useState(Date.now);
+  const [openedMs, setOpenedMs] = useState(() => clock.nowMs());
   return {
     ...periodsOf(query['days'], openedMs),
-    /** Changes with what is shown. */
-    key: `${query['days']} ${openedMs}`,
+    /** Numbers of an earlier time stay visible until those of this one are there. */
+    openedMs,
     choose: (days: string) => route(withQuery(path, { ...query, days })),
-    refresh: () => setOpenedMs(Date.now()),
+    refresh: () => setOpenedMs(clock.nowMs()),
   };
 }
 

@@ -1,4 +1,5 @@
 import { api, dataOf, problemOf } from './api.js';
+import { firstFound } from './first-found.js';
 import type { SiteProgress } from './first-steps-view.js';
 import { type Loaded, useData } from './use-data.js';
 
@@ -8,7 +9,10 @@ export function useSiteProgress(site: string): Loaded<SiteProgress> {
   return useData(`progress ${site}`, async () => {
     const [keys, conversions, tag, connections, hasWebhook] = await Promise.all([
       dataOf(api.GET('/api/v1/sites/{site}/keys', { params })),
-      dataOf(api.GET('/api/v1/sites/{site}/conversions', { params: { ...params, query: { limit: 1 } } })),
+      firstFound((cursor) => {
+        const query = { limit: 1, ...(cursor !== undefined && { cursor }) };
+        return dataOf(api.GET('/api/v1/sites/{site}/conversions', { params: { ...params, query } }));
+      }),
       dataOf(api.GET('/api/v1/sites/{site}/tag', { params })),
       dataOf(api.GET('/api/v1/sites/{site}/connections', { params })),
       hasWebhookOf(site),

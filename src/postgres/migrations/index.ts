@@ -26,6 +26,7 @@ import { Jobs0000000000043 } from './0043-jobs.js';
 import { Once0000000000044 } from './0044-once.js';
 import { AttributionSums0000000000045 } from './0045-attribution-sums.js';
 import { JobIndexes0000000000046 } from './0046-job-indexes.js';
+import { StaleAppend0000000000047 } from './0047-stale-append.js';
 
 export interface Migration extends MigrationInterface {
   readonly name: string;
@@ -65,6 +66,7 @@ export const MIGRATIONS: readonly (new () => Migration)[] = [
   Once0000000000044,
   AttributionSums0000000000045,
   JobIndexes0000000000046,
+  StaleAppend0000000000047,
 ];
 
 /** The number at the end of a migration's name. */

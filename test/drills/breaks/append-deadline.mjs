@@ -5,6 +5,6 @@ const { query } = pg.Client.prototype;
 pg.Client.prototype.query = function withoutDeadline(config, ...rest) {
   if (!config?.text?.includes('cc.append(') || config.values.length < 6) return query.call(this, config, ...rest);
   mark('append-deadline');
-  const values = [...config.values.slice(0, 4), '-infinity', 'infinity'];
+  const values = [...config.values.slice(0, 4), '-infinity', 'infinity', ...config.values.slice(6)];
   return query.call(this, { ...config, values }, ...rest);
 };

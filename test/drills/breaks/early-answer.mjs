@@ -14,6 +14,18 @@ pg.Client.prototype.query = function early(config, ...rest) {
   answer.catch(() => {});
   next += events.length;
   return Promise.resolve({
-    rows: [{ outcome: { time: Date.now(), first: next, lost: null, stored: null, conflicts: null } }],
+    rows: [
+      {
+        outcome: {
+          time: Date.now(),
+          previous: next - 1,
+          first: next,
+          lost: null,
+          stored: null,
+          conflicts: null,
+          stale: null,
+        },
+      },
+    ],
   });
 };

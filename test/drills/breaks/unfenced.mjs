@@ -15,5 +15,6 @@ pg.Client.prototype.query = function unfenced(config, ...rest) {
   if (!config?.text?.includes('cc.append(') || config.values.length < 6) return query.call(this, config, ...rest);
   const [batch, , noted, owned] = config.values;
   if (owned !== null) mark('unfenced');
-  return query.call(this, { ...config, values: [batch, false, noted, null, '-infinity', 'infinity'] }, ...rest);
+  const values = [batch, false, noted, null, '-infinity', 'infinity', ...config.values.slice(6)];
+  return query.call(this, { ...config, values }, ...rest);
 };

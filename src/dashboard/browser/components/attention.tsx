@@ -7,7 +7,7 @@ import {
   attentionTitle,
 } from '../attention-view.js';
 import { connectionTitle } from '../format.js';
-import { mayWrite, useSession } from '../session.js';
+import { mayOperateAll, mayWrite, useSession } from '../session.js';
 import { useAction } from '../use-data.js';
 import { Time } from './time.js';
 import { attempt } from './toasts.js';
@@ -53,7 +53,7 @@ export function Attention({ items, withSite, onChanged }: AttentionProps) {
 function ActionButton({ item, onChanged }: { item: AttentionItem; onChanged(): void }) {
   const { user } = useSession();
   const running = useAction();
-  const action = attentionAction(item, mayWrite(user));
+  const action = attentionAction(item, { mayWrite: mayWrite(user), mayOperateAll: mayOperateAll(user) });
   if (!action) return null;
   const name = `${action.label}: ${attentionTitle(item)}`;
   if (action.kind === 'open')

@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type uPlot from 'uplot';
-import { LAYERS, labelledMarks, type Mark, marksOf, stackedValues } from '../chart-view.js';
+import { AXIS_STEPS, LAYERS, labelledMarks, type Mark, marksOf, stackedValues } from '../chart-view.js';
 import { axisTime, formatNumber, formatTime } from '../format.js';
 import type { Series } from '../overview-view.js';
 import { Table } from './table.js';
@@ -168,7 +168,7 @@ function optionsOf(
       {
         ...axis,
         size: 48,
-        incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 1e6, 1e7],
+        incrs: AXIS_STEPS,
         values: (_plot, splits) => splits.map((split) => formatNumber(split)),
       },
     ],

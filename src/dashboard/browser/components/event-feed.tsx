@@ -1,20 +1,10 @@
 import { useState } from 'preact/hooks';
-import { api, dataOf } from '../api.js';
-import {
-  addToFeed,
-  conversionIdOf,
-  EMPTY_FEED,
-  eventDetail,
-  eventTitle,
-  eventTone,
-  type Feed,
-  type LiveEvent,
-  typesOf,
-} from '../live-events.js';
-import { conversionPath } from '../navigation.js';
+import { readEarlierEvents } from '../earlier-events.js';
+import { addToFeed, EMPTY_FEED, eventDetail, type Feed, type LiveEvent, typesOf } from '../live-events.js';
 import { useData } from '../use-data.js';
 import { useEventStream } from '../use-event-stream.js';
 import { Badge } from './badge.js';
+import { EventName } from './event-name.js';
 import { Panel } from './panel.js';
 import { Empty, Show } from './states.js';
 import { Time } from './time.js';
@@ -30,15 +20,7 @@ interface EventFeedProps {
 
 /** The latest events of a site as they happen, in a column. */
 export function EventFeed({ site, onEvents }: EventFeedProps) {
-  const params = { path: { site } };
-  const earlier = useData(`feed ${site}`, async () => {
-    const read = (query: { limit: number; type?: typeof TYPES }) =>
-      dataOf(api.GET('/api/v1/sites/{site}/events', { params: { ...params, query } }));
-    // Before the list, so that no event is between the two.
-    const newest = await read({ limit: 1 });
-    const { items } = await read({ limit: SHOWN_MAX, type: TYPES });
-    return { items, after: newest.items[0]?.position ?? 0 };
-  });
+  const earlier = useData(`feed ${site}`, () => readEarlierEvents(site, TYPES, SHOWN_MAX));
   const [feed, setFeed] = useState<Feed>(EMPTY_FEED);
   const state = useEventStream({
     site,
@@ -62,7 +44,7 @@ export function EventFeed({ site, onEvents }: EventFeedProps) {
             <ol class="feed" aria-label="Events">
               {shown.map((event) => (
                 <li key={event.position}>
-                  <FeedTitle site={site} event={event} />
+                  <EventName site={site} event={event} />
                   <span class="dim">
                     <Time time={event.time} as="clock" />
                   </span>
@@ -75,10 +57,4 @@ export function EventFeed({ site, onEvents }: EventFeedProps) {
       </Show>
     </Panel>
   );
-}
-
-function FeedTitle({ site, event }: { site: string; event: LiveEvent }) {
-  const id = conversionIdOf(event);
-  const badge = <Badge tone={eventTone(event.type)}>{eventTitle(event.type)}</Badge>;
-  return id === undefined ? badge : <a href={conversionPath(site, id)}>{badge}</a>;
 }

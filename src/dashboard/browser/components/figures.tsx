@@ -1,5 +1,6 @@
-import { formatMoneyShort, formatNumber, formatShare } from '../format.js';
-import { changeOf, pointsOf, type SummedTotals, valuesOf, valuesText } from '../overview-view.js';
+import { formatNumber, formatShare } from '../format.js';
+import { changeOf, exactValues, pointsOf, type SummedTotals, valuesOf, valuesText } from '../overview-view.js';
+import { Money } from './money.js';
 import { Tile } from './tile.js';
 
 interface FiguresProps {
@@ -25,9 +26,9 @@ export function Figures({ totals, before, days }: FiguresProps) {
       />
       <Tile
         title={others.length === 0 ? 'Value' : `Value in ${main?.currency}`}
-        value={main ? formatMoneyShort(main.value, main.currency) : '–'}
+        value={main ? <Money value={main.value} currency={main.currency} /> : '–'}
         change={main && changeOf(main.value, earlier?.value ?? 0)}
-        note={others.length > 0 && `+ ${valuesText(others, 1)}`}
+        note={others.length > 0 && <span title={exactValues(others)}>+ {valuesText(others, 1)}</span>}
       />
       <Tile
         title="Matched to a visit"

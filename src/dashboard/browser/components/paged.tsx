@@ -10,11 +10,11 @@ interface PagedProps<Item> {
 
 /** A list with a button for its next page. A page may be empty although more follow. */
 export function Paged<Item>({ pages, empty, children }: PagedProps<Item>) {
-  const { items, isCut, problem, isLoading, loadMore, reload, retry } = pages;
+  const { items, dropped, problem, isLoading, loadMore, reload, retry } = pages;
   return (
     <>
       <ProblemNote problem={problem} retry={retry} />
-      {isCut && (
+      {dropped > 0 && (
         <div class="more">
           <button type="button" onClick={reload}>
             Back to the newest

@@ -1,21 +1,22 @@
 import { useId, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { findDestinations } from '../navigation.js';
-import { useSession } from '../session.js';
+import { mayOperateAll, settingsOf, useSession } from '../session.js';
 import { Dialog } from './dialog.js';
 
 /** Goes to a page or a site by its name. */
 export function Search({ site, onClose }: { site: string | undefined; onClose: () => void }) {
-  const { sites } = useSession();
+  const { sites, user } = useSession();
   const { route } = useLocation();
   const [text, setText] = useState('');
   const [chosen, setChosen] = useState(0);
   const id = useId();
-  const found = findDestinations(
-    text,
-    sites.map(({ host }) => host),
+  const found = findDestinations(text, {
     site,
-  );
+    sites: sites.map(({ host }) => host),
+    settings: settingsOf(user),
+    mayAddSites: mayOperateAll(user),
+  });
   const open = (path: string) => {
     onClose();
     route(path);

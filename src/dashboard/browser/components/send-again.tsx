@@ -40,7 +40,12 @@ export function SendAgain({ site, conversion, deliveries, chosen, onChoose, onSe
   const dryRun = useData(`send again ${conversion} ${delivery.platform} ${delivery.status}`, () => request(true));
   const preview = dryRun.data && sendPreview(dryRun.data, delivery);
   const send = async () => {
-    if (!(await action.run(() => request(false)))) return;
+    const isSent = await action.run(async () => {
+      const { requested } = await request(false);
+      // It may have changed since the dry run: another person sent it, or the platform was disconnected.
+      if (requested === 0) throw new Error(`Nothing was sent to ${title}: the delivery has changed meanwhile.`);
+    });
+    if (!isSent) return dryRun.reload();
     toast(`Sent to ${title} again`);
     onSent();
     onClose();

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { mayAdminister, mayWrite, useSession } from '../session.js';
+import { settingsOf, useSession } from '../session.js';
 import { Page } from './panel.js';
 
 interface SettingsPageProps {
@@ -12,20 +12,11 @@ interface SettingsPageProps {
 /** A page of the settings of the whole installation, with links to the others. */
 export function SettingsPage({ title, note, actions, children }: SettingsPageProps) {
   const { user } = useSession();
-  const links = [
-    ...(mayAdminister(user)
-      ? ([
-          ['/settings/users', 'Users'],
-          ['/settings/oauth-apps', 'OAuth apps'],
-        ] as const)
-      : []),
-    ['/settings/tokens', 'API tokens'],
-    ...(mayWrite(user) && user.sites === null ? ([['/settings/health', 'Health']] as const) : []),
-  ] as const;
+  const links = settingsOf(user);
   return (
     <Page title={title} note={note} actions={actions}>
       <nav class="tabs" aria-label="Settings">
-        {links.map(([path, name]) => (
+        {links.map(({ path, title: name }) => (
           <a key={path} href={path} aria-current={name === title ? 'page' : undefined}>
             {name}
           </a>

@@ -20,7 +20,15 @@ export function SettingsPreview({ site, change }: { site: string; change: Change
   );
   return (
     <div class="preview" role="status">
-      <strong>The last 7 days</strong>
+      <strong>
+        {data && !data.complete ? (
+          <>
+            Since <Time time={data.from} />
+          </>
+        ) : (
+          'The last 7 days'
+        )}
+      </strong>
       <ProblemNote problem={problem} retry={reload} />
       {!data && !problem && <Loading />}
       {data && (
@@ -29,9 +37,8 @@ export function SettingsPreview({ site, change }: { site: string; change: Change
             <p key={sentence}>{sentence}</p>
           ))}
           <p class="dim">
-            {data.complete ? 'As of ' : 'Covers everything since '}
-            <Time time={data.complete ? data.to : data.from} />
-            {!data.complete && ': there was too much to examine at once'}
+            As of <Time time={data.to} />
+            {!data.complete && '. There was too much to examine the last 7 days at once'}
           </p>
         </>
       )}

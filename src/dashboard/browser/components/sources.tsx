@@ -1,9 +1,13 @@
 import type { Schemas } from '../api.js';
-import { formatMoneyShort, formatNumber } from '../format.js';
+import { formatNumber } from '../format.js';
 import { GROUPINGS, type Grouping, sourceRows } from '../overview-view.js';
+import { Money } from './money.js';
 import { Panel } from './panel.js';
 import { Empty } from './states.js';
 import { AsOf } from './time.js';
+
+/** The others are one row. */
+export const SOURCES_SHOWN = 6;
 
 interface SourcesProps {
   sources: Schemas['Sources'];
@@ -37,7 +41,7 @@ export function Sources({ sources, by, pathOfGrouping }: SourcesProps) {
             <span title={hint ?? title}>{title}</span>
             <meter class={isKnown ? '' : 'dim'} aria-hidden="true" min={0} max={most} value={conversions} />
             <span class="number">{formatNumber(conversions)}</span>
-            <span class="number dim">{value ? formatMoneyShort(value.value, value.currency) : '–'}</span>
+            <span class="number dim">{value ? <Money value={value.value} currency={value.currency} /> : '–'}</span>
           </li>
         ))}
       </ul>

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { connectionTitle } from '../format.js';
-import { fromLocal, toLocal } from '../local-time.js';
 import { hasFilters, KINDS, SPANS, STATUSES, type SyncLogFilters, searchOf } from '../sync-log-filters.js';
+import { Moment } from './moment.js';
 
 interface SyncLogFilterBarProps {
   connected: readonly string[];
@@ -67,8 +67,13 @@ export function SyncLogFilterBar({ connected, filters, onChange }: SyncLogFilter
       />
       {isCustom && (
         <>
-          <Moment label="From" value={from} onValue={(value) => onChange({ span: '', from: value })} />
-          <Moment label="Until" value={to} onValue={(value) => onChange({ span: '', to: value })} />
+          <Moment key={from} label="From" value={from} onValue={(time = '') => onChange({ span: '', from: time })} />
+          <Moment
+            key={`until ${to}`}
+            label="Until"
+            value={to}
+            onValue={(time = '') => onChange({ span: '', to: time })}
+          />
         </>
       )}
       {hasFilters(filters) && (
@@ -113,17 +118,5 @@ function Chip({ label, all, value, options, onValue }: ChipProps) {
         </option>
       ))}
     </select>
-  );
-}
-
-function Moment({ label, value, onValue }: { label: string; value: string | undefined; onValue: (v: string) => void }) {
-  return (
-    <input
-      type="datetime-local"
-      aria-label={label}
-      title={label}
-      value={toLocal(value)}
-      onChange={(event) => onValue(fromLocal(event.currentTarget.value) ?? '')}
-    />
   );
 }

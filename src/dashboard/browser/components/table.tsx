@@ -1,4 +1,5 @@
 import { Component, type ComponentChildren } from 'preact';
+import { useRowsInSteps } from '../rows-in-steps.js';
 
 export interface Column<Row> {
   readonly title: string;
@@ -24,6 +25,7 @@ interface TableProps<Row> {
 }
 
 export function Table<Row>({ label, columns, rows, rowKey }: TableProps<Row>) {
+  const shown = useRowsInSteps(rows, rowKey);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls must be reachable by keyboard.
     <section class="table" aria-label={label} tabIndex={0}>
@@ -38,7 +40,7 @@ export function Table<Row>({ label, columns, rows, rowKey }: TableProps<Row>) {
           </tr>
         </thead>
         <tbody>
-          {rows.map((row) => (
+          {shown.map((row) => (
             <TableRow key={rowKey(row)} row={row} columns={columns} />
           ))}
         </tbody>

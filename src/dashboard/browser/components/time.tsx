@@ -1,8 +1,11 @@
+import { useCallback, useState } from 'preact/hooks';
+import { clock } from '../api.js';
 import { formatAge, formatClock, formatDay, formatTime, formatWhole } from '../format.js';
+import { useInterval } from '../use-data.js';
 
 const FORMATS = {
   time: (time: string) => formatTime(time),
-  age: (time: string) => formatAge(time, Date.now()),
+  age: (time: string) => <Age time={time} />,
   day: formatDay,
   clock: (time: string) => formatClock(time),
 } as const;
@@ -19,6 +22,18 @@ export function Time({ time, as = 'time' }: TimeProps) {
       {FORMATS[as](time)}
     </time>
   );
+}
+
+const AGE_CHANGES_MS = 30_000;
+
+/** How long ago, while the page stays open. */
+function Age({ time }: { time: string }) {
+  const [nowMs, setNowMs] = useState(() => clock.nowMs());
+  useInterval(
+    useCallback(() => setNowMs(clock.nowMs()), []),
+    AGE_CHANGES_MS,
+  );
+  return <>{formatAge(time, nowMs)}</>;
 }
 
 /** Up to when a number counts everything. */

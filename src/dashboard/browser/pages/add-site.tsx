@@ -6,7 +6,7 @@ import { Page } from '../components/panel.js';
 import { Empty, ProblemNote } from '../components/states.js';
 import { pathOf } from '../navigation.js';
 import { fieldError } from '../problem.js';
-import { mayWrite, useSession } from '../session.js';
+import { mayOperateAll, useSession } from '../session.js';
 import { useAction } from '../use-data.js';
 
 /** Adds a site that accepts conversions, and continues with its first steps. */
@@ -32,10 +32,14 @@ export function AddSite() {
     // Not before the list has it: the page of an unknown site does not exist.
     if (added && isListed) route(pathOf(added.host, 'first-steps'));
   }, [isListed]);
-  if (!mayWrite(user))
+  if (!mayOperateAll(user))
     return (
       <Page title="Sites">
-        <Empty title="You see no site yet">Ask an administrator to give you access to one.</Empty>
+        {sites.length === 0 ? (
+          <Empty title="You see no site yet">Ask an administrator to give you access to one.</Empty>
+        ) : (
+          <Empty title="You may not add sites">Ask someone who operates all sites.</Empty>
+        )}
       </Page>
     );
   return (

@@ -1,52 +1,35 @@
 import { useLocation } from 'preact-iso';
 import { api, dataOf, type Schemas } from '../api.js';
 import { Attention } from '../components/attention.js';
-import { Chart } from '../components/chart.js';
 import { Figures } from '../components/figures.js';
+import { OverTime } from '../components/over-time.js';
 import { Page, Panel } from '../components/panel.js';
 import { PeriodChoice } from '../components/period-choice.js';
-import { Sources } from '../components/sources.js';
-import { Show } from '../components/states.js';
+import { SOURCES_SHOWN } from '../components/sources.js';
+import { Loading, ProblemNote, Show } from '../components/states.js';
 import { Table } from '../components/table.js';
 import { AsOf } from '../components/time.js';
 import { formatNumber, formatShare, zoneName } from '../format.js';
 import { pathOf, withQuery } from '../navigation.js';
-import { groupingOf, intervalTitle, sumTotals, valuesText } from '../overview-view.js';
-import { mayWrite, useSession } from '../session.js';
-import { useData } from '../use-data.js';
+import { exactValues, groupingOf, sumTotals, valuesText } from '../overview-view.js';
+import { mayOperateAll, useSession } from '../session.js';
+import { areSettled, useData } from '../use-data.js';
 import { type ChosenPeriod, usePeriod } from '../use-period.js';
-
-const SOURCES_SHOWN = 6;
 
 /** What needs attention anywhere, the figures of all sites together, and those of each. */
 export function AllSites() {
-  const { path, query } = useLocation();
   const { user } = useSession();
   const period = usePeriod();
-  const by = groupingOf(query['by']);
-  const loaded = useData(`all sites ${period.key}`, async () => {
-    const { interval, ...span } = period.now;
-    const { interval: _, ...earlier } = period.before;
-    const [attention, totals, before, series] = await Promise.all([
-      dataOf(api.GET('/api/v1/attention')),
-      dataOf(api.GET('/api/v1/totals', { params: { query: span } })),
-      dataOf(api.GET('/api/v1/totals', { params: { query: earlier } })),
-      dataOf(api.GET('/api/v1/series', { params: { query: { ...span, interval, timeZone: zoneName() } } })),
-    ]);
-    return { attention, totals, before, series };
-  });
-  const sources = useData(`sources of all sites ${by} ${period.key}`, () => {
-    const { from, to } = period.now;
-    return dataOf(api.GET('/api/v1/sources', { params: { query: { from, to, by, limit: SOURCES_SHOWN } } }));
-  });
+  const { attention, figures, sources } = useAllSites(period);
+  const isShown = areSettled(attention, figures);
   return (
     <Page
       title="All sites"
-      note={loaded.data && <AsOf time={loaded.data.totals.asOf.time} />}
+      note={figures.data && <AsOf time={figures.data.totals.asOf.time} />}
       actions={
         <>
           <PeriodChoice period={period} />
-          {mayWrite(user) && (
+          {mayOperateAll(user) && (
             <a class="button" href="/sites/new">
               Add a site
             </a>
@@ -54,31 +37,50 @@ export function AllSites() {
         </>
       }
     >
-      <Show of={loaded}>
-        {({ attention, totals, before, series }) => (
-          <>
-            <Attention items={attention.items} withSite onChanged={period.refresh} />
-            <Figures totals={sumTotals(totals.items)} before={sumTotals(before.items)} days={period.days} />
-            <div class="two">
-              <Panel title="Conversions" note={intervalTitle(period.now, zoneName())}>
-                <Chart series={series} />
-              </Panel>
-              <Show of={sources}>
-                {(data) => (
-                  <Sources
-                    sources={data}
-                    by={by}
-                    pathOfGrouping={(other) => withQuery(path, { ...query, by: other })}
-                  />
-                )}
-              </Show>
-            </div>
-            <Sites totals={totals} period={period} />
-          </>
-        )}
-      </Show>
+      {!isShown && <Loading />}
+      {isShown && (
+        <>
+          <ProblemNote problem={attention.problem} retry={attention.reload} />
+          {attention.data && <Attention items={attention.data.items} withSite onChanged={period.refresh} />}
+          <Show of={figures}>
+            {({ totals, before, series }) => (
+              <>
+                <Figures totals={sumTotals(totals.items)} before={sumTotals(before.items)} days={period.days} />
+                <OverTime series={series} period={period.now} sources={sources} />
+                <Sites totals={totals} period={period} />
+              </>
+            )}
+          </Show>
+        </>
+      )}
     </Page>
   );
+}
+
+function useAllSites({ days, now, before, openedMs }: ChosenPeriod) {
+  const { query } = useLocation();
+  const by = groupingOf(query['by']);
+  const { interval, ...span } = now;
+  const { interval: _, ...earlier } = before;
+  const attention = useData('attention', () => dataOf(api.GET('/api/v1/attention')), openedMs);
+  const figures = useData(
+    `figures of all sites ${days}`,
+    async () => {
+      const [totals, before, series] = await Promise.all([
+        dataOf(api.GET('/api/v1/totals', { params: { query: span } })),
+        dataOf(api.GET('/api/v1/totals', { params: { query: earlier } })),
+        dataOf(api.GET('/api/v1/series', { params: { query: { ...span, interval, timeZone: zoneName() } } })),
+      ]);
+      return { totals, before, series };
+    },
+    openedMs,
+  );
+  const sources = useData(
+    `sources of all sites ${by} ${days}`,
+    () => dataOf(api.GET('/api/v1/sources', { params: { query: { ...span, by, limit: SOURCES_SHOWN } } })),
+    openedMs,
+  );
+  return { attention, figures, sources };
 }
 
 function Sites({ totals, period }: { totals: Schemas['AllTotals']; period: ChosenPeriod }) {
@@ -98,7 +100,10 @@ function Sites({ totals, period }: { totals: Schemas['AllTotals']; period: Chose
           {
             title: 'Value',
             isNumber: true,
-            cell: ({ values }) => valuesText(values.toSorted((one, other) => other.conversions - one.conversions)),
+            cell: ({ values }) => {
+              const sorted = values.toSorted((one, other) => other.conversions - one.conversions);
+              return <span title={exactValues(sorted)}>{valuesText(sorted)}</span>;
+            },
           },
           {
             title: 'Matched',

@@ -5,6 +5,7 @@ import { Page } from '../components/panel.js';
 import { Empty } from '../components/states.js';
 import { Table } from '../components/table.js';
 import { Time } from '../components/time.js';
+import { formatNumber } from '../format.js';
 import { eventTitle } from '../live-events.js';
 import type { Site } from '../session.js';
 import { usePages } from '../use-pages.js';
@@ -33,7 +34,7 @@ export function Audit({ site }: { site: Site }) {
                 { title: 'Who', cell: ({ actor, actorName }) => auditActor(actor, actorName) },
                 { title: 'Change', cell: ({ type }) => <strong>{eventTitle(type)}</strong> },
                 { title: 'Details', isText: true, cell: ({ data }) => <span class="dim">{auditDetail(data)}</span> },
-                { title: 'Position', isNumber: true, isMinor: true, cell: ({ position }) => position },
+                { title: 'Position', isNumber: true, isMinor: true, cell: ({ position }) => formatNumber(position) },
               ]}
             />
           )}

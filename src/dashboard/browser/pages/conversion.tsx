@@ -1,7 +1,6 @@
 import type { ComponentChildren } from 'preact';
-import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import { api, dataOf } from '../api.js';
+import { api, clock, dataOf } from '../api.js';
 import { Badge } from '../components/badge.js';
 import { CopyText } from '../components/copy.js';
 import { DeliveryDetails } from '../components/delivery-details.js';
@@ -10,34 +9,26 @@ import { Page, Panel } from '../components/panel.js';
 import { SendAgain } from '../components/send-again.js';
 import { Empty, Show } from '../components/states.js';
 import { Time } from '../components/time.js';
-import {
-  amountOf,
-  type ConversionHistory,
-  conversionStory,
-  type Fact,
-  isDelivered,
-  isUnsettled,
-} from '../conversion-story.js';
+import { amountOf, type ConversionHistory, conversionStory, type Fact, isDelivered } from '../conversion-story.js';
 import { repeatedCurlLine } from '../curl-line.js';
 import { withQuery } from '../navigation.js';
+import { rereadAfterMs } from '../reread.js';
 import { mayWrite, type Site, useSession } from '../session.js';
 import { useData, useInterval } from '../use-data.js';
-
-/** How often a conversion that is being delivered is read again. */
-const WAITING_MS = 2_000;
+import { useDialog } from '../use-dialog.js';
 
 /** One conversion: what happened to it, step by step, and each of its deliveries with attempts, payload and answer. */
 export function Conversion({ site, id }: { site: Site; id: string }) {
   const { localUrl, user } = useSession();
   const { path, query, route } = useLocation();
-  const [isCopying, setCopying] = useState(false);
+  const dialog = useDialog();
   const params = { path: { site: site.host, id } };
   const history = useData(`conversion ${site.host} ${id}`, () =>
     dataOf(api.GET('/api/v1/sites/{site}/conversions/{id}', { params })),
   );
-  const isWaiting = history.data?.deliveries.some(({ status }) => isUnsettled(status)) === true;
-  useInterval(history.reload, WAITING_MS, isWaiting);
   const deliveries = history.data?.deliveries ?? [];
+  const rereadMs = rereadAfterMs(deliveries, clock.nowMs());
+  useInterval(history.reload, rereadMs ?? 0, rereadMs !== undefined);
   const send = (connection: string) => route(withQuery(path, { ...query, send: connection }));
   // What was not accepted first: that is what a person opens this page for.
   const first = deliveries.find(({ status }) => !isDelivered(status)) ?? deliveries[0];
@@ -51,7 +42,7 @@ export function Conversion({ site, id }: { site: Site; id: string }) {
             Refresh
           </button>
           {history.data && (
-            <button type="button" onClick={() => setCopying(true)}>
+            <button type="button" onClick={() => dialog.open('curl')}>
               Copy as curl
             </button>
           )}
@@ -82,12 +73,12 @@ export function Conversion({ site, id }: { site: Site; id: string }) {
           onClose={() => route(withQuery(path, { ...query, send: '' }), true)}
         />
       )}
-      {isCopying && history.data && (
-        <Dialog title="The request, with placeholders" onClose={() => setCopying(false)}>
+      {dialog.opened === 'curl' && history.data && (
+        <Dialog title="The request, with placeholders" onClose={dialog.close}>
           <p>The key, the email address, names and the phone number are not stored in readable form: replace them.</p>
           <CopyText label="Request" text={repeatedCurlLine(site.host, history.data, localUrl)} />
           <div class="buttons">
-            <button type="button" class="primary" onClick={() => setCopying(false)}>
+            <button type="button" class="primary" onClick={dialog.close}>
               Close
             </button>
           </div>

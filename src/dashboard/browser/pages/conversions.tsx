@@ -8,7 +8,7 @@ import { Empty } from '../components/states.js';
 import { Table } from '../components/table.js';
 import { Time } from '../components/time.js';
 import { amountOf } from '../conversion-story.js';
-import { conversionPath, pathOf } from '../navigation.js';
+import { conversionPath, pathOf, withQuery } from '../navigation.js';
 import { PAGE_ROWS } from '../page-window.js';
 import type { Site } from '../session.js';
 import { usePages } from '../use-pages.js';
@@ -18,10 +18,10 @@ const STATUSES = ['received', 'deduplicated', 'filtered'] as const;
 
 /** The conversions of a site, newest first, or those with an order id. The filters are part of the address. */
 export function Conversions({ site }: { site: Site }) {
-  const { path, query, url, route } = useLocation();
+  const { path, query, route } = useLocation();
   const { order = '' } = query;
   const status = STATUSES.find((known) => known === query['status']);
-  const pages = usePages<ConversionLine>(url, (cursor) =>
+  const pages = usePages<ConversionLine>(`${site.host} ${order} ${status}`, (cursor) =>
     dataOf(
       api.GET('/api/v1/sites/{site}/conversions', {
         params: {
@@ -36,29 +36,12 @@ export function Conversions({ site }: { site: Site }) {
       }),
     ),
   );
-  const [text, setText] = useState(order);
-  const show = (filters: { order: string; status: string }) => {
-    const changed = new URLSearchParams(Object.entries(filters).filter(([, value]) => value !== ''));
-    route(changed.size === 0 ? path : `${path}?${changed}`);
-  };
+  const show = (filters: { order: string; status: string }) => route(withQuery(path, filters));
   return (
     <Page title="Conversions" note={`What the systems of ${site.host} reported`}>
       <section class="panel">
-        <form
-          class="filters"
-          onSubmit={(event) => {
-            event.preventDefault();
-            show({ order: text.trim(), status: status ?? '' });
-          }}
-        >
-          <input
-            aria-label="Order"
-            type="search"
-            placeholder="Order id"
-            value={text}
-            onInput={(event) => setText(event.currentTarget.value)}
-          />
-          <button type="submit">Find</button>
+        <div class="filters">
+          <OrderSearch key={order} order={order} onFind={(found) => show({ order: found, status: status ?? '' })} />
           <select
             aria-label="Status"
             value={status ?? ''}
@@ -72,7 +55,7 @@ export function Conversions({ site }: { site: Site }) {
             ))}
           </select>
           {(order || status) && <a href={path}>Remove the filters</a>}
-        </form>
+        </div>
         <Paged pages={pages} empty={<NoConversions site={site.host} isFiltered={Boolean(order || status)} />}>
           {(items) => (
             <Table
@@ -102,6 +85,30 @@ export function Conversions({ site }: { site: Site }) {
         </Paged>
       </section>
     </Page>
+  );
+}
+
+/** Begins with the order of the address, and again with another one after a step back or forward. */
+function OrderSearch({ order, onFind }: { order: string; onFind: (order: string) => void }) {
+  const [text, setText] = useState(order);
+  return (
+    <search>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          onFind(text.trim());
+        }}
+      >
+        <input
+          aria-label="Order"
+          type="search"
+          placeholder="Order id"
+          value={text}
+          onInput={(event) => setText(event.currentTarget.value)}
+        />
+        <button type="submit">Find</button>
+      </form>
+    </search>
   );
 }
 

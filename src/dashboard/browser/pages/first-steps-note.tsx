@@ -1,7 +1,7 @@
 import type { Connection } from '../connection-view.js';
 import { firstSteps, nextStep, progressText } from '../first-steps-view.js';
 import { pathOf } from '../navigation.js';
-import { mayWrite, type Site, useSession } from '../session.js';
+import { mayOperateAll, mayWrite, type Site, useSession } from '../session.js';
 import { useSiteProgress } from '../use-site-progress.js';
 
 interface FirstStepsNoteProps {
@@ -18,7 +18,7 @@ export function FirstStepsNote({ site, connections, hasConversions }: FirstSteps
 }
 
 function Note({ site }: { site: Site }) {
-  const { sites } = useSession();
+  const { sites, user } = useSession();
   const { data } = useSiteProgress(site.host);
   const steps = data && firstSteps(data);
   const next = steps && nextStep(steps);
@@ -33,7 +33,7 @@ function Note({ site }: { site: Site }) {
         </p>
       </div>
       <div class="actions">
-        {sites.length === 1 && site.host === 'localhost' && (
+        {sites.length === 1 && site.host === 'localhost' && mayOperateAll(user) && (
           <a class="button" href="/sites/new">
             Add your own site
           </a>

@@ -5,15 +5,17 @@ import { Badge } from '../components/badge.js';
 import { Confirm } from '../components/confirm.js';
 import { Paged } from '../components/paged.js';
 import { Page } from '../components/panel.js';
-import { Empty } from '../components/states.js';
+import { Empty, ProblemNote } from '../components/states.js';
 import { Table } from '../components/table.js';
 import { Time } from '../components/time.js';
 import { attempt } from '../components/toasts.js';
 import { formatNumber, formatShare } from '../format.js';
 import { hasSomethingToSend, isActive, type Job, jobOutcome, jobTitle, jobTone } from '../job-view.js';
+import { withQuery } from '../navigation.js';
 import { mayWrite, type Site, useSession } from '../session.js';
 import { isShadowResult } from '../shadow-view.js';
-import { useInterval } from '../use-data.js';
+import { useData, useInterval } from '../use-data.js';
+import { useDialog } from '../use-dialog.js';
 import { usePages } from '../use-pages.js';
 import { NewJob } from './new-job.js';
 import { ShadowDialog } from './shadow-dialog.js';
@@ -48,21 +50,26 @@ export function History({ site }: { site: Site }) {
     setNewer(new Map());
     pages.reload();
   };
-  const [isCreating, setCreating] = useState(false);
+  const dialog = useDialog();
   const isWriter = mayWrite(user);
-  const opened = items?.find(({ id }) => id === query['job']);
+  // The address may name a job of an earlier page.
+  const { job: named } = query;
+  const opened = useData(`job ${named}`, async () =>
+    named === undefined ? undefined : dataOf(api.GET('/api/v1/jobs/{id}', { params: { path: { id: named } } })),
+  );
   return (
     <Page
       title="History"
       note="Export events, send deliveries again, or replay the past with other rules"
       actions={
         isWriter && (
-          <button type="button" class="primary" onClick={() => setCreating(true)}>
+          <button type="button" class="primary" onClick={() => dialog.open('new')}>
             New job
           </button>
         )
       }
     >
+      <ProblemNote problem={opened.problem} retry={opened.reload} />
       <section class="panel">
         <Paged
           pages={pages}
@@ -85,7 +92,7 @@ export function History({ site }: { site: Site }) {
                   isAction: true,
                   cell: (job) =>
                     isShadowResult(job.result) ? (
-                      <a class="button" href={`${path}?job=${job.id}`}>
+                      <a class="button" href={withQuery(path, { job: job.id })}>
                         Show the difference
                       </a>
                     ) : (
@@ -97,8 +104,8 @@ export function History({ site }: { site: Site }) {
           )}
         </Paged>
       </section>
-      {isCreating && <NewJob site={site.host} onCreated={reload} onClose={() => setCreating(false)} />}
-      {opened && <ShadowDialog key={opened.id} job={opened} onClose={() => route(path, true)} />}
+      {dialog.opened === 'new' && isWriter && <NewJob site={site.host} onCreated={reload} onClose={dialog.close} />}
+      {opened.data && <ShadowDialog key={named} job={opened.data} onClose={() => route(path, true)} />}
     </Page>
   );
 }

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks';
+import { useLocation } from 'preact-iso';
 import { api, dataOf, problemOf } from '../api.js';
 import { Badge } from '../components/badge.js';
 import { Confirm } from '../components/confirm.js';
@@ -16,8 +17,10 @@ import {
   withoutCommands,
 } from '../connection-view.js';
 import { connectionTitle } from '../format.js';
+import { withQuery } from '../navigation.js';
 import { mayWrite, type Site, useSession } from '../session.js';
 import { useData } from '../use-data.js';
+import { useDialog } from '../use-dialog.js';
 import { useFinishedSignIn } from '../use-finished-sign-in.js';
 import { ConnectDialog } from './connect-dialog.js';
 
@@ -36,15 +39,26 @@ export function Integrations({ site }: { site: Site }) {
     ]);
     return { platforms: platforms.items, connections: connections.items };
   });
-  const [connecting, setConnecting] = useState<{ platform: string; signIn?: string }>();
-  const finished = useFinishedSignIn(site.host, (platform, signIn) => setConnecting({ platform, signIn }));
-  const [disconnecting, setDisconnecting] = useState<string>();
+  const { user } = useSession();
+  const { path, query, route } = useLocation();
+  const dialog = useDialog();
+  const [signedIn, setSignedIn] = useState<{ connection: string; signIn: string }>();
+  const finished = useFinishedSignIn(site.host, (connection, signIn) => setSignedIn({ connection, signIn }));
+  // The list of what needs attention links here with the connection. With a sign-in, the platform has sent the browser back.
+  const asked = query['sign-in'] === undefined ? query['connection'] : undefined;
+  const connecting = mayWrite(user) ? (signedIn?.connection ?? asked) : undefined;
+  const disconnecting = dialog.opened === 'disconnect' && mayWrite(user) ? dialog.item : undefined;
+  const closeSettings = () => {
+    setSignedIn(undefined);
+    route(path, true);
+  };
   return (
     <Page title="Integrations" note={`Where the conversions of ${site.host} are delivered`}>
       <ProblemNote problem={finished} />
       <Show of={loaded}>
         {({ platforms, connections }) => {
-          const edited = connections.find(({ platform }) => platform === connecting?.platform);
+          const edited = connections.find(({ platform }) => platform === connecting);
+          const isConnected = connections.some(({ platform, connected }) => platform === disconnecting && connected);
           return (
             <>
               <div class="cards">
@@ -54,26 +68,27 @@ export function Integrations({ site }: { site: Site }) {
                     site={site.host}
                     connection={connection}
                     onChanged={loaded.reload}
-                    onConnect={() => setConnecting({ platform: connection.platform })}
-                    onDisconnect={() => setDisconnecting(connection.platform)}
+                    onConnect={() => route(withQuery(path, { connection: connection.platform }))}
+                    onDisconnect={() => dialog.open('disconnect', connection.platform)}
                   />
                 ))}
               </div>
               {edited && (
                 <ConnectDialog
+                  key={edited.platform}
                   site={site.host}
                   connection={edited}
                   platform={platforms.find(({ platform }) => platform === edited.platform.split(':')[0])}
-                  signIn={connecting?.signIn}
-                  onClose={() => setConnecting(undefined)}
+                  signIn={signedIn?.signIn}
+                  onClose={closeSettings}
                   onConnected={loaded.reload}
                 />
               )}
-              {disconnecting !== undefined && (
+              {disconnecting !== undefined && isConnected && (
                 <Confirm
                   title={`Disconnect ${connectionTitle(disconnecting)}?`}
                   verb="Disconnect"
-                  onClose={() => setDisconnecting(undefined)}
+                  onClose={dialog.close}
                   onConfirm={async () => {
                     const path = { site: site.host, connection: disconnecting };
                     await dataOf(api.DELETE('/api/v1/sites/{site}/connections/{connection}', { params: { path } }));

@@ -15,6 +15,7 @@ import { curlLine } from '../curl-line.js';
 import { fieldError } from '../problem.js';
 import { mayWrite, type Site, useSession } from '../session.js';
 import { useAction, useData } from '../use-data.js';
+import { useDialog } from '../use-dialog.js';
 
 type Key = Schemas['Key'];
 
@@ -23,9 +24,12 @@ export function Keys({ site }: { site: Site }) {
   const { user, localUrl, reloadSites } = useSession();
   const params = { path: { site: site.host } };
   const keys = useData(`keys ${site.host}`, () => dataOf(api.GET('/api/v1/sites/{site}/keys', { params })));
-  const [isCreating, setCreating] = useState(false);
-  const [revoking, setRevoking] = useState<Key>();
   const isWriter = mayWrite(user);
+  const { opened, item, open, close } = useDialog();
+  const revoking =
+    opened === 'revoke' && isWriter
+      ? keys.data?.items.find(({ id, status }) => id === item && status === 'active')
+      : undefined;
   const accept = () =>
     attempt(async () => {
       await dataOf(api.PUT('/api/v1/sites/{site}/inbound', { params, body: { enabled: true } }));
@@ -33,7 +37,7 @@ export function Keys({ site }: { site: Site }) {
       return `${site.host} accepts conversions`;
     });
   const create = isWriter && (
-    <button type="button" class="primary" onClick={() => setCreating(true)}>
+    <button type="button" class="primary" onClick={() => open('new')}>
       Create a key
     </button>
   );
@@ -77,7 +81,7 @@ export function Keys({ site }: { site: Site }) {
                     cell: (key) =>
                       isWriter &&
                       key.status === 'active' && (
-                        <button type="button" class="quiet" onClick={() => setRevoking(key)}>
+                        <button type="button" class="quiet" onClick={() => open('revoke', key.id)}>
                           Revoke <span class="hidden">{key.name}</span>
                         </button>
                       ),
@@ -93,12 +97,12 @@ export function Keys({ site }: { site: Site }) {
           <CopyText label="Sample request" text={curlLine(site.host, 'cc_…', localUrl)} />
         </div>
       </Panel>
-      {isCreating && <CreateKey site={site.host} onCreated={keys.reload} onClose={() => setCreating(false)} />}
+      {opened === 'new' && isWriter && <CreateKey site={site.host} onCreated={keys.reload} onClose={close} />}
       {revoking && (
         <Confirm
           title={`Revoke ${revoking.name}?`}
           verb="Revoke"
-          onClose={() => setRevoking(undefined)}
+          onClose={close}
           onConfirm={async () => {
             const path = { site: site.host, id: revoking.id };
             await dataOf(api.DELETE('/api/v1/sites/{site}/keys/{id}', { params: { path } }));

@@ -1,34 +1,30 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import { api, dataOf } from '../api.js';
 import { Badge } from '../components/badge.js';
+import { EventName } from '../components/event-name.js';
 import { Page } from '../components/panel.js';
 import { Empty, Show } from '../components/states.js';
 import { type Column, Table } from '../components/table.js';
 import { Time } from '../components/time.js';
-import { formatNumber } from '../format.js';
+import { readEarlierEvents } from '../earlier-events.js';
+import { counted, formatNumber } from '../format.js';
 import {
   addToFeed,
-  conversionIdOf,
   EMPTY_FEED,
   EVENT_GROUPS,
   eventDetail,
-  eventTitle,
-  eventTone,
   type Feed,
   filterFeed,
   groupOf,
   type LiveEvent,
   typesOf,
 } from '../live-events.js';
-import { conversionPath, pathOf, withQuery } from '../navigation.js';
+import { pathOf, withQuery } from '../navigation.js';
 import type { Site } from '../session.js';
 import { useData } from '../use-data.js';
 import { type StreamState, useEventStream } from '../use-event-stream.js';
 
 const EARLIER = 100;
-/** More cannot be read while they move, and would take too long to render at hundreds in a second. */
-const MOVING_MAX = 50;
 const STATES: Readonly<Record<StreamState, readonly ['ok' | 'wait' | 'bad', string]>> = {
   connecting: ['wait', 'connecting …'],
   open: ['ok', 'live'],
@@ -41,7 +37,7 @@ export function Live({ site: { host: site } }: { site: Site }) {
   const group = groupOf(query['show']);
   const text = query['text'] ?? '';
   const types = typesOf(group);
-  const earlier = useData(`events ${site} ${group}`, () => readEarlier(site, types));
+  const earlier = useData(`events ${site} ${group}`, () => readEarlierEvents(site, types, EARLIER));
   const [feed, setFeed] = useState<Feed>(EMPTY_FEED);
   const [paused, setPaused] = useState<{ readonly feed: Feed; readonly arrived: number }>();
   const [hasGap, setGap] = useState(false);
@@ -65,7 +61,12 @@ export function Live({ site: { host: site } }: { site: Site }) {
     onSkipped: () => setGap(true),
   });
   const [tone, words] = paused ? (['warn', 'paused'] as const) : STATES[state];
-  const shown = paused ? paused.feed.shown : feed.shown.slice(0, MOVING_MAX);
+  const shown = paused ? paused.feed.shown : feed.moving;
+  const togglePause = () => {
+    setPaused(paused ? undefined : { feed, arrived: 0 });
+    // The newest are listed again.
+    if (paused) setFeed((before) => filterFeed(before, text));
+  };
   const choose = (change: Readonly<Record<string, string>>) => route(withQuery(path, { ...query, ...change }), true);
   return (
     <Page
@@ -96,7 +97,7 @@ export function Live({ site: { host: site } }: { site: Site }) {
             value={text}
             onInput={(event) => choose({ text: event.currentTarget.value })}
           />
-          <button type="button" onClick={() => setPaused(paused ? undefined : { feed, arrived: 0 })}>
+          <button type="button" onClick={togglePause}>
             {paused ? `Continue (${formatNumber(paused.arrived)} new)` : 'Pause'}
           </button>
         </>
@@ -111,20 +112,16 @@ export function Live({ site: { host: site } }: { site: Site }) {
         <Show of={earlier}>
           {() => (shown.length > 0 ? <EventTable site={site} events={shown} /> : <Nothing site={site} text={text} />)}
         </Show>
-        {!paused && shown.length < feed.shown.length && <p class="more dim">Pause to see those before.</p>}
+        {!paused && shown.length < feed.shown.length && (
+          <p class="more dim">
+            {feed.passed > 0 &&
+              `${counted(feed.passed, 'event')} arrived too fast to be listed one by one, and ${feed.passed === 1 ? 'is' : 'are'} left out. `}
+            Pause to see the last {formatNumber(feed.shown.length)}.
+          </p>
+        )}
       </section>
     </Page>
   );
-}
-
-/** The newest events, and the position after which the stream continues: that of the newest event of any type. */
-async function readEarlier(site: string, types: ReturnType<typeof typesOf>) {
-  const read = (query: { limit: number; type?: NonNullable<typeof types> }) =>
-    dataOf(api.GET('/api/v1/sites/{site}/events', { params: { path: { site }, query } }));
-  // Before the list, so that no event is between the two.
-  const newest = types ? await read({ limit: 1 }) : undefined;
-  const { items } = await read({ limit: EARLIER, ...(types && { type: types }) });
-  return { items, after: (newest ?? { items }).items[0]?.position ?? 0 };
 }
 
 function Nothing({ site, text }: { site: string; text: string }) {
@@ -148,10 +145,4 @@ function EventTable({ site, events }: { site: string; events: readonly LiveEvent
     [site],
   );
   return <Table label="Events" rows={events} rowKey={({ position }) => position} columns={columns} />;
-}
-
-function EventName({ site, event }: { site: string; event: LiveEvent }) {
-  const id = conversionIdOf(event);
-  const badge = <Badge tone={eventTone(event.type)}>{eventTitle(event.type)}</Badge>;
-  return id === undefined ? badge : <a href={conversionPath(site, id)}>{badge}</a>;
 }

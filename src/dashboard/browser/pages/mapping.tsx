@@ -10,7 +10,7 @@ import { toast } from '../components/toasts.js';
 import type { Connection } from '../connection-view.js';
 import { connectionTitle } from '../format.js';
 import { isEdited, type MappingRow, mappingChanges, mappingRows } from '../mapping-view.js';
-import { pathOf } from '../navigation.js';
+import { pathOf, withQuery } from '../navigation.js';
 import { mayWrite, type Site, useSession } from '../session.js';
 import { useAction, useData } from '../use-data.js';
 import { useSettled } from '../use-settled.js';
@@ -35,7 +35,7 @@ export function Mapping({ site }: { site: Site }) {
           <select
             aria-label="Platform"
             value={chosen.platform}
-            onChange={(event) => route(`${path}?platform=${event.currentTarget.value}`)}
+            onChange={(event) => route(withQuery(path, { platform: event.currentTarget.value }))}
           >
             {connected.map(({ platform, settings }) => (
               <option key={platform} value={platform}>
@@ -188,19 +188,20 @@ function Preview({ site, platform, changes }: PreviewProps) {
     const { order, settings } = JSON.parse(wanted) as { order: string; settings: Record<string, string> };
     const body = order === '' ? { sample: true as const, settings } : { order, settings };
     const params = { path: { site, connection: platform } };
-    return dataOf(api.POST('/api/v1/sites/{site}/connections/{connection}/preview', { params, body }));
+    const answer = dataOf(api.POST('/api/v1/sites/{site}/connections/{connection}/preview', { params, body }));
+    return answer.then((preview) => ({ ...preview, of: order }));
   });
   // The last answer stays while the next is on its way: the payload does not flicker with each key.
   const last = useRef(preview.data);
   if (preview.data) last.current = preview.data;
-  const shown = preview.data ?? last.current;
+  const shown = preview.problem ? undefined : (preview.data ?? last.current);
   return (
     <Panel
       title="Preview"
       note={
         shown && (
           <>
-            {order.trim() === '' ? 'of a sample purchase' : `of ${order.trim()}`}{' '}
+            {shown.of === '' ? 'of a sample purchase' : `of ${shown.of}`}{' '}
             <Badge tone={shown.status === 'sent' ? 'ok' : 'warn'}>would be {shown.status}</Badge>
           </>
         )
@@ -215,6 +216,7 @@ function Preview({ site, platform, changes }: PreviewProps) {
           onValue={setOrder}
         />
         <ProblemNote problem={preview.problem} />
+        {!preview.data && shown && !preview.problem && <p class="dim">Being made again …</p>}
         {!shown && !preview.problem && <Loading />}
         {shown?.payload !== undefined && <CopyText label="Payload" text={JSON.stringify(shown.payload, null, 2)} />}
         {shown && shown.payload === undefined && <p>{shown.reason}</p>}

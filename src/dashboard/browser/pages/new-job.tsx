@@ -1,16 +1,21 @@
 import { useState } from 'preact/hooks';
-import { api, dataOf, type Schemas } from '../api.js';
+import { api, clock, dataOf } from '../api.js';
 import { FormDialog } from '../components/dialog.js';
 import { Field, SelectField, TextField } from '../components/field.js';
 import { connectionTitle } from '../format.js';
-import { fromLocal } from '../local-time.js';
+import { type JobForm, jobRequest } from '../new-job-view.js';
 import { useAction, useData } from '../use-data.js';
 
 const KINDS = [
   ['export', 'Export events to a file'],
   ['replay', 'Send deliveries again (dry run first)'],
   ['shadow', 'Replay with other rules; nothing is sent'],
-] as const;
+] as const satisfies readonly (readonly [JobForm['kind'], string])[];
+
+const EMPTY: JobForm = {
+  ...{ kind: 'export', format: 'csv', connection: '', from: '', to: '' },
+  ...{ botThreshold: '', dedupWindow: '', settings: '' },
+};
 
 interface NewJobProps {
   site: string;
@@ -24,24 +29,14 @@ export function NewJob({ site, onCreated, onClose }: NewJobProps) {
     dataOf(api.GET('/api/v1/sites/{site}/connections', { params })),
   );
   const connected = connections.data?.items.filter((item) => item.connected).map(({ platform }) => platform) ?? [];
-  const [kind, setKind] = useState<(typeof KINDS)[number][0]>('export');
-  const [format, setFormat] = useState<'ndjson' | 'csv' | 'parquet'>('csv');
-  const [platform, setPlatform] = useState('');
-  const [from, setFrom] = useState('');
-  const [to, setTo] = useState('');
-  const [threshold, setThreshold] = useState('');
+  const [entered, setEntered] = useState(EMPTY);
+  const form = { ...entered, connection: entered.connection || (connected[0] ?? '') };
+  const enter = (part: Partial<JobForm>) => setEntered((before) => ({ ...before, ...part }));
   const action = useAction();
-  const requestOf = (): Schemas['NewJob'] => {
-    const [start, end] = [fromLocal(from), fromLocal(to)];
-    const range = { ...(start && { from: start }), ...(end && { to: end }) };
-    if (kind === 'export') return { kind, format, ...range };
-    if (kind === 'replay') return { kind, platform: platform || (connected[0] ?? ''), force: false, ...range };
-    const rules = threshold === '' ? {} : { botThreshold: Number(threshold) };
-    return { kind, from: start ?? '', to: end ?? new Date().toISOString(), ...rules };
-  };
   const create = async () => {
     const isCreated = await action.run(async () => {
-      await dataOf(api.POST('/api/v1/sites/{site}/jobs', { params, body: requestOf() }));
+      const body = jobRequest(form, clock.nowMs());
+      await dataOf(api.POST('/api/v1/sites/{site}/jobs', { params, body }));
     });
     if (!isCreated) return;
     onCreated();
@@ -49,50 +44,96 @@ export function NewJob({ site, onCreated, onClose }: NewJobProps) {
   };
   return (
     <FormDialog title="New job" action={action} verb="Start" onSubmit={() => void create()} onClose={onClose}>
-      <SelectField label="What" value={kind} options={KINDS} onValue={(value) => setKind(value as typeof kind)} />
-      {kind === 'export' && (
+      <SelectField
+        label="What"
+        value={form.kind}
+        options={KINDS}
+        onValue={(value) => enter({ kind: value as JobForm['kind'] })}
+      />
+      {form.kind === 'export' && (
         <SelectField
           label="Format"
-          value={format}
+          value={form.format}
           options={[
             ['csv', 'CSV'],
             ['ndjson', 'NDJSON, one event per line'],
             ['parquet', 'Parquet'],
           ]}
-          onValue={(value) => setFormat(value as typeof format)}
+          onValue={(value) => enter({ format: value as JobForm['format'] })}
         />
       )}
-      {kind === 'replay' && (
+      <MomentField
+        label="From"
+        isRequired={form.kind !== 'export'}
+        value={form.from}
+        onValue={(from) => enter({ from })}
+      />
+      <MomentField label="Until (optional)" isRequired={false} value={form.to} onValue={(to) => enter({ to })} />
+      {form.kind !== 'export' && connected.length > 0 && (
         <SelectField
           label="Platform"
-          help="Failed and skipped deliveries are counted. What would be sent is shown before anything is sent."
-          value={platform}
+          help={
+            form.kind === 'replay'
+              ? 'Failed and skipped deliveries are counted. What would be sent is shown before anything is sent.'
+              : 'The one that the settings below are for.'
+          }
+          value={form.connection}
           options={connected.map((name) => [name, connectionTitle(name)] as const)}
-          onValue={setPlatform}
+          onValue={(connection) => enter({ connection })}
         />
       )}
-      {kind === 'shadow' && (
-        <TextField
-          label="Bot threshold (optional)"
-          help="In place of the current one. The result is the difference to what happened."
-          value={threshold}
-          onValue={setThreshold}
-        />
-      )}
-      <Moment label="From" value={from} isRequired={kind !== 'export'} onValue={setFrom} />
-      <Moment label="Until (optional)" value={to} isRequired={false} onValue={setTo} />
+      {form.kind === 'shadow' && <Rules form={form} onEnter={enter} hasConnections={connected.length > 0} />}
     </FormDialog>
   );
 }
 
-interface MomentProps {
+interface RulesProps {
+  form: JobForm;
+  onEnter(part: Partial<JobForm>): void;
+  hasConnections: boolean;
+}
+
+/** What the past is replayed with, in place of what applied then. */
+function Rules({ form, onEnter, hasConnections }: RulesProps) {
+  return (
+    <>
+      {hasConnections && (
+        <Field label="Settings of the platform (optional)" help="One in a line. The mapping of events is one of them.">
+          {(control) => (
+            <textarea
+              {...control}
+              rows={3}
+              placeholder="event.purchase = Purchase"
+              value={form.settings}
+              onInput={(event) => onEnter({ settings: event.currentTarget.value })}
+            />
+          )}
+        </Field>
+      )}
+      <TextField
+        label="Bot threshold (optional)"
+        help="A number from 0 to 100. The result is the difference to what happened."
+        value={form.botThreshold}
+        onValue={(botThreshold) => onEnter({ botThreshold })}
+      />
+      <TextField
+        label="Window of duplicates (optional)"
+        placeholder="24h"
+        value={form.dedupWindow}
+        onValue={(dedupWindow) => onEnter({ dedupWindow })}
+      />
+    </>
+  );
+}
+
+interface MomentFieldProps {
   label: string;
-  value: string;
   isRequired: boolean;
+  value: string;
   onValue(value: string): void;
 }
 
-function Moment({ label, value, isRequired, onValue }: MomentProps) {
+function MomentField({ label, isRequired, value, onValue }: MomentFieldProps) {
   return (
     <Field label={label}>
       {(control) => (

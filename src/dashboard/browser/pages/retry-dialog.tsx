@@ -1,75 +1,83 @@
-import { useState } from 'preact/hooks';
-import { api, dataOf, type Schemas } from '../api.js';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { api, clock, dataOf, type Schemas } from '../api.js';
 import { CopyText } from '../components/copy.js';
 import { Dialog } from '../components/dialog.js';
 import { ProblemNote, Show } from '../components/states.js';
 import { Table } from '../components/table.js';
 import { toast } from '../components/toasts.js';
 import { connectionTitle, counted, formatNumber } from '../format.js';
-import { type RetryStatus, type RetrySummary, retrySelections, summarize } from '../retry-view.js';
+import {
+  type RetrySelection,
+  type RetryStatus,
+  type RetrySummary,
+  retriedText,
+  runRetry,
+  summarize,
+} from '../retry-view.js';
 import { queryOf, type SyncLogFilters } from '../sync-log-filters.js';
 import { useAction, useData } from '../use-data.js';
-
-/** Requests of one retry, of up to 500 attempts each. */
-const REQUESTS_MAX = 40;
 
 interface RetryDialogProps {
   site: string;
   filters: SyncLogFilters;
   statuses: readonly RetryStatus[];
-  connected: readonly string[];
+  selections: readonly RetrySelection[];
   onSent(): void;
   onClose(): void;
 }
 
-interface Retried extends RetrySummary {
+interface Preview extends RetrySummary {
   readonly isComplete: boolean;
 }
 
-/** What would be sent again, by a dry run of the same selection, and then sending it. */
-export function RetryDialog({ site, filters, statuses, connected, onSent, onClose }: RetryDialogProps) {
+type Answer = Schemas['RetriedDeliveries'];
+
+/** What would be sent again, by a dry run of the same selection, and then sending it. Closing it stops the sending. */
+export function RetryDialog({ site, filters, statuses, selections, onSent, onClose }: RetryDialogProps) {
   // What arrives after the preview is not sent with it.
-  const [openedMs] = useState(Date.now);
+  const [openedMs] = useState(() => clock.nowMs());
+  const [sent, setSent] = useState(0);
   const action = useAction();
-  const retry = async (dryRun: boolean): Promise<Retried> => {
+  const { current: closing } = useRef(new AbortController());
+  useEffect(() => () => closing.abort(), []);
+  const retry = (dryRun: boolean, onAnswer: (answer: Answer) => void) => {
     const { from, to = new Date(openedMs).toISOString() } = queryOf(filters, openedMs);
-    const answers: Schemas['RetriedDeliveries'][] = [];
-    for (const selection of retrySelections(filters, connected)) {
-      let cursor: string | undefined;
-      do {
-        const body = { ...selection, status: [...statuses], to, limit: 500, force: false, dryRun };
-        const range = { ...(from !== undefined && { from }), ...(cursor !== undefined && { cursor }) };
-        const answer = await dataOf(
-          api.POST('/api/v1/sites/{site}/deliveries/retry', {
-            params: { path: { site } },
-            body: { ...body, ...range },
-          }),
-        );
-        answers.push(answer);
-        cursor = answer.next;
-      } while (cursor !== undefined && answers.length < REQUESTS_MAX);
-      if (answers.length >= REQUESTS_MAX) return { ...summarize(answers, statuses), isComplete: false };
-    }
-    return { ...summarize(answers, statuses), isComplete: true };
+    const common = { status: [...statuses], to, limit: 500, force: false, dryRun, ...(from !== undefined && { from }) };
+    const request = (selection: RetrySelection, cursor: string | undefined) =>
+      dataOf(
+        api.POST('/api/v1/sites/{site}/deliveries/retry', {
+          params: { path: { site } },
+          body: { ...selection, ...common, ...(cursor !== undefined && { cursor }) },
+        }),
+      );
+    return runRetry(selections, request, onAnswer, closing.signal);
   };
-  const preview = useData(`retry ${openedMs}`, () => retry(true));
-  const send = async () => {
-    const isSent = await action.run(async () => {
-      const { requested } = await retry(false);
-      toast(`${counted(requested, 'delivery is', 'deliveries are')} sent again`);
-    });
-    if (!isSent) return;
-    onSent();
-    onClose();
-  };
+  const preview = useData<Preview>(`retry ${openedMs}`, async () => {
+    const answers: Answer[] = [];
+    const isComplete = await retry(true, (answer) => answers.push(answer));
+    return { ...summarize(answers, statuses), isComplete };
+  });
   const count = preview.data?.requested ?? 0;
+  const send = async () => {
+    let sum = 0;
+    const isSent = await action.run(async () => {
+      await retry(false, ({ requested }) => {
+        sum += requested;
+        setSent(sum);
+      });
+      toast(retriedText(sum, count, closing.signal.aborted));
+    });
+    if (sum > 0) onSent();
+    if (isSent && !closing.signal.aborted) onClose();
+  };
   return (
     <Dialog title="Send again" onClose={onClose}>
-      <Show of={preview}>{(summary) => <Preview summary={summary} statuses={statuses} />}</Show>
+      <Show of={preview}>{(summary) => <Summary summary={summary} statuses={statuses} />}</Show>
       <ProblemNote problem={action.problem} />
+      {sent > 0 && <p role="status">{retriedText(sent, count, action.problem !== undefined)}.</p>}
       <div class="buttons">
         <button type="button" onClick={onClose}>
-          {preview.data && count === 0 ? 'Close' : 'Cancel'}
+          {action.isBusy ? 'Stop' : preview.data && count === 0 ? 'Close' : 'Cancel'}
         </button>
         {count > 0 && (
           <button type="button" class="primary" disabled={action.isBusy} onClick={() => void send()}>
@@ -81,7 +89,7 @@ export function RetryDialog({ site, filters, statuses, connected, onSent, onClos
   );
 }
 
-function Preview({ summary, statuses }: { summary: Retried; statuses: readonly RetryStatus[] }) {
+function Summary({ summary, statuses }: { summary: Preview; statuses: readonly RetryStatus[] }) {
   const { requested, connections, preview, isComplete } = summary;
   if (requested === 0)
     return <p>Nothing is to be sent again: of what matches, no delivery is {statuses.join(' or ')} now.</p>;

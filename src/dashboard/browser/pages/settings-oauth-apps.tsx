@@ -12,13 +12,18 @@ import { toast } from '../components/toasts.js';
 import { connectionTitle } from '../format.js';
 import { fieldError } from '../problem.js';
 import { useAction, useData } from '../use-data.js';
+import { useDialog } from '../use-dialog.js';
 
 type OauthApp = Schemas['OauthApp'];
 
 /** The operator's own apps at platforms, with which people sign in there to connect them. */
 export function SettingsOauthApps() {
   const apps = useData('oauth apps', () => dataOf(api.GET('/api/v1/oauth-apps')));
-  const [editing, setEditing] = useState<OauthApp>();
+  const { opened, item, open, close } = useDialog();
+  const editing =
+    opened === 'set'
+      ? apps.data?.items.find(({ platform, fromSettings }) => platform === item && !fromSettings)
+      : undefined;
   return (
     <SettingsPage title="OAuth apps" note="Your apps at platforms, for connecting by signing in there">
       <Show of={apps}>
@@ -32,28 +37,32 @@ export function SettingsOauthApps() {
                 { title: 'Platform', cell: ({ platform }) => <strong>{connectionTitle(platform)}</strong> },
                 {
                   title: 'State',
-                  cell: ({ clientId }) => (
-                    <Badge tone={clientId === undefined ? 'plain' : 'ok'}>
-                      {clientId === undefined ? 'no app' : 'set'}
-                    </Badge>
+                  cell: ({ clientId, fromSettings }) => (
+                    <>
+                      <Badge tone={clientId === undefined ? 'plain' : 'ok'}>
+                        {clientId === undefined ? 'no app' : 'set'}
+                      </Badge>{' '}
+                      {fromSettings && <span class="dim">by the settings of the service</span>}
+                    </>
                   ),
                 },
                 { title: 'Client id', isText: true, isMinor: true, cell: ({ clientId }) => <code>{clientId}</code> },
                 {
                   title: 'Change',
                   isAction: true,
-                  cell: (app) => (
-                    <button type="button" class="quiet" onClick={() => setEditing(app)}>
-                      Set <span class="hidden">the app of {connectionTitle(app.platform)}</span>
-                    </button>
-                  ),
+                  cell: ({ platform, fromSettings }) =>
+                    !fromSettings && (
+                      <button type="button" class="quiet" onClick={() => open('set', platform)}>
+                        Set <span class="hidden">the app of {connectionTitle(platform)}</span>
+                      </button>
+                    ),
                 },
               ]}
             />
           </Panel>
         )}
       </Show>
-      {editing && <SetApp app={editing} onSet={apps.reload} onClose={() => setEditing(undefined)} />}
+      {editing && <SetApp app={editing} onSet={apps.reload} onClose={close} />}
     </SettingsPage>
   );
 }

@@ -14,6 +14,7 @@ import { Time } from '../components/time.js';
 import { fieldError } from '../problem.js';
 import { mayWrite, useSession } from '../session.js';
 import { useAction, useData } from '../use-data.js';
+import { useDialog } from '../use-dialog.js';
 
 type Token = Schemas['Token'];
 type Scope = Token['scopes'][number];
@@ -26,14 +27,15 @@ const SCOPES: readonly (readonly [Scope, string])[] = [
 
 export function SettingsTokens() {
   const tokens = useData('tokens', () => dataOf(api.GET('/api/v1/tokens')));
-  const [isCreating, setCreating] = useState(false);
-  const [revoking, setRevoking] = useState<Token>();
+  const { opened, item, open, close } = useDialog();
+  const revoking =
+    opened === 'revoke' ? tokens.data?.items.find(({ id, revoked }) => id === item && !revoked) : undefined;
   return (
     <SettingsPage
       title="API tokens"
       note="With which programs call the management API in your name"
       actions={
-        <button type="button" class="primary" onClick={() => setCreating(true)}>
+        <button type="button" class="primary" onClick={() => open('new')}>
           Create a token
         </button>
       }
@@ -75,7 +77,7 @@ export function SettingsTokens() {
                     isAction: true,
                     cell: (token) =>
                       !token.revoked && (
-                        <button type="button" class="quiet" onClick={() => setRevoking(token)}>
+                        <button type="button" class="quiet" onClick={() => open('revoke', token.id)}>
                           Revoke <span class="hidden">{token.name}</span>
                         </button>
                       ),
@@ -86,12 +88,12 @@ export function SettingsTokens() {
           </Panel>
         )}
       </Show>
-      {isCreating && <CreateToken onCreated={tokens.reload} onClose={() => setCreating(false)} />}
+      {opened === 'new' && <CreateToken onCreated={tokens.reload} onClose={close} />}
       {revoking && (
         <Confirm
           title={`Revoke ${revoking.name}?`}
           verb="Revoke"
-          onClose={() => setRevoking(undefined)}
+          onClose={close}
           onConfirm={async () => {
             await dataOf(api.DELETE('/api/v1/tokens/{id}', { params: { path: { id: revoking.id } } }));
             tokens.reload();

@@ -2,25 +2,17 @@ import { useState } from 'preact/hooks';
 import { api, dataOf } from '../api.js';
 import { Badge } from '../components/badge.js';
 import { Confirm } from '../components/confirm.js';
-import { FormDialog } from '../components/dialog.js';
-import { SelectField, TextField } from '../components/field.js';
 import { Panel } from '../components/panel.js';
 import { SettingsPage } from '../components/settings-page.js';
 import { ShownOnce } from '../components/shown-once.js';
-import { SiteChoice } from '../components/site-choice.js';
 import { Empty, Show } from '../components/states.js';
 import { Table } from '../components/table.js';
 import { Time } from '../components/time.js';
 import { attempt } from '../components/toasts.js';
-import { fieldError } from '../problem.js';
 import { mayAdminister, type User, useSession } from '../session.js';
-import { useAction, useData } from '../use-data.js';
-
-const ROLES = [
-  ['admin', 'Administrator: everything, and users'],
-  ['operator', 'Operator: reads, changes and erases'],
-  ['analyst', 'Analyst: reads'],
-] as const;
+import { useData } from '../use-data.js';
+import { useDialog } from '../use-dialog.js';
+import { AddUser, ChangeUser } from './user-dialogs.js';
 
 export function SettingsUsers() {
   const { user } = useSession();
@@ -36,8 +28,8 @@ export function SettingsUsers() {
 function UserList() {
   const { user: self } = useSession();
   const users = useData('users', () => dataOf(api.GET('/api/v1/users')));
-  const [isAdding, setAdding] = useState(false);
-  const [resetting, setResetting] = useState<User>();
+  const { opened, item, open, close } = useDialog();
+  const named = users.data?.items.find(({ id }) => id === item && id !== self.id);
   const [link, setLink] = useState<{ user: User; link: string }>();
   const setDisabled = (user: User) =>
     attempt(async () => {
@@ -51,7 +43,7 @@ function UserList() {
       title="Users"
       note="Who may use this installation"
       actions={
-        <button type="button" class="primary" onClick={() => setAdding(true)}>
+        <button type="button" class="primary" onClick={() => open('new')}>
           Add a user
         </button>
       }
@@ -90,7 +82,10 @@ function UserList() {
                   cell: (user) =>
                     user.id !== self.id && (
                       <>
-                        <button type="button" class="quiet" onClick={() => setResetting(user)}>
+                        <button type="button" class="quiet" onClick={() => open('change', user.id)}>
+                          Change <span class="hidden">{user.name}</span>
+                        </button>
+                        <button type="button" class="quiet" onClick={() => open('reset', user.id)}>
                           New link <span class="hidden">for {user.name}</span>
                         </button>
                         <button type="button" class="quiet" onClick={() => void setDisabled(user)}>
@@ -104,23 +99,24 @@ function UserList() {
           </Panel>
         )}
       </Show>
-      {isAdding && (
+      {opened === 'new' && (
         <AddUser
           onAdded={(added) => {
-            setAdding(false);
+            close();
             setLink(added);
             users.reload();
           }}
-          onClose={() => setAdding(false)}
+          onClose={close}
         />
       )}
-      {resetting && (
+      {opened === 'change' && named && <ChangeUser user={named} onChanged={users.reload} onClose={close} />}
+      {opened === 'reset' && named && (
         <Confirm
-          title={`A new link for ${resetting.name}?`}
+          title={`A new link for ${named.name}?`}
           verb="End the sessions"
-          onClose={() => setResetting(undefined)}
+          onClose={close}
           onConfirm={async () => {
-            const path = { id: resetting.id };
+            const path = { id: named.id };
             setLink(await dataOf(api.POST('/api/v1/users/{id}/reset', { params: { path } })));
           }}
         >
@@ -137,37 +133,5 @@ function UserList() {
         />
       )}
     </SettingsPage>
-  );
-}
-
-interface AddUserProps {
-  onAdded(added: { user: User; link: string }): void;
-  onClose(): void;
-}
-
-function AddUser({ onAdded, onClose }: AddUserProps) {
-  const [email, setEmail] = useState('');
-  const [role, setRole] = useState<User['role']>('analyst');
-  const [sites, setSites] = useState<string[] | null>(null);
-  const action = useAction();
-  const add = () =>
-    action.run(async () => {
-      const body = { email: email.trim(), role, sites: role === 'admin' ? null : sites };
-      onAdded(await dataOf(api.POST('/api/v1/users', { body })));
-    });
-  return (
-    <FormDialog title="Add a user" action={action} verb="Add" onSubmit={() => void add()} onClose={onClose}>
-      <TextField
-        label="Email"
-        type="email"
-        required
-        autofocus
-        error={fieldError(action.problem, 'email')}
-        value={email}
-        onValue={setEmail}
-      />
-      <SelectField label="Role" value={role} options={ROLES} onValue={(value) => setRole(value as User['role'])} />
-      {role !== 'admin' && <SiteChoice sites={sites} onChange={setSites} />}
-    </FormDialog>
   );
 }

@@ -1,10 +1,10 @@
 import { useMemo, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
-import { api, dataOf, type Schemas } from '../api.js';
+import { api, clock, dataOf, type Schemas } from '../api.js';
 import { StatusBadge } from '../components/badge.js';
 import { Paged } from '../components/paged.js';
 import { Page, Panel } from '../components/panel.js';
-import { Empty } from '../components/states.js';
+import { Empty, ProblemNote } from '../components/states.js';
 import { SyncLogFilterBar } from '../components/sync-log-filter-bar.js';
 import { type Column, Table } from '../components/table.js';
 import { Time } from '../components/time.js';
@@ -12,12 +12,13 @@ import { attempt } from '../components/toasts.js';
 import { connectionTitle, counted, formatDuration, formatNumber } from '../format.js';
 import { conversionPath, pathOf } from '../navigation.js';
 import { PAGE_ROWS } from '../page-window.js';
-import { retryStatuses } from '../retry-view.js';
+import { retrySelections, retryStatuses } from '../retry-view.js';
 import { saveFile } from '../save-file.js';
 import { mayWrite, type Site, useSession } from '../session.js';
 import { EXPORT_MAX, readLines, syncLogCsv } from '../sync-log-export.js';
 import { hasFilters, matchText, queryOf, readFilters, withFilter } from '../sync-log-filters.js';
 import { useAction, useData } from '../use-data.js';
+import { useDialog } from '../use-dialog.js';
 import { usePages } from '../use-pages.js';
 import { RetryDialog } from './retry-dialog.js';
 
@@ -28,8 +29,8 @@ export function SyncLog({ site }: { site: Site }) {
   const { path, query, route } = useLocation();
   const { user } = useSession();
   const filters = readFilters(query);
-  const [openedMs, setOpenedMs] = useState(Date.now);
-  const [isRetrying, setRetrying] = useState(false);
+  const [openedMs, setOpenedMs] = useState(() => clock.nowMs());
+  const dialog = useDialog();
   const exporting = useAction();
   const params = { path: { site: site.host } };
   const load = (cursor: number | undefined, limit: number) =>
@@ -40,7 +41,7 @@ export function SyncLog({ site }: { site: Site }) {
     );
   const pages = usePages<SyncLine>(`${site.host} ${withFilter('', filters, {})}`, (cursor) => load(cursor, PAGE_ROWS));
   const refresh = () => {
-    setOpenedMs(Date.now());
+    setOpenedMs(clock.nowMs());
     pages.reload();
   };
   const connections = useData(`connections ${site.host}`, () =>
@@ -59,8 +60,9 @@ export function SyncLog({ site }: { site: Site }) {
     );
   const statuses =
     filters.kind === undefined || filters.kind === 'delivery' ? retryStatuses(filters.status) : undefined;
+  const selections = connections.data && retrySelections(filters, connected);
   const { items } = pages;
-  const count = items && matchText(items.length, pages.hasMore, hasFilters(filters));
+  const count = items && matchText(pages.dropped + items.length, pages.hasMore, hasFilters(filters));
   return (
     <Page
       title="Sync log"
@@ -74,13 +76,19 @@ export function SyncLog({ site }: { site: Site }) {
             {exporting.isBusy ? 'Exporting …' : 'Export CSV'}
           </button>
           {mayWrite(user) && statuses && (
-            <button type="button" class="primary" disabled={!items?.length} onClick={() => setRetrying(true)}>
+            <button
+              type="button"
+              class="primary"
+              disabled={!items?.length || !selections}
+              onClick={() => dialog.open('retry')}
+            >
               Retry …
             </button>
           )}
         </>
       }
     >
+      <ProblemNote problem={connections.problem} retry={connections.reload} />
       <Panel title="Attempts" note={count && <span role="status">{count}</span>}>
         <SyncLogFilterBar
           key={`${filters.order} ${filters.conversion}`}
@@ -92,14 +100,14 @@ export function SyncLog({ site }: { site: Site }) {
           {(lines) => <Lines site={site.host} lines={lines} />}
         </Paged>
       </Panel>
-      {isRetrying && statuses && (
+      {dialog.opened === 'retry' && mayWrite(user) && statuses && selections && (
         <RetryDialog
           site={site.host}
           filters={filters}
           statuses={statuses}
-          connected={connected}
+          selections={selections}
           onSent={refresh}
-          onClose={() => setRetrying(false)}
+          onClose={dialog.close}
         />
       )}
     </Page>

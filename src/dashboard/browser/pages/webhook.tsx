@@ -10,9 +10,10 @@ import { Table } from '../components/table.js';
 import { Time } from '../components/time.js';
 import { attempt } from '../components/toasts.js';
 import { formatDuration, formatNumber } from '../format.js';
-import { pathOf } from '../navigation.js';
+import { pathOf, withQuery } from '../navigation.js';
 import { mayWrite, type Site, useSession } from '../session.js';
 import { useData } from '../use-data.js';
+import { useDialog } from '../use-dialog.js';
 import { usePages } from '../use-pages.js';
 import { SetWebhook } from './set-webhook.js';
 
@@ -20,7 +21,7 @@ type WebhookDocument = Schemas['Webhook'];
 
 /** The webhook that receives the totals of the site. */
 export function Webhook({ site }: { site: Site }) {
-  const { user } = useSession();
+  const { user, pushEvery } = useSession();
   const params = { path: { site: site.host } };
   const webhook = useData<WebhookDocument | null>(`webhook ${site.host}`, () =>
     dataOf(api.GET('/api/v1/sites/{site}/webhook', { params })).catch((error) => {
@@ -28,16 +29,16 @@ export function Webhook({ site }: { site: Site }) {
       throw error;
     }),
   );
-  const [isEditing, setEditing] = useState(false);
+  const { opened, open, close } = useDialog();
   const set = mayWrite(user) && (
-    <button type="button" class={webhook.data ? '' : 'primary'} onClick={() => setEditing(true)}>
+    <button type="button" class={webhook.data ? '' : 'primary'} onClick={() => open('set')}>
       {webhook.data ? 'Change' : 'Set the webhook'}
     </button>
   );
   return (
     <Page
       title="Webhook"
-      note="Receives the totals every 15 minutes, signed"
+      note={`Receives the totals${pushEvery === undefined ? '' : ` every ${pushEvery}`}, signed`}
       actions={webhook.data !== undefined && set}
     >
       <Show of={webhook}>
@@ -57,7 +58,9 @@ export function Webhook({ site }: { site: Site }) {
           )
         }
       </Show>
-      {isEditing && <SetWebhook site={site.host} onSet={() => webhook.reload()} onClose={() => setEditing(false)} />}
+      {opened === 'set' && mayWrite(user) && (
+        <SetWebhook site={site.host} onSet={() => webhook.reload()} onClose={close} />
+      )}
     </Page>
   );
 }
@@ -90,7 +93,7 @@ function State({ site, webhook, isWriter, onChanged }: StateProps) {
       onChanged(after);
       return `Pushed: ${after.lastPush?.status ?? 'nothing'}`;
     });
-  const [isRotating, setRotating] = useState(false);
+  const { opened, open, close } = useDialog();
   const [secret, setSecret] = useState<string>();
   const rotate = async () => {
     const after = await dataOf(api.POST('/api/v1/sites/{site}/webhook/secret', { params }));
@@ -110,7 +113,7 @@ function State({ site, webhook, isWriter, onChanged }: StateProps) {
             <button type="button" onClick={() => void push()}>
               Push now
             </button>
-            <button type="button" onClick={() => setRotating(true)}>
+            <button type="button" onClick={() => open('rotate')}>
               Rotate the secret
             </button>
             <button type="button" class={enabled ? 'quiet' : 'primary'} onClick={() => void toggle()}>
@@ -140,8 +143,8 @@ function State({ site, webhook, isWriter, onChanged }: StateProps) {
           </dd>
         </div>
       </dl>
-      {isRotating && (
-        <Confirm title="Rotate the secret?" verb="Rotate" onConfirm={rotate} onClose={() => setRotating(false)}>
+      {opened === 'rotate' && isWriter && (
+        <Confirm title="Rotate the secret?" verb="Rotate" onConfirm={rotate} onClose={close}>
           A new secret is generated. For 24 hours pushes are signed with both, so that the receiver can change to the
           new one without a gap.
         </Confirm>
@@ -216,7 +219,7 @@ function Pushes({ site }: { site: string }) {
     ),
   );
   return (
-    <Panel title="Attempts" note={<a href={`${pathOf(site, 'sync-log')}?kind=push`}>in the sync log</a>}>
+    <Panel title="Attempts" note={<a href={withQuery(pathOf(site, 'sync-log'), { kind: 'push' })}>in the sync log</a>}>
       <Paged pages={pages} empty={<Empty title="Nothing was pushed yet" />}>
         {(lines) => (
           <Table

@@ -1,0 +1,37 @@
+import { useLocation } from 'preact-iso';
+import type { Schemas } from '../api.js';
+import { zoneName } from '../format.js';
+import { withQuery } from '../navigation.js';
+import { groupingOf, intervalTitle, type Period, type Series } from '../overview-view.js';
+import type { Loaded } from '../use-data.js';
+import { Chart } from './chart.js';
+import { Panel } from './panel.js';
+import { Sources } from './sources.js';
+import { Show } from './states.js';
+
+interface OverTimeProps {
+  series: Series;
+  period: Period;
+  sources: Loaded<Schemas['Sources']>;
+}
+
+/** Conversions over time, beside where they came from, grouped as the address says. */
+export function OverTime({ series, period, sources }: OverTimeProps) {
+  const { path, query } = useLocation();
+  return (
+    <div class="two">
+      <Panel title="Conversions" note={intervalTitle(period, zoneName())}>
+        <Chart series={series} />
+      </Panel>
+      <Show of={sources}>
+        {(data) => (
+          <Sources
+            sources={data}
+            by={groupingOf(query['by'])}
+            pathOfGrouping={(by) => withQuery(path, { ...query, by })}
+          />
+        )}
+      </Show>
+    </div>
+  );
+}
