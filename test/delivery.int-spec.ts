@@ -544,7 +544,7 @@ describe('RetryScheduler', () => {
     await owner.query('DELETE FROM cc.events WHERE stream = $1', [id]);
     await owner.end();
     const instance = await startScheduler();
-    const append = jest.spyOn(instance.log, 'append');
+    const append = jest.spyOn(instance.log, 'appendAll');
     const [event] = await eventually(
       () => log.readStream(CONVERSION, id),
       (events) => events.length > 0,
@@ -784,11 +784,14 @@ describe('OwedDeliveriesScan', () => {
     const instance = await startScan();
     const { append } = instance.log;
     const refusals: string[] = [];
-    instance.log.append = async (request) => {
-      if (request.stream !== poisoned.data.conversionId) return append.call(instance.log, request);
-      refusals.push(request.stream);
-      throw new Error('The log refused the event: invalid input');
-    };
+    instance.log.appendAll = (requests) =>
+      Promise.all(
+        requests.map((request) => {
+          if (request.stream !== poisoned.data.conversionId) return append.call(instance.log, request);
+          refusals.push(request.stream);
+          return new Error('The log refused the event: invalid input');
+        }),
+      );
     // Two appends: the second without the platform's texts.
     await eventually(
       async () => refusals.length,

@@ -6,6 +6,7 @@ import type { EventLog } from '../log/event-log.js';
 import type { PlatformName } from '../platforms/platform.js';
 import { AttemptPermit } from './attempt-window.js';
 import { DeliverySaga, type SagaEnd } from './delivery.saga.js';
+import { OutcomeWriter } from './outcome-writer.js';
 import type { ReceivedConversion } from './received-conversion.js';
 
 const PLATFORMS: PlatformName[] = ['meta', 'segment', 'reddit'];
@@ -35,6 +36,10 @@ class OneStream {
     if (owned !== this.events.length) return { status: 'conflict' };
     this.write(...events);
     return { status: 'appended', position: this.events.length, time: RECEIVED.time };
+  }
+
+  appendAll(requests: readonly AppendRequest[]): Promise<(AppendOutcome | Error)[]> {
+    return Promise.all(requests.map((request) => this.append(request).catch((error: Error) => error)));
   }
 
   write(...events: readonly { type: string; data: object }[]): void {
@@ -79,7 +84,7 @@ describe('DeliverySaga', () => {
   });
 
   function start(permit: AttemptPermit): void {
-    saga = new DeliverySaga(RECEIVED, log, permit, (end) => ends.push(end), 2_000);
+    saga = new DeliverySaga(RECEIVED, new OutcomeWriter(log), permit, (end) => ends.push(end), 2_000);
     void saga.results().then((results) => {
       response = results;
     });

@@ -1,10 +1,10 @@
 import type { Outcome } from '../events/delivery.events.js';
 import { LogUnavailable } from '../kernel/errors.js';
-import type { EventLog } from '../log/event-log.js';
 import type { ConnectionName } from '../platforms/connection-name.js';
 import type { AttemptPermit } from './attempt-window.js';
 import { type Results, resultOf } from './delivery.js';
 import { OutcomeRecorder } from './outcome-recorder.js';
+import type { OutcomeWriter } from './outcome-writer.js';
 import type { ReceivedConversion } from './received-conversion.js';
 
 /**
@@ -30,14 +30,14 @@ export class DeliverySaga {
 
   constructor(
     private readonly received: ReceivedConversion,
-    log: Pick<EventLog, 'append' | 'readStream'>,
+    writer: OutcomeWriter,
     permit: AttemptPermit,
     private readonly onEnd: (end: SagaEnd) => void,
     timeoutMs: number,
   ) {
     const { site, position, data } = received;
     this.unsettled = new Set(data.platforms);
-    this.recorder = new OutcomeRecorder(log, { id: data.conversionId, site }, { version: 1, position }, permit);
+    this.recorder = new OutcomeRecorder(writer, { id: data.conversionId, site }, { version: 1, position }, permit);
     this.respondBy = performance.now() + timeoutMs;
   }
 
@@ -65,7 +65,7 @@ export class DeliverySaga {
   /** Records the outcomes that have arrived without waiting for the others, and responds when the time is up. */
   tick(now: number): void {
     if (!this.recorder.isOpen) this.end('owed');
-    else if (this.unrecorded.length > 0) void this.record();
+    else if (this.unrecorded.length > 0) this.record();
     if (now >= this.respondBy) this.respondNow();
   }
 
@@ -80,7 +80,7 @@ export class DeliverySaga {
 
   private proceed(): void {
     if (this.unsettled.size > 0 || this.recording) return;
-    if (this.unrecorded.length > 0) void this.record();
+    if (this.unrecorded.length > 0) this.record();
     else this.end(this.isWithdrawn ? 'owed' : 'settled');
   }
 
@@ -91,20 +91,20 @@ export class DeliverySaga {
     this.onEnd(end);
   }
 
-  private async record(): Promise<void> {
+  private record(): void {
     if (this.recording || this.hasEnded) return;
     this.recording = true;
-    const outcomes = this.unrecorded.splice(0);
-    try {
-      await this.recorder.record(outcomes);
-    } catch (error) {
-      if (!(error instanceof LogUnavailable)) return this.end('refused');
-      // Respond without waiting for the log. The next tick tries again.
-      this.unrecorded.unshift(...outcomes);
-      return this.respondNow();
-    } finally {
+    const outcomes = this.unrecorded;
+    this.unrecorded = [];
+    this.recorder.record(outcomes, (failure) => {
       this.recording = false;
-    }
-    this.proceed();
+      if (!failure) this.proceed();
+      else if (!(failure instanceof LogUnavailable)) this.end('refused');
+      else {
+        // Respond without waiting for the log. The next tick tries again.
+        this.unrecorded.unshift(...outcomes);
+        this.respondNow();
+      }
+    });
   }
 }

@@ -12,6 +12,7 @@ import { type AttemptWindow, permitFirstAttempts, WINDOW } from './attempt-windo
 import { type Results, resultOf } from './delivery.js';
 import { DeliverySaga, type SagaEnd } from './delivery.saga.js';
 import { deliveryPlanOf } from './delivery-plan.js';
+import { OutcomeWriter } from './outcome-writer.js';
 import { PlatformDelivery } from './platform-delivery.js';
 import { withOrder } from './read-order.js';
 import type { ReceivedConversion } from './received-conversion.js';
@@ -24,6 +25,7 @@ export class DeliveryService {
   /** Every conversion of a site has the same plan until the site changes. */
   private readonly plans = new WeakMap<LoadedSite, DeliveryPlan>();
   private readonly inFlight = new Set<DeliverySaga>();
+  private readonly writer: OutcomeWriter;
   private timer: NodeJS.Timeout | undefined;
 
   constructor(
@@ -34,7 +36,9 @@ export class DeliveryService {
     private readonly shutdown: Shutdown,
     @Inject(SETTINGS) private readonly settings: Settings,
     @Inject(WINDOW) private readonly window: AttemptWindow,
-  ) {}
+  ) {
+    this.writer = new OutcomeWriter(log);
+  }
 
   /** Uses its own timer: @nestjs/schedule clears intervals before HTTP has drained, while sagas still need ticks. */
   start(): void {
@@ -70,7 +74,7 @@ export class DeliveryService {
       this.inFlight.delete(saga);
       if (end === 'refused') this.logger.warn(`The log refused an outcome of conversion ${conversionId}; it is owed`);
     };
-    const saga = new DeliverySaga(received, this.log, permit, onEnd, this.settings.inboundDeadlineMs);
+    const saga = new DeliverySaga(received, this.writer, permit, onEnd, this.settings.inboundDeadlineMs);
     this.inFlight.add(saga);
     const results = saga.results();
     for (const platform of platforms) {

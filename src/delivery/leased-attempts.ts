@@ -9,6 +9,7 @@ import type { AttemptPermit } from './attempt-window.js';
 import { isOutcome } from './delivery.js';
 import { type DeliveryKey, DeliveryLeases, type HeldLease, keyOf } from './delivery-leases.js';
 import { OutcomeRecorder } from './outcome-recorder.js';
+import { OutcomeWriter } from './outcome-writer.js';
 import { withOrder } from './read-order.js';
 import { type ReceivedConversion, withReopenedVisit } from './received-conversion.js';
 
@@ -51,12 +52,15 @@ export class LeasedAttempts {
   private readonly leased = new Map<string, LeasedAttempt>();
   /** Deliveries whose outcome the log refuses for good. Repeating the attempt would not help. */
   private readonly refused = new Set<string>();
+  private readonly writer: OutcomeWriter;
 
   constructor(
     private readonly leases: DeliveryLeases,
     private readonly log: EventLog,
     private readonly logger: Logger,
-  ) {}
+  ) {
+    this.writer = new OutcomeWriter(log);
+  }
 
   /** Deliveries that this process is carrying out. */
   get inFlight(): number {
@@ -114,7 +118,7 @@ export class LeasedAttempts {
     this.leased.set(keyOf(attempt), leased);
     const { version, position } = events.at(-1) ?? { version: 0, position: 0 };
     const { conversion: conversionId, platform, attempt: number } = attempt;
-    const recorder = new OutcomeRecorder(this.log, { id: conversionId, site }, { version, position }, permit);
+    const recorder = new OutcomeRecorder(this.writer, { id: conversionId, site }, { version, position }, permit);
     const done = (outcome: Outcome | undefined) => void this.settle(leased, recorder, outcome);
     if (received) attempt.start(received, permit, done);
     else done({ conversionId, platform, attempt: number, status: 'failed', reason: 'no_longer_in_the_log' });
@@ -130,18 +134,17 @@ export class LeasedAttempts {
     }
     // After the lease another instance repeats the attempt. Its outcome then counts.
     while (recorder.isOpen) {
-      try {
-        await recorder.record([outcome]);
+      const failure = await new Promise<Error | undefined>((done) => recorder.record([outcome], done));
+      if (!failure) {
         leased.state = 'recorded';
         return;
-      } catch (error) {
-        if (!(error instanceof LogUnavailable)) return this.refuse(name, leased.attempt, error);
-        await new Promise((next) => setTimeout(next, APPEND_RETRY_MS));
       }
+      if (!(failure instanceof LogUnavailable)) return this.refuse(name, leased.attempt, failure);
+      await new Promise((next) => setTimeout(next, APPEND_RETRY_MS));
     }
   }
 
-  private refuse(name: string, { conversion, platform }: DueAttempt, error: unknown): void {
+  private refuse(name: string, { conversion, platform }: DueAttempt, error: Error): void {
     if (this.refused.size < REFUSED_MAX) this.refused.add(name);
     this.logger.error('The log refused the outcome of a delivery, which stays owed', {
       conversion,

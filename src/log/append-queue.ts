@@ -120,25 +120,55 @@ export class AppendQueue {
   ) {}
 
   append(request: AppendRequest): Promise<AppendOutcome> {
+    return new Promise((resolve, reject) => this.enqueue(request, resolve, reject));
+  }
+
+  /** One promise for all of them. Each is stored, in conflict or refused independently of the others. */
+  appendAll(requests: readonly AppendRequest[]): Promise<(AppendOutcome | Error)[]> {
+    return new Promise((resolve) => {
+      const outcomes: (AppendOutcome | Error)[] = new Array(requests.length);
+      let unanswered = requests.length;
+      if (unanswered === 0) resolve(outcomes);
+      for (const [at, request] of requests.entries()) {
+        // Called again if it is stored after its deadline. The first answer counts, as for a promise.
+        const settle = (outcome: AppendOutcome | Error) => {
+          if (outcomes[at]) return;
+          outcomes[at] = outcome;
+          unanswered -= 1;
+          if (unanswered === 0) resolve(outcomes);
+        };
+        try {
+          this.enqueue(request, settle, settle);
+        } catch (error) {
+          settle(error as Error);
+        }
+      }
+    });
+  }
+
+  /** Throws if the request is not accepted. */
+  private enqueue(
+    request: AppendRequest,
+    resolve: (outcome: AppendOutcome) => void,
+    reject: (error: Error) => void,
+  ): void {
     const refusal = this.clock.refusal();
-    if (refusal) return Promise.reject(new LogUnavailable(refusal));
+    if (refusal) throw new LogUnavailable(refusal);
     const deadline = this.deadlineOf(request, performance.now());
-    if (deadline === undefined) return Promise.reject(timedOut());
+    if (deadline === undefined) throw timedOut();
     const rows = request.events.map((_, at) => serialise(request, at));
     const bytes = rows.reduce((sum, row) => sum + row.length, 0);
     if (
       this.waitingEvents + rows.length > this.limits.waitingEventsMax ||
       this.waitingBytes + bytes > this.limits.waitingBytesMax
     ) {
-      return Promise.reject(new LogUnavailable('The append queue is full'));
+      throw new LogUnavailable('The append queue is full');
     }
-    return new Promise((resolve, reject) => {
-      this.waiting.push({ request, rows, bytes, deadline, resolve, reject });
-      this.waitingEvents += rows.length;
-      this.waitingBytes += bytes;
-      // Defer to the next tick so that requests of this tick share the batch.
-      this.working ??= new Promise<void>((next) => setImmediate(next)).then(() => this.work());
-    });
+    this.waiting.push({ request, rows, bytes, deadline, resolve, reject });
+    this.waitingEvents += rows.length;
+    this.waitingBytes += bytes;
+    // Defer to the next tick so that requests of this tick share the batch.
+    this.working ??= new Promise<void>((next) => setImmediate(next)).then(() => this.work());
   }
 
   /** Undefined if it has passed. */

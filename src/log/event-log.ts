@@ -11,6 +11,12 @@ export abstract class EventLog {
   /** Resolves when the events are committed, or when it is certain that they are not. */
   abstract append(request: AppendRequest): Promise<AppendOutcome>;
 
+  /**
+   * Appends to many streams with one promise, which never rejects: an answer for each request, in their order. Each is stored or
+   * refused by itself; what `append` would reject with is its error here.
+   */
+  abstract appendAll(requests: readonly AppendRequest[]): Promise<(AppendOutcome | Error)[]>;
+
   abstract read<Type extends string = string>(options?: ReadOptions<Type>): Promise<EventsOf<Type>[]>;
 
   abstract readStream<Category extends string>(category: Category, stream: string): Promise<StreamEvent<Category>[]>;

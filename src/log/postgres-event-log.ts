@@ -64,6 +64,10 @@ export class PostgresEventLog extends EventLog {
     return this.queue.append(request);
   }
 
+  appendAll(requests: readonly AppendRequest[]): Promise<(AppendOutcome | Error)[]> {
+    return this.queue.appendAll(requests);
+  }
+
   read<Type extends string = string>(options: ReadOptions<Type> = {}): Promise<EventsOf<Type>[]> {
     return readEvents(this.postgres.pool, options);
   }

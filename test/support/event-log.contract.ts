@@ -76,6 +76,24 @@ export function describeEventLog(log: () => EventLog): void {
       expect((await log().readStream('thing', stream))[0]?.data).toEqual({ b: null });
     });
 
+    it('answers each of many requests by itself', async () => {
+      const [first, other] = [uuidv7(), uuidv7()];
+      const opened = positionOf(await log().append(thing(first)));
+      const owned = { owned: 1, position: opened };
+      const late = thing(uuidv7(), { notAfterMs: Date.parse('2026-01-01T00:00:00Z') });
+      const requests = [thing(first, { expected: owned }), thing(other), thing(first, { expected: owned }), late];
+      const outcomes = await log().appendAll(requests);
+      const ends = await log().readEnds('thing', [first, other]);
+      const positions = new Map(ends.map(({ stream, position, version }) => [stream, { position, version }]));
+      expect(positions.get(`thing-${first}`)?.version).toBe(2);
+      expect(outcomes).toEqual([
+        { status: 'appended', position: positions.get(`thing-${first}`)?.position, time: expect.any(String) },
+        { status: 'appended', position: positions.get(`thing-${other}`)?.position, time: expect.any(String) },
+        { status: 'conflict' },
+        expect.any(LogUnavailable),
+      ]);
+    });
+
     it('refuses a decision made on an outdated version, and no other', async () => {
       const stream = uuidv7();
       await log().append(thing(stream, { expected: 0 }));

@@ -76,6 +76,10 @@ export class InMemoryLog extends EventLog {
     return { status: 'appended', position: this.newest(), time };
   }
 
+  appendAll(requests: readonly AppendRequest[]): Promise<(AppendOutcome | Error)[]> {
+    return Promise.all(requests.map((request) => this.append(request).catch((error: Error) => error)));
+  }
+
   async read<Type extends string = string>(options: ReadOptions<Type> = {}): Promise<EventsOf<Type>[]> {
     const { after = 0, until = Number.POSITIVE_INFINITY, limit, newest, categories, site, unless } = options;
     const types: readonly string[] | undefined = options.types;

@@ -5,9 +5,13 @@ const { AttemptPermit } = await fromBuild('delivery/attempt-window.js');
 Object.defineProperty(AttemptPermit.prototype, 'mayRecord', { get: () => true });
 
 const { AppendQueue } = await fromBuild('log/append-queue.js');
-const { append } = AppendQueue.prototype;
-AppendQueue.prototype.append = function withoutDeadline(request) {
-  return append.call(this, { ...request, notAfterMs: undefined });
+const { append, appendAll } = AppendQueue.prototype;
+const withoutDeadline = (request) => ({ ...request, notAfterMs: undefined });
+AppendQueue.prototype.append = function appendAtAnyTime(request) {
+  return append.call(this, withoutDeadline(request));
+};
+AppendQueue.prototype.appendAll = function appendAllAtAnyTime(requests) {
+  return appendAll.call(this, requests.map(withoutDeadline));
 };
 
 const { query } = pg.Client.prototype;
