@@ -7,9 +7,17 @@ import { LogUnavailable } from '../kernel/errors.js';
 import { withLogTimeout } from '../kernel/log-timeout.js';
 import type { Pause } from '../kernel/turns.js';
 import { uuidv7 } from '../kernel/uuid.js';
-import type { AppendOutcome, StoredEvent } from '../log/event.js';
+import type { AppendOutcome, AsOf, StoredEvent } from '../log/event.js';
 import type { EventLog } from '../log/event-log.js';
-import { type Matcher, matchAtReceipt } from '../visitors/matcher.js';
+import type { PersonalHashes } from '../platforms/personal-hashes.js';
+import {
+  asOfRecord,
+  LOOKUPS_MAX,
+  type Matcher,
+  matchAtReceipt,
+  UNREADABLE,
+  type VisitorRecord,
+} from '../visitors/matcher.js';
 import { isOpening, type OpeningEvent } from './conversion.js';
 import { type Decision, decide, sentData } from './decide-conversion.js';
 import { differences } from './differences.js';
@@ -28,13 +36,21 @@ export interface StoredConversion {
 
 interface Prepared extends Decision {
   readonly command: ReceiveConversion;
+  readonly hashes: PersonalHashes;
+  readonly asOf: AsOf | undefined;
+}
+
+interface Appended {
+  /** As it was decided last. */
+  readonly prepared: Prepared;
+  readonly outcome: Exclude<AppendOutcome, { status: 'stale' }>;
 }
 
 /** The first of several conversions that claim the same dedup key. */
 interface Claimant {
   readonly stream: string;
   readonly weak: boolean;
-  readonly outcome: Promise<AppendOutcome>;
+  readonly appended: Promise<Appended>;
 }
 
 type Settled<Value> = PromiseSettledResult<Value>;
@@ -61,45 +77,59 @@ export class ConversionReceiver {
       preparing.push(prepared);
     }
     const prepared = await Promise.allSettled(preparing);
-    return this.storeDuplicates(prepared, await this.appendAll(prepared));
+    return this.storeDuplicates(await this.appendAll(prepared));
   }
 
   /** All in one turn and in order, so that they share commits and none overtakes another. */
-  private appendAll(prepared: readonly Settled<Prepared>[]): Promise<Settled<AppendOutcome>[]> {
+  private appendAll(conversions: readonly Settled<Prepared>[]): Promise<Settled<Appended>[]> {
     const claimants = new Map<string, Claimant>();
-    return mapSettled(prepared, ({ command, opening, claim }) => {
-      const append = () => this.append(command, opening, claim);
+    return mapSettled(conversions, (prepared) => {
+      const { command, opening, claim } = prepared;
+      const append = () => this.appendCurrent(prepared);
       const key = `${command.loadedSite.site.host} ${claim.key}`;
       const earlier = claimants.get(key);
-      if (earlier && isDecidedBy(earlier, claim)) return outcomeAfter(earlier, append);
-      const outcome = append();
-      claimants.set(key, { stream: opening.data.conversionId, weak: claim.weak, outcome });
-      return outcome;
+      if (earlier && isDecidedBy(earlier, claim)) return outcomeAfter(earlier, prepared, append);
+      const appended = append();
+      claimants.set(key, { stream: opening.data.conversionId, weak: claim.weak, appended });
+      return appended;
     });
   }
 
+  /** Looks the person up again when the log has a newer event about the person than the look-up has seen. */
+  private async appendCurrent(first: Prepared): Promise<Appended> {
+    let prepared = first;
+    for (let lookups = 1; ; lookups += 1) {
+      const { command, hashes, opening, claim, asOf } = prepared;
+      const outcome = await this.append(command, opening, claim, asOf);
+      if (outcome.status !== 'stale') return { prepared, outcome };
+      const { site } = command.loadedSite;
+      const record = lookups < LOOKUPS_MAX ? await this.matcher.find(site, hashes.subject) : UNREADABLE;
+      prepared = this.decide(command, hashes, record, opening.data.conversionId);
+    }
+  }
+
   private async prepare(command: ReceiveConversion): Promise<Prepared> {
+    const { site } = command.loadedSite;
+    const hashes = hashPersonal(command.fields, site.settings.country ?? undefined);
+    return this.decide(command, hashes, await this.matcher.find(site, hashes.subject), uuidv7());
+  }
+
+  private decide(command: ReceiveConversion, hashes: PersonalHashes, record: VisitorRecord, id: string): Prepared {
     const { loadedSite, fields, rules } = command;
-    const { site } = loadedSite;
-    const hashes = hashPersonal(fields, site.settings.country ?? undefined);
-    const record = await this.matcher.find(site, hashes.subject);
-    const match = matchAtReceipt(record, site.settings, this.clock.nowMs(), rules.identifierTtlMs, fields.occurredAt);
-    return { command, ...decide(command, hashes, match, uuidv7(), this.deliveries.planFor(loadedSite)) };
+    const { settings } = loadedSite.site;
+    const match = matchAtReceipt(record, settings, this.clock.nowMs(), rules.identifierTtlMs, fields.occurredAt);
+    const decision = decide(command, hashes, match, id, this.deliveries.planFor(loadedSite));
+    return { command, hashes, asOf: asOfRecord(record), ...decision };
   }
 
   /** Replaces those whose dedup key an earlier conversion holds by duplicates, which are stored as well. */
-  private async storeDuplicates(
-    prepared: readonly Settled<Prepared>[],
-    outcomes: readonly Settled<AppendOutcome>[],
-  ): Promise<Settled<StoredConversion>[]> {
+  private async storeDuplicates(appended: readonly Settled<Appended>[]): Promise<Settled<StoredConversion>[]> {
     const holders = new Set<string>();
-    for (const each of outcomes)
-      if (each.status === 'fulfilled' && each.value.status === 'claimed') holders.add(each.value.by);
+    for (const each of appended)
+      if (each.status === 'fulfilled' && each.value.outcome.status === 'claimed') holders.add(each.value.outcome.by);
     const firsts = holders.size === 0 ? Promise.resolve(new Map<string, StoredEvent>()) : this.readFirsts([...holders]);
-    return mapSettled(outcomes, async (outcome, index) => {
-      const { command, opening, warning } = (prepared[index] as PromiseFulfilledResult<Prepared>).value;
-      if (outcome.status === 'conflict' || outcome.status === 'stale')
-        throw new Error('A new conversion cannot conflict');
+    return mapSettled(appended, async ({ prepared: { command, opening, warning }, outcome }) => {
+      if (outcome.status === 'conflict') throw new Error('A new conversion cannot conflict');
       if (outcome.status === 'appended') {
         const { position, time } = outcome;
         const { host } = command.loadedSite.site;
@@ -117,7 +147,7 @@ export class ConversionReceiver {
     return new Map(openings.map((event) => [event.stream.slice(CONVERSION.length + 1), event]));
   }
 
-  private append({ loadedSite, key }: ReceiveConversion, event: OpeningEvent, claim?: Decision['claim']) {
+  private append({ loadedSite, key }: ReceiveConversion, event: OpeningEvent, claim?: Decision['claim'], asOf?: AsOf) {
     return this.log.append({
       category: CONVERSION,
       stream: event.data.conversionId,
@@ -126,6 +156,7 @@ export class ConversionReceiver {
       actor: `key:${key.id}`,
       events: [event],
       claim,
+      asOf,
     });
   }
 }
@@ -139,14 +170,16 @@ export function receivedOf({ opening, warning }: StoredConversion, results: Resu
   return { conversionId, ...first, receipt, ...(correction && { correction }), ...(warning && { warning }) };
 }
 
+/** Without the visit: a duplicate is not matched, and the visit may have been erased since the look-up. */
 export function duplicateOf(
   opening: OpeningEvent,
   firstConversionId: string,
   first: StoredEvent | undefined,
 ): OpeningEvent {
   const data = sentData(opening.data);
-  const differs = differences(first && isOpening(first) ? first : undefined, data, opening.personal);
-  return { ...opening, type: 'conversion.deduplicated.v1', data: { ...data, firstConversionId, differs } };
+  const { visit: _, ...personal } = opening.personal;
+  const differs = differences(first && isOpening(first) ? first : undefined, data, personal);
+  return { ...opening, type: 'conversion.deduplicated.v1', data: { ...data, firstConversionId, differs }, personal };
 }
 
 /** Whether the claim is refused if the earlier one is stored, and otherwise for the same reason. */
@@ -156,12 +189,13 @@ function isDecidedBy(earlier: Claimant, { weak, windowMs }: Decision['claim']): 
 
 /** The log stores one claim of a key per commit: hundreds of them would take longer than an append may wait. */
 async function outcomeAfter(
-  { stream, outcome }: Claimant,
-  append: () => Promise<AppendOutcome>,
-): Promise<AppendOutcome> {
+  { stream, appended }: Claimant,
+  prepared: Prepared,
+  append: () => Promise<Appended>,
+): Promise<Appended> {
   try {
-    const first = await outcome;
-    return first.status === 'appended' ? { status: 'claimed', by: stream } : first;
+    const { outcome } = await appended;
+    return { prepared, outcome: outcome.status === 'appended' ? { status: 'claimed', by: stream } : outcome };
   } catch (error) {
     if (error instanceof LogUnavailable) throw error;
     // The log refused the earlier one for good, which says nothing about this one.
@@ -172,9 +206,9 @@ async function outcomeAfter(
 /** Maps the fulfilled ones, in order, and keeps the others. */
 function mapSettled<From, To>(
   settled: readonly Settled<From>[],
-  map: (value: From, index: number) => Promise<To>,
+  map: (value: From) => Promise<To>,
 ): Promise<Settled<To>[]> {
   return Promise.allSettled(
-    settled.map((each, index) => (each.status === 'fulfilled' ? map(each.value, index) : Promise.reject(each.reason))),
+    settled.map((each) => (each.status === 'fulfilled' ? map(each.value) : Promise.reject(each.reason))),
   );
 }

@@ -313,6 +313,10 @@ export async function readHead(source: Queryable): Promise<number> {
   return Number(rows[0]?.head ?? 0);
 }
 
+/** The same as an expression, for a query on other tables that states as of which position it reads them. */
+export const NEWEST_POSITION = `coalesce((SELECT last FROM cc.seals ORDER BY last DESC LIMIT 1),
+  (SELECT max(position) FROM cc.events), 0)`;
+
 /** Number of events after a position, counted up to a limit. */
 export async function countAfter(source: Queryable, after: number, limit: number): Promise<number> {
   const { rows } = await source.query<{ count: string }>(

@@ -11,13 +11,15 @@ import type { EventLog } from '../log/event-log.js';
 import type { Platform, Settings } from '../platforms/platform.js';
 import { Lease, type LeaseDatabase } from '../postgres/lease.js';
 import type { LoadedSite, SiteDirectory } from '../sites/site-directory.js';
-import { type Matcher, matchOf, type VisitorRecord } from './matcher.js';
+import { asOfRecord, type Matcher, matchOf, type VisitorRecord } from './matcher.js';
 import { LATE_MATCHES_LEASE } from './retention-holds.js';
 import { lacksIdentifier } from './unmatched.projection.js';
 import { PERSON_BYTES } from './visitor.js';
 
 const SCAN_EVERY_MS = 1_000;
 const PAGE_EVENTS = 5_000;
+/** How often one conversion is decided when its stream, or what is stored about the person, changes each time. */
+const DECISIONS_MAX = 50;
 /** Events that may add an identifier. */
 const TYPES = ['visitor.visited.v1', 'visitor.identified.v1', 'visitor.consent_changed.v1'];
 
@@ -124,10 +126,10 @@ export class LateMatches {
   private async reopen({ conversion, site, subject, visitPosition }: Unmatched): Promise<void> {
     const open = this.directory.find(site);
     if (!open) return;
-    const record = await this.matcher.find(open.site, subject);
-    // Ends the scan before its position advances, so that the next one decides with the record.
-    if (record.consent === 'unreadable') throw new LogUnavailable('The identifier record could not be read');
-    for (;;) {
+    for (let decisions = 0; decisions < DECISIONS_MAX; decisions += 1) {
+      const record = await this.matcher.find(open.site, subject);
+      // Ends the scan before its position advances, so that the next one decides with the record.
+      if (record.consent === 'unreadable') throw new LogUnavailable('The identifier record could not be read');
       const events = await this.log.readStream(CONVERSION, conversion);
       const reopenings = this.decide(events, open, record, visitPosition);
       const [first, ...others] = reopenings;
@@ -136,8 +138,9 @@ export class LateMatches {
         ...{ category: CONVERSION, stream: conversion, site, actor: 'system' },
         expected: events.at(-1)?.version ?? 0,
         events: [first, ...others],
+        asOf: asOfRecord(record),
       });
-      // Otherwise the stream has new events: decide again.
+      // Otherwise the stream has new events, or the person was erased or has new ones: decide again.
       if (outcome.status === 'appended') return;
     }
   }

@@ -3,6 +3,8 @@ import { type WithheldReason } from '../events/conversion.events.js';
 import { type SiteSettings } from '../events/site.events.js';
 import type { BotVerdict } from '../events/visitor.events.js';
 import { SENDER_CLOCK_TOLERANCE_MS } from '../kernel/clock.js';
+import type { AsOf } from '../log/event.js';
+import { NEWEST_POSITION } from '../log/event-reader.js';
 import type { Visit } from '../platforms/conversion.js';
 import type { Postgres } from '../postgres/postgres.js';
 import type { Site } from '../sites/site.js';
@@ -31,6 +33,13 @@ export interface VisitorRecord {
   readonly consent: readonly StoredStatement[] | 'unreadable';
   /** More is stored about the person than a lookup reads. */
   readonly isPartial?: true | undefined;
+  /** The newest position of the log when it was read. */
+  readonly position?: number | undefined;
+}
+
+/** For the append of what was decided on the record. A record that could not be read cannot become outdated. */
+export function asOfRecord({ position, identifiers, consent }: VisitorRecord): AsOf | undefined {
+  return position === undefined ? undefined : { position, found: identifiers.length > 0 || consent.length > 0 };
 }
 
 /** Stands for the visitors that were not read. They may have granted nothing. */
@@ -104,8 +113,7 @@ export function filtersBots({ botMode, botFilter }: SiteSettings, orderId: strin
   return botMode === 'enforce' && (botFilter === 'all' || (botFilter === 'leads' && orderId === undefined));
 }
 
-const EMPTY: VisitorRecord = { identifiers: [], consent: [] };
-const UNREADABLE: VisitorRecord = { identifiers: [], consent: 'unreadable' };
+export const UNREADABLE: VisitorRecord = { identifiers: [], consent: 'unreadable' };
 
 /**
  * Bounds a lookup whatever callers of the tag have stored about a person. Denials are read before other statements, and of more
@@ -122,6 +130,12 @@ const BATCH_MAX = 1_000;
 /** Shorter than senders wait for their answer: a conversion without its click is better than a lost one. */
 const TIMEOUT_MS = 2_000;
 
+/**
+ * How often a record is read for one decision that the log refuses as stale. After that its visit is withheld: a decision must
+ * not be stored on a record from before an erasure.
+ */
+export const LOOKUPS_MAX = 5;
+
 interface Lookup {
   readonly site: MatchedSite;
   readonly subject: string;
@@ -131,8 +145,9 @@ interface Lookup {
 type MatchedSite = Pick<Site, 'host' | 'settings'>;
 
 interface Row {
-  /** Number of the lookup in the batch, from 1. */
-  readonly n: string;
+  readonly position: number;
+  /** Number of the lookup in the batch, from 1; null in the only row if nothing was found. */
+  readonly n: string | null;
   /** Aggregated to one row per person: parsing many small rows costs more than aggregating them in PostgreSQL. */
   readonly identifiers: readonly StoredIdentifier[] | null;
   readonly consent: readonly StoredStatement[] | null;
@@ -174,9 +189,11 @@ export class Matcher {
 
   private async runBatch(lookups: readonly Lookup[]): Promise<void> {
     try {
-      const found = await this.read(lookups);
+      const rows = await this.read(lookups);
+      const empty: VisitorRecord = { identifiers: [], consent: [], position: rows[0]?.position };
+      const found = new Map(rows.map((row) => [Number(row.n), toRecord(row)] as const));
       for (const [index, lookup] of lookups.entries()) {
-        const record = found.get(index + 1) ?? EMPTY;
+        const record = found.get(index + 1) ?? empty;
         // Not awaited: the other lookups do not wait for it.
         lookup.resolve(record.identifiers.length < IDENTIFIERS_MAX ? record : this.readRanked(lookup, record));
       }
@@ -186,14 +203,15 @@ export class Matcher {
     }
   }
 
-  private async read(lookups: readonly Lookup[]): Promise<Map<number, VisitorRecord>> {
+  /** One row for each person of whom something is stored, otherwise one row for all. */
+  private async read(lookups: readonly Lookup[]): Promise<Row[]> {
     this.client ??= this.connect();
     const connecting = this.client;
-    let rows: Row[];
     try {
-      ({ rows } = await (await connecting).query<Row>({
+      const { rows } = await (await connecting).query<Row>({
         name: 'match',
-        text: `SELECT q.n, i.identifiers, c.statements AS consent
+        text: `SELECT head.position, found.* FROM (SELECT (${NEWEST_POSITION})::float8 AS position) head LEFT JOIN (
+               SELECT q.n, i.identifiers, c.statements AS consent
                  FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS q (site, subject, n)
                  LEFT JOIN LATERAL (
                    SELECT json_agg(${IDENTIFIER}) AS identifiers
@@ -203,17 +221,17 @@ export class Matcher {
                    SELECT json_agg(json_build_array(encode(visitor, 'hex'), position, state)) AS statements
                      FROM (SELECT * FROM cc.consent WHERE site = q.site AND subject = decode(q.subject, 'hex')
                             ORDER BY visitor = '\\x00' DESC, denies DESC, position DESC LIMIT ${STATEMENTS_MAX}) made) c ON true
-                WHERE i.identifiers IS NOT NULL OR c.statements IS NOT NULL`,
+                WHERE i.identifiers IS NOT NULL OR c.statements IS NOT NULL) found ON true`,
         values: [lookups.map(({ site }) => site.host), lookups.map(({ subject }) => subject)],
         query_timeout: TIMEOUT_MS + 500,
-      } as QueryConfig));
+      } as QueryConfig);
+      return rows;
     } catch (error) {
       if (this.client === connecting) this.client = undefined;
       // Not awaited, because a frozen server would not answer.
       void connecting.then((client) => client.end()).catch(() => {});
       throw error;
     }
-    return new Map(rows.map((row) => [Number(row.n), toRecord(row)] as const));
   }
 
   /**
@@ -250,7 +268,7 @@ export class Matcher {
   }
 }
 
-function toRecord({ identifiers, consent }: Row): VisitorRecord {
+function toRecord({ position, identifiers, consent }: Row): VisitorRecord {
   const isPartial = consent?.length === STATEMENTS_MAX;
-  return { identifiers: identifiers ?? [], consent: consent ?? [], ...(isPartial && { isPartial }) };
+  return { identifiers: identifiers ?? [], consent: consent ?? [], position, ...(isPartial && { isPartial }) };
 }

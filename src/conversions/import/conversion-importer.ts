@@ -3,11 +3,18 @@ import type { Clock } from '../../kernel/clock.js';
 import type { Actor } from '../../kernel/command.js';
 import { LogUnavailable, messageOf } from '../../kernel/errors.js';
 import { withLogTimeout } from '../../kernel/log-timeout.js';
-import type { AppendOutcome, DedupClaim } from '../../log/event.js';
+import type { AppendOutcome, AsOf, DedupClaim } from '../../log/event.js';
 import type { EventLog } from '../../log/event-log.js';
 import type { PersonalHashes } from '../../platforms/personal-hashes.js';
 import type { LoadedSite } from '../../sites/site-directory.js';
-import { type Matcher, matchAtReceipt } from '../../visitors/matcher.js';
+import {
+  asOfRecord,
+  LOOKUPS_MAX,
+  type Matcher,
+  matchAtReceipt,
+  UNREADABLE,
+  type VisitorRecord,
+} from '../../visitors/matcher.js';
 import type { OpeningEvent } from '../conversion.js';
 import { duplicateOf } from '../conversion-receiver.js';
 import { correctionProblem } from '../correction.js';
@@ -39,11 +46,14 @@ interface Line {
   id: string;
   /** Of an append without an answer: what is stored under the id may be this line itself. */
   isInDoubt?: true;
+  /** How many of its decisions the log has refused, because it has a newer event about the person. */
+  stale: number;
   outcome?: LineOutcome;
 }
 
 interface Decision extends Decided {
   readonly line: Line;
+  readonly asOf: AsOf | undefined;
 }
 
 /**
@@ -80,7 +90,7 @@ export class ConversionImporter {
 
   private toLine(command: ReceiveConversion): Line {
     const hashes = hashPersonal(command.fields, command.loadedSite.site.settings.country ?? undefined);
-    return { command, hashes, id: lineId(command, hashes) };
+    return { command, hashes, id: lineId(command, hashes), stale: 0 };
   }
 
   private async storeAll(lines: readonly Line[]): Promise<void> {
@@ -134,24 +144,31 @@ export class ConversionImporter {
   }
 
   private async decide(line: Line, requiresRecord: boolean): Promise<Decision> {
-    const { matcher, clock, planOf } = this.dependencies;
+    const { clock, planOf } = this.dependencies;
     const { command, hashes, id } = line;
     const { loadedSite, fields, rules } = command;
-    const { site } = loadedSite;
-    const record = await matcher.find(site, hashes.subject);
-    if (record.consent === 'unreadable' && requiresRecord)
-      throw new LogUnavailable('The visitor records cannot be read');
-    const match = matchAtReceipt(record, site.settings, clock.nowMs(), rules.identifierTtlMs, fields.occurredAt);
-    return { line, ...decide(command, hashes, match, id, planOf(loadedSite)) };
+    const { settings } = loadedSite.site;
+    const record = await this.recordOf(line, requiresRecord);
+    const match = matchAtReceipt(record, settings, clock.nowMs(), rules.identifierTtlMs, fields.occurredAt);
+    return { line, asOf: asOfRecord(record), ...decide(command, hashes, match, id, planOf(loadedSite)) };
   }
 
-  private async append({ line, opening, claim }: Decision): Promise<void> {
-    const outcome = await this.appendTo(line, opening, claim);
+  private async recordOf({ command, hashes, stale }: Line, requiresRecord: boolean): Promise<VisitorRecord> {
+    if (stale >= LOOKUPS_MAX) return UNREADABLE;
+    const record = await this.dependencies.matcher.find(command.loadedSite.site, hashes.subject);
+    if (record.consent === 'unreadable' && requiresRecord)
+      throw new LogUnavailable('The visitor records cannot be read');
+    return record;
+  }
+
+  private async append({ line, opening, claim, asOf }: Decision): Promise<void> {
+    const outcome = await this.appendTo(line, opening, claim, asOf);
     if (outcome === undefined) return;
-    if (outcome.status === 'appended') line.outcome = opening.type === FILTERED ? 'filtered' : 'accepted';
+    // Decided again in the next round.
+    if (outcome.status === 'stale') line.stale += 1;
+    else if (outcome.status === 'appended') line.outcome = opening.type === FILTERED ? 'filtered' : 'accepted';
     // Stored by an append that had no answer, or by another import of the same line.
-    else if (outcome.status === 'conflict' || outcome.status === 'stale' || outcome.by === line.id)
-      line.outcome = storedBefore(line, opening.type);
+    else if (outcome.status === 'conflict' || outcome.by === line.id) line.outcome = storedBefore(line, opening.type);
     else await this.appendDuplicate(line, opening, outcome.by);
   }
 
@@ -163,7 +180,12 @@ export class ConversionImporter {
   }
 
   /** Undefined if the log refuses the event, which then has an outcome. */
-  private async appendTo(line: Line, event: OpeningEvent, claim?: DedupClaim): Promise<AppendOutcome | undefined> {
+  private async appendTo(
+    line: Line,
+    event: OpeningEvent,
+    claim?: DedupClaim,
+    asOf?: AsOf,
+  ): Promise<AppendOutcome | undefined> {
     try {
       return await this.dependencies.log.append({
         category: CONVERSION,
@@ -173,6 +195,7 @@ export class ConversionImporter {
         actor: this.dependencies.actor,
         events: [event],
         claim,
+        asOf,
       });
     } catch (error) {
       if (error instanceof LogUnavailable) {
