@@ -151,7 +151,8 @@ function optionsOf(
     height: HEIGHT,
     legend: { show: false },
     cursor: { y: false, drag: { setScale: false } },
-    padding: [18, 8, 0, 0],
+    // The last label of the time axis is centred below its line.
+    padding: [18, 32, 0, 0],
     axes: [
       {
         ...axis,
