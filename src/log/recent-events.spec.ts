@@ -9,7 +9,7 @@ const request = {
 };
 
 function rowAt(position: number, { type = 'thing.made.v1', data = {}, ...more }: Partial<Content> = {}): RecentRow {
-  const row = JSON.stringify({ id: `id-${position}`, data, ...more });
+  const row = JSON.stringify({ id: `id-${position}`, data, ...more }).slice(1);
   return new RecentRow(position, 1_000, '1970-01-01T00:00:01.000Z', 1, request, type, row);
 }
 

@@ -116,7 +116,7 @@ export class RecentRow implements PageRow {
     private readonly version: number,
     request: Pick<AppendRequest, 'category' | 'stream' | 'site' | 'actor'>,
     readonly type: string,
-    /** As JSON. */
+    /** As JSON, without the first brace. */
     readonly row: string,
   ) {
     // Copied: the request would keep the objects alive from which the JSON was made.
@@ -172,7 +172,7 @@ export class RecentRow implements PageRow {
   }
 
   private parse(): SerialisedEvent {
-    this.parsed ??= JSON.parse(this.row) as SerialisedEvent;
+    this.parsed ??= JSON.parse(`{${this.row}`) as SerialisedEvent;
     return this.parsed;
   }
 }
