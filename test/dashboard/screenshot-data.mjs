@@ -132,10 +132,10 @@ async function untilCounted(call) {
 
 /** Each hour of the last 15 days has a multiple of the samples: more by day than by night, less on Sundays. */
 const HOURS = `hours AS (
-  SELECT hour AS quarter, greatest(0, round(weekday * (5.2 - 4.6 * cos((extract(hour FROM hour) - 3) * pi() / 12)) + noise))::int AS times
+  SELECT hour AS quarter, greatest(0, round(weekday * (15 - 12.5 * cos((extract(hour FROM hour) - 3) * pi() / 12)) + noise))::int AS times
     FROM generate_series(date_trunc('hour', now()) - interval '15 days', date_trunc('hour', now()) - interval '1 hour', '1 hour') hour,
          LATERAL (SELECT CASE extract(isodow FROM hour) WHEN 7 THEN 0.6 WHEN 6 THEN 0.8 ELSE 1 END AS weekday,
-                         1.3 * sin(extract(epoch FROM hour) / 9973) AS noise) AS day)`;
+                         2.5 * sin(extract(epoch FROM hour) / 9973) AS noise) AS day)`;
 
 async function multiplySamples(client) {
   const multiply = (table, keys, sums, time = 'quarter') =>
@@ -172,6 +172,14 @@ async function multiplySamples(client) {
                SELECT at, sum(count) AS total FROM samples AS same, unnest(same.carried) WITH ORDINALITY AS each (count, at)
                 WHERE same.platforms = samples.platforms GROUP BY at) AS sums)
        FROM samples, hours WHERE times > 0 GROUP BY quarter, site, platforms, times`,
+    [SHOP],
+  );
+  // Google Ads confirms what it accepted after half an hour.
+  await client.query(
+    `INSERT INTO cc.delivery_statistics
+     SELECT site, quarter, 'google_ads', 0, 0, delivered, 0, 0, skipped FROM cc.delivery_statistics
+      WHERE site = $1 AND platform = 'meta' AND quarter < now() - interval '1 hour'
+     ON CONFLICT (site, quarter, platform) DO UPDATE SET confirmed = excluded.confirmed`,
     [SHOP],
   );
   // For some hours two days ago a platform refused a part of what it got.

@@ -124,6 +124,18 @@ describe('the event stream in the browser', () => {
     await service.send('event: skipped\nid: 90\ndata: {"after":5,"until":90}\n\n');
     expect([seen.skipped, seen.events]).toEqual([1, []]);
   });
+
+  it('says that too many streams are open, until it is one of them', async () => {
+    const service = new FakeService();
+    service.status = 429;
+    const { states } = follow(service);
+    await settled();
+    expect(states).toEqual(['full']);
+    service.status = 200;
+    await jest.advanceTimersByTimeAsync(1_000);
+    await service.send('id: 6\n\n');
+    expect(states).toEqual(['full', 'open']);
+  });
 });
 
 describe('messages of a stream', () => {

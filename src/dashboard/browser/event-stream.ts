@@ -7,7 +7,8 @@ const SILENT_MAX_MS = 40_000;
 /** What is sent at most when a connection begins: the page of a tab that was hidden for an hour does not need all of it. */
 const MISSED_MAX = 1_000;
 
-export type StreamState = 'connecting' | 'open' | 'lost';
+/** `full`: the service follows as many streams for the user as it does, and not another one. */
+export type StreamState = 'connecting' | 'open' | 'lost' | 'full';
 
 export interface StreamListener {
   onState(state: StreamState): void;
@@ -33,6 +34,7 @@ export function followEvents(
   const selection = [['site', site], ...types.map((type) => ['type', type])];
   let position = after;
   let failures = 0;
+  let isFull = false;
 
   const connect = async () => {
     const given = new AbortController();
@@ -44,9 +46,11 @@ export function followEvents(
     const stop = () => given.abort();
     stopped.signal.addEventListener('abort', stop);
     expectSign();
+    isFull = false;
     const query = new URLSearchParams([...selection, ['missed', String(MISSED_MAX)], ['after', String(position)]]);
     try {
       const response = await open(`/api/v1/events?${query}`, given.signal);
+      isFull = response.status === 429;
       if (!response.ok || !response.body) throw new Error(`HTTP ${response.status}`);
       await read(response.body, expectSign);
     } finally {
@@ -80,7 +84,7 @@ export function followEvents(
     while (!stopped.signal.aborted) {
       await connect().catch(() => !stopped.signal.aborted && listener.onFailed());
       if (stopped.signal.aborted) return;
-      listener.onState('lost');
+      listener.onState(isFull ? 'full' : 'lost');
       failures += 1;
       await pause(backoffMs(failures), stopped.signal);
     }

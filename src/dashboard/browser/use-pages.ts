@@ -1,4 +1,4 @@
-import { useCallback, useEffect, useState } from 'preact/hooks';
+import { useCallback, useLayoutEffect, useState } from 'preact/hooks';
 import { problemOf } from './api.js';
 import { addPage } from './page-window.js';
 import type { Problem } from './problem.js';
@@ -47,10 +47,11 @@ export function usePages<Item, Cursor extends number | string = number>(
     setState({ isLoading: true });
     setRequest({ count: request.count + 1 });
   }
-  useEffect(() => {
+  // Before the browser paints, which takes as long as a small answer.
+  useLayoutEffect(() => {
     let isCurrent = true;
     const { cursor } = request;
-    setState((before) => ({ ...before, isLoading: true }));
+    setState((before) => (before.isLoading ? before : { ...before, isLoading: true }));
     load(cursor).then(
       ({ items, next }) =>
         isCurrent &&

@@ -26,6 +26,8 @@ export function Chart({ series }: { series: Series }) {
     const draw = async () => {
       // Its own file, which only this page loads.
       const { default: Plot } = await import('uplot');
+      // In a task of its own.
+      await new Promise((resolve) => setTimeout(resolve));
       if (isGone) return;
       plot?.destroy();
       const onPointer = ({ cursor }: uPlot) => setAt(cursor.idx ?? undefined);
@@ -125,13 +127,7 @@ function optionsOf(
   onPointer: (plot: uPlot) => void,
 ): uPlot.Options {
   const style = getComputedStyle(document.documentElement);
-  // The properties are pairs of colours; a painted element has the one that applies.
-  const probe = document.createElement('i');
-  document.body.append(probe);
-  const color = (property: string) => {
-    probe.style.color = `var(${property})`;
-    return getComputedStyle(probe).color;
-  };
+  const color = appliedColors();
   const font = `12px ${style.fontFamily}`;
   const axis = { stroke: color('--dim'), font, grid: { stroke: color('--line'), width: 1 }, ticks: { show: false } };
   const layers = LAYERS.toReversed().map(({ name, title }) => ({
@@ -148,7 +144,6 @@ function optionsOf(
     wait: color('--wait'),
     plain: color('--dim'),
   };
-  probe.remove();
   const isDaily = buckets[0] !== undefined && Date.parse(buckets[0].end) - Date.parse(buckets[0].start) > 7_200_000;
   const days = new Set(buckets.map(({ start }) => new Date(start).toDateString())).size;
   return {
@@ -156,7 +151,8 @@ function optionsOf(
     height: HEIGHT,
     legend: { show: false },
     cursor: { y: false, drag: { setScale: false } },
-    padding: [18, 8, 0, 0],
+    // The last label of the time axis is centred below its line.
+    padding: [18, 32, 0, 0],
     axes: [
       {
         ...axis,
@@ -180,6 +176,24 @@ function optionsOf(
     series: [{}, ...layers],
     hooks: { draw: [(plot) => drawMarks(plot, marks, colors)], setCursor: [onPointer] },
   };
+}
+
+const COLORS = [
+  ...['--dim', '--line', '--bad', '--warn', '--ok', '--wait'],
+  ...LAYERS.flatMap(({ name }) => [`--layer-${name}`, `--layer-${name}-fill`]),
+];
+
+/** The properties are pairs of colours; a painted element has the one that applies. All at once: each change computes styles anew. */
+function appliedColors(): (property: string) => string {
+  const probes = COLORS.map((property) => {
+    const probe = document.createElement('i');
+    probe.style.color = `var(${property})`;
+    return probe;
+  });
+  document.body.append(...probes);
+  const colors = new Map(probes.map((probe, index) => [COLORS[index], getComputedStyle(probe).color]));
+  for (const probe of probes) probe.remove();
+  return (property) => colors.get(property) ?? '';
 }
 
 /** A dashed line where something happened to a connection, with the text where there is room. */

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { readEarlierEvents } from '../earlier-events.js';
 import { addToFeed, EMPTY_FEED, eventDetail, type Feed, type LiveEvent, typesOf } from '../live-events.js';
+import { STREAM_STATES } from '../stream-view.js';
 import { useData } from '../use-data.js';
 import { useEventStream } from '../use-event-stream.js';
 import { Badge } from './badge.js';
@@ -31,11 +32,9 @@ export function EventFeed({ site, onEvents }: EventFeedProps) {
       onEvents(arrived);
     },
   });
+  const [tone, words] = STREAM_STATES[state];
   return (
-    <Panel
-      title="As it happens"
-      note={<Badge tone={state === 'open' ? 'ok' : 'wait'}>{state === 'open' ? 'live' : 'connecting …'}</Badge>}
-    >
+    <Panel title="As it happens" note={<Badge tone={tone}>{words}</Badge>}>
       <Show of={earlier}>
         {({ items }) => {
           const shown = addToFeed(feed, items).shown.slice(0, SHOWN_MAX);

@@ -22,7 +22,7 @@ export function Figures({ totals, before, days }: FiguresProps) {
         title="Conversions"
         value={formatNumber(totals.conversions)}
         change={changeOf(totals.conversions, before.conversions)}
-        note={before.conversions === 0 ? `none in the ${previous}` : `vs. ${previous}`}
+        comparison={before.conversions === 0 ? `none in the ${previous}` : `vs. ${previous}`}
       />
       <Tile
         title={others.length === 0 ? 'Value' : `Value in ${main?.currency}`}

@@ -5,7 +5,7 @@ export interface Column<Row> {
   readonly title: string;
   /** Right-aligned, with digits of one width. */
   readonly isNumber?: boolean;
-  /** With letters of one width, such as times that are compared. */
+  /** With letters of one width: times and ids are compared, and more rows do not change the widths of the columns. */
   readonly isCode?: boolean;
   /** Breaks into lines. */
   readonly isText?: boolean;

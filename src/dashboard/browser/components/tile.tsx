@@ -5,14 +5,16 @@ interface TileProps {
   title: string;
   value: ComponentChildren;
   change?: Change | undefined;
-  /** What it is compared with, or a further number. */
+  /** What it is compared with. */
+  comparison?: string | undefined;
+  /** A further number. */
   note?: ComponentChildren;
 }
 
-const ARROWS = { up: '▲', down: '▼', same: '' } as const;
+const ARROWS = { up: '▲', down: '▼' } as const;
 
 /** One figure with its comparison. */
-export function Tile({ title, value, change, note }: TileProps) {
+export function Tile({ title, value, change, comparison, note }: TileProps) {
   return (
     <div class="panel tile">
       <dt>{title}</dt>
@@ -20,10 +22,14 @@ export function Tile({ title, value, change, note }: TileProps) {
         <strong>{value}</strong>
         <span class="dim">
           {change && (
-            <span class={change.direction}>
-              {ARROWS[change.direction]} {change.text}
-            </span>
-          )}{' '}
+            <>
+              <span class={change.direction}>
+                {change.direction === 'same' ? '±0' : `${ARROWS[change.direction]} ${change.text}`}
+              </span>{' '}
+            </>
+          )}
+          {comparison}
+          {change && note && '· '}
           {note}
         </span>
       </dd>

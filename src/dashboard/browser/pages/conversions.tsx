@@ -66,6 +66,7 @@ export function Conversions({ site }: { site: Site }) {
                 { title: 'Time', cell: ({ time }) => <Time time={time} /> },
                 {
                   title: 'Order',
+                  isCode: true,
                   cell: ({ orderId, conversionId }) => (
                     <a href={conversionPath(site.host, conversionId)}>{orderId ?? conversionId.slice(-12)}</a>
                   ),

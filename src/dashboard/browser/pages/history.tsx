@@ -105,7 +105,9 @@ export function History({ site }: { site: Site }) {
         </Paged>
       </section>
       {dialog.opened === 'new' && isWriter && <NewJob site={site.host} onCreated={reload} onClose={dialog.close} />}
-      {opened.data && <ShadowDialog key={named} job={opened.data} onClose={() => route(path, true)} />}
+      {opened.data?.site === site.host && (
+        <ShadowDialog key={named} job={opened.data} onClose={() => route(path, true)} />
+      )}
     </Page>
   );
 }

@@ -21,15 +21,11 @@ import {
 } from '../live-events.js';
 import { pathOf, withQuery } from '../navigation.js';
 import type { Site } from '../session.js';
+import { STREAM_STATES } from '../stream-view.js';
 import { useData } from '../use-data.js';
-import { type StreamState, useEventStream } from '../use-event-stream.js';
+import { useEventStream } from '../use-event-stream.js';
 
 const EARLIER = 100;
-const STATES: Readonly<Record<StreamState, readonly ['ok' | 'wait' | 'bad', string]>> = {
-  connecting: ['wait', 'connecting …'],
-  open: ['ok', 'live'],
-  lost: ['bad', 'connection lost, trying again'],
-};
 
 /** Every event of a site as it happens. */
 export function Live({ site: { host: site } }: { site: Site }) {
@@ -60,7 +56,7 @@ export function Live({ site: { host: site } }: { site: Site }) {
     },
     onSkipped: () => setGap(true),
   });
-  const [tone, words] = paused ? (['warn', 'paused'] as const) : STATES[state];
+  const [tone, words] = paused ? (['warn', 'paused'] as const) : STREAM_STATES[state];
   const shown = paused ? paused.feed.shown : feed.moving;
   const togglePause = () => {
     setPaused(paused ? undefined : { feed, arrived: 0 });

@@ -216,7 +216,6 @@ function Preview({ site, platform, changes }: PreviewProps) {
           onValue={setOrder}
         />
         <ProblemNote problem={preview.problem} />
-        {!preview.data && shown && !preview.problem && <p class="dim">Being made again …</p>}
         {!shown && !preview.problem && <Loading />}
         {shown?.payload !== undefined && <CopyText label="Payload" text={JSON.stringify(shown.payload, null, 2)} />}
         {shown && shown.payload === undefined && <p>{shown.reason}</p>}

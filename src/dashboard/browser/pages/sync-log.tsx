@@ -137,7 +137,7 @@ function Lines({ site, lines }: { site: string; lines: readonly SyncLine[] }) {
 function columnsOf(site: string): Column<SyncLine>[] {
   return [
     { title: 'Time', isCode: true, cell: ({ time }) => <Time time={time} /> },
-    { title: 'Order', cell: (line) => <Subject site={site} line={line} /> },
+    { title: 'Order', isCode: true, cell: (line) => <Subject site={site} line={line} /> },
     { title: 'Event', isMinor: true, cell: ({ event, kind }) => event ?? <span class="dim">{NAMES[kind]}</span> },
     {
       title: 'Platform',
