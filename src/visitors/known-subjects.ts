@@ -114,7 +114,7 @@ export class KnownSubjects {
 
   /** In pages, so that no query is long and the event loop is not held up. */
   private async readTable(table: (typeof TABLES)[number], filter: SubjectFilter): Promise<void> {
-    let [site, subject] = ['', Buffer.alloc(0)];
+    let [site, subject]: [string, Buffer] = ['', Buffer.alloc(0)];
     while (!this.stopped) {
       const { rows } = await this.postgres.pool.query<{ site: string; keys: Buffer; last: Buffer }>({
         name: `known-subjects-${table}`,
