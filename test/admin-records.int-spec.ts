@@ -302,10 +302,14 @@ describe('retries over the management API', () => {
 
   it('force one delivery only, and are refused to analysts and without a selection', async () => {
     const id = await store('FORCE', [{ status: 'delivered' }]);
-    expect((await retry({ conversion: id, connection: 'meta', force: true })).body.requested).toBe(1);
-    expect(await requests(id)).toMatchObject([{ data: { eventId: 'FORCE-r2' } }]);
     const forced = { conversion: id, connection: 'meta', force: true };
-    expect((await retry({ ...forced, cursor: 1_000 })).status).toBe(400);
+    const withoutKey = await retry(forced);
+    expect([withoutKey.status, withoutKey.body.detail]).toEqual([400, expect.stringContaining('Idempotency-Key')]);
+    expect((await retry({ ...forced, dryRun: true })).body.requested).toBe(1);
+    const key = { 'idempotency-key': 'force-1' };
+    for (let times = 0; times < 2; times += 1) expect((await retry(forced, operator, key)).body.requested).toBe(1);
+    expect(await requests(id)).toMatchObject([{ data: { eventId: 'FORCE-r2' } }]);
+    expect((await retry({ ...forced, dryRun: true, cursor: '1000-1000' })).status).toBe(400);
     for (const body of [{}, { connection: 'meta', force: true }, { platform: 'meta', limit: 501 }, { from: '2000' }])
       expect((await retry(body)).status).toBe(400);
     expect((await retry({ conversion: id }, analyst)).status).toBe(403);

@@ -5,7 +5,8 @@ import { allProjections } from '../src/app/projections.js';
 import { Sealer } from '../src/kernel/sealing.js';
 import type { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
-import { pageFor } from '../src/log/projection.js';
+import { type Page, pageFor } from '../src/log/projection.js';
+import { compareProjection } from '../src/log/projection-difference.js';
 import { ProjectionRunner } from '../src/log/projection-runner.js';
 import type { Postgres } from '../src/postgres/postgres.js';
 import { SiteSecrets } from '../src/sites/site-secrets.js';
@@ -46,7 +47,7 @@ beforeAll(async () => {
   );
   runner = new ProjectionRunner(postgres, projections);
   second = new ProjectionRunner(postgres, projections);
-  erasure = new Erasure(postgres, projections);
+  erasure = new Erasure(postgres, projections, async () => {});
 });
 afterAll(async () => {
   await log?.close();
@@ -119,9 +120,47 @@ describe('the sources of a site', () => {
     await runner.rebuild('statistics');
     expect(await rowsOf(host)).toBe(1);
   });
+
+  it('keep the fill factor of their table in a rebuild', async () => {
+    const options = `SELECT relname, reloptions FROM pg_class WHERE relname IN ('attributions', 'conversion_statistics') ORDER BY 1`;
+    await runner.rebuild('statistics');
+    expect((await postgres.pool.query(options)).rows).toEqual([
+      { relname: 'attributions', reloptions: ['fillfactor=70'] },
+      { relname: 'conversion_statistics', reloptions: ['fillfactor=70'] },
+    ]);
+  });
 });
 
 describe('an erasure', () => {
+  it('is not reported as a difference when it happens during the comparison with the log', async () => {
+    const { host, events } = openSite();
+    await events.decided('received', JANE, {}, { visit: { campaign: 'spring' } });
+    await catchUp();
+    const erasing = {
+      ...statistics,
+      fold: async (page: Page) => {
+        await erasure.erase('cli', host, JANE);
+        await statistics.fold(page);
+      },
+    };
+    expect(await compareProjection(postgres, erasing, new Date(0))).toMatchObject({ missing: 0, surplus: 0 });
+    expect(await rowsOf(host)).toBe(0);
+  });
+
+  it('leaves no negative counts if the counts of identifiers expire meanwhile', async () => {
+    const { host, events } = openSite();
+    await events.decided('received', JANE, {}, { visit: { campaign: 'spring' } });
+    await catchUp();
+    await postgres.pool.query('DELETE FROM cc.identifier_statistics WHERE site = $1', [host]);
+    await erasure.erase('cli', host, JANE);
+    const { rows } = await postgres.pool.query('SELECT conversions FROM cc.identifier_statistics WHERE site = $1', [
+      host,
+    ]);
+    expect(rows).toEqual([]);
+    // What the other specs compare.
+    await runner.rebuild('statistics');
+  });
+
   /** Folds what is new, without the end of the transaction. */
   async function foldWithoutEnd(): Promise<PoolClient> {
     const client = await postgres.pool.connect();

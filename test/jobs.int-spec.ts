@@ -1,6 +1,9 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { jest } from '@jest/globals';
+import 'reflect-metadata';
+import { AppModule } from '../src/app/app.module.js';
+import { ManagementCleaning } from '../src/app/management-cleaning.js';
 import type { FormatName } from '../src/history/export-formats.js';
 import type { JobRequest } from '../src/jobs/job.js';
 import { JobRun } from '../src/jobs/job-run.js';
@@ -8,8 +11,10 @@ import { type Execute, JobRunner } from '../src/jobs/job-runner.js';
 import { JobLost, JobStore } from '../src/jobs/job-store.js';
 import { readFile } from '../src/jobs/read-file.js';
 import { type JobDependencies, runJob } from '../src/jobs/run-job.js';
+import type { Logger } from '../src/kernel/logger.js';
 import { Sealer } from '../src/kernel/sealing.js';
 import { readSettings } from '../src/kernel/settings.js';
+import { uuidv7 } from '../src/kernel/uuid.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { platformOf } from '../src/platforms/index.js';
 import type { Platform } from '../src/platforms/platform.js';
@@ -248,6 +253,71 @@ describe('jobs', () => {
     expect(await store.find(givenBack.id)).toMatchObject({ state: 'queued', claims: 0 });
     await store.cancel(givenBack.id);
     expect(await store.find(givenBack.id)).toMatchObject({ state: 'cancelled' });
+  });
+
+  it('are cancelled also if the file was complete before that was noticed', async () => {
+    const { id } = await newExport();
+    const taken = await claim();
+    await store.cancel(id);
+    await store.finish(taken, 'succeeded', { result: {} });
+    expect(await store.find(id)).toMatchObject({ state: 'cancelled', fileUntil: null, bytes: 0 });
+  });
+
+  it('that were cancelled before they started leave their dry run to another one', async () => {
+    const request = {
+      ...{ kind: 'replay', platform: 'meta', range: { after: 0, until: 1 }, statuses: ['failed'] },
+      ...{ force: false, dryRun: false },
+    } as const;
+    const dryRun = uuidv7();
+    const { id } = await store.create(SITE, 'user:ada', request as JobRequest, dryRun);
+    await expect(store.create(SITE, 'user:ada', request as JobRequest, dryRun)).rejects.toThrow('already');
+    await store.cancel(id);
+    const other = await store.create(SITE, 'user:ada', request as JobRequest, dryRun);
+    await claim();
+    await store.cancel(other.id);
+    await expect(store.create(SITE, 'user:ada', request as JobRequest, dryRun)).rejects.toThrow('already');
+    await endLeases();
+    await store.clean();
+  });
+
+  it('say at last what interrupted them', async () => {
+    const { id } = await newExport();
+    for (let tries = 0; tries < 3; tries += 1) await store.release(await claim(), 'The database took too long.');
+    await store.clean();
+    expect(await store.find(id)).toMatchObject({
+      state: 'failed',
+      reason: 'It was interrupted 3 times without getting further. The database took too long.',
+    });
+  });
+
+  it('lose their files, or start again, when a person of the site is erased', async () => {
+    const { pool } = dependencies.postgres;
+    const whole = await newExport();
+    await whileRunning(() => inState(whole.id, 'succeeded'));
+    const expected = await digestOf(whole.id);
+    const { id } = await newExport();
+    const run = new JobRun(store, await claim(), clockAt);
+    await run.save(Buffer.from('about the person'), { position: 1, events: 1 });
+    await store.deleteExports(SITE);
+    expect(await store.find(whole.id)).toMatchObject({
+      ...{ state: 'succeeded', fileUntil: null, bytes: 0 },
+      reason: expect.stringContaining('erased'),
+    });
+    expect((await pool.query('SELECT FROM cc.job_chunks')).rowCount).toBe(0);
+    await expect(run.save(Buffer.from('read before'), { position: 2, events: 2 })).rejects.toThrow(JobLost);
+    await run.close();
+    await whileRunning(() => inState(id, 'succeeded'));
+    expect(await digestOf(id)).toBe(expected);
+  });
+
+  it('are cleaned by the service, which runs also without the management API', async () => {
+    const { id } = await newExport();
+    await whileRunning(() => inState(id, 'succeeded'));
+    const { postgres } = dependencies;
+    await postgres.pool.query(`UPDATE cc.jobs SET file_until = file_until - interval '25 hours'`);
+    expect(Reflect.getMetadata('providers', AppModule)).toContain(ManagementCleaning);
+    await new ManagementCleaning(postgres, new Sealer(Buffer.alloc(32)), QUIET as unknown as Logger).clean();
+    expect(await store.find(id)).toMatchObject({ fileUntil: null, bytes: 0 });
   });
 
   it('of a process that died are cancelled without it', async () => {

@@ -108,6 +108,18 @@ describe('sign-in at a platform', () => {
     expect(none).toMatchObject({ status: 422, body: { detail: 'x has no sign-in: set its token or key.' } });
   });
 
+  it('sets its cookie again when its start is repeated with the same Idempotency-Key', async () => {
+    const start = () =>
+      boss(`${connectionPath('meta')}/sign-in`, {
+        method: 'POST',
+        headers: { 'idempotency-key': `start-${site.host}` },
+      });
+    const [first, second] = [await start(), await start()];
+    expect(second).toMatchObject({ status: 201, body: first.body, headers: { 'idempotency-replayed': 'true' } });
+    expect(String(first.headers['set-cookie'])).toContain('cc_platform');
+    expect(second.headers['set-cookie']).toEqual(first.headers['set-cookie']);
+  });
+
   it.each(NAMES)('connects %s with tokens in place of secrets, and the connection works', async (name) => {
     const signedIn = await signInAt(admin, boss, site.host, name);
     expect([signedIn.status, signedIn.reason]).toEqual(['granted', undefined]);

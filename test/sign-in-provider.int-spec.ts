@@ -82,10 +82,10 @@ afterAll(async () => {
 
 /** The user that the browser is signed in as. */
 async function userOf(browser: Browser) {
-  const session = browser.jar(admin.url).get('__Host-cc_session');
+  const session = browser.jar(admin.url).get(`__Host-cc_session_${new URL(admin.url).port}`);
   return session === undefined
     ? undefined
-    : (await admin.withHeaders({ cookie: `__Host-cc_session=${session}` })('/session')).body;
+    : (await admin.withHeaders({ cookie: `__Host-cc_session_${new URL(admin.url).port}=${session}` })('/session')).body;
 }
 
 describe('sign-in at an OpenID Connect provider', () => {
@@ -133,13 +133,13 @@ describe('sign-in at an OpenID Connect provider', () => {
     await victim.get(`${admin.url}/api/v1/session/provider`);
     expect((await victim.get(callback)).location).toBe(`${admin.url}/sign-in?refused=failed`);
     expect(await userOf(victim)).toBeUndefined();
-    const pending = browser.jar(admin.url).get('__Host-cc_sign_in') as string;
+    const pending = browser.jar(admin.url).get(`__Host-cc_sign_in_${new URL(admin.url).port}`) as string;
     expect((await browser.get(callback)).location).toBe(`${admin.url}/`);
     // A code works once, also with the state that belongs to it.
-    browser.jar(admin.url).set('__Host-cc_sign_in', pending);
+    browser.jar(admin.url).set(`__Host-cc_sign_in_${new URL(admin.url).port}`, pending);
     expect((await browser.get(callback)).location).toBe(`${admin.url}/sign-in?refused=failed`);
     const state = new URL(callback).searchParams.get('state');
-    browser.jar(admin.url).set('__Host-cc_sign_in', pending);
+    browser.jar(admin.url).set(`__Host-cc_sign_in_${new URL(admin.url).port}`, pending);
     const cancelled = new URL(callback);
     cancelled.search = `?error=access_denied&state=${state}&iss=${encodeURIComponent(provider.issuer)}`;
     expect((await browser.get(cancelled.href)).location).toBe(`${admin.url}/sign-in?refused=cancelled`);

@@ -60,7 +60,8 @@ describe('a conversion that is overtaken by another instance after its look-up',
     server = await startTestServer();
     postgres = await openDatabase(await createDatabase(server));
     [log, otherLog] = [new PostgresEventLog(postgres), new PostgresEventLog(postgres)];
-    erasure = new Erasure(postgres, allProjections(new SiteSecrets(postgres.pool, new Sealer(Buffer.alloc(32)))));
+    const secrets = new SiteSecrets(postgres.pool, new Sealer(Buffer.alloc(32)));
+    erasure = new Erasure(postgres, allProjections(secrets), async () => {});
   }, 120_000);
   afterAll(async () => {
     await log.close();

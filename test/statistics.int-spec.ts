@@ -39,7 +39,7 @@ beforeAll(async () => {
   sites = new SiteRepository(log);
   const projections = allProjections(new SiteSecrets(admin.postgres.pool, new Sealer(Buffer.alloc(32))));
   runner = new ProjectionRunner(admin.postgres, projections);
-  erasure = new Erasure(admin.postgres, projections);
+  erasure = new Erasure(admin.postgres, projections, async () => {});
   boss = await admin.signedIn('admin');
 });
 afterAll(async () => {

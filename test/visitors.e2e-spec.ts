@@ -969,7 +969,7 @@ describe('erasure', () => {
     })();
     const { pool } = operator.postgres;
     const list = openErasureList(join(dataDir, 'erasures'), new Sealer(Buffer.alloc(32)), pool);
-    const handler = new EraseSubjectHandler(new Erasure(operator.postgres, projections), list, {
+    const handler = new EraseSubjectHandler(new Erasure(operator.postgres, projections, async () => {}), list, {
       recordKey: async () => {},
     });
     const erase = (email: string) => handler.execute(new EraseSubject('cli', site.host, subject(email)));

@@ -10,6 +10,7 @@ import { Reflector } from '@nestjs/core';
 import { may, type Principal, seesSite } from '../users/access.js';
 import { ACCESS, type Access, type AdminRequest } from './access.decorators.js';
 import { Credentials, credentialOf } from './credentials.js';
+import { SameHost } from './same-host.js';
 
 /** Decides who makes a request and whether it may. */
 @Injectable()
@@ -17,6 +18,7 @@ export class AccessGuard implements CanActivate {
   constructor(
     private readonly reflector: Reflector,
     private readonly credentials: Credentials,
+    private readonly hosts: SameHost,
   ) {}
 
   async canActivate(context: ExecutionContext): Promise<boolean> {
@@ -42,7 +44,7 @@ export class AccessGuard implements CanActivate {
   }
 
   private async authenticate(request: AdminRequest): Promise<Principal | undefined> {
-    const credential = credentialOf(request.headers);
+    const credential = credentialOf(request, this.hosts);
     const principal = credential && (await this.credentials.find(credential));
     if (principal && credential.kind === 'session') {
       requireOwnPage(request);

@@ -12,6 +12,7 @@ import { allProjections } from '../app/projections.js';
 import { OauthApps } from '../authorizations/oauth-apps.js';
 import { PlatformSignIns } from '../authorizations/platform-sign-ins.js';
 import { ReplayDeliveriesHandler } from '../delivery/replay-deliveries.handler.js';
+import { JobStore } from '../jobs/job-store.js';
 import { CLOCK } from '../kernel/clock.js';
 import { provideCommandHandler } from '../kernel/command-handler.provider.js';
 import { Logger } from '../kernel/logger.js';
@@ -57,7 +58,6 @@ import { SameHost } from './same-host.js';
 import { SessionController } from './session.controller.js';
 import { SettingsPreviewController } from './settings-preview.controller.js';
 import { SignInController } from './sign-in.controller.js';
-import { SignInCleaning } from './sign-in-cleaning.js';
 import { SignInProvider } from './sign-in-provider.js';
 import { SitesController } from './sites.controller.js';
 import { StatisticsController } from './statistics.controller.js';
@@ -94,7 +94,10 @@ class AdminKernelModule implements OnApplicationShutdown {
       { provide: PlatformSignIns, useValue: new PlatformSignIns(postgres, sealer) },
       { provide: SiteRepository, useValue: new SiteRepository(log) },
       { provide: ProjectionRunner, useValue: new ProjectionRunner(postgres, projections, onMessage) },
-      { provide: Erasure, useValue: new Erasure(postgres, projections) },
+      {
+        provide: Erasure,
+        useValue: new Erasure(postgres, projections, (site) => new JobStore(postgres).deleteExports(site)),
+      },
       { provide: ErasureList, useValue: openErasureList(settings.erasureList, sealer, postgres.pool) },
       { provide: SameHost, useValue: new SameHost(settings) },
     ];
@@ -146,7 +149,6 @@ class AdminKernelModule implements OnApplicationShutdown {
     Dependencies,
     EventStreams,
     ...JOB_PROVIDERS,
-    SignInCleaning,
     SignInProvider,
     ...SITE_COMMAND_HANDLERS.map((Handler) => provideCommandHandler(Handler, [SiteRepository, SiteSecrets])),
     provideCommandHandler(ReplayDeliveriesHandler, [EventLog]),

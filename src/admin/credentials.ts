@@ -3,6 +3,8 @@ import { type Principal, tokenPrincipal, userPrincipal } from '../users/access.j
 import { SessionsService } from '../users/sessions.service.js';
 import { TokensService } from '../users/tokens.service.js';
 import type { UserRow } from '../users/user.row.js';
+import type { AdminRequest } from './access.decorators.js';
+import type { SameHost } from './same-host.js';
 import { readSessionCookie } from './session-cookie.js';
 
 /** What a request is authenticated with. */
@@ -12,16 +14,13 @@ export interface Credential {
 }
 
 /** A token before a session: a request that names one means it. Undefined if the request has neither. */
-export function credentialOf(headers: {
-  readonly authorization?: string | undefined;
-  readonly cookie?: string | undefined;
-}): Credential | undefined {
+export function credentialOf({ headers, raw }: AdminRequest, hosts: SameHost): Credential | undefined {
   const { authorization, cookie } = headers;
   if (authorization !== undefined) {
     const [, text] = /^Bearer (\S{20,200})$/i.exec(authorization) ?? [];
     return text === undefined ? undefined : { kind: 'token', text };
   }
-  const text = readSessionCookie(cookie);
+  const text = readSessionCookie(cookie, hosts.cookieName('cc_session', raw));
   return text === undefined ? undefined : { kind: 'session', text };
 }
 

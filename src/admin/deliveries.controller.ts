@@ -1,8 +1,9 @@
-import { Body, Controller, Get, Param, Post } from '@nestjs/common';
-import { ApiOperation, ApiTags } from '@nestjs/swagger';
+import { BadRequestException, Body, Controller, Get, Headers, Param, Post } from '@nestjs/common';
+import { ApiHeader, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
 import { readWaiting } from '../delivery/read-waiting.js';
 import { REPLAY_STATUSES } from '../delivery/replay-deliveries.command.js';
+import { formatRetryCursor, parseRetryCursor, RETRY_CURSOR_PATTERN } from '../history/retry-cursor.js';
 import { retryDeliveries } from '../history/retry-deliveries.js';
 import { readSnapshot } from '../statistics/snapshot.js';
 import type { Principal } from '../users/access.js';
@@ -32,7 +33,11 @@ const retrySchema = z
       description:
         'Send again although it was accepted, under a new id, so that it counts twice. For one delivery only.',
     }),
-    cursor: z.int().min(1).optional().meta({ description: '`next` of the answer before.' }),
+    cursor: z
+      .string()
+      .regex(new RegExp(RETRY_CURSOR_PATTERN))
+      .optional()
+      .meta({ description: '`next` of the answer before.' }),
     limit: z.int().min(1).max(500).default(100).meta({ description: 'Attempts that are looked at.' }),
     dryRun: z.boolean().default(false).meta({ description: 'Only count, and for one delivery show the payload.' }),
   })
@@ -63,7 +68,7 @@ const retriedSchema = z
     dryRun: z.boolean(),
     requested: z.int().meta({ description: 'Deliveries that are sent again, or would be.' }),
     connections: z.record(z.string(), countsSchema),
-    next: z.int().optional().meta({ description: 'There may be more: repeat the request with this cursor.' }),
+    next: z.string().optional().meta({ description: 'There may be more: repeat the request with this cursor.' }),
     preview: z
       .object({ status: z.enum(['sent', 'skipped']), reason: z.string().optional(), payload: z.unknown().optional() })
       .optional()
@@ -117,15 +122,27 @@ export class DeliveriesController {
   @Post('retry')
   @Requires('write')
   @ApiOperation({ summary: 'Send conversions again whose delivery failed, was skipped or is queued' })
+  @ApiHeader({
+    name: 'Idempotency-Key',
+    required: false,
+    description: 'Required with "force", unless it is a dry run.',
+  })
   @Returns(retriedSchema, 'What is sent again. A running service sends it now.')
   async retry(
     @Param('site', { schema: host }) name: string,
     @Body({ schema: retrySchema }) request: z.output<typeof retrySchema>,
+    @Headers('idempotency-key') key: string | undefined,
     @Caller() { actor }: Principal,
   ) {
     const site = await findSite(this.dependencies.sites, name);
-    const { status: statuses, outcome, force, dryRun, cursor, limit, ...filter } = request;
+    const { status: statuses, outcome, force, dryRun, cursor: text, limit, ...filter } = request;
+    if (force && !dryRun && key === undefined)
+      throw new BadRequestException(
+        'A repeated request with "force" would count the conversion once more: send an Idempotency-Key.',
+      );
+    const cursor = text === undefined ? undefined : parseRetryCursor(text);
     const selected = { ...attemptFilter(filter), statuses, outcome, force, dryRun, cursor, limit };
-    return { dryRun, ...(await retryDeliveries(this.dependencies, site, selected, actor)) };
+    const { next, ...result } = await retryDeliveries(this.dependencies, site, selected, actor);
+    return { dryRun, ...result, ...(next && { next: formatRetryCursor(next) }) };
   }
 }

@@ -41,7 +41,11 @@ export function adminDocument(app: NestFastifyApplication): OpenAPIObject {
     .setVersion('1')
     .setLicense('Apache-2.0', 'https://www.apache.org/licenses/LICENSE-2.0')
     .addBearerAuth({ type: 'http', scheme: 'bearer', description: 'An API token.' }, 'token')
-    .addCookieAuth('__Host-cc_session', { type: 'apiKey', in: 'cookie' }, 'session')
+    .addCookieAuth(
+      '__Host-cc_session',
+      { type: 'apiKey', in: 'cookie', description: 'Without ADMIN_URL its name ends with `_` and the port.' },
+      'session',
+    )
     .build();
   const document = SwaggerModule.createDocument(app, head, { standardSchemaConverter: toJsonSchema });
   document.components = { ...document.components, schemas: { ...document.components?.schemas, Problem: PROBLEM } };

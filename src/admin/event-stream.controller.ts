@@ -17,6 +17,7 @@ import { type AdminRequest, Caller, Requires } from './access.decorators.js';
 import { type Credential, credentialOf } from './credentials.js';
 import { typeQuery, typesOf } from './event-pages.js';
 import { EventStreams } from './event-streams.js';
+import { SameHost } from './same-host.js';
 import { host } from './schemas.js';
 import { findSite } from './sites.controller.js';
 
@@ -39,6 +40,7 @@ export class EventStreamController {
   constructor(
     private readonly streams: EventStreams,
     private readonly sites: SiteRepository,
+    private readonly hosts: SameHost,
   ) {}
 
   @Get()
@@ -60,7 +62,7 @@ export class EventStreamController {
     }
     const stream = await this.streams.open({
       principal,
-      credential: credentialOf(request.headers) as Credential,
+      credential: credentialOf(request, this.hosts) as Credential,
       selection: { site, types: typesOf(type) },
       after: lastEventIdOf(request) ?? after,
       missedMax: missed,

@@ -51,6 +51,27 @@ describe('event streams', () => {
     await log.close();
   });
 
+  it('continue after a failover, at which positions leap', async () => {
+    const log = new InMemoryLog();
+    const credentials = { find: async () => principal } as unknown as Credentials;
+    const streams = new EventStreams(log, credentials);
+    const append = () =>
+      log.append({
+        ...{ category: 'inbound', expected: 'new', site: 'shop.example', actor: 'system' },
+        ...{ stream: uuidv7(), events: [{ type: 'inbound.rejected.v1', data: {} }] },
+      });
+    await append();
+    await append();
+    log.skipPositions(1_000_000_000);
+    await append();
+    const stream = await streams.open({ principal, credential, selection: {}, after: 1 });
+    const text = await textOf(stream, `id: ${await log.head()}\n`);
+    expect(text).toContain('id: 2\ndata: ');
+    expect(text).not.toContain('event: skipped');
+    streams.onModuleDestroy();
+    await log.close();
+  });
+
   it('pass over all but the newest of what a reader missed, if it asks for that', async () => {
     const log = new RestoredLog();
     const streams = new EventStreams(log, { find: async () => principal } as unknown as Credentials);

@@ -17,7 +17,7 @@ import { EventStream, type StreamSelection, streamedEvent } from './event-stream
 const STREAMS_MAX = 100;
 const STREAMS_PER_USER_MAX = 10;
 /** How far back a reader can continue. Older events are in the lists and exports. */
-const RESUME_POSITIONS = 50_000;
+const RESUME_EVENTS = 50_000;
 const PAGE_EVENTS = 200;
 /** How often the access of each reader is checked. */
 const CHECK_EVERY_MS = 1_000;
@@ -148,7 +148,9 @@ export class EventStreams implements OnModuleDestroy {
   /** Passes over what is too old, and over what is more than the reader wants to catch up on. */
   private async skip(stream: EventStream, missedMax: number | undefined): Promise<void> {
     const after = stream.position;
-    stream.position = Math.max(after, this.position - RESUME_POSITIONS);
+    const oldest = this.position - RESUME_EVENTS;
+    // Positions leap at a failover: there may be fewer events than positions.
+    if (after < oldest && (await this.log.pageEnd(after, RESUME_EVENTS)) < this.position) stream.position = oldest;
     if (missedMax !== undefined && stream.position < this.position) {
       const newest = await this.readMissed(stream, { until: this.position, limit: missedMax + 1, newest: true });
       if (newest.length > missedMax) stream.position = (newest[0] as StoredEvent).position;

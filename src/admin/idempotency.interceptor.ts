@@ -23,6 +23,12 @@ interface Stored {
   readonly answer: Buffer | null;
 }
 
+/** What is repeated. */
+interface Answer {
+  readonly body: unknown;
+  readonly cookie: string | string[] | number | undefined;
+}
+
 /** Carries out a write with an `Idempotency-Key` once, and repeats its answer for a day. */
 @Injectable()
 export class IdempotencyInterceptor implements NestInterceptor {
@@ -61,7 +67,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
       if (isRefusal(error)) await this.forget(actor, key);
       throw error;
     }
-    await this.finish(actor, key, reply.statusCode, body);
+    await this.finish(actor, key, reply.statusCode, { body, cookie: reply.getHeader('set-cookie') });
     return body;
   }
 
@@ -96,11 +102,17 @@ export class IdempotencyInterceptor implements NestInterceptor {
         'A request with this Idempotency-Key is being carried out, or was interrupted. Look up what it changed, then use a new key.',
       );
     void reply.status(status).header('idempotency-replayed', 'true');
-    return opened ? JSON.parse(opened.plain.toString()) : undefined;
+    const { body, cookie } = (opened ? JSON.parse(opened.plain.toString()) : {}) as Partial<Answer>;
+    // The browser may have lost it with the first answer.
+    if (cookie !== undefined) void reply.header('set-cookie', cookie);
+    return body;
   }
 
-  private async finish(actor: string, key: string, status: number, body: unknown): Promise<void> {
-    const answer = body === undefined ? null : this.sealer.seal(Buffer.from(JSON.stringify(body)), labelOf(actor, key));
+  private async finish(actor: string, key: string, status: number, { body, cookie }: Answer): Promise<void> {
+    const answer =
+      body === undefined && cookie === undefined
+        ? null
+        : this.sealer.seal(Buffer.from(JSON.stringify({ body, cookie })), labelOf(actor, key));
     await this.postgres.pool.query(
       'UPDATE idempotency_keys SET status = $3, answer = $4 WHERE actor = $1 AND key = $2',
       [actor, key, status, answer],

@@ -111,10 +111,10 @@ export class JobsController {
     @Caller() caller: Principal,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<StreamableFile> {
-    const { request, fileUntil, bytes: size } = await this.find(id, caller);
+    const { request, fileUntil, reason, bytes: size } = await this.find(id, caller);
     if (!fileUntil || request.kind !== 'export')
       throw new NotFoundException(
-        `The job ${id} has no file. A file is kept for a day after its export has succeeded.`,
+        `The job ${id} has no file. ${reason ?? 'A file is kept for a day after its export has succeeded.'}`,
       );
     const range = parseRange(rangeHeader, size);
     void reply.header('accept-ranges', 'bytes');

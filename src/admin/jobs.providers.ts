@@ -22,7 +22,8 @@ class JobsLifecycle implements OnApplicationBootstrap, OnModuleDestroy {
 export const JOB_PROVIDERS = [
   {
     provide: JobStore,
-    useFactory: ({ postgres }: Dependencies) => new JobStore(postgres),
+    // Leases are renewed on connections that no slow read holds.
+    useFactory: ({ postgres: { reserved, clock } }: Dependencies) => new JobStore({ pool: reserved, clock }),
     inject: [Dependencies],
   },
   {

@@ -86,7 +86,7 @@ export const jobSchema = z
       })
       .optional(),
     result: z.record(z.string(), z.unknown()).optional(),
-    reason: z.string().optional().meta({ description: 'Why it failed.' }),
+    reason: z.string().optional().meta({ description: 'Why it failed or was interrupted, or why its file is gone.' }),
     file: z.object({ bytes: z.int(), expiresAt: time }).optional(),
   })
   .meta({ id: 'Job' });

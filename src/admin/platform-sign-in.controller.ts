@@ -35,7 +35,7 @@ import { readCookie } from './session-cookie.js';
 import { findSite } from './sites.controller.js';
 
 /** Lax: the browser comes back from the platform, which is another site, and leaves out the session's cookie. */
-const BROWSER = '__Host-cc_platform';
+const BROWSER = 'cc_platform';
 const BROWSER_ATTRIBUTES = `Path=/; Secure; HttpOnly; SameSite=Lax; Max-Age=${SIGN_IN_MINUTES * 60}`;
 const CALLBACK = 'oauth/callback';
 
@@ -105,7 +105,7 @@ export class PlatformSignInController {
       browserHash: hashSecretToken(browser),
       redirectUri: redirectUriOf(this.hosts, request),
     });
-    void reply.header('set-cookie', `${BROWSER}=${browser}; ${BROWSER_ATTRIBUTES}`);
+    void reply.header('set-cookie', `${this.hosts.cookieName(BROWSER, request.raw)}=${browser}; ${BROWSER_ATTRIBUTES}`);
     return { id, url, expiresAt: expiresAt.toISOString() };
   }
 
@@ -148,7 +148,7 @@ export class PlatformSignInController {
   async finish(@Req() request: AdminRequest, @Res() reply: FastifyReply): Promise<void> {
     const { searchParams: answer } = new URL(request.url, 'http://localhost');
     const state = answer.get('state') ?? '';
-    const browser = readCookie(request.headers.cookie, BROWSER) ?? '';
+    const browser = readCookie(request.headers.cookie, this.hosts.cookieName(BROWSER, request.raw)) ?? '';
     const signIn = await this.signIns.take(state, hashSecretToken(browser));
     if (!signIn) {
       void reply.redirect('/?sign-in=expired', 303);

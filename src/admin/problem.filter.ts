@@ -1,9 +1,10 @@
 import { STATUS_CODES } from 'node:http';
 import { type ArgumentsHost, Catch, type ExceptionFilter, HttpException, HttpStatus } from '@nestjs/common';
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { MalformedBody } from '../http/strict-json.js';
 import { LogUnavailable, messageOf, UserError } from '../kernel/errors.js';
 import { Logger } from '../kernel/logger.js';
+import { TooBusy } from '../kernel/semaphore.js';
 import { isDatabaseOutage } from '../postgres/outage.js';
 import { TooManyPasswords } from '../users/password.js';
 
@@ -35,8 +36,11 @@ export class ProblemFilter implements ExceptionFilter {
   constructor(private readonly logger: Logger) {}
 
   catch(error: unknown, host: ArgumentsHost): void {
-    const reply = host.switchToHttp().getResponse<FastifyReply>();
-    const { status, headers, ...members } = this.describe(error);
+    const http = host.switchToHttp();
+    const reply = http.getResponse<FastifyReply>();
+    const { method, headers: sent } = http.getRequest<FastifyRequest>();
+    const hasKey = sent['idempotency-key'] !== undefined && !['GET', 'HEAD'].includes(method);
+    const { status, headers, ...members } = this.describe(error, hasKey);
     void reply
       .status(status)
       .headers(headers ?? {})
@@ -44,20 +48,22 @@ export class ProblemFilter implements ExceptionFilter {
       .send(problemBody(status, members));
   }
 
-  private describe(error: unknown): Problem {
+  /** `hasKey`: the key of a write that may have been carried out cannot be used again. */
+  private describe(error: unknown, hasKey: boolean): Problem {
     if (error instanceof InvalidRequest)
       return { status: HttpStatus.BAD_REQUEST, detail: messageOf(error), errors: error.errors };
     if (error instanceof MalformedBody) return { status: HttpStatus.BAD_REQUEST, detail: messageOf(error) };
     // Also behind a UserError, whose message is for operators.
     if (isDatabaseOutage(error)) {
       this.logger.warn('The database cannot be reached by the management API', { error: messageOf(error) });
-      return busy(HttpStatus.SERVICE_UNAVAILABLE, 'The database cannot be reached at the moment. Try again.');
+      return hasKey ? UNKNOWN : busy('The database cannot be reached at the moment. Try again.');
     }
     if (error instanceof UserError) return { status: HttpStatus.UNPROCESSABLE_ENTITY, detail: messageOf(error) };
     if (error instanceof TooManyPasswords)
-      return busy(HttpStatus.SERVICE_UNAVAILABLE, 'Too many people sign in at the moment. Try again in a few seconds.');
+      return busy('Too many people sign in at the moment. Try again in a few seconds.');
+    if (error instanceof TooBusy) return busy('Too many numbers are being added up at the moment. Try again.');
     if (error instanceof LogUnavailable)
-      return busy(HttpStatus.SERVICE_UNAVAILABLE, 'The log cannot be written at the moment. Try again.');
+      return hasKey ? UNKNOWN : busy('The log cannot be written at the moment. Try again.');
     const status = statusOf(error);
     if (status === HttpStatus.UNAUTHORIZED)
       return { status, detail: messageOf(error), headers: { 'www-authenticate': 'Bearer' } };
@@ -73,13 +79,22 @@ export function isRefusal(error: unknown): boolean {
   return (
     error instanceof UserError ||
     error instanceof InvalidRequest ||
+    error instanceof TooManyPasswords ||
+    error instanceof TooBusy ||
     (error instanceof HttpException && error.getStatus() < HttpStatus.INTERNAL_SERVER_ERROR)
   );
 }
 
-function busy(status: number, detail: string): Problem {
-  return { status, detail, headers: { 'retry-after': '5' } };
+function busy(detail: string): Problem {
+  return { status: HttpStatus.SERVICE_UNAVAILABLE, detail, headers: { 'retry-after': '5' } };
 }
+
+/** Without `Retry-After`: a repeat with the same key is answered with 409. */
+const UNKNOWN: Problem = {
+  status: HttpStatus.SERVICE_UNAVAILABLE,
+  detail:
+    'The database cannot be reached at the moment. The request may have been carried out: look up what it changed, then use a new Idempotency-Key.',
+};
 
 function statusOf(error: unknown): number {
   if (error instanceof HttpException) return error.getStatus();

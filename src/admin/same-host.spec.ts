@@ -42,4 +42,14 @@ describe('hosts of the management API', () => {
       expect(hosts.refusal(request(headers, from))).toEqual(expected);
     });
   });
+
+  it.each([
+    [undefined, '__Host-cc_session_8081'],
+    ['https://cc.example', '__Host-cc_session'],
+  ])('have cookies of their own, also beside another port of the same host: %s', (adminUrl, name) => {
+    const hosts = new SameHost({ adminUrl, trustedProxies: [] });
+    const { headers } = request({});
+    const own = { headers, socket: { localPort: 8081 } } as unknown as IncomingMessage;
+    expect(hosts.cookieName('cc_session', own)).toBe(name);
+  });
 });

@@ -3,6 +3,8 @@ import { RequestOrigin } from '../http/request-origin.js';
 import { isLoopbackHost } from '../kernel/addresses.js';
 import type { Settings } from '../kernel/settings.js';
 
+export type CookieName = 'cc_session' | 'cc_sign_in' | 'cc_platform';
+
 /** Answers requests only under the names that an operator chose, so that a page of another name cannot reach them by DNS. */
 export class SameHost {
   private readonly origin: RequestOrigin;
@@ -33,6 +35,14 @@ export class SameHost {
   /** The address that the browser uses. Without `ADMIN_URL` it is the request's own name, which was accepted: loopback. */
   publicUrl({ headers }: IncomingMessage): string {
     return this.settings.adminUrl ?? `http://${headers.host}`;
+  }
+
+  /**
+   * `__Host-`: only this host can set it, and only over a secure connection or loopback. Browsers do not keep cookies of ports apart,
+   * and on loopback each port may be another product.
+   */
+  cookieName(name: CookieName, { socket }: IncomingMessage): string {
+    return this.settings.adminUrl === undefined ? `__Host-${name}_${socket.localPort}` : `__Host-${name}`;
   }
 
   address(request: IncomingMessage): string | undefined {

@@ -56,7 +56,7 @@ export class SessionController {
     if (!(await this.throttle.admit(email, address)))
       throw new HttpException('Too many attempts to sign in. Wait 15 minutes.', HttpStatus.TOO_MANY_REQUESTS);
     const user = await this.users.authenticate(email, password);
-    if (!(user && (await this.open(user, reply))))
+    if (!(user && (await this.open(user, request, reply))))
       throw new UnauthorizedException('The email address or the password is wrong.');
     await this.throttle.forget(email, address);
     return userDocument(user);
@@ -68,12 +68,13 @@ export class SessionController {
   @Returns(userSchema, 'Signed in; the answer sets the session cookie.')
   async choosePassword(
     @Body({ schema: choosePasswordSchema }) { link, password, email }: z.output<typeof choosePasswordSchema>,
+    @Req() request: AdminRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ) {
     const user = this.first.isLink(link)
       ? await this.first.useLink(link, email ?? this.settings.adminEmail, password)
       : await this.users.choosePassword(link, password);
-    if (!(user && (await this.open(user, reply))))
+    if (!(user && (await this.open(user, request, reply))))
       throw new UnauthorizedException('The link is unknown, used or expired. Ask an administrator for another.');
     return userDocument(user);
   }
@@ -101,9 +102,10 @@ export class SessionController {
   @ApiOperation({ summary: 'Sign out in this browser' })
   @ReturnsNothing('Signed out, or was not signed in.')
   async signOut(@Req() request: AdminRequest, @Res({ passthrough: true }) reply: FastifyReply): Promise<void> {
-    const cookie = readSessionCookie(request.headers.cookie);
+    const name = this.hosts.cookieName('cc_session', request.raw);
+    const cookie = readSessionCookie(request.headers.cookie, name);
     if (cookie !== undefined) await this.sessions.close(cookie);
-    void reply.header('set-cookie', endedSessionCookie());
+    void reply.header('set-cookie', endedSessionCookie(name));
   }
 
   @Delete('sessions')
@@ -112,16 +114,18 @@ export class SessionController {
   @ReturnsNothing('All sessions of the user are ended.')
   async signOutEverywhere(
     @Caller() { userId }: Principal,
+    @Req() request: AdminRequest,
     @Res({ passthrough: true }) reply: FastifyReply,
   ): Promise<void> {
     await this.sessions.closeAll(userId);
-    void reply.header('set-cookie', endedSessionCookie());
+    void reply.header('set-cookie', endedSessionCookie(this.hosts.cookieName('cc_session', request.raw)));
   }
 
   /** False if the user has lost access meanwhile. */
-  private async open(user: UserRow, reply: FastifyReply): Promise<boolean> {
+  private async open(user: UserRow, { raw }: AdminRequest, reply: FastifyReply): Promise<boolean> {
     const session = await this.sessions.open(user);
-    if (session !== undefined) void reply.header('set-cookie', sessionCookie(session));
+    const name = this.hosts.cookieName('cc_session', raw);
+    if (session !== undefined) void reply.header('set-cookie', sessionCookie(name, session));
     return session !== undefined;
   }
 }

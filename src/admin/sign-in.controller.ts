@@ -12,7 +12,7 @@ import { readCookie, sessionCookie } from './session-cookie.js';
 import { ClocksDiffer, type PendingSignIn, SignInProvider } from './sign-in-provider.js';
 
 /** Lax: the browser comes back from the provider, which is another site. */
-const PENDING = '__Host-cc_sign_in';
+const PENDING = 'cc_sign_in';
 const PENDING_ATTRIBUTES = 'Path=/; Secure; HttpOnly; SameSite=Lax';
 const PENDING_SECONDS = 600;
 
@@ -37,7 +37,8 @@ export class SignInController {
     this.requireProvider();
     const { url, pending } = await this.provider.begin(this.callbackOf(request));
     const sealed = this.sealer.seal(Buffer.from(JSON.stringify(pending)), PENDING).toString('base64url');
-    void reply.header('set-cookie', `${PENDING}=${sealed}; ${PENDING_ATTRIBUTES}; Max-Age=${PENDING_SECONDS}`);
+    const name = this.hosts.cookieName(PENDING, request.raw);
+    void reply.header('set-cookie', `${name}=${sealed}; ${PENDING_ATTRIBUTES}; Max-Age=${PENDING_SECONDS}`);
     void reply.redirect(url.href, 303);
   }
 
@@ -47,12 +48,13 @@ export class SignInController {
   async finish(@Req() request: AdminRequest, @Res() reply: FastifyReply): Promise<void> {
     this.requireProvider();
     const outcome = await this.signIn(request);
-    const ended = `${PENDING}=; ${PENDING_ATTRIBUTES}; Max-Age=0`;
+    const ended = `${this.hosts.cookieName(PENDING, request.raw)}=; ${PENDING_ATTRIBUTES}; Max-Age=0`;
     if ('refusal' in outcome) {
       void reply.header('set-cookie', ended).redirect(`/sign-in?refused=${outcome.refusal}`, 303);
       return;
     }
-    void reply.header('set-cookie', [ended, sessionCookie(outcome.session)]).redirect('/', 303);
+    const name = this.hosts.cookieName('cc_session', request.raw);
+    void reply.header('set-cookie', [ended, sessionCookie(name, outcome.session)]).redirect('/', 303);
   }
 
   @Get('sign-out')
@@ -81,8 +83,8 @@ export class SignInController {
     }
   }
 
-  private readPending({ headers }: AdminRequest): PendingSignIn | undefined {
-    const value = readCookie(headers.cookie, PENDING);
+  private readPending({ headers, raw }: AdminRequest): PendingSignIn | undefined {
+    const value = readCookie(headers.cookie, this.hosts.cookieName(PENDING, raw));
     const opened = value === undefined ? undefined : this.sealer.tryOpen(Buffer.from(value, 'base64url'), PENDING);
     return opened && (JSON.parse(opened.plain.toString()) as PendingSignIn);
   }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { UserError } from '../kernel/errors.js';
+import { ANNOTATION_KINDS } from '../statistics/annotations.js';
 import { INTERVALS, isTimeZone, type Period } from '../statistics/buckets.js';
-import { ANNOTATION_KINDS } from '../statistics/series.js';
 import { GROUPINGS } from '../statistics/sources.js';
 import { host, time } from './schemas.js';
 

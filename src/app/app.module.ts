@@ -12,6 +12,7 @@ import { OutboundModule } from '../outbound/outbound.module.js';
 import { SitesModule } from '../sites/sites.module.js';
 import { VisitorsModule } from '../visitors/visitors.module.js';
 import { type Kernel, KernelModule } from './kernel.module.js';
+import { ManagementCleaning } from './management-cleaning.js';
 import { ProjectionsModule } from './projections.module.js';
 import { RetentionModule } from './retention.module.js';
 
@@ -35,7 +36,7 @@ import { RetentionModule } from './retention.module.js';
     OperationsModule,
     RetentionModule,
   ],
-  providers: [{ provide: APP_FILTER, useClass: PlainTextErrors }],
+  providers: [ManagementCleaning, { provide: APP_FILTER, useClass: PlainTextErrors }],
 })
 export class AppModule {
   static with(kernel: Kernel): DynamicModule {

@@ -7,7 +7,7 @@ import type { Connection, Platform } from '../platforms/platform.js';
 import { ParkConnection, PauseConnection, ResumeConnection } from '../sites/connection.commands.js';
 import type { SiteConnection } from '../sites/connection.js';
 import type { Site } from '../sites/site.js';
-import { SiteDirectory } from '../sites/site-directory.js';
+import { type LoadedSite, SiteDirectory } from '../sites/site-directory.js';
 
 /** A connection of a site. */
 export interface Destination {
@@ -24,6 +24,9 @@ export interface Destination {
 /** Looks up and changes the connections of sites on behalf of deliveries. */
 @Injectable()
 export class Connections {
+  /** A site that changes is loaded anew, so what was found in one stays right. Every delivery looks its connection up. */
+  private readonly found = new WeakMap<LoadedSite, Map<ConnectionName, Destination>>();
+
   constructor(
     private readonly directory: SiteDirectory,
     private readonly logger: Logger,
@@ -32,19 +35,19 @@ export class Connections {
 
   /** As of now; undefined if there is no such connection. */
   find(host: string, name: ConnectionName): Destination | undefined {
-    const platform = platformOf(name);
-    const loadedSite = this.directory.find(host);
-    const found = loadedSite?.connections.get(name);
-    if (!platform || !loadedSite || !found) return undefined;
-    const { connection: siteConnection, secrets, missingSecrets } = found;
-    const { settings, endpoint } = siteConnection;
-    return {
-      site: loadedSite.site,
-      platform,
-      siteConnection,
-      connection: { settings, secrets, endpoint },
-      state: missingSecrets.length > 0 ? 'parked' : siteConnection.state,
-    };
+    const loaded = this.directory.find(host);
+    if (!loaded) return undefined;
+    let destinations = this.found.get(loaded);
+    if (!destinations) {
+      destinations = new Map();
+      this.found.set(loaded, destinations);
+    }
+    let destination = destinations.get(name);
+    if (!destination) {
+      destination = destinationOf(loaded, name);
+      if (destination) destinations.set(name, destination);
+    }
+    return destination;
   }
 
   async park(site: string, platform: ConnectionName, reason: string): Promise<void> {
@@ -77,4 +80,19 @@ export class Connections {
     await this.directory.refresh();
     this.logger.warn(message, { site, platform });
   }
+}
+
+function destinationOf({ site, connections }: LoadedSite, name: ConnectionName): Destination | undefined {
+  const platform = platformOf(name);
+  const loaded = connections.get(name);
+  if (!platform || !loaded) return undefined;
+  const { connection: siteConnection, secrets, missingSecrets } = loaded;
+  const { settings, endpoint } = siteConnection;
+  return {
+    site,
+    platform,
+    siteConnection,
+    connection: { settings, secrets, endpoint },
+    state: missingSecrets.length > 0 ? 'parked' : siteConnection.state,
+  };
 }

@@ -1,13 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import { Counter, Registry } from 'prom-client';
-import type { Outcome } from '../events/delivery.events.js';
+import type { Outcome, OutcomeStatus } from '../events/delivery.events.js';
+import type { ConnectionName } from '../platforms/connection-name.js';
 import { ConnectionLabels } from './connection-labels.js';
 
 /** Counts outcomes by connection and status. */
 @Injectable()
 export class DeliveryMetrics {
   private readonly outcomes: Counter<'platform' | 'status'>;
-  private readonly counters = new Map<string, { inc(): void }>();
+  private readonly counters = new Map<ConnectionName, Map<OutcomeStatus, { inc(): void }>>();
 
   constructor(
     private readonly labels: ConnectionLabels,
@@ -22,11 +23,19 @@ export class DeliveryMetrics {
   }
 
   count({ platform, status }: Outcome): void {
-    const label = this.labels.of(platform);
-    const key = `${label} ${status}`;
     // Cached, because a labelled increment builds and hashes its labels every time.
-    const counter = this.counters.get(key) ?? this.outcomes.labels(label, status);
-    this.counters.set(key, counter);
-    counter.inc();
+    const cached = this.counters.get(platform)?.get(status);
+    if (cached) cached.inc();
+    else this.counterOf(platform, status).inc();
+  }
+
+  private counterOf(platform: ConnectionName, status: OutcomeStatus): { inc(): void } {
+    const label = this.labels.of(platform);
+    const counter = this.outcomes.labels(label, status);
+    // Connections that share a label are not kept: sites choose the names, and there is no limit to their number.
+    if (label !== platform) return counter;
+    const counters = this.counters.get(platform) ?? new Map<OutcomeStatus, { inc(): void }>();
+    this.counters.set(platform, counters.set(status, counter));
+    return counter;
   }
 }

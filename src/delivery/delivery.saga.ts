@@ -72,9 +72,11 @@ export class DeliverySaga {
   private respondNow(): void {
     if (!this.respond) return;
     const { platforms = [], trial } = this.received.data;
-    const late = resultOf({ status: 'deferred', reason: 'timeout' }, trial);
+    const results: Results = {};
     // In the order of the receipt, not in the order of arrival.
-    this.respond(Object.fromEntries(platforms.map((platform) => [platform, this.collected[platform] ?? late])));
+    for (const platform of platforms)
+      results[platform] = this.collected[platform] ?? resultOf({ status: 'deferred', reason: 'timeout' }, trial);
+    this.respond(results);
     this.respond = undefined;
   }
 

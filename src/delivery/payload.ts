@@ -7,7 +7,7 @@ import type { Payload, Platform, Settings, Skip } from '../platforms/platform.js
 import { type SiteConnection, settingsAt } from '../sites/connection.js';
 import { type Account, accountOf } from './account.js';
 import { correctedOrder } from './order.js';
-import { eventIdOf, occurredMsOf, type ReceivedConversion } from './received-conversion.js';
+import { ageOf, eventIdOf, type ReceivedConversion } from './received-conversion.js';
 import { withSentIdentifiers } from './sent-identifiers.js';
 
 /** A platform's payload as it is sent. */
@@ -133,7 +133,7 @@ function createConversion(received: ReceivedConversion, { eventId, payloadVersio
   const { data, personal } = received;
   if (!personal) throw new TypeError('An erased conversion has no payload');
   const { visit, externalId, address, clickIds, ipAddress, userAgent, ...hashes } = personal;
-  const timeMs = occurredMsOf(received);
+  const timeMs = ageOf(received).occurredMs;
   return {
     id: data.conversionId,
     eventId: eventId ?? eventIdOf(data),

@@ -11,7 +11,7 @@ import { isStillConnected } from './account.js';
 import { Connections, type Destination } from './connections.js';
 import { isoTime, type OutcomeDetails } from './delivery.js';
 import { DeliveryMetrics } from './delivery-metrics.js';
-import { type AttemptResult, DestinationQueue } from './destination-queue.js';
+import { type AttemptResult, DestinationQueue, type QueuedDelivery } from './destination-queue.js';
 import { correctedOrder, orderState } from './order.js';
 import { buildPayload, type DeliveryPayload, isCorrectedBy, settingsAsOf } from './payload.js';
 import { PlatformClient } from './platform-client.js';
@@ -56,7 +56,8 @@ export interface DeliveryRequest {
 /** Delivers conversions to platforms: checks preconditions, builds the payload, enqueues it and reports the outcome. */
 @Injectable()
 export class PlatformDelivery {
-  private readonly queues = new Map<string, DestinationQueue>();
+  /** By host, then by connection. */
+  private readonly queues = new Map<string, Map<ConnectionName, DestinationQueue>>();
   private readonly rules: RetryRules;
 
   constructor(
@@ -89,7 +90,7 @@ export class PlatformDelivery {
       return;
     }
     const queue = this.queueOf(destination);
-    const queued = {
+    const queued: QueuedDelivery = {
       payload,
       bound: request.unknownSince !== undefined,
       alone: request.alone ?? false,
@@ -116,7 +117,7 @@ export class PlatformDelivery {
   }
 
   tick(): void {
-    for (const queue of this.queues.values()) queue.tick();
+    for (const queues of this.queues.values()) for (const queue of queues.values()) queue.tick();
   }
 
   /** The payload, or the outcome if nothing is to be sent. */
@@ -159,11 +160,10 @@ export class PlatformDelivery {
     destination: Destination,
     unknownSince = unknownSinceOf(request),
   ): number {
-    const age = {
-      ...ageOf(request.received),
-      unknownSinceMs: unknownSince === undefined ? undefined : Date.parse(unknownSince),
-    };
-    return sendableUntilMs(age, this.limitsOf(request, destination), this.rules);
+    const age = ageOf(request.received);
+    const limits = this.limitsOf(request, destination);
+    if (unknownSince === undefined) return sendableUntilMs(age, limits, this.rules);
+    return sendableUntilMs({ ...age, unknownSinceMs: Date.parse(unknownSince) }, limits, this.rules);
   }
 
   private limitsOf(request: DeliveryRequest, destination: Destination): DeliveryLimits {
@@ -204,25 +204,27 @@ export class PlatformDelivery {
     request: DeliveryRequest,
     destination: Destination,
   ): OutcomeDetails {
-    const { status, reason, durationMs, httpStatus, requestId, response } = result;
-    const details = { reason, durationMs, httpStatus, requestId, bodySha256, response };
-    if (result.unknown) {
-      const unknownSince = unknownSinceOf(request) ?? isoTime(this.clock.nowMs() - durationMs);
-      const unknown = { ...details, unknown: true, unknownSince };
-      if (status === 'deferred') return this.deferred(request, destination, unknown, result.afterMs);
-      return { ...unknown, status: 'failed' };
-    }
-    switch (status) {
-      case 'deferred':
-        return this.deferred(request, destination, details, result.afterMs);
-      case 'accepted': {
-        const hasConfirmation = destination.platform.confirmation && requestId !== undefined;
-        const nextTry = hasConfirmation ? isoTime(this.clock.nowMs() + this.settings.confirmationPollMs) : undefined;
-        return { ...details, status, nextTry };
-      }
-      default:
-        return { ...details, status: status === 'delivered' ? status : 'failed' };
-    }
+    const { status, reason, durationMs, httpStatus, requestId, response, unknown } = result;
+    const isUnknown = unknown === true;
+    const details = {
+      status: status === 'delivered' || status === 'accepted' ? status : ('failed' as const),
+      reason,
+      durationMs,
+      httpStatus,
+      requestId,
+      bodySha256,
+      response,
+      nextTry: status === 'accepted' ? this.nextConfirmation(destination, requestId) : undefined,
+      unknown: isUnknown ? true : undefined,
+      unknownSince: isUnknown ? (unknownSinceOf(request) ?? isoTime(this.clock.nowMs() - durationMs)) : undefined,
+      giveUpAt: undefined,
+    };
+    return status === 'deferred' ? this.deferred(request, destination, details, result.afterMs) : details;
+  }
+
+  private nextConfirmation({ platform }: Destination, requestId: string | undefined): string | undefined {
+    if (!platform.confirmation || requestId === undefined) return undefined;
+    return isoTime(this.clock.nowMs() + this.settings.confirmationPollMs);
   }
 
   /** Deferred to the next attempt, or failed if that would be too late. */
@@ -241,12 +243,16 @@ export class PlatformDelivery {
     return { ...details, status: 'deferred', unknown, nextTry: isoTime(next), giveUpAt: isoTime(untilMs) };
   }
 
-  private queueOf({ site, platform, siteConnection: { platform: name } }: Destination): DestinationQueue {
-    const key = `${site.host} ${name}`;
-    let queue = this.queues.get(key);
+  private queueOf({ site: { host }, platform, siteConnection: { platform: name } }: Destination): DestinationQueue {
+    let queues = this.queues.get(host);
+    if (!queues) {
+      queues = new Map();
+      this.queues.set(host, queues);
+    }
+    let queue = queues.get(name);
     if (!queue) {
-      queue = this.createQueue({ site: site.host, name, platform });
-      this.queues.set(key, queue);
+      queue = this.createQueue({ site: host, name, platform });
+      queues.set(name, queue);
     }
     return queue;
   }

@@ -24,8 +24,19 @@ export function occurredMsOf({ time, data }: Pick<ReceivedConversion, 'time' | '
 }
 
 export function ageOf(received: ReceivedConversion): DeliveryAge {
-  return { receivedMs: Date.parse(received.time), occurredMs: occurredMsOf(received) };
+  if (lastAge?.received !== received) {
+    const age = {
+      receivedMs: Date.parse(received.time),
+      occurredMs: occurredMsOf(received),
+      unknownSinceMs: undefined,
+    };
+    lastAge = { received, age };
+  }
+  return lastAge.age;
 }
+
+/** The last one is kept: the platforms of a conversion ask for it one after the other. */
+let lastAge: { readonly received: ReceivedConversion; readonly age: DeliveryAge } | undefined;
 
 /** The conversion with the visit and consent of the `conversion.reopened.v1` event that has this version in its stream. */
 export function withReopenedVisit(

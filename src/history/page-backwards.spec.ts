@@ -5,11 +5,13 @@ import { pageBackwards } from './page-backwards.js';
 
 async function logOf(sites: readonly string[]): Promise<InMemoryLog> {
   const log = new InMemoryLog();
-  for (const [index, site] of sites.entries()) {
-    const events = [{ type: 'site.registered.v1', data: { host: site, aliases: [], index } }] as never;
-    await log.append({ category: 'site', stream: `s${index}`, expected: 'any', site, actor: 'system', events });
-  }
+  for (const [index, site] of sites.entries()) await append(log, site, index);
   return log;
+}
+
+async function append(log: InMemoryLog, site: string, index: number): Promise<void> {
+  const events = [{ type: 'site.registered.v1', data: { host: site, aliases: [], index } }] as never;
+  await log.append({ category: 'site', stream: `s${index}`, expected: 'any', site, actor: 'system', events });
 }
 
 describe('paging backwards', () => {
@@ -37,6 +39,17 @@ describe('paging backwards', () => {
         },
       ),
     );
+  });
+
+  it('passes the positions that a failover left out at once', async () => {
+    const log = await logOf(['a.example', 'b.example']);
+    log.skipPositions(1_000_000_000);
+    await append(log, 'b.example', 2);
+    const read = jest.spyOn(log, 'read');
+    const page = await pageBackwards(log, { site: 'a.example', before: (await log.head()) + 1, limit: 10 });
+    expect(page).toMatchObject({ events: [{ position: 1 }] });
+    expect(page.next).toBeUndefined();
+    expect(read.mock.calls.length).toBeLessThan(10);
   });
 
   it('reads no more events than the page has', async () => {

@@ -35,7 +35,13 @@ export async function pageBackwards<Type extends string = string>(
       ...{ after, until: at - 1, limit: limit - events.length, newest: true },
     });
     events.push(...found.reverse());
-    at = events.length < limit ? after + 1 : (events.at(-1) as EventsOf<Type>).position;
+    at = events.length < limit ? await endBefore(log, after + 1) : (events.at(-1) as EventsOf<Type>).position;
   }
   return { events, ...(at > 1 && { next: at }) };
+}
+
+/** The position after the newest event before this one: at a failover positions leap, by more than windows could search. */
+async function endBefore(log: EventLog, position: number): Promise<number> {
+  const [newest] = position > 1 ? await log.read({ until: position - 1, limit: 1, newest: true }) : [];
+  return newest ? newest.position + 1 : 1;
 }

@@ -15,8 +15,10 @@ import { platformOf } from '../platforms/index.js';
 import type { Platform } from '../platforms/platform.js';
 import type { SiteConnection } from '../sites/connection.js';
 import type { Site } from '../sites/site.js';
+import { lastBefore } from './bound.js';
 import { readConversion } from './conversion-history.js';
 import { type AttemptFilter, attemptKeys, findAttempts, type SearchDependencies } from './find-attempts.js';
+import type { RetryCursor } from './retry-cursor.js';
 
 /** A request takes this long at most. `next` of its result continues. */
 const DEADLINE_MS = 5_000;
@@ -28,7 +30,9 @@ const ATTEMPTS: Readonly<Record<ReplayStatus, readonly string[]>> = {
   queued: ['deferred'],
 };
 
-export interface RetryRequest extends Omit<AttemptFilter, 'kind' | 'statuses'> {
+export interface RetryRequest extends Omit<AttemptFilter, 'kind' | 'statuses' | 'cursor'> {
+  /** `next` of the request before. */
+  readonly cursor?: RetryCursor | undefined;
   /** Of deliveries, as they are now. */
   readonly statuses: readonly ReplayStatus[];
   /** How an attempt of the delivery ended, such as `rejected`. Undefined: in any way that leads to one of the statuses. */
@@ -42,7 +46,7 @@ export interface RetryResult {
   requested: number;
   readonly connections: Record<string, ReplayCounts>;
   /** The request continues with this cursor: it was too large for one. */
-  next?: number;
+  next?: RetryCursor;
   /** Of a dry run for one delivery. */
   preview?: PayloadPreview;
 }
@@ -65,35 +69,54 @@ export async function retryDeliveries(
   request: RetryRequest,
   actor: Actor,
 ): Promise<RetryResult> {
-  const { statuses, outcome, force, dryRun, ...filter } = request;
+  const { statuses, outcome, force, dryRun, cursor, ...filter } = request;
   const { log, commands, postgres } = dependencies;
   const untilMs = performance.now() + DEADLINE_MS;
-  const ofAttempts = force ? undefined : outcomesOf(statuses, outcome);
-  const page = await findAttempts(dependencies, site, { ...filter, kind: 'delivery', statuses: ofAttempts });
+  const matching = {
+    ...filter,
+    kind: 'delivery' as const,
+    statuses: force ? undefined : outcomesOf(statuses, outcome),
+  };
+  const until = cursor?.until ?? (await newestOf(dependencies, filter));
+  const page = await findAttempts(dependencies, site, {
+    ...matching,
+    to: { position: until + 1 },
+    cursor: cursor?.before,
+  });
   const targets = targetsOf(site, page.events);
   const [newest] = await log.readEnds(SITE, [site.id]);
   const common = { site: site.host, settingsPosition: newest?.position ?? 0, statuses, force, dryRun };
   // With `force` the filter names one delivery: another page would only have earlier attempts of it, and send it again.
   const next = force ? undefined : page.next;
-  const result: RetryResult = { requested: 0, connections: {}, ...(next !== undefined && { next }) };
+  const result: RetryResult = {
+    requested: 0,
+    connections: {},
+    ...(next !== undefined && { next: { before: next, until } }),
+  };
   for (const [index, { conversion, connection, position }] of targets.entries()) {
-    if (await wasOnEarlierPage(dependencies, site, conversion, connection, { ...filter, statuses: ofAttempts }))
-      continue;
-    const replay: ReplayRequest = {
-      ...common,
-      platform: connection.platform,
-      range: { conversion },
-      nowMs: postgres.clock.nowMs(),
-    };
-    const counts = connection.disconnected
-      ? { requested: 0, byStatus: { disconnected: 1 } }
-      : await commands.execute(new ReplayDeliveries(actor, replay));
-    add(result, connection.platform, counts);
-    if (dryRun && targets.length === 1 && counts.requested === 1)
-      result.preview = await previewOf(dependencies, connection, conversion, replay);
-    if (performance.now() > untilMs && index < targets.length - 1) return { ...result, next: position };
+    if (!cursor || !(await wasOnEarlierPage(dependencies, site, conversion, connection, { ...matching, cursor }))) {
+      const replay: ReplayRequest = {
+        ...common,
+        platform: connection.platform,
+        range: { conversion },
+        nowMs: postgres.clock.nowMs(),
+      };
+      const counts = connection.disconnected
+        ? { requested: 0, byStatus: { disconnected: 1 } }
+        : await commands.execute(new ReplayDeliveries(actor, replay));
+      add(result, connection.platform, counts);
+      if (dryRun && targets.length === 1 && counts.requested === 1)
+        result.preview = await previewOf(dependencies, connection, conversion, replay);
+    }
+    if (performance.now() > untilMs && index < targets.length - 1)
+      return { ...result, next: { before: position, until } };
   }
   return result;
+}
+
+async function newestOf({ log }: RetryDependencies, { to }: Pick<AttemptFilter, 'to'>): Promise<number> {
+  const head = await log.head();
+  return to ? Math.min(head, await lastBefore(log, to)) : head;
 }
 
 function outcomesOf(statuses: readonly ReplayStatus[], outcome: string | undefined): string[] {
@@ -101,20 +124,20 @@ function outcomesOf(statuses: readonly ReplayStatus[], outcome: string | undefin
   return outcome === undefined ? all : all.filter((one) => one === outcome);
 }
 
-/** Whether a newer attempt of the delivery matches as well: an earlier page, which ended at the cursor, had it. */
+/** Whether a newer attempt of the delivery matches as well, which an earlier page then had. */
 async function wasOnEarlierPage(
   { log }: RetryDependencies,
   site: Site,
   conversion: string,
   { platform }: SiteConnection,
-  { cursor, statuses }: Pick<AttemptFilter, 'cursor' | 'statuses'>,
+  { cursor, statuses }: { readonly cursor: RetryCursor; readonly statuses: readonly string[] | undefined },
 ): Promise<boolean> {
-  if (cursor === undefined) return false;
   const keys = attemptKeys(site, { connection: platform, statuses });
   const events = (await readConversion(log, site.host, conversion)) ?? [];
   return events.some(
     ({ type, data, position }) =>
-      position >= cursor &&
+      position >= cursor.before &&
+      position <= cursor.until &&
       keys.some((key) => key.type === type && key.value === (data as { platform?: string }).platform),
   );
 }

@@ -14,9 +14,8 @@ async function endWith(error: Error): Promise<unknown[]> {
     resolve = resolved;
   });
   const store = {
-    clean: async () => {},
     claim: async () => claims.pop(),
-    release: async (_: Claim, counts: boolean) => resolve(['released', counts]),
+    release: async (_: Claim, reason: string | false) => resolve(['released', reason]),
     finish: async (_: Claim, state: string) => resolve([state]),
   };
   const clock = { at: () => 0 } as unknown as DatabaseClock;
@@ -37,10 +36,10 @@ describe('a job', () => {
   });
 
   it.each([
-    ['an error', 'x is not a function', undefined],
-    ['a statement that takes too long', 'canceling statement due to statement timeout', '57014'],
-    ['an answer that takes too long', 'Query read timeout', undefined],
-  ])('is not tried for ever when it ends with %s', async (_, message, code) => {
-    expect(await endWith(Object.assign(new Error(message), code && { code }))).toEqual(['released', true]);
+    ['an error', 'x is not a function', undefined, 'An error in the service ended it, which is in its log.'],
+    ['a statement that takes too long', 'canceling statement due to …', '57014', 'The database took too long.'],
+    ['an answer that takes too long', 'Query read timeout', undefined, 'The database took too long.'],
+  ])('is not tried for ever when it ends with %s, and says so', async (_, message, code, reason) => {
+    expect(await endWith(Object.assign(new Error(message), code && { code }))).toEqual(['released', reason]);
   });
 });

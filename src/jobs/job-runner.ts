@@ -7,7 +7,6 @@ import { JobCancelled, JobInterrupted, JobRun } from './job-run.js';
 import { type Claim, JobLost, type JobStore } from './job-store.js';
 
 const POLL_EVERY_MS = 1_000;
-const CLEAN_EVERY_MS = 30_000;
 const AT_ONCE_MAX = 2;
 
 /** Carries a job out and returns its result. Calls `check` or `report` often, and ends when that throws. */
@@ -18,7 +17,6 @@ export class JobRunner {
   private readonly running = new Map<JobRun, Promise<void>>();
   private timer: NodeJS.Timeout | undefined;
   private polling: Promise<void> | undefined;
-  private cleanedMs = Number.NEGATIVE_INFINITY;
   private isStopping = false;
 
   constructor(
@@ -52,10 +50,6 @@ export class JobRunner {
   }
 
   private async takeJobs(): Promise<void> {
-    if (performance.now() - this.cleanedMs > CLEAN_EVERY_MS) {
-      await this.store.clean();
-      this.cleanedMs = performance.now();
-    }
     while (!this.isStopping && this.running.size < AT_ONCE_MAX) {
       const claim = await this.store.claim();
       if (!claim) return;
@@ -95,10 +89,10 @@ export class JobRunner {
     if (isDatabaseOutage(cause)) {
       this.logger.warn('A job was interrupted by the database', describe(claim, cause));
       // A job that always takes too long must not be tried for ever.
-      return this.store.release(claim, isDatabaseTimeout(cause));
+      return this.store.release(claim, isDatabaseTimeout(cause) && 'The database took too long.');
     }
     this.logger.error('A job failed', describe(claim, cause));
-    return this.store.release(claim, true);
+    return this.store.release(claim, 'An error in the service ended it, which is in its log.');
   }
 }
 

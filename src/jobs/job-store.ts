@@ -156,27 +156,30 @@ export class JobStore {
     state: Exclude<JobState, 'queued' | 'running'>,
     { result, reason }: { result?: object; reason?: string },
   ): Promise<void> {
-    const hasFile = state === 'succeeded' && job.request.kind === 'export';
+    // Of an export that was cancelled meanwhile the file is not wanted any more. What another job has done stays done.
+    const isExported = state === 'succeeded' && job.request.kind === 'export';
     const { rowCount } = await this.query(
-      `UPDATE cc.jobs SET state = $4, holder = NULL, until = NULL, finished_at = to_timestamp($1), result = $5, reason = $6,
-              checkpoint = NULL, file_until = CASE WHEN $7 THEN to_timestamp($1) + make_interval(hours => $8) END,
-              bytes = CASE WHEN $7 THEN bytes ELSE 0 END
+      `UPDATE cc.jobs SET state = CASE WHEN $7 AND cancel_requested THEN 'cancelled' ELSE $4 END, holder = NULL, until = NULL,
+              finished_at = to_timestamp($1), result = $5, reason = $6, checkpoint = NULL,
+              file_until = CASE WHEN $7 AND NOT cancel_requested THEN to_timestamp($1) + make_interval(hours => $8) END,
+              bytes = CASE WHEN $7 AND NOT cancel_requested THEN bytes ELSE 0 END
         WHERE id = $2 AND holder = $3 AND state = 'running'`,
       [
         ...[this.now(), job.id, holder, state, result ? JSON.stringify(result) : null, reason ?? null],
-        ...[hasFile, KEPT.fileHours],
+        ...[isExported, KEPT.fileHours],
       ],
     );
     if (!rowCount) throw new JobLost(job.id);
-    if (!hasFile) await this.deleteLeftFiles();
+    await this.deleteLeftFiles();
   }
 
-  /** Gives a job back that this process cannot finish. `counts`: it may be the job's fault, so it is not tried for ever. */
-  async release({ job, holder }: Claim, counts: boolean): Promise<void> {
+  /** Gives a job back that this process cannot finish. `reason`: it may be the job's fault, so it is not tried for ever. */
+  async release({ job, holder }: Claim, reason: string | false): Promise<void> {
     await this.query(
-      `UPDATE cc.jobs SET state = 'queued', holder = NULL, until = NULL, claims = claims - CASE WHEN $3 THEN 0 ELSE 1 END
+      `UPDATE cc.jobs SET state = 'queued', holder = NULL, until = NULL, reason = coalesce($3, reason),
+              claims = claims - CASE WHEN $3 IS NULL THEN 1 ELSE 0 END
         WHERE id = $1 AND holder = $2 AND state = 'running'`,
-      [job.id, holder, counts],
+      [job.id, holder, reason || null],
     );
   }
 
@@ -185,11 +188,41 @@ export class JobStore {
     await this.query(
       `UPDATE cc.jobs SET cancel_requested = true, bytes = CASE WHEN state = 'running' THEN bytes ELSE 0 END, file_until = NULL,
               state = CASE WHEN state = 'queued' THEN 'cancelled' ELSE state END,
+              -- If it was never started it has sent nothing, so that its dry run can still be carried out.
+              dry_run = CASE WHEN state = 'queued' AND started_at IS NULL THEN NULL ELSE dry_run END,
               finished_at = CASE WHEN state = 'queued' THEN to_timestamp($1) ELSE finished_at END
         WHERE id = $2`,
       [this.now(), id],
     );
     await this.deleteLeftFiles();
+  }
+
+  /**
+   * Deletes the files of a site's exports, which may have what was just erased from the log. An export that runs may have read it
+   * before, so it starts again.
+   */
+  async deleteExports(site: string): Promise<void> {
+    const client = await this.database.pool.connect();
+    try {
+      await client.query('BEGIN');
+      const { rows } = await client.query<{ id: string }>(
+        `UPDATE cc.jobs SET bytes = 0, file_until = NULL, checkpoint = NULL, holder = NULL, until = NULL,
+                state = CASE WHEN state = 'running' THEN 'queued' ELSE state END,
+                claims = CASE WHEN finished_at IS NULL THEN 0 ELSE claims END,
+                progress = CASE WHEN finished_at IS NULL THEN NULL ELSE progress END,
+                reason = CASE WHEN finished_at IS NULL THEN reason ELSE $2 END
+          WHERE site = $1 AND request ->> 'kind' = 'export' AND (bytes > 0 OR state = 'running') RETURNING id`,
+        [site, 'Personal data of the site was erased since, so its file was deleted. Start another export.'],
+      );
+      // A statement of its own: it also sees what a page added that the one above has waited for.
+      await client.query('DELETE FROM cc.job_chunks WHERE job = ANY ($1)', [rows.map(({ id }) => id)]);
+      await client.query('COMMIT');
+      client.release();
+    } catch (error) {
+      // Closing the connection undoes it.
+      client.release(true);
+      throw error;
+    }
   }
 
   /** Ends jobs that no process will end, and deletes what is kept no longer. */
@@ -198,7 +231,7 @@ export class JobStore {
     await this.query(
       `UPDATE cc.jobs l SET state = CASE WHEN cancel_requested THEN 'cancelled' ELSE 'failed' END, holder = NULL, until = NULL,
               finished_at = to_timestamp($1), bytes = 0, checkpoint = NULL,
-              reason = CASE WHEN NOT cancel_requested THEN 'It was interrupted ' || claims || ' times without getting further.' END
+              reason = CASE WHEN NOT cancel_requested THEN concat_ws(' ', 'It was interrupted ' || claims || ' times without getting further.', reason) END
         WHERE (state = 'queued' OR state = 'running' AND ${LEASE_ENDED}) AND (cancel_requested OR claims >= $2)`,
       [now, CLAIMS_MAX],
     );

@@ -38,7 +38,7 @@ export async function prepareJob(log: EventLog, site: Site, job: NewJob): Promis
   const range = await positionRangeOf(log, bounds);
   if (job.kind === 'export')
     return { kind: 'export', format: job.format, ...(job.types && { types: job.types }), ...range };
-  return { kind: 'shadow', rules: shadowRules(site, job), ...requireShort(range) };
+  return { kind: 'shadow', rules: shadowRules(site, job), ...(await requireShort(log, range)) };
 }
 
 /** The request that carries out what a dry run has counted: the same conversions, also if more were received since. */
@@ -73,9 +73,17 @@ function shadowRules(
   }
 }
 
-function requireShort(range: PositionRange): PositionRange {
-  if (range.until - range.after <= SHADOW_EVENTS_MAX) return range;
+async function requireShort(log: EventLog, range: PositionRange): Promise<PositionRange> {
+  if (!(await hasMore(log, range, SHADOW_EVENTS_MAX))) return range;
   throw new UserError(
-    `The range has more than ${SHADOW_EVENTS_MAX.toLocaleString('en')} positions. Give a shorter one, or use "history shadow" on the command line.`,
+    `The range has more than ${SHADOW_EVENTS_MAX.toLocaleString('en')} events. Give a shorter one, or use "history shadow" on the command line.`,
   );
+}
+
+/** Whether a range has more events than this. Its positions may be many more, because they leap at a failover. */
+async function hasMore(log: EventLog, { after, until }: PositionRange, events: number): Promise<boolean> {
+  if (until - after <= events) return false;
+  const last = await log.pageEnd(after, events);
+  const next = last < until ? await log.pageEnd(last, 1) : last;
+  return next > last && next <= until;
 }

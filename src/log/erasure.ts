@@ -2,14 +2,27 @@ import type { ClientBase } from 'pg';
 import type { DatabaseClock } from '../postgres/database-clock.js';
 import type { Postgres } from '../postgres/postgres.js';
 import { appendInTransaction } from './append-in-transaction.js';
+import {
+  type ErasureSearch,
+  erasureParts,
+  type FoundEvent,
+  findAppended,
+  findWithLinked,
+  subjectRows,
+} from './erasure-search.js';
 import type { AppendRequest } from './event.js';
 import { readEventsAt, readHead } from './event-reader.js';
 import { followLineage } from './lineage.js';
-import type { Projection } from './projection.js';
 import { APPEND_LOCK, erasureLock } from './projection-rebuild.js';
+import { RETENTION_LOCK } from './retention-holds.js';
 
 /** The projection of dedup claims, which the append writes and this file erases. */
 const DEDUP = 'dedup';
+
+/** Events that one transaction erases. */
+const PART_EVENTS = 1_000;
+/** Rows of a projection that the transaction of a part deletes. An event makes fewer than ten. */
+const PART_ROWS = 10 * PART_EVENTS;
 
 /** A key that was derived from a reference reveals nothing about the person; all others were derived from the subject. */
 const CLAIMS = `site = $1 AND stream = ANY (
@@ -24,26 +37,21 @@ export interface Erased {
   readonly rows: ReadonlyMap<string, number>;
 }
 
-export interface ErasureSearch {
-  readonly site: string;
-  /** In hex. */
-  readonly subject: string;
-  /** Further subjects that are named in personal parts of this one and are erased with it. */
-  linkedSubjects(personal: readonly unknown[]): string[];
-  /** All projections; those that declare `subjectColumns` lose the rows of the subject, those with `forget` its events. */
-  readonly projections: readonly Projection[];
-}
-
 export interface ErasureOptions extends ErasureSearch {
   /** The event that states the erasure. It is appended by the transaction that deletes. */
   record(erased: Erased): AppendRequest & { readonly expected: 'new' };
 }
 
 /**
- * Deletes the personal parts of all events about a subject, and the subject's rows in projections. The events stay. The
- * search runs concurrently with appends; only the deletion, its event and a second search for newer events hold the append lock.
+ * Deletes the personal parts of all events about a subject, and the subject's rows in projections. The events stay. All of it runs
+ * concurrently with appends, except for the search for newer events at the end: that part, the claims and the event that states
+ * the erasure hold the append lock. Many events are erased in several transactions, each with an event of its own.
  */
-export async function eraseSubject(postgres: Postgres, options: ErasureOptions): Promise<Erased> {
+export async function eraseSubject(
+  postgres: Postgres,
+  options: ErasureOptions,
+  partEvents = PART_EVENTS,
+): Promise<Erased> {
   const client = await postgres.connect('erasure', { lock_timeout: '0' });
   try {
     await followLineage(client, () => {});
@@ -53,9 +61,17 @@ export async function eraseSubject(postgres: Postgres, options: ErasureOptions):
       lockedProjections(options).sort(),
     ]);
     const subjects = new Set([options.subject]);
+    let sum: Erased = { events: 0, claims: 0, rows: new Map() };
     for (;;) {
-      const erased = await eraseOnce(client, postgres.clock, options, subjects);
-      if (erased) return erased;
+      const head = await readHead(client);
+      const parts = erasureParts(await findWithLinked(client, options, subjects, head), partEvents);
+      for (const [index, events] of parts.entries()) {
+        const isLast = index === parts.length - 1;
+        const erased = await erasePart(client, postgres.clock, options, { events, subjects, head, isLast });
+        if (!erased) break;
+        sum = sumOf(sum, erased);
+        if (isLast) return sum;
+      }
     }
   } finally {
     await client.end();
@@ -68,7 +84,8 @@ export async function countErasable(postgres: Postgres, search: ErasureSearch): 
   try {
     await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
     const subjects = new Set([search.subject]);
-    const positions = await findWithLinked(client, search, subjects, Number.MAX_SAFE_INTEGER);
+    const found = await findWithLinked(client, search, subjects, Number.MAX_SAFE_INTEGER);
+    const positions = found.map(({ position }) => position);
     const { rows: claims } = await client.query<{ count: number }>(
       `SELECT count(*)::float8 AS count FROM cc.dedup WHERE ${CLAIMS}`,
       [search.site, positions],
@@ -94,47 +111,97 @@ function lockedProjections({ projections }: ErasureSearch): string[] {
   ];
 }
 
-/** Undefined when an event appended during the search names another subject: the search must then run again. */
-async function eraseOnce(
+interface ErasurePart {
+  readonly events: readonly FoundEvent[];
+  readonly subjects: ReadonlySet<string>;
+  /** Of the log, when the events were searched for. */
+  readonly head: number;
+  /** The last part also erases what was appended since. */
+  readonly isLast: boolean;
+}
+
+/** Undefined when an event appended since the search names another subject: nothing is erased, and the search must run again. */
+async function erasePart(
   client: ClientBase,
   clock: DatabaseClock,
   options: ErasureOptions,
-  subjects: Set<string>,
+  { events: found, subjects, head, isLast }: ErasurePart,
 ): Promise<Erased | undefined> {
-  const { site, linkedSubjects } = options;
-  const head = await readHead(client);
-  const found = await findWithLinked(client, options, subjects, head);
+  const { site } = options;
   await client.query('BEGIN');
+  // The removal of a partition holds the append lock and waits for tables that this transaction uses.
+  await client.query('SELECT pg_advisory_xact_lock_shared($1)', [RETENTION_LOCK]);
   // Waits for folds that have read personal parts and not yet written their rows.
-  const { rows: checkpoints } = await client.query<{ name: string; position: string }>(
-    'SELECT name, position FROM cc.projections WHERE name = ANY ($1) ORDER BY name FOR UPDATE',
+  const { rows: checkpoints } = await client.query<Checkpoint>(
+    'SELECT name, position::float8 AS position FROM cc.projections WHERE name = ANY ($1) ORDER BY name FOR UPDATE',
     [lockedProjections(options)],
   );
+  // Until the end of this transaction nothing beyond is folded.
+  const reached = await readHead(client);
+  const appended = await findAppended(client, options, subjects, head, reached);
+  if (!appended) return rollBack(client);
+  const streams = new Set(found.map(({ stream }) => stream));
+  const together = [...found, ...appended.filter(({ stream }) => isLast || streams.has(stream))];
+  const positions = together.map(({ position }) => position);
+  await forgetEvents(client, options, checkpoints, positions);
+  let events = totalOf(await deletePersonalParts(client, 'position = ANY ($1)', [positions]));
+  // No index has the stream of a claim, so they are searched for before appends wait.
+  const { rows: claimed } = await client.query<{ key: string }>(`SELECT key FROM cc.dedup WHERE ${CLAIMS}`, [
+    site,
+    positions,
+  ]);
   await client.query('SELECT pg_advisory_xact_lock($1)', [APPEND_LOCK]);
-  const newer = await find(client, site, subjects, head, Number.MAX_SAFE_INTEGER);
-  if (linkedSubjects(newer.map(({ data }) => data)).some((subject) => !subjects.has(subject))) {
-    await client.query('ROLLBACK');
-    return undefined;
+  let claims = await deleteClaims(client, 'key = ANY ($3)', [site, positions, claimed.map(({ key }) => key)]);
+  if (isLast) {
+    const last = await findAppended(client, options, subjects, reached, Number.MAX_SAFE_INTEGER);
+    if (!last) return rollBack(client);
+    const lastPositions = last.map(({ position }) => position);
+    events += totalOf(await deletePersonalParts(client, 'position = ANY ($1)', [lastPositions]));
+    // A claim has the time of its event.
+    const isNewer = 'at >= (SELECT min(time) FROM cc.events WHERE position = ANY ($2))';
+    claims += await deleteClaims(client, isNewer, [site, lastPositions]);
   }
-  const positions = [...found, ...newer.map(({ position }) => position)];
-  for (const { name, forget } of options.projections) {
-    const folded = Number(checkpoints.find((checkpoint) => checkpoint.name === name)?.position ?? 0);
-    await forget?.take(
-      client,
-      await readEventsAt(
-        client,
-        positions.map(Number).filter((at) => at <= folded),
-        forget.types,
-      ),
-    );
-  }
-  const claims = await client.query(`DELETE FROM cc.dedup WHERE ${CLAIMS}`, [site, positions]);
-  const events = await deletePersonalParts(client, 'position = ANY ($1)', [positions]);
-  const rows = await deleteRows(client, options, subjects);
-  const erased = { events: totalOf(events), claims: claims.rowCount ?? 0, rows };
+  const rows = await deleteRows(client, options, subjects, isLast ? undefined : PART_ROWS);
+  const erased = { events, claims, rows };
   await appendInTransaction(client, clock, options.record(erased));
   await client.query('COMMIT');
   return erased;
+}
+
+async function rollBack(client: ClientBase): Promise<undefined> {
+  await client.query('ROLLBACK');
+  return undefined;
+}
+
+interface Checkpoint {
+  readonly name: string;
+  readonly position: number;
+}
+
+/** Takes events out of the rows that count them. */
+async function forgetEvents(
+  client: ClientBase,
+  { projections }: ErasureSearch,
+  checkpoints: readonly Checkpoint[],
+  positions: readonly number[],
+): Promise<void> {
+  for (const { name, forget } of projections) {
+    const folded = checkpoints.find((checkpoint) => checkpoint.name === name)?.position ?? 0;
+    const counted = positions.filter((position) => position <= folded);
+    if (forget && counted.length > 0) await forget.take(client, await readEventsAt(client, counted, forget.types));
+  }
+}
+
+/** `values` starts with the site and the positions of the events that made the claims. */
+async function deleteClaims(client: ClientBase, condition: string, values: readonly unknown[]): Promise<number> {
+  const { rowCount } = await client.query(`DELETE FROM cc.dedup WHERE ${CLAIMS} AND ${condition}`, [...values]);
+  return rowCount ?? 0;
+}
+
+function sumOf(one: Erased, other: Erased): Erased {
+  const rows = new Map(one.rows);
+  for (const [table, count] of other.rows) rows.set(table, (rows.get(table) ?? 0) + count);
+  return { events: one.events + other.events, claims: one.claims + other.claims, rows };
 }
 
 /**
@@ -192,49 +259,16 @@ async function deleteRows(
   client: ClientBase,
   search: ErasureSearch,
   subjects: ReadonlySet<string>,
+  most: number | undefined,
 ): Promise<Map<string, number>> {
   const rows = new Map<string, number>();
   for (const { table, condition, values } of subjectRows(search, subjects)) {
-    const { rowCount } = await client.query(`DELETE FROM cc.${table} WHERE ${condition}`, values);
+    const which =
+      most === undefined
+        ? condition
+        : `ctid = ANY (ARRAY(SELECT ctid FROM cc.${table} WHERE ${condition} LIMIT ${most}))`;
+    const { rowCount } = await client.query(`DELETE FROM cc.${table} WHERE ${which}`, values);
     rows.set(table, rowCount ?? 0);
   }
   return rows;
-}
-
-/** The rows of projections that are about the subjects. */
-function subjectRows({ site, projections }: ErasureSearch, subjects: ReadonlySet<string>) {
-  return projections
-    .flatMap(({ subjectColumns = [] }) => subjectColumns)
-    .map(({ table, column }) => ({
-      table,
-      condition: `site = $1 AND ${column} = ANY ($2)`,
-      values: [site, bytesOf(subjects)],
-    }));
-}
-
-/** Positions of the events about the subjects and those linked with them, which are added to `subjects`. */
-async function findWithLinked(
-  client: ClientBase,
-  { site, linkedSubjects }: ErasureSearch,
-  subjects: Set<string>,
-  until: number,
-): Promise<string[]> {
-  const found = await find(client, site, subjects, -1, until);
-  const linked = new Set(linkedSubjects(found.map(({ data }) => data)).filter((subject) => !subjects.has(subject)));
-  const foundLinked = await find(client, site, linked, -1, until);
-  for (const subject of linked) subjects.add(subject);
-  return [...found, ...foundLinked].map(({ position }) => position);
-}
-
-async function find(client: ClientBase, site: string, subjects: ReadonlySet<string>, after: number, until: number) {
-  if (subjects.size === 0) return [];
-  const { rows } = await client.query<{ position: string; data: unknown }>(
-    'SELECT position, data FROM cc.personal WHERE site = $1 AND subject = ANY ($2) AND position > $3 AND position <= $4',
-    [site, bytesOf(subjects), after, until],
-  );
-  return rows;
-}
-
-function bytesOf(subjects: Iterable<string>): Buffer[] {
-  return [...subjects].map((subject) => Buffer.from(subject, 'hex'));
 }

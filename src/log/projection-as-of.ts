@@ -3,6 +3,7 @@ import type { Postgres } from '../postgres/postgres.js';
 import { readHead } from './event-reader.js';
 import { foldIntoTempTables } from './fold-into-temp-tables.js';
 import type { Projection } from './projection.js';
+import { inTransaction } from './projection-rebuild.js';
 import { withReaderHold } from './retention-holds.js';
 
 const ROWS_AT_ONCE = 1_000;
@@ -24,7 +25,8 @@ export class ProjectionAsOf {
     try {
       await client.query(`SET timezone = 'UTC'`);
       await withReaderHold(postgres, `fold of the projection ${projection.name}`, 0, async () => {
-        await foldIntoTempTables(client, projection, Math.min(until, await readHead(client)), progress);
+        const last = Math.min(until, await readHead(client));
+        await inTransaction(client, () => foldIntoTempTables(client, projection, last, progress));
       });
       return new ProjectionAsOf(client, projection);
     } catch (error) {

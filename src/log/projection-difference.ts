@@ -14,7 +14,10 @@ export interface ProjectionDifference {
   readonly surplus: number;
 }
 
-/** Copies the live rows and their checkpoint in one snapshot, folds the log up to it into temporary tables, and compares. */
+/**
+ * Copies the live rows, folds the log up to their checkpoint into temporary tables, and compares. All of it in one snapshot: an
+ * erasure meanwhile is neither in the rows nor in the events.
+ */
 export async function compareProjection(
   postgres: Postgres,
   projection: Projection,
@@ -31,9 +34,10 @@ export async function compareProjection(
       for (const table of projection.tables)
         await client.query(`CREATE TEMP TABLE live_${table} AS SELECT * FROM cc.${table}`);
       const head = await readHead(client);
-      return projection.inline ? head : Math.min(head, Number(rows[0]?.position ?? 0));
+      const last = projection.inline ? head : Math.min(head, Number(rows[0]?.position ?? 0));
+      await foldIntoTempTables(client, projection, last, progress);
+      return last;
     });
-    await foldIntoTempTables(client, projection, until, progress);
     let difference: ProjectionDifference = { position: until, rows: 0, missing: 0, surplus: 0 };
     for (const table of projection.tables) {
       const prunedBy = projection.prunedBy?.[table];

@@ -71,7 +71,15 @@ async function createShadowTables(client: Client, projection: Projection): Promi
     await client.query(`DROP TABLE IF EXISTS cc_shadow.${table}`);
     // Unlogged until complete: after a crash the rebuild starts again, so the rows need no WAL.
     if (projection.stagingTable) await createStagingTable(client, projection.stagingTable, 'UNLOGGED');
-    else await client.query(`CREATE UNLOGGED TABLE cc_shadow.${table} (LIKE cc.${table} INCLUDING ALL)`);
+    else {
+      const { rows } = await client.query<{ options: string | null }>(
+        `SELECT array_to_string(reloptions, ', ') AS options FROM pg_class WHERE oid = $1::regclass`,
+        [`cc.${table}`],
+      );
+      // Storage parameters such as the fill factor are not among what LIKE includes.
+      const options = rows[0]?.options ? `WITH (${rows[0].options})` : '';
+      await client.query(`CREATE UNLOGGED TABLE cc_shadow.${table} (LIKE cc.${table} INCLUDING ALL) ${options}`);
+    }
   }
 }
 

@@ -21,8 +21,8 @@ export function isOwnName(text: string): boolean {
 
 /** The platform that a connection is of, as its name says. A name of a later version may be of a platform that does not exist here. */
 export function platformNameOf(connection: string): string {
-  const [platform = ''] = connection.split(':', 1);
-  return platform;
+  const end = connection.indexOf(':');
+  return end === -1 ? connection : connection.slice(0, end);
 }
 
 /** In the order of a receipt: by platform, the one without a name of its own first, then by name. */

@@ -58,10 +58,22 @@ const CONSTANT = /^"(.*)"$/su;
 /** The custom fields of the connection (`field.<theirs>=<ours>`) by name, filled from the conversion; absent values are left out. */
 export function customFields(settings: Settings, conversion: Conversion): Record<string, FieldValue> {
   const fields: Record<string, FieldValue> = {};
-  for (const [name, source] of Object.entries(settings)) {
-    if (!name.startsWith('field.')) continue;
+  for (const [name, source] of fieldSettings(settings)) {
     const value = CONSTANT.exec(source)?.[1] ?? sourceValue(source as FieldSource, conversion);
-    if (value !== undefined) fields[name.slice('field.'.length)] = value;
+    if (value !== undefined) fields[name] = value;
+  }
+  return fields;
+}
+
+/** By the settings: they belong to one connection, and every conversion asks for them. */
+const fieldsOf = new WeakMap<Settings, readonly (readonly [name: string, source: string])[]>();
+
+function fieldSettings(settings: Settings): readonly (readonly [name: string, source: string])[] {
+  let fields = fieldsOf.get(settings);
+  if (!fields) {
+    const all = Object.entries(settings).filter(([name]) => name.startsWith('field.'));
+    fields = all.map(([name, source]) => [name.slice('field.'.length), source] as const);
+    fieldsOf.set(settings, fields);
   }
   return fields;
 }

@@ -29,8 +29,9 @@ export const PLATFORMS: readonly Platform[] = [
   webhook,
 ];
 
+const BY_NAME: ReadonlyMap<string, Platform> = new Map(PLATFORMS.map((platform) => [platform.name, platform]));
+
 /** The platform that a connection is of; undefined if this version has no such platform. */
 export function platformOf(connection: string): Platform | undefined {
-  const name = platformNameOf(connection);
-  return PLATFORMS.find((platform) => platform.name === name);
+  return BY_NAME.get(platformNameOf(connection));
 }

@@ -70,5 +70,6 @@ export function isLimited({ consent }: Conversion, settings: Settings): boolean 
 
 /** The object itself, or undefined when none of its fields has a value. */
 export function unlessEmpty(data: Readonly<Record<string, unknown>>): object | undefined {
-  return Object.values(data).some((value) => value !== undefined) ? data : undefined;
+  for (const name in data) if (data[name] !== undefined) return data;
+  return undefined;
 }

@@ -18,6 +18,7 @@ import {
 } from './service-role.js';
 
 const POOL_SIZE = 8;
+const RESERVED_POOL_SIZE = 3;
 /** A connection can die unnoticed (a failover, a firewall): no query may then wait on it forever. */
 const LIMITS = { connectionTimeoutMillis: 5_000, query_timeout: 30_000, keepAlive: true };
 const RECONNECT_EVERY_MS = 500;
@@ -39,6 +40,7 @@ export interface PostgresOptions {
 /** The database: its address, and connections to it as the service's role or as the owner of the schema. */
 export class Postgres {
   private readModels: Promise<DataSource> | undefined;
+  private reservedPool: Pool | undefined;
   private sampling: Promise<void> | undefined;
   private readonly sampler: NodeJS.Timeout;
 
@@ -68,6 +70,12 @@ export class Postgres {
       await embedded?.release();
       throw error;
     }
+  }
+
+  /** For short queries that must not wait for slow ones: who a request is from, and leases. Opened by its first use. */
+  get reserved(): Pool {
+    this.reservedPool ??= createPool(this.service, 'reserved', { max: RESERVED_POOL_SIZE });
+    return this.reservedPool;
   }
 
   /** A dedicated connection, as the service's role. `settings` are fixed as long as it is open. */
@@ -120,6 +128,7 @@ export class Postgres {
   async close(): Promise<void> {
     clearInterval(this.sampler);
     await this.readModels?.then((source) => source.destroy()).catch(() => {});
+    await this.reservedPool?.end();
     await this.pool.end();
     await this.embedded?.release();
   }
@@ -142,23 +151,27 @@ async function openPool(target: ClientConfig, { onMessage, waitMs = 0 }: Postgre
   try {
     const hasRole = await prepareDatabase(owner, target);
     const service = { target: (hasRole && (await findServiceTarget(owner, target))) || target, hasRole };
-    const pool = new Pool({
-      ...withOptions(service.target, 'service', serviceOptions(service)),
-      max: POOL_SIZE,
-      // Always one: it shows that this instance runs, to an embedded server and to the upgrade of a later version.
-      min: 1,
-      ...LIMITS,
-    });
-    // The pool replaces an idle connection that the server closed at the next query.
-    pool.on('error', () => {});
-    // The query that uses a broken connection fails; without a listener the event would also end the process.
-    pool.on('connect', (client) => client.on('error', () => {}));
+    // Always one connection: it shows that this instance runs, to an embedded server and to the upgrade of a later version.
+    const pool = createPool(service, 'service', { max: POOL_SIZE, min: 1 });
     // Connected before `owner` releases the migration lock: otherwise a later version could upgrade in between, unaware.
     const clock = await endingOnError(pool, openClock(pool));
     return { pool, clock, service };
   } finally {
     await owner.end();
   }
+}
+
+function createPool(
+  service: ServiceAccess,
+  purpose: string,
+  size: { readonly max: number; readonly min?: number },
+): Pool {
+  const pool = new Pool({ ...withOptions(service.target, purpose, serviceOptions(service)), ...size, ...LIMITS });
+  // The pool replaces an idle connection that the server closed at the next query.
+  pool.on('error', () => {});
+  // The query that uses a broken connection fails; without a listener the event would also end the process.
+  pool.on('connect', (client) => client.on('error', () => {}));
+  return pool;
 }
 
 async function openClock(pool: Pool): Promise<DatabaseClock> {

@@ -219,14 +219,14 @@ function isInventable({ part, source, medium, campaign }: Row): boolean {
   return part === 'further' && (source !== '' || medium !== '' || campaign !== '');
 }
 
-/** Deletes rows without conversions. A source that none of the first conversions has any more is not counted by its name. */
+/** Deletes rows without conversions, and those that expired meanwhile. A source that none of the first conversions has any more is not counted by its name. */
 async function removeEmpty(tx: ClientBase, changed: readonly Row[]): Promise<void> {
   const list = JSON.stringify(changed);
   await tx.query(
     `DELETE FROM attributions USING json_to_recordset($1) AS r (${RECORD})
       WHERE ${Object.keys(KEYS)
         .map((name) => `attributions.${name} = r.${name}`)
-        .join(' AND ')} AND attributions.conversions = 0`,
+        .join(' AND ')} AND attributions.conversions <= 0`,
     [list],
   );
   await tx.query(

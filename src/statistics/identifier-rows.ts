@@ -37,7 +37,7 @@ export async function changeIdentifiers(
     await tx.query(
       `DELETE FROM identifier_statistics i
         USING json_to_recordset($1) AS r (site text, quarter timestamptz, platforms text)
-        WHERE i.site = r.site AND i.quarter = r.quarter AND i.platforms = r.platforms AND i.conversions = 0`,
+        WHERE i.site = r.site AND i.quarter = r.quarter AND i.platforms = r.platforms AND i.conversions <= 0`,
       [rows],
     );
 }

@@ -1,12 +1,10 @@
 import type { ClientBase } from 'pg';
-import { SITE } from '../events/site.events.js';
 import type { EventLog } from '../log/event-log.js';
 import type { Postgres } from '../postgres/postgres.js';
+import { type Annotation, readAnnotations } from './annotations.js';
 import { bordersWithin, type Interval, type Period } from './buckets.js';
 import { type AsOf, readSnapshot } from './snapshot.js';
 import { borderValues, COUNTED_IN, type Counts, countBySite, toCounts } from './totals.js';
-
-const ANNOTATIONS_MAX = 200;
 
 /** Final outcomes of deliveries to one platform, by the time of the outcome. */
 export interface DeliveryCounts {
@@ -26,24 +24,6 @@ export interface Bucket extends Counts {
   readonly end: string;
   /** By the name of the connection. */
   readonly platforms: Readonly<Record<string, DeliveryCounts>>;
-}
-
-const CHANGES = {
-  'site.platform_parked.v1': 'parked',
-  'site.platform_paused.v1': 'paused',
-  'site.platform_resumed.v1': 'resumed',
-  'site.platform_connected.v1': 'connected',
-  'site.platform_disconnected.v1': 'disconnected',
-} as const;
-export const ANNOTATION_KINDS = Object.values(CHANGES);
-
-/** What happened to a connection. */
-export interface Annotation {
-  readonly time: string;
-  readonly site: string;
-  readonly kind: (typeof ANNOTATION_KINDS)[number];
-  readonly platform: string;
-  readonly reason?: string;
 }
 
 export interface Series {
@@ -66,7 +46,10 @@ export async function readSeries(
   { sites, period, interval, timeZone }: SeriesRequest,
 ): Promise<Series> {
   const borders = bordersWithin(period, interval, timeZone);
-  const annotations = await readAnnotations(log, sites, borders);
+  const annotations = await readAnnotations(log, sites, {
+    fromMs: borders[0] as number,
+    toMs: borders.at(-1) as number,
+  });
   return readSnapshot(postgres, COUNTED_IN, async (client) => {
     const bySite = await countBySite(client, sites, borders);
     const platforms = await countDeliveries(client, sites, borders);
@@ -113,26 +96,4 @@ export function acceptanceOf(counts: Omit<DeliveryCounts, 'acceptance'>): number
   const good = counts.delivered + counts.accepted + counts.confirmed;
   const all = good + counts.rejected + counts.failed;
   return all === 0 ? null : good / all;
-}
-
-async function readAnnotations(
-  log: EventLog,
-  sites: readonly string[],
-  bordersMs: readonly number[],
-): Promise<Annotation[]> {
-  const [from, to] = [bordersMs[0], bordersMs.at(-1)] as [number, number];
-  const [after, until] = [await log.positionBefore(new Date(from)), await log.positionBefore(new Date(to))];
-  const types = Object.keys(CHANGES) as (keyof typeof CHANGES)[];
-  const [site] = sites;
-  const ofSite = site !== undefined && sites.length === 1 ? { site } : {};
-  const options = { after, until, categories: [SITE], types, ...ofSite, newest: true, limit: ANNOTATIONS_MAX };
-  return (await log.read(options))
-    .filter(({ site }) => sites.includes(site))
-    .map(({ time, site, type, data }) => ({
-      time,
-      site,
-      kind: CHANGES[type],
-      platform: data.platform,
-      ...('reason' in data && data.reason !== undefined && { reason: data.reason }),
-    }));
 }

@@ -1,5 +1,6 @@
 import { type ClientBase, DatabaseError } from 'pg';
 import { UserError } from '../kernel/errors.js';
+import { Semaphore } from '../kernel/semaphore.js';
 import { readHead, readTimeAfter } from '../log/event-reader.js';
 import type { Postgres } from '../postgres/postgres.js';
 
@@ -7,14 +8,25 @@ const STATEMENT_TIMEOUT = '5s';
 /** PostgreSQL's code of a statement that took too long. */
 const QUERY_CANCELED = '57014';
 
+/** Of this process, whose pool has eight connections. Each takes seconds at worst. */
+const reads = new Semaphore(4, 10_000);
+
 /** Every event up to the position is counted; every event before the time is. */
 export interface AsOf {
   readonly position: number;
   readonly time: string;
 }
 
-/** Reads rows of projections and their checkpoints as of one moment, in bounded time. */
-export async function readSnapshot<Result>(
+/** Reads rows of projections and their checkpoints as of one moment, in bounded time, and few at once. */
+export function readSnapshot<Result>(
+  postgres: Postgres,
+  projections: readonly string[],
+  read: (client: ClientBase) => Promise<Result>,
+): Promise<Result & { readonly asOf: AsOf }> {
+  return reads.run(() => readNow(postgres, projections, read));
+}
+
+async function readNow<Result>(
   postgres: Postgres,
   projections: readonly string[],
   read: (client: ClientBase) => Promise<Result>,

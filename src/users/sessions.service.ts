@@ -19,7 +19,7 @@ export class SessionsService {
    */
   async open({ id, passwordHash }: Pick<UserRow, 'id' | 'passwordHash'>): Promise<string | undefined> {
     const { text, hash } = generateSecretToken();
-    const { rowCount } = await this.postgres.pool.query(
+    const { rowCount } = await this.postgres.reserved.query(
       `WITH ended AS (DELETE FROM user_sessions WHERE expires_at < now() OR last_used_at < now() - make_interval(hours => $4))
        INSERT INTO user_sessions (hash, user_id, expires_at)
        SELECT $1, id, now() + make_interval(days => $3) FROM users
@@ -52,7 +52,7 @@ export class SessionsService {
     });
     if (!session) return undefined;
     if (!isUse) return session.user;
-    await this.postgres.pool.query(
+    await this.postgres.reserved.query(
       `UPDATE user_sessions SET last_used_at = now() WHERE hash = $1 AND last_used_at < now() - $2::interval`,
       [hash, USE_RECORDED_EVERY],
     );

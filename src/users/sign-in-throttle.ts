@@ -19,7 +19,7 @@ export class SignInThrottle {
    */
   async admit(email: string, address: string | undefined): Promise<boolean> {
     const keys = keysOf(email, address);
-    const { rows } = await this.postgres.pool.query<{ admitted: boolean }>(
+    const { rows } = await this.postgres.reserved.query<{ admitted: boolean }>(
       `WITH old AS (DELETE FROM sign_in_attempts WHERE at < now() - make_interval(mins => $3)),
             counted AS (
               SELECT bool_and(earlier < "limit") AS admitted
@@ -36,7 +36,7 @@ export class SignInThrottle {
   /** After a successful sign-in: the attempts of this person do not count any more. */
   async forget(email: string, address: string | undefined): Promise<void> {
     const [key] = keysOf(email, address)[0] as [Buffer, number];
-    await this.postgres.pool.query('DELETE FROM sign_in_attempts WHERE key = $1', [key]);
+    await this.postgres.reserved.query('DELETE FROM sign_in_attempts WHERE key = $1', [key]);
   }
 }
 

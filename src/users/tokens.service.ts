@@ -62,7 +62,7 @@ export class TokensService {
       relations: { owner: true },
     });
     if (!token || !isUse) return token ?? undefined;
-    await this.postgres.pool.query(
+    await this.postgres.reserved.query(
       `UPDATE api_tokens SET last_used_at = now()
         WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < now() - $2::interval)`,
       [token.id, USE_RECORDED_EVERY],

@@ -11,6 +11,8 @@ export class Erasure {
   constructor(
     private readonly postgres: Postgres,
     private readonly projections: readonly Projection[],
+    /** Deletes what was copied from the log of a site and may be about the person. */
+    private readonly deleteCopies: (site: string) => Promise<void>,
   ) {}
 
   async erase(actor: string, site: string, subject: string): Promise<ErasedSubject> {
@@ -24,6 +26,8 @@ export class Erasure {
         return { category: VISITOR, stream: uuidv7(), expected: 'new', site, actor, events: [event] };
       },
     });
+    // Afterwards, so that nothing is copied again; also if nothing was found, because an erasure may have ended before this.
+    await this.deleteCopies(site);
     return countsOf(erased);
   }
 

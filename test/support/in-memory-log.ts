@@ -29,6 +29,7 @@ interface DedupClaim {
  */
 export class InMemoryLog extends EventLog {
   private readonly events: { readonly event: StoredEvent; readonly reference: string | undefined }[] = [];
+  private leap = 0;
   private readonly claims = new Map<string, DedupClaim>();
   private readonly followers = new Set<Follower>();
   private readonly listeners = new Set<(category: string) => void>();
@@ -56,7 +57,7 @@ export class InMemoryLog extends EventLog {
     const time = new Date(nowMs).toISOString();
     for (const [index, { type, data, personal, reference }] of events.entries()) {
       const event = {
-        position: this.events.length + 1,
+        position: this.newest() + this.leap + 1,
         id: uuidv7(),
         type,
         stream: name,
@@ -69,9 +70,10 @@ export class InMemoryLog extends EventLog {
         personal: personal ? JSON.parse(JSON.stringify(personal)) : null,
       } as StoredEvent;
       this.events.push({ event, reference });
+      this.leap = 0;
     }
     for (const listener of this.listeners) listener(category);
-    return { status: 'appended', position: this.events.length, time };
+    return { status: 'appended', position: this.newest(), time };
   }
 
   appendAll(requests: readonly AppendRequest[]): Promise<(AppendOutcome | Error)[]> {
@@ -156,7 +158,16 @@ export class InMemoryLog extends EventLog {
   }
 
   async head(): Promise<number> {
-    return this.events.length;
+    return this.newest();
+  }
+
+  /** As after a failover: the next event has a position far beyond the newest one. */
+  skipPositions(count: number): void {
+    this.leap = count;
+  }
+
+  private newest(): number {
+    return this.events.at(-1)?.event.position ?? 0;
   }
 
   async removedUntil(): Promise<number> {

@@ -10,6 +10,7 @@ import {
   filterFeed,
   groupOf,
   type LiveEvent,
+  moveOn,
   typesOf,
 } from './live-events.js';
 
@@ -42,7 +43,7 @@ describe('live events', () => {
     expect([second.moving.length, second.passed]).toEqual([50, 88]);
     const third = addToFeed(second, [event(161), event(160)]);
     expect([positionsOf(third.moving.slice(0, 2)), third.passed]).toEqual([[161, 160], 88]);
-    const again = filterFeed(third, '');
+    const again = moveOn(third);
     expect([positionsOf(again.moving), again.passed]).toEqual([positionsOf(third.shown.slice(0, 50)), 0]);
   });
 
@@ -51,6 +52,8 @@ describe('live events', () => {
     expect(positionsOf(addToFeed(rare, [event(2, 'RARE-8'), ...range(3, 20_000)]).shown)).toEqual([2, 1]);
     expect(positionsOf(filterFeed(rare, 'other').shown)).toEqual([]);
     expect(positionsOf(filterFeed(filterFeed(rare, 'other'), ' ').shown)).toEqual([1]);
+    const pushedOut = addToFeed(rare, range(2, 20_000));
+    expect(positionsOf(moveOn(pushedOut).moving)).toEqual([1]);
   });
 
   it('are requested by the types of the chosen group', () => {

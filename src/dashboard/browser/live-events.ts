@@ -103,7 +103,7 @@ export function typesOf(group: EventGroup | undefined): EventType[] | undefined 
 }
 
 /** Events shown at once, and events kept for another filter text. */
-export const SHOWN_MAX = 200;
+const SHOWN_MAX = 200;
 const KEPT_MAX = 1_000;
 /** More rows cannot be read while they move. */
 const MOVING_MAX = 50;
@@ -141,7 +141,12 @@ export function addToFeed({ kept, shown, moving, passed, text }: Feed, arrived: 
 /** The feed with a text, its newest events listed. */
 export function filterFeed({ kept }: Feed, text: string): Feed {
   const shown = kept.filter((event) => contains(event, text)).slice(0, SHOWN_MAX);
-  return { kept, shown, moving: shown.slice(0, MOVING_MAX), passed: 0, text };
+  return moveOn({ kept, shown, moving: [], passed: 0, text });
+}
+
+/** The feed when it moves on after a pause: its newest events are listed. */
+export function moveOn(feed: Feed): Feed {
+  return { ...feed, moving: feed.shown.slice(0, MOVING_MAX), passed: 0 };
 }
 
 /** Adds events, newest first. An event may arrive twice: with the list, and with the stream. */

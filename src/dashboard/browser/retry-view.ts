@@ -79,13 +79,13 @@ const REQUESTS_MAX = 40;
  */
 export async function runRetry(
   selections: readonly RetrySelection[],
-  request: (selection: RetrySelection, cursor: number | undefined) => Promise<RetryAnswer>,
+  request: (selection: RetrySelection, cursor: string | undefined) => Promise<RetryAnswer>,
   onAnswer: (answer: RetryAnswer) => void,
   signal: AbortSignal,
 ): Promise<boolean> {
   let requests = 0;
   for (const selection of selections) {
-    let cursor: number | undefined;
+    let cursor: string | undefined;
     do {
       if (signal.aborted || requests === REQUESTS_MAX) return false;
       requests += 1;

@@ -111,9 +111,9 @@ describe('a retry of the sync log', () => {
 
   const pages =
     (count: number) =>
-    async (_: object, cursor = 0) => ({
+    async (_: object, cursor = '0') => ({
       ...{ dryRun: false, requested: 5, connections: {} },
-      ...(cursor + 1 < count && { next: cursor + 1 }),
+      ...(Number(cursor) + 1 < count && { next: String(Number(cursor) + 1) }),
     });
 
   it('requests every page of every selection, up to a limit', async () => {
@@ -149,8 +149,8 @@ describe('a retry of the sync log', () => {
     );
     expect([isDone, sum, retriedText(sum, 45, true)]).toEqual([false, 15, 'Stopped: 15 of 45 deliveries sent again']);
     const answers: unknown[] = [];
-    const failing = async (_: object, cursor = 0) => {
-      if (cursor === 2) throw new Error('no answer');
+    const failing = async (_: object, cursor = '0') => {
+      if (cursor === '2') throw new Error('no answer');
       return pages(9)(_, cursor);
     };
     await expect(

@@ -22,6 +22,13 @@ describe('waiting events', () => {
     expect(positionsOf(waiting.take().events)).toEqual([4, 5]);
   });
 
+  it('are passed over if they cannot be read', () => {
+    const waiting = new WaitingEvents(() => 0);
+    waiting.add(['{', ...texts(2, 1)]);
+    expect(() => waiting.take()).toThrow(SyntaxError);
+    expect(positionsOf(waiting.take().events)).toEqual([2]);
+  });
+
   it('are dropped when too many wait, the oldest first, and that is told once', () => {
     const waiting = new WaitingEvents(() => 0);
     waiting.add(texts(1, 5_000));

@@ -23,14 +23,19 @@ export class WaitingEvents {
   /** As many of the oldest as there is time for, and how many were dropped since the last call. */
   take(): { readonly events: LiveEvent[]; readonly dropped: number } {
     const untilMs = this.now() + BUDGET_MS;
+    const { texts, dropped } = this;
     const events: LiveEvent[] = [];
-    for (const text of this.texts) {
-      events.push(JSON.parse(text) as LiveEvent);
-      if (this.now() >= untilMs) break;
-    }
-    this.texts = this.texts.slice(events.length);
-    const { dropped } = this;
+    let count = 0;
     this.dropped = 0;
+    try {
+      while (count < texts.length && (count === 0 || this.now() < untilMs)) {
+        count += 1;
+        events.push(JSON.parse(texts[count - 1] as string) as LiveEvent);
+      }
+    } finally {
+      // Also what cannot be read: it would be read again for ever.
+      this.texts = texts.slice(count);
+    }
     return { events, dropped };
   }
 }

@@ -65,11 +65,22 @@ export function payload(conversion: Conversion, settings: Settings): Payload | S
 
 type UserData = ReturnType<typeof userDataOf>;
 
+/** Without spreads, which took a fifth of the time to build a payload. */
 function userDataOf(conversion: Conversion) {
-  const { visit, timeMs, externalId, address } = conversion;
+  const { visit, timeMs, externalId } = conversion;
+  const user = userData(conversion, 'firstNameBare', 'lastNameBare');
+  const address = addressHashes(conversion.address);
   return {
-    ...userData(conversion, 'firstNameBare', 'lastNameBare'),
-    ...addressHashes(address),
+    em: user.em,
+    ph: user.ph,
+    fn: user.fn,
+    ln: user.ln,
+    client_ip_address: user.client_ip_address,
+    client_user_agent: user.client_user_agent,
+    ct: address.ct,
+    st: address.st,
+    zp: address.zp,
+    country: address.country,
     external_id: listOf(externalIdHash(externalId, (id) => id.replace(/\s+/g, '').toLowerCase())),
     fbc: clickCookie(visit?.clicks.fbclid, timeMs),
     fbp: visit?.cookies._fbp || undefined,

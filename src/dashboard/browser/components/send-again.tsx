@@ -1,3 +1,4 @@
+import { useState } from 'preact/hooks';
 import { api, dataOf } from '../api.js';
 import type { Delivery } from '../conversion-story.js';
 import { connectionTitle } from '../format.js';
@@ -22,12 +23,17 @@ interface SendAgainProps {
 /** Shows what would be sent before it is sent. */
 export function SendAgain({ site, conversion, deliveries, chosen, onChoose, onSent, onClose }: SendAgainProps) {
   const action = useAction();
+  // Of this dialog, so that a click on a slow connection cannot send twice.
+  const [key] = useState(() => crypto.randomUUID());
   const delivery = deliveries.find(({ platform }) => platform === chosen) ?? (deliveries[0] as Delivery);
   const title = connectionTitle(delivery.platform);
   const request = (dryRun: boolean) =>
     dataOf(
       api.POST('/api/v1/sites/{site}/deliveries/retry', {
-        params: { path: { site } },
+        params: {
+          path: { site },
+          ...(!dryRun && { header: { 'Idempotency-Key': `${key}.${delivery.platform}` } }),
+        },
         body: { ...sendAgainRequest(conversion, delivery), dryRun },
       }),
     );

@@ -17,6 +17,7 @@ import {
   filterFeed,
   groupOf,
   type LiveEvent,
+  moveOn,
   typesOf,
 } from '../live-events.js';
 import { pathOf, withQuery } from '../navigation.js';
@@ -60,8 +61,7 @@ export function Live({ site: { host: site } }: { site: Site }) {
   const shown = paused ? paused.feed.shown : feed.moving;
   const togglePause = () => {
     setPaused(paused ? undefined : { feed, arrived: 0 });
-    // The newest are listed again.
-    if (paused) setFeed((before) => filterFeed(before, text));
+    if (paused) setFeed(moveOn);
   };
   const choose = (change: Readonly<Record<string, string>>) => route(withQuery(path, { ...query, ...change }), true);
   return (
@@ -70,6 +70,7 @@ export function Live({ site: { host: site } }: { site: Site }) {
       note={
         <>
           Everything at {site} as it happens <Badge tone={tone}>{words}</Badge>
+          {!paused && feed.passed > 0 && ` ${counted(feed.passed, 'event')} too fast to be listed one by one`}
         </>
       }
       actions={
@@ -109,11 +110,7 @@ export function Live({ site: { host: site } }: { site: Site }) {
           {() => (shown.length > 0 ? <EventTable site={site} events={shown} /> : <Nothing site={site} text={text} />)}
         </Show>
         {!paused && shown.length < feed.shown.length && (
-          <p class="more dim">
-            {feed.passed > 0 &&
-              `${counted(feed.passed, 'event')} arrived too fast to be listed one by one, and ${feed.passed === 1 ? 'is' : 'are'} left out. `}
-            Pause to see the last {formatNumber(feed.shown.length)}.
-          </p>
+          <p class="more dim">Pause to see the last {formatNumber(feed.shown.length)}.</p>
         )}
       </section>
     </Page>

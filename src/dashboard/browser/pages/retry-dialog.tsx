@@ -43,7 +43,7 @@ export function RetryDialog({ site, filters, statuses, selections, onSent, onClo
   const retry = (dryRun: boolean, onAnswer: (answer: Answer) => void) => {
     const { from, to = new Date(openedMs).toISOString() } = queryOf(filters, openedMs);
     const common = { status: [...statuses], to, limit: 500, force: false, dryRun, ...(from !== undefined && { from }) };
-    const request = (selection: RetrySelection, cursor: number | undefined) =>
+    const request = (selection: RetrySelection, cursor: string | undefined) =>
       dataOf(
         api.POST('/api/v1/sites/{site}/deliveries/retry', {
           params: { path: { site } },

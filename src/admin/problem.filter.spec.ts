@@ -1,0 +1,52 @@
+import type { ArgumentsHost } from '@nestjs/common';
+import { LogUnavailable } from '../kernel/errors.js';
+import type { Logger } from '../kernel/logger.js';
+import { TooBusy } from '../kernel/semaphore.js';
+import { TooManyPasswords } from '../users/password.js';
+import { isRefusal, ProblemFilter } from './problem.filter.js';
+
+const QUIET = { warn: () => {}, error: () => {} } as unknown as Logger;
+
+/** What is answered when a request ends with the error. */
+function answerTo(error: Error, method: string, headers: Record<string, string>) {
+  const answer: { status?: number; headers?: Record<string, string>; body?: { detail: string } } = {};
+  const reply = {
+    status: (status: number) => Object.assign(reply, { is: Object.assign(answer, { status }) }),
+    headers: (sent: Record<string, string>) => Object.assign(reply, { is: Object.assign(answer, { headers: sent }) }),
+    type: () => reply,
+    send: (body: string) => Object.assign(answer, { body: JSON.parse(body) }),
+  };
+  const http = { getResponse: () => reply, getRequest: () => ({ method, headers }) };
+  new ProblemFilter(QUIET).catch(error, { switchToHttp: () => http } as unknown as ArgumentsHost);
+  return answer;
+}
+
+describe('a request during an outage of the database', () => {
+  const outage = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+  const key = { 'idempotency-key': 'abc' };
+
+  it.each([outage, new LogUnavailable('The append timed out')])('is to be repeated: %s', (error) => {
+    for (const [method, headers] of [
+      ['POST', {}],
+      ['GET', key],
+    ] as const)
+      expect(answerTo(error, method, headers)).toMatchObject({ status: 503, headers: { 'retry-after': '5' } });
+  });
+
+  it.each([outage, new LogUnavailable('The append timed out')])(
+    'is to be looked up if it has an Idempotency-Key, which cannot be used again: %s',
+    (error) => {
+      const { status, headers, body } = answerTo(error, 'POST', key);
+      expect([status, headers]).toEqual([503, {}]);
+      expect(body?.detail).toContain('use a new Idempotency-Key');
+    },
+  );
+});
+
+describe('a request that was not started', () => {
+  it.each([new TooManyPasswords(), new TooBusy('busy')])('can be repeated with its Idempotency-Key: %s', (error) => {
+    expect(isRefusal(error)).toBe(true);
+    const repeated = answerTo(error, 'POST', { 'idempotency-key': 'abc' });
+    expect(repeated).toMatchObject({ status: 503, headers: { 'retry-after': '5' } });
+  });
+});

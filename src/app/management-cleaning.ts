@@ -1,0 +1,31 @@
+import { Injectable } from '@nestjs/common';
+import { Interval } from '@nestjs/schedule';
+import { PlatformSignIns } from '../authorizations/platform-sign-ins.js';
+import { JobStore } from '../jobs/job-store.js';
+import { messageOf } from '../kernel/errors.js';
+import { Logger } from '../kernel/logger.js';
+import { Sealer } from '../kernel/sealing.js';
+import { Postgres } from '../postgres/postgres.js';
+
+/**
+ * Deletes what the management API keeps for a while: files of exports, and tokens of sign-ins at platforms that were not used.
+ * The service does it, because `ADMIN_PORT=off` may be set while there are some.
+ */
+@Injectable()
+export class ManagementCleaning {
+  constructor(
+    private readonly postgres: Postgres,
+    private readonly sealer: Sealer,
+    private readonly logger: Logger,
+  ) {}
+
+  @Interval(30_000)
+  async clean(): Promise<void> {
+    try {
+      await new JobStore(this.postgres).clean();
+      await new PlatformSignIns(this.postgres, this.sealer).clean();
+    } catch (error) {
+      this.logger.warn('Old files and sign-ins were not deleted; retrying in 30 s', { error: messageOf(error) });
+    }
+  }
+}

@@ -1,0 +1,127 @@
+import type { ClientBase } from 'pg';
+import type { Projection } from './projection.js';
+
+export interface ErasureSearch {
+  readonly site: string;
+  /** In hex. */
+  readonly subject: string;
+  /** Further subjects that are named in personal parts of this one and are erased with it. */
+  linkedSubjects(personal: readonly unknown[]): string[];
+  /** All projections; those that declare `subjectColumns` lose the rows of the subject, those with `forget` its events. */
+  readonly projections: readonly Projection[];
+}
+
+/** An event that has a personal part about the subjects. */
+export interface FoundEvent {
+  readonly position: number;
+  /** `<category>-<id>` */
+  readonly stream: string;
+  /** The first one that names a linked subject: as long as it is there, another search finds that subject too. */
+  readonly isLink: boolean;
+}
+
+/**
+ * Divides events so that each part can be erased on its own. Streams stay whole, because a projection may need all events of one
+ * to take them out. The events that name linked subjects are in the last part: after a crash the next erasure finds all that is left.
+ */
+export function erasureParts(found: readonly FoundEvent[], most: number): FoundEvent[][] {
+  const streams = new Map<string, FoundEvent[]>();
+  for (const event of found) {
+    const known = streams.get(event.stream);
+    if (known) known.push(event);
+    else streams.set(event.stream, [event]);
+  }
+  const links: FoundEvent[] = [];
+  const parts: FoundEvent[][] = [];
+  let part: FoundEvent[] = [];
+  for (const events of streams.values()) {
+    if (events.some(({ isLink }) => isLink)) {
+      links.push(...events);
+      continue;
+    }
+    if (part.length > 0 && part.length + events.length > most) {
+      parts.push(part);
+      part = [];
+    }
+    part.push(...events);
+  }
+  return [...parts, [...part, ...links]];
+}
+
+/** The events about the subjects and those linked with them, which are added to `subjects`. */
+export async function findWithLinked(
+  client: ClientBase,
+  { site, subject, linkedSubjects }: ErasureSearch,
+  subjects: Set<string>,
+  until: number,
+): Promise<FoundEvent[]> {
+  const found = await findPersonal(client, site, subjects, -1, until);
+  const named = new Set([subject]);
+  const links = new Set<number>();
+  for (const { position, data } of found) {
+    const first = linkedSubjects([data]).filter((each) => !named.has(each));
+    for (const each of first) named.add(each);
+    if (first.length > 0) links.add(position);
+  }
+  const linked = new Set([...named].filter((each) => !subjects.has(each)));
+  found.push(...(await findPersonal(client, site, linked, -1, until)));
+  for (const each of linked) subjects.add(each);
+  return withStreams(client, found, (position) => links.has(position));
+}
+
+async function withStreams(
+  client: ClientBase,
+  found: readonly { readonly position: number }[],
+  isLink: (position: number) => boolean,
+): Promise<FoundEvent[]> {
+  const { rows } = await client.query<{ position: number; stream: string }>(
+    `SELECT position::float8 AS position, category || '-' || stream AS stream FROM cc.events WHERE position = ANY ($1)`,
+    [found.map(({ position }) => position)],
+  );
+  return rows.map((event) => ({ ...event, isLink: isLink(event.position) }));
+}
+
+/** Events that were appended since a search. Undefined if one names another subject: the search must then run again. */
+export async function findAppended(
+  client: ClientBase,
+  { site, linkedSubjects }: ErasureSearch,
+  subjects: ReadonlySet<string>,
+  after: number,
+  until: number,
+): Promise<FoundEvent[] | undefined> {
+  const found = await findPersonal(client, site, subjects, after, until);
+  if (linkedSubjects(found.map(({ data }) => data)).some((subject) => !subjects.has(subject))) return undefined;
+  return withStreams(client, found, () => false);
+}
+
+/** In a range of positions: `after` is exclusive, `until` inclusive. */
+async function findPersonal(
+  client: ClientBase,
+  site: string,
+  subjects: ReadonlySet<string>,
+  after: number,
+  until: number,
+): Promise<{ position: number; data: unknown }[]> {
+  if (subjects.size === 0) return [];
+  const { rows } = await client.query<{ position: number; data: unknown }>(
+    `SELECT position::float8 AS position, data FROM cc.personal
+      WHERE site = $1 AND subject = ANY ($2) AND position > $3 AND position <= $4`,
+    [site, bytesOf(subjects), after, until],
+  );
+  return rows;
+}
+
+/** The rows of projections that are about the subjects. */
+export function subjectRows({ site, projections }: ErasureSearch, subjects: ReadonlySet<string>) {
+  return projections
+    .flatMap(({ subjectColumns = [] }) => subjectColumns)
+    .map(({ table, column }) => ({
+      table,
+      condition: `site = $1 AND ${column} = ANY ($2)`,
+      values: [site, bytesOf(subjects)],
+    }));
+}
+
+function bytesOf(subjects: Iterable<string>): Buffer[] {
+  return [...subjects].map((subject) => Buffer.from(subject, 'hex'));
+}
