@@ -111,7 +111,8 @@ export class ConversionReceiver {
   private async prepare(command: ReceiveConversion): Promise<Prepared> {
     const { site } = command.loadedSite;
     const hashes = hashPersonal(command.fields, site.settings.country ?? undefined);
-    return this.decide(command, hashes, await this.matcher.find(site, hashes.subject), uuidv7());
+    const record = await this.matcher.find(site, hashes.subject, { unlessAbsent: true });
+    return this.decide(command, hashes, record, uuidv7());
   }
 
   private decide(command: ReceiveConversion, hashes: PersonalHashes, record: VisitorRecord, id: string): Prepared {

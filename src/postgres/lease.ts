@@ -22,7 +22,7 @@ export function hasEnded(now: string, seconds: string): string {
  * The server and its timeline. A failover, or a backup that is restored under running processes, may bring back an earlier
  * row of the lease: what its holder knows about the progress is then about events that may be lost.
  */
-const LINEAGE = `(SELECT system_identifier FROM pg_control_system()) || ' ' || left(pg_walfile_name(pg_current_wal_lsn()), 8)`;
+export const LINEAGE = `(SELECT system_identifier FROM pg_control_system()) || ' ' || left(pg_walfile_name(pg_current_wal_lsn()), 8)`;
 
 /**
  * A lease by the database's clock. The holder renews it; another process takes it over once it has expired. `held` uses the

@@ -9,6 +9,7 @@ import type { Visit } from '../platforms/conversion.js';
 import type { Postgres } from '../postgres/postgres.js';
 import type { Site } from '../sites/site.js';
 import { type ConsentingVisitor, decideConsent, type StoredStatement } from './consent.js';
+import type { KnownSubjects } from './known-subjects.js';
 import { type PersonVisitor, type Seen, type StoredIdentifier, unionOf, visitorsOf } from './person.js';
 
 /** The visit of the person behind a conversion, as far as consent and bot verdicts permit its use. */
@@ -165,9 +166,16 @@ export class Matcher {
   constructor(
     private readonly postgres: Postgres,
     private readonly warn: (error: unknown) => void,
+    private readonly known?: Pick<KnownSubjects, 'absentAsOf'>,
   ) {}
 
-  find(site: MatchedSite, subject: string): Promise<VisitorRecord> {
+  /**
+   * With `unlessAbsent`, a person of whom nothing is known to be stored is not looked up. Only for a decision that is appended as
+   * of the record's position: the log refuses it if something was stored in the meantime.
+   */
+  find(site: MatchedSite, subject: string, { unlessAbsent = false } = {}): Promise<VisitorRecord> {
+    const position = unlessAbsent ? this.known?.absentAsOf(site.host, subject) : undefined;
+    if (position !== undefined) return Promise.resolve({ identifiers: [], consent: [], position });
     return new Promise((resolve) => {
       this.pending.push({ site, subject, resolve });
       if (this.running) return;

@@ -18,7 +18,9 @@ import { BotScorer, loadBotList } from './bots/bot-scorer.js';
 import { ChangeConsentHandler } from './change-consent.handler.js';
 import { ErasureListRotation } from './erasure-list-rotation.js';
 import { IdentifierPruner } from './identifier-pruner.js';
+import { KnownSubjects } from './known-subjects.js';
 import { LateMatches } from './late-matches.js';
+import { LookupMetrics } from './lookup-metrics.js';
 import { Matcher } from './matcher.js';
 import { RecordVisitHandler } from './record-visit.handler.js';
 import { TagEndpoints } from './tag.endpoints.js';
@@ -36,9 +38,15 @@ const WARN_EVERY_MS = 10_000;
       inject: [SETTINGS],
     },
     {
+      provide: KnownSubjects,
+      useFactory: (postgres: Postgres, log: EventLog) => new KnownSubjects(postgres, log),
+      inject: [Postgres, EventLog],
+    },
+    {
       provide: Matcher,
-      useFactory: (postgres: Postgres, logger: Logger) => new Matcher(postgres, throttledWarning(logger)),
-      inject: [Postgres, Logger],
+      useFactory: (postgres: Postgres, logger: Logger, known: KnownSubjects) =>
+        new Matcher(postgres, throttledWarning(logger), known),
+      inject: [Postgres, Logger, KnownSubjects],
     },
     {
       provide: LateMatches,
@@ -50,6 +58,7 @@ const WARN_EVERY_MS = 10_000;
     TagEndpoints,
     TagScriptEndpoint,
     TagMetrics,
+    LookupMetrics,
     IdentifierPruner,
     ErasureListRotation,
   ],
@@ -58,11 +67,13 @@ const WARN_EVERY_MS = 10_000;
 export class VisitorsModule implements OnApplicationShutdown {
   constructor(
     private readonly lateMatches: LateMatches,
+    private readonly known: KnownSubjects,
     private readonly matcher: Matcher,
   ) {}
 
   async onApplicationShutdown(): Promise<void> {
     await this.lateMatches.stop();
+    await this.known.stop();
     await this.matcher.close();
   }
 }

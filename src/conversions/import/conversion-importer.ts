@@ -155,7 +155,9 @@ export class ConversionImporter {
 
   private async recordOf({ command, hashes, stale }: Line, requiresRecord: boolean): Promise<VisitorRecord> {
     if (stale >= LOOKUPS_MAX) return UNREADABLE;
-    const record = await this.dependencies.matcher.find(command.loadedSite.site, hashes.subject);
+    const record = await this.dependencies.matcher.find(command.loadedSite.site, hashes.subject, {
+      unlessAbsent: stale === 0,
+    });
     if (record.consent === 'unreadable' && requiresRecord)
       throw new LogUnavailable('The visitor records cannot be read');
     return record;
