@@ -3,6 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import { AdminProcess } from './app/admin-process.js';
 import { firstLinkText } from './app/banner.js';
 import { isContainerTerminal } from './app/main-terminal.js';
+import { unsupportedNodeText } from './app/node-support.js';
 import { startService } from './app/service.js';
 import { messageOf, UserError } from './kernel/errors.js';
 import { Logger } from './kernel/logger.js';
@@ -18,7 +19,7 @@ try {
   for (const unknown of findUnknownSettings(process.env)) process.stderr.write(`${describeUnknownSetting(unknown)}\n`);
   const settings = readSettings(process.env);
   const { app, banner } = await startService(settings);
-  process.stdout.write(banner);
+  process.stdout.write(banner + unsupportedNodeText(process.versions.node, new Date()));
   if (settings.adminPort !== undefined) {
     const admin = new AdminProcess({
       script: new URL('./admin-main.js', import.meta.url),
