@@ -47,6 +47,11 @@ describe('documentation', () => {
     expect(broken).toEqual([]);
   });
 
+  it('has no markers of a merge conflict', () => {
+    const conflicts = [...DOCUMENTS, ...PLATFORM_PAGES].filter((file) => /^(?:<{7}|={7}|>{7})(?: |$)/m.test(read(file)));
+    expect(conflicts).toEqual([]);
+  });
+
   it('has a README of at most 120 lines', () => {
     expect(read('README.md').trimEnd().split('\n').length).toBeLessThanOrEqual(README_LINES_MAX);
   });
