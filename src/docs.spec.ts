@@ -48,7 +48,9 @@ describe('documentation', () => {
   });
 
   it('has no markers of a merge conflict', () => {
-    const conflicts = [...DOCUMENTS, ...PLATFORM_PAGES].filter((file) => /^(?:<{7}|={7}|>{7})(?: |$)/m.test(read(file)));
+    const conflicts = [...DOCUMENTS, ...PLATFORM_PAGES].filter((file) =>
+      /^(?:<{7}|={7}|>{7})(?: |$)/m.test(read(file)),
+    );
     expect(conflicts).toEqual([]);
   });
 
