@@ -19,7 +19,7 @@ try {
   for (const unknown of findUnknownSettings(process.env)) process.stderr.write(`${describeUnknownSetting(unknown)}\n`);
   const settings = readSettings(process.env);
   const { app, banner } = await startService(settings);
-  process.stdout.write(banner + unsupportedNodeText(process.versions.node, new Date()));
+  process.stdout.write(banner + unsupportedNodeText(process.versions.node));
   if (settings.adminPort !== undefined) {
     const admin = new AdminProcess({
       script: new URL('./admin-main.js', import.meta.url),

@@ -87,7 +87,10 @@ describe('the management API beside the service', () => {
     await fetch(`${sandbox.url}/behave`, { method: 'POST', body: hang });
     const { url, cookie, path } = await startSignIn(caller, 'killed.example', 'google_ads');
     const answer = (await followConsent(url, 'Allow')).replace(admin.url, killed?.url as string);
-    const coming = fetch(answer, { headers: { cookie }, redirect: 'manual' }).catch(() => 'killed');
+    // The names of cookies contain the port, because the two have no address in common.
+    const portOf = (of: string | undefined) => `_${new URL(of as string).port}=`;
+    const cookies = cookie.replaceAll(portOf(admin.url), portOf(killed?.url));
+    const coming = fetch(answer, { headers: { cookie: cookies }, redirect: 'manual' }).catch(() => 'killed');
     const status = async () => (await caller(path)).body.status as string;
     await eventually(
       async () => (await fetch(`${sandbox.url}/behave`)).text(),

@@ -1,11 +1,16 @@
-/** Years in which support ends, on 30 April, by major version. Those with an odd number are supported for a few months only. */
-const LAST_YEARS: Readonly<Record<string, number>> = { 20: 2026, 22: 2027, 24: 2028, 26: 2029 };
-const RECOMMENDED = 24;
+/** When support of a major version of Node ended. */
+const OUT_OF_SUPPORT: Readonly<Record<string, string>> = {
+  20: 'April 2026',
+  21: 'June 2024',
+  23: 'June 2025',
+  25: 'June 2026',
+};
 
-/** A line for a terminal; empty for a version that is supported or that is not in the list. */
-export function unsupportedNodeText(version: string, today: Date): string {
+/** A line for a terminal; empty if the version was supported when this list was written. */
+export function unsupportedNodeText(version: string): string {
   const major = version.split('.', 1)[0] as string;
-  const year = LAST_YEARS[major];
-  if (year === undefined || today.getTime() < Date.UTC(year, 4)) return '';
-  return `Node ${major} has been out of support since April ${year}. Install Node ${RECOMMENDED}, which is also faster.\n`;
+  const since = OUT_OF_SUPPORT[major];
+  return since === undefined
+    ? ''
+    : `Node ${major} has been out of support since ${since}. Install Node 24, which is also faster.\n`;
 }

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { LogUnavailable } from '../kernel/errors.js';
 import { type AppendCall, AppendQueue, type BatchOutcome, BatchRefused } from './append-queue.js';
 import type { AppendRequest } from './event.js';
+import { RecentEvents } from './recent-events.js';
 
 const NOW_MS = Date.parse('2026-03-01T10:00:00.000Z');
 const CLOCK = { at: () => NOW_MS, refusal: () => undefined };
@@ -31,6 +32,18 @@ function outcomeOf(stream: string, over: Partial<AppendRequest> = {}): AppendReq
 
 const rowsOf = ({ batch }: AppendCall) => JSON.parse(batch) as { id: string; stream: string; data: object }[];
 const appended = (position: number) => ({ status: 'appended', position, time: '2026-03-01T10:00:00.000Z' });
+
+describe('AppendQueue', () => {
+  it('does not keep as recent what it stored before an append failed', async () => {
+    const recent = new RecentEvents();
+    const answers = [() => Promise.resolve(STORED), () => Promise.reject(new Error('connection lost'))];
+    const port = { append: () => (answers.shift() ?? (() => Promise.resolve({ ...STORED, previous: 5, first: 6 })))() };
+    const queue = new AppendQueue(port, CLOCK, () => {}, { ...LIMITS, batchEventsMax: 1 }, recent);
+    await Promise.all([queue.append(outcomeOf('a')), queue.append(outcomeOf('b'))]);
+    expect(recent.next(0, 10)).toEqual([]);
+    expect(recent.next(5, 10).map(({ streamId }) => streamId)).toEqual(['b']);
+  });
+});
 
 describe('AppendQueue.appendAll', () => {
   let calls: AppendCall[];

@@ -91,6 +91,9 @@ export const COMMIT_GRACE_MS = 2_500;
 /** How far the database's clock may be behind its estimate: a larger difference means that it stepped back. */
 const CLOCK_TOLERANCE_MS = 2_000;
 
+/** The category of events that make a request with `asOf` stale, as in `cc.append`. */
+const CHANGING = 'visitor';
+
 interface PendingAppend {
   readonly request: AppendRequest;
   /** Each event as JSON, without the first brace and its index in the batch. Ids are included, so that a repeated request is identical. */
@@ -200,6 +203,7 @@ export class AppendQueue {
     const batch: PendingAppend[] = [];
     const held: PendingAppend[] = [];
     const used = new Set<string>();
+    const changed = new Set<string>();
     let events = 0;
     let bytes = 0;
     let seen = 0;
@@ -211,7 +215,8 @@ export class AppendQueue {
       seen += 1;
       const key = request.claim && `${request.site} ${request.claim.key}`;
       const isDuplicate = used.has(request.stream) || (key !== undefined && used.has(key));
-      (isDuplicate ? held : batch).push(item);
+      (isDuplicate || isOutdated(request, changed) ? held : batch).push(item);
+      noteChanges(request, changed);
       // Also for held requests: a later request for the same stream or key must not overtake them.
       if (isCompared(request)) used.add(request.stream);
       if (key !== undefined) used.add(key);
@@ -241,7 +246,8 @@ export class AppendQueue {
       try {
         const outcome = await this.port.append(this.toCall(open, started, uncertain));
         // Defer the answers: the next batch is sent first and is being stored while these are answered.
-        setImmediate(() => answer(open, outcome, this.recent));
+        const cleared = this.recent?.cleared;
+        setImmediate(() => answer(open, outcome, cleared === this.recent?.cleared ? this.recent : undefined));
         const requests = open.map(({ request }) => request);
         this.observe(requests, countEvents(open), (performance.now() - started) / 1_000);
         return;
@@ -302,6 +308,18 @@ export class AppendQueue {
   }
 }
 
+/** Whether the batch changes what is stored about a person that the request was decided on. The next batch finds it stale. */
+function isOutdated({ asOf, site, events }: AppendRequest, changed: ReadonlySet<string>): boolean {
+  return (
+    asOf !== undefined && changed.size > 0 && events.some(({ personal }) => changed.has(`${site} ${personal?.subject}`))
+  );
+}
+
+function noteChanges({ category, site, events }: AppendRequest, changed: Set<string>): void {
+  if (category !== CHANGING) return;
+  for (const { personal } of events) if (personal?.subject !== undefined) changed.add(`${site} ${personal.subject}`);
+}
+
 /** Whether the stream of the request must have, or gets, a version that depends on what is stored. */
 function isCompared({ expected }: AppendRequest): boolean {
   return expected !== 'new';
@@ -338,7 +356,7 @@ function hasInlinePart({ request }: PendingAppend): boolean {
 /** Each event as JSON, without the first brace. What all events of the request have in common is written once. */
 function serialise(request: AppendRequest): string[] {
   const { expected, claim, asOf } = request;
-  // Default values are omitted: every byte is parsed three times.
+  // Default values are omitted: every byte is parsed several times.
   const common = JSON.stringify({
     expected: expected === 'any' ? -1 : typeof expected === 'number' ? expected : undefined,
     base: typeof expected === 'object' ? expected.owned : undefined,

@@ -8,7 +8,7 @@ import { ProjectionAsOf } from './projection-as-of.js';
 import { compareProjection, type ProjectionDifference } from './projection-difference.js';
 import { projectionHolds } from './projection-holds.js';
 import { rebuildLock, rebuildProjection } from './projection-rebuild.js';
-import { RecentEvents } from './recent-events.js';
+import { RecentEvents, type RecentRow } from './recent-events.js';
 import type { HoldSource } from './retention-holds.js';
 
 const POLL_EVERY_MS = 500;
@@ -240,14 +240,9 @@ export class ProjectionRunner {
     const newest = await readNewestPosition(client);
     const recent = newest > after ? await this.recent.read(after, newest) : undefined;
     if (recent) {
-      const until = Math.min(most, newest);
-      return {
-        until,
-        source: new SharedPageSource(
-          client,
-          recent.filter(({ position }) => position <= until),
-        ),
-      };
+      const rows = recent.filter(({ position }) => position <= most).slice(0, PAGE_EVENTS);
+      const until = rows.length === PAGE_EVENTS ? (rows.at(-1) as RecentRow).position : Math.min(most, newest);
+      return { until, source: new SharedPageSource(client, rows) };
     }
     const until = Math.min(most, await readPageEnd(client, after, PAGE_EVENTS));
     return { until, source: until > after ? await SharedPageSource.read(client, after, until) : undefined };

@@ -1,3 +1,4 @@
+import { jest } from '@jest/globals';
 import { fieldsOf, firstVersion, RecentEvents, RecentRow, subjectsOf } from './recent-events.js';
 
 const SUBJECT = 'ab'.repeat(32);
@@ -70,6 +71,16 @@ describe('the newest events of this process', () => {
     nowMs = 10_001;
     expect(await recent.read(7, 9)).toBeUndefined();
     expect(positionsOf(await recent.read(8, 9))).toEqual([9]);
+  });
+
+  it('do not stay in memory when nothing follows them', () => {
+    jest.useFakeTimers();
+    const idle = new RecentEvents(() => nowMs);
+    idle.add(5, [rowAt(6)]);
+    nowMs = 10_001;
+    jest.advanceTimersByTime(10_001);
+    expect(idle.last).toBe(0);
+    jest.useRealTimers();
   });
 
   it('are forgotten after a failed append', async () => {

@@ -7,7 +7,7 @@ import type { PageRow } from './page-source.js';
 
 const EVENTS_MAX = 16_000;
 const CHARACTERS_MAX = 16_000_000;
-/** Shorter than a database takes to be restored or to fail over, after which positions may belong to other events. */
+/** Shorter than a database takes to be restored or to fail over, after which positions may belong to other events. Kept up to twice as long, never read. */
 const HELD_MS = 10_000;
 
 /** Consecutive events of the log. */
@@ -29,6 +29,9 @@ export class RecentEvents {
   private batches: Batch[] = [];
   private events = 0;
   private characters = 0;
+  private expiry: NodeJS.Timeout | undefined;
+  /** How often it was emptied. What was appended before the last time must not be added any more. */
+  cleared = 0;
 
   constructor(private readonly monotonicMs: () => number = () => performance.now()) {}
 
@@ -40,12 +43,13 @@ export class RecentEvents {
   add(previous: number, rows: readonly RecentRow[]): void {
     const last = rows.at(-1)?.position;
     if (last === undefined) return;
-    if (previous !== this.last) this.clear();
+    if (previous !== this.last) this.empty();
     const characters = rows.reduce((sum, { row }) => sum + row.length, 0);
     this.batches.push({ previous, last, rows, characters, addedMs: this.monotonicMs() });
     this.events += rows.length;
     this.characters += characters;
     while (this.events > EVENTS_MAX || this.characters > CHARACTERS_MAX) this.dropFirst();
+    this.expiry ??= setInterval(() => this.dropExpired(), HELD_MS).unref();
   }
 
   /** The events in (after, until], which are committed; undefined if it does not hold all of them. */
@@ -62,9 +66,8 @@ export class RecentEvents {
 
   /** After a failed append: the database may have been replaced by one that has lost the newest events. */
   clear(): void {
-    this.batches = [];
-    this.events = 0;
-    this.characters = 0;
+    this.cleared += 1;
+    this.empty();
   }
 
   private mayGet(after: number, until: number): boolean {
@@ -72,8 +75,7 @@ export class RecentEvents {
   }
 
   private range(after: number, until: number): RecentRow[] | undefined {
-    const oldestMs = this.monotonicMs() - HELD_MS;
-    while (this.batches[0] && this.batches[0].addedMs < oldestMs) this.dropFirst();
+    this.dropExpired();
     const [first] = this.batches;
     if (!first || first.previous > after || this.last < until) return undefined;
     const rows: RecentRow[] = [];
@@ -83,6 +85,20 @@ export class RecentEvents {
       for (const row of batch.rows) if (row.position > after && row.position <= until) rows.push(row);
     }
     return rows;
+  }
+
+  private empty(): void {
+    this.batches = [];
+    this.events = 0;
+    this.characters = 0;
+  }
+
+  private dropExpired(): void {
+    const oldestMs = this.monotonicMs() - HELD_MS;
+    while (this.batches[0] && this.batches[0].addedMs < oldestMs) this.dropFirst();
+    if (this.batches.length > 0) return;
+    clearInterval(this.expiry);
+    this.expiry = undefined;
   }
 
   private dropFirst(): void {

@@ -19,7 +19,7 @@ const TABLES = ['identifiers', 'consent'] as const;
 
 /**
  * Of which people something is stored that a look-up could find. Loaded in the background and kept current by following the
- * log; until then, and whenever it may be behind, every person counts as known. What is deleted stays in it until the next start.
+ * log; until then, and whenever it may be behind, every person counts as known. What is deleted stays in it until the next load.
  */
 export class KnownSubjects {
   private filter: SubjectFilter | undefined;
@@ -73,7 +73,9 @@ export class KnownSubjects {
   private async loadIfNeeded(): Promise<void> {
     const startedMs = performance.now();
     const source = await this.readSource();
-    if (!this.filter || this.filter.isFull || source !== this.source) await this.load(source);
+    // A database that was restored from a copy of its disk keeps its lineage, and may have fewer events than were followed.
+    const isBehind = (await this.log.head()) < (this.follower?.position ?? 0);
+    if (!this.filter || this.filter.isFull || isBehind || source !== this.source) await this.load(source);
     // After a load, the tables may have been replaced again in the meantime: the next check finds out.
     else this.checkedAtMs = startedMs;
   }
@@ -90,6 +92,7 @@ export class KnownSubjects {
   private async load(source: string): Promise<void> {
     this.expected = Math.max(this.expected, 2 * this.size);
     this.filter = undefined;
+    this.checkedAtMs = Number.NEGATIVE_INFINITY;
     await this.follower?.stop();
     const filter = new SubjectFilter(Math.max(this.expected, await this.estimate()));
     // From before the tables are read: what is stored while they are being read is read as an event.

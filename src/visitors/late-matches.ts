@@ -142,6 +142,8 @@ export class LateMatches {
       // Otherwise the stream has new events, or the person was erased or has new ones: decide again.
       if (outcome.status === 'appended') return;
     }
+    // Ends the scan before its position advances, so that the next one decides again.
+    throw new LogUnavailable('What is stored about the person changes again and again');
   }
 
   private decide(

@@ -177,9 +177,17 @@ export function describeEventLog(log: () => EventLog): void {
       expect(await log().append(again)).toMatchObject({ status: 'appended' });
     });
 
-    it('is stale after an erasure at its site if something was found', async () => {
+    it('is stale if an event about its subject waits with it to be stored', async () => {
+      const asOf = { position: await log().head(), found: false };
+      const [, outcome] = await Promise.all([log().append(visited(person)), log().append(about(person, { asOf }))]);
+      expect(outcome).toEqual({ status: 'stale' });
+    });
+
+    it('is stale after an erasure at its site if something was found, but not after visits without a person expired', async () => {
       const asOf = { position: positionOf(await log().append(visited(person))), found: true };
       await log().append(erased('other.example'));
+      const expired = { type: 'visitor.erased.v1', data: { events: 1, identifiers: 0, claims: 0, unidentified: true } };
+      await log().append(thing(uuidv7(), { category: 'visitor', events: [expired] }));
       expect(await log().append(about(person, { asOf }))).toMatchObject({ status: 'appended' });
       await log().append(erased());
       expect(await log().append(about(person, { asOf }))).toEqual({ status: 'stale' });

@@ -209,6 +209,7 @@ export class InMemoryLog extends EventLog {
     return this.all().some((event) => {
       if (!asOf || event.position <= asOf.position || event.site !== site) return false;
       if (!event.stream.startsWith('visitor-')) return false;
+      if (event.type === 'visitor.erased.v1' && event.data.unidentified) return false;
       return event.personal?.subject === undefined ? asOf.found : event.personal.subject === subject;
     });
   }

@@ -46,6 +46,7 @@ DECLARE
   reached   integer[];
   conflicts integer[];
   ended     bigint;
+  sites     text[];
   newer     jsonb;
   compared  bigint;
   stale     integer[];
@@ -99,14 +100,18 @@ BEGIN
   IF as_of IS NOT NULL THEN
     -- Usually nothing is newer, which one look into the index of visitor events shows.
     IF EXISTS (SELECT FROM cc.events e WHERE e.category = 'visitor' AND e.position > as_of) THEN
-      -- The newest position for each subject, and for each site that of events without a subject. Not more than 500 events are
-      -- compared: requests from before them are stale.
-      SELECT jsonb_object_agg(n.about, n.position), CASE WHEN sum(n.events) = 500 THEN min(n.oldest) ELSE 0 END
+      -- The newest position for each subject, and for each site that of events without a subject. Not more than 2,000 events are
+      -- compared: requests from before them are stale. The expiry of visits without a person concerns no request.
+      sites := (SELECT array_agg(DISTINCT r.site) FROM json_to_recordset(batch) AS r (site text, since bigint)
+                 WHERE r.since IS NOT NULL);
+      SELECT jsonb_object_agg(n.about, n.position), CASE WHEN sum(n.events) = 2000 THEN min(n.oldest) ELSE 0 END
         INTO newer, compared
         FROM (SELECT e.site || coalesce(' ' || encode(p.subject, 'hex'), '') AS about, max(e.position) AS position,
                      min(e.position) AS oldest, count(*) AS events
-                FROM (SELECT v.position, v.site FROM cc.events v WHERE v.category = 'visitor' AND v.position > as_of
-                       ORDER BY v.position DESC LIMIT 500) e
+                FROM (SELECT v.position, v.site FROM cc.events v
+                       WHERE v.category = 'visitor' AND v.position > as_of AND v.site = ANY (sites)
+                         AND (v.type <> 'visitor.erased.v1' OR (v.data ->> 'unidentified') IS DISTINCT FROM 'true')
+                       ORDER BY v.position DESC LIMIT 2000) e
                 LEFT JOIN cc.personal p ON p.position = e.position AND p.position > as_of
                GROUP BY 1) n;
       SELECT array_agg(each.n) INTO stale
