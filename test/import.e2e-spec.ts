@@ -86,6 +86,7 @@ describe('conversions import', () => {
   /** Feeds the first rows through a pipe that stays open, and kills the process as soon as the log has more conversions. */
   async function importAndKill(lines: number): Promise<void> {
     const before = await stored();
+    const others = await appendConnections();
     const child = spawn(
       process.execPath,
       [CLI, 'conversions', 'import', '-', '--site', 'shop.example', '--map', 'email=Kunden-Mail'],
@@ -99,6 +100,15 @@ describe('conversions import', () => {
     expect({ ended: child.exitCode, output }).toEqual({ ended: null, output: '' });
     child.kill('SIGKILL');
     await once(child, 'close');
+    // A batch that it has sent may be stored after its end.
+    await eventually(appendConnections, (pids) => pids.every((pid) => others.includes(pid)), { withinMs: 90_000 });
+  }
+
+  async function appendConnections(): Promise<number[]> {
+    const { rows } = await postgres.pool.query<{ pid: number }>(
+      `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE '%-append%'`,
+    );
+    return rows.map(({ pid }) => pid);
   }
 
   it('counts in a dry run what it would do, and writes nothing', async () => {
