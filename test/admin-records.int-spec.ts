@@ -287,6 +287,17 @@ describe('retries over the management API', () => {
     expect(await requests(stored[0])).toHaveLength(1);
   });
 
+  it('take the status that an outcome leads to, and refuse another one', async () => {
+    const order = 'OUTCOME';
+    await store(order, [{ status: 'deferred', reason: 'timeout' }]);
+    const dryRun = { order, outcome: 'deferred', dryRun: true };
+    expect((await retry(dryRun)).body).toMatchObject({ requested: 1 });
+    expect((await retry({ ...dryRun, status: ['queued', 'failed'] })).body).toMatchObject({ requested: 1 });
+    const refused = await retry({ ...dryRun, status: ['failed'] });
+    expect(refused.status).toBe(400);
+    expect(JSON.stringify(refused.body)).toMatch(/outcome.*status.*queued/);
+  });
+
   it('keep the payload of an attempt that the platform may have accepted', async () => {
     const unknown = { status: 'deferred', reason: 'timeout', unknown: true } as const;
     const bound = await store('BOUND', [unknown, FAILED]);

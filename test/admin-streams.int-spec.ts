@@ -138,6 +138,7 @@ describe('event stream of the management API', () => {
     const { token } = await tokenOf('operator', ['one.example']);
     expect((await Reader.open(token, '?site=two.example')).status).toBe(404);
     expect((await Reader.open(token, '?site=none.example')).status).toBe(404);
+    expect((await Reader.open(token, '?missed=10')).status).toBe(400);
     const query = '?site=one.example&type=site.inbound_enabled.v1&type=site.inbound_disabled.v1';
     const reader = await Reader.open(token, query);
     await store('one.example', 'ANOTHER-TYPE');

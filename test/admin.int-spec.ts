@@ -1,6 +1,7 @@
 import { PassThrough } from 'node:stream';
 import { jest } from '@jest/globals';
 import { runCli } from '../src/cli/run-cli.js';
+import { Sealer } from '../src/kernel/sealing.js';
 import { EventLog } from '../src/log/event-log.js';
 import { PostgresEventLog } from '../src/log/postgres-event-log.js';
 import { Sandbox } from '../src/sandbox/sandbox.js';
@@ -231,6 +232,21 @@ describe('management API', () => {
     expect((await operator('/sites', refused)).status).toBe(422);
     const corrected = { ...refused, body: { host: 'corrected.example' } };
     expect((await operator('/sites', corrected)).status).toBe(201);
+  });
+
+  it('repeats an answer that an earlier version stored, which was its body alone', async () => {
+    const operator = await admin.signedIn('operator');
+    const { id } = (await operator('/session')).body;
+    const call = { method: 'POST', body: { host: 'earlier.example' }, headers: { 'idempotency-key': 'earlier' } };
+    const first = await operator('/sites', call);
+    const sealed = new Sealer(Buffer.from(SECRET_KEY, 'hex')).seal(
+      Buffer.from(JSON.stringify(first.body)),
+      `idempotency user:${id} earlier`,
+    );
+    await admin.postgres.pool.query(`UPDATE cc.idempotency_keys SET answer = $1 WHERE key = 'earlier'`, [sealed]);
+    const second = await operator('/sites', call);
+    expect(second).toMatchObject({ status: 201, body: first.body, headers: { 'idempotency-replayed': 'true' } });
+    expect(second.body).toMatchObject({ host: 'earlier.example' });
   });
 
   it('names each invalid field', async () => {

@@ -5,7 +5,7 @@ import 'reflect-metadata';
 import { AppModule } from '../src/app/app.module.js';
 import { ManagementCleaning } from '../src/app/management-cleaning.js';
 import type { FormatName } from '../src/history/export-formats.js';
-import type { JobRequest } from '../src/jobs/job.js';
+import { type Job, type JobRequest, jobDocument } from '../src/jobs/job.js';
 import { JobRun } from '../src/jobs/job-run.js';
 import { type Execute, JobRunner } from '../src/jobs/job-runner.js';
 import { JobLost, JobStore } from '../src/jobs/job-store.js';
@@ -288,6 +288,25 @@ describe('jobs', () => {
       state: 'failed',
       reason: 'It was interrupted 3 times without getting further. The database took too long.',
     });
+  });
+
+  it('forget what interrupted them when they get further, and do not show it while they run', async () => {
+    const { id } = await newExport();
+    await store.release(await claim(), 'The database took too long.');
+    const run = new JobRun(store, await claim(), clockAt);
+    const stored = async () => (await store.find(id)) as Job;
+    expect(jobDocument(await stored())).not.toHaveProperty('reason');
+    expect(await stored()).toMatchObject({ reason: 'The database took too long.' });
+    await run.save(Buffer.from('page'), { position: 1, events: 1 });
+    await run.close();
+    expect(await stored()).toMatchObject({ reason: null });
+    for (let died = 0; died < 2; died += 1) {
+      await endLeases();
+      await claim();
+    }
+    await endLeases();
+    await store.clean();
+    expect(await stored()).toMatchObject({ reason: 'It was interrupted 3 times without getting further.' });
   });
 
   it('lose their files, or start again, when a person of the site is erased', async () => {

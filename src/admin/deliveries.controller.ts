@@ -2,9 +2,9 @@ import { BadRequestException, Body, Controller, Get, Headers, Param, Post } from
 import { ApiHeader, ApiOperation, ApiTags } from '@nestjs/swagger';
 import { z } from 'zod';
 import { readWaiting } from '../delivery/read-waiting.js';
-import { REPLAY_STATUSES } from '../delivery/replay-deliveries.command.js';
+import { REPLAY_STATUSES, type ReplayStatus } from '../delivery/replay-deliveries.command.js';
 import { formatRetryCursor, parseRetryCursor, RETRY_CURSOR_PATTERN } from '../history/retry-cursor.js';
-import { retryDeliveries } from '../history/retry-deliveries.js';
+import { RETRIED_OUTCOMES, type RetriedOutcome, retryDeliveries } from '../history/retry-deliveries.js';
 import { readSnapshot } from '../statistics/snapshot.js';
 import type { Principal } from '../users/access.js';
 import { Caller, Requires } from './access.decorators.js';
@@ -15,18 +15,17 @@ import { host } from './schemas.js';
 import { findSite } from './sites.controller.js';
 import { asOfSchema } from './statistics.schema.js';
 
-/** Ends of attempts after which a delivery can be sent again. */
-const RETRIED_OUTCOMES = ['failed', 'rejected', 'skipped', 'deferred'] as const;
+const OUTCOMES = Object.keys(RETRIED_OUTCOMES) as RetriedOutcome[];
+const DEFAULT_STATUSES: readonly ReplayStatus[] = ['failed', 'skipped'];
 
 const retrySchema = z
   .object({
     ...attemptFields,
-    status: z
-      .array(z.enum(REPLAY_STATUSES))
-      .min(1)
-      .default(['failed', 'skipped'])
-      .meta({ description: 'Only deliveries that have this status now.' }),
-    outcome: z.enum(RETRIED_OUTCOMES).optional().meta({
+    status: z.array(z.enum(REPLAY_STATUSES)).min(1).optional().meta({
+      description:
+        'Only deliveries that have this status now. Default: the one that "outcome" leads to, and without it failed and skipped.',
+    }),
+    outcome: z.enum(OUTCOMES).optional().meta({
       description: 'Only deliveries with an attempt that ended so. Default: any that leads to one of the statuses.',
     }),
     force: z.boolean().default(false).meta({
@@ -51,12 +50,24 @@ const retrySchema = z
   .refine(({ force, cursor }) => !force || cursor === undefined, {
     message: '"force" is for one delivery: leave out "cursor".',
   })
+  .refine(({ status, outcome }) => !status || !outcome || status.includes(RETRIED_OUTCOMES[outcome]), {
+    error: ({ input }) => contradiction(input as { readonly outcome: RetriedOutcome }),
+  })
   .meta({
+    allOf: OUTCOMES.map((outcome) => ({
+      if: { properties: { outcome: { const: outcome } }, required: ['outcome'] },
+      // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema.
+      then: { properties: { status: { contains: { const: RETRIED_OUTCOMES[outcome] } } } },
+    })),
     anyOf: ['conversion', 'order', 'platform', 'connection'].map((field) => ({ required: [field] })),
     if: { properties: { force: { const: true } }, required: ['force'] },
     // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema.
     then: { required: ['conversion', 'connection'], not: { required: ['cursor'] } },
   });
+
+function contradiction({ outcome }: { readonly outcome: RetriedOutcome }): string {
+  return `"outcome" and "status" contradict each other: after "${outcome}" a delivery is "${RETRIED_OUTCOMES[outcome]}". Add that status, or leave out one of them.`;
+}
 
 const countsSchema = z.object({
   requested: z.int(),
@@ -135,12 +146,13 @@ export class DeliveriesController {
     @Caller() { actor }: Principal,
   ) {
     const site = await findSite(this.dependencies.sites, name);
-    const { status: statuses, outcome, force, dryRun, cursor: text, limit, ...filter } = request;
+    const { status, outcome, force, dryRun, cursor: text, limit, ...filter } = request;
     if (force && !dryRun && key === undefined)
       throw new BadRequestException(
         'A repeated request with "force" would count the conversion once more: send an Idempotency-Key.',
       );
     const cursor = text === undefined ? undefined : parseRetryCursor(text);
+    const statuses = status ?? (outcome ? [RETRIED_OUTCOMES[outcome]] : DEFAULT_STATUSES);
     const selected = { ...attemptFilter(filter), statuses, outcome, force, dryRun, cursor, limit };
     const { next, ...result } = await retryDeliveries(this.dependencies, site, selected, actor);
     return { dryRun, ...result, ...(next && { next: formatRetryCursor(next) }) };

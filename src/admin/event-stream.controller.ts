@@ -27,10 +27,17 @@ const streamQuery = z
     site: host.optional(),
     type: typeQuery,
     after: position.meta({ description: 'Start after this position. `Last-Event-ID` takes precedence.' }),
-    missed: z.coerce.number().int().min(0).max(1_000).optional().meta({
-      description:
-        'Send only so many of the newest events that were missed. A message `skipped` says if there were more.',
-    }),
+    missed: z.coerce
+      .number()
+      .int()
+      .min(0)
+      .max(1_000)
+      .optional()
+      .meta({
+        description:
+          'Send only so many of the newest events that were missed. A message `skipped` says if there were more. ' +
+          'Callers who may not see all sites need `site` with it.',
+      }),
   })
   .strict();
 
@@ -59,7 +66,11 @@ export class EventStreamController {
     if (site !== undefined) {
       if (!seesSite(principal, site)) throw new NotFoundException(`There is no site ${site}.`);
       await findSite(this.sites, site);
-    }
+    } else if (missed !== undefined && principal.sites !== 'all')
+      // The newest events are counted before those of other sites are left out.
+      throw new BadRequestException(
+        '"missed" needs "site", because you may not see all sites. Open a stream for each site.',
+      );
     const stream = await this.streams.open({
       principal,
       credential: credentialOf(request, this.hosts) as Credential,

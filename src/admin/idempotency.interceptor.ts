@@ -16,6 +16,8 @@ import type { AdminRequest } from './access.decorators.js';
 import { isRefusal } from './problem.filter.js';
 
 const KEPT_HOURS = 24;
+/** Of what is stored about an answer. Earlier versions stored its body alone. */
+const STORED_FORMAT = 2;
 
 interface Stored {
   readonly request: Buffer;
@@ -102,7 +104,7 @@ export class IdempotencyInterceptor implements NestInterceptor {
         'A request with this Idempotency-Key is being carried out, or was interrupted. Look up what it changed, then use a new key.',
       );
     void reply.status(status).header('idempotency-replayed', 'true');
-    const { body, cookie } = (opened ? JSON.parse(opened.plain.toString()) : {}) as Partial<Answer>;
+    const { body, cookie } = answerOf(opened ? opened.plain.toString() : undefined);
     // The browser may have lost it with the first answer.
     if (cookie !== undefined) void reply.header('set-cookie', cookie);
     return body;
@@ -112,7 +114,10 @@ export class IdempotencyInterceptor implements NestInterceptor {
     const answer =
       body === undefined && cookie === undefined
         ? null
-        : this.sealer.seal(Buffer.from(JSON.stringify({ body, cookie })), labelOf(actor, key));
+        : this.sealer.seal(
+            Buffer.from(JSON.stringify({ storedFormat: STORED_FORMAT, body, cookie })),
+            labelOf(actor, key),
+          );
     await this.postgres.pool.query(
       'UPDATE idempotency_keys SET status = $3, answer = $4 WHERE actor = $1 AND key = $2',
       [actor, key, status, answer],
@@ -126,6 +131,13 @@ export class IdempotencyInterceptor implements NestInterceptor {
 
 function digestOf({ method, url, body }: AdminRequest): Buffer {
   return hash('sha256', JSON.stringify([method, url, body ?? null]), 'buffer');
+}
+
+function answerOf(text: string | undefined): Partial<Answer> {
+  if (text === undefined) return {};
+  const stored: unknown = JSON.parse(text);
+  const isMarked = (stored as { storedFormat?: unknown } | null)?.storedFormat === STORED_FORMAT;
+  return isMarked ? (stored as Answer) : { body: stored };
 }
 
 function labelOf(actor: string, key: string): string {

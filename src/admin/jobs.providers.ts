@@ -22,8 +22,7 @@ class JobsLifecycle implements OnApplicationBootstrap, OnModuleDestroy {
 export const JOB_PROVIDERS = [
   {
     provide: JobStore,
-    // Leases are renewed on connections that no slow read holds.
-    useFactory: ({ postgres: { reserved, clock } }: Dependencies) => new JobStore({ pool: reserved, clock }),
+    useFactory: ({ postgres }: Dependencies) => new JobStore(postgres),
     inject: [Dependencies],
   },
   {

@@ -21,11 +21,16 @@ export class ManagementCleaning {
 
   @Interval(30_000)
   async clean(): Promise<void> {
+    // Apart: tokens must not stay because files cannot be deleted.
+    await this.attempt('files', new JobStore(this.postgres));
+    await this.attempt('sign-ins', new PlatformSignIns(this.postgres, this.sealer));
+  }
+
+  private async attempt(what: string, kept: { clean(): Promise<void> }): Promise<void> {
     try {
-      await new JobStore(this.postgres).clean();
-      await new PlatformSignIns(this.postgres, this.sealer).clean();
+      await kept.clean();
     } catch (error) {
-      this.logger.warn('Old files and sign-ins were not deleted; retrying in 30 s', { error: messageOf(error) });
+      this.logger.warn(`Old ${what} were not deleted; retrying in 30 s`, { error: messageOf(error) });
     }
   }
 }

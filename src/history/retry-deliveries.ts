@@ -23,12 +23,14 @@ import type { RetryCursor } from './retry-cursor.js';
 /** A request takes this long at most. `next` of its result continues. */
 const DEADLINE_MS = 5_000;
 
-/** Statuses of the attempts after which a delivery has this status. */
-const ATTEMPTS: Readonly<Record<ReplayStatus, readonly string[]>> = {
-  failed: ['failed', 'rejected'],
-  skipped: ['skipped'],
-  queued: ['deferred'],
-};
+/** Ends of attempts after which a delivery can be sent again, each with the status that the delivery then has. */
+export const RETRIED_OUTCOMES = {
+  failed: 'failed',
+  rejected: 'failed',
+  skipped: 'skipped',
+  deferred: 'queued',
+} as const satisfies Record<string, ReplayStatus>;
+export type RetriedOutcome = keyof typeof RETRIED_OUTCOMES;
 
 export interface RetryRequest extends Omit<AttemptFilter, 'kind' | 'statuses' | 'cursor'> {
   /** `next` of the request before. */
@@ -36,7 +38,7 @@ export interface RetryRequest extends Omit<AttemptFilter, 'kind' | 'statuses' | 
   /** Of deliveries, as they are now. */
   readonly statuses: readonly ReplayStatus[];
   /** How an attempt of the delivery ended, such as `rejected`. Undefined: in any way that leads to one of the statuses. */
-  readonly outcome?: string | undefined;
+  readonly outcome?: RetriedOutcome | undefined;
   readonly force: boolean;
   readonly dryRun: boolean;
 }
@@ -119,9 +121,9 @@ async function newestOf({ log }: RetryDependencies, { to }: Pick<AttemptFilter, 
   return to ? Math.min(head, await lastBefore(log, to)) : head;
 }
 
-function outcomesOf(statuses: readonly ReplayStatus[], outcome: string | undefined): string[] {
-  const all = statuses.flatMap((status) => ATTEMPTS[status]);
-  return outcome === undefined ? all : all.filter((one) => one === outcome);
+function outcomesOf(statuses: readonly ReplayStatus[], outcome: RetriedOutcome | undefined): string[] {
+  const outcomes = outcome === undefined ? (Object.keys(RETRIED_OUTCOMES) as RetriedOutcome[]) : [outcome];
+  return outcomes.filter((one) => statuses.includes(RETRIED_OUTCOMES[one]));
 }
 
 /** Whether a newer attempt of the delivery matches as well, which an earlier page then had. */

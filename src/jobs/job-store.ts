@@ -3,7 +3,8 @@ import { DatabaseError, type QueryConfig, type QueryResult, type QueryResultRow 
 import type { Actor } from '../kernel/command.js';
 import { UserError } from '../kernel/errors.js';
 import { uuidv7 } from '../kernel/uuid.js';
-import { hasEnded, type LeaseDatabase } from '../postgres/lease.js';
+import { hasEnded } from '../postgres/lease.js';
+import type { Postgres } from '../postgres/postgres.js';
 import type { Job, JobProgress, JobRequest, JobState } from './job.js';
 
 export const LEASE_MS = 20_000;
@@ -46,12 +47,17 @@ export interface Page {
 
 const COLUMNS = `id, site, actor, request, state, claims, progress, checkpoint, result, reason, bytes::float8 AS bytes,
   file_until AS "fileUntil", created_at AS "createdAt", started_at AS "startedAt", finished_at AS "finishedAt"`;
+/** Whether the checkpoint in the parameter is beyond the stored one. */
+const GOT_FURTHER = `(($3::json ->> 'position')::bigint > coalesce((checkpoint ->> 'position')::bigint, 0))`;
 const LEASE_ENDED = hasEnded('$1', String(LEASE_MS / 1_000));
 
-/** Jobs in the database. Whoever runs one holds its lease, and every write of the holder requires it. */
+/**
+ * Jobs in the database. Whoever runs one holds its lease, and every write of the holder requires it. What takes, extends and ends
+ * leases has connections that no slow query holds; files and lists use the others.
+ */
 export class JobStore {
   constructor(
-    private readonly database: LeaseDatabase,
+    private readonly database: Pick<Postgres, 'pool' | 'reserved' | 'clock'>,
     private readonly limits = LIMITS,
   ) {}
 
@@ -97,7 +103,7 @@ export class JobStore {
   async claim(): Promise<Claim | undefined> {
     const holder = randomUUID();
     const requestedMs = performance.now();
-    const { rows } = await this.query<Job>(
+    const { rows } = await this.queryLease<Job>(
       `UPDATE cc.jobs SET state = 'running', holder = $2, until = to_timestamp($1) + make_interval(secs => $3),
               claims = claims + 1, started_at = coalesce(started_at, to_timestamp($1))
         WHERE id = (SELECT id FROM cc.jobs l WHERE (state = 'queued' OR state = 'running' AND ${LEASE_ENDED})
@@ -111,7 +117,7 @@ export class JobStore {
 
   /** Extends the lease. Returns whether the job is to be cancelled. */
   async renew({ job, holder }: Claim, progress: JobProgress | undefined, requestedMs: number): Promise<boolean> {
-    const { rows } = await this.query<{ cancel: boolean }>(
+    const { rows } = await this.queryLease<{ cancel: boolean }>(
       `UPDATE cc.jobs SET until = to_timestamp($1) + make_interval(secs => $4), progress = coalesce($5, progress)
         WHERE id = $2 AND holder = $3 AND state = 'running' RETURNING cancel_requested AS cancel`,
       [this.now(requestedMs), job.id, holder, LEASE_MS / 1_000, progress ? JSON.stringify(progress) : null],
@@ -127,7 +133,7 @@ export class JobStore {
       `WITH held AS (
          UPDATE cc.jobs SET checkpoint = $3, progress = $4, bytes = bytes + $5,
                 -- Only runs without progress count against a job: a long one may be interrupted by many deployments.
-                claims = CASE WHEN ($3::json ->> 'position')::bigint > coalesce((checkpoint ->> 'position')::bigint, 0) THEN 1 ELSE claims END
+                claims = CASE WHEN ${GOT_FURTHER} THEN 1 ELSE claims END, reason = CASE WHEN NOT ${GOT_FURTHER} THEN reason END
           WHERE id = $1 AND holder = $2 AND state = 'running' AND bytes + $5 <= $6
             AND (SELECT coalesce(sum(bytes), 0) FROM cc.jobs WHERE bytes > 0) + $5 <= $7
          RETURNING id),
@@ -158,7 +164,7 @@ export class JobStore {
   ): Promise<void> {
     // Of an export that was cancelled meanwhile the file is not wanted any more. What another job has done stays done.
     const isExported = state === 'succeeded' && job.request.kind === 'export';
-    const { rowCount } = await this.query(
+    const { rowCount } = await this.queryLease(
       `UPDATE cc.jobs SET state = CASE WHEN $7 AND cancel_requested THEN 'cancelled' ELSE $4 END, holder = NULL, until = NULL,
               finished_at = to_timestamp($1), result = $5, reason = $6, checkpoint = NULL,
               file_until = CASE WHEN $7 AND NOT cancel_requested THEN to_timestamp($1) + make_interval(hours => $8) END,
@@ -175,7 +181,7 @@ export class JobStore {
 
   /** Gives a job back that this process cannot finish. `reason`: it may be the job's fault, so it is not tried for ever. */
   async release({ job, holder }: Claim, reason: string | false): Promise<void> {
-    await this.query(
+    await this.queryLease(
       `UPDATE cc.jobs SET state = 'queued', holder = NULL, until = NULL, reason = coalesce($3, reason),
               claims = claims - CASE WHEN $3 IS NULL THEN 1 ELSE 0 END
         WHERE id = $1 AND holder = $2 AND state = 'running'`,
@@ -274,7 +280,15 @@ export class JobStore {
     values: unknown[] = [],
     timeoutMs = QUERY_TIMEOUT_MS,
   ): Promise<QueryResult<Row>> {
-    // pg supports the timeout of a query; its types lack it.
-    return this.database.pool.query<Row>({ text, values, query_timeout: timeoutMs } as QueryConfig);
+    return this.database.pool.query<Row>(withTimeout(text, values, timeoutMs));
   }
+
+  private queryLease<Row extends QueryResultRow>(text: string, values: unknown[]): Promise<QueryResult<Row>> {
+    return this.database.reserved.query<Row>(withTimeout(text, values, QUERY_TIMEOUT_MS));
+  }
+}
+
+/** pg supports the timeout of a query; its types lack it. */
+function withTimeout(text: string, values: unknown[], timeoutMs: number): QueryConfig {
+  return { text, values, query_timeout: timeoutMs } as QueryConfig;
 }

@@ -62,7 +62,8 @@ export function jobDocument(job: Job) {
     ...(job.finishedAt && { finishedAt: job.finishedAt.toISOString() }),
     ...(progress && { progress: { ...progress, done: doneShare(job, progress) } }),
     ...(result && { result }),
-    ...(reason !== null && { reason }),
+    // What interrupted an earlier run says nothing about this one.
+    ...(reason !== null && state !== 'running' && { reason }),
     ...(fileUntil && { file: { bytes, expiresAt: fileUntil.toISOString() } }),
   };
 }

@@ -98,6 +98,7 @@ describe('conversions in the dashboard', () => {
     await page.getByLabel('Order or conversion id').fill('ORD-2');
     await page.keyboard.press('Enter');
     await page.getByText('1 matches').waitFor();
+    expect(await page.evaluate('document.activeElement.ariaLabel')).toBe('Order or conversion id');
     expect(page.url()).toBe(`${test.admin.url}/sites/${site.host}/sync-log?order=ORD-2`);
     const [download] = await Promise.all([page.waitForEvent('download'), test.click('Export CSV')]);
     const lines = readFileSync((await download.path()) as string, 'utf8').split('\r\n');

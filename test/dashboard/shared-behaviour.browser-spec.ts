@@ -41,6 +41,10 @@ describe('what all pages of the dashboard do', () => {
     await test.dialog().getByRole('button', { name: 'Revoke' }).press('Enter');
     await revoke.waitFor({ state: 'detached' });
     await eventually(focused, (text) => text === 'Inbound keys', { withinMs: 60_000 });
+    // Without a button that opened it.
+    await test.open(`/sites/${host}/keys?dialog=new`);
+    await test.dialog().getByRole('button', { name: 'Cancel' }).press('Enter');
+    await eventually(focused, (text) => text === 'Inbound keys', { withinMs: 60_000 });
   });
 
   it('says that the service cannot be reached, keeps what it shows, and recovers without a reload', async () => {

@@ -45,6 +45,13 @@ describe('what needs attention', () => {
     expect(pathOf({ kind: 'key_expiring', subject: '1' })).toBe('/sites/a.example/keys');
     expect(pathOf({ kind: 'token_expiring', site: undefined })).toBe('/settings/tokens');
     expect(pathOf({ kind: 'projection_lagging', site: undefined })).toBe('/settings/health');
-    expect(actionOf({ kind: 'deliveries_owed', platform: 'x' }, true, false)).toBeUndefined();
+    expect(pathOf({ kind: 'deliveries_owed', platform: 'x' })).toBe('/settings/health');
+  });
+
+  it('leads to the page of the site where the viewer may not open that of the service', () => {
+    expect(actionOf({ kind: 'deliveries_owed', platform: 'x' }, true, false)).toMatchObject({
+      path: '/sites/a.example/sync-log?platform=x',
+    });
+    expect(actionOf({ kind: 'projection_lagging', site: undefined }, true, false)).toBeUndefined();
   });
 });

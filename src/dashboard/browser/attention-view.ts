@@ -57,9 +57,10 @@ export function attentionAction(item: AttentionItem, { mayWrite, mayOperateAll }
   const { kind, site, platform } = item;
   const open = (label: string, path: string): AttentionAction => ({ kind: 'open', label, path });
   if (kind === 'token_expiring') return open('Create a token', '/settings/tokens');
-  if (/^(?:projection|certificate)_/.test(kind) || kind === 'deliveries_owed')
-    return mayOperateAll ? open('Check the service', '/settings/health') : undefined;
-  if (site === undefined) return undefined;
+  const isOfService = /^(?:projection|certificate)_/.test(kind);
+  if (mayOperateAll && (isOfService || kind === 'deliveries_owed'))
+    return open('Check the service', '/settings/health');
+  if (site === undefined || isOfService) return undefined;
   if (kind === 'key_expiring') return open('Show keys', pathOf(site, 'keys'));
   if (kind.startsWith('webhook')) {
     if (!mayWrite) return open('Show the webhook', pathOf(site, 'webhook'));
@@ -68,7 +69,8 @@ export function attentionAction(item: AttentionItem, { mayWrite, mayOperateAll }
       : { kind: 'test', label: 'Test', site };
   }
   if (platform === undefined) return undefined;
-  if (kind === 'deliveries_failing') return open('Show deliveries', withQuery(pathOf(site, 'sync-log'), { platform }));
+  if (kind === 'deliveries_failing' || kind === 'deliveries_owed')
+    return open('Show deliveries', withQuery(pathOf(site, 'sync-log'), { platform }));
   if (kind === 'connection_paused' && mayWrite) return { kind: 'resume', label: 'Resume', site, connection: platform };
   const label = kind === 'connection_parked' && mayWrite ? 'Reconnect' : 'Show';
   return open(label, withQuery(pathOf(site, 'integrations'), { connection: platform }));

@@ -29,10 +29,9 @@ export function useNewPage(path: string): void {
   }, [path]);
 }
 
-/** Where the focus goes when a dialog closes: to what opened it, or to the heading once that is gone. */
+/** Where the focus goes when a dialog closes: to what opened it, or to the heading if that is gone or was the address. */
 export function returnFocus(opener: Element | null): void {
-  if (!(opener instanceof HTMLElement) || opener === document.body) return;
-  if (!opener.isConnected) {
+  if (!(opener instanceof HTMLElement) || opener === document.body || !opener.isConnected) {
     focusHeading();
     return;
   }

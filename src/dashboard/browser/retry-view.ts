@@ -97,8 +97,21 @@ export async function runRetry(
   return true;
 }
 
+/** How a retry ended. `limited`: with the last request that one retry makes, so that attempts were not looked at. */
+export type RetryEnd = 'complete' | 'stopped' | 'limited';
+
+export function retryEnd(isDone: boolean, isStopped: boolean): RetryEnd {
+  if (isDone) return 'complete';
+  return isStopped ? 'stopped' : 'limited';
+}
+
 /** What a retry has done, of what the preview had counted. */
-export function retriedText(sent: number, expected: number, isStopped: boolean): string {
-  if (isStopped) return `Stopped: ${formatNumber(sent)} of ${counted(expected, 'delivery', 'deliveries')} sent again`;
-  return `${counted(sent, 'delivery is', 'deliveries are')} sent again`;
+export function retriedText(sent: number, expected: number, end: RetryEnd): string {
+  if (end === 'stopped')
+    return `Stopped: ${formatNumber(sent)} of ${counted(expected, 'delivery', 'deliveries')} sent again`;
+  const text = `${counted(sent, 'delivery is', 'deliveries are')} sent again`;
+  // Not "repeat": the same attempts would be looked at again.
+  return end === 'limited'
+    ? `${text}, but not all attempts were looked at: choose a shorter time for the others`
+    : text;
 }

@@ -1,4 +1,4 @@
-import { sendAgainRequest, sendPreview } from './send-again-view.js';
+import { nextKey, sendAgainRequest, sendPreview } from './send-again-view.js';
 
 const FAILED = { platform: 'meta', status: 'failed' };
 const ANSWER = { dryRun: true, requested: 1, connections: { meta: { requested: 1, byStatus: { failed: 1 } } } };
@@ -24,6 +24,12 @@ describe('sending a delivery again', () => {
     expect(sendPreview({ ...ANSWER, preview }, { ...FAILED, status: 'delivered' })).toMatchObject({
       warning: 'Meta accepted it already. It is sent under a new id, and may count twice.',
     });
+  });
+
+  it('keeps its key while it is unknown whether it was sent, and takes a new one after an answer', () => {
+    const keyAfter = (status?: number) => nextKey('old', status === undefined ? undefined : { status }, () => 'new');
+    expect([0, 502, 504].map(keyAfter)).toEqual(['old', 'old', 'old']);
+    expect([undefined, 409, 422, 503].map(keyAfter)).toEqual(['new', 'new', 'new', 'new']);
   });
 
   it('says why nothing would be sent', () => {

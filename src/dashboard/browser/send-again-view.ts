@@ -1,6 +1,7 @@
 import type { Schemas } from './api.js';
 import { type Delivery, isDelivered } from './conversion-story.js';
 import { connectionTitle } from './format.js';
+import type { Problem } from './problem.js';
 
 const RESENT = ['failed', 'skipped', 'queued'] as const;
 
@@ -8,6 +9,17 @@ const RESENT = ['failed', 'skipped', 'queued'] as const;
 export function sendAgainRequest(conversion: string, { platform, status }: Pick<Delivery, 'platform' | 'status'>) {
   const force = isDelivered(status);
   return { conversion, connection: platform, force, ...(!force && { status: [...RESENT] }) };
+}
+
+/** Of a request without an answer, or one that a proxy gave up on: it may have been carried out. */
+const UNKNOWN_OUTCOMES: readonly number[] = [0, 502, 504];
+
+/**
+ * The Idempotency-Key of the next request. It stays if the outcome is unknown, so that a second click cannot send twice. After
+ * an answer it is a new one: the service would repeat that answer, or refuse another request under the same key.
+ */
+export function nextKey(key: string, problem: Pick<Problem, 'status'> | undefined, newKey: () => string): string {
+  return problem && UNKNOWN_OUTCOMES.includes(problem.status) ? key : newKey();
 }
 
 /** What a dry run says. Without a payload, nothing would be sent. */

@@ -19,5 +19,6 @@ describe('the clock of the service', () => {
     const clock = new ServerClock();
     clock.observe(DATE, NOW + 20_000);
     expect(clock.nowMs(NOW)).toBe(NOW);
+    expect(clock.exactMs(NOW + 20_000)).toBe(NOW);
   });
 });

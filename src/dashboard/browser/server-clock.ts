@@ -4,12 +4,19 @@ const TOLERATED_MS = 30_000;
 /** The clock of the service: with that of a browser, which may be hours off, a page would ask for another period. */
 export class ServerClock {
   private aheadMs = 0;
+  private measuredMs = 0;
 
   /** @param date the `Date` header of an answer that just arrived */
   observe(date: string | null, browserMs = Date.now()): void {
     const aheadMs = Date.parse(date ?? '') - browserMs;
     if (Number.isNaN(aheadMs)) return;
+    this.measuredMs = aheadMs;
     this.aheadMs = Math.abs(aheadMs) > TOLERATED_MS ? aheadMs : 0;
+  }
+
+  /** For an end of what is selected, which a difference of seconds would move; at most what an answer takes behind. */
+  exactMs(browserMs = Date.now()): number {
+    return browserMs + this.measuredMs;
   }
 
   nowMs(browserMs = Date.now()): number {

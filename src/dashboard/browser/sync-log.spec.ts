@@ -1,5 +1,5 @@
 import { toCsv } from './csv.js';
-import { retriedText, retrySelections, retryStatuses, runRetry, summarize } from './retry-view.js';
+import { retriedText, retryEnd, retrySelections, retryStatuses, runRetry, summarize } from './retry-view.js';
 import { readLines, syncLogCsv } from './sync-log-export.js';
 import { matchText, queryOf, readFilters, searchOf, withFilter } from './sync-log-filters.js';
 
@@ -147,7 +147,11 @@ describe('a retry of the sync log', () => {
       },
       stopping.signal,
     );
-    expect([isDone, sum, retriedText(sum, 45, true)]).toEqual([false, 15, 'Stopped: 15 of 45 deliveries sent again']);
+    expect([isDone, sum, retriedText(sum, 45, retryEnd(isDone, true))]).toEqual([
+      false,
+      15,
+      'Stopped: 15 of 45 deliveries sent again',
+    ]);
     const answers: unknown[] = [];
     const failing = async (_: object, cursor = '0') => {
       if (cursor === '2') throw new Error('no answer');
@@ -157,6 +161,13 @@ describe('a retry of the sync log', () => {
       runRetry([{}], failing, (answer) => answers.push(answer), new AbortController().signal),
     ).rejects.toThrow('no answer');
     expect(answers).toHaveLength(2);
+  });
+
+  it('does not report that all was sent if attempts were not looked at', () => {
+    expect(retriedText(200, 200, retryEnd(true, false))).toBe('200 deliveries are sent again');
+    expect(retriedText(200, 200, retryEnd(false, false))).toBe(
+      '200 deliveries are sent again, but not all attempts were looked at: choose a shorter time for the others',
+    );
   });
 
   it('adds up what is sent, and tells what is not', () => {

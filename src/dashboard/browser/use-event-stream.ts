@@ -39,15 +39,14 @@ export function useEventStream({ site, types, after, onEvents, onSkipped }: Stre
     const waiting = new WaitingEvents();
     const handOver = () => {
       const { events, dropped } = waiting.take();
+      // Not of what has arrived: what still waits when the tab is hidden is requested again.
+      reached.current.position = waiting.position ?? reached.current.position;
       if (dropped > 0) latest.current.onSkipped?.();
       if (events.length > 0) latest.current.onEvents(events);
     };
     const stop = followEvents({ site, types }, reached.current.position ?? after, {
       onState: setState,
-      onEvents: (events, position) => {
-        reached.current.position = position;
-        waiting.add(events);
-      },
+      onEvents: (events) => waiting.add(events),
       onSkipped: () => latest.current.onSkipped?.(),
       // If the session has ended, this leads to the sign-in.
       onFailed: () => void dataOf(api.GET('/api/v1/session')).catch(() => {}),

@@ -19,7 +19,11 @@ describe('waiting events', () => {
     const waiting = new WaitingEvents(() => (nowMs += 9));
     waiting.add(texts(1, 5));
     expect(positionsOf(waiting.take().events)).toEqual([1, 2, 3]);
+    // Where the next connection begins, if this one ends now.
+    expect(waiting.position).toBe(3);
     expect(positionsOf(waiting.take().events)).toEqual([4, 5]);
+    waiting.take();
+    expect(waiting.position).toBe(5);
   });
 
   it('are passed over if they cannot be read', () => {

@@ -9,6 +9,7 @@ const WAITING_MAX = 5_000;
 export class WaitingEvents {
   private texts: string[] = [];
   private dropped = 0;
+  private last: number | undefined;
 
   constructor(private readonly now: () => number = () => performance.now()) {}
 
@@ -18,6 +19,11 @@ export class WaitingEvents {
     if (excess <= 0) return;
     this.texts = this.texts.slice(excess);
     this.dropped += excess;
+  }
+
+  /** The position of the last event that was taken. What still waits comes after it. */
+  get position(): number | undefined {
+    return this.last;
   }
 
   /** As many of the oldest as there is time for, and how many were dropped since the last call. */
@@ -36,6 +42,7 @@ export class WaitingEvents {
       // Also what cannot be read: it would be read again for ever.
       this.texts = texts.slice(count);
     }
+    this.last = events.at(-1)?.position ?? this.last;
     return { events, dropped };
   }
 }

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { fromLocal, toLocal } from '../local-time.js';
 
 interface MomentProps {
@@ -11,6 +11,7 @@ interface MomentProps {
 /** A time in the viewer's zone. It is told when the field is left or Enter is pressed, not with each digit. */
 export function Moment({ label, value, onValue }: MomentProps) {
   const [text, setText] = useState(toLocal(value));
+  useEffect(() => setText(toLocal(value)), [value]);
   const tell = () => text !== toLocal(value) && onValue(fromLocal(text));
   return (
     <input

@@ -1,8 +1,9 @@
-import { useState } from 'preact/hooks';
-import { api, dataOf } from '../api.js';
+import { useRef } from 'preact/hooks';
+import { api, dataOf, problemOf } from '../api.js';
 import type { Delivery } from '../conversion-story.js';
 import { connectionTitle } from '../format.js';
-import { sendAgainRequest, sendPreview } from '../send-again-view.js';
+import type { Problem } from '../problem.js';
+import { nextKey, sendAgainRequest, sendPreview } from '../send-again-view.js';
 import { useAction, useData } from '../use-data.js';
 import { CopyText } from './copy.js';
 import { FormDialog } from './dialog.js';
@@ -23,8 +24,7 @@ interface SendAgainProps {
 /** Shows what would be sent before it is sent. */
 export function SendAgain({ site, conversion, deliveries, chosen, onChoose, onSent, onClose }: SendAgainProps) {
   const action = useAction();
-  // Of this dialog, so that a click on a slow connection cannot send twice.
-  const [key] = useState(() => crypto.randomUUID());
+  const key = useRef<string>(crypto.randomUUID());
   const delivery = deliveries.find(({ platform }) => platform === chosen) ?? (deliveries[0] as Delivery);
   const title = connectionTitle(delivery.platform);
   const request = (dryRun: boolean) =>
@@ -32,7 +32,7 @@ export function SendAgain({ site, conversion, deliveries, chosen, onChoose, onSe
       api.POST('/api/v1/sites/{site}/deliveries/retry', {
         params: {
           path: { site },
-          ...(!dryRun && { header: { 'Idempotency-Key': `${key}.${delivery.platform}` } }),
+          ...(!dryRun && { header: { 'Idempotency-Key': `${key.current}.${delivery.platform}` } }),
         },
         body: { ...sendAgainRequest(conversion, delivery), dryRun },
       }),
@@ -41,7 +41,14 @@ export function SendAgain({ site, conversion, deliveries, chosen, onChoose, onSe
   const preview = dryRun.data && sendPreview(dryRun.data, delivery);
   const send = async () => {
     const isSent = await action.run(async () => {
-      const { requested } = await request(false);
+      const renewKey = (problem?: Problem) => {
+        key.current = nextKey(key.current, problem, () => crypto.randomUUID());
+      };
+      const { requested } = await request(false).catch((error: unknown) => {
+        renewKey(problemOf(error));
+        throw error;
+      });
+      renewKey();
       // It may have changed since the dry run: another person sent it, or the platform was disconnected.
       if (requested === 0) throw new Error(`Nothing was sent to ${title}: the delivery has changed meanwhile.`);
     });

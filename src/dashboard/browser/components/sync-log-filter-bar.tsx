@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { connectionTitle } from '../format.js';
 import { hasFilters, KINDS, SPANS, STATUSES, type SyncLogFilters, searchOf } from '../sync-log-filters.js';
 import { Moment } from './moment.js';
@@ -13,8 +13,15 @@ const ALL = { connection: '', status: '', kind: '', order: '', conversion: '', s
 
 export function SyncLogFilterBar({ connected, filters, onChange }: SyncLogFilterBarProps) {
   const { connection, status, kind, span, from, to } = filters;
-  const [text, setText] = useState(filters.conversion ?? filters.order ?? '');
+  const searched = filters.conversion ?? filters.order ?? '';
+  const [text, setText] = useState(searched);
   const [isCustom, setCustom] = useState(from !== undefined || to !== undefined);
+  // A step back or forward changes the address. The fields are not replaced, because Enter would then lose the focus.
+  useEffect(() => setText(searched), [searched]);
+  useEffect(() => {
+    if (span !== undefined) setCustom(false);
+    else if (from !== undefined || to !== undefined) setCustom(true);
+  }, [span, from, to]);
   // A connection in the address stays selectable, also after it was disconnected.
   const names = [...new Set([...connected, ...(connection === undefined ? [] : [connection])])];
   const chooseSpan = (value: string) => {
@@ -67,13 +74,8 @@ export function SyncLogFilterBar({ connected, filters, onChange }: SyncLogFilter
       />
       {isCustom && (
         <>
-          <Moment key={from} label="From" value={from} onValue={(time = '') => onChange({ span: '', from: time })} />
-          <Moment
-            key={`until ${to}`}
-            label="Until"
-            value={to}
-            onValue={(time = '') => onChange({ span: '', to: time })}
-          />
+          <Moment label="From" value={from} onValue={(time = '') => onChange({ span: '', from: time })} />
+          <Moment label="Until" value={to} onValue={(time = '') => onChange({ span: '', to: time })} />
         </>
       )}
       {hasFilters(filters) && (

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso';
 import { api, dataOf, type Schemas } from '../api.js';
 import { StatusBadge } from '../components/badge.js';
@@ -41,7 +41,7 @@ export function Conversions({ site }: { site: Site }) {
     <Page title="Conversions" note={`What the systems of ${site.host} reported`}>
       <section class="panel">
         <div class="filters">
-          <OrderSearch key={order} order={order} onFind={(found) => show({ order: found, status: status ?? '' })} />
+          <OrderSearch order={order} onFind={(found) => show({ order: found, status: status ?? '' })} />
           <select
             aria-label="Status"
             value={status ?? ''}
@@ -89,9 +89,10 @@ export function Conversions({ site }: { site: Site }) {
   );
 }
 
-/** Begins with the order of the address, and again with another one after a step back or forward. */
+/** Takes over the order of the address, also after a step back or forward. */
 function OrderSearch({ order, onFind }: { order: string; onFind: (order: string) => void }) {
   const [text, setText] = useState(order);
+  useEffect(() => setText(order), [order]);
   return (
     <search>
       <form

@@ -21,7 +21,8 @@ import { FirstStepsNote } from './first-steps-note.js';
 export function Overview({ site }: { site: Site }) {
   const period = usePeriod();
   const { attention, figures, platforms, quality, sources } = useOverview(site.host, period);
-  const isShown = areSettled(attention, figures, platforms, quality);
+  // The parts below them load on their own.
+  const isShown = areSettled(attention, figures);
   return (
     <Page
       title="Overview"

@@ -7,10 +7,12 @@ import { Table } from '../components/table.js';
 import { toast } from '../components/toasts.js';
 import { connectionTitle, counted, formatNumber } from '../format.js';
 import {
+  type RetryEnd,
   type RetrySelection,
   type RetryStatus,
   type RetrySummary,
   retriedText,
+  retryEnd,
   runRetry,
   summarize,
 } from '../retry-view.js';
@@ -35,8 +37,9 @@ type Answer = Schemas['RetriedDeliveries'];
 /** What would be sent again, by a dry run of the same selection, and then sending it. Closing it stops the sending. */
 export function RetryDialog({ site, filters, statuses, selections, onSent, onClose }: RetryDialogProps) {
   // What arrives after the preview is not sent with it.
-  const [openedMs] = useState(() => clock.nowMs());
+  const [openedMs] = useState(() => clock.exactMs());
   const [sent, setSent] = useState(0);
+  const [end, setEnd] = useState<RetryEnd>('stopped');
   const action = useAction();
   const { current: closing } = useRef(new AbortController());
   useEffect(() => () => closing.abort(), []);
@@ -60,27 +63,31 @@ export function RetryDialog({ site, filters, statuses, selections, onSent, onClo
   const count = preview.data?.requested ?? 0;
   const send = async () => {
     let sum = 0;
-    const isSent = await action.run(async () => {
-      await retry(false, ({ requested }) => {
-        sum += requested;
-        setSent(sum);
-      });
-      toast(retriedText(sum, count, closing.signal.aborted));
-    });
-    if (sum > 0) onSent();
-    if (isSent && !closing.signal.aborted) onClose();
+    setSent(sum);
+    // Until it is known, and if a request fails.
+    setEnd('stopped');
+    const add = ({ requested }: Answer) => {
+      sum += requested;
+      setSent(sum);
+    };
+    const isDone = await retry(false, add).finally(() => sum > 0 && onSent());
+    const reached = retryEnd(isDone, closing.signal.aborted);
+    setEnd(reached);
+    toast(retriedText(sum, count, reached));
+    if (reached === 'limited') preview.reload();
+    else if (!closing.signal.aborted) onClose();
   };
   return (
     <Dialog title="Send again" onClose={onClose}>
       <Show of={preview}>{(summary) => <Summary summary={summary} statuses={statuses} />}</Show>
       <ProblemNote problem={action.problem} />
-      {sent > 0 && <p role="status">{retriedText(sent, count, action.problem !== undefined)}.</p>}
+      {sent > 0 && <p role="status">{retriedText(sent, count, action.isBusy ? 'complete' : end)}.</p>}
       <div class="buttons">
         <button type="button" onClick={onClose}>
           {action.isBusy ? 'Stop' : preview.data && count === 0 ? 'Close' : 'Cancel'}
         </button>
         {count > 0 && (
-          <button type="button" class="primary" disabled={action.isBusy} onClick={() => void send()}>
+          <button type="button" class="primary" disabled={action.isBusy} onClick={() => void action.run(send)}>
             {action.isBusy ? 'Sending …' : `Send ${formatNumber(count)} again`}
           </button>
         )}
@@ -89,16 +96,23 @@ export function RetryDialog({ site, filters, statuses, selections, onSent, onClo
   );
 }
 
+const MORE = ' Not all attempts were looked at: choose a shorter time for the others.';
+
 function Summary({ summary, statuses }: { summary: Preview; statuses: readonly RetryStatus[] }) {
   const { requested, connections, preview, isComplete } = summary;
   if (requested === 0)
-    return <p>Nothing is to be sent again: of what matches, no delivery is {statuses.join(' or ')} now.</p>;
+    return (
+      <p>
+        Nothing is to be sent again: of what {isComplete ? 'matches' : 'was looked at'}, no delivery is{' '}
+        {statuses.join(' or ')} now.{!isComplete && MORE}
+      </p>
+    );
   return (
     <>
       <p>
         {counted(requested, 'delivery', 'deliveries')} would be sent now. What a platform has accepted is not sent
         again.
-        {!isComplete && ' There may be more: repeat this afterwards.'}
+        {!isComplete && MORE}
       </p>
       <Table
         label="What would be sent"

@@ -91,7 +91,6 @@ export function SyncLog({ site }: { site: Site }) {
       <ProblemNote problem={connections.problem} retry={connections.reload} />
       <Panel title="Attempts" note={count && <span role="status">{count}</span>}>
         <SyncLogFilterBar
-          key={`${filters.order} ${filters.conversion}`}
           connected={connected}
           filters={filters}
           onChange={(change) => route(withFilter(path, filters, change))}
